@@ -15,7 +15,7 @@ export default $config({
   async run() {
     const { api, domainTarget } = await import('./infra/gateway')
     const { initialAdminToken } = await import('./infra/secrets')
-    const { howToRetrieve } = await import('./infra/functions')
+    const { adminTokenCommand } = await import('./infra/functions')
     await import('./infra/api')
     await import('./infra/tasks')
     const { topic } = await import('./infra/alarms')
@@ -23,7 +23,7 @@ export default $config({
     return {
       api: api.url,
       portal: $interpolate`${api.url}/`,
-      initialAdminToken: howToRetrieve,
+      initialAdminToken: adminTokenCommand,
       initialAdminTokenSecret: initialAdminToken.name,
       ...(topic && { alarms: topic.arn }),
       ...(domainTarget && { domainTarget }),

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { defineConfig } from 'vitest/config'
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { isLong } from './test/support/long.ts'
 
 /** Suites that call the platform's own code need the stand-ins and a table of their own; the others need neither. */
@@ -15,11 +15,14 @@ const ofDeployment = ['test/infra/**/*.test.ts']
 /** Those about the portal drive a browser through it. */
 const ofPortal = ['test/portal/**/*.test.ts']
 
+/** The black-box tests share one platform, or run against the one that PLAT_CONFORMANCE_URL names. */
+const ofConformance = ['test/conformance/**/*.test.ts']
+
 /** Files that are for the long runs alone: what they show is shown from another side, or in part, by others. */
 const long = isLong ? [] : ['test/**/*.long.test.ts']
 
 /**
- * What the code shows is shown faster by files that share a process (test/support/own-modules.ts). In the long runs each has one of its
+ * What the code shows is shown faster by files that share a process (test/support/reset-modules.ts). In the long runs each has one of its
  * own: what one file has left behind shall not be the finding of another.
  */
 const isolate = isLong
@@ -27,26 +30,44 @@ const isolate = isLong
 /** Nobody waits for it: it ends what hangs. A machine may be slow, and busy with much else. */
 const limitMs = isLong ? 900_000 : 180_000
 
+/** `npm run verify` alone runs these. They set faults of the shared emulators: one file at a time. */
+const isVerification = process.env['PLAT_VERIFY'] !== undefined
+const verification: TestProjectInlineConfiguration = {
+  extends: true,
+  test: {
+    name: 'verification',
+    include: ['test/verification/*.verify.ts'],
+    fileParallelism: false,
+    testTimeout: 4 * 3_600_000,
+    hookTimeout: 3_600_000,
+    globalSetup: ['test/support/emulators.ts'],
+    setupFiles: ['test/support/without-rate-limits.ts', 'test/support/table-per-file.ts'],
+    sequence: { setupFiles: 'list' },
+  },
+}
+
 export default defineConfig({
   test: {
     testTimeout: limitMs,
     hookTimeout: limitMs,
     // What is waited for comes later on a busy machine; vitest itself would give up after a second.
     expect: { poll: { timeout: 30_000 } },
-    // Twice the cores it is meant for: tests wait for much of their time, and leave their core to others.
+    reporters: ['./test/support/summary-reporter.ts'],
+    // Twice the cores: tests wait for much of their time.
     maxWorkers: 4,
     maxConcurrency: 3,
     // What one of the platforms that tests start has compiled, the next ones need not compile again.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/compiled') },
     projects: [
+      ...(isVerification ? [verification] : []),
       {
         extends: true,
         test: {
           name: 'plain',
           include: ['test/**/*.test.ts'],
-          exclude: [...withStore, ...ofDeployment, ...ofPortal, ...long],
+          exclude: [...withStore, ...ofDeployment, ...ofPortal, ...ofConformance, ...long],
           isolate,
-          setupFiles: ['test/support/own-modules.ts'],
+          setupFiles: ['test/support/reset-modules.ts'],
         },
       },
       // A browser and a platform share the machine with another of each.
@@ -66,6 +87,15 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'conformance',
+          include: ofConformance,
+          isolate: false,
+          globalSetup: ['test/conformance/support/global-setup.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'deployment',
           include: ofDeployment,
           exclude: long,
@@ -79,8 +109,8 @@ export default defineConfig({
           include: withStore,
           exclude: long,
           isolate,
-          globalSetup: ['test/support/stand-ins.ts'],
-          setupFiles: ['test/support/own-modules.ts', 'test/support/own-table.ts'],
+          globalSetup: ['test/support/emulators.ts'],
+          setupFiles: ['test/support/reset-modules.ts', 'test/support/table-per-file.ts'],
           // In this order: what names the table imports what reads its name.
           sequence: { setupFiles: 'list' },
         },

@@ -1,7 +1,6 @@
 import { addAuditEntry, exportAudit, listAuditEntries, verifyAudit } from '@platform/contract/audit'
 import * as Audit from '@platform/core/audit/audit'
-import { result } from '@platform/http/result'
-import { download } from '@platform/http/download'
+import { result, download } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 

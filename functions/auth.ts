@@ -1,14 +1,13 @@
 import { localLogin, login, logout, me, refresh } from '@platform/contract/auth'
 import { beginSession, endBrowserSession, refreshSession } from '@platform/contract/browser-session'
-import * as BrowserSession from '@platform/core/identity-providers/browser-session'
+import * as BrowserSession from '@platform/core/identity-providers/sign-in'
 import * as Session from '@platform/core/accounts/session'
 import * as SignIn from '@platform/core/identity-providers/sign-in'
 import * as User from '@platform/core/accounts/user'
 import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
-import { sessionCookies, clearedCookies, refreshCookie, renewedCookies } from '@platform/http/session-cookie'
-import { browserOf } from '@platform/http/sign-in-cookie'
+import { sessionCookies, clearedCookies, refreshCookie, renewedCookies, browserOf } from '@platform/http/cookies'
 
 export const handler = serve(
   route(login, async ({ body, origin }) => result(200, await SignIn.signIn(body, origin))),

@@ -14,12 +14,11 @@ import * as Consent from '@platform/core/identity-providers/consent'
 import { handleConsentCallback } from '@platform/core/identity-providers/consent-callback'
 import * as Oidc from '@platform/core/identity-providers/oidc/oidc'
 import { exchange } from '@platform/core/identity-providers/oidc/code'
-import { result } from '@platform/http/result'
+import { result, redirect } from '@platform/http/result'
 import { authenticateIfPermitted } from '@platform/http/authorize'
-import { redirect } from '@platform/http/redirect'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
-import { browserOf, signInCookie } from '@platform/http/sign-in-cookie'
+import { browserOf, signInCookie } from '@platform/http/cookies'
 
 export const handler = serve(
   route(listProviders, async ({ caller }) => result(200, await Identity.list(caller))),

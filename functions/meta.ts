@@ -7,7 +7,7 @@ import { asset, jsonOf, shortCache } from '@platform/http/asset'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
-const Catalog = getEventCatalog.responses[200].schema
+const Catalog = getEventCatalog.responses[200].content['application/json'].schema
 
 export const handler = serve(
   route(getOpenApi, async () => {

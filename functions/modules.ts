@@ -14,7 +14,7 @@ import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
-/** What reads images is loaded by the first installation: nobody else waits for it. */
+/** The image reader is loaded by the first installation only. */
 const installation = () => import('@platform/core/modules/install')
 
 export const handler = serve(

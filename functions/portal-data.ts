@@ -4,10 +4,9 @@ import { readHistory } from '@platform/core/dashboard/history'
 import { navigation } from '@platform/core/dashboard/navigation'
 import { portalConfiguration } from '@platform/core/dashboard/portal-configuration'
 import { portalSummary } from '@platform/core/dashboard/summary'
-import { result } from '@platform/http/result'
+import { result, withEtag } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
-import { withEtag } from '@platform/http/etag'
 
 export const handler = serve(
   route(getPortalConfiguration, async () => result(200, await portalConfiguration())),

@@ -1,6 +1,7 @@
 import { claimJob, completeJob, enroll, goodbye, heartbeat, reportOutput } from '@platform/contract/relay'
 import * as Enrollment from '@platform/core/relays/enrollment'
-import * as Lease from '@platform/core/jobs/claim'
+import { claim } from '@platform/core/jobs/claim'
+import { complete } from '@platform/core/jobs/complete'
 import * as Output from '@platform/core/jobs/output'
 import * as Presence from '@platform/core/relays/heartbeat'
 import { result } from '@platform/http/result'
@@ -15,10 +16,10 @@ export const handler = serve(
     return result(200, beat.answer, longPollHeaders(beat.idle, caller.clusterId, headers['prefer']))
   }),
   route(claimJob, async ({ caller, params, headers }) =>
-    result(200, await Lease.claim(caller, params.id, headers['idempotency-key'])),
+    result(200, await claim(caller, params.id, headers['idempotency-key'])),
   ),
   route(reportOutput, async ({ caller, params, body }) => result(200, await Output.append(caller, params.id, body))),
-  route(completeJob, async ({ caller, params, body }) => result(200, await Lease.complete(caller, params.id, body))),
+  route(completeJob, async ({ caller, params, body }) => result(200, await complete(caller, params.id, body))),
   route(goodbye, async ({ caller, body }) => {
     await Presence.goodbye(caller, body)
     return result(204)

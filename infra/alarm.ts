@@ -1,37 +1,35 @@
 import type { Metric } from './metrics.ts'
 import { prefix } from './stage.ts'
 
-/** Something that somebody should know of. */
 export interface AlarmSpec {
-  /** Of docs/operations.md#alarms. */
+  /** Number of the row in docs/operations.md#alarms. */
   number: number
-  /** What is the matter. */
-  says: string
-  /** What is watched: one metric, or several of which `formula` makes one number; it knows them as m0, m1, … */
+  /** Description for the operator. */
+  description: string
+  /** The metrics; `formula` combines several into one number and refers to them as m0, m1, … */
   metrics: readonly Metric[]
   formula?: string
   statistic: 'Maximum' | 'SampleCount' | 'Sum' | `p${number}`
-  /** It is wrong above this, or below that. */
+  /** Threshold: alarms above this, or below that. */
   above?: number
   below?: number
-  /** For so long at a time, five minutes if absent, and so many times in a row. */
+  /** Evaluation period in minutes (default 5) and how many periods in a row. */
   minutes?: number
   times?: number
-  /** What silence means. */
+  /** How missing data is treated. */
   missing?: 'breaching' | 'notBreaching'
 }
 
-/** The formula that adds up so many metrics. */
 export const sumOf = (metrics: readonly Metric[]): string =>
   `SUM([${metrics.map((_, index) => `m${index}`).join(', ')}])`
 
-/** Makes the alarm, which tells the topic when it begins and when it ends. */
-export function alarm(name: string, watch: AlarmSpec, topic: sst.aws.SnsTopic): void {
-  const { number, says, above, below, times = 1, missing = 'notBreaching' } = watch
+/** Creates the alarm; it publishes to the topic when it starts and when it ends. */
+export function alarm(name: string, spec: AlarmSpec, topic: sst.aws.SnsTopic): void {
+  const { number, description, above, below, times = 1, missing = 'notBreaching' } = spec
   new aws.cloudwatch.MetricAlarm(`${name}Alarm`, {
     name: `${prefix}-${name}`,
-    alarmDescription: `${says} What to do: docs/operations.md, "Alarms", ${number}.`,
-    ...watched(watch),
+    alarmDescription: `${description} See docs/operations.md, "Alarms", ${number}.`,
+    ...metricQueries(spec),
     evaluationPeriods: times,
     threshold: above ?? below ?? 0,
     comparisonOperator: above === undefined ? 'LessThanThreshold' : 'GreaterThanThreshold',
@@ -41,7 +39,7 @@ export function alarm(name: string, watch: AlarmSpec, topic: sst.aws.SnsTopic): 
   })
 }
 
-function watched({ metrics, formula, statistic, minutes = 5 }: AlarmSpec) {
+function metricQueries({ metrics, formula, statistic, minutes = 5 }: AlarmSpec) {
   const period = 60 * minutes
   if (formula !== undefined) {
     const terms = metrics.map((metric, index) => ({ id: `m${index}`, metric: { ...metric, period, stat: statistic } }))
@@ -52,7 +50,7 @@ function watched({ metrics, formula, statistic, minutes = 5 }: AlarmSpec) {
   return { ...metric, period, ...(isPercentile ? { extendedStatistic: statistic } : { statistic }) }
 }
 
-/** Where alarms are told. Only alarms of this account may publish to it. */
+/** The topic that alarms publish to. Only alarms of this account may publish. */
 export function alarmTopic(): sst.aws.SnsTopic {
   const topic = new sst.aws.SnsTopic('Alarms', { transform: { topic: { name: `${prefix}-alarms` } } })
   const account = aws.getCallerIdentityOutput().accountId

@@ -5,110 +5,110 @@ import { options } from './options.ts'
 import { queues } from './queues.ts'
 import { hasAlarms } from './stage.ts'
 
-/** What wakes somebody. The numbers are those of docs/operations.md#alarms, which says what to do. */
+/** The alarms of docs/operations.md#alarms, which says how to respond. */
 
-const errorsOfConsumers = consumers.map((name) => functionMetric('Errors', name))
-const errorsOfClocks = ['bootstrap', ...schedules.map(({ name }) => name)].map((name) => functionMetric('Errors', name))
-/** A changed password wants the old one first. */
+const consumerErrors = consumers.map((name) => functionMetric('Errors', name))
+const scheduleErrors = ['bootstrap', ...schedules.map(({ name }) => name)].map((name) => functionMetric('Errors', name))
+/** A password change verifies the old password first. */
 const signIns = [platformMetric('SignInFailures', 'auth'), platformMetric('SignInFailures', 'users')]
 
 const ofWork: Record<string, AlarmSpec> = {
-  'requests-fail': {
+  'api-server-errors': {
     number: 2,
-    says: 'More than 1 % of the requests fail, and five at least.',
+    description: 'More than 1 % of the requests fail, and at least five.',
     metrics: [gatewayMetric('5xx'), gatewayMetric('Count')],
     formula: 'IF(m0 >= 5, m0 / m1, 0)',
     statistic: 'Sum',
     above: 0.01,
   },
-  'slow-answers': {
+  'api-latency-high': {
     number: 9,
-    says: 'One answer of twenty takes longer than three seconds.',
+    description: 'One of twenty responses takes longer than three seconds.',
     metrics: [gatewayMetric('Latency')],
     statistic: 'p95',
     above: 3000,
     times: 3,
   },
-  'no-sweep': {
+  'sweep-missing': {
     number: 3,
-    says: 'No sweep has ended well for five minutes.',
-    // Only what has ended well has a duration.
-    metrics: [platformMetric('RunDuration', 'schedule/sweep')],
+    description: 'No sweep has succeeded for five minutes.',
+    // Only successful runs record a duration.
+    metrics: [platformMetric('ScheduledRunDuration', 'schedule/sweep')],
     statistic: 'SampleCount',
     below: 1,
     missing: 'breaching',
   },
-  'sweep-late': {
+  'sweep-delayed': {
     number: 4,
-    says: 'Sweeps find what was due three minutes before.',
-    metrics: [platformMetric('SweepLateness', 'schedule/sweep')],
+    description: 'Sweeps find items that were due three minutes earlier.',
+    metrics: [platformMetric('SweepDelay', 'schedule/sweep')],
     statistic: 'Maximum',
     above: 180,
     times: 3,
   },
   'sweep-failures': {
     number: 4,
-    says: 'A sweep cannot judge something: its log names it.',
+    description: 'A sweep failed for an item; its log names it.',
     metrics: [platformMetric('SweepFailures', 'schedule/sweep')],
     statistic: 'Sum',
     above: 0,
   },
-  'books-lag': {
+  'outbox-lag': {
     number: 7,
-    says: 'What happens enters the books five minutes later.',
-    metrics: [platformMetric('BooksLag', 'queue/events')],
+    description: 'Projections lag behind changes by five minutes.',
+    metrics: [platformMetric('OutboxLag', 'queue/events')],
     statistic: 'Maximum',
     above: 300,
   },
-  'records-set-aside': {
+  'outbox-quarantine': {
     number: 7,
-    says: 'A record cannot be entered into one of the books.',
-    metrics: [platformMetric('RecordsSetAside', 'queue/events')],
+    description: 'A projection rejected an outbox record, which is quarantined.',
+    metrics: [platformMetric('RecordsQuarantined', 'queue/events')],
     statistic: 'Sum',
     above: 0,
   },
   'sign-in-failures': {
     number: 10,
-    says: 'More than twenty sign-ins a minute fail.',
+    description: 'More than twenty sign-ins a minute fail.',
     metrics: signIns,
     formula: sumOf(signIns),
     statistic: 'Sum',
     above: 100,
   },
-  'webhooks-fail': {
+  'webhook-delivery-errors': {
     number: 11,
-    says: 'A hundred deliveries of webhooks have failed in a quarter of an hour.',
+    description: 'A hundred webhook deliveries failed within 15 minutes.',
     metrics: [platformMetric('DeliveryFailures', 'queue/webhooks')],
     statistic: 'Sum',
     above: 100,
     minutes: 15,
   },
-  'consumers-fail': {
+  'queue-consumer-errors': {
     number: 8,
-    says: 'Consumers of queues break off: they throw, or run out of time.',
-    metrics: errorsOfConsumers,
-    formula: sumOf(errorsOfConsumers),
+    description: 'Queue consumers fail: they throw or time out.',
+    metrics: consumerErrors,
+    formula: sumOf(consumerErrors),
     statistic: 'Sum',
     above: 0,
   },
-  'schedules-fail': {
+  'scheduled-run-errors': {
     number: 8,
-    says: 'Scheduled functions break off: they throw, or run out of time.',
-    metrics: errorsOfClocks,
-    formula: sumOf(errorsOfClocks),
+    description: 'Scheduled functions fail: they throw or time out.',
+    metrics: scheduleErrors,
+    formula: sumOf(scheduleErrors),
     statistic: 'Sum',
     above: 0,
   },
-  throttles: {
+  'lambda-throttles': {
     number: 13,
-    says: 'Functions are refused: the account has no room for more of them at once.',
+    description: 'Lambda throttles functions: the account has reached its concurrency limit.',
     metrics: [allFunctionsMetric('Throttles')],
     statistic: 'Sum',
     above: 10,
   },
   'table-throttles': {
     number: 13,
-    says: 'The table refuses calls, or writes for an index: more is asked of it, or of one partition, than it gives.',
+    description: 'DynamoDB throttles the table, an index or a partition.',
     metrics: tableThrottles,
     formula: sumOf(tableThrottles),
     statistic: 'Sum',
@@ -120,7 +120,7 @@ const ofTimeLimits = schedules.map(({ name, timeoutSeconds }): [string, AlarmSpe
   `${name.replace('schedule/', '')}-near-limit`,
   {
     number: 8,
-    says: `${name} takes more than 80 % of the ${timeoutSeconds} seconds that it has.`,
+    description: `${name} uses more than 80 % of its timeout of ${timeoutSeconds} seconds.`,
     metrics: [functionMetric('Duration', name)],
     statistic: 'Maximum',
     above: 800 * timeoutSeconds,
@@ -129,24 +129,25 @@ const ofTimeLimits = schedules.map(({ name, timeoutSeconds }): [string, AlarmSpe
 ])
 
 /**
- * Queue → seconds that a message may wait, where 300 are too few: an update takes its time, and to webhooks and modules that
- * want to be left alone messages are sent with a delay, of 900 at most.
+ * Queue → seconds that a message may wait where 300 are too few: updates take long, and messages for webhooks and
+ * modules that back off are delayed by up to 900 seconds.
  */
-const waits: Record<string, number> = { updates: 1800, webhooks: 1200, modules: 1200 }
+const longestWaitSeconds: Record<string, number> = { updates: 1800, webhooks: 1200, modules: 1200 }
 
 const ofQueues = Object.entries(queues).flatMap(([name, { queue, deadLetter }]): [string, AlarmSpec][] => {
-  const above = waits[name] ?? 300
-  const age: AlarmSpec = {
+  const above = longestWaitSeconds[name] ?? 300
+  const oldestMessageAge: AlarmSpec = {
     number: 5,
-    says: `A message of the queue ${name} has waited for ${above} seconds.`,
+    description: `A message of the queue ${name} has waited for ${above} seconds.`,
     metrics: [queueMetric('ApproximateAgeOfOldestMessage', queue)],
     statistic: 'Maximum',
     above,
   }
-  // What SQS itself moves to a queue counts as sent by nobody. Where a function takes letters at once, that is seen.
+  // Messages that SQS moves to a dead-letter queue do not count as sent. Where a function consumes the queue, its
+  // receives count.
   const letters: AlarmSpec = {
     number: 6,
-    says: `A message of the queue ${name} has failed five times.`,
+    description: `A message of the queue ${name} failed five times.`,
     metrics: [
       queueMetric(hasConsumer(name) ? 'NumberOfMessagesReceived' : 'ApproximateNumberOfMessagesVisible', deadLetter),
     ],
@@ -154,16 +155,16 @@ const ofQueues = Object.entries(queues).flatMap(([name, { queue, deadLetter }]):
     above: 0,
   }
   return [
-    [`${name}-age`, age],
+    [`${name}-age`, oldestMessageAge],
     [`${name}-dead-letters`, letters],
   ]
 })
 
-/** Tells whoever subscribes to it; there is none where nobody watches. */
+/** Undefined for stages without alarms. */
 export const topic = hasAlarms ? alarmTopic() : undefined
 
 if (topic) {
   const { alarmEmail: endpoint } = options
   if (endpoint) new aws.sns.TopicSubscription('AlarmsByEmail', { topic: topic.arn, protocol: 'email', endpoint })
-  for (const [name, watch] of [...Object.entries(ofWork), ...ofTimeLimits, ...ofQueues]) alarm(name, watch, topic)
+  for (const [name, spec] of [...Object.entries(ofWork), ...ofTimeLimits, ...ofQueues]) alarm(name, spec, topic)
 }

@@ -5,7 +5,7 @@ import { defaultFunctionTimeoutSeconds } from '../packages/contract/src/task.ts'
 import { platformFunction } from './functions.ts'
 import { api } from './gateway.ts'
 
-/** One function for each group of the route table, and one integration; a route for each row, and for what is no route. */
+/** One function and one integration for each group of the route table, a route for each row, and the default route. */
 
 function integrated(name: string, target: ReturnType<typeof platformFunction>) {
   const { id, alias, function: made } = target
@@ -28,16 +28,16 @@ function integrated(name: string, target: ReturnType<typeof platformFunction>) {
 
 const names = [...new Set(routes.map((route) => route.function))]
 
-/** Functions that answer requests by the platform's own hand. */
+/** Functions that handle HTTP requests. */
 export const apiFunctionNames: readonly string[] = [...names, modulePaths.function, fallback.function]
 
 const served = names.map((name) => {
   const own = routes.filter((route) => route.function === name)
-  const uses = [...new Set(own.flatMap(({ endpoint }) => capabilitiesOf(endpoint)))]
-  return integrated(name, platformFunction(name, { uses, timeoutSeconds: defaultFunctionTimeoutSeconds }))
+  const capabilities = [...new Set(own.flatMap(({ endpoint }) => capabilitiesOf(endpoint)))]
+  return integrated(name, platformFunction(name, { capabilities, timeoutSeconds: defaultFunctionTimeoutSeconds }))
 })
-const [passage, rest] = [modulePaths, fallback].map(({ function: name, uses }) =>
-  integrated(name, platformFunction(name, { uses, timeoutSeconds: defaultFunctionTimeoutSeconds })),
+const [passage, rest] = [modulePaths, fallback].map(({ function: name, capabilities }) =>
+  integrated(name, platformFunction(name, { capabilities, timeoutSeconds: defaultFunctionTimeoutSeconds })),
 )
 const targetOf = (name: string) => served.find((each) => each.name === name)!.target
 
@@ -48,6 +48,6 @@ const route = (routeKey: string, target: $util.Input<string>) =>
     target,
   })
 
-for (const { function: name, endpoint } of routes) route(`${endpoint.method} ${endpoint.path}`, targetOf(name))
+for (const { function: name, method, endpoint } of routes) route(`${method} ${endpoint.path}`, targetOf(name))
 for (const path of modulePaths.paths) route(`ANY ${path}`, passage.target)
 route('$default', rest.target)

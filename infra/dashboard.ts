@@ -12,8 +12,6 @@ import {
 import { queues } from './queues.ts'
 import { hasAlarms, prefix } from './stage.ts'
 
-/** One page that shows how a platform is. */
-
 interface Chart {
   title: string
   statistic: string
@@ -21,83 +19,87 @@ interface Chart {
 }
 
 const each = <Name>(names: readonly Name[], metricOf: (name: Name) => Metric): Metric[] => names.map(metricOf)
-const clockNames = schedules.map(({ name }) => name)
+const scheduleNames = schedules.map(({ name }) => name)
 const allQueues = Object.values(queues)
 
 const charts: readonly Chart[] = [
   { title: 'Requests', statistic: 'Sum', metrics: (['Count', '4xx', '5xx'] as const).map(gatewayMetric) },
-  { title: 'Time to the answer, median', statistic: 'p50', metrics: [gatewayMetric('Latency')] },
-  { title: 'Time to the answer, p99', statistic: 'p99', metrics: [gatewayMetric('Latency')] },
+  { title: 'Latency, median', statistic: 'p50', metrics: [gatewayMetric('Latency')] },
+  { title: 'Latency, p99', statistic: 'p99', metrics: [gatewayMetric('Latency')] },
   {
-    title: 'Requests of functions',
+    title: 'Requests by function',
     statistic: 'Sum',
     metrics: each(apiFunctionNames, (name) => platformMetric('Requests', name)),
   },
   {
-    title: 'Faults of functions',
+    title: 'Server errors by function',
     statistic: 'Sum',
-    metrics: each(apiFunctionNames, (name) => platformMetric('Faults', name)),
+    metrics: each(apiFunctionNames, (name) => platformMetric('ServerErrors', name)),
   },
   {
-    title: 'Time that functions take, p99',
+    title: 'Duration by function, p99',
     statistic: 'p99',
     metrics: each(apiFunctionNames, (name) => platformMetric('RequestDuration', name)),
   },
   {
-    title: 'Functions that broke off',
+    title: 'Failed invocations',
     statistic: 'Sum',
     metrics: each(Object.keys(versions), (name) => functionMetric('Errors', name)),
   },
   {
-    title: 'Functions at once, in this account',
+    title: 'Concurrent invocations in this account',
     statistic: 'Maximum',
     metrics: [allFunctionsMetric('ConcurrentExecutions')],
   },
-  { title: 'Functions refused, in this account', statistic: 'Sum', metrics: [allFunctionsMetric('Throttles')] },
+  { title: 'Throttled invocations in this account', statistic: 'Sum', metrics: [allFunctionsMetric('Throttles')] },
   {
-    title: 'Seconds that the oldest message waits',
+    title: 'Age of the oldest message in seconds',
     statistic: 'Maximum',
     metrics: each(allQueues, ({ queue }) => queueMetric('ApproximateAgeOfOldestMessage', queue)),
   },
   {
-    title: 'Dead letters that wait',
+    title: 'Messages in dead-letter queues',
     statistic: 'Maximum',
     metrics: each(allQueues, ({ deadLetter }) => queueMetric('ApproximateNumberOfMessagesVisible', deadLetter)),
   },
   {
-    title: 'Messages that failed',
+    title: 'Failed messages',
     statistic: 'Sum',
     metrics: each(consumers, (name) => platformMetric('MessagesFailed', name)),
   },
-  { title: 'Runs of schedules', statistic: 'Sum', metrics: each(clockNames, (name) => platformMetric('Runs', name)) },
   {
-    title: 'Time that schedules take',
-    statistic: 'Maximum',
-    metrics: each(clockNames, (name) => platformMetric('RunDuration', name)),
+    title: 'Scheduled runs',
+    statistic: 'Sum',
+    metrics: each(scheduleNames, (name) => platformMetric('ScheduledRuns', name)),
   },
   {
-    title: 'How late sweeps and books are, in seconds',
+    title: 'Duration of scheduled runs',
     statistic: 'Maximum',
-    metrics: [platformMetric('SweepLateness', 'schedule/sweep'), platformMetric('BooksLag', 'queue/events')],
+    metrics: each(scheduleNames, (name) => platformMetric('ScheduledRunDuration', name)),
   },
   {
-    title: 'Capacity of the table that is used',
+    title: 'Delay of sweeps and projections in seconds',
+    statistic: 'Maximum',
+    metrics: [platformMetric('SweepDelay', 'schedule/sweep'), platformMetric('OutboxLag', 'queue/events')],
+  },
+  {
+    title: 'Consumed table capacity',
     statistic: 'Sum',
     metrics: (['ConsumedReadCapacityUnits', 'ConsumedWriteCapacityUnits'] as const).map(tableMetric),
   },
   {
-    title: 'Calls that the table refused',
+    title: 'Throttled table calls',
     statistic: 'Sum',
     metrics: tableThrottles,
   },
   {
-    title: 'Sign-ins and deliveries that failed, records set aside',
+    title: 'Failed sign-ins, failed deliveries, quarantined records',
     statistic: 'Sum',
     metrics: [
       platformMetric('SignInFailures', 'auth'),
       platformMetric('SignInFailures', 'users'),
       platformMetric('DeliveryFailures', 'queue/webhooks'),
-      platformMetric('RecordsSetAside', 'queue/events'),
+      platformMetric('RecordsQuarantined', 'queue/events'),
     ],
   },
 ]
@@ -105,7 +107,7 @@ const charts: readonly Chart[] = [
 const region = aws.getRegionOutput().region
 const [width, height, columns] = [8, 6, 3]
 
-/** Charts in the order of reading, three in a row. */
+/** Charts in reading order, three in a row. */
 const widgets = charts.map(({ title, statistic, metrics }, index) => ({
   type: 'metric',
   x: (index % columns) * width,

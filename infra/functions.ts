@@ -10,20 +10,20 @@ import { table } from './storage.ts'
 
 const functionPrefix = `${prefix}-fn`
 
-/** What Lambda calls a function of the platform. */
+/** Name of the Lambda function. */
 export const functionNameOf = (name: string): string => `${functionPrefix}-${name.replaceAll('/', '-')}`
 
-/** The alias that everybody calls: an update moves it, a deployment does, too. */
+/** The alias that every caller invokes; deployments and updates move it. */
 const liveAlias = 'live'
 
-/** Prints the initial admin token, and nothing else (D54). */
-export const howToRetrieve = $interpolate`aws secretsmanager get-secret-value --secret-id ${initialAdminToken.name} --query SecretString --output text`
+/** A command that prints only the initial admin token. */
+export const adminTokenCommand = $interpolate`aws secretsmanager get-secret-value --secret-id ${initialAdminToken.name} --query SecretString --output text`
 
-/** What all functions are told. Names and addresses only: a secret is fetched where it is needed. */
+/** Environment of all functions: names and addresses only. Functions fetch secrets when they need them. */
 const environment = {
   PLAT_TABLE: table.name,
   PLAT_API_URL: api.url,
-  PLAT_HOW_TO_RETRIEVE: howToRetrieve,
+  PLAT_ADMIN_TOKEN_COMMAND: adminTokenCommand,
   ...Object.fromEntries(
     Object.entries(queues).map(([name, { queue }]) => [`PLAT_QUEUE_${name.toUpperCase()}`, queue.url]),
   ),
@@ -44,7 +44,10 @@ const environment = {
   ...settingsOf(process.env),
 }
 
-/** Where 512 MB are not enough: who computes passwords wants a whole processor, which begins here, and who moves images a broad way out. */
+/**
+ * Functions that need more than 512 MB: Lambda allots a full processor from 1,769 MB (password hashing), and network
+ * bandwidth with memory (images).
+ */
 const memory: Record<string, `${number} MB`> = {
   auth: '1769 MB',
   setup: '1769 MB',
@@ -52,13 +55,17 @@ const memory: Record<string, `${number} MB`> = {
   'queue/updates': '1024 MB',
 }
 
-/** Every function that has been made so far → what its alias leads to: another version with each change of it. */
+/** Functions created so far → the version that their alias refers to. */
 export const versions: Record<string, $util.Output<string>> = {}
 
-/** A function of the platform with the alias that leads to the version of it that serves. */
+/** A function with the alias that refers to its serving version. */
 export function platformFunction(
   name: string,
-  { uses, timeoutSeconds, consumes }: { uses: readonly Capability[]; timeoutSeconds: number; consumes?: string },
+  {
+    capabilities,
+    timeoutSeconds,
+    consumes,
+  }: { capabilities: readonly Capability[]; timeoutSeconds: number; consumes?: string },
 ) {
   const id = name.replace(/(?:^|[/-])([a-z])/g, (_, letter: string) => letter.toUpperCase())
   const made = new sst.aws.Function(`${id}Function`, {
@@ -70,17 +77,17 @@ export function platformFunction(
     memory: memory[name] ?? '512 MB',
     timeout: `${timeoutSeconds} seconds`,
     environment,
-    permissions: [...grantsOf(uses), ...(consumes === undefined ? [] : [consumption(consumes)])],
+    permissions: [...grantsOf(capabilities), ...(consumes === undefined ? [] : [consumerGrant(consumes)])],
     logging: { format: 'json', retention: logRetention },
     versioning: true,
     transform: {
-      // The component would let the whole account take the role, which live development needs and nothing else.
+      // The component would let the whole account assume the role, which only live development needs.
       role: (role) => {
-        // One that the component makes up may lose the stage, if that is long.
+        // A generated name could lose the stage when the stage name is long.
         role.name = functionNameOf(name)
         role.assumeRolePolicy = aws.iam.assumeRolePolicyForPrincipal({ Service: 'lambda.amazonaws.com' })
       },
-      // Two lines of Lambda's own for each invocation would cost more than it: what ends badly is still written.
+      // Lambda's two log lines for each invocation would cost more than the invocation; errors are still logged.
       function: (args) => {
         args.loggingConfig = $util
           .output(args.loggingConfig)
@@ -97,8 +104,7 @@ export function platformFunction(
   return { id, function: made, alias }
 }
 
-/** What an event source takes messages with. */
-const consumption = (queue: string) => {
+const consumerGrant = (queue: string) => {
   const isDeadLetter = queue.endsWith('-dead-letter')
   const { queue: work, deadLetter } = queues[queue.replace(/-dead-letter$/, '')]
   return {

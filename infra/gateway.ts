@@ -1,7 +1,7 @@
 import { options } from './options.ts'
 import { logRetention } from './stage.ts'
 
-/** What the gateway writes of each request: of the path only the route, and never what stands behind its "?". */
+/** Fields of the access log: only the route, never the query string. */
 const accessLogFields = {
   time: '$context.requestTime',
   requestId: '$context.requestId',
@@ -16,15 +16,15 @@ const accessLogFields = {
 
 const { domain, domainCertificate } = options
 
-/** The gateway. Who may call what, and how often, is decided behind it: its own limits are a distant backstop. */
+/** The gateway. The functions decide access and rate limits; the gateway's own throttling is a distant backstop. */
 export const api = new sst.aws.ApiGatewayV2('Api', {
   cors: false,
   accessLog: { retention: logRetention },
-  // With a certificate of the operator's, the name is made to lead here by the operator, too, wherever it is kept.
+  // With the operator's own certificate, the operator also creates the DNS record.
   ...(domain && { domain: domainCertificate ? { name: domain, dns: false, cert: domainCertificate } : domain }),
   transform: {
     stage: (stage) => {
-      // Metrics of each route would be paid for one by one, and functions write what they have to say themselves.
+      // Per-route metrics are charged individually, and functions write their own.
       stage.defaultRouteSettings = {
         throttlingBurstLimit: 5000,
         throttlingRateLimit: 5000,
@@ -38,5 +38,5 @@ export const api = new sst.aws.ApiGatewayV2('Api', {
   },
 })
 
-/** What a name that is kept elsewhere has to be an alias (CNAME) of; undefined where there is none, or it is made here. */
+/** The CNAME target of a domain whose DNS is managed elsewhere; undefined otherwise. */
 export const domainTarget = domainCertificate && api.nodes.domainName.domainNameConfiguration.targetDomainName

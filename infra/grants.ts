@@ -5,7 +5,6 @@ import { identityPrefix, initialAdminToken, registries, signingKeys } from './se
 import { prefix } from './stage.ts'
 import { table } from './storage.ts'
 
-/** A statement of a function's role. */
 interface Grant {
   actions: string[]
   resources: $util.Input<string>[]
@@ -17,7 +16,7 @@ const { partition } = aws.getPartitionOutput()
 const arn = (service: string, name: $util.Input<string>) =>
   $interpolate`arn:${partition}:${service}:${region}:${account}:${name}`
 
-const sendTo = (name: string): Grant[] => [{ actions: ['sqs:SendMessage'], resources: [queues[name].queue.arn] }]
+const sendGrant = (name: string): Grant[] => [{ actions: ['sqs:SendMessage'], resources: [queues[name].queue.arn] }]
 
 const read = (secret: aws.secretsmanager.Secret): Grant[] => [
   { actions: ['secretsmanager:GetSecretValue'], resources: [secret.arn] },
@@ -27,12 +26,12 @@ const write = (secret: aws.secretsmanager.Secret): Grant[] => [
 ]
 
 const identitySecrets = arn('secretsmanager', `secret:${identityPrefix}/*`)
-/** With their versions and aliases, whose ARNs begin with the function's. */
+/** Includes versions and aliases, whose ARNs begin with the function's. */
 const moduleFunctions = arn('lambda', `function:${modulePrefix}-*`)
 const moduleRepositories = arn('ecr', `repository/${moduleRepository}/*`)
 const platformFunctions = arn('lambda', `function:${prefix}-fn-*`)
 
-/** What a capability of the contract means on AWS: which actions on which resources. */
+/** Capability of the contract → IAM actions and resources. */
 const grants: Record<Exclude<Capability, 'asset:relay'>, Grant[]> = {
   'table:read': [
     {
@@ -52,12 +51,12 @@ const grants: Record<Exclude<Capability, 'asset:relay'>, Grant[]> = {
       resources: [table.arn],
     },
   ],
-  'queue:jobs': sendTo('jobs'),
-  'queue:batches': sendTo('batches'),
-  'queue:events': sendTo('events'),
-  'queue:webhooks': sendTo('webhooks'),
-  'queue:updates': sendTo('updates'),
-  'queue:modules': sendTo('modules'),
+  'queue:jobs': sendGrant('jobs'),
+  'queue:batches': sendGrant('batches'),
+  'queue:events': sendGrant('events'),
+  'queue:webhooks': sendGrant('webhooks'),
+  'queue:updates': sendGrant('updates'),
+  'queue:modules': sendGrant('modules'),
   'secret:signing-keys': read(signingKeys),
   'secret:signing-keys-write': write(signingKeys),
   'secret:initial-admin-token': read(initialAdminToken),
@@ -81,7 +80,7 @@ const grants: Record<Exclude<Capability, 'asset:relay'>, Grant[]> = {
         'ecr:UploadLayerPart',
         'ecr:CompleteLayerUpload',
         'ecr:PutImage',
-        // Lambda looks at an image, and at who may read it, in the name of who makes a function of it.
+        // CreateFunction makes Lambda read the image and its policy with the caller's permissions.
         'ecr:GetRepositoryPolicy',
         'ecr:BatchGetImage',
         'ecr:GetDownloadUrlForLayer',
@@ -124,6 +123,6 @@ const grants: Record<Exclude<Capability, 'asset:relay'>, Grant[]> = {
   ],
 }
 
-/** The statements of a role that needs these capabilities, and no others. */
-export const grantsOf = (uses: readonly Capability[]): Grant[] =>
-  uses.flatMap((capability) => (capability === 'asset:relay' ? [] : grants[capability]))
+/** The statements for these capabilities. */
+export const grantsOf = (capabilities: readonly Capability[]): Grant[] =>
+  capabilities.flatMap((capability) => (capability === 'asset:relay' ? [] : grants[capability]))

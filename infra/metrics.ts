@@ -5,14 +5,14 @@ import { functionNameOf } from './functions.ts'
 import { api } from './gateway.ts'
 import { table } from './storage.ts'
 
-/** What CloudWatch knows of a deployment: metrics that AWS writes, and those that the functions write. */
+/** A metric of CloudWatch: written by AWS, or by the functions. */
 export interface Metric {
   namespace: string
   metricName: string
   dimensions: Record<string, $util.Input<string>>
 }
 
-/** A metric that functions write themselves. Lambda's name of a function tells stages apart, too. */
+/** A metric that functions write. The Lambda function name in it distinguishes stages. */
 export const platformMetric = (metricName: MetricName, name: string): Metric => ({
   namespace: 'Platform',
   metricName,
@@ -25,7 +25,9 @@ export const functionMetric = (metricName: 'Errors' | 'Duration', name: string):
   dimensions: { FunctionName: functionNameOf(name) },
 })
 
-/** Of all functions of the account in this region: they share what they run on, modules' functions among them. */
+/**
+ * For all functions of the account in this region: they share one concurrency limit, including functions of modules.
+ */
 export const allFunctionsMetric = (metricName: 'Throttles' | 'ConcurrentExecutions'): Metric => ({
   namespace: 'AWS/Lambda',
   metricName,
@@ -47,7 +49,7 @@ export const tableMetric = (
   metricName: 'ReadThrottleEvents' | 'WriteThrottleEvents' | 'ConsumedReadCapacityUnits' | 'ConsumedWriteCapacityUnits',
 ): Metric => ({ namespace: 'AWS/DynamoDB', metricName, dimensions: { TableName: table.name } })
 
-/** Writes that an index refuses, and the table because of it: DynamoDB counts them for the index alone. */
+/** Writes throttled by an index: DynamoDB counts them for the index only. */
 const ofIndex = (index: string): Metric => ({
   namespace: 'AWS/DynamoDB',
   metricName: 'WriteThrottleEvents',
@@ -55,8 +57,8 @@ const ofIndex = (index: string): Metric => ({
 })
 
 /**
- * Calls that the table refuses, and writes for its indexes. Reads of an index that fail are seen by who asked: `requests-fail`,
- * `sweep-failures`, `schedules-fail`.
+ * Throttled calls of the table and throttled writes of its indexes. Failed reads of an index show as
+ * `api-server-errors`, `sweep-failures` or `scheduled-run-errors`.
  */
 export const tableThrottles: readonly Metric[] = [
   tableMetric('ReadThrottleEvents'),
@@ -67,14 +69,13 @@ export const tableThrottles: readonly Metric[] = [
 const queueOf = ({ trigger }: Task): string | undefined =>
   typeof trigger === 'object' && 'queue' in trigger ? trigger.queue : undefined
 
-/** Functions that take messages, those of dead letters included. */
+/** Queue consumers, including those of dead-letter queues. */
 export const consumers = Object.entries<Task>(tasks).flatMap(([name, task]) => (queueOf(task) ? [name] : []))
 
-/** Functions that a clock begins. */
 export const schedules = Object.entries<Task>(tasks).flatMap(([name, { trigger, timeoutSeconds }]) =>
   typeof trigger === 'object' && 'everySeconds' in trigger ? [{ name, timeoutSeconds }] : [],
 )
 
-/** Whether a function takes the dead letters of a queue as they come. */
+/** Whether a function consumes the dead-letter queue. */
 export const hasConsumer = (queue: string): boolean =>
   Object.values<Task>(tasks).some((task) => queueOf(task) === `${queue}-dead-letter`)

@@ -1,6 +1,6 @@
 import { logRetentionDays, prefix } from './stage.ts'
 
-/** What modules run on: functions and image repositories that the platform makes, below these names. */
+/** Name prefixes of the functions and image repositories that the platform creates for modules. */
 
 export const modulePrefix = `${prefix}-mod`
 export const moduleRepository = `${prefix}/modules`
@@ -9,16 +9,16 @@ const account = aws.getCallerIdentityOutput().accountId
 const region = aws.getRegionOutput().region
 const { dnsSuffix } = aws.getPartitionOutput()
 
-/** The same with the account's own registry before it: where Lambda takes images from. */
+/** The same in the account's registry, from which Lambda pulls images. */
 export const moduleImages = $interpolate`${account}.dkr.ecr.${region}.${dnsSuffix}/${moduleRepository}`
 
-/** All modules write into one group, which is not kept for ever as one that Lambda makes would be. */
+/** One log group for all modules, so that retention applies; Lambda's own groups never expire. */
 export const moduleLogGroup = new aws.cloudwatch.LogGroup('ModuleLog', {
   name: `/aws/lambda/${modulePrefix}`,
   retentionInDays: logRetentionDays,
 })
 
-/** What a module may do by itself: write its log, and nothing else. */
+/** A module's role: it may only write its log. */
 export const moduleRole = new aws.iam.Role('ModuleRole', {
   name: `${prefix}-module`,
   assumeRolePolicy: aws.iam.assumeRolePolicyForPrincipal({ Service: 'lambda.amazonaws.com' }),

@@ -1,7 +1,7 @@
-/** What an operator may set for the deployment itself: the functions hear nothing of it. */
+/** Settings of the deployment itself; functions do not receive them. */
 
-/** Setting → what it has to be, and how that is said. */
-const forms = {
+/** Setting → pattern, and its description for the error message. */
+const patterns = {
   PLAT_ALARM_EMAIL: [/^[^\s@,]+@[^\s@,]+\.[^\s@,]+$/, 'an e-mail address'],
   PLAT_DOMAIN: [/^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/, 'a domain name in lower case'],
   PLAT_DOMAIN_CERTIFICATE: [
@@ -11,18 +11,18 @@ const forms = {
   PLAT_RESTORED_TABLE: [/^[A-Za-z0-9_.-]{3,255}$/, 'the name of a table'],
 } as const satisfies Record<string, readonly [RegExp, string]>
 
-export const optionNames: readonly string[] = Object.keys(forms)
+export const optionNames: readonly string[] = Object.keys(patterns)
 
-/** What is set. An empty value counts as unset. Throws one error that names every bad value. */
+/** Parses the settings. An empty value counts as unset. Throws one error that names every invalid value. */
 export function optionsOf(environment: Record<string, string | undefined>) {
-  const problems = Object.entries(forms).flatMap(([name, [form, wanted]]) => {
+  const problems = Object.entries(patterns).flatMap(([name, [pattern, description]]) => {
     const value = environment[name]
-    return !value || form.test(value) ? [] : [`${name}: must be ${wanted}`]
+    return !value || pattern.test(value) ? [] : [`${name}: must be ${description}`]
   })
   if (environment['PLAT_DOMAIN_CERTIFICATE'] && !environment['PLAT_DOMAIN']) {
-    problems.push('PLAT_DOMAIN_CERTIFICATE: is for a PLAT_DOMAIN, which is not set')
+    problems.push('PLAT_DOMAIN_CERTIFICATE: requires PLAT_DOMAIN')
   }
-  if (problems.length > 0) throw new Error(`Bad settings in the environment:\n  ${problems.join('\n  ')}`)
+  if (problems.length > 0) throw new Error(`Invalid settings in the environment:\n  ${problems.join('\n  ')}`)
   return {
     alarmEmail: environment['PLAT_ALARM_EMAIL'] || undefined,
     domain: environment['PLAT_DOMAIN'] || undefined,

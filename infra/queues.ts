@@ -1,7 +1,7 @@
 import { deadLetterRetentionSeconds, workQueues } from '../packages/contract/src/task.ts'
 import { prefix } from './stage.ts'
 
-/** A queue with its dead-letter queue. A message is nobody else's for six times what its consumer may take. */
+/** A queue with its dead-letter queue. The visibility timeout is six times the consumer's timeout. */
 function pair(name: string, timeoutSeconds: number) {
   const id = `${name[0].toUpperCase()}${name.slice(1)}`
   const visibilityTimeout = `${timeoutSeconds * 6} seconds` as const
@@ -19,7 +19,6 @@ function pair(name: string, timeoutSeconds: number) {
   return { queue, deadLetter }
 }
 
-/** Work queues by name. */
 export const queues = Object.fromEntries(
   workQueues.map(({ name, timeoutSeconds }) => [name, pair(name, timeoutSeconds)] as const),
 )

@@ -1,14 +1,14 @@
-/** The stage that people rely on: protected from removal, and what it keeps outlives it. */
+/** The production stage: protected from removal, and its data is retained. */
 export const protectedStage = 'production'
 
-/** So long that the longest name of a function fits what Lambda takes, 64 characters. */
+/** Keeps the longest function name within Lambda's 64 characters. */
 export const stageLengthMax = 20
 
 /**
- * What is wrong with the name of a stage, to be said after it; undefined: nothing. Names of resources hold it between hyphens,
- * and roles allow what begins with one: a hyphen in it could make one stage's resources look like another's.
+ * What is wrong with a stage name, or undefined. Hyphens separate the parts of resource names, and roles match
+ * prefixes: a hyphen in a stage name could match another stage.
  */
-export const stageFault = (stage: string): string | undefined =>
+export const stageNameError = (stage: string): string | undefined =>
   new RegExp(`^[a-z][a-z0-9]{0,${stageLengthMax - 1}}$`).test(stage)
     ? undefined
-    : `has to consist of lower-case letters and digits, ${stageLengthMax} at most, a letter first`
+    : `must be at most ${stageLengthMax} lower-case letters and digits, starting with a letter`

@@ -1,20 +1,20 @@
 import { options } from './options.ts'
-import { protectedStage, stageFault } from './stage-name.ts'
+import { protectedStage, stageNameError } from './stage-name.ts'
 
-/** Which stage this is, and what follows from it. */
 const { stage } = $app
-const fault = stageFault(stage)
-if (fault !== undefined) throw new Error(`The name of the stage "${stage}" ${fault}.`)
+const error = stageNameError(stage)
+if (error !== undefined) throw new Error(`The name of the stage "${stage}" ${error}.`)
 
-/** What people rely on: it is protected from removal, and kept. */
+/** Production is protected from removal and retained. */
 export const isProduction = stage === protectedStage
 
-/** Functions, queues and secrets find each other by names, which all begin so: none of them has to be made before another. */
+/**
+ * Prefix of all names. Functions, queues and secrets refer to each other by name, so that none must be created first.
+ */
 export const prefix = `${$app.name}-${stage}`
 
 export const logRetention = isProduction ? '1 year' : '1 week'
-/** The same where it is asked for as a number. */
 export const logRetentionDays = isProduction ? 365 : 7
 
-/** Alarms and the dashboard are paid for each month: a stage for trying out has them where it says whom to wake. */
+/** Alarms and the dashboard cost money every month: other stages have them only with an alarm address. */
 export const hasAlarms = isProduction || options.alarmEmail !== undefined

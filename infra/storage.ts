@@ -6,7 +6,7 @@ const names = ['pk', 'sk', ...Object.values(tableIndexes).flat()]
 
 const { restoredTable } = options
 
-/** The one table: paid per request, restorable to any second of the last 35 days. */
+/** The table: on-demand capacity, point-in-time recovery of 35 days. */
 export const table = new sst.aws.Dynamo('Table', {
   fields: Object.fromEntries(names.map((name) => [name, 'string' as const])),
   primaryIndex: { hashKey: 'pk', rangeKey: 'sk' },
@@ -19,8 +19,8 @@ export const table = new sst.aws.Dynamo('Table', {
   ttl: ttlAttribute,
   deletionProtection: isProduction,
   transform: {
-    // A table that was restored takes the place of this one, for good: one deployment has to name it, and none after that.
-    // Nothing else does: a change that would make another table, which is empty, fails.
+    // A restored table replaces this one permanently: one deployment names it. Any other change that would replace the
+    // table, and so lose its data, fails.
     table: (args, own) => {
       own.protect = isProduction && restoredTable === undefined
       if (restoredTable === undefined) return

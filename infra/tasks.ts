@@ -1,14 +1,14 @@
 import { type Task, tasks } from '../packages/contract/src/task.ts'
 import { platformFunction, versions } from './functions.ts'
-import { loops } from './loops.ts'
+import { canLoop } from './recursion.ts'
 import { queues } from './queues.ts'
 import { prefix } from './stage.ts'
 
-/** What runs without a request: consumers of queues, clocks, and what a deployment begins. */
+/** Functions without HTTP routes: queue consumers, schedules, and bootstrap. */
 
 type Target = ReturnType<typeof platformFunction>
 
-/** A message that fails comes again alone; one that fails five times goes to the dead-letter queue. */
+/** A failed message is redelivered alone; after five failures it goes to the dead-letter queue. */
 function consume({ id, alias }: Target, trigger: { queue: string; batchSize: number; maximumConcurrency: number }) {
   const { queue, deadLetter } = queues[trigger.queue.replace(/-dead-letter$/, '')]
   new aws.lambda.EventSourceMapping(`${id}Messages`, {
@@ -16,21 +16,21 @@ function consume({ id, alias }: Target, trigger: { queue: string; batchSize: num
     functionName: alias.arn,
     batchSize: trigger.batchSize,
     functionResponseTypes: ['ReportBatchItemFailures'],
-    // Lambda knows no fewer than two. What wants one at a time wants it for the sake of the store, not of its correctness.
+    // Two is Lambda's minimum. A limit of one protects the store; correctness does not depend on it.
     scalingConfig: { maximumConcurrency: Math.max(2, trigger.maximumConcurrency) },
   })
 }
 
 /**
- * Functions that send messages which lead back to them, on purpose: a batch goes on with the next message, a webhook with what
- * is due then. Lambda would take the sixteenth of a row for an endless loop, and drop it.
+ * Functions that send messages which lead back to them on purpose: a batch continues with the next message. Lambda
+ * would drop the sixteenth as a loop.
  */
 function allowLoop({ id, function: made }: Target) {
   new aws.lambda.FunctionRecursionConfig(`${id}Loop`, { functionName: made.name, recursiveLoop: 'Allow' })
 }
 
-/** One role for all clocks of this account and stage, and nobody else's: it may call what they begin. */
-const clock = new aws.iam.Role('ClockRole', {
+/** The role of all schedules of this stage; it may only invoke their functions. */
+const scheduleRole = new aws.iam.Role('ClockRole', {
   name: `${prefix}-clock`,
   assumeRolePolicy: $jsonStringify({
     Version: '2012-10-17',
@@ -48,12 +48,12 @@ const clock = new aws.iam.Role('ClockRole', {
 function schedule({ id, alias, function: made }: Target, everySeconds: number, name: string) {
   const minutes = everySeconds / 60
   new aws.iam.RolePolicy(`${id}Clock`, {
-    role: clock.name,
+    role: scheduleRole.name,
     policy: aws.iam.getPolicyDocumentOutput({
       statements: [{ actions: ['lambda:InvokeFunction'], resources: [alias.arn] }],
     }).json,
   })
-  // A run that is missed, or fails, is made up for by the next one; Lambda would begin it twice more.
+  // The next run makes up for a missed or failed one; Lambda would retry twice.
   new aws.lambda.FunctionEventInvokeConfig(`${id}Retries`, {
     functionName: made.name,
     qualifier: alias.name,
@@ -64,15 +64,15 @@ function schedule({ id, alias, function: made }: Target, everySeconds: number, n
     name: `${prefix}-${name.replaceAll('/', '-')}`,
     scheduleExpression: `rate(${minutes} minute${minutes === 1 ? '' : 's'})`,
     flexibleTimeWindow: { mode: 'OFF' },
-    target: { arn: alias.arn, roleArn: clock.arn, retryPolicy: { maximumRetryAttempts: 0 } },
+    target: { arn: alias.arn, roleArn: scheduleRole.arn, retryPolicy: { maximumRetryAttempts: 0 } },
   })
 }
 
 /**
- * The start of the platform (D10): the last thing of each deployment that changes a function, when all of them are there. One
- * that fails fails the deployment, and is not kept: the next deployment begins it again.
+ * Runs bootstrap at the end of each deployment that changes a function. A failure fails the deployment, and the next
+ * deployment runs it again.
  */
-function begin({ id, alias, function: made }: Target) {
+function invokeBootstrap({ id, alias, function: made }: Target) {
   new aws.lambda.Invocation(`${id}Start`, {
     functionName: made.name,
     qualifier: alias.name,
@@ -81,14 +81,14 @@ function begin({ id, alias, function: made }: Target) {
   })
 }
 
-const starts: Target[] = []
-for (const [name, { trigger, timeoutSeconds, uses }] of Object.entries<Task>(tasks)) {
+const triggerOf: Target[] = []
+for (const [name, { trigger, timeoutSeconds, capabilities }] of Object.entries<Task>(tasks)) {
   const consumes = typeof trigger === 'object' && 'queue' in trigger ? trigger.queue : undefined
-  const target = platformFunction(name, { uses, timeoutSeconds, ...(consumes && { consumes }) })
-  if (trigger === 'deployment') starts.push(target)
+  const target = platformFunction(name, { capabilities, timeoutSeconds, ...(consumes && { consumes }) })
+  if (trigger === 'deployment') triggerOf.push(target)
   else if ('queue' in trigger) {
     consume(target, trigger)
-    if (loops(name)) allowLoop(target)
+    if (canLoop(name)) allowLoop(target)
   } else schedule(target, trigger.everySeconds, name)
 }
-for (const each of starts) begin(each)
+for (const each of triggerOf) invokeBootstrap(each)

@@ -5,13 +5,13 @@ import { dirname, extname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { packFiles, type PortalFile } from '@platform/http/portal/pack'
-import { hashedFolder } from '@platform/http/portal/paths'
+import { hashedFolder } from '@platform/http/portal/serve'
 import { build } from 'vite'
 import { root } from './source.ts'
 
 const portalDir = join(root, 'packages/portal')
 
-/** What a browser has to be told of a file; one of another kind ends the build. */
+/** Content types by extension; an unknown extension fails the build. */
 const contentTypes: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.html': 'text/html; charset=utf-8',
@@ -26,18 +26,18 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 }
 
-/** Of what is compressed already nothing is left to be gained. */
+/** Already compressed formats. */
 const isDense = (path: string): boolean => ['.png', '.webp', '.woff2'].includes(extname(path))
 
-/** A function can answer 6 MB, which grow by a third on the way. */
+/** Lambda limits a response to 6 MB, and base64 adds a third. */
 const maximumBytes = 4 * 1024 * 1024
 
 const inGzip = promisify(gzip)
-const inBrotli = promisify(brotliCompress)
+const brotliOptions = promisify(brotliCompress)
 
-/** Builds the portal into one file, compressed beforehand; the same sources make the same file. */
+/** Builds the portal into one file of compressed responses. The same sources give the same bytes. */
 export async function buildPortal(outfile: string): Promise<void> {
-  // It counts for more than the mode does: from within a test React would be built as for its developers, twice as large.
+  // React checks NODE_ENV, not Vite's mode: tests would otherwise bundle the development build, twice as large.
   process.env['NODE_ENV'] = 'production'
   const folder = await mkdtemp(join(tmpdir(), 'portal-'))
   try {
@@ -50,7 +50,7 @@ export async function buildPortal(outfile: string): Promise<void> {
       build: { outDir: folder, emptyOutDir: true },
     })
     const { '/index.html': shell, ...files } = await filesIn(folder)
-    if (shell === undefined) throw new Error('The portal has no index.html.')
+    if (shell === undefined) throw new Error('The portal build has no index.html.')
     await mkdir(dirname(outfile), { recursive: true })
     await writeFile(outfile, packFiles({ shell, files: new Map(Object.entries(files)) }))
   } finally {
@@ -70,8 +70,9 @@ async function filesIn(folder: string): Promise<Record<string, PortalFile>> {
 
 async function fileOf(path: string, identity: Buffer): Promise<PortalFile> {
   const contentType = contentTypes[extname(path)]
-  if (contentType === undefined) throw new Error(`Nothing says what type ${path} has: see scripts/build-portal.ts.`)
-  if (identity.length > maximumBytes) throw new Error(`${path} is too large to be handed out.`)
+  if (contentType === undefined)
+    throw new Error(`No content type for ${path}: add its extension to scripts/build-portal.ts.`)
+  if (identity.length > maximumBytes) throw new Error(`${path} exceeds the size of a response.`)
   return {
     contentType,
     isHashed: path.startsWith(hashedFolder),
@@ -80,12 +81,12 @@ async function fileOf(path: string, identity: Buffer): Promise<PortalFile> {
   }
 }
 
-/** In each encoding that makes it shorter. */
+/** Keeps an encoding only where it is smaller. */
 async function compressed(content: Buffer): Promise<{ br?: Buffer; gzip?: Buffer }> {
   const params = { [constants.BROTLI_PARAM_SIZE_HINT]: content.length }
-  const [br, gz] = await Promise.all([inBrotli(content, { params }), inGzip(content, { level: 9 })])
+  const [br, gz] = await Promise.all([brotliOptions(content, { params }), inGzip(content, { level: 9 })])
   return { ...(br.length < content.length && { br }), ...(gz.length < content.length && { gzip: gz }) }
 }
 
-// `node build-portal.ts <file>`
+// Usage: `node build-portal.ts <file>`
 if (import.meta.main) await buildPortal(process.argv[2] ?? join(root, 'dist/portal.pack'))

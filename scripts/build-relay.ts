@@ -6,7 +6,7 @@ import { relayVersion } from '../packages/relay/src/version.ts'
 
 const root = new URL('../', import.meta.url)
 
-/** Bundles the relay into one file that people can read, and any Node from 20 on runs by itself (D22). */
+/** Bundles the relay into one readable file that runs on Node 20 and later. */
 export async function buildRelay(outfile: string): Promise<void> {
   const { license }: { license: string } = JSON.parse(await readFile(new URL('package.json', root), 'utf8'))
   const { outputFiles } = await build({
@@ -26,7 +26,7 @@ export async function buildRelay(outfile: string): Promise<void> {
   await writeFile(outfile, tidy(outputFiles[0]!.text))
 }
 
-/** Less to download and still good to read: short headings, tabs, and none of the few comments that bundling leaves. */
+/** Shortens the bundle but keeps it readable: tabs, short headings, no comments. */
 function tidy(bundle: string): string {
   return bundle
     .replaceAll('// packages/relay/src/', '// ')
@@ -34,5 +34,5 @@ function tidy(bundle: string): string {
     .replaceAll(/^(?: {2})+/gm, (indent) => '\t'.repeat(indent.length / 2))
 }
 
-// `node build-relay.ts <file>`
+// Usage: `node build-relay.ts <file>`
 if (import.meta.main) await buildRelay(process.argv[2] ?? fileURLToPath(new URL('dist/relay.mjs', root)))

@@ -33,6 +33,20 @@ const unneeded: Plugin = {
   },
 }
 
+/** Functions read routes and generate no document. The package would bring its generator and all locales of zod. */
+const plainRoutes: Plugin = {
+  name: 'plain-routes',
+  setup(builder) {
+    builder.onResolve({ filter: /^@hono\/zod-openapi$/ }, () => ({
+      path: 'create-route',
+      namespace: 'plain-routes',
+    }))
+    builder.onLoad({ filter: /./, namespace: 'plain-routes' }, () => ({
+      contents: 'export const createRoute = (route) => route',
+    }))
+  },
+}
+
 /**
  * A schema that nothing uses is left out: zod's methods are calls that might do anything, as far as esbuild knows, and a
  * function would make the schemas of every file that it imports one constant of. One instance serves one build.
@@ -68,11 +82,11 @@ function declarationsOf(statement: Statement): VariableDeclaration['declarations
   return declared?.type === 'VariableDeclaration' ? declared.declarations : []
 }
 
-/** `z.object({…}).meta({…})`, `Cluster.extend({…})`, `endpoint({…})`: schemas have names like types. */
+/** `z.object({…}).meta({…})`, `Cluster.extend({…})`, `createRoute({…})`: schemas have names like types. */
 function makesSchema(expression: Expression): boolean {
   if (expression.type === 'CallExpression') return makesSchema(expression.callee)
   if (expression.type === 'MemberExpression') return makesSchema(expression.object)
-  return expression.type === 'Identifier' && /^(?:z|endpoint|pageOf|[A-Z]\w*)$/.test(expression.name)
+  return expression.type === 'Identifier' && /^(?:z|createRoute|pageOf|[A-Z]\w*)$/.test(expression.name)
 }
 
 /** Modules that say what follows from the whole contract: names, and a digest. They are worked out here, without it. */
@@ -95,4 +109,4 @@ const derived: Plugin = {
 }
 
 /** What bundling does to code that functions are made of; new for each build. */
-export const plugins = (): Plugin[] => [environmentCredentials, unneeded, derived, unusedSchemas()]
+export const plugins = (): Plugin[] => [environmentCredentials, plainRoutes, unneeded, derived, unusedSchemas()]

@@ -51,9 +51,9 @@ export async function bundle(name: string): Promise<Bundle & { path: string }> {
 }
 
 /**
- * Bundles functions; name → bundle. Nothing is written. What functions share is read once, but those with code that is
- * loaded late are made one by one: nobody else's code decides what they load. `version`: what the code will say that it is, as
- * that of a release; undefined for what the package says. What `changes` do to the code comes first: tests make releases that fail.
+ * Bundles functions, by name, in memory. Functions with lazily loaded code are bundled one by one, so that the code of
+ * other functions does not affect their chunks. `version`: the version that the code reports; default: that of the
+ * package. `changes` are plugins that run first: tests use them to build releases that fail.
  */
 export async function bundleAll(
   names: readonly string[],

@@ -1,50 +1,50 @@
-/** `npm run deploy` and `npm run deploy:remove`: checks what it needs, builds the functions, and lets SST do the rest. */
+/** `npm run deploy` and `npm run deploy:remove`: checks prerequisites, builds the functions and runs SST. */
 import { setGlobalProxyFromEnv } from 'node:http'
 import { CliError } from '@platform/cli/exit'
 import { type Account, findAccount } from './deploy/account.ts'
 import { buildFunctions, functionsDir } from './deploy/build.ts'
-import { deploySummary, failureSummary, removeSummary } from './deploy/farewell.ts'
-import { writeDeploymentDigest } from './deploy/mark.ts'
+import { deploySummary, failureSummary, removeSummary } from './deploy/summary.ts'
+import { writeDeploymentDigest } from './deploy/digest.ts'
 import { type Options, parseOptions } from './deploy/options.ts'
 import { readSettings, requireCertificateIn, type Settings } from './deploy/settings.ts'
 import { readOutputs, runSst } from './deploy/sst.ts'
 
-const say = (line: string): void => console.log(line)
+const print = (line: string): void => console.log(line)
 const seconds = (): string => `${(performance.now() / 1000).toFixed(1)} s`
-const doing = { deploy: 'Deploying', diff: 'Comparing', remove: 'Removing' } as const
+const progressOf = { deploy: 'Deploying', diff: 'Comparing', remove: 'Removing' } as const
 
 async function run(options: Options): Promise<void> {
   const { action, stage } = options
-  const { set, ignored } = await readSettings(stage)
-  for (const name of ignored) console.warn(`${name} is no setting of a deployment: it has no effect here.`)
+  const { values: set, ignored } = await readSettings(stage)
+  for (const name of ignored) console.warn(`${name} is not a setting of the deployment and has no effect.`)
   const account = await findAccount()
   requireCertificateIn(account.region, set)
-  say(`${doing[action]} the stage ${stage}: account ${account.id}, region ${account.region}, as ${account.arn}.`)
-  // What goes is known from the state of its deployment.
+  print(`${progressOf[action]} the stage ${stage}: account ${account.id}, region ${account.region}, as ${account.arn}.`)
+  // A removal uses the state of the deployment, not the code.
   if (action !== 'remove') await build(stage, set)
   if ((await runSst(options, account.region)) !== 0) throw new CliError('refused', failureSummary(options))
-  await sayFarewell(options, account)
+  await printSummary(options, account)
 }
 
-async function build(stage: string, set: Settings['set']): Promise<void> {
+async function build(stage: string, set: Settings['values']): Promise<void> {
   const count = await buildFunctions()
   await writeDeploymentDigest(functionsDir, stage, set)
-  say(`${count} functions are built after ${seconds()}.`)
+  print(`Built ${count} functions after ${seconds()}.`)
 }
 
-async function sayFarewell({ action, stage }: Options, account: Account): Promise<void> {
-  if (action === 'deploy') say(deploySummary(stage, account, await readOutputs()))
-  if (action === 'remove') say(removeSummary(stage))
+async function printSummary({ action, stage }: Options, account: Account): Promise<void> {
+  if (action === 'deploy') print(deploySummary(stage, account, await readOutputs()))
+  if (action === 'remove') print(removeSummary(stage))
 }
 
 try {
   setGlobalProxyFromEnv()
   const options = parseOptions(process.argv.slice(2))
-  if (typeof options === 'string') say(options)
+  if (typeof options === 'string') print(options)
   else await run(options)
 } catch (error) {
   const isUsage = error instanceof CliError && error.exitCode === 2
   console.error(error instanceof CliError ? error.message : error)
-  if (isUsage) console.error('Nothing has been deployed or changed.')
+  if (isUsage) console.error('Nothing was deployed or changed.')
   process.exitCode = error instanceof CliError ? error.exitCode : 1
 }

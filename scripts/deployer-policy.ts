@@ -1,9 +1,9 @@
-/** `npm run deployer-policy`: what IAM has to allow whoever deploys a stage, found out of what the stage consists of. */
+/** `npm run deployer-policy`: prints the IAM permissions that deploying a stage needs, derived from its resources. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { CliError, messageOf } from '@platform/cli/exit'
-import { stageFault } from '../infra/stage-name.ts'
+import { stageNameError } from '../infra/stage-name.ts'
 import { graphOf } from '../test/simulator/graph/graph.ts'
 import { deployerPolicies } from './deployer/policy.ts'
 import { readSettings } from './deploy/settings.ts'
@@ -19,9 +19,9 @@ function parsed(args: string[]): { stage: string; output: string | undefined } {
   const option = { type: 'string' } as const
   try {
     const { stage = '', output } = parseArgs({ args, options: { stage: option, output: option } }).values
-    const fault = stageFault(stage)
-    if (fault !== undefined) throw new Error(`--stage: "${stage}" ${fault}.`)
-    // npm runs scripts in the project's folder, wherever it was called.
+    const error = stageNameError(stage)
+    if (error !== undefined) throw new Error(`--stage: "${stage}" ${error}.`)
+    // npm runs scripts in the project folder; INIT_CWD is the folder of the caller.
     return { stage, output: output && resolve(process.env['INIT_CWD'] ?? '.', output) }
   } catch (error) {
     throw new CliError('usage', `${messageOf(error)}\n\n${usage}`, error)

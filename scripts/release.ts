@@ -1,4 +1,4 @@
-/** `npm run release`: builds the functions of this checkout as a release, signs it, and puts it where platforms look. */
+/** `npm run release`: builds the functions as a release, signs it and publishes it. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,46 +11,46 @@ import { currentCommit } from './release/commit.ts'
 import { publishToFolder } from './release/folder.ts'
 import { type Options, parseOptions } from './release/options.ts'
 import { packFunctions } from './release/functions.ts'
-import { releaseRepositoryFor, signingKey } from './release/place.ts'
+import { releaseRepositoryFor, signingKey } from './release/destination.ts'
 import { publish } from './release/publish.ts'
 
-const say = (line: string): void => console.log(line)
+const print = (line: string): void => console.log(line)
 const seconds = (): string => `${(performance.now() / 1000).toFixed(1)} s`
 
 async function build({ version, releaseNotesUrl, minFrom }: Options, workFolder: string): Promise<Artifact> {
   const { name = 'a folder without git', isChanged, createdAt } = await currentCommit()
-  say(`Building ${version} of ${name}${isChanged ? ', with changes that are in no commit' : ''} …`)
+  print(`Building ${version} of ${name}${isChanged ? ', with uncommitted changes' : ''} …`)
   const zips = await packFunctions(version, workFolder)
   const mebibytes = [...zips.values()].reduce((total, { length }) => total + length, 0) / 2 ** 20
-  say(`${zips.size} functions are built after ${seconds()}: ${mebibytes.toFixed(1)} MiB.`)
+  print(`Built ${zips.size} functions after ${seconds()}: ${mebibytes.toFixed(1)} MiB.`)
   const notes = { ...(releaseNotesUrl !== undefined && { releaseNotesUrl }), ...(minFrom !== undefined && { minFrom }) }
   return artifactOf({ version, createdAt, ...notes }, zips)
 }
 
 async function release(options: Options, workFolder: string): Promise<void> {
   const { output } = options
-  // What is missing is told before the work.
+  // Report missing prerequisites before the build.
   const key = await signingKey(options)
   const repository = output === undefined ? await releaseRepositoryFor(options) : undefined
   const artifact = await build(options, join(workFolder, 'built'))
   const { tag, digest } = artifact
   const place = repository ? `${repository.client.registry}/${repository.name}` : `oci:${output}`
-  say(`Signing it, and putting it to ${place} …`)
+  print(`Signing the release and publishing it to ${place} …`)
   const isNew = repository
     ? await publish(repository, artifact, key)
     : await publishToFolder(output ?? '', artifact, key, join(workFolder, 'registry'))
-  say(`${place}:${tag} ${isNew ? 'is released' : 'was released before, as it is'}: ${digest}, after ${seconds()}.`)
-  say(isNext(options, artifact))
+  print(`${place}:${tag} ${isNew ? 'was published' : 'was already published'}: ${digest}, after ${seconds()}.`)
+  print(nextStep(options, artifact))
 }
 
-/** What somebody does with a release now. */
-function isNext({ output, version }: Options, { tag, digest }: Artifact): string {
-  if (prerelease(version) !== null) return 'It is a prerelease: platforms neither find nor apply those.'
+/** The next step after publishing. */
+function nextStep({ output, version }: Options, { tag, digest }: Artifact): string {
+  if (prerelease(version) !== null) return 'This is a prerelease: platforms do not offer or apply it.'
   if (output === undefined) {
-    return `Next, as an administrator: npx plat update check (GET /api/v1/platform/updates/check), npx plat update apply ${version}`
+    return `Next, as an administrator: npx plat update check, then npx plat update apply ${version}`
   }
   const copy = `skopeo copy --preserve-digests oci:${output}:TAG docker://REGISTRY/REPOSITORY:TAG`
-  return `Next, where it was carried to: ${copy}, for TAG\n  ${signatureTag(digest)}, then\n  ${tag}`
+  return `Next, on the target network: ${copy}, for TAG\n  ${signatureTag(digest)}, then\n  ${tag}`
 }
 
 const workFolder = await mkdtemp(join(tmpdir(), 'platform-release-'))

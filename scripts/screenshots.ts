@@ -1,80 +1,86 @@
 import { mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { answered } from '../test/conformance/support/answer.ts'
+import { expectStatus } from '../test/conformance/support/answer.ts'
 import { PlatformProcess } from '../test/support/platform.ts'
 import { launchChromium } from '../test/support/portal/chromium.ts'
-import { administrator, newContext, settled, type Theme, type View } from '../test/support/portal/open.ts'
+import { administrator, newContext, type Theme, type View, waitForPage } from '../test/support/portal/open.ts'
 import { pages, pathOf, type PortalPage, publicPages, setupPages } from '../test/support/portal/pages.ts'
-import { lasting, type Places } from '../test/support/portal/seed.ts'
-import { screenshotsFolder, shot } from '../test/support/portal/shot.ts'
+import { type SeedIds, slowHeartbeat } from '../test/support/portal/seed.ts'
+import { screenshotsFolder, takeScreenshots } from '../test/support/portal/screenshot.ts'
 import { showcase } from '../test/support/portal/showcase.ts'
 import { root } from './source.ts'
 
 /**
- * `npm run screenshots`: pictures of every page of the portal, in both themes, narrow and wide, of a platform that is in use. They go to
- * dist/screenshots, or to the folder that PLAT_SCREENSHOTS names; the three of the README to docs/screenshots.
+ * `npm run screenshots`: takes pictures of every page in both themes and widths. They go to dist/screenshots or
+ * PLAT_SCREENSHOTS; the README's three to docs/screenshots.
  */
 
-const mostBytes = 200 * 1024
-const restMs = 3000
+const maximumBytes = 200 * 1024
+const idleTimeoutMs = 3000
 
-async function visit(browser: Browser, origin: string, path: string, view: View, act: (page: Page) => Promise<void>) {
+async function visit(
+  browser: Browser,
+  origin: string,
+  path: string,
+  view: View,
+  interact: (page: Page) => Promise<void>,
+) {
   const context = await newContext(browser, origin, view)
   try {
     const page = await context.newPage()
     await page.goto(path)
-    await settled(page)
-    // Charts are loaded after their page; a page that goes on asking never rests.
-    await page.waitForLoadState('networkidle', { timeout: restMs }).catch(() => undefined)
-    await act(page)
+    await waitForPage(page)
+    // Charts load after their page, and a page that polls never becomes idle.
+    await page.waitForLoadState('networkidle', { timeout: idleTimeoutMs }).catch(() => undefined)
+    await interact(page)
   } finally {
     await context.close()
   }
 }
 
-/** One picture of what is in sight, small enough for a repository. */
-async function ofReadme(page: Page, name: string): Promise<void> {
+/** Takes a picture of the viewport, small enough to commit. */
+async function takeReadmePicture(page: Page, name: string): Promise<void> {
   const folder = join(root, 'docs/screenshots')
   await mkdir(folder, { recursive: true })
   const path = join(folder, `${name}.png`)
   await page.screenshot({ path, animations: 'disabled' })
   const { size } = await stat(path)
-  if (size > mostBytes) throw new Error(`${path} has ${size} bytes, more than ${mostBytes}.`)
+  if (size > maximumBytes) throw new Error(`${path} has ${size} bytes, more than ${maximumBytes}.`)
 }
 
-async function takeAll(browser: Browser, platform: PlatformProcess): Promise<void> {
-  const each = async (list: readonly PortalPage[], as: NonNullable<View['as']>, places?: Places) => {
+async function takeAllScreenshots(browser: Browser, platform: PlatformProcess): Promise<void> {
+  const each = async (list: readonly PortalPage[], as: NonNullable<View['as']>, ids?: SeedIds) => {
     for (const it of list) {
-      const path = places ? pathOf(it, places) : String(it.path)
-      await visit(browser, platform.url, path, { as }, (page) => shot(page, it.name))
+      const path = ids ? pathOf(it, ids) : String(it.path)
+      await visit(browser, platform.url, path, { as }, (page) => takeScreenshots(page, it.name))
     }
   }
-  await each(setupPages, 'nobody')
+  await each(setupPages, 'anonymous')
   const api = await platform.api()
   const body = { ...(await platform.setupBody()), platformName: 'Acme Platform' }
-  answered(await api.anonymous.post('/api/v1/setup/complete', body), 200)
-  const places = await showcase(platform, api)
-  await each(publicPages, 'nobody')
-  await each(pages, administrator, places)
+  expectStatus(await api.anonymous.post('/api/v1/setup/complete', body), 200)
+  const ids = await showcase(platform, api)
+  await each(publicPages, 'anonymous')
+  await each(pages, administrator, ids)
   const readme: [name: string, path: string, theme: Theme, label: string][] = [
     ['dashboard', '/dashboard', 'light', 'Cluster health'],
-    ['job', `/jobs/${places.jobs.completed}`, 'light', 'Output of the job'],
+    ['job', `/jobs/${ids.jobs.completed}`, 'light', 'Output of the job'],
     ['clusters', '/clusters', 'dark', 'Clusters'],
   ]
   for (const [name, path, theme, label] of readme) {
     await visit(browser, platform.url, path, { theme }, async (page) => {
       await page.getByLabel(label).first().scrollIntoViewIfNeeded()
-      await ofReadme(page, name)
+      await takeReadmePicture(page, name)
     })
   }
 }
 
-const platform = await PlatformProcess.start(lasting)
+const platform = await PlatformProcess.start(slowHeartbeat)
 const browser = await launchChromium()
 try {
-  await takeAll(browser, platform)
-  console.log(`The pictures are in ${screenshotsFolder} and docs/screenshots.`)
+  await takeAllScreenshots(browser, platform)
+  console.log(`Screenshots are in ${screenshotsFolder} and docs/screenshots.`)
 } finally {
   await browser.close()
   await platform[Symbol.asyncDispose]()

@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * The process is running
-         * @description Does not look at the database.
+         * @description Does not check the database.
          *
          *     Needs no token.
          */
@@ -35,7 +35,7 @@ export interface paths {
         };
         /**
          * The platform can serve
-         * @description Database connected and migrated. A failing critical check answers 503 with the same body.
+         * @description Database connected and migrated. Returns 503 with the same body if a critical check fails.
          *
          *     Needs no token.
          */
@@ -76,7 +76,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether first-run setup is done
+         * Whether first-run setup is complete
          * @description Needs no token.
          */
         get: operations["getSetupStatus"];
@@ -99,7 +99,7 @@ export interface paths {
         put?: never;
         /**
          * Create the platform organisation and its administrator
-         * @description Checks in this order: already complete, JSON object, token, fields (D2). A refused request never burns the token.
+         * @description Checks in this order: already complete, JSON object, token, fields. A rejected request does not consume the token.
          *
          *     Needs no token.
          */
@@ -121,7 +121,7 @@ export interface paths {
         put?: never;
         /**
          * Sign in
-         * @description With the local account of this name; where there is none, with the directories among the identity providers. A directory that cannot be asked answers 503, unless another one knows name and password.
+         * @description Checks the local account of this name or, if there is none, the LDAP identity providers. Returns 503 if a directory is unreachable and no other accepts the name and password.
          *
          *     Needs no token.
          */
@@ -162,8 +162,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Trade a refresh token for a new token set
-         * @description A refresh token works once. Using it twice ends the session (D4).
+         * Exchange a refresh token for a new token set
+         * @description A refresh token is valid once. Using it twice ends the session.
          *
          *     Needs no token.
          */
@@ -227,14 +227,14 @@ export interface paths {
         put?: never;
         /**
          * Sign in as a browser
-         * @description As /auth/login, /auth/oidc/token and /auth/refresh do, but for the tokens, which go into cookies that every later request from a page of the platform carries.
+         * @description Like /auth/login, /auth/oidc/token and /auth/refresh, but sets the tokens as cookies that later requests from the platform’s pages carry.
          *
          *     Needs no token.
          */
         post: operations["beginSession"];
         /**
          * Sign out as a browser
-         * @description Ends the session of the cookies, where there is one, and removes them. May be repeated.
+         * @description Ends the session of the cookies, if any, and removes the cookies. Can be repeated.
          *
          *     Needs no token.
          */
@@ -255,7 +255,7 @@ export interface paths {
         put?: never;
         /**
          * Renew the session of a browser
-         * @description By its cookie, which works once (D4): a page asks for one renewal at a time. After 401 the cookies are gone.
+         * @description Uses the refresh cookie, which is valid once: send one renewal at a time. A 401 response removes the cookies.
          *
          *     Needs no token.
          */
@@ -331,7 +331,7 @@ export interface paths {
         put?: never;
         /**
          * Issue a new enrollment token
-         * @description Revokes unused tokens. Enrolling with the new one replaces the relay and revokes its key (D21).
+         * @description Revokes unused tokens. Enrolling with the new one replaces the relay and revokes its key.
          *
          *     Needs the permission `clusters:write`.
          */
@@ -350,7 +350,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What happened to a cluster, newest first
+         * Timeline of a cluster, newest first
          * @description Changes of status, jobs, audit entries and other events: the newest 10,000 of the last 90 days.
          *
          *     Needs the permission `clusters:read`.
@@ -399,7 +399,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Remove a site that no cluster belongs to
+         * Remove a site without clusters
          * @description Needs the permission `clusters:write`.
          */
         delete: operations["deleteSite"];
@@ -447,7 +447,7 @@ export interface paths {
         put?: never;
         /**
          * Submit up to 500 jobs at once
-         * @description All or nothing: one cluster that is not the organisation’s refuses the whole batch. Each job id answers at GET /jobs/{id} at once.
+         * @description All or nothing: the whole batch is rejected if one cluster does not belong to the organisation. Each job is readable at GET /jobs/{id} immediately.
          *
          *     Needs the permission `jobs:write`.
          */
@@ -508,8 +508,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Run the failed jobs of a batch again, as a new batch
-         * @description Jobs that failed or were cancelled are submitted anew; the batch that they came with stays as it is. Each call submits them anew: send an Idempotency-Key with it. Jobs whose cluster was removed are left out.
+         * Retry the failed jobs of a batch as a new batch
+         * @description Submits the failed and cancelled jobs again; the original batch does not change. Every call submits them again, so send an Idempotency-Key. Jobs of removed clusters are skipped.
          *
          *     Needs the permission `jobs:write`.
          */
@@ -551,7 +551,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a job
-         * @description A queued job is cancelled at once. A running one is when its relay confirms, or after 60 seconds (D25).
+         * @description A queued job is cancelled immediately. A running job is cancelled when its relay confirms, or after 60 seconds.
          *
          *     Needs the permission `jobs:write`.
          */
@@ -570,7 +570,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Live output from an offset on
+         * Live output from an offset
          * @description Needs the permission `jobs:read`.
          */
         get: operations["getJobOutput"];
@@ -591,7 +591,7 @@ export interface paths {
         };
         /**
          * The dashboard layout of the caller
-         * @description The header `ETag` names this very layout: send it in `If-Match` to change no other.
+         * @description Send the `ETag` header in `If-Match` to replace only this version of the layout.
          *
          *     Any signed-in user.
          */
@@ -603,7 +603,7 @@ export interface paths {
         head?: never;
         /**
          * Save the dashboard layout of the caller
-         * @description The last write wins. With `If-Match` the layout is saved only if it is still the one that the tag names. The header `ETag` names the layout that was saved.
+         * @description The last write wins. With `If-Match` the layout is saved only if the stored version still matches. The `ETag` header identifies the saved version.
          *
          *     Any signed-in user.
          */
@@ -625,7 +625,7 @@ export interface paths {
         put?: never;
         /**
          * Save a filter
-         * @description One of the context `clusters` can be applied: `GET /api/v1/clusters?filterId=`.
+         * @description Apply a filter with the context `clusters` by `GET /api/v1/clusters?filterId=`.
          *
          *     Any signed-in user.
          */
@@ -665,8 +665,8 @@ export interface paths {
         };
         get?: never;
         /**
-         * Change the own password
-         * @description Ends all other sessions of the caller; API tokens stay. A wrong password counts as a failed sign-in.
+         * Change the caller’s password
+         * @description Ends all other sessions of the caller; API tokens are not affected. A wrong password counts as a failed sign-in.
          *
          *     Any signed-in user.
          */
@@ -710,7 +710,7 @@ export interface paths {
         post?: never;
         /**
          * End one of the caller’s sessions
-         * @description Its refresh token dies at once; an access token stays valid until it expires.
+         * @description Its refresh token is revoked immediately; an access token stays valid until it expires.
          *
          *     Any signed-in user.
          */
@@ -735,7 +735,7 @@ export interface paths {
         put?: never;
         /**
          * Create an API token
-         * @description Send `token` of the answer as the bearer of any call but those about API tokens.
+         * @description Send `token` of the response as the bearer token of any request except those that manage API tokens.
          *
          *     Any signed-in user, with an access token; an API token does not do.
          */
@@ -758,7 +758,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke an API token
-         * @description It is refused from now on.
+         * @description The token is rejected from now on.
          *
          *     Any signed-in user, with an access token; an API token does not do.
          */
@@ -783,7 +783,7 @@ export interface paths {
         put?: never;
         /**
          * Create a user with a local account
-         * @description Nobody grants more than the own rights. PlatformAdmin exists in the platform organisation only. A platform administrator may seed another organisation that has no user, with an OrgAdmin.
+         * @description Callers can grant only permissions that they have. PlatformAdmin exists in the platform organisation only. A platform administrator can create the first OrgAdmin of an organisation without users.
          *
          *     Needs the permission `users:admin`.
          */
@@ -802,7 +802,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The roles that users can have
+         * The roles of users
          * @description Needs the permission `users:admin`.
          */
         get: operations["listRoles"];
@@ -830,7 +830,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a user
-         * @description The name is free again, API tokens die at once, sessions at their next refresh. A user with more rights than the caller cannot be removed: 403.
+         * @description Frees the name, revokes API tokens immediately and ends sessions at their next refresh. Returns 403 if the user has more permissions than the caller.
          *
          *     Needs the permission `users:admin`.
          */
@@ -839,7 +839,7 @@ export interface paths {
         head?: never;
         /**
          * Change a user’s e-mail, roles or password
-         * @description Roles count from the user’s next refresh on, and at once for API tokens. A user with more rights than the caller cannot be changed: 403; one of an identity provider is changed there: 409.
+         * @description New roles apply from the user’s next refresh, and to API tokens immediately. Returns 403 if the user has more permissions than the caller, and 409 if an identity provider manages the user.
          *
          *     Needs the permission `users:admin`.
          */
@@ -858,7 +858,7 @@ export interface paths {
         post?: never;
         /**
          * End all sessions of a user
-         * @description Refresh tokens die at once; access tokens stay valid until they expire. API tokens stay: see DELETE /api/v1/users/{id}/tokens.
+         * @description Refresh tokens are revoked immediately; access tokens stay valid until they expire. API tokens are not affected: see DELETE /api/v1/users/{id}/tokens.
          *
          *     Needs the permission `users:admin`.
          */
@@ -880,7 +880,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke all API tokens of a user
-         * @description They are refused from now on. A user with more rights than the caller cannot be changed: 403.
+         * @description The tokens are rejected from now on. The request fails with 403 if the user has more permissions than the caller.
          *
          *     Needs the permission `users:admin`.
          */
@@ -905,7 +905,7 @@ export interface paths {
         put?: never;
         /**
          * Subscribe an address to events
-         * @description At most 50 for an organisation. The secret is in this answer only.
+         * @description At most 50 per organisation. The secret is returned in this response only.
          *
          *     Needs the permission `users:admin`.
          */
@@ -927,15 +927,15 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Remove a webhook; what was waiting for it is not delivered
+         * Remove a webhook and its pending deliveries
          * @description Needs the permission `users:admin`.
          */
         delete: operations["deleteWebhook"];
         options?: never;
         head?: never;
         /**
-         * Change a webhook, or switch it on or off
-         * @description Events that happen while it is off are not delivered; those that were waiting go out when it is on again.
+         * Change, enable or disable a webhook
+         * @description Events that occur while it is disabled are not delivered. Pending deliveries continue once it is enabled.
          *
          *     Needs the permission `users:admin`.
          */
@@ -970,7 +970,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The newest thousand deliveries of a webhook of the last 30 days, newest first
+         * Deliveries of a webhook in the last 30 days, newest first, at most 1,000
          * @description Needs the permission `users:admin`.
          */
         get: operations["listDeliveries"];
@@ -992,7 +992,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Deliver an event of the last 30 days again, whatever became of it
+         * Redeliver an event of the last 30 days, whatever the result of the first delivery
          * @description Needs the permission `users:admin`.
          */
         post: operations["redeliver"];
@@ -1017,7 +1017,7 @@ export interface paths {
         put?: never;
         /**
          * Create an organisation
-         * @description It has no users yet: create its first OrgAdmin with `organisationId` at POST /api/v1/users.
+         * @description The organisation has no users: create its first OrgAdmin with `organisationId` at POST /api/v1/users.
          *
          *     Needs the permission `platform:admin`.
          */
@@ -1043,7 +1043,7 @@ export interface paths {
         put?: never;
         /**
          * Add an identity provider, or change one
-         * @description A provider of the same type and issuer, tenant or url is changed: what the request leaves out of its secrets stays, all else is as the request says.
+         * @description Replaces the provider of the same type and issuer, tenant or url, if there is one. Secrets that the request omits are kept.
          *
          *     Needs the permission `platform:admin`.
          */
@@ -1066,7 +1066,7 @@ export interface paths {
         post?: never;
         /**
          * Remove an identity provider
-         * @description Its users stay and cannot sign in: their sessions end at their next refresh, and their API tokens are refused at once.
+         * @description Its users remain but cannot sign in: their sessions end at the next refresh, and their API tokens are rejected immediately.
          *
          *     Needs the permission `platform:admin`.
          */
@@ -1086,7 +1086,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Try whether the platform can work with a provider
+         * Test the configuration of a provider
          * @description Needs the permission `platform:admin`.
          */
         post: operations["testProvider"];
@@ -1106,7 +1106,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Begin to ask the provider’s operator for consent
+         * Request consent from the provider’s administrator
          * @description Needs the permission `platform:admin`.
          */
         post: operations["requestConsent"];
@@ -1124,16 +1124,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The provider’s operator has answered
-         * @description Called by a browser that the identity provider sends back (D3), with the `state` of the request for consent, or by a bearer with platform:admin.
+         * Consent callback of the identity provider
+         * @description Called by the browser that the identity provider redirects with the `state` of the consent request, or by a caller with platform:admin.
          *
          *     Needs no token.
          */
         get: operations["consentReturned"];
         put?: never;
         /**
-         * The provider’s operator has answered
-         * @description Called by a browser that the identity provider sends back (D3), with the `state` of the request for consent, or by a bearer with platform:admin.
+         * Consent callback of the identity provider
+         * @description Called by the browser that the identity provider redirects with the `state` of the consent request, or by a caller with platform:admin.
          *
          *     Needs no token.
          */
@@ -1152,7 +1152,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * With whom one can sign in beside a local account
+         * Identity providers available at sign-in
          * @description Needs no token.
          */
         get: operations["listSignInOptions"];
@@ -1172,8 +1172,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Sign in with an identity provider: begin
-         * @description For a browser: leads to the provider, and binds what comes back to this browser by a cookie.
+         * Start a sign-in with an identity provider
+         * @description For browsers: redirects to the provider and binds the result to this browser with a cookie.
          *
          *     Needs no token.
          */
@@ -1194,8 +1194,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Sign in with an identity provider: the way back
-         * @description Answers a redirect to the sign-in page of the portal in any case: with `code`, which fetches the tokens within a minute and once, and `returnTo`; or with `error`, which is one of sign_in_expired, provider_unavailable, provider_unreachable, provider_error, access_denied, answer_invalid, internal_error, and `traceId`.
+         * Callback of a sign-in with an identity provider
+         * @description Always redirects to the sign-in page of the portal: with `code`, which can be exchanged for tokens once within one minute, and `returnTo`; or with `error`, one of sign_in_expired, provider_unavailable, provider_unreachable, provider_error, access_denied, answer_invalid, internal_error, and `traceId`.
          *
          *     Needs no token.
          */
@@ -1218,8 +1218,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Sign in with an identity provider: fetch the tokens
-         * @description Within a minute, once, and with the cookie that the sign-in began with.
+         * Exchange the code of a sign-in for tokens
+         * @description The code is valid once, within one minute, and only with the cookie of the browser that started the sign-in.
          *
          *     Needs no token.
          */
@@ -1238,8 +1238,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Look for a newer release
-         * @description Reads the release repository. Where that cannot be read the last result is answered, as old as it is.
+         * Check for a newer release
+         * @description Reads the release repository. Returns the last result if the repository cannot be read.
          *
          *     Needs the permission `platform:admin`.
          */
@@ -1261,8 +1261,8 @@ export interface paths {
         };
         get?: never;
         /**
-         * Update the platform, or go back to the previous version
-         * @description A job does it; a step that fails goes back to the version before by itself.
+         * Update the platform or roll back to the previous version
+         * @description Starts a job. If a step fails, the job rolls back to the previous version.
          *
          *     Needs the permission `platform:admin`.
          */
@@ -1283,7 +1283,7 @@ export interface paths {
         };
         /**
          * Modules that can be installed
-         * @description As the last scan of the sources found them; asking reads no registry (D45).
+         * @description The result of the last scan of the sources. This request reads no registry.
          *
          *     Needs the permission `modules:read`.
          */
@@ -1306,8 +1306,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Look at the sources of the catalog now
-         * @description They are looked at every few minutes anyway.
+         * Scan the sources of the catalog now
+         * @description The platform also scans them every few minutes.
          *
          *     Needs the permission `modules:install`.
          */
@@ -1430,8 +1430,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What the portal needs before anybody has signed in
-         * @description An addition to what needs no token (D57). The names and addresses are there once setup is complete.
+         * Configuration of the portal before sign-in
+         * @description Needs no token. Names and addresses are present once setup is complete.
          *
          *     Needs no token.
          */
@@ -1452,8 +1452,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Every number of the portal in one answer
-         * @description Made to be polled: it reads counters, never lists, and carries an `ETag`, so that an answer without news is 304. Members that the caller may not read are absent. Clusters are counted by the status that the last beat or sweep has persisted; the list, which judges each row at the moment of the call, may be ahead by one sweep.
+         * All figures of the portal in one response
+         * @description Suitable for polling: reads counters instead of lists and returns an `ETag`, so that an unchanged response is 304. Members that the caller has no permission for are absent. Clusters are counted by the status that the last heartbeat or sweep stored; the list computes the current status and can be one sweep ahead.
          *
          *     Any signed-in user.
          */
@@ -1475,7 +1475,7 @@ export interface paths {
         };
         /**
          * Clusters by status and jobs that ended, over time
-         * @description Points hold `clusters` with clusters:read and `jobs` with jobs:read. The longer the range, the longer the steps: of 15 minutes up to 50 hours, of 4 hours for 30 days. Counted since the platform is of a release that counts.
+         * @description Points contain `clusters` for callers with clusters:read and `jobs` for callers with jobs:read. Longer ranges have longer intervals: 15 minutes up to 50 hours, 4 hours for 30 days.
          *
          *     Any signed-in user.
          */
@@ -1497,7 +1497,7 @@ export interface paths {
         };
         /**
          * The portal’s navigation, in order
-         * @description Built-in entries that the caller may use, and those of running modules.
+         * @description Built-in entries that the caller has permission for, and entries of running modules.
          *
          *     Any signed-in user.
          */
@@ -1519,7 +1519,7 @@ export interface paths {
         };
         /**
          * The notifications of the caller, newest first
-         * @description Those of the last 90 days. `unreadCount` counts all that are unread, whatever the filter.
+         * @description Notifications of the last 90 days. `unreadCount` counts all unread notifications, independent of the filter.
          *
          *     Any signed-in user.
          */
@@ -1553,7 +1553,7 @@ export interface paths {
         put?: never;
         /**
          * Write an extra entry
-         * @description Changes write their entries by themselves; this is for what happens elsewhere. Such entries are `extra`.
+         * @description The platform records its own changes. Use this endpoint for changes outside the platform. Such entries have `extra` set.
          *
          *     Needs the permission `platform:admin`.
          */
@@ -1573,7 +1573,7 @@ export interface paths {
         };
         /**
          * The audit trail as a file, oldest first, in parts
-         * @description A part holds up to 1 MB. While more follows, the header `Link` names the next part (`rel="next"`); the parts joined are the file. NDJSON holds one entry on each line. CSV follows RFC 4180 with a header row in the first part; a cell that begins with `=`, `+`, `-`, `@`, a tab, a carriage return or an apostrophe has an apostrophe put before it, because spreadsheets would take it for a formula: take one away to verify.
+         * @description A part holds up to 1 MB. If more follows, the `Link` header names the next part (`rel="next"`); concatenate the parts to get the file. NDJSON has one entry per line. CSV follows RFC 4180 with a header row in the first part; a cell that begins with `=`, `+`, `-`, `@`, a tab, a carriage return or an apostrophe is prefixed with an apostrophe, because spreadsheets would treat it as a formula. Remove that prefix before verifying.
          *
          *     Needs the permission `audit:read`.
          */
@@ -1595,7 +1595,7 @@ export interface paths {
         };
         /**
          * Verify the chain of the audit trail
-         * @description Computes every hash anew. One call checks up to 20,000 entries; of a longer chain `next` tells where to go on, and the chain is whole when every part is valid.
+         * @description Recomputes every hash. One call checks up to 20,000 entries. For a longer chain, pass `next` as `after` of the next call; the chain is intact if every part is valid.
          *
          *     Needs the permission `audit:read`.
          */
@@ -1618,8 +1618,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Trade an enrollment token for a relay identity
-         * @description The same token with the same key answers the same again for ten minutes.
+         * Exchange an enrollment token for a relay identity
+         * @description The same token and key return the same result for ten minutes. Pin `keys`: they sign job statements.
          *
          *     Needs no token.
          */
@@ -1640,8 +1640,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Report presence, learn of work
-         * @description With `Prefer: wait=<seconds>` the answer may be held back until there is work; the header `Preference-Applied: wait` says so, and the relay then beats again at once.
+         * Report presence and receive work
+         * @description With `Prefer: wait=<seconds>` the response can be delayed until there is work. The header `Preference-Applied: wait` then tells the relay to send the next heartbeat immediately.
          *
          *     An enrolled relay, with a token it has signed itself.
          */
@@ -1662,8 +1662,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take a job
-         * @description Repeated with the same `Idempotency-Key` it answers the same again, for a claim whose answer was lost.
+         * Claim a job
+         * @description A retry with the same `Idempotency-Key` returns the same result, in case the response was lost.
          *
          *     An enrolled relay, with a token it has signed itself.
          */
@@ -1685,7 +1685,7 @@ export interface paths {
         put?: never;
         /**
          * Append output
-         * @description The same seq twice is a no-op.
+         * @description Repeating a `seq` has no effect.
          *
          *     An enrolled relay, with a token it has signed itself.
          */
@@ -1706,8 +1706,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Report how a job ended
-         * @description Repeating answers the same. After another terminal state 409, and the report is kept as lateResult.
+         * Report the result of a job
+         * @description A retry returns the same result. Returns 409 if the job has another terminal status; the report is then stored as lateResult.
          *
          *     An enrolled relay, with a token it has signed itself.
          */
@@ -1728,7 +1728,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * The relay stops
+         * Report that the relay stops
          * @description An enrolled relay, with a token it has signed itself.
          */
         post: operations["goodbye"];
@@ -1862,474 +1862,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        SetupCompletion: {
-            /** @example Acme Platform */
-            platformName: string;
-            /**
-             * Format: uri
-             * @description Portal URL; used for OIDC redirect URIs
-             * @example https://platform.example.com
-             */
-            publicUrl: string;
-            /** @example Europe/Berlin */
-            timezone: string;
-            /** @example admin */
-            adminUsername: string;
-            /**
-             * Format: email
-             * @example admin@example.com
-             */
-            adminEmail: string;
-            /**
-             * Format: password
-             * @example correct horse battery
-             */
-            adminPassword: string;
-            /** @description One-time token; lives 24 hours */
-            initialAdminToken: string;
-        };
-        Credentials: {
-            /** @example ada */
-            username: string;
-            /**
-             * Format: password
-             * @example correct horse battery
-             */
-            password: string;
-        };
-        RefreshRequest: {
-            refreshToken: string;
-        };
-        /**
-         * @description One of three: `username` and `password`; `code`, as a sign-in with an identity provider leads back with; or `refreshToken`, which is used up: its session goes on in the browser.
-         * @example {
-         *       "username": "ada",
-         *       "password": "correct horse battery"
-         *     }
-         */
-        BrowserSignIn: {
-            /** @example ada */
-            username?: string;
-            /**
-             * Format: password
-             * @example correct horse battery
-             */
-            password?: string;
-            code?: string;
-            refreshToken?: string;
-        };
-        ClusterRegistration: {
-            /**
-             * @description Unique within the organisation
-             * @example berlin-1
-             */
-            name: string;
-            /** @enum {string} */
-            type: "Hypervisor" | "CloudLocal";
-            siteId?: string;
-        };
-        ClusterUpdate: {
-            /**
-             * @description Unique within the organisation
-             * @example berlin-1
-             */
-            name?: string;
-            /** @description null takes the cluster out of its site */
-            siteId?: string | null;
-        };
-        SiteCreation: {
-            /** @example Berlin */
-            name: string;
-        };
-        JobSubmission: {
-            /** @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa */
-            clusterId: string;
-            /** @example InvokeScript */
-            type: string;
-            /**
-             * @description What the type asks for; for InvokeScript an InvokeScriptPayload
-             * @example {
-             *       "script": "uname"
-             *     }
-             */
-            payload: components["schemas"]["InvokeScriptPayload"];
-            /**
-             * Format: int32
-             * @description How long the job may wait for its relay; default 3600
-             */
-            deliverWithinSeconds?: number;
-        };
-        BatchSubmission: {
-            /** @description One to 500 jobs, all for clusters of the organisation */
-            jobs: components["schemas"]["JobSubmission"][];
-            /**
-             * Format: int32
-             * @description At most so many jobs of the batch wait for a relay or run at once; absent: all
-             */
-            maxConcurrency?: number;
-            /**
-             * Format: int32
-             * @description Once more jobs than this have failed, those that have not begun are cancelled; absent: never
-             */
-            maxErrors?: number;
-        };
-        DashboardLayoutUpdate: {
-            layout: components["schemas"]["WidgetPlacement"][];
-        };
-        WidgetPlacement: {
-            /** @example cluster-health */
-            widgetId: string;
-            /**
-             * Format: int32
-             * @description Cells of the dashboard grid
-             * @example 4
-             */
-            x: number;
-            /**
-             * Format: int32
-             * @description Cells of the dashboard grid
-             * @example 4
-             */
-            y: number;
-            /**
-             * Format: int32
-             * @description Cells of the dashboard grid
-             * @example 4
-             */
-            w: number;
-            /**
-             * Format: int32
-             * @description Cells of the dashboard grid
-             * @example 4
-             */
-            h: number;
-        };
-        SavedFilterCreation: {
-            /** @example What is offline */
-            name: string;
-            /**
-             * @description The list that the filter is for
-             * @example clusters
-             */
-            context: string;
-            /**
-             * @description What is filtered by: keys and values are free, at most 16 KiB
-             * @example {
-             *       "status": "Offline"
-             *     }
-             */
-            filter: {
-                [key: string]: unknown;
-            };
-        };
-        PasswordChange: {
-            /**
-             * Format: password
-             * @example correct horse battery
-             */
-            currentPassword: string;
-            /**
-             * Format: password
-             * @example a longer sentence than before
-             */
-            newPassword: string;
-        };
-        ApiTokenCreation: {
-            /** @example nightly backup */
-            name: string;
-            /**
-             * Format: date-time
-             * @description In the future; absent: never
-             * @example 2027-11-21T09:30:00.000Z
-             */
-            expiresAt?: string;
-            /**
-             * @description Only what the user may do; absent: all that it may do now
-             * @example [
-             *       "clusters:read",
-             *       "jobs:write"
-             *     ]
-             */
-            permissions?: ("clusters:read" | "clusters:write" | "clusters:admin" | "jobs:read" | "jobs:write" | "modules:read" | "modules:install" | "users:admin" | "audit:read" | "platform:admin")[];
-        };
-        UserCreation: {
-            /** @example ada */
-            username: string;
-            /**
-             * Format: email
-             * @example ada@example.com
-             */
-            email: string;
-            /**
-             * Format: password
-             * @example correct horse battery
-             */
-            password: string;
-            /**
-             * @example [
-             *       "Operator"
-             *     ]
-             */
-            roles: ("PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor")[];
-            /** @description Another organisation that has no user yet; needs platform:admin */
-            organisationId?: string;
-        };
-        UserUpdate: {
-            /**
-             * Format: email
-             * @example ada@example.com
-             */
-            email?: string;
-            /**
-             * @example [
-             *       "Operator"
-             *     ]
-             */
-            roles?: ("PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor")[];
-            /**
-             * Format: password
-             * @description Of somebody else. Ends all sessions of the user and revokes its API tokens. Not by an API token.
-             * @example correct horse battery
-             */
-            password?: string;
-        };
-        WebhookCreation: {
-            /**
-             * Format: uri
-             * @description Where events are posted to. Private addresses are refused unless the operator has allowed them.
-             * @example https://hooks.example.com/platform
-             */
-            url: string;
-            /**
-             * @description CloudEvents types of GET /events/catalog, `platform.<area>.*` for a whole area, `module.*` for what modules publish themselves, or `*` for everything
-             * @example [
-             *       "platform.job.*",
-             *       "platform.batch.finished"
-             *     ]
-             */
-            events: ("*" | "platform.setup.*" | "platform.user.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.deleted" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
-            /**
-             * @description Default true
-             * @example true
-             */
-            enabled?: boolean;
-        };
-        WebhookChange: {
-            /**
-             * Format: uri
-             * @description Where events are posted to. Private addresses are refused unless the operator has allowed them.
-             * @example https://hooks.example.com/platform
-             */
-            url?: string;
-            /**
-             * @description CloudEvents types of GET /events/catalog, `platform.<area>.*` for a whole area, `module.*` for what modules publish themselves, or `*` for everything
-             * @example [
-             *       "platform.job.*",
-             *       "platform.batch.finished"
-             *     ]
-             */
-            events?: ("*" | "platform.setup.*" | "platform.user.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.deleted" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
-            /**
-             * @description true starts the count of failures anew
-             * @example true
-             */
-            enabled?: boolean;
-        };
-        OrganisationCreation: {
-            /**
-             * @description Unique on the platform
-             * @example Acme
-             */
-            name: string;
-        };
-        /**
-         * @example {
-         *       "type": "OIDC",
-         *       "issuer": "https://id.example.com",
-         *       "clientId": "platform",
-         *       "clientSecret": "a long secret"
-         *     }
-         */
-        IdentityProviderRequest: {
-            /** @enum {string} */
-            type: "CloudDirectory" | "LDAP" | "OIDC" | "OpenSourceIdp";
-            tenantId?: string;
-            clientId?: string;
-            /**
-             * Format: uri
-             * @description CloudDirectory; default https://login.microsoftonline.com
-             */
-            authorityHost?: string;
-            /**
-             * Format: uri
-             * @description OIDC
-             */
-            issuer?: string;
-            /**
-             * Format: uri
-             * @description OpenSourceIdp; the issuer is `<baseUrl>/realms/<realm>`
-             */
-            baseUrl?: string;
-            realm?: string;
-            scopes?: string[];
-            usernameClaim?: string;
-            emailClaim?: string;
-            groupsClaim?: string;
-            /**
-             * Format: uri
-             * @description LDAP; ldap: needs startTls
-             */
-            url?: string;
-            bindDn?: string;
-            userSearchBase?: string;
-            startTls?: boolean;
-            /** @description PEM; LDAP. Whom to trust beside the usual ones */
-            caCertificate?: string;
-            /** @description Default uid */
-            userLoginAttribute?: string;
-            groupSearchBase?: string;
-            /** @description Default member */
-            groupMemberAttribute?: string;
-            /** Format: password */
-            clientSecret?: string;
-            /** Format: password */
-            bindPassword?: string;
-            /**
-             * @description What people choose at sign-in
-             * @example Acme directory
-             */
-            displayName?: string;
-            /** @description Default true; a disabled one ends its users’ sessions */
-            enabled?: boolean;
-            roleMappings?: components["schemas"]["RoleMapping"][];
-            /**
-             * @description Of whom no group maps; default Viewer
-             * @enum {string}
-             */
-            defaultRole?: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
-        };
-        /**
-         * @example {
-         *       "group": "platform-operators",
-         *       "role": "Operator"
-         *     }
-         */
-        RoleMapping: {
-            group: string;
-            /** @enum {string} */
-            role: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
-        };
-        SignInCode: {
-            code: string;
-        };
-        UpdateRequest: {
-            /** @enum {string} */
-            action: "apply" | "rollback";
-            /**
-             * @description What to update to; a rollback needs none, and where it names one it is the previous
-             * @example 1.2.0
-             */
-            targetVersion?: string;
-            /** @description Update although jobs are running */
-            force?: boolean;
-        };
-        CatalogInstallation: {
-            /**
-             * @description Absent: the newest verified release
-             * @example 1.4.0
-             */
-            version?: string;
-        };
-        ImageInstallation: {
-            /** @example registry.example.com/modules/hello:1.0.0 */
-            imageRef: string;
-            /**
-             * Format: uri
-             * @description Where module.json is; absent: in the image
-             */
-            manifestUrl?: string;
-        };
-        NotificationUpdate: {
-            /** @description Those to mark as read; unknown ones are left out */
-            ids?: string[];
-            /** @description Marks all that the caller has now; `ids` is ignored then */
-            markAllRead?: boolean;
-        };
-        AuditEntryRequest: {
-            /** @example change.approved */
-            action: string;
-            /** @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa */
-            resource: string;
-            /** @example Approved by the change board */
-            detail: string;
-        };
-        EnrollRequest: {
-            enrollmentToken: string;
-            publicKey: components["schemas"]["Ed25519PublicKey"];
-            displayName: string;
-            hostname: string;
-            platform: string;
-            relayVersion: string;
-            nodes: {
-                name: string;
-            }[];
-        };
-        Ed25519PublicKey: {
-            /** @constant */
-            kty: "OKP";
-            /** @constant */
-            crv: "Ed25519";
-            x: string;
-        };
-        Heartbeat: {
-            /** @description Every node; one that is left out counts as Offline */
-            nodes: {
-                id: string;
-                /** @enum {string} */
-                status: "Online" | "Offline";
-            }[];
-            running: string[];
-            /** Format: int32 */
-            freeSlots: number;
-        };
-        OutputReport: {
-            leaseId: string;
-            /**
-             * Format: int32
-             * @description Counts the output calls of a job from 0
-             */
-            seq: number;
-            /**
-             * @description Identifier with the prefix node_
-             * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
-             */
-            nodeId: string;
-            /** @enum {string} */
-            stream: "stdout" | "stderr";
-            data: string;
-        };
-        Completion: {
-            leaseId: string;
-            /** @enum {string} */
-            outcome: "exited" | "timed_out" | "cancelled" | "rejected" | "interrupted";
-            /** @description First non-zero exit code of the nodes, else 0; null if none exited */
-            exitCode: number | null;
-            nodes: {
-                /**
-                 * @description Identifier with the prefix node_
-                 * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
-                 */
-                nodeId: string;
-                exitCode: number | null;
-            }[];
-        };
-        Goodbye: {
-            reason: string;
-        };
-        HealthStatus: {
-            /** @enum {string} */
-            status: "ok" | "unavailable";
-        };
         Error: {
             /**
              * @description Machine-readable code
@@ -2352,6 +1884,21 @@ export interface components {
             code: string;
             message: string;
         };
+        InvokeScriptPayload: {
+            /** @example uname */
+            script: string;
+            /** @description Nodes to run on; absent means every node of the cluster */
+            targetNodeIds?: string[];
+            /**
+             * Format: int32
+             * @description Default 3600
+             */
+            timeoutSeconds?: number;
+        };
+        HealthStatus: {
+            /** @enum {string} */
+            status: "ok" | "unavailable";
+        };
         Readiness: {
             /** @enum {string} */
             status: "ok" | "unavailable";
@@ -2370,7 +1917,10 @@ export interface components {
              * @example platform
              */
             source: string;
-            /** @example 4.2 */
+            /**
+             * Format: double
+             * @example 4.2
+             */
             durationMs: number;
             /**
              * Format: date-time
@@ -2394,8 +1944,46 @@ export interface components {
              * @example 900
              */
             expiresIn: number;
-            /** @constant */
+            /** @enum {string} */
             tokenType: "Bearer";
+        };
+        SetupCompletion: {
+            /** @example Acme Platform */
+            platformName: string;
+            /**
+             * Format: uri
+             * @description Portal URL; used for OIDC redirect URIs
+             * @example https://platform.example.com
+             */
+            publicUrl: string;
+            /** @example Europe/Berlin */
+            timezone: string;
+            /** @example admin */
+            adminUsername: string;
+            /**
+             * Format: email
+             * @example admin@example.com
+             */
+            adminEmail: string;
+            /**
+             * Format: password
+             * @example correct horse battery
+             */
+            adminPassword: string;
+            /** @description One-time token, valid for 24 hours */
+            initialAdminToken: string;
+        };
+        Credentials: {
+            /** @example ada */
+            username: string;
+            /**
+             * Format: password
+             * @example correct horse battery
+             */
+            password: string;
+        };
+        RefreshRequest: {
+            refreshToken: string;
         };
         UserProfile: {
             /**
@@ -2444,6 +2032,24 @@ export interface components {
              */
             expiresIn: number;
         };
+        /**
+         * @description One of three: `username` and `password`; the `code` that a sign-in with an identity provider returns; or `refreshToken`, which is consumed: its session continues in the browser.
+         * @example {
+         *       "username": "ada",
+         *       "password": "correct horse battery"
+         *     }
+         */
+        BrowserSignIn: {
+            /** @example ada */
+            username?: string;
+            /**
+             * Format: password
+             * @example correct horse battery
+             */
+            password?: string;
+            code?: string;
+            refreshToken?: string;
+        };
         ClusterSummary: {
             /**
              * @description Identifier with the prefix clus_
@@ -2472,13 +2078,18 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             registeredAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
             lastSeenAt: string | null;
         };
         RegisteredCluster: {
-            /** @description Works once, for 24 hours */
+            /** @description Valid once, within 24 hours */
             enrollmentToken: string;
             /**
-             * @description Run it on the machine that shall run scripts
+             * @description Command to run on the machine that executes the scripts
              * @example curl -fsSL https://platform.example.com/relay/relay.mjs -o platform-relay.mjs && PLAT_ENROLLMENT_TOKEN=… node platform-relay.mjs --server https://platform.example.com
              */
             relayCommand: string;
@@ -2491,7 +2102,7 @@ export interface components {
             name: string;
             /** @enum {string} */
             type: "Hypervisor" | "CloudLocal";
-            /** @constant */
+            /** @enum {string} */
             status: "Pending";
             /**
              * Format: date-time
@@ -2499,6 +2110,16 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             registeredAt: string;
+        };
+        ClusterRegistration: {
+            /**
+             * @description Unique within the organisation
+             * @example berlin-1
+             */
+            name: string;
+            /** @enum {string} */
+            type: "Hypervisor" | "CloudLocal";
+            siteId?: string;
         };
         ClusterDetail: {
             /**
@@ -2528,6 +2149,11 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             registeredAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
             lastSeenAt: string | null;
             nodes: components["schemas"]["Node"][];
             relay: components["schemas"]["Relay"] | null;
@@ -2560,11 +2186,20 @@ export interface components {
              */
             lastHeartbeatAt: string;
         };
+        ClusterUpdate: {
+            /**
+             * @description Unique within the organisation
+             * @example berlin-1
+             */
+            name?: string;
+            /** @description null removes the cluster from its site */
+            siteId?: string | null;
+        };
         Enrollment: {
-            /** @description Works once, for 24 hours */
+            /** @description Valid once, within 24 hours */
             enrollmentToken: string;
             /**
-             * @description Run it on the machine that shall run scripts
+             * @description Command to run on the machine that executes the scripts
              * @example curl -fsSL https://platform.example.com/relay/relay.mjs -o platform-relay.mjs && PLAT_ENROLLMENT_TOKEN=… node platform-relay.mjs --server https://platform.example.com
              */
             relayCommand: string;
@@ -2599,12 +2234,12 @@ export interface components {
             kind: "status" | "job" | "audit" | "event";
             title: string;
             detail?: string;
-            /** @description What it is about, where it is not the cluster */
+            /** @description Subject of the entry, if not the cluster */
             resource?: string;
             actor?: components["schemas"]["AuditActor"];
             /**
-             * @description An audit entry that a caller has written, not the platform
-             * @constant
+             * @description Audit entry written by a caller, not by the platform
+             * @enum {boolean}
              */
             extra?: true;
         };
@@ -2619,7 +2254,7 @@ export interface components {
             kind: "user" | "relay" | "system";
             id: string;
             /**
-             * @description The API token that was used
+             * @description The API token of the request
              * @example tok_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             tokenId?: string;
@@ -2638,6 +2273,10 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
+        };
+        SiteCreation: {
+            /** @example Berlin */
+            name: string;
         };
         AcceptedJob: {
             /**
@@ -2658,8 +2297,26 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
-            /** @constant */
+            /** @enum {string} */
             status: "Queued";
+        };
+        JobSubmission: {
+            /** @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa */
+            clusterId: string;
+            /** @example InvokeScript */
+            type: string;
+            /**
+             * @description Payload of the job type; InvokeScriptPayload for InvokeScript
+             * @example {
+             *       "script": "uname"
+             *     }
+             */
+            payload: components["schemas"]["InvokeScriptPayload"];
+            /**
+             * Format: int32
+             * @description Seconds that the job can wait for its relay; default 3600
+             */
+            deliverWithinSeconds?: number;
         };
         /**
          * @example {
@@ -2691,7 +2348,7 @@ export interface components {
              */
             createdAt: string;
             /**
-             * @description The batch that it came with
+             * @description The batch of the job, if any
              * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             batchId?: string;
@@ -2737,6 +2394,20 @@ export interface components {
              */
             createdAt: string;
         };
+        BatchSubmission: {
+            /** @description One to 500 jobs, all for clusters of the organisation */
+            jobs: components["schemas"]["JobSubmission"][];
+            /**
+             * Format: int32
+             * @description Maximum number of jobs of the batch that are queued for a relay or running at once; default: all
+             */
+            maxConcurrency?: number;
+            /**
+             * Format: int32
+             * @description If more jobs than this fail, the jobs that have not started are cancelled; default: never
+             */
+            maxErrors?: number;
+        };
         Batch: {
             /**
              * @description Identifier with the prefix batch_
@@ -2759,7 +2430,7 @@ export interface components {
             /** Format: int32 */
             maxErrors?: number;
             /**
-             * @description The batch whose failed jobs this one runs again
+             * @description The batch whose failed jobs this one retries
              * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             retryOf?: string;
@@ -2853,7 +2524,7 @@ export interface components {
              */
             createdAt: string;
             /**
-             * @description The batch that it came with
+             * @description The batch of the job, if any
              * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             batchId?: string;
@@ -2884,17 +2555,18 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description When a job that no relay has claimed fails
+             * @description Time at which the job fails if no relay has claimed it
              * @example 2026-11-21T09:30:00.000Z
              */
             expiresAt: string;
             result?: components["schemas"]["JobResult"];
             lateResult?: components["schemas"]["LateResult"];
-            /** @description Progress of a job of the platform itself */
+            /** @description Progress of a platform operation */
             steps?: components["schemas"]["JobStep"][];
         };
         JobResult: {
             output: string;
+            /** Format: int32 */
             exitCode: number | null;
             nodes: components["schemas"]["NodeResult"][];
             truncated: boolean;
@@ -2903,12 +2575,16 @@ export interface components {
         };
         NodeResult: {
             nodeId: string;
-            /** @description null when the script never ended by itself */
+            /**
+             * Format: int32
+             * @description null if the script did not exit by itself
+             */
             exitCode: number | null;
             output: string;
         };
         LateResult: {
             outcome: string;
+            /** Format: int32 */
             exitCode: number | null;
             /**
              * Format: date-time
@@ -2940,7 +2616,7 @@ export interface components {
             items: components["schemas"]["OutputChunk"][];
             /**
              * Format: int64
-             * @description Pass it as offset to read on
+             * @description Pass it as `offset` to continue
              * @example 6
              */
             nextOffset: number;
@@ -2950,7 +2626,7 @@ export interface components {
              */
             status: "Queued" | "Running" | "Completed" | "Failed" | "Cancelled";
             /**
-             * @description The job has ended and nothing follows nextOffset
+             * @description Whether the job has ended and no output follows nextOffset
              * @example false
              */
             finished: boolean;
@@ -2966,13 +2642,44 @@ export interface components {
             data: string;
         };
         DashboardLayout: {
-            layout: components["schemas"]["WidgetPlacementOutput"][];
+            layout: components["schemas"]["WidgetPlacement"][];
             /**
              * Format: date-time
              * @description ISO 8601, UTC
              * @example 2026-11-21T09:30:00.000Z
              */
             updatedAt: string;
+        };
+        WidgetPlacement: {
+            /** @example cluster-health */
+            widgetId: string;
+            /**
+             * Format: int32
+             * @description Cells of the dashboard grid
+             * @example 4
+             */
+            x: number;
+            /**
+             * Format: int32
+             * @description Cells of the dashboard grid
+             * @example 4
+             */
+            y: number;
+            /**
+             * Format: int32
+             * @description Cells of the dashboard grid
+             * @example 4
+             */
+            w: number;
+            /**
+             * Format: int32
+             * @description Cells of the dashboard grid
+             * @example 4
+             */
+            h: number;
+        };
+        DashboardLayoutUpdate: {
+            layout: components["schemas"]["WidgetPlacement"][];
         };
         SavedFilter: {
             /**
@@ -2999,6 +2706,36 @@ export interface components {
              */
             createdAt: string;
         };
+        SavedFilterCreation: {
+            /** @example What is offline */
+            name: string;
+            /**
+             * @description The list that the filter applies to
+             * @example clusters
+             */
+            context: string;
+            /**
+             * @description Filter parameters: any keys and values, at most 16 KiB
+             * @example {
+             *       "status": "Offline"
+             *     }
+             */
+            filter: {
+                [key: string]: unknown;
+            };
+        };
+        PasswordChange: {
+            /**
+             * Format: password
+             * @example correct horse battery
+             */
+            currentPassword: string;
+            /**
+             * Format: password
+             * @example a longer sentence than before
+             */
+            newPassword: string;
+        };
         Session: {
             /**
              * @description Identifier with the prefix sess_
@@ -3013,17 +2750,17 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description The last sign-in or refresh
+             * @description Time of the last sign-in or refresh
              * @example 2026-11-21T09:30:00.000Z
              */
             lastUsedAt: string;
             /**
-             * @description Where the sign-in came from
+             * @description IP address of the sign-in
              * @example 192.0.2.1
              */
             address: string;
             /**
-             * @description Whether this request belongs to it
+             * @description Whether this request belongs to the session
              * @example true
              */
             isCurrent: boolean;
@@ -3043,7 +2780,11 @@ export interface components {
              *     ]
              */
             permissions: ("clusters:read" | "clusters:write" | "clusters:admin" | "jobs:read" | "jobs:write" | "modules:read" | "modules:install" | "users:admin" | "audit:read" | "platform:admin")[];
-            /** @description null: never */
+            /**
+             * Format: date-time
+             * @description null if it never expires
+             * @example 2026-11-21T09:30:00.000Z
+             */
             expiresAt: string | null;
             /**
              * Format: date-time
@@ -3051,7 +2792,11 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
-            /** @description To the hour; null until it is used */
+            /**
+             * Format: date-time
+             * @description Time of the last use, rounded to the hour; null until the first use
+             * @example 2026-11-21T09:30:00.000Z
+             */
             lastUsedAt: string | null;
         };
         CreatedApiToken: {
@@ -3069,7 +2814,11 @@ export interface components {
              *     ]
              */
             permissions: ("clusters:read" | "clusters:write" | "clusters:admin" | "jobs:read" | "jobs:write" | "modules:read" | "modules:install" | "users:admin" | "audit:read" | "platform:admin")[];
-            /** @description null: never */
+            /**
+             * Format: date-time
+             * @description null if it never expires
+             * @example 2026-11-21T09:30:00.000Z
+             */
             expiresAt: string | null;
             /**
              * Format: date-time
@@ -3077,20 +2826,83 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
-            /** @description To the hour; null until it is used */
+            /**
+             * Format: date-time
+             * @description Time of the last use, rounded to the hour; null until the first use
+             * @example 2026-11-21T09:30:00.000Z
+             */
             lastUsedAt: string | null;
             /**
-             * @description The bearer token; shown once
+             * @description The bearer token. It is shown only once
              * @example plat_01jd8w5k3zr9x2m4c7t6v0b1qa_X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt
              */
             token: string;
+        };
+        ApiTokenCreation: {
+            /** @example nightly backup */
+            name: string;
+            /**
+             * Format: date-time
+             * @description A time in the future. The token never expires if this is absent
+             * @example 2027-11-21T09:30:00.000Z
+             */
+            expiresAt?: string;
+            /**
+             * @description A subset of the user’s permissions; default: all current permissions of the user
+             * @example [
+             *       "clusters:read",
+             *       "jobs:write"
+             *     ]
+             */
+            permissions?: ("clusters:read" | "clusters:write" | "clusters:admin" | "jobs:read" | "jobs:write" | "modules:read" | "modules:install" | "users:admin" | "audit:read" | "platform:admin")[];
         };
         RoleDescription: {
             /** @enum {string} */
             name: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
             permissions: ("clusters:read" | "clusters:write" | "clusters:admin" | "jobs:read" | "jobs:write" | "modules:read" | "modules:install" | "users:admin" | "audit:read" | "platform:admin")[];
-            /** @description Whether the caller may give it to users of the own organisation */
+            /** @description Whether the caller can assign it to users of its organisation */
             grantable: boolean;
+        };
+        UserCreation: {
+            /** @example ada */
+            username: string;
+            /**
+             * Format: email
+             * @example ada@example.com
+             */
+            email: string;
+            /**
+             * Format: password
+             * @example correct horse battery
+             */
+            password: string;
+            /**
+             * @example [
+             *       "Operator"
+             *     ]
+             */
+            roles: ("PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor")[];
+            /** @description Another organisation without users; requires platform:admin */
+            organisationId?: string;
+        };
+        UserUpdate: {
+            /**
+             * Format: email
+             * @example ada@example.com
+             */
+            email?: string;
+            /**
+             * @example [
+             *       "Operator"
+             *     ]
+             */
+            roles?: ("PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor")[];
+            /**
+             * Format: password
+             * @description New password of another user. Ends all sessions of the user and revokes its API tokens. Not allowed with an API token.
+             * @example correct horse battery
+             */
+            password?: string;
         };
         Webhook: {
             /**
@@ -3116,7 +2928,7 @@ export interface components {
             failureCount: number;
             /**
              * Format: date-time
-             * @description When the platform switched it off: after 20 failures in a row, or at an answer 410
+             * @description Time at which the platform disabled it: after 20 consecutive failures, or a 410 response
              * @example 2026-11-21T09:30:00.000Z
              */
             disabledAt?: string;
@@ -3151,7 +2963,7 @@ export interface components {
             failureCount: number;
             /**
              * Format: date-time
-             * @description When the platform switched it off: after 20 failures in a row, or at an answer 410
+             * @description Time at which the platform disabled it: after 20 consecutive failures, or a 410 response
              * @example 2026-11-21T09:30:00.000Z
              */
             disabledAt?: string;
@@ -3167,6 +2979,48 @@ export interface components {
              */
             secret: string;
         };
+        WebhookCreation: {
+            /**
+             * Format: uri
+             * @description Address that receives the events by POST. Private addresses are rejected unless the operator has allowed them.
+             * @example https://hooks.example.com/platform
+             */
+            url: string;
+            /**
+             * @description CloudEvents types of GET /events/catalog, `platform.<area>.*` for an area, `module.*` for events that modules publish, or `*` for all events
+             * @example [
+             *       "platform.job.*",
+             *       "platform.batch.finished"
+             *     ]
+             */
+            events: ("*" | "platform.setup.*" | "platform.user.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.deleted" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
+            /**
+             * @description Default true
+             * @example true
+             */
+            enabled?: boolean;
+        };
+        WebhookChange: {
+            /**
+             * Format: uri
+             * @description Address that receives the events by POST. Private addresses are rejected unless the operator has allowed them.
+             * @example https://hooks.example.com/platform
+             */
+            url?: string;
+            /**
+             * @description CloudEvents types of GET /events/catalog, `platform.<area>.*` for an area, `module.*` for events that modules publish, or `*` for all events
+             * @example [
+             *       "platform.job.*",
+             *       "platform.batch.finished"
+             *     ]
+             */
+            events?: ("*" | "platform.setup.*" | "platform.user.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.deleted" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
+            /**
+             * @description true resets the failure count
+             * @example true
+             */
+            enabled?: boolean;
+        };
         Delivery: {
             /**
              * @description Identifier with the prefix dlv_
@@ -3179,17 +3033,17 @@ export interface components {
              */
             status: "Pending" | "Delivered" | "Failed";
             /**
-             * @description Also the header webhook-id, the same at every attempt
+             * @description Sent as the webhook-id header, the same for every attempt
              * @example evt_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             eventId: string;
             /** @example platform.job.completed */
             eventType: string;
-            /** @description The last twenty, oldest first */
+            /** @description The last 20 attempts, oldest first */
             attempts: components["schemas"]["DeliveryAttempt"][];
             /**
              * Format: date-time
-             * @description Not before then; present while Pending
+             * @description Time of the next attempt; present while Pending
              * @example 2026-11-21T09:30:00.000Z
              */
             nextAttemptAt?: string;
@@ -3209,7 +3063,7 @@ export interface components {
             at: string;
             /**
              * Format: int32
-             * @description What the receiver answered with, if it did
+             * @description Status code of the receiver’s response, if any
              * @example 503
              */
             statusCode?: number;
@@ -3234,7 +3088,7 @@ export interface components {
             /** @example Acme */
             name: string;
             /**
-             * @description Whether it is the one that setup created
+             * @description Whether setup created this organisation
              * @example false
              */
             isPlatform: boolean;
@@ -3244,6 +3098,13 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
+        };
+        OrganisationCreation: {
+            /**
+             * @description Unique on the platform
+             * @example Acme
+             */
+            name: string;
         };
         IdentityProvider: {
             /**
@@ -3297,7 +3158,7 @@ export interface components {
             bindDn?: string;
             userSearchBase?: string;
             startTls?: boolean;
-            /** @description PEM; LDAP. Whom to trust beside the usual ones */
+            /** @description LDAP; PEM certificates to trust in addition to the system’s */
             caCertificate?: string;
             /** @description Default uid */
             userLoginAttribute?: string;
@@ -3306,13 +3167,90 @@ export interface components {
             groupMemberAttribute?: string;
             displayName: string;
             enabled: boolean;
-            roleMappings: components["schemas"]["RoleMappingOutput"][];
+            roleMappings: components["schemas"]["RoleMapping"][];
             /** @enum {string} */
             defaultRole: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
-            /** @description To be registered with the provider */
+            /** @description Register this URI with the provider */
             redirectUri?: string;
-            /** @description To be registered with the provider, too */
+            /** @description Register this URI with the provider as well */
             consentRedirectUri?: string;
+        };
+        /**
+         * @example {
+         *       "group": "platform-operators",
+         *       "role": "Operator"
+         *     }
+         */
+        RoleMapping: {
+            group: string;
+            /** @enum {string} */
+            role: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
+        };
+        /**
+         * @example {
+         *       "type": "OIDC",
+         *       "issuer": "https://id.example.com",
+         *       "clientId": "platform",
+         *       "clientSecret": "a long secret"
+         *     }
+         */
+        IdentityProviderRequest: {
+            /** @enum {string} */
+            type: "CloudDirectory" | "LDAP" | "OIDC" | "OpenSourceIdp";
+            tenantId?: string;
+            clientId?: string;
+            /**
+             * Format: uri
+             * @description CloudDirectory; default https://login.microsoftonline.com
+             */
+            authorityHost?: string;
+            /**
+             * Format: uri
+             * @description OIDC
+             */
+            issuer?: string;
+            /**
+             * Format: uri
+             * @description OpenSourceIdp; the issuer is `<baseUrl>/realms/<realm>`
+             */
+            baseUrl?: string;
+            realm?: string;
+            scopes?: string[];
+            usernameClaim?: string;
+            emailClaim?: string;
+            groupsClaim?: string;
+            /**
+             * Format: uri
+             * @description LDAP; ldap: needs startTls
+             */
+            url?: string;
+            bindDn?: string;
+            userSearchBase?: string;
+            startTls?: boolean;
+            /** @description LDAP; PEM certificates to trust in addition to the system’s */
+            caCertificate?: string;
+            /** @description Default uid */
+            userLoginAttribute?: string;
+            groupSearchBase?: string;
+            /** @description Default member */
+            groupMemberAttribute?: string;
+            /** Format: password */
+            clientSecret?: string;
+            /** Format: password */
+            bindPassword?: string;
+            /**
+             * @description Name shown on the sign-in page
+             * @example Acme directory
+             */
+            displayName?: string;
+            /** @description Default true. Disabling a provider ends its users’ sessions */
+            enabled?: boolean;
+            roleMappings?: components["schemas"]["RoleMapping"][];
+            /**
+             * @description Role for users without a mapped group; default Viewer
+             * @enum {string}
+             */
+            defaultRole?: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
         };
         /**
          * @example {
@@ -3346,33 +3284,36 @@ export interface components {
             /** @enum {string} */
             type: "CloudDirectory" | "LDAP" | "OIDC" | "OpenSourceIdp";
             displayName: string;
-            /** @description Where a browser signs in; absent for LDAP, which takes name and password at /auth/login */
+            /** @description Sign-in address for browsers; absent for LDAP, which uses name and password at /auth/login */
             authorizeUrl?: string;
+        };
+        SignInCode: {
+            code: string;
         };
         UpdateCheck: {
             /** @example 1.4.0 */
             currentVersion: string;
             /**
-             * @description The newest release that can be applied, else the current version
+             * @description The newest applicable release, or the current version
              * @example 1.4.0
              */
             latestVersion: string;
             updateAvailable: boolean;
-            /** @description Absent when up to date */
+            /** @description Absent if the platform is up to date */
             releaseNotesUrl?: string;
             /**
              * Format: date-time
-             * @description When the releases were read; they could not be read since
+             * @description Time of the result, if the releases could not be read since
              * @example 2026-11-21T09:30:00.000Z
              */
             checkedAt: string;
             /**
-             * @description What a rollback goes back to
+             * @description Version that a rollback restores
              * @example 1.4.0
              */
             previousVersion?: string;
             /**
-             * @description The update that is under way
+             * @description The update in progress
              * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             jobId?: string;
@@ -3398,8 +3339,19 @@ export interface components {
             action: "apply" | "rollback";
             /** @example 1.4.0 */
             targetVersion: string;
-            /** @constant */
+            /** @enum {string} */
             status: "InProgress";
+        };
+        UpdateRequest: {
+            /** @enum {string} */
+            action: "apply" | "rollback";
+            /**
+             * @description Version to update to; optional for a rollback, which accepts only the previous version
+             * @example 1.2.0
+             */
+            targetVersion?: string;
+            /** @description Update even if jobs are running */
+            force?: boolean;
         };
         CatalogItem: {
             /**
@@ -3410,21 +3362,21 @@ export interface components {
             /** @example Hello World */
             name: string;
             /**
-             * @description The newest release, a verified one where there is any
+             * @description The newest verified release, or the newest release if none is verified
              * @example 1.0.0
              */
             version: string;
             description: string;
-            /** @description Signed by a trusted key, over this very image (D46) */
+            /** @description Whether a trusted key has signed this image */
             verified: boolean;
-            /** @description Name of that key */
+            /** @description Name of the key that signed it */
             verifiedBy?: string;
             /** @description Why it is not verified */
             unverifiedReason?: string;
             installed: boolean;
             /** @example 1.4.0 */
             installedVersion?: string;
-            /** @description The release is newer than the installed one, by SemVer */
+            /** @description Whether the release is newer than the installed one, by SemVer */
             updateAvailable: boolean;
             /**
              * @description Image repository
@@ -3435,7 +3387,7 @@ export interface components {
         CatalogScan: {
             /**
              * Format: date-time
-             * @description When the sources were last looked at, until now
+             * @description Time of the last complete scan of the sources
              * @example 2026-11-21T09:30:00.000Z
              */
             scannedAt?: string;
@@ -3460,6 +3412,7 @@ export interface components {
                 status: "Healthy" | "Degraded" | "Unhealthy";
                 tags: ("informational" | "degradable" | "critical")[];
                 description: string;
+                /** Format: double */
                 durationMs: number;
                 /**
                  * Format: date-time
@@ -3470,9 +3423,9 @@ export interface components {
             }[];
             verified: boolean;
             verifiedBy?: string;
-            /** @description What runs: repository and digest */
+            /** @description Repository and digest of the running image */
             image: string;
-            /** @description What keeps it apart from the platform */
+            /** @description Isolation of the module from the platform */
             isolation?: string;
             apiBasePath: string;
             warnings: string[];
@@ -3488,7 +3441,7 @@ export interface components {
                 at: string;
             };
             /**
-             * @description The operation under way
+             * @description The operation in progress
              * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             jobId?: string;
@@ -3525,6 +3478,7 @@ export interface components {
                 status: "Healthy" | "Degraded" | "Unhealthy";
                 tags: ("informational" | "degradable" | "critical")[];
                 description: string;
+                /** Format: double */
                 durationMs: number;
                 /**
                  * Format: date-time
@@ -3535,9 +3489,9 @@ export interface components {
             }[];
             verified: boolean;
             verifiedBy?: string;
-            /** @description What runs: repository and digest */
+            /** @description Repository and digest of the running image */
             image: string;
-            /** @description What keeps it apart from the platform */
+            /** @description Isolation of the module from the platform */
             isolation?: string;
             apiBasePath: string;
             warnings: string[];
@@ -3553,7 +3507,7 @@ export interface components {
                 at: string;
             };
             /**
-             * @description The operation under way
+             * @description The operation in progress
              * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             jobId?: string;
@@ -3569,7 +3523,7 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             updatedAt: string;
-            /** @description Its entries in the navigation, while it runs */
+            /** @description Its navigation entries while it runs */
             navSlots: components["schemas"]["NavSlot"][];
             backgroundJobs: {
                 /**
@@ -3580,7 +3534,7 @@ export interface components {
                 description: string;
                 /**
                  * Format: int32
-                 * @description The platform calls it this often (D44)
+                 * @description Interval between calls
                  * @example 60
                  */
                 intervalSeconds: number;
@@ -3605,27 +3559,13 @@ export interface components {
              * @description /modules/<id> or below
              * @example /modules/hello
              */
-            route: string & (unknown & unknown & unknown);
+            route: string;
             /**
              * Format: int32
              * @description Lower is higher; built-in entries use 0 to 50
              * @example 100
              */
             order: number;
-        };
-        UninstallAccepted: {
-            /**
-             * @description Identifier with the prefix job_
-             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
-             */
-            jobId: string;
-            /**
-             * @description Stable kebab-case id; must equal the id in the module’s code
-             * @example hello
-             */
-            moduleId: string;
-            /** @constant */
-            status: "Uninstalling";
         };
         InstallAccepted: {
             /**
@@ -3640,10 +3580,40 @@ export interface components {
             moduleId: string;
             /** @example 1.4.0 */
             version: string;
-            /** @constant */
+            /** @enum {string} */
             status: "Installing";
             imageDigest: string;
             verified: boolean;
+        };
+        CatalogInstallation: {
+            /**
+             * @description Default: the newest verified release
+             * @example 1.4.0
+             */
+            version?: string;
+        };
+        UninstallAccepted: {
+            /**
+             * @description Identifier with the prefix job_
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            jobId: string;
+            /**
+             * @description Stable kebab-case id; must equal the id in the module’s code
+             * @example hello
+             */
+            moduleId: string;
+            /** @enum {string} */
+            status: "Uninstalling";
+        };
+        ImageInstallation: {
+            /** @example registry.example.com/modules/hello:1.0.0 */
+            imageRef: string;
+            /**
+             * Format: uri
+             * @description Location of module.json; default: in the image
+             */
+            manifestUrl?: string;
         };
         PortalConfiguration: {
             setupComplete: boolean;
@@ -3660,7 +3630,7 @@ export interface components {
             version: string;
         };
         PortalSummary: {
-            /** @description With clusters:read */
+            /** @description Present for callers with clusters:read */
             clusters?: {
                 /**
                  * Format: int32
@@ -3669,7 +3639,7 @@ export interface components {
                 total: number;
                 byStatus: components["schemas"]["ClusterCounts"];
             };
-            /** @description With jobs:read */
+            /** @description Present for callers with jobs:read */
             jobs?: {
                 /**
                  * Format: int32
@@ -3678,9 +3648,7 @@ export interface components {
                 total: number;
                 byStatus: components["schemas"]["JobCounts"];
             };
-            /** @description With modules:read */
             modules?: components["schemas"]["ModuleCounts"];
-            /** @description With platform:admin. What the last look at the releases has found; nobody looks for this answer */
             update?: components["schemas"]["StoredUpdateCheck"];
             /**
              * Format: int32
@@ -3693,7 +3661,7 @@ export interface components {
                 aggregate: "Healthy" | "Degraded" | "Unhealthy";
             };
             /**
-             * @description Changes when the caller’s navigation does: the `ETag` of GET /portal/navigation begins with it
+             * @description Changes with the caller’s navigation; the `ETag` of GET /portal/navigation begins with it
              * @example 5f0c2b7a9d3e4816
              */
             navigationTag: string;
@@ -3747,6 +3715,7 @@ export interface components {
              */
             Cancelled: number;
         };
+        /** @description Present for callers with modules:read */
         ModuleCounts: {
             /**
              * Format: int32
@@ -3755,17 +3724,18 @@ export interface components {
             installed: number;
             /**
              * Format: int32
-             * @description Installed ones that failed, or whose last probe found them Unhealthy
+             * @description Installed modules that failed or whose last health check was Unhealthy
              * @example 3
              */
             unhealthy: number;
             /**
              * Format: int32
-             * @description Installed ones of which the catalog has a newer release
+             * @description Installed modules with a newer release in the catalog
              * @example 3
              */
             updatesAvailable: number;
         };
+        /** @description Present for callers with platform:admin. The result of the last check; this request starts none */
         StoredUpdateCheck: {
             /** @example 1.4.0 */
             currentVersion: string;
@@ -3774,12 +3744,12 @@ export interface components {
             updateAvailable: boolean;
             /**
              * Format: date-time
-             * @description Absent where nobody has looked yet
+             * @description Time of the last check; absent before the first
              * @example 2026-11-21T09:30:00.000Z
              */
             checkedAt?: string;
             /**
-             * @description What a rollback goes back to
+             * @description Version that a rollback restores
              * @example 1.4.0
              */
             previousVersion?: string;
@@ -3787,34 +3757,34 @@ export interface components {
         History: {
             /**
              * Format: int32
-             * @description How much time a point stands for
+             * @description Length of the interval of each point
              * @example 15
              */
             stepMinutes: number;
-            /** @description Oldest first; the last step is not over yet */
+            /** @description Oldest first; the last interval has not ended yet */
             points: components["schemas"]["HistoryPoint"][];
         };
         HistoryPoint: {
             /**
              * Format: date-time
-             * @description When the step begins
+             * @description Start of the interval
              * @example 2026-11-21T09:30:00.000Z
              */
             at: string;
-            /** @description As they stood at the end of the step, or stand now. Absent where that is not known */
+            /** @description Clusters by status at the end of the interval, or now for the current one. Absent if unknown */
             clusters?: {
                 byStatus: components["schemas"]["ClusterCounts"];
             };
             jobs?: {
                 /**
                  * Format: int32
-                 * @description Jobs that were accepted during the step
+                 * @description Jobs accepted during the interval
                  * @example 3
                  */
                 submitted: number;
                 /**
                  * Format: int32
-                 * @description Jobs that ended so during the step; likewise the others
+                 * @description Jobs that completed during the interval
                  * @example 3
                  */
                 completed: number;
@@ -3880,7 +3850,7 @@ export interface components {
             body: string;
             /** @enum {string} */
             severity: "info" | "warning" | "critical";
-            /** @description What it is about */
+            /** @description Category */
             resource: string;
             read: boolean;
             /**
@@ -3890,7 +3860,21 @@ export interface components {
              */
             createdAt: string;
         };
-        /** @description `hash` is the SHA-256, in lower-case hex, of the entry without `hash` as canonical JSON (RFC 8785) in UTF-8. `previousHash` is the `hash` of the entry before; that of the first entry is the SHA-256 of the organisation’s id. */
+        NotificationUpdate: {
+            /** @description Notifications to mark as read; unknown identifiers are ignored */
+            ids?: string[];
+            /** @description Marks all current notifications of the caller; `ids` is then ignored */
+            markAllRead?: boolean;
+        };
+        AuditEntryRequest: {
+            /** @example change.approved */
+            action: string;
+            /** @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa */
+            resource: string;
+            /** @example Approved by the change board */
+            detail: string;
+        };
+        /** @description `hash` is the SHA-256, in lower-case hex, of the entry without `hash` as canonical JSON (RFC 8785) in UTF-8. `previousHash` is the `hash` of the previous entry; for the first entry it is the SHA-256 of the organisation’s id. */
         AuditEntry: {
             /**
              * @description Identifier with the prefix aud_
@@ -3899,13 +3883,13 @@ export interface components {
             id: string;
             /**
              * Format: int64
-             * @description Counts the entries of the organisation from 1, without gaps
+             * @description Position in the organisation’s chain, from 1 without gaps
              * @example 1
              */
             seq: number;
             /**
              * Format: date-time
-             * @description When; ascends along the chain
+             * @description Time of the entry; never decreases along the chain
              * @example 2026-11-21T09:30:00.000Z
              */
             at: string;
@@ -3916,16 +3900,16 @@ export interface components {
             resource: string;
             /** @example berlin-1 */
             detail: string;
-            /** @description Where the request came from */
+            /** @description IP address of the request */
             address?: string;
             traceId: string;
             /**
              * @description Written by a caller, not by the platform
-             * @constant
+             * @enum {boolean}
              */
             extra?: true;
             /**
-             * @description The hash of the entry before; of the organisation’s id before the first
+             * @description Hash of the previous entry; for the first entry, the SHA-256 of the organisation’s id
              * @example bd1f0c2c9c2ab4f2a1e3b5d4c6f7089a1b2c3d4e5f60718293a4b5c6d7e8f901
              */
             previousHash: string;
@@ -3936,7 +3920,7 @@ export interface components {
             valid: boolean;
             /**
              * Format: int64
-             * @description How many entries were checked
+             * @description Number of entries checked
              * @example 1
              */
             entries: number;
@@ -3947,18 +3931,18 @@ export interface components {
              */
             headSeq: number;
             /**
-             * @description The hash of the newest entry. Kept elsewhere, it proves that nothing was rewritten
+             * @description Hash of the newest entry. Store it elsewhere to prove later that no entry was rewritten
              * @example bd1f0c2c9c2ab4f2a1e3b5d4c6f7089a1b2c3d4e5f60718293a4b5c6d7e8f901
              */
             headHash: string;
             /**
              * Format: int64
-             * @description The first entry that does not fit its hash or the entry before it
+             * @description The first entry that does not match its hash or the previous entry
              */
             firstBroken?: number;
             /**
              * Format: int64
-             * @description More follows: pass it as `after`
+             * @description Present if more entries follow: pass it as `after`
              */
             next?: number;
         };
@@ -3981,9 +3965,8 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             serverTime: string;
-            /** @description Keys that sign job statements; pin them */
             keys: components["schemas"]["KeySet"];
-            /** @description The ids of the nodes, in the order of the request */
+            /** @description Node identifiers, in the order of the request */
             nodes: {
                 /**
                  * @description Identifier with the prefix node_
@@ -3995,17 +3978,35 @@ export interface components {
         };
         KeySet: {
             keys: {
-                /** @constant */
+                /** @enum {string} */
                 kty: "OKP";
-                /** @constant */
+                /** @enum {string} */
                 crv: "Ed25519";
                 x: string;
                 kid: string;
-                /** @constant */
+                /** @enum {string} */
                 alg: "EdDSA";
-                /** @constant */
+                /** @enum {string} */
                 use: "sig";
             }[];
+        };
+        EnrollRequest: {
+            enrollmentToken: string;
+            publicKey: components["schemas"]["Ed25519PublicKey"];
+            displayName: string;
+            hostname: string;
+            platform: string;
+            relayVersion: string;
+            nodes: {
+                name: string;
+            }[];
+        };
+        Ed25519PublicKey: {
+            /** @enum {string} */
+            kty: "OKP";
+            /** @enum {string} */
+            crv: "Ed25519";
+            x: string;
         };
         HeartbeatAnswer: {
             /** Format: int32 */
@@ -4021,6 +4022,17 @@ export interface components {
              */
             serverTime: string;
         };
+        Heartbeat: {
+            /** @description All nodes; a missing node counts as Offline */
+            nodes: {
+                id: string;
+                /** @enum {string} */
+                status: "Online" | "Offline";
+            }[];
+            running: string[];
+            /** Format: int32 */
+            freeSlots: number;
+        };
         Claim: {
             /**
              * @description Identifier with the prefix lease_
@@ -4033,7 +4045,7 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             leaseExpiresAt: string;
-            /** @description JWS over jobId, clusterId, payloadSha256, exp (D24) */
+            /** @description JWS over jobId, clusterId, payloadSha256, exp */
             statement: string;
             payload: {
                 [key: string]: unknown;
@@ -4044,6 +4056,22 @@ export interface components {
             nextSeq: number;
             cancel: boolean;
         };
+        OutputReport: {
+            leaseId: string;
+            /**
+             * Format: int32
+             * @description Sequence number of the output call of a job, from 0
+             */
+            seq: number;
+            /**
+             * @description Identifier with the prefix node_
+             * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            nodeId: string;
+            /** @enum {string} */
+            stream: "stdout" | "stderr";
+            data: string;
+        };
         CompletionAnswer: {
             /**
              * @description Identifier with the prefix job_
@@ -4052,6 +4080,28 @@ export interface components {
             jobId: string;
             /** @enum {string} */
             status: "Completed" | "Failed" | "Cancelled";
+        };
+        Completion: {
+            leaseId: string;
+            /** @enum {string} */
+            outcome: "exited" | "timed_out" | "cancelled" | "rejected" | "interrupted";
+            /**
+             * Format: int32
+             * @description First non-zero exit code of the nodes, else 0; null if none exited
+             */
+            exitCode: number | null;
+            nodes: {
+                /**
+                 * @description Identifier with the prefix node_
+                 * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
+                 */
+                nodeId: string;
+                /** Format: int32 */
+                exitCode: number | null;
+            }[];
+        };
+        Goodbye: {
+            reason: string;
         };
         EventDescription: {
             /** @example platform.job.completed */
@@ -4063,135 +4113,10 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        WidgetPlacementOutput: {
-            /** @example cluster-health */
-            widgetId: string;
-            /**
-             * Format: int32
-             * @description Cells of the dashboard grid
-             * @example 4
-             */
-            x: number;
-            /**
-             * Format: int32
-             * @description Cells of the dashboard grid
-             * @example 4
-             */
-            y: number;
-            /**
-             * Format: int32
-             * @description Cells of the dashboard grid
-             * @example 4
-             */
-            w: number;
-            /**
-             * Format: int32
-             * @description Cells of the dashboard grid
-             * @example 4
-             */
-            h: number;
-        };
-        /**
-         * @example {
-         *       "group": "platform-operators",
-         *       "role": "Operator"
-         *     }
-         */
-        RoleMappingOutput: {
-            group: string;
-            /** @enum {string} */
-            role: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
-        };
-        InvokeScriptPayload: {
-            /** @example uname */
-            script: string;
-            /** @description Nodes to run on; absent means every node of the cluster */
-            targetNodeIds?: string[];
-            /**
-             * Format: int32
-             * @description Default 3600
-             */
-            timeoutSeconds?: number;
-        };
     };
     responses: {
         /** @description - `invalid_path`: The request path holds characters that no route uses. Send plain path segments. */
         BadPath: {
-            headers: {
-                "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description - `payload_too_large`: The request is larger than the limit. Send less at once. */
-        PayloadTooLarge: {
-            headers: {
-                "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description - `rate_limited`: Too many requests. Wait for the time in Retry-After and try again. */
-        RateLimited: {
-            headers: {
-                "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                "Retry-After": components["headers"]["Retry-After"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description - `internal_error`: The server failed unexpectedly. Report the traceId. */
-        InternalError: {
-            headers: {
-                "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /**
-         * @description - `starting`: The platform is starting. Try again shortly.
-         *     - `database_unavailable`: The store is not reachable. Try again shortly.
-         */
-        Unavailable: {
-            headers: {
-                "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                "Retry-After": components["headers"]["Retry-After"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /**
-         * @description - `invalid_path`: The request path holds characters that no route uses. Send plain path segments.
-         *     - `validation_failed`: The request is not valid. See details for each field that must change.
-         *     - `invalid_json`: The request body is not a JSON object. Send valid JSON with Content-Type: application/json.
-         *     - `unsupported_media_type`: Send the request body with Content-Type: application/json.
-         */
-        BadBody: {
             headers: {
                 "X-Trace-Id": components["headers"]["X-Trace-Id"];
                 "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -4220,6 +4145,37 @@ export interface components {
             };
         };
         /**
+         * @description - `invalid_path`: The request path holds characters that no route uses. Send plain path segments.
+         *     - `validation_failed`: The request is not valid. See details for each field that must change.
+         *     - `invalid_json`: The request body is not a JSON object. Send valid JSON with Content-Type: application/json.
+         *     - `unsupported_media_type`: Send the request body with Content-Type: application/json.
+         */
+        BadBody: {
+            headers: {
+                "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description - `payload_too_large`: The request is larger than the limit. Send less at once. */
+        PayloadTooLarge: {
+            headers: {
+                "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
          * @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login.
          *     - `token_expired`: The access token has expired. Renew it at POST /api/v1/auth/refresh.
          */
@@ -4236,8 +4192,8 @@ export interface components {
             };
         };
         /**
-         * @description - `cross_origin_request`: A page of another origin may have sent this. Use the portal, or send a bearer token.
-         *     - `https_required`: Over plain HTTP a browser signs in on the same machine only. Open the platform by https.
+         * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
+         *     - `https_required`: Sign-in over plain HTTP works on the same machine only. Use https.
          */
         OtherOrigin: {
             headers: {
@@ -4252,8 +4208,8 @@ export interface components {
             };
         };
         /**
-         * @description - `cross_origin_request`: A page of another origin may have sent this. Use the portal, or send a bearer token.
-         *     - `https_required`: Over plain HTTP a browser signs in on the same machine only. Open the platform by https.
+         * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
+         *     - `https_required`: Sign-in over plain HTTP works on the same machine only. Use https.
          *     - `forbidden`: The caller lacks the permission for this operation.
          */
         Forbidden: {
@@ -4294,22 +4250,66 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description - `rate_limited`: Too many requests. Wait for the time in Retry-After and try again. */
+        RateLimited: {
+            headers: {
+                "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description - `internal_error`: The server failed unexpectedly. Report the traceId. */
+        InternalError: {
+            headers: {
+                "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description - `starting`: The platform is starting. Try again shortly.
+         *     - `database_unavailable`: The database is unreachable. Try again shortly.
+         */
+        Unavailable: {
+            headers: {
+                "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
     };
     parameters: {
-        /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+        /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
         "Idempotency-Key": string;
     };
     requestBodies: never;
     headers: {
         /** @description Correlates the request to server traces */
         "X-Trace-Id": string;
-        /** @description Requests that the caller may make in a window */
+        /** @description Requests allowed per window */
         "RateLimit-Limit": number;
-        /** @description Requests that are left in the window */
+        /** @description Requests remaining in the window */
         "RateLimit-Remaining": number;
-        /** @description Seconds until the window is full again */
+        /** @description Seconds until the limit is fully restored */
         "RateLimit-Reset": number;
-        /** @description Seconds to wait before the next try */
+        /** @description Seconds to wait before the next attempt */
         "Retry-After": number;
     };
     pathItems: never;
@@ -4513,7 +4513,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             /**
              * @description - `initial_admin_token_invalid`: The initial admin token is missing or wrong.
-             *     - `initial_admin_token_expired`: The initial admin token has expired. Restart the platform twice to mint another.
+             *     - `initial_admin_token_expired`: The initial admin token has expired. Restart the platform twice to create a new one.
              */
             422: {
                 headers: {
@@ -4592,9 +4592,9 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             /**
-             * @description - `directory_unreachable`: A directory could not be asked about this name. Try again shortly.
+             * @description - `directory_unreachable`: The directory is unreachable. Try again shortly.
              *     - `starting`: The platform is starting. Try again shortly.
-             *     - `database_unavailable`: The store is not reachable. Try again shortly.
+             *     - `database_unavailable`: The database is unreachable. Try again shortly.
              */
             503: {
                 headers: {
@@ -4720,7 +4720,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -4857,9 +4857,9 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             /**
-             * @description - `directory_unreachable`: A directory could not be asked about this name. Try again shortly.
+             * @description - `directory_unreachable`: The directory is unreachable. Try again shortly.
              *     - `starting`: The platform is starting. Try again shortly.
-             *     - `database_unavailable`: The store is not reachable. Try again shortly.
+             *     - `database_unavailable`: The database is unreachable. Try again shortly.
              */
             503: {
                 headers: {
@@ -4952,11 +4952,11 @@ export interface operations {
             query?: {
                 status?: "Healthy" | "Degraded" | "Pending" | "Offline";
                 type?: "Hypervisor" | "CloudLocal";
-                /** @description Part of the name, without regard to case. Looks at the newest 10,000 clusters */
+                /** @description Part of the name, case-insensitive. Searches the newest 10,000 clusters */
                 search?: string;
-                /** @description Only these clusters: up to 100 identifiers with commas between them. Those that are gone are left out */
+                /** @description Only these clusters: up to 100 comma-separated identifiers. Removed clusters are skipped */
                 ids?: string;
-                /** @description A saved filter of the caller, of the context `clusters`; other parameters win over what it says */
+                /** @description A saved filter of the caller with the context `clusters`. Other parameters override it */
                 filterId?: string;
                 /** @description Page number, from 1 */
                 page?: number;
@@ -5035,7 +5035,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -5257,7 +5257,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -5408,7 +5408,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -5438,7 +5438,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             /**
              * @description - `site_name_taken`: Another site of the organisation has this name. Choose another one.
-             *     - `limit_reached`: There are as many of these as there may be. Remove one first.
+             *     - `limit_reached`: The limit is reached. Remove one first.
              */
             409: {
                 headers: {
@@ -5589,7 +5589,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -5696,7 +5696,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -5742,8 +5742,8 @@ export interface operations {
             };
             401: components["responses"]["Unauthenticated"];
             /**
-             * @description - `cross_origin_request`: A page of another origin may have sent this. Use the portal, or send a bearer token.
-             *     - `https_required`: Over plain HTTP a browser signs in on the same machine only. Open the platform by https.
+             * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
+             *     - `https_required`: Sign-in over plain HTTP works on the same machine only. Use https.
              *     - `forbidden`: The caller lacks the permission for this operation.
              *     - `cluster_forbidden`: At least one job names a cluster outside the organisation. Nothing was created.
              */
@@ -5847,7 +5847,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -5858,7 +5858,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The batch as it stands now */
+            /** @description The current state of the batch */
             202: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -5926,7 +5926,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -5953,8 +5953,8 @@ export interface operations {
             400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             /**
-             * @description - `cross_origin_request`: A page of another origin may have sent this. Use the portal, or send a bearer token.
-             *     - `https_required`: Over plain HTTP a browser signs in on the same machine only. Open the platform by https.
+             * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
+             *     - `https_required`: Sign-in over plain HTTP works on the same machine only. Use https.
              *     - `forbidden`: The caller lacks the permission for this operation.
              *     - `cluster_forbidden`: At least one job names a cluster outside the organisation. Nothing was created.
              */
@@ -6060,7 +6060,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -6071,7 +6071,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The job as it stands now */
+            /** @description The current state of the job */
             202: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -6090,7 +6090,7 @@ export interface operations {
             404: components["responses"]["JobNotFound"];
             /**
              * @description - `job_already_finished`: The job has ended; its status does not change any more.
-             *     - `job_not_cancellable`: Jobs of the platform itself cannot be cancelled; they end or go back by themselves.
+             *     - `job_not_cancellable`: Platform operations cannot be cancelled; they finish or roll back on their own.
              *     - `conflict`: Another request changed the same thing at the same time. Try again.
              */
             409: {
@@ -6129,7 +6129,7 @@ export interface operations {
             query?: {
                 /** @description Bytes to skip */
                 offset?: number;
-                /** @description Wait so long for output where there is none yet */
+                /** @description Seconds to wait for output if there is none yet */
                 waitSeconds?: number;
             };
             header?: never;
@@ -6141,7 +6141,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Output from the offset on */
+            /** @description Output from the offset */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -6186,7 +6186,7 @@ export interface operations {
                     "application/json": components["schemas"]["DashboardLayout"];
                 };
             };
-            /** @description None was saved; the portal uses its default */
+            /** @description No layout is saved; the portal uses its default */
             204: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -6236,7 +6236,7 @@ export interface operations {
             400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["OtherOrigin"];
-            /** @description - `precondition_failed`: It has changed since it was read. Read it again and repeat the change. */
+            /** @description - `precondition_failed`: The resource changed since it was read. Read it again and retry. */
             412: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -6292,7 +6292,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -6320,7 +6320,7 @@ export interface operations {
             400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["OtherOrigin"];
-            /** @description - `limit_reached`: There are as many of these as there may be. Remove one first. */
+            /** @description - `limit_reached`: The limit is reached. Remove one first. */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -6471,7 +6471,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description At most the hundred newest */
+            /** @description At most the newest 100. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -6577,7 +6577,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -6606,7 +6606,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /**
-             * @description - `limit_reached`: There are as many of these as there may be. Remove one first.
+             * @description - `limit_reached`: The limit is reached. Remove one first.
              *     - `conflict`: Another request changed the same thing at the same time. Try again.
              */
             409: {
@@ -6752,7 +6752,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -6795,7 +6795,7 @@ export interface operations {
             };
             /**
              * @description - `username_taken`: Another user of the platform has this name. Choose another one.
-             *     - `organisation_has_users`: The organisation has users of its own; they manage it from now on.
+             *     - `organisation_has_users`: The organisation has its own users; they manage it.
              *     - `conflict`: Another request changed the same thing at the same time. Try again.
              */
             409: {
@@ -6841,7 +6841,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The roles, the mightiest first */
+            /** @description The roles, from most to least privileged */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -6952,7 +6952,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `last_administrator`: The platform needs one administrator. Make another one first.
+             * @description - `last_administrator`: The platform must keep at least one administrator. Create another one first.
              *     - `conflict`: Another request changed the same thing at the same time. Try again.
              */
             409: {
@@ -7019,7 +7019,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `last_administrator`: The platform needs one administrator. Make another one first.
+             * @description - `last_administrator`: The platform must keep at least one administrator. Create another one first.
              *     - `account_not_local`: The account belongs to an identity provider. Change it there.
              *     - `conflict`: Another request changed the same thing at the same time. Try again.
              */
@@ -7207,7 +7207,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -7235,7 +7235,7 @@ export interface operations {
             400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
-            /** @description - `limit_reached`: There are as many of these as there may be. Remove one first. */
+            /** @description - `limit_reached`: The limit is reached. Remove one first. */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -7251,7 +7251,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             /**
              * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
-             *     - `url_not_allowed`: The address is not one that the platform may call.
+             *     - `url_not_allowed`: The platform may not call this address.
              */
             422: {
                 headers: {
@@ -7361,7 +7361,7 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `url_not_allowed`: The address is not one that the platform may call. */
+            /** @description - `url_not_allowed`: The platform may not call this address. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -7383,7 +7383,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -7394,7 +7394,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description On its way; see the deliveries for what became of it */
+            /** @description Accepted; see the deliveries for the result */
             202: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -7525,7 +7525,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -7538,7 +7538,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description On its way once more */
+            /** @description Accepted for redelivery */
             202: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -7659,7 +7659,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -7759,7 +7759,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -7788,7 +7788,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /**
-             * @description - `limit_reached`: There are as many of these as there may be. Remove one first.
+             * @description - `limit_reached`: The limit is reached. Remove one first.
              *     - `conflict`: Another request changed the same thing at the same time. Try again.
              */
             409: {
@@ -7806,8 +7806,8 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             /**
              * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
-             *     - `idp_config_invalid`: The identity provider lacks what its type needs. See details.
-             *     - `url_not_allowed`: The address is not one that the platform may call.
+             *     - `idp_config_invalid`: The identity provider is missing required settings. See details.
+             *     - `url_not_allowed`: The platform may not call this address.
              *     - `role_not_grantable`: The organisation cannot have users with this role, or it exceeds what the caller may do.
              */
             422: {
@@ -7889,7 +7889,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -7900,7 +7900,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was tried, and how it went */
+            /** @description The checks and their results */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -7952,7 +7952,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -7963,7 +7963,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The address to open in a browser, within ten minutes */
+            /** @description The address to open in a browser within ten minutes */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -7996,7 +7996,7 @@ export interface operations {
             /**
              * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
              *     - `consent_not_applicable`: Identity providers of this type ask for no consent.
-             *     - `idp_config_invalid`: The identity provider lacks what its type needs. See details.
+             *     - `idp_config_invalid`: The identity provider is missing required settings. See details.
              */
             422: {
                 headers: {
@@ -8033,7 +8033,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description To the identity settings of the portal, with the result */
+            /** @description Redirect to the identity settings of the portal, with the result */
             302: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -8095,7 +8095,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description To the identity settings of the portal, with the result */
+            /** @description Redirect to the identity settings of the portal, with the result */
             302: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -8176,7 +8176,7 @@ export interface operations {
     authorize: {
         parameters: {
             query?: {
-                /** @description Where the portal goes once signed in */
+                /** @description Page of the portal to open after sign-in */
                 returnTo?: string;
             };
             header?: never;
@@ -8188,7 +8188,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description To the provider, or with an error to the sign-in page where it cannot be reached */
+            /** @description Redirect to the provider, or to the sign-in page with an error if the provider is unreachable */
             302: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -8238,7 +8238,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description To the sign-in page of the portal, with a code or with an error */
+            /** @description Redirect to the sign-in page of the portal, with a code or an error */
             302: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -8324,7 +8324,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What there is */
+            /** @description The available release */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -8346,7 +8346,7 @@ export interface operations {
             /**
              * @description - `release_source_unreachable`: The releases cannot be read just now. Check PLAT_RELEASE_SOURCE and try again.
              *     - `starting`: The platform is starting. Try again shortly.
-             *     - `database_unavailable`: The store is not reachable. Try again shortly.
+             *     - `database_unavailable`: The database is unreachable. Try again shortly.
              */
             503: {
                 headers: {
@@ -8430,7 +8430,7 @@ export interface operations {
             /**
              * @description - `release_source_unreachable`: The releases cannot be read just now. Check PLAT_RELEASE_SOURCE and try again.
              *     - `starting`: The platform is starting. Try again shortly.
-             *     - `database_unavailable`: The store is not reachable. Try again shortly.
+             *     - `database_unavailable`: The database is unreachable. Try again shortly.
              */
             503: {
                 headers: {
@@ -8454,7 +8454,7 @@ export interface operations {
                 installed?: "true" | "false";
                 /** @description true: only verified ones; false: only others */
                 verified?: "true" | "false";
-                /** @description Words that name and description hold, in any order */
+                /** @description Words contained in the name and description, in any order */
                 search?: string;
             };
             header?: never;
@@ -8479,11 +8479,11 @@ export interface operations {
                         totalCount: number;
                         /**
                          * Format: date-time
-                         * @description When the sources were last looked at
+                         * @description Time of the last scan of the sources
                          * @example 2026-11-21T09:30:00.000Z
                          */
                         scannedAt?: string;
-                        /** @description What kept a source from being read */
+                        /** @description Errors of sources that could not be read */
                         problems: string[];
                     };
                 };
@@ -8501,7 +8501,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -8509,7 +8509,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Asked for; scannedAt of the catalog changes when it is done */
+            /** @description Accepted; scannedAt of the catalog changes when the scan is complete */
             202: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -8691,7 +8691,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -8739,7 +8739,7 @@ export interface operations {
              * @description - `module_already_installed`: This version of the module is installed and runs. Name another version to change it.
              *     - `module_operation_in_progress`: The module is being installed or uninstalled. Wait for that job to end.
              *     - `module_route_taken`: Another module has the API path. Uninstall that one first.
-             *     - `limit_reached`: There are as many of these as there may be. Remove one first.
+             *     - `limit_reached`: The limit is reached. Remove one first.
              */
             409: {
                 headers: {
@@ -8757,8 +8757,8 @@ export interface operations {
             /**
              * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
              *     - `version_not_available`: There is no such release. See GET /api/v1/modules/catalog, or GET /api/v1/platform/updates/check.
-             *     - `manifest_invalid`: The module manifest is not valid. See details for each field that must change.
-             *     - `manifest_id_mismatch`: The id of the manifest is not that of the image or the module that was asked for.
+             *     - `manifest_invalid`: The module manifest is invalid. See details.
+             *     - `manifest_id_mismatch`: The manifest id differs from the requested module or the image label.
              *     - `manifest_mismatch`: The manifest does not agree with the image. Build and push them together.
              *     - `sdk_incompatible`: The module needs another version of the SDK than the platform has.
              *     - `module_signature_unverified`: No trusted key has signed this image. Sign it, or trust the key that did.
@@ -8786,7 +8786,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -8818,7 +8818,7 @@ export interface operations {
              * @description - `module_already_installed`: This version of the module is installed and runs. Name another version to change it.
              *     - `module_operation_in_progress`: The module is being installed or uninstalled. Wait for that job to end.
              *     - `module_route_taken`: Another module has the API path. Uninstall that one first.
-             *     - `limit_reached`: There are as many of these as there may be. Remove one first.
+             *     - `limit_reached`: The limit is reached. Remove one first.
              */
             409: {
                 headers: {
@@ -8835,9 +8835,9 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             /**
              * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
-             *     - `url_not_allowed`: The address is not one that the platform may call.
-             *     - `manifest_invalid`: The module manifest is not valid. See details for each field that must change.
-             *     - `manifest_id_mismatch`: The id of the manifest is not that of the image or the module that was asked for.
+             *     - `url_not_allowed`: The platform may not call this address.
+             *     - `manifest_invalid`: The module manifest is invalid. See details.
+             *     - `manifest_id_mismatch`: The manifest id differs from the requested module or the image label.
              *     - `manifest_mismatch`: The manifest does not agree with the image. Build and push them together.
              *     - `sdk_incompatible`: The module needs another version of the SDK than the platform has.
              *     - `module_signature_unverified`: No trusted key has signed this image. Sign it, or trust the key that did.
@@ -9054,7 +9054,7 @@ export interface operations {
     listNotifications: {
         parameters: {
             query?: {
-                /** @description Only unread ones */
+                /** @description Only unread notifications */
                 unreadOnly?: boolean;
                 type?: "ClusterHealthDegraded" | "ClusterOffline" | "ClusterRecovered" | "JobFailed" | "BatchFinished" | "ModuleInstalled" | "ModuleFailed" | "UpdateAvailable" | "UpdateCompleted" | "UpdateFailed" | "SecurityAlert" | "WebhookDisabled";
                 severity?: "info" | "warning" | "critical";
@@ -9095,7 +9095,7 @@ export interface operations {
                         pageSize: number;
                         /**
                          * Format: int32
-                         * @description Unread ones, whatever the filter
+                         * @description Number of unread notifications, independent of the filter
                          * @example 1
                          */
                         unreadCount: number;
@@ -9147,11 +9147,11 @@ export interface operations {
     listAuditEntries: {
         parameters: {
             query?: {
-                /** @description Only what this user or relay did, or `system` */
+                /** @description Only entries of this user, relay or `system` */
                 actor?: string;
                 /** @description Only this action */
                 action?: string;
-                /** @description Only what was done to this */
+                /** @description Only entries about this resource */
                 resource?: string;
                 /** @description Only entries of this time or later */
                 from?: string;
@@ -9208,7 +9208,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -9257,7 +9257,7 @@ export interface operations {
         parameters: {
             query?: {
                 format?: "ndjson" | "csv";
-                /** @description Begin behind this sequence number */
+                /** @description Start after this sequence number */
                 after?: number;
             };
             header?: never;
@@ -9292,7 +9292,7 @@ export interface operations {
     verifyAudit: {
         parameters: {
             query?: {
-                /** @description Begin behind this sequence number */
+                /** @description Start after this sequence number */
                 after?: number;
             };
             header?: never;
@@ -9301,7 +9301,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was found */
+            /** @description The result of the verification */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -9506,7 +9506,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Kept */
+            /** @description Stored */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];

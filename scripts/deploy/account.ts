@@ -2,11 +2,10 @@ import { LambdaClient } from '@aws-sdk/client-lambda'
 import { CliError, messageOf } from '@platform/cli/exit'
 import { SignatureV4 } from '@smithy/signature-v4'
 
-/** Whose credentials these are, and where they lead. */
+/** The AWS account, region and principal of the deployment. */
 export interface Account {
   id: string
   region: string
-  /** Who asks, as AWS names it. */
   arn: string
 }
 
@@ -14,26 +13,26 @@ const patienceMs = 15_000
 
 const howTo = {
   credentials: [
-    'The deployment looks where every tool of AWS does: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE,',
-    '~/.aws/config and ~/.aws/credentials, a web identity (CI), the role of a container or of a machine.',
+    'The deployment uses the standard AWS sources: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE,',
+    '~/.aws/config and ~/.aws/credentials, a web identity (CI), or the role of a container or machine.',
     'On your machine: aws configure sso, then export AWS_PROFILE=…; in CI: docs/deployment.md#from-ci.',
   ].join('\n'),
   region: 'Set AWS_REGION, or the region of the profile: export AWS_REGION=eu-central-1',
 } as const
 
 /**
- * Asks AWS who is about to deploy: what is missing or has expired is told before anything happens. Throws `Failure`. One call,
- * which needs no permission; no credential is ever printed.
+ * Finds the account before anything is deployed, with one call that needs no permission. Throws `CliError` where
+ * credentials are missing, expired or rejected; never prints a credential.
  */
 export async function findAccount(): Promise<Account> {
   const named = process.env['AWS_REGION'] || process.env['AWS_DEFAULT_REGION']
-  // Any client knows where the SDK looks for regions and credentials.
+  // Any client resolves region and credentials as the SDK does.
   const { config } = new LambdaClient(named ? { region: named } : {})
   const region = await config.region().catch((cause: unknown) => {
-    throw new CliError('usage', `No region of AWS is set. ${howTo.region}`, cause)
+    throw new CliError('usage', `No AWS region is set. ${howTo.region}`, cause)
   })
   const credentials = await config.credentials().catch((cause: unknown) => {
-    throw new CliError('usage', `There are no credentials for AWS: ${messageOf(cause)}.\n${howTo.credentials}`, cause)
+    throw new CliError('usage', `There are no AWS credentials: ${messageOf(cause)}.\n${howTo.credentials}`, cause)
   })
   const url = new URL(endpointOf(region))
   const signer = new SignatureV4({ credentials, region, service: 'sts', sha256: config.sha256 })
@@ -58,20 +57,20 @@ const element = (xml: string, name: string): string => new RegExp(`<${name}>([^<
 
 async function identify(url: URL, headers: Record<string, string>, body: string): Promise<Pick<Account, 'id' | 'arn'>> {
   const signal = AbortSignal.timeout(patienceMs)
-  const answer = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'manual' }).catch(
+  const response = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'manual' }).catch(
     (cause: unknown) => {
-      const advice = 'Is the region right, and does the network lead there?'
-      throw new CliError('usage', `AWS does not answer at ${url.origin}: ${messageOf(cause)}. ${advice}`, cause)
+      const advice = 'Check the region and the network connection.'
+      throw new CliError('usage', `AWS is unreachable at ${url.origin}: ${messageOf(cause)}. ${advice}`, cause)
     },
   )
-  const xml = await answer.text()
+  const xml = await response.text()
   const account = { id: element(xml, 'Account'), arn: element(xml, 'Arn') }
-  if (answer.ok && account.id !== '') return account
-  const said = `${element(xml, 'Code') || answer.status}: ${element(xml, 'Message') || 'no reason given'}`
-  throw new CliError('usage', `AWS refuses the credentials (${said}).\n${adviceFor(said)}`)
+  if (response.ok && account.id !== '') return account
+  const reason = `${element(xml, 'Code') || response.status}: ${element(xml, 'Message') || 'no reason given'}`
+  throw new CliError('usage', `AWS rejects the credentials (${reason}).\n${adviceFor(reason)}`)
 }
 
-const adviceFor = (said: string): string =>
-  said.startsWith('ExpiredToken')
-    ? 'They have expired: sign in again (aws sso login), or get new ones.'
-    : `Are they whole, and of this account?\n${howTo.credentials}`
+const adviceFor = (reason: string): string =>
+  reason.startsWith('ExpiredToken')
+    ? 'They have expired. Sign in again (aws sso login) or get new ones.'
+    : `Check that they are complete and of this account.\n${howTo.credentials}`

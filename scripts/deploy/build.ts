@@ -5,22 +5,19 @@ import { functionFiles } from '../release/functions.ts'
 
 const distDir = join(import.meta.dirname, '../../dist')
 
-/** Where the deployment takes functions from: a folder for each, `<name>/index.mjs`. */
+/** Folder of the built functions: `<name>/index.mjs`. */
 export const functionsDir = join(distDir, 'functions')
 
-/**
- * Builds every function as it is deployed. Answers how many there are.
- * Throws `Failure` when one cannot be bundled.
- */
+/** Builds every function as it is deployed and returns their number. Throws `CliError` when one cannot be bundled. */
 export async function buildFunctions(folder = functionsDir): Promise<number> {
   const functions = await functionFiles(undefined, distDir)
-  // It would keep a gigabyte for as long as this process runs.
+  // esbuild's service would keep a gigabyte of memory until this process ends.
   await stop()
   await writeFunctions(functions, folder)
   return functions.size
 }
 
-/** Puts the files of functions into a folder; the old one goes only once the new one is whole. */
+/** Writes the functions to a folder; the old folder is removed only after the new one is complete. */
 export async function writeFunctions(
   functions: Awaited<ReturnType<typeof functionFiles>>,
   folder: string,

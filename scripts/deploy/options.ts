@@ -1,9 +1,8 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { CliError, messageOf } from '@platform/cli/exit'
 import * as z from 'zod'
-import { protectedStage, stageFault, stageLengthMax } from '../../infra/stage-name.ts'
+import { protectedStage, stageNameError, stageLengthMax } from '../../infra/stage-name.ts'
 
-/** What `npm run deploy` and `npm run deploy:remove` are told. */
 export interface Options {
   action: 'deploy' | 'diff' | 'remove'
   stage: string
@@ -27,16 +26,16 @@ Exit codes: 0 done; 1 failed on the way, run it again; 2 something is missing or
 Exit codes: 0 removed; 1 failed on the way, run it again; 2 something is missing or wrong, and nothing has been touched.`,
 } as const
 
-/** Reads the command line; answers what to print where help is asked for. Throws `Failure` that says what to do. */
+/** Parses the command line; returns the help text where it is requested. Throws `CliError`. */
 export function parseOptions(args: readonly string[]): Options | string {
   const command = args[0] === 'remove' ? 'remove' : 'deploy'
   const { help, stage, diff, confirm } = valuesOf(command === 'remove' ? args.slice(1) : args, command)
   if (help) return usages[command]
   if (stage === undefined) {
-    throw new CliError('usage', `--stage is missing: which deployment is meant?\n\n${usages[command]}`)
+    throw new CliError('usage', `--stage is missing. Name the stage to deploy.\n\n${usages[command]}`)
   }
-  const fault = stageFault(stage)
-  if (fault !== undefined) throw new CliError('usage', `--stage: "${stage}" ${fault}.`)
+  const error = stageNameError(stage)
+  if (error !== undefined) throw new CliError('usage', `--stage: "${stage}" ${error}.`)
   if (command === 'deploy') return { action: diff ? 'diff' : 'deploy', stage }
   refuseProtected(stage)
   if (confirm !== stage) throw unconfirmed(stage, confirm)
@@ -69,12 +68,15 @@ function valuesOf(args: readonly string[], command: keyof typeof optionsOf): z.i
 
 function refuseProtected(stage: string): void {
   if (stage !== protectedStage) return
-  const how = 'docs/deployment.md#remove says how it is done all the same.'
-  throw new CliError('usage', `The stage ${stage} is protected: it is not removed by a command. ${how}`)
+  const advice = 'See docs/deployment.md#remove for how to remove it anyway.'
+  throw new CliError('usage', `The stage ${stage} is protected and cannot be removed by this command. ${advice}`)
 }
 
 function unconfirmed(stage: string, confirm: string | undefined): CliError {
-  const what = `This removes the platform of the stage ${stage}, with its data and its signing keys, for good.`
-  const why = confirm === undefined ? '' : `--confirm says "${confirm}", --stage says "${stage}".\n`
-  return new CliError('usage', `${why}${what}\nTo do so: npm run deploy:remove -- --stage ${stage} --confirm ${stage}`)
+  const consequence = `This permanently removes the stage ${stage} with its data and signing keys.`
+  const mismatch = confirm === undefined ? '' : `--confirm is "${confirm}", but --stage is "${stage}".\n`
+  return new CliError(
+    'usage',
+    `${mismatch}${consequence}\nTo confirm, run: npm run deploy:remove -- --stage ${stage} --confirm ${stage}`,
+  )
 }

@@ -9,7 +9,7 @@ function refuse(problem) {
   console.error(
     `${problem}\nRun npm ci in this folder, without --ignore-scripts and --omit=dev, then the command again.`,
   )
-  console.error('Nothing has been deployed or changed.')
+  console.error('Nothing was deployed or changed.')
   process.exit(2)
 }
 

@@ -6,27 +6,26 @@ import * as z from 'zod'
 import { root } from '../source.ts'
 import { type Options } from './options.ts'
 
-/** The deployer itself, in the version that package.json pins. */
+/** The SST binary that package.json pins. */
 
 const outputsFile = join(root, '.sst/outputs.json')
 
-/** What the configuration answers. */
+/** Outputs of sst.config.ts. */
 const Outputs = z.object({
   api: z.url(),
-  /** Where a browser begins; of the same origin. */
   portal: z.url(),
-  /** A command that prints it. */
+  /** Command that prints the token. */
   initialAdminToken: z.string(),
-  /** The topic that alarms are told to. */
+  /** ARN of the alarm topic. */
   alarms: z.string().optional(),
-  /** What the platform's own name has to lead to, where it is kept elsewhere. */
+  /** CNAME target of a domain whose DNS is managed elsewhere. */
   domainTarget: z.string().optional(),
 })
 export type Outputs = z.infer<typeof Outputs>
 
-const stay = (): void => undefined
+const ignoreSignal = (): void => undefined
 
-/** Runs it for a stage, and lets it say what it does. Answers its exit code. */
+/** Runs SST for a stage with its output attached; returns the exit code. */
 export async function runSst({ action, stage }: Options, region: string): Promise<number> {
   await rm(outputsFile, { force: true })
   const binaries = [join(root, 'node_modules/.bin'), dirname(process.execPath), process.env['PATH']]
@@ -41,16 +40,15 @@ export async function runSst({ action, stage }: Options, region: string): Promis
       DO_NOT_TRACK: '1',
     },
   })
-  // Whoever interrupts means the deployer, which ends in good order; a terminal tells it by itself.
+  // An interrupt is meant for SST, which stops cleanly; a terminal sends it to SST as well.
   const forward = (): void => void child.kill('SIGTERM')
-  process.on('SIGTERM', forward).on('SIGINT', stay)
+  process.on('SIGTERM', forward).on('SIGINT', ignoreSignal)
   try {
     const [code] = await once(child, 'close')
     return typeof code === 'number' ? code : 1
   } finally {
-    process.off('SIGTERM', forward).off('SIGINT', stay)
+    process.off('SIGTERM', forward).off('SIGINT', ignoreSignal)
   }
 }
 
-/** What the deployment that has just ended answers. */
 export const readOutputs = async (): Promise<Outputs> => Outputs.parse(JSON.parse(await readFile(outputsFile, 'utf8')))

@@ -1,6 +1,8 @@
-/** What whoever deploys has to be allowed: for each type of resource what the provider asks of AWS to make, read, change and remove one. */
+/** IAM permissions for deploying: for each resource type, the actions that create, read, update and delete it. */
 
-/** A statement of a policy; `resources` are ARNs without their `arn:PARTITION:`, of a stage whose names begin with `prefix`. */
+/**
+ * A statement of a policy; `resources` are ARNs without `arn:PARTITION:`, for a stage whose names begin with `prefix`.
+ */
 export interface Permission {
   actions: readonly string[]
   resources: (prefix: string) => readonly string[]
@@ -33,7 +35,7 @@ const readBuckets = permission(
 const functionTags = permission('lambda', 'TagResource UntagResource ListTags', functions)
 const gateway: Permission = {
   actions: of('apigateway', 'GET POST PUT PATCH DELETE'),
-  // An API has no name here, but an id that is made with it.
+  // APIs have generated ids instead of names.
   resources: () => ['apigateway:*::/apis', 'apigateway:*::/apis/*', 'apigateway:*::/tags/*'],
 }
 const domains: Permission = {
@@ -43,7 +45,7 @@ const domains: Permission = {
 const rolePolicies = permission('iam', 'PutRolePolicy GetRolePolicy DeleteRolePolicy ListRolePolicies', roles)
 const certificates = () => ['acm:*:*:certificate/*']
 
-/** Who makes a function or a clock passes a role to it. */
+/** Creating a function or schedule passes a role to it. */
 const passing = (service: 'lambda' | 'scheduler'): Permission => ({
   actions: ['iam:PassRole'],
   resources: roles,
@@ -51,7 +53,7 @@ const passing = (service: 'lambda' | 'scheduler'): Permission => ({
 })
 
 const mappings: Permission[] = [
-  // It has no name, but an id, and whose messages it brings.
+  // Event source mappings have generated ids; the function is a condition.
   {
     actions: of('lambda', 'CreateEventSourceMapping'),
     resources: anything,
@@ -65,7 +67,7 @@ const mappings: Permission[] = [
   permission('lambda', 'TagResource UntagResource ListTags', () => ['lambda:*:*:event-source-mapping:*']),
 ]
 
-/** Type of a resource → what it takes; nothing for what is not AWS's. */
+/** Resource type → permissions; empty for types outside AWS. */
 export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
   'aws:acm/certificate:Certificate': [
     permission('acm', 'RequestCertificate', anything),
@@ -78,7 +80,7 @@ export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
   'aws:acm/certificateValidation:CertificateValidation': [permission('acm', 'DescribeCertificate', certificates)],
   'aws:apigatewayv2/api:Api': [
     gateway,
-    // The first gateway of an account makes a role for the service itself.
+    // The first gateway of an account creates a service-linked role.
     {
       actions: ['iam:CreateServiceLinkedRole'],
       resources: () => ['iam::*:role/aws-service-role/ops.apigateway.amazonaws.com/*'],
@@ -91,7 +93,7 @@ export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
   'aws:apigatewayv2/route:Route': [gateway],
   'aws:apigatewayv2/stage:Stage': [
     gateway,
-    // The gateway's log is delivered by another service, which knows no resources.
+    // Log delivery actions support no resource restriction.
     permission(
       'logs',
       'CreateLogDelivery GetLogDelivery UpdateLogDelivery DeleteLogDelivery ListLogDeliveries PutResourcePolicy DescribeResourcePolicies',
@@ -200,13 +202,15 @@ export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
       (prefix) => [`sqs:*:*:${prefix}-*`],
     ),
   ],
-  // The deployer's own look at which hosted zone a name belongs to.
+  // SST looks up the hosted zone of a domain.
   'pulumi-nodejs:dynamic:Resource': [permission('route53', 'ListHostedZones', anything)],
   'pulumi:pulumi:Stack': [],
   'random:index/randomBytes:RandomBytes': [],
 }
 
-/** What the deployer itself takes, whatever is deployed: its buckets, made once for an account and region, and where it notes them. */
+/**
+ * Permissions of SST itself: its state buckets, created once per account and region, and the parameters that name them.
+ */
 export const ownPermissions: readonly Permission[] = [
   permission(
     's3',

@@ -2,7 +2,6 @@ import { CliError } from '@platform/cli/exit'
 import { type Graph } from '../../test/simulator/graph/graph.ts'
 import { ownPermissions, type Permission, permissionsOf } from './permissions.ts'
 
-/** A policy as IAM takes it. */
 export interface Policy {
   Version: '2012-10-17'
   Statement: Statement[]
@@ -15,29 +14,28 @@ interface Statement {
   Condition?: Record<string, Record<string, string | readonly string[]>>
 }
 
-/** The most characters that a managed policy may have; spaces and line ends do not count. */
+/** IAM's limit for a managed policy, without white space. */
 export const policyLengthMax = 6144
 
 const partitionOf = (resource: string): string => (resource === '*' ? '*' : `arn:*:${resource}`)
 
-/** What a deployment's names begin with, whatever is named: the app and the stage. */
 const prefixOf = ({ app }: Graph, stage: string): string => `${app.name}-${stage}`
 
 /**
- * What whoever deploys this graph has to be allowed, and nothing else that could be left out, in as many policies as it takes.
- * Throws `Failure` for a type of resource that nobody has thought of.
+ * The least permissions that deploying this graph needs, split into policies of IAM's size. Throws `CliError` for an
+ * unknown resource type.
  */
 export function deployerPolicies(graph: Graph, stage: string): Policy[] {
   const types = [...new Set(graph.resources.map(({ type }) => type))].filter((type) => !type.startsWith('sst:'))
   const unknown = types.filter((type) => permissionsOf[type] === undefined)
   if (unknown.length > 0) {
-    throw new CliError('usage', `scripts/deployer/permissions.ts does not say what these take: ${unknown.join(', ')}`)
+    throw new CliError('usage', `scripts/deployer/permissions.ts has no permissions for: ${unknown.join(', ')}`)
   }
   const permissions = [...ownPermissions, ...types.toSorted().flatMap((type) => permissionsOf[type] ?? [])]
   return packed(merged(permissions, prefixOf(graph, stage)))
 }
 
-/** One statement for whatever has the same resources and conditions. */
+/** Merges statements with the same resources and conditions. */
 function merged(permissions: readonly Permission[], prefix: string): Statement[] {
   const statements = new Map<string, Statement>()
   for (const { actions, resources, condition } of permissions) {

@@ -9,22 +9,20 @@ import {
 import { digestOf } from '@platform/oci/digest'
 import { type Manifest, mediaTypes } from '@platform/oci/types'
 
-/** What is said of a release beside its code. */
 export type ReleaseFacts = Pick<ReleaseDocument, 'version' | 'createdAt' | 'releaseNotesUrl' | 'minFrom'>
 
-/** A release as it is published. */
 export interface Artifact {
   tag: string
-  /** Of the manifest. */
+  /** Digest of the manifest. */
   digest: string
   manifest: Buffer
-  /** What the manifest names, its configuration last. */
+  /** Blobs of the manifest; the configuration is last. */
   blobs: readonly Uint8Array[]
 }
 
 const json = (content: unknown): Buffer => Buffer.from(JSON.stringify(content))
 
-/** The functions of a release as an OCI artifact (D50). The same facts and functions give the same digest. */
+/** The functions of a release as an OCI artifact. The same input gives the same digest. */
 export function artifactOf(facts: ReleaseFacts, zips: ReadonlyMap<string, Uint8Array>): Artifact {
   const packed = [...zips].map(([name, zip]) => ({ name, zip, digest: digestOf(zip), size: zip.length }))
   const functions = Object.fromEntries(packed.map(({ name, digest, size }) => [name, { digest, size }]))

@@ -11,21 +11,21 @@ const git = async (...args: string[]): Promise<string | undefined> =>
     () => undefined,
   )
 
-/** What a release is made of. */
+/** The commit of the checkout. */
 export interface Commit {
-  /** Short; absent where there is no git. */
+  /** Short hash; absent without git. */
   name?: string
-  /** There is more in the folder than in the commit. */
+  /** Whether there are uncommitted changes. */
   isChanged: boolean
-  /** ISO 8601: that of the commit, or `SOURCE_DATE_EPOCH` where it is set. */
+  /** ISO 8601: time of the commit, or `SOURCE_DATE_EPOCH` if set. */
   createdAt: string
 }
 
-/** The commit of the checkout. Throws `Failure` where nothing tells a time. */
+/** Throws `CliError` where neither git nor `SOURCE_DATE_EPOCH` gives a time. */
 export async function currentCommit(environment: NodeJS.ProcessEnv = process.env): Promise<Commit> {
   const epoch = environment['SOURCE_DATE_EPOCH'] || (await git('log', '-1', '--format=%ct'))
   if (epoch === undefined || !/^\d{1,11}$/.test(epoch)) {
-    throw new CliError('usage', 'SOURCE_DATE_EPOCH must say the time of the release, in seconds since 1970.')
+    throw new CliError('usage', 'SOURCE_DATE_EPOCH must be the time of the release in seconds since 1970.')
   }
   const [name, changes] = await Promise.all([git('rev-parse', '--short', 'HEAD'), git('status', '--porcelain')])
   return {

@@ -7,15 +7,15 @@ import type { Plugin } from 'esbuild'
 import { type Bundle, bundleAll } from '../bundle.ts'
 import { type Files, zipOf } from './zip.ts'
 
-/** The built files that a function hands out, from `dist` beside its code. */
-export const handedOut: Readonly<Record<string, readonly string[]>> = {
+/** Built assets that a function serves from `dist` beside its code. */
+export const servedAssets: Readonly<Record<string, readonly string[]>> = {
   meta: ['docs.html', 'event-catalog.json', 'module-schema.json', 'openapi.json', 'relay.mjs'],
   portal: ['portal.pack'],
 }
 
 /**
- * The files of every function: `index.mjs`, what that loads, and `dist` with what it hands out. `assetsDir` takes what is handed out;
- * `version` and `changes` are as for `bundleAll`. Throws `Failure`.
+ * Files of every function: `index.mjs`, its late chunks, and served assets in `dist`. `assetsDir` receives the assets;
+ * `version` and `changes` as in `bundleAll`. Throws `CliError`.
  */
 export async function functionFiles(
   version: string | undefined,
@@ -23,14 +23,13 @@ export async function functionFiles(
   changes: readonly Plugin[] = [],
 ): Promise<Map<string, Files>> {
   const bundles = bundleAll(functionNames, version, changes).catch((cause: unknown) => {
-    throw new CliError('refused', 'The functions cannot be bundled. What is wrong stands above.', cause)
+    throw new CliError('refused', 'The functions cannot be bundled. See the errors above.', cause)
   })
   return filesOf(bundles, assetsDir)
 }
 
-/** The same, of functions that are bundled, or will be. */
 export async function filesOf(bundling: Promise<Map<string, Bundle>>, assetsDir: string): Promise<Map<string, Files>> {
-  const [bundles] = await Promise.all([bundling, buildAssets(assetsDir, { wants: Object.values(handedOut).flat() })])
+  const [bundles] = await Promise.all([bundling, buildAssets(assetsDir, { wants: Object.values(servedAssets).flat() })])
   const files = new Map<string, Files>()
   for (const [name, bundle] of [...bundles].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
     files.set(name, { ...Object.fromEntries(bundle.files), ...(await assetsOf(name, assetsDir)) })
@@ -38,7 +37,10 @@ export async function filesOf(bundling: Promise<Map<string, Bundle>>, assetsDir:
   return files
 }
 
-/** The code of a version, a zip for each function. `workFolder` is empty, `changes` as for `bundleAll`. Throws `Failure`. */
+/**
+ * The code of a version: one zip for each function. `workFolder` is empty, `changes` as in `bundleAll`. Throws
+ * `CliError`.
+ */
 export async function packFunctions(
   version: string,
   workFolder: string,
@@ -49,7 +51,7 @@ export async function packFunctions(
 }
 
 async function assetsOf(functionName: string, folder: string): Promise<Files> {
-  const names = handedOut[functionName] ?? []
+  const names = servedAssets[functionName] ?? []
   const entries = names.map(async (name) => [`dist/${name}`, await readFile(join(folder, name))] as const)
   return Object.fromEntries(await Promise.all(entries))
 }

@@ -7,16 +7,16 @@ import gte from 'semver/functions/gte.js'
 import valid from 'semver/functions/valid.js'
 import * as z from 'zod'
 
-/** What `npm run release` is told. Paths are absolute. */
+/** Options of `npm run release`; paths are absolute. */
 export interface Options {
   version: string
   releaseNotesUrl?: string
   minFrom?: string
-  /** `registry/repository` to push to; else the setting, or the registry of the platform on this machine. */
+  /** `registry/repository` to push to; default: the setting, or the registry of the local platform. */
   source?: string
-  /** File of the private key to sign with; else that of the platform on this machine. */
+  /** Private key file; default: the key of the local platform. */
   key?: string
-  /** Folder to write to, in the place of a registry. */
+  /** Folder to write to instead of a registry. */
   output?: string
 }
 
@@ -32,13 +32,13 @@ const usage = `npm run release -- --version X [options]
 Environment: PLAT_DATA_DIR, PLAT_RELEASE_SOURCE, PLAT_REGISTRY_USERNAME and PLAT_REGISTRY_PASSWORD, and
 SOURCE_DATE_EPOCH, the time that the release says of itself, if not that of the commit.`
 
-/** npm runs scripts in the project's folder, wherever it was called: what a person calls a file is meant from there. */
+/** npm runs scripts in the project folder; paths are relative to the folder of the caller. */
 const path = z
   .string()
   .min(1)
   .transform((text) => resolve(process.env['INIT_CWD'] ?? '.', text))
 
-/** What is no version is refused for that. */
+/** False where either is not a version: that is reported separately. */
 const isNewerOrSame = (one: string, other: string): boolean =>
   valid(one) !== null && valid(other) !== null && gte(one, other)
 
@@ -59,16 +59,16 @@ const Options = z
   })
   .refine(({ source, output }) => source === undefined || output === undefined, {
     path: ['output'],
-    error: 'writes to a folder, and --source pushes to a registry: give one of them',
+    error: 'writes to a folder, and --source pushes to a registry: use one of them',
   })
   .refine(({ version: own, 'min-from': from }) => from === undefined || !isNewerOrSame(from, own), {
     path: ['min-from'],
-    error: 'must be older than --version: else nobody could update',
+    error: 'must be older than --version',
   })
 
 const text = { type: 'string' } as const
 
-/** Reads the command line. Throws `Failure` with a line for everything that is wrong. */
+/** Parses the command line. Throws `CliError` with one line for each invalid option. */
 export function parseOptions(args: readonly string[]): Options {
   const parsed = Options.safeParse(valuesOf(args))
   if (!parsed.success) {

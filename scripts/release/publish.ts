@@ -7,18 +7,16 @@ import { verifyImage } from '@platform/oci/signature/verify'
 import { mediaTypes } from '@platform/oci/types'
 import type { Artifact } from './artifact.ts'
 
-/** A repository that releases are put into. */
 export interface Repository {
   client: RegistryClient
   name: string
 }
 
-const atOnce = 4
+const maxConcurrentUploads = 4
 
 /**
- * Puts a release and its signature into a repository. The tag comes last, so that nobody finds it unsigned; what is there
- * already, as it is, is left alone. Answers whether there was something to do. Throws `Failure` where the version is there
- * with another content, and `RegistryFailure`.
+ * Publishes a release and its signature. The tag is written last, so that no unsigned release is found. Returns false
+ * where the same release exists. Throws `CliError` where the version exists with other content, and `RegistryError`.
  */
 export async function publish(
   { client, name }: Repository,
@@ -26,23 +24,19 @@ export async function publish(
   privateKeyPem: string,
   layout: SignatureLayout = 'referrer',
 ): Promise<boolean> {
-  const present = await client.resolve(name, tag)
-  if (present !== undefined && present.digest !== digest) throw otherContent(`${client.registry}/${name}:${tag}`)
-  const trusted = [{ name: 'own', pem: publicHalf(privateKeyPem) }]
-  if (present !== undefined && (await verifyImage(client, name, [digest], trusted)).isVerified) return false
-  await forEachLimit(atOnce, blobs, async (blob) => void (await client.putBlob(name, blob)))
+  const hasTag = await client.resolve(name, tag)
+  if (hasTag !== undefined && hasTag.digest !== digest) throw contentConflict(`${client.registry}/${name}:${tag}`)
+  const trusted = [{ name: 'own', pem: publicKey(privateKeyPem) }]
+  if (hasTag !== undefined && (await verifyImage(client, name, [digest], trusted)).isVerified) return false
+  await forEachLimit(maxConcurrentUploads, blobs, async (blob) => void (await client.putBlob(name, blob)))
   await client.putManifest(name, digest, manifest, mediaTypes.manifest)
   await signImage(client, name, digest, privateKeyPem, { layout })
   await client.putManifest(name, tag, manifest, mediaTypes.manifest)
   return true
 }
 
-/** The refusal of a version that is there with another content. */
-export const otherContent = (place: string): CliError =>
-  new CliError(
-    'refused',
-    `${place} is there already, with another content. A release never changes: take another version.`,
-  )
+export const contentConflict = (place: string): CliError =>
+  new CliError('refused', `${place} already exists with other content. Releases never change: use another version.`)
 
-const publicHalf = (privateKeyPem: string): string =>
+const publicKey = (privateKeyPem: string): string =>
   createPublicKey(privateKeyPem).export({ type: 'spki', format: 'pem' }).toString()

@@ -1,16 +1,15 @@
 import { type Zippable, zipSync } from 'fflate'
 
-/** Files by their paths. */
 export type Files = Readonly<Record<string, Uint8Array>>
 
-/** Archives keep local time: this makes the same bytes everywhere, and is the earliest that they can say. */
+/** The earliest zip timestamp, in local time: archives are identical on every machine. */
 const earliest = (): Date => new Date(1980, 0, 1)
 
 const unix = 3
-/** A plain file that everybody may read: Lambda runs functions as a user of its own. */
+/** Readable by everyone: Lambda runs functions as another user. */
 const attrs = 0o100644 << 16
 
-/** Files as a zip archive. The same files make the same bytes, whenever, wherever and in whatever order they are given. */
+/** Creates a zip archive that depends only on paths and contents. */
 export function zipOf(files: Files): Uint8Array {
   const mtime = earliest()
   const sorted = Object.keys(files).toSorted()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { percentile, range, ratios, shuffled, spread } from '../../bench/support/statistics.ts'
+import { percentile, range, ratios, shuffled, spread } from './support/statistics.ts'
 
 test('a median is the middle value, or what lies between the two in the middle', () => {
   expect(spread([9, 1, 5])).toEqual({ median: 5, min: 1, max: 9 })

@@ -1,88 +1,53 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { boundaryViolations } from '../../scripts/boundaries.ts'
-import { sources } from '../../scripts/source.ts'
+import { root } from '../../scripts/source.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
-const faultsOf = (path: string, text: string) => boundaryViolations([{ path, text }])
+/** File → its import and the rule that rejects it. */
+const rejected: Readonly<Record<string, readonly [target: string, rule: string]>> = {
+  'packages/contract/src/a.ts': ['packages/core/src/x.ts', 'contract-imports'],
+  'packages/core/src/a.ts': ['packages/http/src/x.ts', 'core-imports'],
+  'packages/http/src/a.ts': ['packages/oci/src/x.ts', 'http-imports'],
+  'packages/relay/src/a.ts': ['packages/contract/src/x.ts', 'relay-imports'],
+  'packages/cli/src/a.ts': ['packages/contract/src/x.ts', 'cli-imports'],
+  'packages/portal/src/a.ts': ['packages/core/src/x.ts', 'portal-imports'],
+  'packages/hello/src/a.ts': ['packages/worker/src/x.ts', 'hello-imports'],
+  'packages/local/src/a.ts': ['packages/http/src/x.ts', 'local-imports'],
+  'functions/a.ts': ['packages/worker/src/x.ts', 'api-functions'],
+  'infra/a.ts': ['packages/core/src/x.ts', 'infra-imports'],
+  'packages/core/src/jobs/a.ts': ['packages/core/src/clusters/x.ts', 'no-cycle-between-folders'],
+  'packages/core/src/clusters/b.ts': ['packages/core/src/jobs/y.ts', 'no-cycle-between-folders'],
+}
 
-test('imports in this repository run one way', () => {
-  expect(boundaryViolations(sources())).toEqual([])
-})
-
-test.for([
-  ['packages/contract/src/x.ts', `import { fault } from '@platform/core/error'`],
-  ['packages/contract/src/x.ts', `import { readFile } from 'node:fs/promises'`],
-  ['packages/contract/src/x.ts', `import { createDocument } from 'zod-openapi'`],
-  ['packages/core/src/x.ts', `import { serve } from '@platform/http/serve'`],
-  ['packages/core/src/db/x.ts', `import { x } from '../../../contract/src/x.ts'`],
-  ['packages/core/src/x.ts', `const x = await import('@platform/local/main')`],
-  ['packages/core/src/x.ts', `import { openApiDocument } from '@platform/contract/openapi'`],
-  ['packages/http/src/x.ts', `export { x } from '@platform/local/main'`],
-  ['packages/relay/src/x.ts', `import { type Claim } from '@platform/contract/relay'`],
-  ['packages/relay/src/x.ts', `import type { Fault } from '@platform/core/error'`],
-  ['packages/relay/src/x.ts', `import { z } from 'zod'`],
-  ['packages/cli/src/x.ts', `import { listClusters } from '@platform/contract/cluster'`],
-  ['packages/cli/src/x.ts', `import { z } from 'zod'`],
-  ['packages/cli/src/x.ts', `import { paths } from '@platform/contract/openapi-types'`],
-  ['packages/portal/src/x.tsx', `import { getMe } from '@platform/contract/auth'`],
-  ['packages/portal/src/x.tsx', `import document from '@platform/contract/openapi.json'`],
-  ['packages/portal/src/x.tsx', `import { now } from '@platform/core/clock'`],
-  ['packages/portal/src/x.tsx', `import { join } from 'node:path'`],
-  ['packages/portal/src/x.tsx', `import { portalPaths } from '../../contract/src/portal-paths.ts'`],
-  ['packages/http/src/x.ts', `import { router } from '@platform/portal/app/router'`],
-  ['packages/oci/src/x.ts', `import { config } from '@platform/core/config'`],
-  ['packages/oci/src/x.ts', `import { errors } from '@platform/contract/errors'`],
-  ['packages/oci/src/x.ts', `import semver from 'semver'`],
-  ['packages/oci/src/x.ts', `import { x } from 'zod-openapi'`],
-  ['packages/worker/src/x.ts', `import { hello } from '@platform/hello/main'`],
-  ['packages/sdk/src/x.ts', `import { port } from '../../worker/src/runtimes/port.ts'`],
-  ['packages/sdk/src/deep/x.ts', `import { port } from '@platform/worker/runtimes/port'`],
-  ['packages/sdk/src/x.ts', `import { errors } from '@platform/contract/errors'`],
-  ['packages/sdk/src/x.ts', `import { digestOf } from '@platform/oci/digest'`],
-  ['packages/sdk/src/x.ts', `import { z } from 'zod'`],
-  ['packages/hello/src/x.ts', `import { port } from '@platform/worker/runtimes/port'`],
-  ['packages/hello/src/x.ts', `import { errors } from '@platform/contract/errors'`],
-  ['packages/hello/src/x.ts', `import { defineModule } from '../../sdk/src/index.ts'`],
-  ['packages/core/src/x.ts', `import { defineModule } from '@platform/modules'`],
-  ['packages/http/src/x.ts', `import { digestOf } from '@platform/oci/digest'`],
-  ['functions/modules.ts', `import { defineModule } from '@platform/modules'`],
-  ['packages/local/src/x.ts', `import { serve } from '@platform/http/serve'`],
-  ['functions/clusters.ts', `import { install } from '@platform/worker/modules/install'`],
-  ['infra/api.ts', `import { fault } from '../packages/core/src/error.ts'`],
-] as const)('%s must not hold: %s', ([path, text]) => {
-  expect(faultsOf(path, text)).toHaveLength(1)
-})
-
-test.for([
-  ['packages/contract/src/x.ts', `import * as z from 'zod'`],
-  ['packages/contract/src/openapi.ts', `import { createDocument } from 'zod-openapi'`],
-  ['packages/contract/src/openapi/x.ts', `import type { ZodOpenApiObject } from 'zod-openapi'`],
-  ['packages/core/src/x.ts', `import { errors } from '@platform/contract/errors'`],
-  ['packages/http/src/x.ts', `import { Hono } from 'hono'`],
-  ['packages/relay/src/x.ts', `import type { Claim } from '@platform/contract/relay'`],
-  ['packages/cli/src/x.ts', `import createClient from 'openapi-fetch'`],
-  ['packages/cli/src/x.ts', `import { registryClient } from '@platform/oci/client'`],
-  ['packages/cli/src/x.ts', `import { ModuleManifest } from '@platform/contract/manifest'`],
-  ['packages/cli/src/x.ts', `import { checkManifest } from '@platform/core/modules/check-manifest'`],
-  ['packages/cli/src/x.ts', `import type { paths } from '@platform/contract/openapi-types'`],
-  ['packages/portal/src/api/x.ts', `import type { paths } from '@platform/contract/openapi-types'`],
-  ['packages/portal/src/x.tsx', `import { openedPage } from '@platform/contract/portal-paths'`],
-  ['packages/portal/src/x.tsx', `import { useQuery } from '@tanstack/react-query'`],
-  ['packages/oci/src/x.ts', `import { extract } from 'tar-stream'`],
-  ['packages/oci/src/signature/x.ts', `import { createVerify } from 'node:crypto'`],
-  ['packages/core/src/x.ts', `import { parseReference } from '@platform/oci/reference'`],
-  ['packages/worker/src/runtimes/x.ts', `import { moduleId } from '@platform/modules/definition'`],
-  ['packages/worker/src/modules/x.ts', `import { readImage } from '@platform/oci/image'`],
-  ['packages/sdk/src/x.ts', `import type { EventName } from '@platform/contract/event'`],
-  ['packages/sdk/src/x.ts', `import { Hono } from 'hono'`],
-  ['packages/sdk/src/x.ts', `import { HTTPException } from 'hono/http-exception'`],
-  ['packages/hello/src/main.ts', `import { defineModule } from '@platform/modules'`],
-  ['functions/modules.ts', `import { parseReference } from '@platform/oci/reference'`],
-  ['packages/local/src/x.ts', `import { handler } from '../../../functions/clusters.ts'`],
-  ['functions/clusters.ts', `import { serve } from '@platform/http/serve'`],
-  ['functions/queue/updates.ts', `import { install } from '@platform/worker/modules/install'`],
-  ['infra/api.ts', `import { routes } from '../packages/contract/src/index.ts'`],
-  ['infra/storage.ts', `import { ttlAttribute } from '../packages/core/src/db/schema.ts'`],
-  ['test/core/x.test.ts', `import { main } from '@platform/local/main'`],
-] as const)('%s may hold: %s', ([path, text]) => {
-  expect(faultsOf(path, text)).toEqual([])
+test('import boundaries reject each forbidden direction and a cycle between folders', async () => {
+  await using folder = await temporaryFolder()
+  const files = new Map(Object.values(rejected).map(([target]) => [target, 'export const x = 1\n']))
+  for (const [path, [target]] of Object.entries(rejected)) {
+    files.set(path, `export { x } from '${'../'.repeat(path.split('/').length - 1)}${target}'\n`)
+  }
+  for (const [path, text] of files) {
+    await mkdir(join(folder.path, dirname(path)), { recursive: true })
+    await writeFile(join(folder.path, path), text)
+  }
+  for (const name of ['.dependency-cruiser.mjs', 'tsconfig.json']) await cp(join(root, name), join(folder.path, name))
+  const output = await new Promise<string>((resolve) => {
+    const depcruise = join(root, 'node_modules/.bin/depcruise')
+    const parameters = [
+      '--config',
+      '.dependency-cruiser.mjs',
+      '--output-type',
+      'json',
+      'packages',
+      'functions',
+      'infra',
+    ]
+    execFile(depcruise, parameters, { cwd: folder.path, maxBuffer: 2 ** 24 }, (_error, text) => resolve(text))
+  })
+  const { summary }: { summary: { violations: { from: string; rule: { name: string } }[] } } = JSON.parse(output)
+  const found = summary.violations.map(({ from, rule }) => `${from} ${rule.name}`)
+  for (const [path, [, rule]] of Object.entries(rejected)) {
+    expect(found).toContain(`${rule === 'no-cycle-between-folders' ? dirname(path) : path} ${rule}`)
+  }
 })

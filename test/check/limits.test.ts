@@ -6,7 +6,7 @@ import { siteLimit } from '@platform/contract/site'
 import { webhookLimit } from '@platform/contract/webhook'
 import { page } from './support/markdown.ts'
 
-test('the limits that operators read are those of the contract', () => {
+test('documented limits match the contract', () => {
   const rows = [...page('docs/operations.md').matchAll(/^\| (.+) of one (batch|user|organisation) \| (\d+)/gm)]
   expect(Object.fromEntries(rows.map(([, what, whose, limit]) => [`${what} of one ${whose}`, Number(limit)]))).toEqual({
     'jobs of one batch': batchLimit,
@@ -14,7 +14,7 @@ test('the limits that operators read are those of the contract', () => {
     'saved filters of one user': savedFilterLimit,
     'sites of one organisation': siteLimit,
     'webhooks of one organisation': webhookLimit,
-    // With the platform, which has no constant for it that other packages may read.
+    // A constant of core that is not exported to other packages.
     'identity providers of one organisation': 50,
   })
 })

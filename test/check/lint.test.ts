@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { root } from '../../scripts/source.ts'
 
-/** Lints one file with this repository's configuration and tells what was reported. */
+/** Lints one file with this repository's configuration and returns the report. */
 async function lint(path: string, text: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'lint-'))
   onTestFinished(() => rm(folder, { recursive: true }))

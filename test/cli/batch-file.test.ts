@@ -21,18 +21,18 @@ test('limits of the batch and of each job are handed on', () => {
 })
 
 test.each([
-  ['maxConcurrency', { jobs: [job], maxConcurrency: '1' }, 'The batch has a maxConcurrency that is no number.'],
-  ['maxErrors', { jobs: [job], maxErrors: null }, 'The batch has a maxErrors that is no number.'],
-  ['a name that no batch has', { jobs: [job], maxconcurrency: 1 }, 'The batch has maxconcurrency, which no batch has.'],
+  ['maxConcurrency', { jobs: [job], maxConcurrency: '1' }, 'The batch has a maxConcurrency that is not a number.'],
+  ['maxErrors', { jobs: [job], maxErrors: null }, 'The batch has a maxErrors that is not a number.'],
+  ['a name that no batch has', { jobs: [job], maxconcurrency: 1 }, 'The batch has an unknown field maxconcurrency.'],
   [
     'timeoutSeconds',
     [job, { ...job, timeoutSeconds: '60' }],
-    'Job 2 of the batch has a timeoutSeconds that is no number.',
+    'Job 2 of the batch has a timeoutSeconds that is not a number.',
   ],
   [
     'deliverWithinSeconds',
     [{ ...job, deliverWithinSeconds: '5' }],
-    'Job 1 of the batch has a deliverWithinSeconds that is no number.',
+    'Job 1 of the batch has a deliverWithinSeconds that is not a number.',
   ],
 ])('a limit that would be left out is refused instead: %s', (_, batch, message) => {
   expect(() => read(batch)).toThrow(message)

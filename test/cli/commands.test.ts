@@ -1,10 +1,10 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { until } from '../conformance/support/until.ts'
+import { waitFor } from '../support/wait-for.ts'
 import type { Plat } from '../support/plat.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
-import { waitFor } from '../support/script.ts'
+import { waitForFileScript } from '../support/script.ts'
 import { startWorkplace, type Workplace } from './support/workplace.ts'
 import { isLong, sampled } from '../support/long.ts'
 
@@ -23,7 +23,7 @@ afterAll(() => workplace[Symbol.asyncDispose]())
 test('a script runs on a cluster that is named, and its output and exit code are those of the command', async () => {
   const { exitCode, out, err } = await plat.run(['run', '--cluster', 'BERLIN-1', '--', 'echo Ω; echo oops >&2; exit 7'])
   expect([exitCode, out]).toEqual([7, 'Ω\n'])
-  expect(err).toMatch(/^job_\w+ is accepted\.\noops\n$/)
+  expect(err).toMatch(/^job_\w+ accepted\.\noops\n$/)
 })
 
 test.runIf(isLong)('several words after -- reach the cluster as they are', async () => {
@@ -42,7 +42,13 @@ test('a script comes from a file or standard input, and runs on a node that is n
 
 test('output is printed while the script runs', async () => {
   const gate = join(folder, 'gate')
-  const running = plat.start(['run', '--cluster', 'berlin-1', '--', `echo begun >&2; ${waitFor(gate)}; echo done`])
+  const running = plat.start([
+    'run',
+    '--cluster',
+    'berlin-1',
+    '--',
+    `echo begun >&2; ${waitForFileScript(gate)}; echo done`,
+  ])
   await running.says(/begun/)
   await writeFile(gate, '')
   expect(await running.ended).toMatchObject({ exitCode: 0, out: 'done\n' })
@@ -55,11 +61,11 @@ test.runIf(isLong)('a run goes on after the platform was killed and came back', 
     '--cluster',
     'berlin-1',
     '--',
-    `echo begun >&2; ${waitFor(gate)}; echo done; exit 6`,
+    `echo begun >&2; ${waitForFileScript(gate)}; echo done; exit 6`,
   ])
   await running.says(/begun/)
   await workplace.platform.kill()
-  await running.says(/trying again|ECONNREFUSED/)
+  await running.says(/retrying|ECONNREFUSED/)
   await workplace.platform.restart()
   await writeFile(gate, '')
   expect(await running.ended).toMatchObject({ exitCode: 6, out: 'done\n' })
@@ -138,7 +144,7 @@ test.runIf(isLong)('--output-dir gets a file for each cluster, byte for byte', a
 
 test('an interrupt cancels every job of a run on several clusters', async () => {
   const running = plat.start(['run', '--all', '--', 'sleep 600'])
-  await until('both run', async () => (await plat.json(['job', 'list', '--status', 'Running'])).items.length === 2)
+  await waitFor('both run', async () => (await plat.json(['job', 'list', '--status', 'Running'])).items.length === 2)
   running.interrupt()
   expect((await running.ended).exitCode).toBe(130)
   expect((await plat.json(['job', 'list', '--status', 'Running'])).items).toEqual([])

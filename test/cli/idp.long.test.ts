@@ -39,7 +39,7 @@ test('a provider is added with the options of its type, changed by the same plac
   const { out } = await plat.run(['idp', 'list'])
   expect(out).toMatch(new RegExp(`^${added.id} +OIDC +Acme +Disabled +https://id\\.example\\.com$`, 'm'))
   const unsure = await plat.run(['idp', 'remove', added.id])
-  expect([unsure.exitCode, unsure.err]).toEqual([2, expect.stringContaining('Say --yes if so.')])
+  expect([unsure.exitCode, unsure.err]).toEqual([2, expect.stringContaining('Use --yes to confirm.')])
   expect(await plat.json(['idp', 'remove', added.id, '--yes'])).toEqual({ id: added.id, deleted: true })
   expect(await plat.json(['idp', 'list'])).toEqual({ items: [] })
 })

@@ -6,9 +6,9 @@ import { promisify } from 'node:util'
 import { describeProject } from '@platform/cli/author/bundle'
 import { openProject } from '@platform/cli/author/project'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { until } from '../conformance/support/until.ts'
+import { waitFor } from '../support/wait-for.ts'
 import { isLong } from '../support/long.ts'
-import { missing, outputOf } from '../support/peers.ts'
+import { missingPrograms, outputOf } from '../support/installed-programs.ts'
 import { Program } from '../support/program.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type Author, startAuthor } from './support/author.ts'
@@ -90,7 +90,7 @@ describe('a new module', () => {
     'cannot be called %s: nothing is written',
     async (id) => {
       const { exitCode, err } = await author.plat.run(['module', 'new', '--', id])
-      expect({ exitCode, err }).toEqual({ exitCode: 2, err: expect.stringContaining(`${id} cannot be a module's id`) })
+      expect({ exitCode, err }).toEqual({ exitCode: 2, err: expect.stringContaining(`${id} is not a valid module id`) })
       await expect(stat(join(author.folder, id))).rejects.toThrow('ENOENT')
     },
   )
@@ -167,10 +167,10 @@ describe('a build', () => {
     const [, address = ''] = await program.writes(/"address":"(.*?)"/)
     const get = (path: string) => fetch(`http://${address}${path}`, { headers: { 'x-platform-token': 'try' } })
     expect(await (await get('/modules/greeting')).text()).toContain('<h1>Greeting</h1>')
-    await until('it is healthy', async () => (await get('/health')).ok)
+    await waitFor('it is healthy', async () => (await get('/health')).ok)
   })
 
-  const lacking = missing('skopeo')
+  const lacking = missingPrograms('skopeo')
   test.skipIf(lacking !== '')(`makes a folder that skopeo reads${lacking}`, async () => {
     const { digest } = await author.plat.json(['module', 'build', '--dir', 'greeting'])
     const told = JSON.parse(await outputOf('skopeo', 'inspect', `oci:${author.module}/dist/image:0.1.0`))
@@ -195,8 +195,14 @@ const mistakes: [name: string, file: string, before: string | RegExp, after: str
     `process.nextTick(() => nothing)\nawait serve`,
     /nothing is not/,
   ],
-  ['ends', 'src/main.ts', 'await serve', `process.exit(3)\nawait serve`, /main\.ts fails before serve\(module\)/],
-  ['is no program', 'src/main.ts', 'await serve(', 'await serve((', /cannot be bundled.*\n.*main\.ts:\d+:\d+: ERROR/],
+  ['ends', 'src/main.ts', 'await serve', `process.exit(3)\nawait serve`, /main\.ts failed before serve\(module\)/],
+  [
+    'is no program',
+    'src/main.ts',
+    'await serve(',
+    'await serve((',
+    /Failed to bundle the module.*\n.*main\.ts:\d+:\d+: ERROR/,
+  ],
   ['needs what is not there', 'src/main.ts', /^/, `import 'nowhere'\n`, /main\.ts:1:7: .*"nowhere"/],
   ['has an id that cannot be', 'src/main.ts', `  id: 'greeting'`, `  id: 'Greeting'`, /"Greeting" is not kebab-case/],
   ['has a slot that cannot be', 'src/main.ts', 'order: 100', 'order: -1', /spec\.navSlots\.0\.order: /],
@@ -204,7 +210,7 @@ const mistakes: [name: string, file: string, before: string | RegExp, after: str
   ['lacks a field', 'module.json', '"author"', '"autor"', /metadata\.author: .*\n.*metadata: .*"autor"/],
   ['wants a path of the platform', 'module.json', '/api/greeting', '/api/v1/x', /spec\.apiBasePath: must be/],
   ['has an image without a registry', 'module.json', '127.0.0.1:8081/', '', /spec\.image: must be/],
-  ['has a manifest that is no JSON', 'module.json', '{', '[', /module\.json is not JSON: /],
+  ['has a manifest that is no JSON', 'module.json', '{', '[', /module\.json is not valid JSON: /],
   ['has a manifest of another kind', 'module.json', /^[^]*$/, '[]', /module\.json is not a JSON object/],
 ]
 
@@ -231,7 +237,7 @@ describe('a module that cannot be built', () => {
       registerHooks({ resolve: (name, context, next) => next(name === 'esbuild' ? 'no-esbuild' : name, context) })`
     const plat = author.plat.with({ NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hooks)}` })
     const { exitCode, err } = await plat.run(['module', 'build', '--dir', 'greeting'])
-    expect([exitCode, err]).toEqual([2, expect.stringMatching(/^The bundler cannot be loaded.*npm ci\n$/)])
+    expect([exitCode, err]).toEqual([2, expect.stringMatching(/^The bundler is not installed.*npm ci\n$/)])
   })
 
   test('because there is none: it says how to begin', async () => {

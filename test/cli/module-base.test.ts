@@ -9,8 +9,8 @@ import { plainTransport } from '@platform/oci/plain-transport'
 import { pushImage } from '@platform/oci/push'
 import { expect, test } from 'vitest'
 import { importLayout } from '../support/import-layout.ts'
-import { assignmentOf, limits, localRuntime, textOf } from '../support/local-runtime.ts'
-import { missing } from '../support/peers.ts'
+import { deploymentSpecOf, limits, localRuntime, textOf } from '../support/local-runtime.ts'
+import { missingPrograms } from '../support/installed-programs.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startAuthor } from './support/author.ts'
 import { isLong } from '../support/long.ts'
@@ -54,11 +54,11 @@ test('an image that stands on another one is whole in its folder, and is pushed 
   })
 
   const other = await author.plat.run(['module', 'build', '--dir', 'greeting', '--platform', elsewhere, ...from])
-  expect([other.exitCode, other.err]).toEqual([1, expect.stringMatching(`made for .* would be for ${elsewhere}`)])
+  expect([other.exitCode, other.err]).toEqual([1, expect.stringMatching(`built for .* module for ${elsewhere}`)])
 
   const absent = ['--from', `${registry.host}/library/node:25`]
   const { exitCode, err } = await author.plat.run(['module', 'build', '--dir', 'greeting', ...absent])
-  expect([exitCode, err]).toEqual([1, `There is no image ${registry.host}/library/node:25.\n`])
+  expect([exitCode, err]).toEqual([1, `Image not found: ${registry.host}/library/node:25.\n`])
 })
 
 test('an image is made for another kind of machine where that is wanted; the Node.js of this one is not put into it', async () => {
@@ -75,7 +75,7 @@ test('an image is made for another kind of machine where that is wanted; the Nod
   expect([exitCode, err]).toEqual([2, expect.stringContaining('--from <image>')])
 })
 
-const lacking = missing('runc')
+const lacking = missingPrograms('runc')
 
 // It is packed with all of Node.js.
 test.skipIf(lacking !== '' || !isLong)(
@@ -87,7 +87,7 @@ test.skipIf(lacking !== '' || !isLong)(
     await using runtime = await localRuntime('container')
     const [image] = await importLayout(runtime.registry, 'greeting', join(author.module, 'dist/image'))
     const repository = `${runtime.registry.registry}/greeting`
-    const deployment = await runtime.deploy(assignmentOf({ repository, digest: image!.digest }))
+    const deployment = await runtime.deploy(deploymentSpecOf({ repository, digest: image!.digest }))
     const answer = await runtime.request(deployment, { method: 'GET', path: '/x' }, limits)
     expect(textOf(answer)).toMatch(/^\/usr\/local\/bin\/node</)
   },

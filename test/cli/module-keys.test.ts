@@ -78,7 +78,7 @@ describe('a registry is called', () => {
 
   /** What it was given. */
   const given = () =>
-    server.seen.flatMap(({ headers: { authorization } }) =>
+    server.requests.flatMap(({ headers: { authorization } }) =>
       authorization === undefined ? [] : Buffer.from(authorization.replace('Basic ', ''), 'base64').toString(),
     )
 
@@ -88,7 +88,7 @@ describe('a registry is called', () => {
   test('by nobody where nobody has said a name: 1, and what to do', async () => {
     const { exitCode, err } = await call()
     expect([exitCode, err]).toEqual([1, expect.stringContaining('Set PLAT_REGISTRY_USERNAME')])
-    expect([server.seen.length > 0, given()]).toEqual([true, []])
+    expect([server.requests.length > 0, given()]).toEqual([true, []])
   })
 
   test('by the owner of the platform that has it, whoever else is named', async () => {
@@ -138,7 +138,7 @@ describe('a registry is called', () => {
     const build = ['module', 'build', '--dir', 'greeting', '--from', `${server.host}/library/node:24`]
     const { exitCode, err } = await author.plat.with(environment).run(build)
     expect([exitCode, err]).toEqual([1, expect.stringContaining('wants credentials')])
-    expect([server.seen.length > 0, given()]).toEqual([true, []])
+    expect([server.requests.length > 0, given()]).toEqual([true, []])
   })
 })
 

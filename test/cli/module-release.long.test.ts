@@ -4,7 +4,7 @@ import { plainTransport } from '@platform/oci/plain-transport'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { all } from '../oci/support.ts'
 import { passwordGuard, startDockerRegistry } from '../support/docker-registry.ts'
-import { missing, outputOf } from '../support/peers.ts'
+import { missingPrograms, outputOf } from '../support/installed-programs.ts'
 import type { Plat } from '../support/plat.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type Author, startAuthor } from './support/author.ts'
@@ -50,8 +50,8 @@ const tagsIn = async (registry: OpenRegistry, repository: string): Promise<strin
   all(clientOf(registry).tags(repository)).catch(() => [])
 
 const kinds = [
-  ['the platform’s own registry', embeddedRegistry, missing()],
-  ['docker-registry', dockerRegistry, missing('docker-registry')],
+  ['the platform’s own registry', embeddedRegistry, missingPrograms()],
+  ['docker-registry', dockerRegistry, missingPrograms('docker-registry')],
 ] as const
 
 // The registry of others is met on the way of modules as well.
@@ -124,7 +124,10 @@ describe.for(kinds)('with %s', ([, open, lacking]) => {
       for (const make of [async () => {}, () => author.change('src/main.ts', `'Hello'`, `'Hi'`)]) {
         await make()
         const { exitCode, err } = await plat.run(['module', 'push', '--dir', 'greeting'])
-        expect([exitCode, err]).toEqual([2, expect.stringMatching(/not the image of the code .* plat module build\n$/)])
+        expect([exitCode, err]).toEqual([
+          2,
+          expect.stringMatching(/does not match the current code.* plat module build\n$/),
+        ])
       }
       expect(await tagsIn(registry, 'modules/greeting')).not.toContain('0.2.0')
     })
@@ -157,7 +160,7 @@ describe.for(kinds)('with %s', ([, open, lacking]) => {
       expect(err).not.toContain('wrong')
     })
 
-    const lackingSkopeo = missing('skopeo')
+    const lackingSkopeo = missingPrograms('skopeo')
     test.skipIf(lackingSkopeo !== '')(`is one to skopeo, which carries it on${lackingSkopeo}`, async () => {
       const options = ['--tls-verify=false', '--creds', `${registry.username}:${password}`]
       const told = JSON.parse(

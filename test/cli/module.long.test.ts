@@ -52,7 +52,7 @@ test('a module of the catalog is installed by its version, shown, and uninstalle
 
   const uninstalled = await plat.run(['module', 'uninstall', 'hello'])
   expect(uninstalled).toMatchObject({ exitCode: 0, out: 'ModuleUninstall Completed: It is gone.\n' })
-  expect(await plat.run(['module', 'list'])).toMatchObject({ exitCode: 0, out: '', err: 'There are none.\n' })
+  expect(await plat.run(['module', 'list'])).toMatchObject({ exitCode: 0, out: '', err: 'No items.\n' })
   expect(await plat.run(['module', 'get', 'hello'])).toMatchObject({ exitCode: 1, out: '' })
 })
 
@@ -66,7 +66,7 @@ test('an uninstallation whose acceptance is lost on the way ends well all the sa
   expect(uninstalled.exitCode).toBe(0)
   // By the time of the next try it is under way, or has ended.
   expect(uninstalled.out).toMatch(/^(ModuleUninstall Completed: It is gone\.|moduleId +hello\nstatus +Uninstalled)\n$/)
-  expect(await plat.run(['module', 'list'])).toMatchObject({ exitCode: 0, err: 'There are none.\n' })
+  expect(await plat.run(['module', 'list'])).toMatchObject({ exitCode: 0, err: 'No items.\n' })
 })
 
 test('an unsigned module is in the catalog after a scan, with the reason why it is not installed', async () => {

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { until } from '../conformance/support/until.ts'
+import { waitFor } from '../support/wait-for.ts'
 import { isLong } from '../support/long.ts'
 import { Plat } from '../support/plat.ts'
 import { PlatformProcess } from '../support/platform.ts'
@@ -71,7 +71,7 @@ test('a token of the environment wins over the session, and nothing is stored', 
   const automation = plat.with({ XDG_CONFIG_HOME: fresh, PLAT_TOKEN: token })
   expect(await automation.json(['cluster', 'list'])).toMatchObject({ items: [] })
   const refused = await automation.run(['cluster', 'register', 'berlin-1'])
-  expect(refused).toMatchObject({ exitCode: 1, err: expect.stringContaining('Permission needed: clusters:write') })
+  expect(refused).toMatchObject({ exitCode: 1, err: expect.stringContaining('Required permission: clusters:write') })
   expect(existsSync(fresh)).toBe(false)
   expect((await plat.with({ PLAT_TOKEN: 'plat_wrong' }).run(['cluster', 'list'])).exitCode).toBe(3)
 })
@@ -79,7 +79,7 @@ test('a token of the environment wins over the session, and nothing is stored', 
 test('processes that renew the session at the same time renew it once, and it lives on', async () => {
   await change({ expiresAtMs: 0 })
   const others = 5
-  const holdUntil = until('the others wait for the one, or renew as well', async () => {
+  const holdUntil = waitFor('the others wait for the one, or renew as well', async () => {
     return (await waiting()) === others || requests('POST /api/v1/auth/refresh') > others
   })
   proxy.spoil('POST /api/v1/auth/refresh', { holdUntil })
@@ -131,7 +131,7 @@ test('a process does not go on as somebody else who has signed in meanwhile', as
   const lock = `${process.pid} ${hostname()} held by the test`
   await writeFile(file('session.lock'), lock)
   const running = plat.run(['whoami'])
-  await until('it waits for the lock', async () => (await waiting()) === 1)
+  await waitFor('it waits for the lock', async () => (await waiting()) === 1)
   await change({ username: 'grace', refreshToken: 'another', expiresAtMs: Date.now() + 600_000 })
   await rm(file('session.lock'))
   expect((await running).exitCode).toBe(3)

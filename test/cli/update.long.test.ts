@@ -41,7 +41,10 @@ test('a release is found and applied and taken back, step by step', async () => 
 
   // Nobody is there to be asked.
   const unsure = await plat.run(['update', 'apply'])
-  expect([unsure.exitCode, unsure.err]).toEqual([2, `Update the platform from ${serving} to 9.1.0? Say --yes if so.\n`])
+  expect([unsure.exitCode, unsure.err]).toEqual([
+    2,
+    `Update the platform from ${serving} to 9.1.0? Use --yes to confirm.\n`,
+  ])
   const applied = await plat.run(['update', 'apply', '--yes'])
   expect(applied).toMatchObject({ exitCode: 0, out: 'PlatformUpdate Completed: Version 9.1.0 serves.\n' })
   const steps = ['preflight', 'stage', 'smoke', 'shift-10', 'shift-50', 'shift-100', 'commit']
@@ -60,14 +63,14 @@ test('an update whose acceptance is lost on the way is followed all the same', a
   proxy.spoil('PUT /api/v1/platform/updates/apply', 'lose the answer')
   const applied = await away.run(['update', 'apply', '9.1.0', '--yes'])
   expect(applied).toMatchObject({ exitCode: 0, out: 'PlatformUpdate Completed: Version 9.1.0 serves.\n' })
-  expect(applied.err).toMatch(/^job_\w+ is doing that already\.$/m)
+  expect(applied.err).toMatch(/^Already running: job_\w+\.$/m)
   expect(proxy.seen.filter((line) => line.startsWith('PUT '))).toHaveLength(2)
 
   // By the next try the way back has ended, on most machines: it must lead no further.
   const later = { status: 503, headers: { 'retry-after': '8' }, body: '{"error":"unavailable"}' }
   proxy.spoil('PUT /api/v1/platform/updates/apply', 'lose the answer', later)
   const back = await away.run(['update', 'rollback', '--yes'])
-  expect([back.exitCode, back.err]).toEqual([0, expect.stringMatching(/(is doing that|serves) already\.$/m)])
+  expect([back.exitCode, back.err]).toEqual([0, expect.stringMatching(/(^Already running: |is already active\.$)/m)])
   expect(await plat.json(['update', 'check'])).toMatchObject({ currentVersion: serving })
 })
 

@@ -1,7 +1,7 @@
 import { isPermission, permissions, permissionsOf, roleNames } from '@platform/contract/permission'
 import { expect, test } from 'vitest'
 
-/** Which role may do what, written by hand from D14. */
+/** Which role may do what, written by hand. */
 const granted: Record<string, readonly string[]> = {
   PlatformAdmin: [
     'clusters:read',

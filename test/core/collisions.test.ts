@@ -1,6 +1,5 @@
 import { TransactionCanceledException, TransactionConflictException } from '@aws-sdk/client-dynamodb'
-import { client } from '@platform/core/db/client'
-import { create, get, update } from '@platform/core/db/table'
+import { client, create, get, update } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { afterEach, expect, test } from 'vitest'
 

@@ -5,35 +5,34 @@ import { dispatch } from '@platform/core/jobs/dispatch'
 import { enroll } from '@platform/core/relays/enrollment'
 import { newId } from '@platform/core/id'
 import * as Job from '@platform/core/jobs/job'
-import { script } from '../core/support/jobs.ts'
-import { type Received, send } from '../support/event.ts'
-import { relayToken } from '../support/tokens.ts'
-import { callerOf, enrollRequest, relayKey, started } from '../support/world.ts'
+import { scriptJob } from '../core/support/jobs.ts'
+import { type TestResponse, send } from '../support/request.ts'
+import { newCaller, enrollRequest, newRelayKey, relayToken, bootstrapPlatform } from '../support/fixtures.ts'
 import { type Ask, sentOf } from './fixtures.ts'
 import { idPlaces } from './id-places.ts'
 import { moduleWorld } from './module-world.ts'
 import { type Row, rowNamed, rows } from './table.ts'
 import { writes } from './writes.ts'
 
-await vi.hoisted(() => import('../support/unlimited.ts'))
+await vi.hoisted(() => import('../support/without-rate-limits.ts'))
 await vi.hoisted(() => import('./module-world.ts'))
 afterAll(() => moduleWorld[Symbol.asyncDispose]())
-await started()
+await bootstrapPlatform()
 
 /** Relay × id: a relay reaches the jobs of its own cluster, and nobody else's, whatever it names. */
 
 /** A cluster with a relay that has claimed one job of two. */
 async function working(given?: Caller) {
-  const owner = given ?? (await callerOf())
-  const key = relayKey()
+  const owner = given ?? (await newCaller())
+  const key = newRelayKey()
   const { id: clusterId, enrollmentToken } = await Cluster.register(owner, { name: newId('clus'), type: 'Hypervisor' })
   const { relayId, nodes } = await enroll({ ...enrollRequest(enrollmentToken), publicKey: key.wire })
   const newJob = async () => {
-    const { id: jobId } = await Job.submit(owner, script(clusterId))
+    const { id: jobId } = await Job.submit(owner, scriptJob(clusterId))
     await dispatch({ organisationId: owner.organisationId, jobId })
     return jobId
   }
-  const call = async (row: Row, ask: Ask): Promise<Received> => {
+  const call = async (row: Row, ask: Ask): Promise<TestResponse> => {
     const { target, body = '', headers, ...sent } = sentOf(row, ask, {})
     const identity = await relayToken(relayId, key.privateKey, target, String(body))
     return send(row.handler, { ...sent, target, body, headers: { ...headers, ...identity } })

@@ -6,8 +6,7 @@ import { query } from '@platform/core/db/table'
 import { enroll } from '@platform/core/relays/enrollment'
 import { parseRecord } from '@platform/core/outbox/record'
 import { isLong, sampled } from '../support/long.ts'
-import { relayToken } from '../support/tokens.ts'
-import { callerOf, enrollRequest, relayKey } from '../support/world.ts'
+import { newCaller, enrollRequest, newRelayKey, relayToken } from '../support/fixtures.ts'
 import { type Ask, askOf, call, sentOf, staleFixtures } from './fixtures.ts'
 import { moduleWorld } from './module-world.ts'
 import { needs } from './needs.ts'
@@ -15,7 +14,7 @@ import { type Headers, type Person, personOf } from './person.ts'
 import { type Row, rowNamed, rows } from './table.ts'
 import { writes } from './writes.ts'
 
-await vi.hoisted(() => import('../support/unlimited.ts'))
+await vi.hoisted(() => import('../support/without-rate-limits.ts'))
 await vi.hoisted(() => import('./module-world.ts'))
 afterAll(() => moduleWorld[Symbol.asyncDispose]())
 
@@ -77,7 +76,7 @@ test.each(done)('%s is done for %s, and what changes something is on record', as
   const before = await audited(who)
   const { status, text } = await call(row, ask, who.headers)
   expect(Object.keys(row.endpoint.responses), text).toContain(String(status))
-  expect((await audited(who)) - before).toBe(row.endpoint.method === 'GET' ? 0 : 1)
+  expect((await audited(who)) - before).toBe(row.method === 'GET' ? 0 : 1)
 })
 
 /** Refused as somebody who may not do it, with nothing written. */
@@ -133,7 +132,7 @@ test.each(sampled(withCaller))(
 
 /** Where users are administered, or made by a provider, nobody reaches further than the own rights, whatever the permission is. */
 const reachesOthers = (row: Row): boolean =>
-  (needOf(row) === 'users:admin' && row.name.includes('/users') && row.endpoint.method !== 'GET') ||
+  (needOf(row) === 'users:admin' && row.name.includes('/users') && row.method !== 'GET') ||
   row.name === 'POST /api/v1/platform/identity/providers'
 
 const withNeed = withCaller.filter((row) => needOf(row).includes(':'))
@@ -159,8 +158,8 @@ test.each(withNeed.filter(reachesOthers))(
   },
 )
 
-const key = relayKey()
-const { enrollmentToken } = await Cluster.register(await callerOf(), { name: 'guarded', type: 'Hypervisor' })
+const key = newRelayKey()
+const { enrollmentToken } = await Cluster.register(await newCaller(), { name: 'guarded', type: 'Hypervisor' })
 const relay = await enroll({ ...enrollRequest(enrollmentToken), publicKey: key.wire })
 
 test.each(withCaller)('$name by a relay is refused, under either scheme', async (row) => {

@@ -8,7 +8,7 @@ import { type Person, personOf } from './person.ts'
 import { type Row, rows } from './table.ts'
 import { writes } from './writes.ts'
 
-await vi.hoisted(() => import('../support/unlimited.ts'))
+await vi.hoisted(() => import('../support/without-rate-limits.ts'))
 await vi.hoisted(() => import('./module-world.ts'))
 afterAll(() => moduleWorld[Symbol.asyncDispose]())
 

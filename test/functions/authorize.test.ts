@@ -1,71 +1,35 @@
 import { expect, test } from 'vitest'
-import type { Access } from '@platform/contract/endpoint'
-import type { Permission } from '@platform/contract/permission'
 import * as ApiToken from '@platform/core/accounts/api-token'
-import type { Caller, RelayCaller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { platformError } from '@platform/core/error'
 import { enroll } from '@platform/core/relays/enrollment'
-import { authenticate, authenticateIfPermitted, identityOf, requirePermission } from '@platform/http/authorize'
-import { atStoreCalls } from '../core/support/store-hook.ts'
-import { bearer, relayToken } from '../support/tokens.ts'
-import { callerOf, enrollRequest, refusalOf, relayKey, started } from '../support/world.ts'
+import { authenticate, authenticateIfPermitted, identityOf } from '@platform/http/authorize'
+import { onStoreCall } from '../support/store-calls.ts'
+import {
+  bearer,
+  newCaller,
+  enrollRequest,
+  errorCodeOf,
+  newRelayKey,
+  relayToken,
+  bootstrapPlatform,
+} from '../support/fixtures.ts'
 
-await started()
+await bootstrapPlatform()
 
-/** Who may come to an endpoint: each kind of access by each kind of caller. */
+const user = { kind: 'user', userId: 'user_a', organisationId: 'org_a', sessionId: 'sess_a' } as const
+const relayCaller = { kind: 'relay', relayId: 'relay_a', organisationId: 'org_a', clusterId: 'clus_a' } as const
 
-const user = (...permissions: Permission[]): Caller => ({
-  kind: 'user',
-  userId: 'user_a',
-  organisationId: 'org_a',
-  sessionId: 'sess_a',
-  permissions: new Set(permissions),
-})
-const callers = {
-  nobody: undefined,
-  'a user': user('jobs:read'),
-  'a program with a token': { ...user('jobs:read', 'jobs:write'), sessionId: '', tokenId: 'tok_a' },
-  'a relay': {
-    kind: 'relay',
-    relayId: 'relay_a',
-    organisationId: 'org_a',
-    clusterId: 'clus_a',
-    tokenId: 'token',
-    issuedAtMs: 0,
-  },
-} satisfies Record<string, Caller | RelayCaller | undefined>
-
-const mayCome: Partial<Record<Access, readonly (keyof typeof callers)[]>> = {
-  public: ['nobody', 'a user', 'a program with a token', 'a relay'],
-  user: ['nobody', 'a user', 'a program with a token', 'a relay'],
-  relay: ['nobody', 'a user', 'a program with a token', 'a relay'],
-  session: ['a user'],
-  'jobs:read': ['a user', 'a program with a token'],
-  'jobs:write': ['a program with a token'],
-  'users:admin': [],
-}
-
-const cells = (Object.keys(mayCome) as Access[]).flatMap((access) =>
-  (Object.keys(callers) as (keyof typeof callers)[]).map((who) => [access, who] as const),
-)
-
-test.each(cells)('an endpoint for %s lets %s come, or says what is missing', (access, who) => {
-  const come = () => requirePermission(access, callers[who])
-  if (mayCome[access]?.includes(who)) expect(come()).toBeUndefined()
-  else if (access === 'session') expect(come).toThrow(expect.objectContaining({ code: 'forbidden', extra: {} }))
-  else expect(come).toThrow(expect.objectContaining({ code: 'forbidden', extra: { requiredPermission: access } }))
-})
-
-test('log lines name whoever calls by ids, and by nothing else', () => {
+test('identifies callers in log lines by their ids only', () => {
+  const permissions = new Set(['jobs:read'] as const)
+  const ids = { organisationId: 'org_a', userId: 'user_a' }
   expect(identityOf(undefined)).toEqual({})
-  expect(identityOf(callers['a user'])).toEqual({ organisationId: 'org_a', userId: 'user_a' })
-  expect(identityOf(callers['a program with a token'])).toEqual({
+  expect(identityOf({ ...user, permissions })).toEqual(ids)
+  expect(identityOf({ ...user, permissions, tokenId: 'tok_a' })).toEqual({ ...ids, tokenId: 'tok_a' })
+  expect(identityOf({ ...relayCaller, tokenId: 'token', issuedAtMs: 0 })).toEqual({
     organisationId: 'org_a',
-    userId: 'user_a',
-    tokenId: 'tok_a',
+    relayId: 'relay_a',
   })
-  expect(identityOf(callers['a relay'])).toEqual({ organisationId: 'org_a', relayId: 'relay_a' })
 })
 
 const address = '192.0.2.7'
@@ -77,14 +41,14 @@ const request = (headers: Record<string, string>) => ({
   requestContext: { http: { method: 'GET', sourceIp: address } },
 })
 
-test('whoever may be anybody is not looked at, whatever comes along', async () => {
+test('does not authenticate callers of public endpoints', async () => {
   for (const headers of [{}, { authorization: 'Bearer nonsense' }, { authorization: 'Relay nonsense' }]) {
     expect(await authenticate('public', request(headers))).toBeUndefined()
   }
 })
 
-test('a user is known by a token of access and by an API token, with where the request came from', async () => {
-  const caller = await callerOf()
+test('authenticates a user by an access token and by an API token, with the address of the request', async () => {
+  const caller = await newCaller()
   const { id: tokenId, token } = await ApiToken.create(caller, { name: 'nightly' })
   const { userId, organisationId } = caller
   expect(await authenticate('user', request({ authorization: `bearer   ${token}` }))).toMatchObject({
@@ -98,39 +62,39 @@ test('a user is known by a token of access and by an API token, with where the r
   expect(signedIn).not.toHaveProperty('tokenId')
 })
 
-test('a relay is known by its own kind of token, and by no other', async () => {
-  const { id: clusterId, enrollmentToken } = await Cluster.register(await callerOf(), {
+test('authenticates a relay by its own kind of token only', async () => {
+  const { id: clusterId, enrollmentToken } = await Cluster.register(await newCaller(), {
     name: 'ours',
     type: 'Hypervisor',
   })
-  const { privateKey, wire } = relayKey()
+  const { privateKey, wire } = newRelayKey()
   const { relayId } = await enroll({ ...enrollRequest(enrollmentToken), publicKey: wire })
   const { authorization } = await relayToken(relayId, privateKey, '/api/v1/sites')
   expect(await authenticate('relay', request({ authorization }))).toMatchObject({ kind: 'relay', relayId, clusterId })
   const asUser = authorization.replace('Relay', 'Bearer')
-  expect(await refusalOf(authenticate('relay', request({ authorization: asUser })))).toBe('unauthenticated')
-  expect(await refusalOf(authenticate('user', request({ authorization: asUser })))).toBe('unauthenticated')
+  expect(await errorCodeOf(authenticate('relay', request({ authorization: asUser })))).toBe('unauthenticated')
+  expect(await errorCodeOf(authenticate('user', request({ authorization: asUser })))).toBe('unauthenticated')
 })
 
 test.each(['', 'Bearer', 'Bearer  ', 'Bearer plat_', 'plat_x', 'Basic dTpw', 'x Bearer y', 'Bearer y z'])(
-  'the header %j makes nobody a user',
+  'rejects the Authorization header %j',
   async (authorization) => {
-    expect(await refusalOf(authenticate('user', request({ authorization })))).toBe('unauthenticated')
+    expect(await errorCodeOf(authenticate('user', request({ authorization })))).toBe('unauthenticated')
     expect(await authenticateIfPermitted('jobs:read', { authorization }, { address })).toBeUndefined()
   },
 )
 
-test('at a public endpoint whoever has a permission is told apart from everybody else', async () => {
+test('recognises callers with a permission at a public endpoint', async () => {
   const headers = await bearer(['Operator'])
   expect(await authenticateIfPermitted('jobs:write', headers, { address })).toMatchObject({ kind: 'user', address })
   expect(await authenticateIfPermitted('users:admin', headers, { address })).toBeUndefined()
   expect(await authenticateIfPermitted('jobs:write', {}, { address })).toBeUndefined()
 })
 
-test('a store that fails makes nobody a stranger at a public endpoint', async () => {
-  const { token } = await ApiToken.create(await callerOf(), { name: 'nightly' })
+test('passes on store errors at a public endpoint instead of treating the caller as anonymous', async () => {
+  const { token } = await ApiToken.create(await newCaller(), { name: 'nightly' })
   for (const failure of [platformError('database_unavailable'), new RangeError('out of order')]) {
-    using _ = atStoreCalls({
+    using _ = onStoreCall({
       before: async () => {
         throw failure
       },

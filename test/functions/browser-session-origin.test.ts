@@ -2,48 +2,53 @@ import { expect, test, vi } from 'vitest'
 import { newId } from '@platform/core/id'
 import { handler as auth } from '../../functions/auth.ts'
 import { handler as sites } from '../../functions/sites.ts'
-import { localPortal, Page, publicPortal } from '../support/browser-session.ts'
-import { posting, type Received, send } from '../support/event.ts'
-import { colleague, platformAdministrator } from '../support/people.ts'
+import { localPortalHeaders, BrowserSession, publicPortalHeaders } from '../support/browser-session.ts'
+import { jsonRequest, type TestResponse, send } from '../support/request.ts'
+import { createColleague, setUpPlatform } from '../support/fixtures.ts'
 import { writes } from './writes.ts'
 
-await vi.hoisted(() => import('../support/unlimited.ts'))
+await vi.hoisted(() => import('../support/without-rate-limits.ts'))
 
 /** What browsers send with the cookies of their users though no page of the platform has asked for it. */
 
-const admin = await platformAdministrator()
+const admin = await setUpPlatform()
 
 const session = '/api/v1/auth/session'
 const me = { target: '/api/v1/auth/me' }
 const renewal = { method: 'POST', target: `${session}/refresh` }
 const signOut = { method: 'DELETE', target: session }
-const newSite = () => posting('/api/v1/sites', { name: newId('site') })
+const newSite = () => jsonRequest('/api/v1/sites', { name: newId('site') })
 
-const code = ({ status, json }: Received): [number, string] => [status, json?.error]
+const code = ({ status, json }: TestResponse): [number, string] => [status, json?.error]
 
 /** Somebody new, signed in as a browser. */
-async function signedInPage(portal: Record<string, string> = publicPortal) {
-  const [page, person] = [new Page(portal), await colleague(admin.caller, 'ClusterAdmin')]
+async function signedInPage(portal: Record<string, string> = publicPortalHeaders) {
+  const [page, person] = [new BrowserSession(portal), await createColleague(admin.caller, 'ClusterAdmin')]
   expect((await page.post(auth, session, person.credentials)).status).toBe(200)
   return { page, person }
 }
 
 /** What a browser sends with the cookies of its user when another page has it do so. */
 const elsewhere: [string, Record<string, string>][] = [
-  ['another port of the machine', { ...localPortal, origin: 'http://127.0.0.1:9999', 'sec-fetch-site': 'same-site' }],
-  ['a sibling domain', { ...publicPortal, origin: 'https://other.example.com', 'sec-fetch-site': 'same-site' }],
-  ['another site', { ...publicPortal, origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }],
-  ['an older browser on another site', { host: publicPortal.host, origin: 'https://evil.example' }],
-  ['a program that is no browser', { host: publicPortal.host }],
+  [
+    'another port of the machine',
+    { ...localPortalHeaders, origin: 'http://127.0.0.1:9999', 'sec-fetch-site': 'same-site' },
+  ],
+  ['a sibling domain', { ...publicPortalHeaders, origin: 'https://other.example.com', 'sec-fetch-site': 'same-site' }],
+  ['another site', { ...publicPortalHeaders, origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }],
+  ['an older browser on another site', { host: publicPortalHeaders.host, origin: 'https://evil.example' }],
+  ['a program that is no browser', { host: publicPortalHeaders.host }],
 ]
 
 test.each(elsewhere)('what %s causes is refused with 403, and changes and sets nothing', async (_, said) => {
-  const { page, person } = await signedInPage(said['host'] === localPortal.host ? localPortal : publicPortal)
+  const { page, person } = await signedInPage(
+    said['host'] === localPortalHeaders.host ? localPortalHeaders : publicPortalHeaders,
+  )
   const before = writes()
-  const headers = { ...said, ...page.kept() }
+  const headers = { ...said, ...page.cookieHeader() }
   const form = { 'content-type': 'application/x-www-form-urlencoded' }
   const caused = [
-    await send(auth, posting(session, person.credentials, headers)),
+    await send(auth, jsonRequest(session, person.credentials, headers)),
     await send(auth, {
       method: 'POST',
       target: session,
@@ -67,7 +72,7 @@ test.each(elsewhere)('what %s causes is refused with 403, and changes and sets n
 
 test('a page that came by plain HTTP over a network is told to use https, under whatever name it came', async () => {
   for (const host of ['192.168.1.5:8080', 'evil.example:8080']) {
-    const page = new Page({ host, origin: `http://${host}` })
+    const page = new BrowserSession({ host, origin: `http://${host}` })
     const answer = await page.post(auth, session, admin.credentials)
     expect(code(answer)).toEqual([403, 'https_required'])
     expect(answer.cookies).toEqual([])
@@ -77,7 +82,7 @@ test('a page that came by plain HTTP over a network is told to use https, under 
 test('a bearer token needs no origin, and goes before the cookie, which does not make up for a bad one', async () => {
   const { page, person } = await signedInPage()
   const foreign = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
-  const asAdmin = { ...foreign, ...page.kept(), authorization: `Bearer ${admin.accessToken}` }
+  const asAdmin = { ...foreign, ...page.cookieHeader(), authorization: `Bearer ${admin.accessToken}` }
   expect((await send(auth, { ...me, headers: asAdmin })).json.username).toBe(admin.username)
   for (const authorization of ['', 'Bearer x.y.z', 'Basic YTpi']) {
     expect((await page.send(auth, { ...me, headers: { authorization } })).status).toBe(401)

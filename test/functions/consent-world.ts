@@ -1,8 +1,8 @@
 import { handler } from '../../functions/identity.ts'
 import { expect } from 'vitest'
 import { cloud } from '../core/support/identity.ts'
-import { posting, type Received, send } from '../support/event.ts'
-import { administrator } from '../support/world.ts'
+import { jsonRequest, type TestResponse, send } from '../support/request.ts'
+import { administrator } from '../support/fixtures.ts'
 import { personOf } from './person.ts'
 
 /** Requests for consent and what comes back, as browsers bring it. */
@@ -13,8 +13,8 @@ export const settings = `${administrator.publicUrl}/settings/identity`
 export const admin = await personOf('PlatformAdmin')
 
 export const configure = async (request: object): Promise<any> =>
-  (await send(handler, posting(`${path}/providers`, request, admin.headers))).json
-export const ask = (id: string) => send(handler, posting(`${path}/providers/${id}/consent`, '', admin.headers))
+  (await send(handler, jsonRequest(`${path}/providers`, request, admin.headers))).json
+export const ask = (id: string) => send(handler, jsonRequest(`${path}/providers/${id}/consent`, '', admin.headers))
 export const statusOf = async (id: string): Promise<string> => {
   const { json } = await send(handler, { target: `${path}/providers`, headers: admin.headers })
   return json.items.find((each: any) => each.id === id).status
@@ -40,7 +40,7 @@ const byPostedQuery = (parameters: Parameters, headers: Headers = {}) =>
 export const ways = { GET: byGet, 'POST with a form': byForm, 'POST with a query': byPostedQuery }
 
 /** Where the browser is sent, taken apart. Anywhere else than to the settings fails. */
-export function sentTo({ status, headers, text }: Received): Parameters {
+export function sentTo({ status, headers, text }: TestResponse): Parameters {
   expect([status, text]).toEqual([302, ''])
   const location = new URL(headers['location'] ?? '')
   expect(location.origin + location.pathname).toBe(settings)
@@ -64,7 +64,7 @@ export async function askCloud(): Promise<void> {
 
 export const granted = () => ({ state, tenant: cloud.tenantId, admin_consent: 'True', scope: 'openid' })
 
-export const expectUnauthenticated = async (call: Promise<Received>) => {
+export const expectUnauthenticated = async (call: Promise<TestResponse>) => {
   const { status, json, headers } = await call
   expect([status, json.error]).toEqual([401, 'unauthenticated'])
   expect(headers).not.toHaveProperty('location')

@@ -7,10 +7,10 @@ import * as keys from '@platform/core/db/keys'
 import { remove } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
-import { type Received, send, type Sent } from '../support/event.ts'
-import { enrollRequest } from '../support/world.ts'
+import { type TestResponse, send, type TestRequest } from '../support/request.ts'
+import { enrollRequest } from '../support/fixtures.ts'
 import { cloud } from '../core/support/identity.ts'
-import { found, newModuleId, putCatalog, putModule, releaseFor } from '../core/support/modules.ts'
+import { catalogRelease, newModuleId, putCatalog, putModule, releaseFor } from '../core/support/modules.ts'
 import { moduleWorld, pushRelease } from './module-world.ts'
 import { type Headers, type Person, password, personOf } from './person.ts'
 import { type Row, rowNamed, rows, withParameters } from './table.ts'
@@ -27,18 +27,22 @@ export interface Ask {
 /** Makes what the request is about, as the caller's own, and answers the request. */
 type Fixture = (who: Person) => Ask | Promise<Ask>
 
-export function sentOf({ endpoint }: Row, { params = {}, query = {}, body }: Ask, headers: Headers): Sent {
+export function sentOf(
+  { method, endpoint }: Row,
+  { params = {}, query = {}, body }: Ask,
+  headers: Headers,
+): TestRequest {
   const path = withParameters(endpoint.path, (name) => params[name] ?? '')
   const search = new URLSearchParams(query).toString()
   return {
-    method: endpoint.method,
+    method,
     target: search === '' ? path : `${path}?${search}`,
     headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
     ...(body && { body: JSON.stringify(body) }),
   }
 }
 
-export const call = (row: Row, ask: Ask, headers: Headers): Promise<Received> =>
+export const call = (row: Row, ask: Ask, headers: Headers): Promise<TestResponse> =>
   send(row.handler, sentOf(row, ask, headers))
 
 /** A request that succeeds when this person sends it. */
@@ -114,7 +118,7 @@ const aModule: Fixture = async () => {
 const anOffer: Fixture = async () => {
   const id = newModuleId()
   const { repository, digest } = await moduleWorld.push(id)
-  await putCatalog({ [repository]: [found(id, '1.0.0', { digest })] })
+  await putCatalog({ [repository]: [catalogRelease(id, '1.0.0', { digest })] })
   return { params: { id }, body: {} }
 }
 
@@ -135,7 +139,7 @@ const aProvider: Fixture = async () => {
 /** What the user is told of a security matter, by the books. */
 async function aNotification({ userId, organisationId, headers }: Person): Promise<string> {
   const event = { name: 'session.reuse_detected', subject: userId, data: { userId, sessionId: newId('sess') } } as const
-  await commit(system(organisationId), { steps: [], events: [event] })
+  await commit(system(organisationId), { writes: [], events: [event] })
   await projectOrganisation(organisationId)
   return (await call(rowNamed('GET /api/v1/notifications'), {}, headers)).json.items[0].id
 }

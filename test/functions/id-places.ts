@@ -31,7 +31,7 @@ function placesIn(given: Schema, place: string): string[] {
 }
 
 export function idPlaces({ endpoint }: Row): string[] {
-  const operation = document.paths[endpoint.path]?.[endpoint.method.toLowerCase()]
+  const operation = document.paths[endpoint.path]?.[endpoint.method]
   const given = operation ? parametersOf(document, operation) : []
   const named = given.filter(({ in: where, name }) => where !== 'header' && isIdOfParameter(name))
   const parameters = named.map(({ in: where, name }) => `${where === 'path' ? 'params' : where}.${name}`)

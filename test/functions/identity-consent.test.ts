@@ -1,5 +1,5 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
-import { forbidden, peer } from '../core/support/oidc-hoist.ts'
+import { unreachableIssuer, peer } from '../core/support/oidc-issuers.ts'
 import * as keys from '@platform/core/db/keys'
 import { shiftClock } from '@platform/core/clock'
 import { query } from '@platform/core/db/table'
@@ -9,7 +9,7 @@ import { beforeEach, expect, test, vi } from 'vitest'
 import { handler } from '../../functions/identity.ts'
 import { cloud, ldap, oidc } from '../core/support/identity.ts'
 import { Browser } from '../support/browser.ts'
-import { administrator } from '../support/world.ts'
+import { administrator } from '../support/fixtures.ts'
 import {
   back,
   settings,
@@ -28,7 +28,7 @@ import {
   expectUnauthenticated,
 } from './consent-world.ts'
 
-await vi.hoisted(() => import('../support/unlimited.ts'))
+await vi.hoisted(() => import('../support/without-rate-limits.ts'))
 
 beforeEach(askCloud)
 
@@ -142,7 +142,10 @@ test.each(['', '/'])(
 )
 
 test('an issuer that does not say where to ask is told to whoever asks, and nothing else of it', async () => {
-  const near = await configure({ ...oidc, issuer: `https://localhost:${forbidden.server.host.split(':')[1]}/inner` })
+  const near = await configure({
+    ...oidc,
+    issuer: `https://localhost:${unreachableIssuer.server.host.split(':')[1]}/inner`,
+  })
   const { status, json, text } = await ask(near.id)
   expect([status, json.error]).toEqual([422, 'idp_config_invalid'])
   expect(json.details).toMatchObject([{ path: '/issuer' }])

@@ -2,14 +2,14 @@ import { type ServerResponse } from 'node:http'
 import { expect, test, vi } from 'vitest'
 import { moduleProxy } from '@platform/http/proxy/proxy'
 import { handler } from '../../functions/gateway/modules.ts'
-import { send } from '../support/event.ts'
+import { send } from '../support/request.ts'
 import { runInstance } from '../support/hostile-module.ts'
 import { ada, answering, get } from './module-traffic.ts'
 
 await vi.hoisted(() => {
   // Requests go past the host; nothing is deployed here.
   process.env['PLAT_MODULE_HOST_URL'] = 'http://127.0.0.1:9'
-  return import('../support/unlimited.ts')
+  return import('../support/without-rate-limits.ts')
 })
 
 test('of an answer only what is listed comes back', async () => {
@@ -67,7 +67,7 @@ test('of an answer only what is listed comes back', async () => {
 test('an answer that does not say so is kept by nobody, and one that does by its caller alone', async () => {
   await using module = await runInstance()
   expect((await get(module.api)).headers['cache-control']).toBe('no-store')
-  module.answers(answering({ 'content-type': 'text/plain', 'cache-control': 'max-age=9', vary: 'accept' }))
+  module.respondWith(answering({ 'content-type': 'text/plain', 'cache-control': 'max-age=9', vary: 'accept' }))
   expect((await get(module.api)).headers).toMatchObject({
     'cache-control': 'max-age=9',
     vary: 'accept, authorization, cookie',
@@ -139,7 +139,7 @@ test.for([
   await using module = await runInstance()
   const { api, moduleId } = module
   const filled = (text: string) => text.replace('{api}', api).replace('{id}', moduleId)
-  module.answers(answering({ location: filled(location) }, '', 302))
+  module.respondWith(answering({ location: filled(location) }, '', 302))
   const answer = await get(`${api}/a`)
   expect([answer.status, answer.headers['location']]).toEqual([302, shown === undefined ? undefined : filled(shown)])
 })
@@ -199,7 +199,7 @@ test.for([
   const answer = await get(module.api)
   expect([answer.status, answer.json?.error]).toEqual([502, 'module_failed'])
   expect(answer.json.message).not.toContain('socket')
-  module.answers(answering({ 'content-type': 'text/plain' }))
+  module.respondWith(answering({ 'content-type': 'text/plain' }))
   expect((await get(module.api)).status).toBe(200)
 })
 
@@ -209,6 +209,6 @@ test('an answer of 4.5 MB passes, and fits what Lambda carries', async () => {
   const result = await handler({ ...event, requestContext: { http: { method: 'GET', sourceIp: '192.0.2.1' } } })
   expect(result.statusCode).toBe(200)
   expect(Buffer.byteLength(JSON.stringify(result))).toBeLessThan(6 * 1024 * 1024)
-  module.answers(answering({ 'content-type': 'text/plain' }, Buffer.alloc(4_500_001)))
+  module.respondWith(answering({ 'content-type': 'text/plain' }, Buffer.alloc(4_500_001)))
   expect((await get(module.api)).status).toBe(502)
 })

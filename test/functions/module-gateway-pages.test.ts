@@ -1,15 +1,15 @@
 import { expect, test, vi } from 'vitest'
 import { portalPath } from '@platform/contract/portal-paths'
 import { handler } from '../../functions/gateway/modules.ts'
-import { send } from '../support/event.ts'
+import { send } from '../support/request.ts'
 import { type Instance, runInstance } from '../support/hostile-module.ts'
-import { callsOf } from '../support/store-calls.ts'
+import { countStoreCalls } from '../support/store-calls.ts'
 import { ada, answering, get } from './module-traffic.ts'
 
 await vi.hoisted(() => {
   // Requests go past the host; nothing is deployed here.
   process.env['PLAT_MODULE_HOST_URL'] = 'http://127.0.0.1:9'
-  return import('../support/unlimited.ts')
+  return import('../support/without-rate-limits.ts')
 })
 
 const document = { 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate', accept: 'text/html,*/*;q=0.8' }
@@ -26,19 +26,19 @@ const openedBy = ({ headers }: { headers: Record<string, string> }) => {
 test('a browser that opens a page of a module is led to the portal, and nobody is asked: neither module nor store', async () => {
   await using module = await runInstance()
   const page = pageOf(module)
-  const calls = await callsOf(async () => {
+  const calls = await countStoreCalls(async () => {
     for (const headers of [document, { ...document, ...ada }]) {
       const answer = await opened(`${page}/deep?q=1&r=%C3%A9`, headers)
       expect([answer.status, openedBy(answer)]).toEqual([302, ['/', `${page}/deep?q=1&r=%C3%A9`]])
       expect(answer.headers).toMatchObject({ vary: 'sec-fetch-dest', 'cache-control': 'no-store' })
     }
   })
-  expect([calls, module.asked]).toEqual([0, []])
+  expect([calls, module.requests]).toEqual([0, []])
 })
 
 test('a frame gets the page itself, and whoever keeps it knows what for', async () => {
   await using module = await runInstance()
-  module.answers(answering({ 'content-type': 'text/html', 'cache-control': 'max-age=9' }, '<p>page</p>'))
+  module.respondWith(answering({ 'content-type': 'text/html', 'cache-control': 'max-age=9' }, '<p>page</p>'))
   const page = pageOf(module)
   for (const dest of ['iframe', 'frame', 'empty', 'script', undefined]) {
     const { status, text, headers } = await get(page, { ...ada, ...(dest && { 'sec-fetch-dest': dest }) })

@@ -6,17 +6,16 @@ import { create as createApiToken } from '@platform/core/accounts/api-token'
 import { newId } from '@platform/core/id'
 import { moduleTokenSeconds, publicKeySet, verifyAccessToken } from '@platform/core/signing/access-token'
 import { handler } from '../../functions/gateway/modules.ts'
-import { publicPortal } from '../support/browser-session.ts'
-import { send } from '../support/event.ts'
-import { claim, type Instance, runInstance } from '../support/hostile-module.ts'
-import { bearer } from '../support/tokens.ts'
-import { refusalOf } from '../support/world.ts'
+import { publicPortalHeaders } from '../support/browser-session.ts'
+import { send } from '../support/request.ts'
+import { reserveRoutes, type Instance, runInstance } from '../support/hostile-module.ts'
+import { bearer, errorCodeOf } from '../support/fixtures.ts'
 import { ada, answering, ask, get } from './module-traffic.ts'
 
 await vi.hoisted(() => {
   // Requests go past the host; nothing is deployed here.
   process.env['PLAT_MODULE_HOST_URL'] = 'http://127.0.0.1:9'
-  return import('../support/unlimited.ts')
+  return import('../support/without-rate-limits.ts')
 })
 
 test('what says who asks, from where and with what stays here; the rest arrives', async () => {
@@ -52,7 +51,7 @@ test('what says who asks, from where and with what stays here; the rest arrives'
   const headers = { ...passed, ...kept, traceparent }
   const answer = await ask({ method: 'POST', target: module.api, headers, body: '{}' })
   expect(answer.headers['x-trace-id']).toBe(traceId)
-  const [request] = module.asked
+  const [request] = module.requests
   const { host, connection, 'content-length': length, ...own } = request?.headers ?? {}
   expect([host, connection, length]).toEqual(['module', 'close', '2'])
   expect(Object.keys(own).toSorted()).toEqual(
@@ -68,24 +67,26 @@ test('a browser reaches a module by its cookie, which stays here, and from the p
   await using module = await runInstance()
   const token = ada.authorization.split(' ')[1] ?? ''
   const cookie = `__Host-plat_access=${token}; __Host-plat_refresh=secret; theme=dark`
-  const asked = { method: 'POST', target: module.api, body: '{}', headers: { ...publicPortal, cookie } }
+  const asked = { method: 'POST', target: module.api, body: '{}', headers: { ...publicPortalHeaders, cookie } }
   expect((await send(handler, asked)).status).toBe(200)
-  const [request] = module.asked
+  const [request] = module.requests
   expect(request?.headers).not.toHaveProperty('cookie')
   expect(JSON.stringify(request?.headers)).not.toContain(token)
   for (const method of ['GET', 'HEAD', 'POST']) {
     const headers = { ...asked.headers, origin: 'https://other.example.com', 'sec-fetch-site': 'same-site' }
     expect((await send(handler, { ...asked, method, headers })).status).toBe(403)
   }
-  expect((await send(handler, { ...asked, headers: { ...publicPortal, cookie: 'theme=dark' } })).status).toBe(401)
-  expect(module.asked).toHaveLength(1)
+  expect((await send(handler, { ...asked, headers: { ...publicPortalHeaders, cookie: 'theme=dark' } })).status).toBe(
+    401,
+  )
+  expect(module.requests).toHaveLength(1)
 })
 
 test('a header that holds more than a header may is left out', async () => {
   await using module = await runInstance()
   const headers = { accept: 'a\r\nx-platform-user: forged', 'accept-language': 'd\u0000e', 'if-match': '"\u20ac"' }
   expect((await ask({ target: module.api, headers })).status).toBe(200)
-  for (const name of Object.keys(headers)) expect(module.asked[0]?.headers).not.toHaveProperty(name)
+  for (const name of Object.keys(headers)) expect(module.requests[0]?.headers).not.toHaveProperty(name)
 })
 
 test('bodies arrive as they were sent, and answers come back as they were made, bytes and all', async () => {
@@ -101,20 +102,20 @@ test('bodies arrive as they were sent, and answers come back as they were made, 
     })
     expect(answer.bytes.equals(bytes)).toBe(true)
   }
-  expect(module.asked.map(({ body }) => body.equals(bytes))).toEqual([true, true, true, true])
-  module.answers(answering({ 'content-type': 'image/png' }, bytes.subarray(0, 1000)))
+  expect(module.requests.map(({ body }) => body.equals(bytes))).toEqual([true, true, true, true])
+  module.respondWith(answering({ 'content-type': 'image/png' }, bytes.subarray(0, 1000)))
   expect((await ask({ target: api })).bytes.equals(bytes.subarray(0, 1000))).toBe(true)
   const text = '{"text":"ä€😀\u0001"}'
-  module.answers(answering({ 'content-type': 'application/json' }, text))
+  module.respondWith(answering({ 'content-type': 'application/json' }, text))
   expect((await ask({ target: api })).text).toBe(text)
-  module.answers(answering({ 'content-type': 'application/json', etag: '"1"' }, ''))
+  module.respondWith(answering({ 'content-type': 'application/json', etag: '"1"' }, ''))
   expect(await ask({ method: 'HEAD', target: api })).toMatchObject({ status: 200, text: '', headers: { etag: '"1"' } })
 })
 
 test.for(['OPTIONS', 'TRACE', 'PROPFIND', 'get', 'CONNECT'])('the method %s reaches no module', async (method) => {
   await using module = await runInstance()
   expect((await ask({ method, target: module.api })).json.error).toBe('route_not_found')
-  expect(module.asked).toEqual([])
+  expect(module.requests).toEqual([])
 })
 
 test('a body above 4 MiB is refused before it goes anywhere', async () => {
@@ -123,7 +124,7 @@ test('a body above 4 MiB is refused before it goes anywhere', async () => {
   expect((await ask({ method: 'POST', target: module.api, body })).status).toBe(200)
   const refused = await ask({ method: 'POST', target: module.api, body: Buffer.alloc(body.length + 1) })
   expect([refused.status, refused.json.error]).toEqual([413, 'payload_too_large'])
-  expect(module.asked).toHaveLength(1)
+  expect(module.requests).toHaveLength(1)
 })
 
 test.for(['/../v1/setup', '//v1', '/%2e%2e/x', '/%252e%252e/', '/a%5Cb', '/a%00b', '/./a', '/%23', '/a%3Fb', '/..'])(
@@ -134,7 +135,7 @@ test.for(['/../v1/setup', '//v1', '/%2e%2e/x', '/%252e%252e/', '/a%5Cb', '/a%00b
       const answer = await get(path + rest)
       expect([rest, answer.status, answer.json.error]).toEqual([rest, 400, 'invalid_path'])
     }
-    expect(module.asked).toEqual([])
+    expect(module.requests).toEqual([])
   },
 )
 
@@ -142,13 +143,13 @@ test('a path is encoded anew for the module, and a query cannot become part of s
   await using module = await runInstance()
   await get(`${module.api}/a%20b/%C3%A4;x=%F0%9F%98%80?q=a%20b`)
   await get(`${module.api}?q=ä b\r\nx: y#z`)
-  expect(module.asked.map(({ url }) => url.slice(module.api.length))).toEqual([
+  expect(module.requests.map(({ url }) => url.slice(module.api.length))).toEqual([
     '/a%20b/%C3%A4%3Bx%3D%F0%9F%98%80?q=a%20b',
     '?q=%C3%A4%20b%0D%0Ax:%20y%23z',
   ])
 })
 
-const tokenOf = ({ asked }: Instance): string => String(asked.at(-1)?.headers['x-platform-user'])
+const tokenOf = ({ requests: asked }: Instance): string => String(asked.at(-1)?.headers['x-platform-user'])
 
 test('a module is told who asks by a token of a minute that is for it alone, and that the platform has signed', async () => {
   await using module = await runInstance()
@@ -173,12 +174,12 @@ test.for(['hello-2', 'platform-api', 'platform'])(
     await using other = await runInstance()
     await get(module.api)
     const token = tokenOf(module)
-    expect(await refusalOf(verifyAccessToken(token))).toBe('unauthenticated')
+    expect(await errorCodeOf(verifyAccessToken(token))).toBe('unauthenticated')
     for (const path of [other.api, module.api]) {
       expect((await get(path, { authorization: `Bearer ${token}` })).status).toBe(401)
     }
-    expect(other.asked).toEqual([])
-    await claim(moduleId, undefined)
+    expect(other.requests).toEqual([])
+    await reserveRoutes(moduleId, undefined)
   },
 )
 

@@ -5,19 +5,19 @@ import { newId } from '@platform/core/id'
 import { moduleProxy } from '@platform/http/proxy/proxy'
 import { callModule } from '@platform/worker/modules/call'
 import { notAskedHeader } from '@platform/modules/protocol'
-import { until } from '../conformance/support/until.ts'
+import { waitFor } from '../support/wait-for.ts'
 import { handler as auth } from '../../functions/auth.ts'
 import { handler as meta } from '../../functions/meta.ts'
-import { type Received, send } from '../support/event.ts'
-import { claim, newModuleId, runInstance } from '../support/hostile-module.ts'
-import { callsOf } from '../support/store-calls.ts'
-import { bearer } from '../support/tokens.ts'
+import { type TestResponse, send } from '../support/request.ts'
+import { reserveRoutes, newModuleId, runInstance } from '../support/hostile-module.ts'
+import { countStoreCalls } from '../support/store-calls.ts'
+import { bearer } from '../support/fixtures.ts'
 import { ada, aSecondLater, answering, ask, get } from './module-traffic.ts'
 
 await vi.hoisted(() => {
   // Requests go past the host; nothing is deployed here.
   process.env['PLAT_MODULE_HOST_URL'] = 'http://127.0.0.1:9'
-  return import('../support/unlimited.ts')
+  return import('../support/without-rate-limits.ts')
 })
 
 test.for([
@@ -42,9 +42,9 @@ test('a module answers its API path and its pages, and everything below them', a
   const { api, moduleId } = module
   const paths = [api, `${api}/`, `${api}/a/b?c=d&e=%C3%A4+%2F&c=2`, `/modules/${moduleId}`, `/modules/${moduleId}/page`]
   for (const path of paths) expect(await get(path)).toMatchObject({ status: 200, text: 'ok' })
-  expect(module.asked.map(({ url }) => url)).toEqual(paths)
+  expect(module.requests.map(({ url }) => url)).toEqual(paths)
   for (const path of [`${api}x`, `${api}-x`, `/modules/${moduleId}x`]) expect((await get(path)).status).toBe(404)
-  expect(module.asked).toHaveLength(paths.length)
+  expect(module.requests).toHaveLength(paths.length)
 })
 
 test.for([
@@ -57,7 +57,7 @@ test.for([
   const answer = await get(module.api, headers)
   expect([answer.status, answer.json.error]).toEqual([401, 'unauthenticated'])
   expect(answer.headers['www-authenticate']).toBe('Bearer')
-  expect(module.asked).toEqual([])
+  expect(module.requests).toEqual([])
 })
 
 test('an access token that has expired is told from one that is none', async () => {
@@ -91,9 +91,9 @@ test('a request that a release has not taken any more reaches the one that has r
   await using next = await runInstance(answering({}, 'from the next one'), { moduleId: old.moduleId, isClaimed: false })
   // What is known was read just before the other one took its place.
   expect((await get('/api/nobody')).status).toBe(404)
-  await claim(old.moduleId, { apiBasePath: old.api, deployment: next.deployment })
+  await reserveRoutes(old.moduleId, { apiBasePath: old.api, deployment: next.deployment })
   expect((await get(old.api)).text).toBe('from the next one')
-  expect(next.asked).toHaveLength(1)
+  expect(next.requests).toHaveLength(1)
 })
 
 test('a module that does not run is told from one that failed: nothing has reached it, and trying again may help', async () => {
@@ -108,7 +108,7 @@ test('a module that does not run is told from one that failed: nothing has reach
 test('a module that is being installed is not running yet, and only those who may ask are told', async () => {
   const moduleId = newModuleId()
   const apiBasePath = `/api/${moduleId}`
-  await claim(moduleId, { apiBasePath })
+  await reserveRoutes(moduleId, { apiBasePath })
   aSecondLater()
   expect((await get(apiBasePath, {})).status).toBe(401)
   expect((await get(apiBasePath)).json.error).toBe('module_unavailable')
@@ -120,7 +120,7 @@ async function moved() {
   const { moduleId, api } = old
   const current = await runInstance(undefined, { moduleId, isClaimed: false })
   await get(api)
-  await claim(moduleId, { apiBasePath: api, deployment: current.deployment })
+  await reserveRoutes(moduleId, { apiBasePath: api, deployment: current.deployment })
   shiftClock(200)
   const dispose = async () => {
     await Promise.all([old, current].map((each) => each[Symbol.asyncDispose]()))
@@ -133,21 +133,21 @@ test('an upgrade loses no request: what does not reach the old instance goes to 
   await module.old.end()
   const answers = await Promise.all([1, 2, 3].map(() => ask({ method: 'POST', target: module.api, body: 'once' })))
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
-  expect(module.current.asked.map(({ body }) => String(body))).toEqual(['once', 'once', 'once'])
+  expect(module.current.requests.map(({ body }) => String(body))).toEqual(['once', 'once', 'once'])
 })
 
 test('what has reached an instance is not asked of another one', async () => {
   await using module = await moved()
-  module.old.answers((_, response) => void response.destroy())
+  module.old.respondWith((_, response) => void response.destroy())
   expect((await ask({ method: 'POST', target: module.api, body: 'once' })).status).toBe(502)
-  expect([module.old.asked.length, module.current.asked.length]).toEqual([2, 0])
+  expect([module.old.requests.length, module.current.requests.length]).toEqual([2, 0])
 })
 
 test('a module that was removed is unknown at once where it does not answer any more, and a second later in any case', async () => {
   await using removed = await runInstance()
   await using orphan = await runInstance()
   for (const { api } of [removed, orphan]) expect((await get(api)).status).toBe(200)
-  for (const { moduleId } of [removed, orphan]) await claim(moduleId, undefined)
+  for (const { moduleId } of [removed, orphan]) await reserveRoutes(moduleId, undefined)
   await removed.end()
   shiftClock(200)
   expect((await get(removed.api)).json.error).toBe('route_not_found')
@@ -159,7 +159,7 @@ test('a module that was installed a moment ago is found, although its path was u
   await using module = await runInstance(undefined, { isClaimed: false })
   const { moduleId, api, deployment } = module
   expect((await get(api)).status).toBe(404)
-  await claim(moduleId, { apiBasePath: api, deployment })
+  await reserveRoutes(moduleId, { apiBasePath: api, deployment })
   shiftClock(150)
   expect((await get(api)).status).toBe(200)
 })
@@ -173,7 +173,7 @@ test.for(forgeries.flatMap((path) => [[path, '0'] as const, [path, 'z'] as const
     await using forged = await runInstance(undefined, { moduleId, isClaimed: false })
     await using other = await runInstance()
     const apiBasePath = forgery.replace('{other}', other.moduleId)
-    await claim(moduleId, { apiBasePath, deployment: forged.deployment })
+    await reserveRoutes(moduleId, { apiBasePath, deployment: forged.deployment })
     aSecondLater()
     const platform = [
       '/api/v1/clusters',
@@ -186,9 +186,9 @@ test.for(forgeries.flatMap((path) => [[path, '0'] as const, [path, 'z'] as const
     ]
     for (const path of platform) expect([path, (await get(path)).status]).toEqual([path, 404])
     for (const path of [other.api, `/modules/${other.moduleId}`]) expect((await get(path)).status).toBe(200)
-    expect([forged.asked, other.asked.length]).toEqual([[], 2])
+    expect([forged.requests, other.requests.length]).toEqual([[], 2])
     expect((await get(`/modules/${moduleId}`)).status).toBe(200)
-    await claim(moduleId, undefined)
+    await reserveRoutes(moduleId, undefined)
   },
 )
 
@@ -200,10 +200,10 @@ test('one module that hangs takes nothing from the others, and is not asked by e
   await using hanging = await runInstance(() => undefined)
   await using other = await runInstance()
   const [neighbour, third] = [await bearer(['Viewer']), await bearer(['Viewer'])]
-  const waiting: Promise<Received>[] = []
+  const waiting: Promise<TestResponse>[] = []
   for (const headers of [ada, neighbour]) {
     waiting.push(...Array.from({ length: 50 }, () => get(hanging.api, headers)))
-    await until('all of them wait', async () => hanging.asked.length === waiting.length)
+    await waitFor('all of them wait', async () => hanging.requests.length === waiting.length)
     // One organisation leaves room for the others; and all of them together for other modules.
     for (const refused of [headers, ...(waiting.length === 100 ? [third] : [])]) {
       const answer = await get(hanging.api, refused)
@@ -212,10 +212,10 @@ test('one module that hangs takes nothing from the others, and is not asked by e
     }
   }
   expect((await get(other.api)).status).toBe(200)
-  expect(hanging.asked).toHaveLength(100)
-  hanging.hangUp()
+  expect(hanging.requests).toHaveLength(100)
+  hanging.closeConnections()
   expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(waiting.map(() => 502))
-  hanging.answers(answering({}))
+  hanging.respondWith(answering({}))
   expect((await get(hanging.api)).status).toBe(200)
 })
 
@@ -223,17 +223,18 @@ test('a request to a module costs the store nothing, but for one look in a secon
   await using module = await runInstance()
   await get(module.api)
   aSecondLater()
-  expect(await callsOf(() => get(module.api))).toBe(1)
-  expect(await callsOf(() => Promise.all([1, 2, 3].map(() => get(module.api))))).toBe(0)
+  expect(await countStoreCalls(() => get(module.api))).toBe(1)
+  expect(await countStoreCalls(() => Promise.all([1, 2, 3].map(() => get(module.api))))).toBe(0)
   aSecondLater()
-  expect(await callsOf(() => Promise.all([1, 2, 3].map(() => get(module.api))))).toBe(1)
+  expect(await countStoreCalls(() => Promise.all([1, 2, 3].map(() => get(module.api))))).toBe(1)
   aSecondLater()
-  for (const path of ['/api/v1/nobody', '/api/modules/x', '/api']) expect(await callsOf(() => get(path))).toBe(0)
+  for (const path of ['/api/v1/nobody', '/api/modules/x', '/api'])
+    expect(await countStoreCalls(() => get(path))).toBe(0)
   const guesses = Array.from({ length: 50 }, (_, index) => get(`/api/guess-${index}`, {}))
-  expect(await callsOf(() => Promise.all(guesses))).toBeLessThanOrEqual(1)
+  expect(await countStoreCalls(() => Promise.all(guesses))).toBeLessThanOrEqual(1)
 })
 
-const left = async (answer: Promise<Received>) => Number((await answer).headers['ratelimit-remaining'])
+const left = async (answer: Promise<TestResponse>) => Number((await answer).headers['ratelimit-remaining'])
 
 test('a user’s calls of modules count with those of the platform', async () => {
   await using module = await runInstance()

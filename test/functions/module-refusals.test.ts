@@ -2,23 +2,22 @@ import { afterAll, beforeEach, expect, test, vi } from 'vitest'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import { reserveRoutesWrite, readRoutes } from '@platform/core/modules/routes'
-import { admin, forgetModules, jobsOf, offer } from '../core/support/installs.ts'
-import { found, newModuleId, putCatalog, putModule, releaseFor } from '../core/support/modules.ts'
-import { refusalBy } from '../support/asked.ts'
-import { type ImageWish, writtenManifest } from '../support/module-registry.ts'
-import { started } from '../support/world.ts'
+import { newPlatformAdmin, clearModules, countInstallJobs, offerReleases } from '../core/support/installs.ts'
+import { catalogRelease, newModuleId, putCatalog, putModule, releaseFor } from '../core/support/modules.ts'
+import { requestErrorCode, bootstrapPlatform } from '../support/fixtures.ts'
+import { type ImageOptions, writtenManifest } from '../support/module-registry.ts'
 
 /** What callers hear who ask for an install or its undoing and do not get it; why is shown by the tests of core. */
 
-const world = await vi.hoisted(async () => (await import('../core/support/module-hoist.ts')).startModuleWorld())
+const world = await vi.hoisted(async () => (await import('../core/support/module-registry.ts')).startModuleFixtures())
 afterAll(world.close)
-await started()
-beforeEach(forgetModules)
+await bootstrapPlatform()
+beforeEach(clearModules)
 
 const asked = async (request: string, body?: object) => {
-  const caller = await admin()
-  const code = await refusalBy('modules', request, [caller, 'PlatformAdmin'], body)
-  expect(await jobsOf(caller)).toBe(0)
+  const caller = await newPlatformAdmin()
+  const code = await requestErrorCode('modules', request, [caller, 'PlatformAdmin'], body)
+  expect(await countInstallJobs(caller)).toBe(0)
   return code
 }
 const ofCatalog = (id: string, version?: string) => asked(`POST /api/v1/modules/${id}/install`, { version })
@@ -26,19 +25,19 @@ const ofImage = (imageRef: string) => asked('POST /api/modules/install', { image
 const imageOf = (id: string, tag = '1.0.0') => `${world.host}/modules/${id}:${tag}`
 
 /** An image in the registry, under a name in the catalog that says it is this module, in version 1.0.0. */
-async function offered(id: string, wish: ImageWish & { of?: string }): Promise<void> {
+async function offered(id: string, wish: ImageOptions & { of?: string }): Promise<void> {
   const { of = id, ...image } = wish
   const { repository, digest } = await world.push(of, image)
-  await putCatalog({ [repository]: [found(id, '1.0.0', { digest })] })
+  await putCatalog({ [repository]: [catalogRelease(id, '1.0.0', { digest })] })
 }
 
 test('what runs already, or is being worked on', async () => {
   const id = newModuleId()
   await putModule(releaseFor(id))
-  await offer(world, id, '1.0.0')
+  await offerReleases(world, id, '1.0.0')
   expect([await ofCatalog(id), await ofImage(imageOf(id))]).toEqual(Array(2).fill('module_already_installed'))
   await putModule(releaseFor(id), { state: 'Upgrading', jobId: newId('job') })
-  await offer(world, id, '2.0.0')
+  await offerReleases(world, id, '2.0.0')
   const undone = [await asked(`DELETE /api/v1/modules/${id}`), await asked(`DELETE /api/modules/${id}`)]
   const outcomes = [await ofCatalog(id), await ofImage(imageOf(id, '2.0.0')), ...undone]
   expect(outcomes).toEqual(Array(4).fill('module_operation_in_progress'))
@@ -46,7 +45,7 @@ test('what runs already, or is being worked on', async () => {
 
 test('the removal of what is in the catalog only', async () => {
   const id = newModuleId()
-  await offer(world, id, '1.0.0')
+  await offerReleases(world, id, '1.0.0')
   expect(await asked(`DELETE /api/v1/modules/${id}`)).toBe('module_not_installed')
   expect(await asked(`DELETE /api/modules/${id}`)).toBe('module_not_installed')
 })
@@ -56,7 +55,7 @@ test('one more module than the platform has room for', async () => {
   for (const id of ['full-one', 'full-two'])
     await transact([reserveRoutesWrite(await readRoutes(), id, { apiBasePath: `/api/${id}`, subscriptions })])
   const id = newModuleId()
-  await offer(world, id, '1.0.0')
+  await offerReleases(world, id, '1.0.0')
   expect([await ofCatalog(id), await ofImage(imageOf(id))]).toEqual(['limit_reached', 'limit_reached'])
 })
 
@@ -67,7 +66,7 @@ test('a module whose path another one has', async () => {
   expect(await ofCatalog(id)).toBe('module_route_taken')
 })
 
-test.each<[string, (id: string) => ImageWish & { of?: string }]>([
+test.each<[string, (id: string) => ImageOptions & { of?: string }]>([
   ['manifest_invalid', () => ({ manifest: {} })],
   ['manifest_id_mismatch', () => ({ of: newModuleId() })],
   ['manifest_mismatch', (id) => ({ manifest: writtenManifest(id, '1.0.1') })],
@@ -82,6 +81,6 @@ test.each<[string, (id: string) => ImageWish & { of?: string }]>([
 
 test('an image that is in the catalog and not in its registry', async () => {
   const id = newModuleId()
-  await putCatalog({ [`${world.host}/modules/${id}`]: [found(id, '1.0.0')] })
+  await putCatalog({ [`${world.host}/modules/${id}`]: [catalogRelease(id, '1.0.0')] })
   expect(await ofCatalog(id)).toBe('image_unreachable')
 })

@@ -3,11 +3,10 @@ import { moduleErrors } from '@platform/contract/module'
 import { now } from '@platform/core/clock'
 import { handler as modules } from '../../functions/modules.ts'
 import { newModuleId, putModule, releaseFor } from '../core/support/modules.ts'
-import { send } from '../support/event.ts'
-import { bearer } from '../support/tokens.ts'
-import { started } from '../support/world.ts'
+import { send } from '../support/request.ts'
+import { bearer, bootstrapPlatform } from '../support/fixtures.ts'
 
-await started()
+await bootstrapPlatform()
 
 const said = 'It crashed five times in ten minutes.\nTypeError: no cluster berlin-1 of org_secret'
 

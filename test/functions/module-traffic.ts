@@ -1,19 +1,19 @@
 import { type ServerResponse } from 'node:http'
 import { shiftClock } from '@platform/core/clock'
 import { handler } from '../../functions/gateway/modules.ts'
-import { type Received, send, type Sent } from '../support/event.ts'
-import { bearer } from '../support/tokens.ts'
-import { started } from '../support/world.ts'
+import { type TestResponse, send, type TestRequest } from '../support/request.ts'
+import { bearer, bootstrapPlatform } from '../support/fixtures.ts'
 
 /** Requests to modules by way of their gateway, for several suites. */
 
-await started()
+await bootstrapPlatform()
 /** The header of a signed-in user. */
 export const ada = await bearer(['Operator'])
 
-export const get = (target: string, headers: Record<string, string> = ada): Promise<Received> =>
+export const get = (target: string, headers: Record<string, string> = ada): Promise<TestResponse> =>
   send(handler, { target, headers })
-export const ask = (sent: Sent): Promise<Received> => send(handler, { ...sent, headers: { ...ada, ...sent.headers } })
+export const ask = (sent: TestRequest): Promise<TestResponse> =>
+  send(handler, { ...sent, headers: { ...ada, ...sent.headers } })
 
 /** Everybody hears of what has changed. */
 export const aSecondLater = (): void => shiftClock(1000)

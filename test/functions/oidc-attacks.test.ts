@@ -1,18 +1,18 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
-import { newIssuer, peer } from '../core/support/oidc-hoist.ts'
+import { newIssuer, peer } from '../core/support/oidc-issuers.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { nowSeconds } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
 import { testOidc } from '@platform/core/identity-providers/oidc/test'
 import { handler } from '../../functions/identity.ts'
 import { Browser } from '../support/browser.ts'
-import { posting, send } from '../support/event.ts'
+import { jsonRequest, send } from '../support/request.ts'
 import { signed } from '../support/hostile-issuer.ts'
-import { bearer } from '../support/tokens.ts'
-import { clientSecret, newProvider, portal, ready } from '../core/support/oidc.ts'
-import { hurried } from '../support/time-limits.ts'
+import { bearer } from '../support/fixtures.ts'
+import { clientSecret, newProvider, portal, preparePortal } from '../core/support/oidc.ts'
+import { fastTimers } from '../support/fast-timers.ts'
 
-beforeAll(ready)
+beforeAll(preparePortal)
 
 /** Addresses that lead away from the portal, or could once something has decoded, joined or resolved them. */
 const away = [
@@ -116,16 +116,6 @@ test('a callback that is too long, or says something twice, is refused without a
   }
 })
 
-test.each([
-  ['nothing', {}],
-  ['a list', { code: ['x'] }],
-  ['no code', { code: '' }],
-  ['an endless code', { code: 'x'.repeat(201) }],
-])('an exchange of %s is refused as what it is', async (_, body) => {
-  const { status, json } = await send(handler, posting('/api/v1/auth/oidc/token', body))
-  expect([status, json.error]).toEqual([400, 'validation_failed'])
-})
-
 test('an exchange of a code that is none answers 401, whatever cookies come with it', async () => {
   for (const cookie of [
     '',
@@ -134,7 +124,7 @@ test('an exchange of a code that is none answers 401, whatever cookies come with
     '=;;=',
     '__Host-plat_sign_in=x; __Host-plat_sign_in=y',
   ]) {
-    const { status, json } = await send(handler, posting('/api/v1/auth/oidc/token', { code: 'x' }, { cookie }))
+    const { status, json } = await send(handler, jsonRequest('/api/v1/auth/oidc/token', { code: 'x' }, { cookie }))
     expect([cookie, status, json.error]).toEqual([cookie, 401, 'sign_in_code_invalid'])
   }
 })
@@ -149,12 +139,12 @@ test('a try of a real provider tells what works, and that a secret is wrong', as
   )
   for (const secret of [{ clientSecret: 'wrong' }, {}]) {
     const [only, ...others] = (await testOidc(provider, secret)).filter(({ ok }) => !ok)
-    expect([only?.name, only?.message, others]).toEqual(['client', 'The issuer refuses the client or its secret.', []])
+    expect([only?.name, only?.message, others]).toEqual(['client', 'The issuer rejects the client or its secret.', []])
   }
 })
 
 test('a provider that hangs keeps its test waiting, and nobody else of the organisation', async () => {
-  using _ = hurried(5000)
+  using _ = fastTimers(5000)
   const silent = newIssuer()
   silent.instead.set('/.well-known/openid-configuration', () => new Promise(() => undefined))
   const organisationId = newId('org')
@@ -162,7 +152,7 @@ test('a provider that hangs keeps its test waiting, and nobody else of the organ
   const headers = await bearer(['PlatformAdmin'], organisationId)
   const providers = '/api/v1/platform/identity/providers'
   const waiting = ['test', 'test', 'test', 'consent', 'consent'].map((what) =>
-    send(handler, posting(`${providers}/${id}/${what}`, {}, headers)),
+    send(handler, jsonRequest(`${providers}/${id}/${what}`, {}, headers)),
   )
   const first = await Promise.race([send(handler, { target: providers, headers }), ...waiting])
   expect([first.status, first.json.items?.length]).toEqual([200, 1])

@@ -1,17 +1,16 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
-import { peer } from '../core/support/oidc-hoist.ts'
+import { peer } from '../core/support/oidc-issuers.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { projectOrganisation } from '@platform/core/background/projections'
 import { shiftClock } from '@platform/core/clock'
 import { type ProviderRecord } from '@platform/core/identity-providers/record'
-import { verifyAccessToken } from '@platform/core/signing/access-token'
 import { handler as auth } from '../../functions/auth.ts'
 import { handler } from '../../functions/identity.ts'
 import { Browser } from '../support/browser.ts'
-import { Page, publicPortal } from '../support/browser-session.ts'
-import { send } from '../support/event.ts'
+import { BrowserSession, publicPortalHeaders } from '../support/browser-session.ts'
+import { send } from '../support/request.ts'
 import { newSigningKey } from '../support/oidc-peer.ts'
-import { clientSecret, newProvider, portal, ready } from '../core/support/oidc.ts'
+import { clientSecret, newProvider, portal, preparePortal } from '../core/support/oidc.ts'
 
 const clientOf = ({ id }: ProviderRecord) => ({
   clientId: 'platform',
@@ -23,7 +22,7 @@ const settings = { issuer: peer.issuer, clientId: 'platform', scopes: ['profile'
 
 let provider: ProviderRecord
 beforeAll(async () => {
-  await ready()
+  await preparePortal()
   provider = await newProvider(peer.issuer, { settings, roleMappings })
   peer.open([clientOf(provider)])
 })
@@ -60,25 +59,13 @@ test('whoever a provider signs in gets tokens, and is a user with the roles of i
   await projectOrganisation(organisationId)
 })
 
-test('the same subject is the same user again, with the roles that its groups give now', async () => {
-  peer.present('grace-1', { preferred_username: 'grace', email: 'grace@example.com', groups: ['operators'] })
-  const first = await signIn()
-  peer.present('grace-1', { preferred_username: 'renamed', email: 'grace@example.com', groups: [] })
-  const second = await signIn()
-  expect([first.profile.roles, second.profile.roles]).toEqual([['Operator'], ['Viewer']])
-  expect(second.profile.id).toBe(first.profile.id)
-  expect((await verifyAccessToken(second.json.accessToken)).sessionId).not.toBe(
-    (await verifyAccessToken(first.json.accessToken)).sessionId,
-  )
-})
-
 test('the code that a browser comes back with begins its session, once, and in no other browser', async () => {
   peer.present('rosa-1', { preferred_username: 'rosa', groups: ['operators'] })
   const browser = new Browser(portal, handler)
   const code = (await browser.follow(authorizeAt(provider), signInPage)).searchParams.get('code')
-  const pages = [new Page(publicPortal), new Page(publicPortal)] as const
+  const pages = [new BrowserSession(publicPortalHeaders), new BrowserSession(publicPortalHeaders)] as const
   for (const [name, value] of browser.jar.get(portal) ?? []) pages[0].cookies.set(name, value)
-  const begin = (page: Page) => page.post(auth, '/api/v1/auth/session', { code })
+  const begin = (page: BrowserSession) => page.post(auth, '/api/v1/auth/session', { code })
   for (const [page, status] of [
     [pages[1], 401],
     [pages[0], 200],
@@ -91,15 +78,6 @@ test('the code that a browser comes back with begins its session, once, and in n
     username: 'rosa',
     roles: ['Operator'],
   })
-})
-
-test('another subject of the same name is somebody else', async () => {
-  peer.present('kurt-1', { preferred_username: 'kurt' })
-  const first = await signIn()
-  peer.present('kurt-2', { preferred_username: 'kurt' })
-  const second = await signIn()
-  expect(second.profile.id).not.toBe(first.profile.id)
-  expect(second.profile.username).not.toBe('kurt')
 })
 
 test('the address that a browser leaves for holds state, nonce and challenge of 256 bits, and no secret', async () => {
@@ -163,20 +141,4 @@ test('whoever refuses at the provider hears so, and nothing of what the provider
     error: 'access_denied',
     traceId: expect.stringMatching(/^[0-9a-f]{32}$/),
   })
-})
-
-test('the sign-in page learns of enabled providers only, and where to begin', async () => {
-  const off = await newProvider(peer.issuer, { isEnabled: false })
-  const directory = await newProvider('', { type: 'LDAP', displayName: 'Directory' })
-  const { status, json } = await send(handler, { target: '/api/v1/auth/providers' })
-  expect(status).toBe(200)
-  const byId = new Map(json.items.map((item: { id: string }) => [item.id, item]))
-  expect(byId.get(provider.id)).toEqual({
-    id: provider.id,
-    type: 'OIDC',
-    displayName: 'Acme directory',
-    authorizeUrl: authorizeAt(provider),
-  })
-  expect(byId.get(directory.id)).toEqual({ id: directory.id, type: 'LDAP', displayName: 'Directory' })
-  expect(byId.has(off.id)).toBe(false)
 })

@@ -12,7 +12,7 @@ import * as Session from '@platform/core/accounts/session'
 import * as Setup from '@platform/core/platform/setup'
 import { issueAccessToken, verifyAccessToken } from '@platform/core/signing/access-token'
 import { createUserWrites, usersOf } from '@platform/core/accounts/user'
-import { administrator, adminToken, started } from '../support/world.ts'
+import { administrator, adminToken, bootstrapPlatform } from '../support/fixtures.ts'
 
 /** People who are really there, with a role and a session, for suites that call every operation. */
 
@@ -31,7 +31,7 @@ export interface Person {
 
 export const password = 'correct horse battery'
 
-await started()
+await bootstrapPlatform()
 const { accessToken } = await Setup.complete({ ...administrator, initialAdminToken: await adminToken() })
 /** The organisation that setup created: the one that has platform administrators. */
 const { organisationId: platformId } = await verifyAccessToken(accessToken)

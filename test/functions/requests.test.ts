@@ -1,26 +1,26 @@
+import { bodySchemaOf } from '@platform/contract/endpoint'
 import * as fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
 import type * as z from 'zod'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { enroll } from '@platform/core/relays/enrollment'
-import { posting, type Received, send, type Sent } from '../support/event.ts'
-import { bearer, relayToken } from '../support/tokens.ts'
-import { callerOf, enrollRequest, relayKey, started } from '../support/world.ts'
+import { jsonRequest, type TestResponse, send, type TestRequest } from '../support/request.ts'
+import { bearer, newCaller, enrollRequest, newRelayKey, relayToken, bootstrapPlatform } from '../support/fixtures.ts'
 import { isProtected, requestTo, type Row, rows, takesBody, withParameters } from './table.ts'
 import { sampled } from '../support/long.ts'
 
-await vi.hoisted(() => import('../support/unlimited.ts'))
+await vi.hoisted(() => import('../support/without-rate-limits.ts'))
 
-await started()
+await bootstrapPlatform()
 const administrator = await bearer(['PlatformAdmin'])
-const key = relayKey()
+const key = newRelayKey()
 /** What the browser says of a request that a page of the platform makes. */
 const fromPage = { 'sec-fetch-site': 'same-origin', origin: 'https://platform.example.com' }
-const cluster = await Cluster.register(await callerOf(), { name: 'fuzzed', type: 'Hypervisor' })
+const cluster = await Cluster.register(await newCaller(), { name: 'fuzzed', type: 'Hypervisor' })
 const relay = await enroll({ ...enrollRequest(cluster.enrollmentToken), publicKey: key.wire })
 
 /** A request by somebody who may make it. */
-async function sendAllowed(row: Row, sent: Partial<Sent>): Promise<Received> {
+async function sendAllowed(row: Row, sent: Partial<TestRequest>): Promise<TestResponse> {
   const { access } = row.endpoint
   const request = { ...requestTo(row), ...sent }
   const identity =
@@ -35,7 +35,7 @@ const asJson = { 'content-type': 'application/json' }
 const nested = (levels: number): string => `{"x": ${'['.repeat(levels)}${']'.repeat(levels)}}`
 const withBody = rows.filter(takesBody)
 
-const unreadable: [name: string, sent: Partial<Sent>, error: string][] = [
+const unreadable: [name: string, sent: Partial<TestRequest>, error: string][] = [
   ['no body', {}, 'invalid_json'],
   ['an empty body', { headers: asJson, body: '' }, 'invalid_json'],
   ['half an object', { headers: asJson, body: '{"name"' }, 'invalid_json'],
@@ -60,7 +60,7 @@ test.each(
   withBody.flatMap((row) => unreadable.map(([what, sent, error]) => ({ name: row.name, row, what, sent, error }))),
 )('$name with $what is refused', async ({ row, sent, error }) => {
   const { status, json } = await sendAllowed(row, sent)
-  const expected = row.endpoint.request?.bodyCheckedByVerb ? refusedByVerb(error) : [400, error]
+  const expected = row.endpoint.validatesBody ? refusedByVerb(error) : [400, error]
   expect([status, json.error]).toEqual(expected)
 })
 
@@ -89,11 +89,11 @@ function valueOf(schema: z.ZodType): fc.Arbitrary<unknown> {
 }
 
 test.each(withBody)('$name answers no body with a 500', async (row) => {
-  const fields = Object.entries<z.ZodType>(row.endpoint.request?.body?.shape ?? {})
+  const fields = Object.entries<z.ZodType>(bodySchemaOf(row.endpoint)?.shape ?? {})
   const values = Object.fromEntries(fields.map(([field, schema]) => [field, valueOf(schema)]))
   const body = fc.record(values, { requiredKeys: [] })
   const isRefusal = fc.asyncProperty(body, async (fieldsSent) => {
-    const sent = posting(row.endpoint.path, fieldsSent)
+    const sent = jsonRequest(row.endpoint.path, fieldsSent)
     const { status } = await sendAllowed(row, { headers: asJson, body: String(sent.body) })
     expect(status).toBeLessThan(500)
   })
@@ -102,7 +102,8 @@ test.each(withBody)('$name answers no body with a 500', async (row) => {
 })
 
 /** Browsers are sent back to where people sign in, whatever is wrong. */
-const isRedirect = ({ endpoint }: Row): boolean => endpoint.responses[302] !== undefined && endpoint.fails === undefined
+const isRedirect = ({ endpoint }: Row): boolean =>
+  endpoint.responses[302] !== undefined && endpoint.errors === undefined
 const withId = rows.filter(
   (row) => row.endpoint.path.includes('{') && row.endpoint.access !== 'relay' && !isRedirect(row),
 )
@@ -127,21 +128,22 @@ test.each(sampled(rows))('$name with a path that hides a traversal answers 400 i
   ]
   for (const tail of hidden) {
     const target = `${requestTo(row).target}${tail}`
-    const { status, json } = await send(row.handler, { method: row.endpoint.method, target })
+    const { status, json } = await send(row.handler, { method: row.method, target })
     expect([target, status, json.error]).toEqual([target, 400, 'invalid_path'])
   }
 })
 
-test.each(sampled(rows))('$name by another method, or below its path, answers 404', async ({ endpoint, handler }) => {
-  const { target } = requestTo({ name: '', endpoint, handler })
+test.each(sampled(rows))('$name by another method, or below its path, answers 404', async (row) => {
+  const { method, handler } = row
+  const { target } = requestTo(row)
   // A parameter of another path may take what is a word in this one.
   const takes = ({ endpoint: { path } }: Row): boolean =>
     new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(target)
-  const served = rows.filter(takes).map((row) => row.endpoint.method)
+  const served = rows.filter(takes).map((other) => other.method)
   const others = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND']
-  const wrong = others.filter((method) => !served.some((known) => known === method))
-  const calls = [...wrong.map((method) => ({ method, target })), { method: endpoint.method, target: `${target}/a/b/c` }]
-  for (const call of [...calls, { method: endpoint.method, target: `${target}/` }]) {
+  const wrong = others.filter((other) => !served.includes(other))
+  const calls = [...wrong.map((other) => ({ method: other, target })), { method, target: `${target}/a/b/c` }]
+  for (const call of [...calls, { method, target: `${target}/` }]) {
     const { status, json } = await send(handler, call)
     expect([call, status, json.error]).toEqual([call, 404, 'route_not_found'])
   }
@@ -166,7 +168,7 @@ const badPages = [
 test.each(['page', 'pageSize'].flatMap((name) => [...badPages, '1&page=1&pageSize=1'].map((value) => [name, value])))(
   'GET /api/v1/clusters?%s=%s answers 400 and names it',
   async (name, value) => {
-    const row = rows.find(({ endpoint }) => endpoint.path === '/api/v1/clusters' && endpoint.method === 'GET') as Row
+    const row = rows.find(({ name }) => name === 'GET /api/v1/clusters') as Row
     const { status, json } = await sendAllowed(row, { target: `/api/v1/clusters?${name}=${value}` })
     expect([status, json.error]).toEqual([400, 'validation_failed'])
     expect(json.details).toContainEqual(expect.objectContaining({ in: 'query', path: `/${name}` }))

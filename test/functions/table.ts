@@ -1,8 +1,8 @@
-import type { EndpointDefinition } from '@platform/contract/endpoint'
+import { bodySchemaOf, type EndpointDefinition } from '@platform/contract/endpoint'
 import { type FunctionName, functions, routes } from '@platform/contract/index'
 import { newId } from '@platform/core/id'
-import type { GatewayHandler } from '@platform/http/event'
-import type { Sent } from '../support/event.ts'
+import type { GatewayHandler } from '@platform/http/response'
+import type { TestRequest } from '../support/request.ts'
 
 /** The route table with the functions that serve it, for suites that ask the same of every endpoint. */
 
@@ -22,12 +22,14 @@ export const handlerOf = (name: FunctionName): GatewayHandler => {
 /** One endpoint in its place. */
 export interface Row {
   name: string
+  method: string
   endpoint: EndpointDefinition
   handler: GatewayHandler
 }
 
-export const rows: Row[] = routes.map(({ function: name, endpoint }) => ({
-  name: `${endpoint.method} ${endpoint.path}`,
+export const rows: Row[] = routes.map(({ function: name, method, endpoint }) => ({
+  name: `${method} ${endpoint.path}`,
+  method,
   endpoint,
   handler: handlerOf(name),
 }))
@@ -39,15 +41,15 @@ export function rowNamed(name: string): Row {
 }
 
 export const isProtected = ({ endpoint }: Row): boolean => endpoint.access !== 'public'
-export const takesBody = ({ endpoint }: Row): boolean => endpoint.request?.body !== undefined
+export const takesBody = ({ endpoint }: Row): boolean => bodySchemaOf(endpoint) !== undefined
 
 /** A path with something in place of each parameter, percent-encoded. */
 export const withParameters = (path: string, valueOf: (name: string) => string): string =>
   path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(valueOf(name)))
 
 /** A request to an endpoint about something that does not exist. */
-export const requestTo = ({ endpoint }: Row, headers: Record<string, string> = {}): Sent => ({
-  method: endpoint.method,
+export const requestTo = ({ method, endpoint }: Row, headers: Record<string, string> = {}): TestRequest => ({
+  method,
   target: withParameters(endpoint.path, () => newId('job')),
   headers,
 })

@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { config } from '@platform/core/config'
 import { apiFunctions } from '@platform/core/updates/function-names'
 import { packFiles } from '@platform/http/portal/pack'
-import { getEvent, readiness, smokeRequests } from '@platform/worker/updates/smoke-requests'
+import { getEvent, readiness, smokeRequests } from '@platform/worker/updates/smoke'
 import { expect, test } from 'vitest'
-import { callsOf } from '../support/store-calls.ts'
-import { started } from '../support/world.ts'
+import { countStoreCalls } from '../support/store-calls.ts'
+import { bootstrapPlatform } from '../support/fixtures.ts'
 import { writes } from './writes.ts'
 
-await started()
+await bootstrapPlatform()
 
 // A release brings its portal; here one with the page alone will do.
 const shell = {
@@ -41,5 +41,5 @@ test.each(smokeRequests.map((each) => [each.functionName, each] as const))(
 
 test('the trial of health asks the store', async () => {
   const handler = await handlerAt(readiness.functionName)
-  expect(await callsOf(() => handler(getEvent(readiness.path)))).toBeGreaterThan(0)
+  expect(await countStoreCalls(() => handler(getEvent(readiness.path)))).toBeGreaterThan(0)
 })

@@ -1,4 +1,4 @@
-import { client } from '@platform/core/db/client'
+import { client } from '@platform/core/db/table'
 
 /** What the code under test writes into the store, seen where it leaves the process. */
 

@@ -1,13 +1,14 @@
 import * as fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
-import { posting, type Received, send, type Sent } from '../support/event.ts'
+import { jsonRequest, type TestResponse, send, type TestRequest } from '../support/request.ts'
 import { handler } from './endpoints.ts'
 
-vi.hoisted(() => Object.assign(process.env, { PLAT_CHECK_RESPONSES: '1', PLAT_LOG_LEVEL: 'error' }))
+vi.hoisted(() => Object.assign(process.env, { PLAT_VALIDATE_RESPONSES: '1', PLAT_LOG_LEVEL: 'error' }))
 
-const ask = (sent: Sent): Promise<Received> => send(handler, sent)
+const ask = (sent: TestRequest): Promise<TestResponse> => send(handler, sent)
 const nested = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`
-const withDepth = (levels: number): Sent => posting('/things', `{"name": "abc", "payload": {"x": ${nested(levels)}}}`)
+const withDepth = (levels: number): TestRequest =>
+  jsonRequest('/things', `{"name": "abc", "payload": {"x": ${nested(levels)}}}`)
 
 test.each([
   ['a number beyond a double', '{"name": "abc", "payload": {"n": 1e400}}', '/payload/n', 'unsafe_number'],
@@ -24,7 +25,7 @@ test.each([
   ['__proto__ inside', '{"name": "abc", "payload": {"a": {"__proto__": 1}}}', '/payload/a/__proto__', 'reserved_key'],
   ['a field that is not declared', '{"name": "abc", "other": {"n": 1e999}}', '/other/n', 'unsafe_number'],
 ])('%s answers 400 and is named by a JSON Pointer', async (_, body, path, code) => {
-  const { status, json } = await ask(posting('/things', body))
+  const { status, json } = await ask(jsonRequest('/things', body))
   expect([status, json.error]).toEqual([400, 'validation_failed'])
   expect(json.details).toEqual([{ in: 'body', path, code, message: expect.any(String) }])
 })
@@ -40,25 +41,27 @@ test('a body may be twenty deep and no deeper, however deep it is', async () => 
 
 test('at most fifty details are given', async () => {
   const kinds = Array.from({ length: 80 }, () => 'c')
-  expect((await ask(posting('/things', { name: 'abc', kinds }))).json.details).toHaveLength(50)
+  expect((await ask(jsonRequest('/things', { name: 'abc', kinds }))).json.details).toHaveLength(50)
   const numbers = `[${Array.from({ length: 80 }, () => '1e400').join()}]`
-  expect((await ask(posting('/things', `{"name": "abc", "payload": {"n": ${numbers}}}`))).json.details).toHaveLength(50)
+  expect(
+    (await ask(jsonRequest('/things', `{"name": "abc", "payload": {"n": ${numbers}}}`))).json.details,
+  ).toHaveLength(50)
 })
 
 test('details name each field that must change, and repeat no value', async () => {
-  const { text, json } = await ask(posting('/things', { name: 7_654_321, kinds: ['a', 'hidden'], payload: [] }))
+  const { text, json } = await ask(jsonRequest('/things', { name: 7_654_321, kinds: ['a', 'hidden'], payload: [] }))
   expect(json.details.map(({ path }: { path: string }) => path)).toEqual(['/name', '/kinds/1', '/payload'])
   expect(text).not.toMatch(/hidden|7654321/)
 })
 
 test('a name with a slash or a tilde is escaped in the pointer', async () => {
-  const { json } = await ask(posting('/things', '{"name": "abc", "payload": {"a/b~c": 1e400}}'))
+  const { json } = await ask(jsonRequest('/things', '{"name": "abc", "payload": {"a/b~c": 1e400}}'))
   expect(json.details[0].path).toBe('/payload/a~1b~0c')
 })
 
 test('NUL and other odd text passes where a schema lets it', async () => {
   const payload = { text: 'a\0b\uffff\u2028' }
-  expect((await ask(posting('/things', { name: 'abc', payload }))).json.body.payload).toEqual(payload)
+  expect((await ask(jsonRequest('/things', { name: 'abc', payload }))).json.body.payload).toEqual(payload)
 })
 
 test('JSON within the bounds passes unchanged', async () => {
@@ -75,7 +78,7 @@ test('JSON within the bounds passes unchanged', async () => {
   })
   await fc.assert(
     fc.asyncProperty(portable, async (payload) => {
-      const { json } = await ask(posting('/things', { name: 'abc', payload }))
+      const { json } = await ask(jsonRequest('/things', { name: 'abc', payload }))
       expect(json.body.payload).toEqual(payload)
     }),
     { numRuns: 200 },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { headersOf, toResult } from '@platform/http/event'
-import { httpResponse } from '@platform/http/response'
-import { browserOf, signInCookie } from '@platform/http/sign-in-cookie'
+import { headersOf } from '@platform/http/request'
+import { httpResponse, toResult } from '@platform/http/response'
+import { browserOf, signInCookie } from '@platform/http/cookies'
 
 const event = (given: object) => ({
   rawPath: '/',

@@ -1,4 +1,4 @@
-import { endpoint } from '@platform/contract/endpoint'
+import { createRoute, json, jsonBody } from '@platform/contract/endpoint'
 import { platformError } from '@platform/core/error'
 import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
@@ -7,13 +7,13 @@ import * as z from 'zod'
 
 /** A small public API that answers what it was given, and fails where it is told to. */
 
-const common = { access: 'public', tag: 'Test', summary: 'Test' } as const
-const echoed = { 200: { description: 'What arrived', schema: z.record(z.string(), z.unknown()) } } as const
+const common = { access: 'public', tags: ['Test'], summary: 'Test' } as const
+const echoed = { 200: { description: 'What arrived', content: json(z.record(z.string(), z.unknown())) } } as const
 const params = z.object({ id: z.string().min(1).max(20) })
 
-const listThings = endpoint({
+const listThings = createRoute({
   ...common,
-  method: 'GET',
+  method: 'get',
   path: '/things',
   request: {
     query: z.object({
@@ -25,46 +25,49 @@ const listThings = endpoint({
   },
   responses: echoed,
 })
-const getThing = endpoint({ ...common, method: 'GET', path: '/things/{id}', request: { params }, responses: echoed })
-const getCatalog = endpoint({ ...common, method: 'GET', path: '/things/catalog', responses: echoed })
-const addThing = endpoint({
+const getThing = createRoute({ ...common, method: 'get', path: '/things/{id}', request: { params }, responses: echoed })
+const getCatalog = createRoute({ ...common, method: 'get', path: '/things/catalog', responses: echoed })
+const addThing = createRoute({
   ...common,
-  method: 'POST',
+  method: 'post',
   path: '/things',
   request: {
-    body: z.object({
-      name: z.string().min(3).max(64),
-      kinds: z.array(z.enum(['a', 'b'])).optional(),
-      payload: z.record(z.string(), z.unknown()).optional(),
-    }),
+    body: jsonBody(
+      z.object({
+        name: z.string().min(3).max(64),
+        kinds: z.array(z.enum(['a', 'b'])).optional(),
+        payload: z.record(z.string(), z.unknown()).optional(),
+      }),
+    ),
   },
   responses: echoed,
 })
-const addChecked = endpoint({
+const addChecked = createRoute({
   ...common,
-  method: 'POST',
+  method: 'post',
   path: '/checked',
-  request: { body: z.object({ name: z.string() }), bodyCheckedByVerb: true },
+  request: { body: jsonBody(z.object({ name: z.string() })) },
+  validatesBody: true,
   responses: echoed,
 })
-const touch = endpoint({ ...common, method: 'POST', path: '/touch', responses: { 204: { description: 'Done' } } })
-const getPage = endpoint({
+const touch = createRoute({ ...common, method: 'post', path: '/touch', responses: { 204: { description: 'Done' } } })
+const getPage = createRoute({
   ...common,
-  method: 'GET',
+  method: 'get',
   path: '/page',
-  responses: { 200: { description: 'A page', contentType: 'text/html; charset=utf-8' } },
+  responses: { 200: { description: 'A page', content: { 'text/html; charset=utf-8': {} } } },
 })
-const getStrict = endpoint({
+const getStrict = createRoute({
   ...common,
-  method: 'GET',
+  method: 'get',
   path: '/strict/{id}',
   request: { params },
   responses: {
-    200: { description: 'Strict', schema: z.object({ list: z.array(z.object({ name: z.string() })) }) },
-    503: { description: 'Away', schema: z.object({ status: z.string() }) },
+    200: { description: 'Strict', content: json(z.object({ list: z.array(z.object({ name: z.string() })) })) },
+    503: { description: 'Away', content: json(z.object({ status: z.string() })) },
   },
 })
-const fail = endpoint({ ...common, method: 'GET', path: '/fail/{id}', request: { params }, responses: echoed })
+const fail = createRoute({ ...common, method: 'get', path: '/fail/{id}', request: { params }, responses: echoed })
 
 const failures: Record<string, () => Error> = {
   taken: () => platformError('cluster_name_taken'),

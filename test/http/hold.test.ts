@@ -2,7 +2,10 @@ import { expect, test, vi } from 'vitest'
 import { longPollHeaders } from '@platform/http/long-poll'
 
 vi.hoisted(() =>
-  Object.assign(process.env, { PLAT_WAKE_URL: 'http://127.0.0.1:1/wake', PLAT_HEARTBEAT_INTERVAL_SECONDS: '20' }),
+  Object.assign(process.env, {
+    PLAT_RELAY_NOTIFY_URL: 'http://127.0.0.1:1/wake',
+    PLAT_HEARTBEAT_INTERVAL_SECONDS: '20',
+  }),
 )
 
 test('an idle answer whose caller can wait asks the gateway to hold it', () => {

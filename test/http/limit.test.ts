@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { limiter, type RateLimitState } from '@platform/http/rate-limiter'
+import { limiter, type RateLimitState } from '@platform/http/rate-limit'
 
 // Time stands still unless a test moves it.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 1_700_000_000_000 }))

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { handler as auth } from '../../functions/auth.ts'
 import { handler as relay } from '../../functions/relay.ts'
-import { posting, type Received, send } from '../support/event.ts'
+import { jsonRequest, type TestResponse, send } from '../support/request.ts'
 
 vi.hoisted(() =>
   Object.assign(process.env, {
@@ -11,10 +11,10 @@ vi.hoisted(() =>
   }),
 )
 
-const enrollFrom = (address: string): Promise<Received> =>
-  send(relay, { ...posting('/api/v1/relay/enroll', {}), address })
-const refresh = (refreshToken: unknown): Promise<Received> =>
-  send(auth, posting('/api/v1/auth/refresh', { refreshToken }))
+const enrollFrom = (address: string): Promise<TestResponse> =>
+  send(relay, { ...jsonRequest('/api/v1/relay/enroll', {}), address })
+const refresh = (refreshToken: unknown): Promise<TestResponse> =>
+  send(auth, jsonRequest('/api/v1/auth/refresh', { refreshToken }))
 
 test('enrolling is limited by address, before anything is looked at', async () => {
   const address = '198.51.100.1'
@@ -40,7 +40,7 @@ test('whoever has one address of an IPv6 network has them all, and is limited as
 })
 
 test('a header cannot make one address look like another', async () => {
-  const sent = { ...posting('/api/v1/relay/enroll', {}), address: '198.51.100.3' }
+  const sent = { ...jsonRequest('/api/v1/relay/enroll', {}), address: '198.51.100.3' }
   const statuses: number[] = []
   for (let index = 0; index < 5; index++) {
     const headers = { ...sent.headers, 'X-Forwarded-For': `203.0.113.${index}`, Forwarded: `for=203.0.113.${index}` }
@@ -58,10 +58,10 @@ test('refreshing is limited by session, whatever secret follows it', async () =>
 
 const ofPage = { 'sec-fetch-site': 'same-origin' }
 const renewal = { method: 'POST', target: '/api/v1/auth/session/refresh' }
-const renew = (token: string): Promise<Received> =>
+const renew = (token: string): Promise<TestResponse> =>
   send(auth, { ...renewal, headers: { ...ofPage, cookie: `__Host-plat_refresh=${token}` } })
-const takeOver = (refreshToken: string): Promise<Received> =>
-  send(auth, posting('/api/v1/auth/session', { refreshToken }, ofPage))
+const takeOver = (refreshToken: string): Promise<TestResponse> =>
+  send(auth, jsonRequest('/api/v1/auth/session', { refreshToken }, ofPage))
 
 test.each([
   ['a', [renew, takeOver, refresh]],

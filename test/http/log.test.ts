@@ -1,11 +1,11 @@
 import { expect, test, vi } from 'vitest'
 import { addLogFields, currentTraceId, log, withTrace } from '@platform/core/log'
-import { logged } from '../support/output.ts'
+import { captureLog } from '../support/log.ts'
 
 vi.hoisted(() => Object.assign(process.env, { PLAT_LOG_LEVEL: 'warn' }))
 
 test('a line below the level is not written', async () => {
-  const lines = await logged(async () => {
+  const lines = await captureLog(async () => {
     log('debug', 'one')
     log('info', 'two')
     log('warn', 'three')
@@ -23,7 +23,7 @@ const work = (traceId: string) =>
   })
 
 test('what runs at the same time keeps its own trace and its own fields', async () => {
-  const lines = await logged(() => Promise.all([work('a'), work('b')]))
+  const lines = await captureLog(() => Promise.all([work('a'), work('b')]))
   expect(lines.map(({ message, traceId, owner }) => [message, traceId, owner])).toEqual([
     ['a', 'a', 'a'],
     ['b', 'b', 'b'],
@@ -31,7 +31,7 @@ test('what runs at the same time keeps its own trace and its own fields', async 
 })
 
 test('outside of a trace lines are written all the same', async () => {
-  const lines = await logged(async () => {
+  const lines = await captureLog(async () => {
     addLogFields({ lost: true })
     log('error', 'alone', { count: 1 })
   })
@@ -51,7 +51,7 @@ test('no character of a value can break the line or act on a terminal', async ()
 
 test('an error keeps its stack and the chain of its causes', async () => {
   const error = new Error('outer', { cause: new TypeError('inner') })
-  const [line] = await logged(async () => log('error', 'failed', { cause: error }))
+  const [line] = await captureLog(async () => log('error', 'failed', { cause: error }))
   expect(line?.['cause'].stack).toContain('Error: outer\n')
   expect(line?.['cause'].cause.stack).toContain('TypeError: inner\n')
 })

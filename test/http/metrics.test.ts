@@ -7,7 +7,7 @@ import { scheduled } from '@platform/http/schedule'
 import { Ajv } from 'ajv'
 import { expect, test, vi } from 'vitest'
 import * as z from 'zod'
-import { logged } from '../support/output.ts'
+import { captureLog } from '../support/log.ts'
 
 vi.hoisted(() =>
   Object.assign(process.env, {
@@ -78,11 +78,11 @@ test('a batch of messages writes one line, in the embedded metric format', async
     messageId: String(index),
     body: JSON.stringify({ isGood }),
   }))
-  const lines = await logged(() => handler({ Records }))
+  const lines = await captureLog(() => handler({ Records }))
   const [line, ...others] = lines.filter((each) => '_aws' in each)
   expect(others).toEqual([])
   expect(metricsOf(line)).toEqual({
-    MessagesDone: 2,
+    MessagesProcessed: 2,
     MessagesFailed: 1,
     OutboundFailures: 3,
     BatchDuration: expect.any(Number),
@@ -95,25 +95,29 @@ test('a batch of messages writes one line, in the embedded metric format', async
 })
 
 test('a scheduled run tells how long it took; one that fails tells that, and is thrown on', async () => {
-  const [line] = await logged(() => scheduled('good', async () => undefined)())
-  expect(metricsOf(line)).toEqual({ Runs: 1, RunFailures: 0, RunDuration: expect.any(Number) })
+  const [line] = await captureLog(() => scheduled('good', async () => undefined)())
+  expect(metricsOf(line)).toEqual({
+    ScheduledRuns: 1,
+    ScheduledRunFailures: 0,
+    ScheduledRunDuration: expect.any(Number),
+  })
   expect(line?.['traceId']).toMatch(/^[\da-f]{32}$/)
 
   const failing = scheduled('bad', () => Promise.reject(new Error('no')))
-  const lines = await logged(() => expect(failing()).rejects.toThrow('no'))
-  expect(lines.filter((each) => '_aws' in each).map(metricsOf)).toEqual([{ Runs: 1, RunFailures: 1 }])
+  const lines = await captureLog(() => expect(failing()).rejects.toThrow('no'))
+  expect(lines.filter((each) => '_aws' in each).map(metricsOf)).toEqual([{ ScheduledRuns: 1, ScheduledRunFailures: 1 }])
 })
 
 test('counts add up, of times the longest stays, and what is no number is left out', async () => {
-  const [line] = await logged(() =>
+  const [line] = await captureLog(() =>
     withMetrics(async () => {
-      for (const value of [3, 7, 5]) recordMetric('SweepLateness', value)
-      for (const value of [1, 0, 1]) recordMetric('Faults', value)
-      recordMetric('BooksLag', Number.NaN)
+      for (const value of [3, 7, 5]) recordMetric('SweepDelay', value)
+      for (const value of [1, 0, 1]) recordMetric('ServerErrors', value)
+      recordMetric('OutboxLag', Number.NaN)
       recordMetric('RequestDuration', Number.POSITIVE_INFINITY)
     }),
   )
-  expect(metricsOf(line)).toEqual({ SweepLateness: 7, Faults: 2 })
+  expect(metricsOf(line)).toEqual({ SweepDelay: 7, ServerErrors: 2 })
 })
 
 const counting = (count: number) =>
@@ -124,7 +128,7 @@ const counting = (count: number) =>
   })
 
 test('works at the same time do not mix what they measure', async () => {
-  const lines = await logged(() => Promise.all([counting(1), counting(20)]))
+  const lines = await captureLog(() => Promise.all([counting(1), counting(20)]))
   expect(lines.map((line) => metricsOf(line)['Requests'])).toEqual([1, 20])
 })
 
@@ -132,7 +136,7 @@ test('all there is to measure fits into one line, and the time is the platformâ€
   shiftClock(60_000)
   const startMs = Date.now() + 60_000
   const names = Object.keys(metricUnits) as (keyof typeof metricUnits)[]
-  const [line] = await logged(() => withMetrics(async () => names.forEach((each) => recordMetric(each))))
+  const [line] = await captureLog(() => withMetrics(async () => names.forEach((each) => recordMetric(each))))
   shiftClock(-60_000)
   expect(Object.keys(metricsOf(line))).toEqual(names)
   expect(line?.['_aws'].Timestamp).toBeGreaterThanOrEqual(startMs)
@@ -147,5 +151,5 @@ test('the page for operators tells each metric with its unit, and no other', asy
 
 test('where nothing is measured nothing is written', async () => {
   recordMetric('Requests')
-  expect(await logged(() => withMetrics(async () => undefined))).toEqual([])
+  expect(await captureLog(() => withMetrics(async () => undefined))).toEqual([])
 })

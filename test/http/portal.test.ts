@@ -2,8 +2,8 @@ import { type Encoding, packFiles, type PortalFile, type PortalFiles } from '@pl
 import { servePortal } from '@platform/http/portal/serve'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { expect, test, vi } from 'vitest'
-import { type Received, send, type Sent } from '../support/event.ts'
-import { logged } from '../support/output.ts'
+import { type TestResponse, send, type TestRequest } from '../support/request.ts'
+import { captureLog } from '../support/log.ts'
 
 vi.hoisted(() => Object.assign(process.env, { PLAT_LOG_LEVEL: 'info' }))
 
@@ -25,9 +25,9 @@ const portal: PortalFiles = {
 const handler = servePortal(async () => packFiles(portal))
 
 /** Sends a request; what it logs does not matter. */
-async function ask(sent: Sent): Promise<Received> {
-  let received: Received | undefined
-  await logged(async () => (received = await send(handler, sent)))
+async function ask(sent: TestRequest): Promise<TestResponse> {
+  let received: TestResponse | undefined
+  await captureLog(async () => (received = await send(handler, sent)))
   if (received === undefined) throw new Error('no answer')
   return received
 }
@@ -124,7 +124,7 @@ test.each([
   ['a file by another spelling', { target: '/Assets/main-1a2b3c4d.js' }],
   ['a name that all objects have', { target: '/assets/constructor', headers: browser }],
   ['a file that is in another one', { target: '/icon.svg/', headers: { accept: 'image/*' } }],
-])('%s hears route_not_found as JSON, which nobody keeps', async (_, sent: Sent) => {
+])('%s hears route_not_found as JSON, which nobody keeps', async (_, sent: TestRequest) => {
   const { status, json, headers } = await ask(sent)
   expect([status, json]).toEqual([404, notFound])
   expect(headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'no-store' })
@@ -180,7 +180,7 @@ test('files that cannot be read are a fault, and are read at the next request', 
     return packFiles(portal)
   })
   const statuses: number[] = []
-  await logged(async () => {
+  await captureLog(async () => {
     for (let time = 0; time < 3; time++) statuses.push((await send(late, { target: '/' })).status)
   })
   expect([statuses, reads]).toEqual([[500, 200, 200], 2])

@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest'
-import { endpoint } from '@platform/contract/endpoint'
+import { createRoute, json } from '@platform/contract/endpoint'
 import { result } from '@platform/http/result'
-import { toResult } from '@platform/http/event'
-import { httpResponse } from '@platform/http/response'
+import { httpResponse, toResult } from '@platform/http/response'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 import * as z from 'zod'
-import { send } from '../support/event.ts'
-import { logged } from '../support/output.ts'
+import { send } from '../support/request.ts'
+import { captureLog } from '../support/log.ts'
 
 test.each([204, 205, 304])('an answer with %i has no body', (status) => {
   expect(() => httpResponse(status, 'text', {})).toThrow(`${status}`)
@@ -20,16 +19,16 @@ test('a text that is cut inside of a character is sent all the same', () => {
 })
 
 test('a handler that forgets its body is answered as a defect, not by an invocation that fails', async () => {
-  const forgetful = endpoint({
-    method: 'GET',
+  const forgetful = createRoute({
+    method: 'get',
     path: '/forgotten',
     access: 'public',
-    tag: 'Test',
+    tags: ['Test'],
     summary: 'Test',
-    responses: { 200: { description: 'Something', schema: z.unknown() } },
+    responses: { 200: { description: 'Something', content: json(z.unknown()) } },
   })
   const handler = serve(route(forgetful, () => result(200, undefined)))
-  await logged(async () => {
+  await captureLog(async () => {
     expect(await send(handler, { target: '/forgotten' })).toMatchObject({
       status: 500,
       json: { error: 'internal_error' },

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { PlatformError, platformError } from '@platform/core/error'
-import { cookieOf } from '@platform/http/cookie'
-import { refuseCrossOrigin } from '@platform/http/same-origin'
 import {
+  cookieOf,
   accessCookie,
   sessionCookies,
   clearedCookies,
   refreshCookie,
   renewedCookies,
-} from '@platform/http/session-cookie'
+} from '@platform/http/cookies'
+import { refuseCrossOrigin } from '@platform/http/same-origin'
 
 type Headers = Record<string, string>
 

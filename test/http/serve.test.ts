@@ -1,15 +1,15 @@
 import { expect, test, vi } from 'vitest'
 import { messageOf } from '@platform/contract/errors'
-import { posting, type Received, send, type Sent } from '../support/event.ts'
-import { logged } from '../support/output.ts'
+import { jsonRequest, type TestResponse, send, type TestRequest } from '../support/request.ts'
+import { captureLog } from '../support/log.ts'
 import { handler } from './endpoints.ts'
 
-vi.hoisted(() => Object.assign(process.env, { PLAT_CHECK_RESPONSES: '1', PLAT_LOG_LEVEL: 'info' }))
+vi.hoisted(() => Object.assign(process.env, { PLAT_VALIDATE_RESPONSES: '1', PLAT_LOG_LEVEL: 'info' }))
 
 /** Sends a request; what it logs does not matter. */
-async function ask(sent: Sent | string): Promise<Received> {
-  let received: Received | undefined
-  await logged(async () => (received = await send(handler, typeof sent === 'string' ? { target: sent } : sent)))
+async function ask(sent: TestRequest | string): Promise<TestResponse> {
+  let received: TestResponse | undefined
+  await captureLog(async () => (received = await send(handler, typeof sent === 'string' ? { target: sent } : sent)))
   if (received === undefined) throw new Error('no answer')
   return received
 }
@@ -118,8 +118,8 @@ test('429, 503 and 401 say what to do next in their headers', async () => {
 })
 
 test('a defect answers 500 without its details, and is logged once with stack and cause', async () => {
-  let received: Received | undefined
-  const lines = await logged(async () => (received = await send(handler, { target: '/fail/defect' })))
+  let received: TestResponse | undefined
+  const lines = await captureLog(async () => (received = await send(handler, { target: '/fail/defect' })))
   expect(received?.status).toBe(500)
   const traceId = received?.headers['x-trace-id']
   expect(received?.json).toEqual({ error: 'internal_error', message: messageOf('internal_error'), traceId })
@@ -132,7 +132,7 @@ test('a defect answers 500 without its details, and is logged once with stack an
 
 test('a request leaves one line, which names the route and no value of the request', async () => {
   const headers = { authorization: 'Bearer hidden-token', cookie: 'session=hidden-cookie' }
-  const lines = await logged(() => send(handler, posting('/things?page=1', { name: 'hidden-name' }, headers)))
+  const lines = await captureLog(() => send(handler, jsonRequest('/things?page=1', { name: 'hidden-name' }, headers)))
   expect(lines).toHaveLength(1)
   expect(lines[0]).toEqual({
     time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
@@ -153,14 +153,14 @@ test('an answer that differs from the contract is a 500 where answers are checke
 })
 
 test('what an answer tells beyond the contract is named in the log without its value', async () => {
-  const lines = await logged(() => send(handler, { target: '/strict/more' }))
+  const lines = await captureLog(() => send(handler, { target: '/strict/more' }))
   expect(lines[0]?.['cause'].stack).toContain('/list/0/passwordHash')
 })
 
 test('an endpoint without a body answers 204 and ignores whatever body it is sent', async () => {
-  const bodies: Sent[] = [
+  const bodies: TestRequest[] = [
     { method: 'POST', target: '/touch' },
-    posting('/touch', '{not json'),
+    jsonRequest('/touch', '{not json'),
     { method: 'POST', target: '/touch', headers: { 'content-type': 'image/png' }, body: Uint8Array.of(137, 80) },
   ]
   for (const sent of bodies) expect(await ask(sent)).toMatchObject({ status: 204, text: '' })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { endpoint } from '@platform/contract/endpoint'
+import { createRoute, json, jsonBody } from '@platform/contract/endpoint'
 import type { Caller, RelayCaller } from '@platform/core/caller'
 import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
@@ -9,23 +9,24 @@ const shapes = {
   request: {
     params: z.object({ id: z.string() }),
     query: z.object({ page: z.string().transform(Number) }),
-    body: z.object({ name: z.string() }),
+    body: jsonBody(z.object({ name: z.string() })),
   },
   responses: {
-    200: { description: 'Done', schema: z.object({ kind: z.enum(['a', 'b']) }) },
-    202: { description: 'Taken', schema: z.object({ jobId: z.string() }) },
+    200: { description: 'Done', content: json(z.object({ kind: z.enum(['a', 'b']) })) },
+    202: { description: 'Taken', content: json(z.object({ jobId: z.string() })) },
     204: { description: 'Nothing' },
   },
 } as const
 
-const common = { method: 'POST', path: '/things/{id}', tag: 'Things', summary: 'Things' } as const
-const forUser = endpoint({ ...common, ...shapes, access: 'clusters:read' })
-const forRelay = endpoint({ ...common, responses: shapes.responses, access: 'relay' })
-const forAll = endpoint({
+const common = { method: 'post', path: '/things/{id}', tags: ['Things'], summary: 'Things' } as const
+const forUser = createRoute({ ...common, ...shapes, access: 'clusters:read' })
+const forRelay = createRoute({ ...common, responses: shapes.responses, access: 'relay' })
+const forAll = createRoute({
   ...common,
   access: 'public',
-  request: { body: shapes.request.body, bodyCheckedByVerb: true },
-  responses: { 200: { description: 'A page', contentType: 'text/html' } },
+  request: { body: shapes.request.body },
+  validatesBody: true,
+  responses: { 200: { description: 'A page', content: { 'text/html': {} } } },
 })
 
 const takes = <Type>(value: Type): Type => value
@@ -61,6 +62,22 @@ test('a handler gets what its endpoint says: caller, parameters, query and body'
     }),
   ]
   expect(routes).toHaveLength(3)
+})
+
+test('an unknown member of an endpoint does not compile', () => {
+  const responses = { 204: { description: 'Nothing' } }
+  const endpoints = [
+    createRoute({ ...common, access: 'user', responses, errors: ['conflict'] }),
+    // @ts-expect-error capabilities is the name
+    createRoute({ ...common, access: 'user', responses, uses: ['table:read'] }),
+    // @ts-expect-error an error code that is not listed
+    createRoute({ ...common, access: 'user', responses, errors: ['unheard_of'] }),
+    // @ts-expect-error a part of a request that does not exist
+    createRoute({ ...common, access: 'user', responses, request: { parameters: z.object({}) } }),
+    // @ts-expect-error a body belongs into content
+    createRoute({ ...common, access: 'user', responses: { 200: { description: 'Done', schema: z.object({}) } } }),
+  ]
+  expect(endpoints).toHaveLength(5)
 })
 
 test('an answer that the endpoint does not promise does not compile', () => {

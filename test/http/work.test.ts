@@ -3,7 +3,7 @@ import { log } from '@platform/core/log'
 import { consume } from '@platform/http/consume'
 import { scheduled } from '@platform/http/schedule'
 import * as z from 'zod'
-import { logged } from '../support/output.ts'
+import { captureLog } from '../support/log.ts'
 
 vi.hoisted(() => Object.assign(process.env, { PLAT_LOG_LEVEL: 'info' }))
 
@@ -18,7 +18,7 @@ test('messages that fail are answered one by one, the others are done', async ()
     done.push(id)
   })
   let result: unknown
-  await logged(async () => {
+  await captureLog(async () => {
     result = await handler(event('{"id": "a"}', '{"id": "bad"}', '{"id": "b"}', 'not json', '{"id": 7}', '', 'null'))
   })
   expect(done.toSorted()).toEqual(['a', 'b'])
@@ -35,14 +35,14 @@ test('a batch that succeeds fails nothing', async () => {
 
 test('each message has a trace of its own, and what it logs carries it', async () => {
   const handler = consume(z.object({}), async () => log('info', 'working'))
-  const lines = await logged(() => handler(event('{}', '{}')))
+  const lines = await captureLog(() => handler(event('{}', '{}')))
   expect(lines.map(({ messageId }) => messageId)).toEqual(['message-0', 'message-1'])
   expect(new Set(lines.map(({ traceId }) => traceId)).size).toBe(2)
 })
 
 test('the log tells why a message failed, and nothing that it held', async () => {
   const handler = consume(z.object({ id: z.string() }), async () => undefined)
-  const lines = await logged(() => handler(event('{"id": 7, "secret": "hidden"}')))
+  const lines = await captureLog(() => handler(event('{"id": 7, "secret": "hidden"}')))
   expect(lines).toHaveLength(1)
   expect(lines[0]).toMatchObject({ level: 'error', messageId: 'message-0', message: 'message failed' })
   expect(JSON.stringify(lines)).not.toContain('hidden')
@@ -50,12 +50,14 @@ test('the log tells why a message failed, and nothing that it held', async () =>
 
 test('a scheduled task that fails is logged and fails its invocation, so that it counts and is tried again', async () => {
   const handler = scheduled('sweep', () => Promise.reject(new Error('no store')))
-  const lines = await logged(() => expect(handler()).rejects.toThrow('no store'))
+  const lines = await captureLog(() => expect(handler()).rejects.toThrow('no store'))
   expect(lines).toHaveLength(1)
   expect(lines[0]).toMatchObject({ level: 'error', task: 'sweep', traceId: expect.stringMatching(/^[0-9a-f]{32}$/) })
 })
 
 test('a scheduled task that succeeds leaves one line', async () => {
-  const lines = await logged(() => scheduled('sweep', async () => undefined)())
-  expect(lines).toMatchObject([{ level: 'info', message: 'task done', task: 'sweep', durationMs: expect.any(Number) }])
+  const lines = await captureLog(() => scheduled('sweep', async () => undefined)())
+  expect(lines).toMatchObject([
+    { level: 'info', message: 'scheduled run completed', task: 'sweep', durationMs: expect.any(Number) },
+  ])
 })

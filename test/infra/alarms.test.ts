@@ -27,7 +27,7 @@ const nameOf = (functionName: string | undefined) =>
   deployed.find((each) => each.functionName === functionName)?.name ?? ''
 const ofPlatform = shown.filter(({ namespace }) => namespace === 'Platform')
 
-test('what alarms and the dashboard read of the functions is written so by their code: namespace, names, dimensions', async () => {
+test('alarms and dashboard read metrics that the functions write, by namespace, name and dimension', async () => {
   expect(ofPlatform).not.toHaveLength(0)
   const [{ functionName }] = deployed as [(typeof deployed)[number]]
   const written = await writtenBy(functionName)
@@ -39,18 +39,17 @@ test('what alarms and the dashboard read of the functions is written so by their
   }
 })
 
-test('each of these metrics is measured by the very function that it is read of', async () => {
+test('each metric is written by the function that it is read from', async () => {
   const code = await programs()
   const measures = (name: string, metric: string) => code.get(name)?.includes(`"${metric}"`) === true
-  expect([measures('schedule/sweep', 'SweepLateness'), measures('auth', 'SweepLateness')]).toEqual([true, false])
+  expect([measures('schedule/sweep', 'SweepDelay'), measures('auth', 'SweepDelay')]).toEqual([true, false])
   const wrong = ofPlatform.filter(({ metricName, dimensions }) => !measures(nameOf(dimensions['Function']), metricName))
   expect(wrong).toEqual([])
-  // Of what few functions measure, none is left out.
   for (const metric of [
-    'SweepLateness',
+    'SweepDelay',
     'SweepFailures',
-    'BooksLag',
-    'RecordsSetAside',
+    'OutboxLag',
+    'RecordsQuarantined',
     'SignInFailures',
     'DeliveryFailures',
   ]) {
@@ -62,7 +61,7 @@ test('each of these metrics is measured by the very function that it is read of'
   }
 })
 
-/** Metrics that AWS writes, by namespace, with what their dimension is called and what has names of that kind. */
+/** AWS metrics by namespace, with their dimension and the resource attribute that it names. */
 const ofAws: Record<string, { metrics: string[]; dimension: string; type: string; attribute: string }> = {
   'AWS/Lambda': {
     metrics: ['Errors', 'Duration', 'Throttles', 'ConcurrentExecutions'],
@@ -89,13 +88,12 @@ const ofAws: Record<string, { metrics: string[]; dimension: string; type: string
     attribute: 'name',
   },
 }
-/** Of the account as a whole. */
 const withoutDimension = ['Throttles', 'ConcurrentExecutions']
 
 const namesOf = (graph: Graph, type: string, attribute: string) =>
   ofType(graph, type).map(({ name, state }) => (attribute === 'id' ? `${name}-id` : String(state[attribute])))
 
-test('what they read of AWS is a metric that AWS has, of a resource of this deployment', () => {
+test('AWS metrics exist and belong to resources of this deployment', () => {
   for (const { namespace, metricName, dimensions } of shown) {
     if (namespace === 'Platform') continue
     const { metrics = [], dimension = '', type = '', attribute = '' } = ofAws[namespace] ?? {}
@@ -109,7 +107,7 @@ test('what they read of AWS is a metric that AWS has, of a resource of this depl
   }
 })
 
-test('the table is watched for what it refuses, and so is each index: DynamoDB counts for the table nothing of its indexes', () => {
+test('throttling of the table and of each index is monitored separately', () => {
   const refused = watched.get('platform-production-table-throttles') ?? []
   const seen = refused.map(({ metricName, dimensions }) => [metricName, dimensions['GlobalSecondaryIndexName']])
   const wanted = [
@@ -119,7 +117,7 @@ test('the table is watched for what it refuses, and so is each index: DynamoDB c
   expect(seen.toSorted(byText)).toEqual(wanted.toSorted(byText))
 })
 
-test('a message that was sent with the longest delay wakes nobody by its age', () => {
+test('a message sent with the longest delay triggers no age alarm', () => {
   const longestDelaySeconds = 900
   // Those who send them: `announceWebhook` and `announceModule`.
   for (const queue of ['webhooks', 'modules']) {
@@ -128,7 +126,7 @@ test('a message that was sent with the longest delay wakes nobody by its age', (
   }
 })
 
-test('every queue is watched for its age, and for its dead letters in the way that shows them', () => {
+test('every queue has alarms for its age and its dead letters', () => {
   const queues = namesOf(production, 'aws:sqs/queue:Queue', 'name')
   const work = queues.filter((name) => !name.endsWith('-dead-letter'))
   const seen = [...watched.values()].flat().filter(({ namespace }) => namespace === 'AWS/SQS')
@@ -146,7 +144,7 @@ test('every queue is watched for its age, and for its dead letters in the way th
   )
 })
 
-test('every function that no request begins is watched for breaking off', () => {
+test('every function without HTTP routes has an error alarm', () => {
   const failing = [...watched.values()].flat().filter(({ metricName }) => metricName === 'Errors')
   const begun = deployed.filter(
     ({ name }) => (name.includes('/') && name !== 'gateway/modules') || name === 'bootstrap',
@@ -156,12 +154,11 @@ test('every function that no request begins is watched for breaking off', () => 
   )
 })
 
-test('no sweep is an alarm by its silence; any other silence is none', () => {
+test('a missing sweep triggers an alarm; other missing data does not', () => {
   const breaching = alarms.filter(({ treatMissingData }) => treatMissingData === 'breaching')
-  expect(breaching.map(({ name }) => name)).toEqual(['platform-production-no-sweep'])
+  expect(breaching.map(({ name }) => name)).toEqual(['platform-production-sweep-missing'])
   expect(breaching[0]).toMatchObject({
-    // A run that fails has none.
-    metricName: 'RunDuration',
+    metricName: 'ScheduledRunDuration',
     statistic: 'SampleCount',
     period: 300,
     comparisonOperator: 'LessThanThreshold',
@@ -172,7 +169,7 @@ test('no sweep is an alarm by its silence; any other silence is none', () => {
   )
 })
 
-test('every alarm tells the topic when it begins and ends, and leads to what to do about it', async () => {
+test('every alarm notifies the topic at its start and end, and has instructions', async () => {
   const [topic] = ofType(production, 'aws:sns/topic:Topic')
   const page = await readFile(join(import.meta.dirname, '../../docs/operations.md'), 'utf8')
   const advice = page.slice(page.indexOf('\n## Alarms'), page.indexOf('\n## Backup and restore'))
@@ -183,11 +180,11 @@ test('every alarm tells the topic when it begins and ends, and leads to what to 
   }
 })
 
-test('all alarms together are paid for as fifty metrics at most', () => {
+test('all alarms use at most fifty metrics', () => {
   expect([...watched.values()].flat().length).toBeLessThanOrEqual(50)
 })
 
-test('a formula reads the metrics beside it, no more than ten, and gives one number', () => {
+test('a formula combines at most ten metrics into one number', () => {
   for (const { name, metricQueries = [] } of alarms) {
     const terms = metricQueries.filter(({ metric }: any) => metric)
     expect(terms.length, name).toBeLessThanOrEqual(10)
@@ -213,19 +210,16 @@ test('only alarms of this account may publish to the topic', () => {
   ])
 })
 
-test.runIf(isLong)(
-  'a stage for trying out pays for no alarm and no dashboard, unless it says whom to wake',
-  async () => {
-    const paid = ['aws:cloudwatch/metricAlarm:MetricAlarm', 'aws:cloudwatch/dashboard:Dashboard', 'aws:sns/topic:Topic']
-    expect(paid.flatMap((type) => ofType(dev, type))).toEqual([])
-    const graph = await everything()
-    expect(ofType(graph, paid[0]!)).toHaveLength(alarms.length)
-    const subscriptions = ofType(graph, 'aws:sns/topicSubscription:TopicSubscription').map(({ inputs }) => inputs)
-    expect(subscriptions).toMatchObject([{ protocol: 'email', endpoint: 'somebody@example.com' }])
-  },
-)
+test.runIf(isLong)('a stage without an alarm address has no alarms and no dashboard', async () => {
+  const paid = ['aws:cloudwatch/metricAlarm:MetricAlarm', 'aws:cloudwatch/dashboard:Dashboard', 'aws:sns/topic:Topic']
+  expect(paid.flatMap((type) => ofType(dev, type))).toEqual([])
+  const graph = await everything()
+  expect(ofType(graph, paid[0]!)).toHaveLength(alarms.length)
+  const subscriptions = ofType(graph, 'aws:sns/topicSubscription:TopicSubscription').map(({ inputs }) => inputs)
+  expect(subscriptions).toMatchObject([{ protocol: 'email', endpoint: 'somebody@example.com' }])
+})
 
-test('the dashboard is valid: charts side by side within 24 columns, each with a title, a region and metrics', () => {
+test('the dashboard has valid charts within 24 columns', () => {
   expect(bodies).toHaveLength(1)
   const widgets: any[] = bodies[0].widgets
   expect(new Set(widgets.map(({ properties }) => properties.title)).size).toBe(widgets.length)

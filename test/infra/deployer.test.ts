@@ -15,12 +15,12 @@ const all = [...ownPermissions, ...Object.values(permissionsOf).flat()]
 const statementsOf = (graph: Graph, stage: string) =>
   deployerPolicies(graph, stage).flatMap(({ Statement }) => Statement)
 
-test.each([...new Set(all.flatMap(({ actions }) => actions))])('%s is an action of AWS', async (action) => {
+test.each([...new Set(all.flatMap(({ actions }) => actions))])('%s is an IAM action', async (action) => {
   const [service = '', name = ''] = action.split(':')
   expect(await iamActionExists(service, name)).toBe(true)
 })
 
-test('only actions that know no resources may be done to anything', async () => {
+test('only actions without resource types are allowed on all resources', async () => {
   for (const { actions, resources } of all) {
     for (const action of actions) {
       const [service = '', name = ''] = action.split(':')
@@ -33,7 +33,6 @@ test('only actions that know no resources may be done to anything', async () => 
 const fits = (pattern: string, arn: string): boolean =>
   new RegExp(`^${pattern.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll('*', '.*')}$`).test(arn)
 
-/** Type → the action that makes one, and the service that its ARN begins with. */
 const makers: Record<string, string> = {
   'aws:lambda/function:Function': 'lambda:CreateFunction',
   'aws:iam/role:Role': 'iam:CreateRole',
@@ -45,7 +44,7 @@ const makers: Record<string, string> = {
   'aws:scheduler/schedule:Schedule': 'scheduler:CreateSchedule',
 }
 
-test('whatever the deployment makes may be made under the name that it gets, and under no name of another stage', () => {
+test('resources may be created under their own names, and under no name of another stage', () => {
   const [own, others] = [statementsOf(production, 'production'), statementsOf(dev, 'dev')]
   const may = (statements: typeof own, action: string, arn: string) =>
     statements.some(({ Action, Resource }) => Action.includes(action) && Resource.some((each) => fits(each, arn)))
@@ -56,7 +55,7 @@ test('whatever the deployment makes may be made under the name that it gets, and
   }
 })
 
-test('roles are passed to the services that take them, and to no other', () => {
+test('roles may be passed only to the services that use them', () => {
   const passing = statementsOf(production, 'production').filter(({ Action }) => Action.includes('iam:PassRole'))
   const services = passing.map(({ Condition }) => Condition?.['StringEquals']?.['iam:PassedToService'])
   expect(services.toSorted(byText)).toEqual(['lambda.amazonaws.com', 'scheduler.amazonaws.com'])
@@ -65,7 +64,7 @@ test('roles are passed to the services that take them, and to no other', () => {
   }
 })
 
-test('a stage that needs less is allowed less; one with a domain and an address to wake is allowed those, too', async () => {
+test('the policy grows with a domain and an alarm address', async () => {
   const actions = (statements: ReturnType<typeof statementsOf>) => new Set(statements.flatMap(({ Action }) => Action))
   const [plain, watched] = [actions(statementsOf(dev, 'dev')), actions(statementsOf(production, 'production'))]
   expect([plain.has('cloudwatch:PutMetricAlarm'), watched.has('cloudwatch:PutMetricAlarm')]).toEqual([false, true])
@@ -74,21 +73,21 @@ test('a stage that needs less is allowed less; one with a domain and an address 
   expect([...services].toSorted(byText)).toEqual(['acm', 'cloudwatch', 'route53', 'sns'])
 })
 
-test('every policy fits what IAM takes', () => {
+test("every policy fits IAM's size limit", () => {
   const policies = deployerPolicies(production, 'production')
   for (const policy of policies) expect(JSON.stringify(policy).length).toBeLessThanOrEqual(policyLengthMax)
-  // So many may be attached to a role.
+  // IAM's limit of policies per role.
   expect(policies.length).toBeLessThanOrEqual(10)
 })
 
-test('a type of resource that nobody has thought of is an error, not a gap', () => {
+test('an unknown resource type is an error', () => {
   const more = { ...dev.resources[0]!, type: 'aws:kinesis/stream:Stream' }
   expect(() => deployerPolicies({ ...dev, resources: [...dev.resources, more] }, 'dev')).toThrow(
     /aws:kinesis\/stream:Stream/,
   )
 })
 
-test('no permission is written down for a type that no deployment has', async () => {
+test('every permission belongs to a deployed resource type', async () => {
   const { resources } = await everything()
   const types = new Set(resources.map(({ type }) => type))
   expect(Object.keys(permissionsOf).filter((type) => !types.has(type))).toEqual([])
@@ -97,7 +96,7 @@ test('no permission is written down for a type that no deployment has', async ()
 const command = join(import.meta.dirname, '../../scripts/deployer-policy.ts')
 const run = (...args: string[]) => promisify(execFile)(process.execPath, [command, ...args])
 
-test.runIf(isLong)('the command writes a file for each policy, and says what is wrong with a stage', async () => {
+test.runIf(isLong)('the command writes a file for each policy and rejects an invalid stage', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'policies-'))
   try {
     const { stdout } = await run('--stage', 'dev', '--output', folder)
@@ -114,7 +113,7 @@ test.runIf(isLong)('the command writes a file for each policy, and says what is 
   }
 })
 
-test.runIf(isLong)('what .env.STAGE sets counts for the policy as it does for the deployment', async () => {
+test.runIf(isLong)('the policy uses settings of .env.STAGE', async () => {
   const stage = 'policytest'
   const file = join(import.meta.dirname, '../..', `.env.${stage}`)
   await writeFile(file, 'PLAT_DOMAIN=platform.example.com\n')

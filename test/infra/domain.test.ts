@@ -12,7 +12,7 @@ const inputsOf = (graph: Graph, type: string) => ofType(graph, type).map(({ inpu
 
 const certificate = 'arn:aws:acm:us-east-1:000000000000:certificate/0a1b'
 
-/** A stage with a table that was restored, and a domain that is kept elsewhere. */
+/** A stage with a restored table and a domain with external DNS. */
 const moved = () =>
   graphOf('production', {
     PLAT_DOMAIN: 'platform.example.com',
@@ -20,14 +20,14 @@ const moved = () =>
     PLAT_RESTORED_TABLE: 'restored-2026',
   })
 
-test('without a domain the API is where the gateway is, and everybody is told so', () => {
+test("without a domain the API uses the gateway's address", () => {
   const [address] = apiUrls(production)
   expect(address).toMatch(/^https:\/\/[a-z0-9]+\.execute-api\.us-east-1\.amazonaws\.com$/)
   expect(production.outputs['api']).toBe(address)
   expect(ofType(production, 'aws:apigatewayv2/domainName:DomainName')).toEqual([])
 })
 
-test('with a domain in Route 53 its certificate and records are made, and everybody is told its address', async () => {
+test('a domain in Route 53 gets a certificate and records, and all functions use its address', async () => {
   const graph = await everything()
   expect([...apiUrls(graph)]).toEqual(['https://platform.example.com'])
   expect(graph.outputs['api']).toBe('https://platform.example.com')
@@ -46,32 +46,26 @@ test('with a domain in Route 53 its certificate and records are made, and everyb
   )
 })
 
-test.runIf(isLong)(
-  'with a certificate the domain may be kept anywhere: nothing is asked of Route 53, and the deployment says what to point it at',
-  async () => {
-    const graph = await moved()
-    expect([...apiUrls(graph)]).toEqual(['https://platform.example.com'])
-    expect(inputsOf(graph, 'aws:apigatewayv2/domainName:DomainName')).toMatchObject([
-      { domainNameConfiguration: { certificateArn: certificate, securityPolicy: 'TLS_1_2' } },
-    ])
-    expect(graph.resources.filter(({ type }) => /route53|acm|dynamic/.test(type))).toEqual([])
-    expect(graph.outputs['domainTarget']).toMatch(/\.execute-api\.us-east-1\.amazonaws\.com$/)
-  },
-)
+test.runIf(isLong)('a domain with its own certificate needs no Route 53 and prints the CNAME target', async () => {
+  const graph = await moved()
+  expect([...apiUrls(graph)]).toEqual(['https://platform.example.com'])
+  expect(inputsOf(graph, 'aws:apigatewayv2/domainName:DomainName')).toMatchObject([
+    { domainNameConfiguration: { certificateArn: certificate, securityPolicy: 'TLS_1_2' } },
+  ])
+  expect(graph.resources.filter(({ type }) => /route53|acm|dynamic/.test(type))).toEqual([])
+  expect(graph.outputs['domainTarget']).toMatch(/\.execute-api\.us-east-1\.amazonaws\.com$/)
+})
 
-test.runIf(isLong)(
-  'a restored table takes the place of the old one, which is kept, and everybody is told its name',
-  async () => {
-    const graph = await moved()
-    const tables = ofType(graph, 'aws:dynamodb/table:Table')
-    expect(tables).toMatchObject([{ import: 'restored-2026', retainOnDelete: true, inputs: { name: 'restored-2026' } }])
-    // Else the engine would not let it take the place of the old one.
-    expect(tables[0]?.protect).toBe(false)
-    for (const { environment, statements } of functionsOf(graph, functionNames)) {
-      expect(environment['PLAT_TABLE']).toBe('restored-2026')
-      const onTables = statements.flatMap(({ Resource }) => Resource).filter((arn) => arn.includes(':dynamodb:'))
-      expect(onTables.filter((arn) => !arn.includes(':table/restored-2026'))).toEqual([])
-    }
-    expect(ofType(production, 'aws:dynamodb/table:Table')[0]?.import).toBeUndefined()
-  },
-)
+test.runIf(isLong)('a restored table replaces the old one, which is kept', async () => {
+  const graph = await moved()
+  const tables = ofType(graph, 'aws:dynamodb/table:Table')
+  expect(tables).toMatchObject([{ import: 'restored-2026', retainOnDelete: true, inputs: { name: 'restored-2026' } }])
+  // The engine would otherwise refuse to replace the old table.
+  expect(tables[0]?.protect).toBe(false)
+  for (const { environment, statements } of functionsOf(graph, functionNames)) {
+    expect(environment['PLAT_TABLE']).toBe('restored-2026')
+    const onTables = statements.flatMap(({ Resource }) => Resource).filter((arn) => arn.includes(':dynamodb:'))
+    expect(onTables.filter((arn) => !arn.includes(':table/restored-2026'))).toEqual([])
+  }
+  expect(ofType(production, 'aws:dynamodb/table:Table')[0]?.import).toBeUndefined()
+})

@@ -2,14 +2,14 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Task, tasks } from '@platform/contract/task'
 import { expect, test } from 'vitest'
-import { loops } from '../../infra/loops.ts'
+import { canLoop } from '../../infra/recursion.ts'
 import { ofType } from '../simulator/graph/graph.ts'
 import { programs } from './metrics.ts'
 import { byText, deployed, dev, production } from './stages.ts'
 
 const inputsOf = (type: string) => ofType(production, type).map(({ inputs }) => inputs as any)
 
-test('functions that compute passwords have a whole processor, and no others pay for one', async () => {
+test('only functions that hash passwords have a full processor', async () => {
   const computing = [...(await programs())].filter(([, code]) => code.includes('argon2id')).map(([name]) => name)
   const wide = deployed.filter(({ memoryMb }) => memoryMb >= 1769).map(({ name }) => name)
   expect(wide.toSorted(byText)).toEqual(['auth', 'setup', 'users'])
@@ -17,37 +17,39 @@ test('functions that compute passwords have a whole processor, and no others pay
   for (const { memoryMb } of deployed) expect(memoryMb).toBeGreaterThanOrEqual(512)
 })
 
-test('no function takes concurrency away from the others', () => {
+test('no function reserves concurrency', () => {
   const reserved = inputsOf('aws:lambda/function:Function').filter(
     (inputs) => inputs.reservedConcurrentExecutions !== undefined,
   )
   expect(reserved).toEqual([])
 })
 
-const sent = (uses: readonly string[]) =>
-  uses.filter((use) => use.startsWith('queue:')).map((use) => use.slice('queue:'.length))
+const sent = (capabilities: readonly string[]) =>
+  capabilities.filter((use) => use.startsWith('queue:')).map((use) => use.slice('queue:'.length))
 
-test('consumers whose messages lead back to them may go round, and nobody else', () => {
+test('recursion is allowed only for consumers whose messages lead back to them', () => {
   const allowed = inputsOf('aws:lambda/functionRecursionConfig:FunctionRecursionConfig')
   expect(new Set(allowed.map(({ recursiveLoop }) => recursiveLoop))).toEqual(new Set(['Allow']))
-  // Found by another way than the deployment finds it: what is sent, followed as long as it leads anywhere new.
-  const consumers = Object.entries<Task>(tasks).flatMap(([name, { trigger, uses }]) =>
-    typeof trigger === 'object' && 'queue' in trigger ? [{ name, queue: trigger.queue, uses }] : [],
+  // Computed differently from the deployment: follow the queues that each task sends to.
+  const consumers = Object.entries<Task>(tasks).flatMap(([name, { trigger, capabilities }]) =>
+    typeof trigger === 'object' && 'queue' in trigger ? [{ name, queue: trigger.queue, capabilities }] : [],
   )
   const followed = (queues: ReadonlySet<string>): ReadonlySet<string> => {
-    const next = consumers.filter(({ queue }) => queues.has(queue)).flatMap(({ uses }) => sent(uses))
+    const next = consumers.filter(({ queue }) => queues.has(queue)).flatMap(({ capabilities }) => sent(capabilities))
     const more = new Set([...queues, ...next])
     return more.size === queues.size ? queues : followed(more)
   }
-  const wanted = consumers.filter(({ queue, uses }) => followed(new Set(sent(uses))).has(queue)).map(({ name }) => name)
+  const wanted = consumers
+    .filter(({ queue, capabilities }) => followed(new Set(sent(capabilities))).has(queue))
+    .map(({ name }) => name)
   expect(wanted).toContain('queue/events')
   expect(wanted.length).toBeLessThan(consumers.length)
   const names = allowed.map(({ functionName }) => deployed.find((each) => each.functionName === functionName)?.name)
   expect(names.toSorted(byText)).toEqual(wanted.toSorted(byText))
-  expect(Object.keys(tasks).filter(loops).toSorted(byText)).toEqual(wanted.toSorted(byText))
+  expect(Object.keys(tasks).filter(canLoop).toSorted(byText)).toEqual(wanted.toSorted(byText))
 })
 
-test('a clock begins its function once: neither it nor Lambda tries again what the next run makes up for', () => {
+test('scheduled functions are not retried', () => {
   const configs = inputsOf('aws:lambda/functionEventInvokeConfig:FunctionEventInvokeConfig')
   const schedules = inputsOf('aws:scheduler/schedule:Schedule')
   const begun = schedules.map(({ target }) => /:function:([^:]+):live$/.exec(target.arn)?.[1])
@@ -57,7 +59,7 @@ test('a clock begins its function once: neither it nor Lambda tries again what t
   for (const { target } of schedules) expect(target.retryPolicy).toEqual({ maximumRetryAttempts: 0 })
 })
 
-test('Lambda writes of an invocation only what went wrong, and traces none', () => {
+test('Lambda logs only failed invocations and traces none', () => {
   for (const inputs of inputsOf('aws:lambda/function:Function')) {
     expect(inputs.loggingConfig).toMatchObject({ logFormat: 'JSON', systemLogLevel: 'WARN' })
     expect(inputs.loggingConfig.logGroup).toBe(`/aws/lambda/${inputs.name}`)
@@ -65,7 +67,7 @@ test('Lambda writes of an invocation only what went wrong, and traces none', () 
   }
 })
 
-test('modules write into a log that is kept as long as any other, and may do nothing else', () => {
+test('modules may only write to a log group with the usual retention', () => {
   const role = inputsOf('aws:iam/role:Role').find(({ name }) => name === 'platform-production-module')
   const [{ policy }] = role.inlinePolicies
   const group = '/aws/lambda/platform-production-mod'
@@ -81,35 +83,35 @@ test('modules write into a log that is kept as long as any other, and may do not
   expect(inputsOf('aws:cloudwatch/logGroup:LogGroup').find(({ name }) => name === group)).toBeDefined()
 })
 
-test("modules' images are copied to this account's own registry", () => {
+test("modules' images are copied to this account's registry", () => {
   expect(deployed[0]?.environment['PLAT_MODULE_REPOSITORY']).toBe(
     '000000000000.dkr.ecr.us-east-1.amazonaws.com/platform-production/modules',
   )
 })
 
-test('the log of the gateway holds neither a path nor what stands behind its question mark', () => {
+test("the gateway's log has neither paths nor query strings", () => {
   const [{ accessLogSettings, defaultRouteSettings }] = inputsOf('aws:apigatewayv2/stage:Stage')
   const fields = JSON.parse(accessLogSettings.format)
   expect(Object.values(fields).filter((field) => !/^\$context\.[A-Za-z.]+$/.test(String(field)))).toEqual([])
   expect(Object.values(fields).filter((field) => /path|query|header|authorizer/i.test(String(field)))).toEqual([])
   expect(fields).toMatchObject({ route: '$context.routeKey', status: '$context.status' })
   expect(accessLogSettings.destinationArn).toMatch(/^arn:aws:logs:/)
-  // Metrics of 100 routes would be paid for one by one.
+  // Metrics of 100 routes would be charged individually.
   expect(defaultRouteSettings).toMatchObject({ detailedMetricsEnabled: false, throttlingRateLimit: 5000 })
 })
 
-test('no browser of another origin may call the API', () => {
+test('the API allows no other origins', () => {
   for (const { corsConfiguration } of inputsOf('aws:apigatewayv2/api:Api')) expect(corsConfiguration).toEqual({})
 })
 
-test('the clocks are begun in the name of this account alone', () => {
+test('schedules run only on behalf of this account', () => {
   const role = inputsOf('aws:iam/role:Role').find(({ name }) => name === 'platform-production-clock')
   expect(JSON.parse(role.assumeRolePolicy).Statement[0].Condition).toEqual({
     StringEquals: { 'aws:SourceAccount': '000000000000' },
   })
 })
 
-test('everything that is made says which stage it belongs to', () => {
+test('every resource is tagged with its stage', () => {
   for (const [graph, stage] of [
     [dev, 'dev'],
     [production, 'production'],
@@ -118,13 +120,13 @@ test('everything that is made says which stage it belongs to', () => {
   }
 })
 
-test('a message rests no longer than its dead letter, so that none is lost on the way', () => {
+test('dead letters are kept at least as long as messages', () => {
   for (const { messageRetentionSeconds = 345_600, name } of inputsOf('aws:sqs/queue:Queue')) {
     expect(messageRetentionSeconds, name).toBe(name.endsWith('-dead-letter') ? 1_209_600 : 345_600)
   }
 })
 
-test('what the rehearsal unpacks of components is of the version that the configuration names', async () => {
+test('the simulator uses the component version of the configuration', async () => {
   const root = join(import.meta.dirname, '../..')
   const { devDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   const config = await readFile(join(root, 'sst.config.ts'), 'utf8')

@@ -1,8 +1,8 @@
 import type { Statement } from '../simulator/graph/policy.ts'
 
-/** What a statement of a role is for, told by what it says: a capability of the contract, or a part of one. */
+/** Identifies what a statement of a role is for. */
 
-/** Grant → an action that no other grant on such a resource has, and what its resources look like. */
+/** Grant → an action and resource pattern that no other grant has. */
 const signs: readonly [grant: string, action: string, resource: RegExp][] = [
   ['table:read', 'dynamodb:GetItem', /:table\//],
   ['table:write', 'dynamodb:PutItem', /:table\//],
@@ -27,7 +27,7 @@ const signs: readonly [grant: string, action: string, resource: RegExp][] = [
   ['functions:revert', 'lambda:UpdateAlias', /-fn-\*$/],
 ]
 
-/** The grant that a statement is; throws for one that is none. */
+/** Throws for an unknown statement. */
 export function grantOf({ Action, Resource }: Statement): string {
   const [resource = ''] = Resource
   const queue = /:sqs:.*-(\w+)$/.exec(resource)?.[1]
@@ -39,6 +39,6 @@ export function grantOf({ Action, Resource }: Statement): string {
   return grant
 }
 
-/** The capability that a grant is, or is a part of; undefined for what a consumer takes its messages with. */
+/** Undefined for the grant of a queue consumer. */
 export const capabilityOf = (grant: string): string | undefined =>
   grant === 'messages' ? undefined : grant.replace(/ \(.*$/, '')

@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { writeDeploymentDigest } from '../../scripts/deploy/mark.ts'
+import { writeDeploymentDigest } from '../../scripts/deploy/digest.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const names = ['health', 'queue/jobs']

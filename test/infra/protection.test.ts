@@ -5,17 +5,16 @@ import { byText, deployed, dev, production } from './stages.ts'
 
 const tableOf = (graph: typeof dev) => ofType(graph, 'aws:dynamodb/table:Table')[0]!
 
-test('production is protected from removal, and what it keeps outlives it', () => {
+test('production is protected from removal and its data is retained', () => {
   expect(production.app).toMatchObject({ protect: true, removal: 'retain' })
   expect(tableOf(production).inputs).toMatchObject({ deletionProtectionEnabled: true })
-  // Kept, and never left behind for an empty one.
   expect(tableOf(production)).toMatchObject({ protect: true, retainOnDelete: true })
   for (const secret of ofType(production, 'aws:secretsmanager/secret:Secret')) {
     expect({ protect: secret.protect, retain: secret.retainOnDelete }).toEqual({ protect: true, retain: true })
   }
 })
 
-test('a stage for trying out goes without a trace', () => {
+test('other stages are removed completely', () => {
   expect(dev.app).toMatchObject({ protect: false, removal: 'remove' })
   expect(tableOf(dev)).toMatchObject({ protect: false, inputs: { deletionProtectionEnabled: false } })
   const windows = ofType(dev, 'aws:secretsmanager/secret:Secret').map(({ inputs }) => inputs['recoveryWindowInDays'])
@@ -23,7 +22,7 @@ test('a stage for trying out goes without a trace', () => {
 })
 
 test.each([dev, production])(
-  'the table is the one that the platform knows, paid per request, and can be restored',
+  "the table has the platform's schema, on-demand capacity and point-in-time recovery",
   (graph) => {
     const { inputs } = tableOf(graph) as any
     const wanted = createTableInput('any')
@@ -57,13 +56,13 @@ test.each([dev, production])(
 const days = (graph: typeof dev) =>
   ofType(graph, 'aws:cloudwatch/logGroup:LogGroup').map(({ inputs }) => inputs['retentionInDays'])
 
-test('logs are kept for a year in production, for a week elsewhere, and nowhere for ever', () => {
+test('logs are kept for a year in production and for a week elsewhere', () => {
   expect(new Set(days(production))).toEqual(new Set([365]))
   expect(new Set(days(dev))).toEqual(new Set([7]))
 })
 
 test.each(deployed)(
-  '$name fits what Lambda takes: names, environment, time',
+  "$name fits Lambda's limits for names, environment and timeout",
   ({ functionName, environment, timeoutSeconds }) => {
     expect(functionName.length).toBeLessThanOrEqual(64)
     expect(Buffer.byteLength(JSON.stringify(environment))).toBeLessThan(4096)
@@ -71,7 +70,7 @@ test.each(deployed)(
   },
 )
 
-test('functions run on Node.js 24 and arm64, as versions behind an alias, with logs in JSON', () => {
+test('functions run on Node.js 24 and arm64 behind an alias, with JSON logs', () => {
   const functions = ofType(production, 'aws:lambda/function:Function').map(({ inputs }) => inputs)
   for (const each of functions) {
     expect(each).toMatchObject({
@@ -85,7 +84,7 @@ test('functions run on Node.js 24 and arm64, as versions behind an alias, with l
   expect(aliased.toSorted(byText)).toEqual(functions.map(({ name }) => name).toSorted(byText))
 })
 
-test('nothing secret stands in the environment of a function or in what the deployment puts out', () => {
+test('no environment or output contains a secret', () => {
   const values = [...deployed.map(({ environment }) => environment), production.outputs]
     .flatMap(Object.values)
     .map(String)

@@ -15,7 +15,7 @@ const consumed = Object.entries<Task>(tasks).flatMap(([name, { trigger }]) =>
   typeof trigger === 'object' && 'queue' in trigger ? [{ name, ...trigger }] : [],
 )
 
-test('every consumer of the contract gets the messages of its queue, and answers for each of them', () => {
+test('every consumer of the contract receives its queue with partial batch responses', () => {
   const found = mappingsOf(production).map((mapping) => ({
     queue: mapping.eventSourceArn.split(':').at(-1),
     name: functionOf(mapping.functionName).name,
@@ -35,7 +35,7 @@ test('every consumer of the contract gets the messages of its queue, and answers
   )
 })
 
-test('a message stays hidden for six times what its consumer may take', () => {
+test("the visibility timeout is six times the consumer's timeout", () => {
   for (const { eventSourceArn, functionName } of mappingsOf(production)) {
     const queue = queues.find(({ arn }) => arn === eventSourceArn)
     expect(queue.visibilityTimeoutSeconds).toBeGreaterThanOrEqual(
@@ -44,7 +44,7 @@ test('a message stays hidden for six times what its consumer may take', () => {
   }
 })
 
-test('a message that fails five times goes to a dead-letter queue of its own, which keeps it for two weeks', () => {
+test('a message moves to a dead-letter queue after five failures and is kept for two weeks', () => {
   const work = queues.filter(({ name }) => !name.endsWith('-dead-letter'))
   expect(work).not.toHaveLength(0)
   for (const { name, redrivePolicy } of work) {
@@ -55,7 +55,7 @@ test('a message that fails five times goes to a dead-letter queue of its own, wh
   }
 })
 
-test('every clock of the contract ticks as often as the contract says', () => {
+test('every schedule of the contract has its interval', () => {
   const found = schedulesOf(production).map(({ scheduleExpression, target }) => [
     functionOf(target.arn).name,
     scheduleExpression,
@@ -68,7 +68,7 @@ test('every clock of the contract ticks as often as the contract says', () => {
   expect(found.toSorted(byText)).toEqual(wanted.toSorted(byText))
 })
 
-test('the deployment begins the platform once its function and its secrets are there', () => {
+test('bootstrap runs after its function and secrets exist', () => {
   const [start, ...others] = ofType(production, 'aws:lambda/invocation:Invocation')
   expect(others).toEqual([])
   expect(start?.inputs).toMatchObject({

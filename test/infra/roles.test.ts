@@ -11,41 +11,36 @@ import { type Statement } from '../simulator/graph/policy.ts'
 import { capabilityOf, grantOf } from './grant.ts'
 import { byText, deployed, production } from './stages.ts'
 
-/** The queue that a function consumes, if it does. */
 const queueOf = (name: string): string[] => {
   const task: Task | undefined = Object.entries<Task>(tasks).find(([key]) => key === name)?.[1]
   return typeof task?.trigger === 'object' && 'queue' in task.trigger ? [task.trigger.queue] : []
 }
 
-/** What the contract says a function uses; undefined stands for the messages that it consumes. */
+/** Capabilities of a function in the contract; undefined stands for its queue. */
 function usedBy(name: string): Set<string | undefined> {
   const own = routes.filter((route) => route.function === name).flatMap(({ endpoint }) => capabilitiesOf(endpoint))
-  const passage = name === modulePaths.function ? modulePaths.uses : []
+  const passage = name === modulePaths.function ? modulePaths.capabilities : []
   const task: Task | undefined = Object.entries<Task>(tasks).find(([key]) => key === name)?.[1]
-  // What is a file beside the code needs no right.
   return new Set(
-    [...own, ...passage, ...(task?.uses ?? []), ...queueOf(name).map(() => undefined)].filter(
+    [...own, ...passage, ...(task?.capabilities ?? []), ...queueOf(name).map(() => undefined)].filter(
       (use) => use !== 'asset:relay',
     ),
   )
 }
 
-test.each(deployed)(
-  'the role of $name has what the contract says it uses, and nothing else',
-  ({ name, statements }) => {
-    const granted = new Set(statements.map((statement) => capabilityOf(grantOf(statement))))
-    expect([...granted].toSorted(byText)).toEqual([...usedBy(name)].toSorted(byText))
-  },
-)
+test.each(deployed)('the role of $name matches the capabilities in the contract', ({ name, statements }) => {
+  const granted = new Set(statements.map((statement) => capabilityOf(grantOf(statement))))
+  expect([...granted].toSorted(byText)).toEqual([...usedBy(name)].toSorted(byText))
+})
 
-test('no ARN names the partition: AWS has others, in China and for the government of the US', async () => {
+test('no ARN names a partition', async () => {
   const folder = join(import.meta.dirname, '../../infra')
   const files = (await readdir(folder)).filter((name) => name.endsWith('.ts'))
   const texts = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')))
   expect(files.filter((_, index) => texts[index]?.includes('arn:aws:'))).toEqual([])
 })
 
-test('a grant is the same for every function that has it, and is given once', () => {
+test('each grant is identical in all functions and appears once', () => {
   const grants = new Map<string, Statement>()
   for (const { name, statements } of deployed) {
     const names = statements.map(grantOf)
@@ -57,7 +52,7 @@ test('a grant is the same for every function that has it, and is given once', ()
   }
 })
 
-test('a consumer takes messages of its own queue alone', () => {
+test('a consumer may receive only from its own queue', () => {
   for (const { name, statements } of deployed) {
     const taken = statements.filter((each) => grantOf(each) === 'messages').flatMap(({ Resource }) => Resource)
     const names = taken.map((arn) => arn.split(':').at(-1))
@@ -65,11 +60,10 @@ test('a consumer takes messages of its own queue alone', () => {
   }
 })
 
-/** Whether an ARN of ours is one of a kind of resources. */
 const isOf = (arn: string, kind: string): boolean =>
   new RegExp(`^${kind.replaceAll(/\$\{(\w+)\}/g, (_, name) => (name === 'Partition' ? 'aws' : '[^:]+'))}$`).test(arn)
 
-/** The kinds of resources that an action is allowed on, as patterns of ARNs; none where it knows no resources. */
+/** Resource types that an action supports, as ARN patterns. */
 async function kindsOf(action: string): Promise<string[]> {
   const [service = '', name = ''] = action.split(':')
   expect(await iamActionExists(service, name), action).toBe(true)
@@ -78,32 +72,29 @@ async function kindsOf(action: string): Promise<string[]> {
   return kinds.map(({ arn }) => arn)
 }
 
-test.each(deployed)(
-  'the role of $name names actions that exist, on resources of their kind',
-  async ({ statements }) => {
-    for (const { Action, Resource } of statements) {
-      const kinds = await Promise.all(Action.map(kindsOf))
-      const isWithout = kinds.every((each) => each.length === 0)
-      if (isWithout) expect(Resource, Action.join()).toEqual(['*'])
-      else {
-        for (const [index, each] of kinds.entries()) {
-          expect(
-            Resource.some((arn) => each.some((kind) => isOf(arn, kind))),
-            Action[index],
-          ).toBe(true)
-        }
-        for (const arn of Resource)
-          expect(
-            kinds.flat().some((kind) => isOf(arn, kind)),
-            arn,
-          ).toBe(true)
+test.each(deployed)('the role of $name uses existing actions on supported resources', async ({ statements }) => {
+  for (const { Action, Resource } of statements) {
+    const kinds = await Promise.all(Action.map(kindsOf))
+    const isWithout = kinds.every((each) => each.length === 0)
+    if (isWithout) expect(Resource, Action.join()).toEqual(['*'])
+    else {
+      for (const [index, each] of kinds.entries()) {
+        expect(
+          Resource.some((arn) => each.some((kind) => isOf(arn, kind))),
+          Action[index],
+        ).toBe(true)
       }
+      for (const arn of Resource)
+        expect(
+          kinds.flat().some((kind) => isOf(arn, kind)),
+          arn,
+        ).toBe(true)
     }
-  },
-)
+  }
+})
 
 test.each(deployed)(
-  'the role of $name names things of this stage alone, and leaves open only how names end',
+  'the role of $name covers only this stage, with wildcards only at the end of names',
   ({ statements }) => {
     for (const arn of statements.flatMap(({ Resource }) => Resource).filter((each) => each !== '*')) {
       expect(arn).toMatch(/[:/]platform-production[-/][^*]+\*?$/)
@@ -111,7 +102,7 @@ test.each(deployed)(
   },
 )
 
-test('a role is taken by the one service that it is for, and by nobody else', () => {
+test('each role can be assumed by one service only', () => {
   for (const { name, inputs } of ofType(production, 'aws:iam/role:Role')) {
     const policy = inputs['assumeRolePolicy']
     const { Statement } = typeof policy === 'string' ? JSON.parse(policy) : (policy as any)
@@ -121,7 +112,7 @@ test('a role is taken by the one service that it is for, and by nobody else', ()
   }
 })
 
-test('what a role of a function allows stands in it: nothing is attached to roles but what the clocks may do', () => {
+test('roles have no attached policies, except that of schedules', () => {
   const attached = production.resources.filter(
     ({ type }) => type.startsWith('aws:iam/') && type !== 'aws:iam/role:Role',
   )
@@ -134,7 +125,7 @@ test('functions share no role', () => {
   expect(new Set(deployed.map(({ role }) => role)).size).toBe(deployed.length)
 })
 
-test('the clocks may call what they begin, and nothing else', () => {
+test('schedules may only invoke their functions', () => {
   const allowed = ofType(production, 'aws:iam/rolePolicy:RolePolicy').flatMap(({ inputs }) => {
     const { Statement } = JSON.parse(String(inputs['policy']))
     return Statement.map(({ Action, Resource }: any) => ({ Action, Resource }))

@@ -9,9 +9,9 @@ import { byText, deployed, production } from './stages.ts'
 
 const nameOf = (functionName: string) => deployed.find((each) => each.functionName === functionName)?.name
 
-test('the gateway has every route of the contract, what leads to modules, a default, and nothing else', () => {
+test('the gateway has exactly the routes of the contract, the module routes and a default', () => {
   const wanted = [
-    ...routes.map((route) => [`${route.endpoint.method} ${route.endpoint.path}`, route.function]),
+    ...routes.map((route) => [`${route.method} ${route.endpoint.path}`, route.function]),
     ...modulePaths.paths.map((path) => [`ANY ${path}`, modulePaths.function]),
     ['$default', 'portal'],
   ]
@@ -19,11 +19,11 @@ test('the gateway has every route of the contract, what leads to modules, a defa
   expect(found.toSorted(byText)).toEqual(wanted.toSorted(byText))
 })
 
-test('every route leads to the alias that updates move', () => {
+test('every route invokes the alias that updates move', () => {
   expect(new Set(routesOf(production).map(({ alias }) => alias))).toEqual(new Set(['live']))
 })
 
-test('the gateway may call each function that it has a route to, by its alias, and no other', () => {
+test('the gateway may invoke only functions with routes, by alias', () => {
   const routed = new Set(routesOf(production).map(({ functionName }) => functionName))
   const permitted = ofType(production, 'aws:lambda/permission:Permission').map(({ inputs }) => inputs)
   expect(new Set(permitted.map((permission) => permission['function']))).toEqual(routed)
@@ -37,23 +37,25 @@ test('the gateway may call each function that it has a route to, by its alias, a
   }
 })
 
-test('every function of the contract is deployed, and nothing else', () => {
+test('exactly the functions of the contract are deployed', () => {
   expect(deployed.map(({ name }) => name).toSorted(byText)).toEqual(functionNames.toSorted(byText))
 })
 
 test.each(deployed.filter(({ name }) => routes.some((route) => route.function === name)))(
-  'what $name needs of the store and the queues is what its routes name',
+  'the capabilities of $name are those of its routes',
   ({ name, statements }) => {
-    const uses = new Set(
+    const capabilities = new Set(
       routes.filter((route) => route.function === name).flatMap(({ endpoint }) => capabilitiesOf(endpoint)),
     )
     const actions = new Set(statements.flatMap(({ Action }) => Action))
-    expect(actions.has('dynamodb:GetItem')).toBe(uses.has('table:read'))
-    expect(actions.has('dynamodb:PutItem')).toBe(uses.has('table:write'))
+    expect(actions.has('dynamodb:GetItem')).toBe(capabilities.has('table:read'))
+    expect(actions.has('dynamodb:PutItem')).toBe(capabilities.has('table:write'))
     const queues = statements
       .filter(({ Action }) => Action.includes('sqs:SendMessage'))
       .flatMap(({ Resource }) => Resource)
-    const named = [...uses].filter((each) => each.startsWith('queue:')).map((each) => each.slice('queue:'.length))
+    const named = [...capabilities]
+      .filter((each) => each.startsWith('queue:'))
+      .map((each) => each.slice('queue:'.length))
     expect(queues.map((arn) => arn.split('-').at(-1)).toSorted(byText)).toEqual(named.toSorted(byText))
   },
 )

@@ -14,31 +14,31 @@ import { graphOf } from '../support/graphs.ts'
 import { isLong } from '../support/long.ts'
 import { byText, deployed } from './stages.ts'
 
-/** Settings that mean something on one machine alone, or to tests. */
+/** Settings of one machine or of tests. */
 const notDeployed = [
   'PLAT_ASSETS_DIR',
-  'PLAT_CHECK_RESPONSES',
+  'PLAT_VALIDATE_RESPONSES',
   'PLAT_FAILPOINT',
   'PLAT_MODULE_HOST_TOKEN',
   'PLAT_MODULE_HOST_URL',
-  'PLAT_MODULE_TICK_SECONDS',
-  'PLAT_UPDATE_HOST_TOKEN',
-  'PLAT_UPDATE_HOST_URL',
-  'PLAT_WAKE_URL',
+  'PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS',
+  'PLAT_UPDATE_SUPERVISOR_TOKEN',
+  'PLAT_UPDATE_SUPERVISOR_URL',
+  'PLAT_RELAY_NOTIFY_URL',
 ]
 
 const known = Object.keys(parseConfig({})).filter((name) => name.startsWith('PLAT_'))
 const pem = () => generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString()
 const keysAsJson = (...names: string[]) => JSON.stringify(names.map((name) => ({ name, pem: pem() })))
 
-test('every setting that functions know is either made by the deployment, or set by operators, or not for the cloud', () => {
+test('every setting of functions is set by the deployment, by operators, or not used in the cloud', () => {
   const made = Object.keys(deployed[0]!.environment).filter((name) => name.startsWith('PLAT_'))
   const all = [...made, ...settingNames, ...notDeployed]
   expect(new Set(all).size).toBe(all.length)
   expect(all.toSorted(byText)).toEqual(known.toSorted(byText))
 })
 
-test('all functions are told the same, and nothing that they do not know', () => {
+test('all functions have the same environment of known settings', () => {
   const told = new Set(deployed.map(({ environment }) => JSON.stringify(environment)))
   expect(told.size).toBe(1)
   const unknown = Object.keys(deployed[0]!.environment).filter(
@@ -60,7 +60,7 @@ const fileOf = async (name: string, content: string) => {
   return file
 }
 
-test('files of keys are read at the deployment, as on one machine, and stand beside the keys that are given as JSON', async () => {
+test('key files are read at deployment and added to keys given as JSON', async () => {
   const [author, maker] = [pem(), pem()]
   const settings = settingsOf({
     PLAT_MODULE_TRUSTED_KEYS: await fileOf('author.pem', author),
@@ -83,13 +83,13 @@ test.each([
     { PLAT_MODULE_TRUSTED_KEYS: '/nowhere/author.pem' },
     /PLAT_MODULE_TRUSTED_KEYS: \/nowhere\/author\.pem cannot be read/,
   ],
-])('a bad setting is named before anything is deployed: %o', (environment, message) => {
+])('rejects an invalid setting: %o', (environment, message) => {
   expect(() => settingsOf(environment)).toThrow(message)
 })
 
-test('settings that Lambda would refuse for their length are refused here, and the longest is named', () => {
+test("rejects settings that exceed Lambda's limit and names the longest", () => {
   const keys = keysAsJson(...Array.from({ length: 20 }, (_, index) => `key ${index}`))
-  expect(() => settingsOf({ PLAT_MODULE_KEYS: keys })).toThrow(/take \d+ bytes .* the longest is PLAT_MODULE_KEYS/)
+  expect(() => settingsOf({ PLAT_MODULE_KEYS: keys })).toThrow(/take \d+ bytes .*; the longest is PLAT_MODULE_KEYS/)
 })
 
 test.each([
@@ -98,25 +98,24 @@ test.each([
   [{ PLAT_DOMAIN: 'p.example.com', PLAT_DOMAIN_CERTIFICATE: 'mine' }, /PLAT_DOMAIN_CERTIFICATE: must be the ARN/],
   [
     { PLAT_DOMAIN_CERTIFICATE: 'arn:aws:acm:us-east-1:000000000000:certificate/0a' },
-    /PLAT_DOMAIN_CERTIFICATE: is for a PLAT_DOMAIN/,
+    /PLAT_DOMAIN_CERTIFICATE: requires PLAT_DOMAIN/,
   ],
   [{ PLAT_RESTORED_TABLE: 'a table' }, /PLAT_RESTORED_TABLE: must be the name of a table/],
-])('a bad option of the deployment is named: %o', (environment, message) => {
+])('rejects an invalid option: %o', (environment, message) => {
   expect(() => optionsOf(environment)).toThrow(message)
 })
 
-test('no setting at all is a deployment, too, and an empty one counts as unset', () => {
+test('settings are optional, and an empty value counts as unset', () => {
   expect(settingsOf({ PLAT_LOG_LEVEL: '', PLAT_MODULE_KEYS: '', PLAT_MODULE_TRUSTED_KEYS: '' })).toEqual({})
   expect(Object.values(optionsOf({ PLAT_DOMAIN: '', PLAT_ALARM_EMAIL: '' })).filter(Boolean)).toEqual([])
 })
 
-test.runIf(isLong)('functions of a deployment whose settings are all empty have none of them', async () => {
+test.runIf(isLong)('empty settings are not passed to functions', async () => {
   const empty = Object.fromEntries([...settingNames, ...keyFileNames, ...optionNames].map((name) => [name, '']))
   const [plain] = functionsOf(await graphOf('dev', empty), functionNames)
   expect(settingNames.filter((name) => name in plain!.environment)).toEqual([])
 })
 
-/** Type → what of it is a name, and how long that may be. */
 const limits: Record<string, [attribute: string, max: number]> = {
   'aws:lambda/function:Function': ['name', 64],
   'aws:lambda/alias:Alias': ['name', 128],
@@ -136,30 +135,27 @@ const limits: Record<string, [attribute: string, max: number]> = {
 const unlimited = ({ resources }: Graph) =>
   resources.filter(({ type, inputs }) => 'name' in inputs && limits[type] === undefined).map(({ type }) => type)
 
-test.runIf(isLong)(
-  'with the longest name of a stage and as many settings as there may be, names and environments fit what AWS takes',
-  async () => {
-    const room = settingBytesMax - Buffer.byteLength('{"PLAT_MODULE_SOURCES":""}')
-    const sources = Array.from({ length: room / 100 }, () => `registry.example.com/${'a'.repeat(78)}`).join()
-    expect(settingsOf({ PLAT_MODULE_SOURCES: sources })).not.toEqual({})
-    const stage = 's'.repeat(stageLengthMax)
-    const graph = await graphOf(stage, { PLAT_MODULE_SOURCES: sources, PLAT_ALARM_EMAIL: 'somebody@example.com' })
-    expect(unlimited(graph)).toEqual([])
-    for (const [type, [attribute, max]] of Object.entries(limits)) {
-      const names = ofType(graph, type).map(({ inputs }) => String(inputs[attribute]))
-      expect(names.length, type).toBeGreaterThan(0)
-      expect(
-        names.filter((name) => name.length > max),
-        type,
-      ).toEqual([])
-      expect(new Set(names).size, type).toBe(type.endsWith('Alias') ? 1 : names.length)
-    }
-    const roles = ofType(graph, 'aws:iam/role:Role').map(({ inputs }) => String(inputs['name']))
-    expect(roles.filter((name) => !name.startsWith(`platform-${stage}-`))).toEqual([])
-    for (const { environment, name } of functionsOf(graph, functionNames)) {
-      expect(environment['PLAT_MODULE_SOURCES'], name).toBe(sources)
-      expect(Buffer.byteLength(JSON.stringify(environment)), name).toBeLessThan(4096)
-    }
-    await expect(graphOf(`${stage}s`)).rejects.toThrow(/lower-case letters and digits/)
-  },
-)
+test.runIf(isLong)("names and environments fit AWS's limits with the longest stage name and settings", async () => {
+  const room = settingBytesMax - Buffer.byteLength('{"PLAT_MODULE_SOURCES":""}')
+  const sources = Array.from({ length: room / 100 }, () => `registry.example.com/${'a'.repeat(78)}`).join()
+  expect(settingsOf({ PLAT_MODULE_SOURCES: sources })).not.toEqual({})
+  const stage = 's'.repeat(stageLengthMax)
+  const graph = await graphOf(stage, { PLAT_MODULE_SOURCES: sources, PLAT_ALARM_EMAIL: 'somebody@example.com' })
+  expect(unlimited(graph)).toEqual([])
+  for (const [type, [attribute, max]] of Object.entries(limits)) {
+    const names = ofType(graph, type).map(({ inputs }) => String(inputs[attribute]))
+    expect(names.length, type).toBeGreaterThan(0)
+    expect(
+      names.filter((name) => name.length > max),
+      type,
+    ).toEqual([])
+    expect(new Set(names).size, type).toBe(type.endsWith('Alias') ? 1 : names.length)
+  }
+  const roles = ofType(graph, 'aws:iam/role:Role').map(({ inputs }) => String(inputs['name']))
+  expect(roles.filter((name) => !name.startsWith(`platform-${stage}-`))).toEqual([])
+  for (const { environment, name } of functionsOf(graph, functionNames)) {
+    expect(environment['PLAT_MODULE_SOURCES'], name).toBe(sources)
+    expect(Buffer.byteLength(JSON.stringify(environment)), name).toBeLessThan(4096)
+  }
+  await expect(graphOf(`${stage}s`)).rejects.toThrow(/lower-case letters and digits/)
+})

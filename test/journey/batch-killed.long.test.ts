@@ -4,10 +4,10 @@ import { createServer } from 'node:http'
 import { type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { answered } from '../conformance/support/answer.ts'
+import { expectStatus } from '../conformance/support/answer.ts'
 import type { Client } from '../conformance/support/client.ts'
 import type { Platform } from '../conformance/support/platform.ts'
-import { until } from '../conformance/support/until.ts'
+import { waitFor } from '../support/wait-for.ts'
 import { failpoints } from '../support/failpoints.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
@@ -35,7 +35,7 @@ async function receiver() {
 /** Sends again and again, with one key, until there is an answer: what a client does whose platform dies meanwhile. */
 async function persistently(client: Client, path: string, body: object): Promise<any> {
   const headers = { 'idempotency-key': randomUUID() }
-  const answer = await until(
+  const answer = await waitFor(
     'an answer',
     () =>
       client.post(path, body, headers).then(
@@ -44,7 +44,7 @@ async function persistently(client: Client, path: string, body: object): Promise
       ),
     180,
   )
-  return answered(answer, 202)
+  return expectStatus(answer, 202)
 }
 
 /** Scripts that append a line of their own to the ledger. */
@@ -56,10 +56,10 @@ const jobsOf = (clusterId: string, batch: number, ledger: string, count = 1) =>
   }))
 
 const finished = async (api: Platform, batchId: string) =>
-  until(
+  waitFor(
     'the batch is finished',
     async () => {
-      const batch = answered(await (await api.admin).get(`/api/v1/jobs/batch/${batchId}`), 200)
+      const batch = expectStatus(await (await api.admin).get(`/api/v1/jobs/batch/${batchId}`), 200)
       return batch.status === 'Finished' && batch
     },
     240,
@@ -76,7 +76,7 @@ test(`a batch of ${size} jobs survives kill -9 (${places.length}): no job is los
   await using relay = runRelayCommand(`${cluster.relayCommand} --slots 16`, folder.path)
   await relay.writes(/Enrolled/)
   const webhook = { url: `http://127.0.0.1:${target.port}/`, events: ['platform.batch.*'] }
-  answered(await admin.post('/api/v1/webhooks', webhook), 201)
+  expectStatus(await admin.post('/api/v1/webhooks', webhook), 201)
   const ledger = join(folder.path, 'ledger')
   const batchIds: string[] = []
   const submissions: Promise<unknown>[] = []
@@ -103,7 +103,7 @@ test(`a batch of ${size} jobs survives kill -9 (${places.length}): no job is los
     const batch = await finished(api, batchId)
     expect(batch.counts).toEqual({ queued: 0, running: 0, completed: size, failed: 0, cancelled: 0 })
   }
-  const lines = await until('every script has run', async () => {
+  const lines = await waitFor('every script has run', async () => {
     const written = (await readFile(ledger, 'utf8')).trim().split('\n')
     return written.length >= total && written
   })
@@ -122,13 +122,13 @@ async function isIdle(api: Platform, last: string | undefined): Promise<boolean>
     if (failure instanceof TypeError) return undefined
     throw failure
   })
-  return answer === undefined || answered(answer, 200).counts.queued < 50
+  return answer === undefined || expectStatus(answer, 200).counts.queued < 50
 }
 
 /** The books are as if nobody had been killed: totals, one notification a batch, a chain that verifies. */
 async function expectBooks(api: Platform, batches: number, total: number): Promise<void> {
   const admin = await api.admin
-  const read = async (path: string) => answered(await admin.get(`/api/v1/${path}`), 200)
+  const read = async (path: string) => expectStatus(await admin.get(`/api/v1/${path}`), 200)
   const books = async () => {
     const { totalCount } = await read('jobs?status=Completed&pageSize=1')
     const { items: notifications } = await read('notifications?pageSize=100')
@@ -137,7 +137,7 @@ async function expectBooks(api: Platform, batches: number, total: number): Promi
     return [totalCount, finished.length, submitted.length]
   }
   const expected = [total, batches, batches]
-  await until('the books are closed', async () => {
+  await waitFor('the books are closed', async () => {
     const counts = await books()
     return counts.every((count, index) => count >= (expected[index] ?? 0))
   })

@@ -1,14 +1,14 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { answered } from '../conformance/support/answer.ts'
+import { expectStatus } from '../conformance/support/answer.ts'
 import type { Platform } from '../conformance/support/platform.ts'
-import { until } from '../conformance/support/until.ts'
-import { isLong, rounds } from '../support/long.ts'
+import { waitFor } from '../support/wait-for.ts'
+import { isLong } from '../support/long.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import type { Program } from '../support/program.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
-import { waitFor } from '../support/script.ts'
+import { waitForFileScript } from '../support/script.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** What a user does with a fresh platform, from the first start to the removal of a cluster. One test follows another. */
@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => resources.disposeAsync())
 
 const ended = (jobId: string) =>
-  until(`${jobId} ends`, async () => {
+  waitFor(`${jobId} ends`, async () => {
     const job = await api.job(jobId)
     return job.completedAt !== undefined && job
   })
@@ -37,14 +37,14 @@ test('the printed command prints the initial admin token and nothing else, and s
   const body: any = await platform.setupBody()
   expect(body.initialAdminToken).toMatch(/^\S+$/)
   api = await platform.api()
-  answered(await api.anonymous.post('/api/v1/setup/complete', body), 200)
-  expect(answered(await (await api.admin).get('/api/v1/auth/me'), 200)).toMatchObject({ roles: ['PlatformAdmin'] })
+  expectStatus(await api.anonymous.post('/api/v1/setup/complete', body), 200)
+  expect(expectStatus(await (await api.admin).get('/api/v1/auth/me'), 200)).toMatchObject({ roles: ['PlatformAdmin'] })
 })
 
 test('the printed relay command makes a registered cluster Healthy', async () => {
   cluster = await api.newCluster()
   relay = resources.use(runRelayCommand(cluster.relayCommand, folder))
-  await until('the cluster is Healthy', async () => (await api.cluster(cluster.id)).status === 'Healthy')
+  await waitFor('the cluster is Healthy', async () => (await api.cluster(cluster.id)).status === 'Healthy')
   expect(await api.cluster(cluster.id)).toMatchObject({
     nodeCount: 1,
     nodes: [{ status: 'Online' }],
@@ -57,16 +57,6 @@ test('a script runs, and its output and exit code can be read', async () => {
   expect(status).toBe('Completed')
   expect(result).toMatchObject({ exitCode: 0, truncated: false })
   expect(result.output.split('\n').toSorted()).toEqual(['', 'oops', 'Ω 42'])
-})
-
-test('an idle relay learns of a job without being asked to hurry', async () => {
-  const delays = []
-  for (let round = 0; round < rounds(2, 5); round++) {
-    const { status, createdAt, startedAt } = await ended(await api.submit(cluster.id, { script: 'true' }))
-    expect(status).toBe('Completed')
-    delays.push(Date.parse(startedAt) - Date.parse(createdAt))
-  }
-  console.log(`An idle relay claimed a job ${delays.join(', ')} ms after it was accepted.`)
 })
 
 test('a script that ends with another exit code fails, and says so', async () => {
@@ -84,10 +74,10 @@ test('a script that takes longer than it may is ended', async () => {
 
 test('output is read while the script runs', async () => {
   const gate = join(folder, 'gate')
-  const jobId = await api.submit(cluster.id, { script: `echo first; ${waitFor(gate)}; echo second` })
+  const jobId = await api.submit(cluster.id, { script: `echo first; ${waitForFileScript(gate)}; echo second` })
   const read = async (offset: number) =>
-    answered(await (await api.admin).get(`/api/v1/jobs/${jobId}/output?offset=${offset}`), 200)
-  const live = await until('the first line arrives', async () => {
+    expectStatus(await (await api.admin).get(`/api/v1/jobs/${jobId}/output?offset=${offset}`), 200)
+  const live = await waitFor('the first line arrives', async () => {
     const output = await read(0)
     return output.items.length > 0 && output
   })
@@ -99,17 +89,17 @@ test('output is read while the script runs', async () => {
 
 test('a running script is cancelled', async () => {
   const jobId = await api.submit(cluster.id, { script: 'echo begun; sleep 600' })
-  await until('the script runs', async () => (await api.job(jobId)).status === 'Running')
+  await waitFor('the script runs', async () => (await api.job(jobId)).status === 'Running')
   const admin = await api.admin
-  answered(await admin.delete(`/api/v1/clusters/${cluster.id}`), 409, 'cluster_has_active_jobs')
-  answered(await admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
+  expectStatus(await admin.delete(`/api/v1/clusters/${cluster.id}`), 409, 'cluster_has_active_jobs')
+  expectStatus(await admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
   expect(await ended(jobId)).toMatchObject({ status: 'Cancelled', statusReason: 'cancelled_by_user' })
 })
 
 test(`a removed cluster is gone, and its relay ${isLong ? 'stops by itself' : 'is refused'}`, async () => {
   const admin = await api.admin
-  answered(await admin.delete(`/api/v1/clusters/${cluster.id}`), 204)
-  answered(await admin.get(`/api/v1/clusters/${cluster.id}`), 404, 'cluster_not_found')
+  expectStatus(await admin.delete(`/api/v1/clusters/${cluster.id}`), 204)
+  expectStatus(await admin.get(`/api/v1/clusters/${cluster.id}`), 404, 'cluster_not_found')
   await relay.writes(/does not accept the identity of this relay/)
   // It asks a few times before it believes that, with longer and longer pauses. Its own tests wait for that, too.
   if (isLong) expect(await relay.ended).toMatchObject({ exitCode: 4 })

@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { answered } from '../conformance/support/answer.ts'
+import { expectStatus } from '../conformance/support/answer.ts'
 import type { Platform } from '../conformance/support/platform.ts'
-import { until } from '../conformance/support/until.ts'
+import { waitFor } from '../support/wait-for.ts'
 import { Load, type Promised } from '../support/load.ts'
 import { isLong, rounds } from '../support/long.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
-import { ledger } from '../support/script.ts'
+import { readWrittenLines } from '../support/script.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const kills = isLong ? 4 : 1
@@ -26,7 +26,7 @@ async function expectListed(api: Platform, { clusters }: Promised): Promise<void
   const admin = await api.admin
   const listed: string[] = []
   for (let page = 1, total = 1; listed.length < total; page++) {
-    const { items, totalCount } = answered(await admin.get(`/api/v1/clusters?page=${page}&pageSize=100`), 200)
+    const { items, totalCount } = expectStatus(await admin.get(`/api/v1/clusters?page=${page}&pageSize=100`), 200)
     expect(items).not.toHaveLength(0)
     listed.push(...items.map(({ id }: any) => id))
     total = totalCount
@@ -38,10 +38,10 @@ async function expectListed(api: Platform, { clusters }: Promised): Promise<void
 /** Every promised job for the relay ends well, and no script has run twice. */
 async function expectRunOnce(api: Platform, { worked }: Promised, file: string): Promise<void> {
   for (const [line, jobId] of worked) {
-    await until('the job ends', async () => (await api.job(jobId)).completedAt !== undefined)
+    await waitFor('the job ends', async () => (await api.job(jobId)).completedAt !== undefined)
     expect(await api.job(jobId)).toMatchObject({ status: 'Completed', result: { output: `${line}\n`, exitCode: 0 } })
   }
-  const lines = await ledger(file)
+  const lines = await readWrittenLines(file)
   expect(new Set(lines).size).toBe(lines.length)
   expect(lines).toEqual(expect.arrayContaining([...worked.keys()]))
 }
@@ -51,9 +51,9 @@ async function expectRemovable(api: Platform, clusterId: string): Promise<void> 
   const admin = await api.admin
   const path = `/api/v1/clusters/${clusterId}`
   const jobId = await api.submit(clusterId, { script: 'sleep 600' })
-  answered(await admin.delete(path), 409, 'cluster_has_active_jobs')
-  answered(await admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
-  await until('the cluster can be removed', async () => (await admin.delete(path)).status === 204)
+  expectStatus(await admin.delete(path), 409, 'cluster_has_active_jobs')
+  expectStatus(await admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
+  await waitFor('the cluster can be removed', async () => (await admin.delete(path)).status === 204)
 }
 
 test('kill -9 again and again under load loses nothing that was answered, runs nothing twice, and leaves every count right', async () => {
@@ -74,7 +74,7 @@ test('kill -9 again and again under load loses nothing that was answered, runs n
   }
   await expectListed(api, promised)
   for (const { name } of promised.clusters.slice(-20)) {
-    answered(await admin.post('/api/v1/clusters', { name, type: 'Hypervisor' }), 409, 'cluster_name_taken')
+    expectStatus(await admin.post('/api/v1/clusters', { name, type: 'Hypervisor' }), 409, 'cluster_name_taken')
   }
   await expectRunOnce(api, promised, targets.ledger)
   for (const { id } of isLong ? [working, parked] : [working]) await expectRemovable(api, id)

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
-import { answered } from '../conformance/support/answer.ts'
+import { expectStatus } from '../conformance/support/answer.ts'
 import type { Client } from '../conformance/support/client.ts'
 import { over } from '../conformance/support/modules.ts'
 import type { Platform } from '../conformance/support/platform.ts'
-import { until } from '../conformance/support/until.ts'
+import { waitFor } from '../support/wait-for.ts'
 import { programOf } from '../support/author.ts'
 import { failpointsIn } from '../support/failpoints.ts'
 import { type ModuleRegistry, startModuleRegistry } from '../support/module-registry.ts'
 import { PlatformProcess } from '../support/platform.ts'
-import { nothingRemainsOf, processesOf } from '../support/remains.ts'
+import { waitForNoLeftovers, processesOf } from '../support/leftovers.ts'
 
 /** A platform that dies again and again, and the modules that it is to look after. */
 interface World extends AsyncDisposable {
@@ -27,14 +27,14 @@ async function startWorld(): Promise<World> {
   const platform = starting.use(
     await PlatformProcess.start({
       ...registry.settings,
-      PLAT_MODULE_TICK_SECONDS: '1',
+      PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS: '1',
       PLAT_MODULE_ISOLATION: 'process',
       PLAT_OPERATION_LEASE_SECONDS: '3',
     }),
   )
   const api = await platform.setUp()
   const admin = await api.admin
-  const { organisationId } = answered(await admin.get('/api/v1/auth/me'), 200)
+  const { organisationId } = expectStatus(await admin.get('/api/v1/auth/me'), 200)
   const started = starting.move()
   const dispose = () => started.disposeAsync()
   return { platform, api, admin, organisationId, registry, struck: [], [Symbol.asyncDispose]: dispose }
@@ -46,16 +46,16 @@ type Ask = () => ReturnType<Client['post']>
 async function expectExactly({ api, admin, organisationId }: World, id: string, version?: string): Promise<void> {
   const runs = async () => (await admin.get(`/api/${id}`)).body?.version
   // Modules start again with the platform, and some moments later than it.
-  if (version !== undefined) await until(`${version} of ${id} answers`, async () => (await runs()) === version)
+  if (version !== undefined) await waitFor(`${version} of ${id} answers`, async () => (await runs()) === version)
   const found = await admin.get(`/api/v1/modules/${id}`)
   if (version === undefined) {
-    answered(found, 404, 'module_not_found')
-    answered(await api.anonymous.get(`/api/${id}`), 404, 'route_not_found')
+    expectStatus(found, 404, 'module_not_found')
+    expectStatus(await api.anonymous.get(`/api/${id}`), 404, 'route_not_found')
   } else {
-    const { state, jobId } = answered(found, 200)
+    const { state, jobId } = expectStatus(found, 200)
     expect([state, found.body.version, jobId]).toEqual(['Running', version, undefined])
   }
-  await until(`what runs of ${id} is what should`, async () => {
+  await waitFor(`what runs of ${id} is what should`, async () => {
     const processes = await processesOf(organisationId, id)
     return new Set(processes.map(({ deploymentId }) => deploymentId)).size === (version === undefined ? 0 : 1)
   })
@@ -78,7 +78,7 @@ async function killedAt(world: World, places: readonly string[], act: () => Prom
 /** An operation that ends as it should although the platform dies in it. */
 async function surviving(world: World, places: readonly string[], ask: Ask, status = 'Completed'): Promise<void> {
   let accepted: any
-  await killedAt(world, places, async () => (accepted = answered(await ask(), 202)))
+  await killedAt(world, places, async () => (accepted = expectStatus(await ask(), 202)))
   const job = await over(world.api, accepted)
   expect(job.status, JSON.stringify(job)).toBe(status)
   expect(job.steps.filter((step: any) => ['Pending', 'Running'].includes(step.status))).toEqual([])
@@ -114,9 +114,9 @@ test('modules are there once and whole or not at all, wherever kill -9 strikes',
     const id = `new-${index}`
     await surviving(world, places, await installing(world, id, '1.0.0'))
     await expectExactly(world, id, '1.0.0')
-    expect(await over(api, answered(await uninstalling(world, id)(), 202))).toMatchObject({ status: 'Completed' })
+    expect(await over(api, expectStatus(await uninstalling(world, id)(), 202))).toMatchObject({ status: 'Completed' })
   }
-  await surviving(world, ['module.undone'], await installing(world, 'refused', '1.0.0', 'throws'), 'Failed')
+  await surviving(world, ['module.compensated'], await installing(world, 'refused', '1.0.0', 'throws'), 'Failed')
   await expectExactly(world, 'refused')
 
   const before = ['operation.begun', 'module.verified', 'module.loaded']
@@ -129,7 +129,7 @@ test('modules are there once and whole or not at all, wherever kill -9 strikes',
     await expectExactly(world, 'upgraded', version)
   }
   const last = `1.${places.length}.0`
-  await surviving(world, ['module.undone'], await installing(world, 'upgraded', '2.0.0', 'throws'), 'Failed')
+  await surviving(world, ['module.compensated'], await installing(world, 'upgraded', '2.0.0', 'throws'), 'Failed')
   await expectExactly(world, 'upgraded', last)
 
   await killedAt(world, ['module.probed'], async () => undefined)
@@ -142,7 +142,7 @@ test('modules are there once and whole or not at all, wherever kill -9 strikes',
 
   await surviving(world, ['module.stopped', 'module.forgotten'], uninstalling(world, 'upgraded'))
   await expectExactly(world, 'upgraded')
-  await nothingRemainsOf(platform)
+  await waitForNoLeftovers(platform)
   expect(new Set(world.struck)).toEqual(
     new Set([...failpointsIn('packages/worker/src/modules', 'packages/worker/src/runtimes'), 'operation.begun']),
   )

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { answered } from '../conformance/support/answer.ts'
+import { expectStatus } from '../conformance/support/answer.ts'
 import type { Client } from '../conformance/support/client.ts'
 import { over } from '../conformance/support/modules.ts'
 import type { Platform } from '../conformance/support/platform.ts'
@@ -21,8 +21,8 @@ const updates = '/api/v1/platform/updates'
 /** Where it dies on the way to a version, and on the way back. */
 const rounds: readonly (readonly [there: string[], back: string[]])[] = [
   [
-    ['update.staged', 'update.smoked', 'update.shifted-10'],
-    ['update.staged', 'update.smoked'],
+    ['update.staged', 'update.tested', 'update.shifted-10'],
+    ['update.staged', 'update.tested'],
   ],
   [
     ['update.shifted-50', 'update.shifted-100', 'update.committed'],
@@ -44,11 +44,11 @@ const paths = [
 async function expectEverywhere({ admin }: World, version: string | undefined, shown: string): Promise<void> {
   const asked = [...paths, ...paths, ...paths, ...paths].map(async (path) => {
     const answer = await admin.get(path)
-    answered(answer, 200)
+    expectStatus(answer, 200)
     return answer.headers.get(releaseHeader) ?? undefined
   })
   expect(new Set(await Promise.all(asked))).toEqual(new Set([version]))
-  const { currentVersion, jobId } = answered(await admin.get(`${updates}/check`), 200)
+  const { currentVersion, jobId } = expectStatus(await admin.get(`${updates}/check`), 200)
   expect([currentVersion, jobId]).toEqual([shown, undefined])
 }
 
@@ -59,7 +59,7 @@ async function surviving(world: World, places: readonly string[], ask: object): 
   for (const [index, place] of places.entries()) {
     await platform.kill()
     await platform.restart({ PLAT_FAILPOINT: `${place}=kill` })
-    if (index === 0) accepted = answered(await admin.put(`${updates}/apply`, ask), 202)
+    if (index === 0) accepted = expectStatus(await admin.put(`${updates}/apply`, ask), 202)
     await platform.ended
     expect(platform.text).toContain(`failpoint ${place}`)
     struck.push(place)
@@ -85,7 +85,7 @@ async function startWorld(): Promise<World & AsyncDisposable> {
 test('wherever kill -9 strikes, an update ends, and all is of one version', { timeout: 900_000 }, async () => {
   await using world = await startWorld()
   const { platform, admin } = world
-  const { currentVersion: old } = answered(await admin.get(`${updates}/check`), 200)
+  const { currentVersion: old } = expectStatus(await admin.get(`${updates}/check`), 200)
   await published(platform, { version: '9.2.0' }, await builtFunctions('9.2.0', failingHalfTheTime))
 
   for (const [there, back] of rounds) {

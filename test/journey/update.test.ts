@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { answered } from '../conformance/support/answer.ts'
+import { expectStatus } from '../conformance/support/answer.ts'
 import type { Client } from '../conformance/support/client.ts'
 import { over } from '../conformance/support/modules.ts'
 import type { Platform } from '../conformance/support/platform.ts'
-import { until } from '../conformance/support/until.ts'
+import { waitFor } from '../support/wait-for.ts'
 import { isLong, rounds } from '../support/long.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import { asItIs, builtFunctions, published } from '../support/releases.ts'
@@ -24,9 +24,9 @@ beforeAll(async () => {
 })
 afterAll(() => platform[Symbol.asyncDispose]())
 
-const check = async () => answered(await admin.get(`${updates}/check`), 200)
+const check = async () => expectStatus(await admin.get(`${updates}/check`), 200)
 const told = async (type: string): Promise<any[]> =>
-  answered(await admin.get('/api/v1/notifications'), 200).items.filter((item: any) => item.type === type)
+  expectStatus(await admin.get('/api/v1/notifications'), 200).items.filter((item: any) => item.type === type)
 const apply = (body: object) => admin.put(`${updates}/apply`, body)
 
 const releaseNotesUrl = 'https://example.com/9.1.0'
@@ -34,11 +34,11 @@ const releaseNotesUrl = 'https://example.com/9.1.0'
 /** Releases what is checked out with the command, which builds all of it. */
 async function releasedByCommand(): Promise<void> {
   const line = `npm run -s release -- --version 9.1.0 --notes-url ${releaseNotesUrl}`
-  expect(await platform.command(line)).toMatch(/platform\/releases:9\.1\.0 is released: sha256:[0-9a-f]{64}, after /)
-  expect(await platform.command(line)).toMatch(/9\.1\.0 was released before, as it is: sha256:/)
+  expect(await platform.command(line)).toMatch(/platform\/releases:9\.1\.0 was published: sha256:[0-9a-f]{64}, after /)
+  expect(await platform.command(line)).toMatch(/9\.1\.0 was already published: sha256:/)
   await expect(platform.command(`SOURCE_DATE_EPOCH=0 ${line}`)).rejects.toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/9\.1\.0 is there already, with another content/),
+    stderr: expect.stringMatching(/9\.1\.0 already exists with other content/),
   })
 }
 
@@ -58,7 +58,7 @@ test(`a release${isLong ? ' that npm run release has made' : ''} is found, and a
     refused: [],
   })
   await check()
-  await until('the administrator is told', async () => (await told('UpdateAvailable')).length > 0)
+  await waitFor('the administrator is told', async () => (await told('UpdateAvailable')).length > 0)
   expect(await told('UpdateAvailable')).toHaveLength(1)
 }, 600_000)
 
@@ -66,27 +66,27 @@ test('it is applied and taken back while clients call, and not one request fails
   const { currentVersion } = await check()
   const relay = await api.newRelay()
   const { jobId, leaseId } = await api.running(relay)
-  answered(await apply({ action: 'apply', targetVersion: '9.1.0' }), 409, 'active_jobs')
+  expectStatus(await apply({ action: 'apply', targetVersion: '9.1.0' }), 409, 'active_jobs')
 
   await using traffic = await Traffic.start(api, rounds(4, 10))
   await traffic.more(rounds(40, 100))
-  const accepted = answered(await apply({ action: 'apply', targetVersion: '9.1.0', force: true }), 202)
+  const accepted = expectStatus(await apply({ action: 'apply', targetVersion: '9.1.0', force: true }), 202)
   expect(accepted).toMatchObject({ action: 'apply', targetVersion: '9.1.0', status: 'InProgress' })
-  answered(await apply({ action: 'apply', targetVersion: '9.1.0', force: true }), 409, 'update_in_progress')
-  answered(await apply({ action: 'rollback', force: true }), 409, 'update_in_progress')
+  expectStatus(await apply({ action: 'apply', targetVersion: '9.1.0', force: true }), 409, 'update_in_progress')
+  expectStatus(await apply({ action: 'rollback', force: true }), 409, 'update_in_progress')
   expect((await check()).jobId).toBe(accepted.jobId)
   const updated = await over(api, accepted)
   expect(updated, JSON.stringify(updated)).toMatchObject({ status: 'Completed', type: 'PlatformUpdate' })
   expect(await check()).toMatchObject({ currentVersion: '9.1.0', previousVersion: currentVersion })
   await traffic.more(rounds(40, 100))
-  answered(await apply({ action: 'apply', targetVersion: '9.1.0', force: true }), 422, 'version_not_available')
+  expectStatus(await apply({ action: 'apply', targetVersion: '9.1.0', force: true }), 422, 'version_not_available')
 
-  const taken = await over(api, answered(await apply({ action: 'rollback', force: true }), 202))
+  const taken = await over(api, expectStatus(await apply({ action: 'rollback', force: true }), 202))
   expect(taken, JSON.stringify(taken)).toMatchObject({ status: 'Completed', type: 'PlatformRollback' })
   expect((await check()).currentVersion).toBe(currentVersion)
   await traffic.more(rounds(40, 100))
   expect(traffic.failures).toEqual([])
-  answered(await relay.complete(jobId, leaseId, 0), 200)
+  expectStatus(await relay.complete(jobId, leaseId, 0), 200)
   expect((await api.job(jobId)).status).toBe('Completed')
   console.log(`${traffic.answers} requests were answered through an update and the way back.`)
 }, 180_000)
@@ -94,11 +94,11 @@ test('it is applied and taken back while clients call, and not one request fails
 // The tests of the runner have a release serve at every start.
 test.runIf(isLong)('what was applied serves again after a restart, and so does the way back', async () => {
   const { currentVersion } = await check()
-  await over(api, answered(await apply({ action: 'apply', targetVersion: '9.1.0' }), 202))
+  await over(api, expectStatus(await apply({ action: 'apply', targetVersion: '9.1.0' }), 202))
   await platform.stop()
   await platform.restart()
   expect(await check()).toMatchObject({ currentVersion: '9.1.0', previousVersion: currentVersion })
-  await over(api, answered(await apply({ action: 'rollback' }), 202))
+  await over(api, expectStatus(await apply({ action: 'rollback' }), 202))
   await platform.kill()
   await platform.restart()
   expect((await check()).currentVersion).toBe(currentVersion)

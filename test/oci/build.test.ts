@@ -11,9 +11,9 @@ import { unpackImage } from '@platform/oci/unpack'
 import { describe, expect, test } from 'vitest'
 import { isLong } from '../support/long.ts'
 import { memoryRegistry } from '../support/memory-registry.ts'
-import { outputOf } from '../support/peers.ts'
+import { outputOf } from '../support/installed-programs.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { treeOf } from '../support/tree-of.ts'
+import { readTree } from '../support/read-tree.ts'
 
 const hello: FileToPack[] = [
   { path: '/module.json', content: '{"id":"hello"}' },
@@ -226,7 +226,7 @@ test.skipIf(cannotChangeRoot || !isLong)(
     expect(await outputOf('env', '--unset=NODE_COMPILE_CACHE', 'chroot', root, '/usr/local/bin/node', '/main.js')).toBe(
       `${process.version}\n`,
     )
-    const files = Object.keys(await treeOf(root)).filter((name) => !name.endsWith('/'))
+    const files = Object.keys(await readTree(root)).filter((name) => !name.endsWith('/'))
     expect(
       files.filter((name) => !/^(usr\/local\/bin\/node|main\.js|(usr\/)?lib(64)?\/.*\.so[.\d]*)$/.test(name)),
     ).toEqual([])

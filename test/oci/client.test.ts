@@ -2,11 +2,11 @@ import { digestOf } from '@platform/oci/digest'
 import { type Index, type Manifest, mediaTypes } from '@platform/oci/types'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startDockerRegistry } from '../support/docker-registry.ts'
-import { missing, outputOf } from '../support/peers.ts'
+import { missingPrograms, outputOf } from '../support/installed-programs.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { all, blobOf, clientOf, failureOf, labels, pushBySkopeo } from './support.ts'
 
-const lacking = missing('docker-registry', 'skopeo')
+const lacking = missingPrograms('docker-registry', 'skopeo')
 const empty = { mediaType: mediaTypes.empty, digest: digestOf('{}'), size: 2 }
 const image = { schemaVersion: 2 as const, mediaType: mediaTypes.manifest, config: empty, layers: [empty] }
 const imageOf = (members: object) => Buffer.from(JSON.stringify({ ...image, ...members }))

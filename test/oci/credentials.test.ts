@@ -1,11 +1,11 @@
 import { mediaTypes } from '@platform/oci/types'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { passwordGuard, startDockerRegistry } from '../support/docker-registry.ts'
-import { missing } from '../support/peers.ts'
+import { missingPrograms } from '../support/installed-programs.ts'
 import { startTokenServer, type TokenServer } from '../support/token-server.ts'
 import { ada, all, blobOf, clientOf, failureOf, pushBySkopeo } from './support.ts'
 
-const lacking = missing('docker-registry', 'skopeo')
+const lacking = missingPrograms('docker-registry', 'skopeo')
 const forgetful = async () => ({ ...ada, password: 'wrong staple' })
 
 /** The same of every registry that wants to know who asks. */
@@ -50,7 +50,7 @@ describe.skipIf(lacking !== '')(`a registry that wants a password${lacking}`, ()
   })
 })
 
-const lackingHere = missing('docker-registry', 'skopeo', 'openssl')
+const lackingHere = missingPrograms('docker-registry', 'skopeo', 'openssl')
 describe.skipIf(lackingHere !== '')(`a registry that wants a token${lackingHere}`, () => {
   let tokens: TokenServer
   let registry: Awaited<ReturnType<typeof startDockerRegistry>>

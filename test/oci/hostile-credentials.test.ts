@@ -2,16 +2,16 @@ import { inspect } from 'node:util'
 import { registryClient } from '@platform/oci/client'
 import type { RegistryErrorKind } from '@platform/oci/error'
 import { describe, expect, test } from 'vitest'
-import { type Reply, type Respond, type Server, startServer } from '../support/http-server.ts'
+import { type ServerReply, type Respond, type Server, startServer } from '../support/http-server.ts'
 import { ada, all, blobOf, clientOf, failureOf, routed } from './support.ts'
 
 const basic = `Basic ${Buffer.from(`${ada.username}:${ada.password}`).toString('base64')}`
 const credentials = async () => ada
-const tags: Reply = { status: 200, body: '{"tags":["latest"]}' }
-const challenge = (text: string): Reply => ({ status: 401, headers: { 'www-authenticate': text } })
-const bearer = (realm: string): Reply =>
+const tags: ServerReply = { status: 200, body: '{"tags":["latest"]}' }
+const challenge = (text: string): ServerReply => ({ status: 401, headers: { 'www-authenticate': text } })
+const bearer = (realm: string): ServerReply =>
   challenge(`Bearer realm="${realm}",service="here",scope="repository:secret:push"`)
-const received = ({ seen }: Server) => seen.map(({ headers }) => headers.authorization)
+const received = ({ requests: seen }: Server) => seen.map(({ headers }) => headers.authorization)
 
 describe('a registry that sends whoever knows its password', () => {
   test.for<[where: string, problem: RegistryErrorKind, realm: (elsewhere: string) => string]>([
@@ -29,7 +29,7 @@ describe('a registry that sends whoever knows its password', () => {
     const { client, sent } = clientOf(registry.host, { credentials, trustedRealms: ['auth.example'] })
     expect(await failureOf(all(client.tags('a')))).toMatchObject({ problem })
     expect(sent).toHaveLength(1)
-    expect(elsewhere.seen).toEqual([])
+    expect(elsewhere.requests).toEqual([])
   })
 
   test('to its own host without https is refused, and nobody is told', async () => {
@@ -51,7 +51,7 @@ describe('a registry that sends whoever knows its password', () => {
     expect(await all(client.tags('a'))).toEqual(['latest'])
     expect(received(registry)).toEqual([undefined, 'Bearer t0k-en'])
     expect(received(tokens)).toEqual([basic])
-    expect(tokens.seen[0]?.url.search).toBe('?account=a&service=here&scope=repository%3Aa%3Apull')
+    expect(tokens.requests[0]?.url.search).toBe('?account=a&service=here&scope=repository%3Aa%3Apull')
   })
 })
 
@@ -94,7 +94,7 @@ describe('a registry that is never content', () => {
 })
 
 /** A registry that hands out its own tokens, at `/token`, and takes none of them. */
-function tokenIs(reply: Reply): (own: string) => Respond {
+function tokenIs(reply: ServerReply): (own: string) => Respond {
   return (own) =>
     ({ url }) =>
       url.pathname === '/token' ? reply : bearer(`${own}/token`)
@@ -127,7 +127,7 @@ describe('a blob that lies elsewhere', () => {
     await using registry = await startServer(guarded(elsewhere.url))
     const { client } = clientOf(registry.host, { credentials })
     expect(await failureOf(client.blob('a', blobOf('content')))).toMatchObject({ problem: 'refused' })
-    expect(elsewhere.seen).toHaveLength(3)
+    expect(elsewhere.requests).toHaveLength(3)
   })
 
   test('and leads back is read as by a stranger', async () => {
@@ -147,7 +147,7 @@ describe('a blob that lies elsewhere', () => {
     const transport = routed({ 'https://registry.example': registry.url, [local.url]: local.url })
     const client = registryClient('registry.example', { transport })
     expect(await failureOf(client.blob('a', blobOf('content')))).toMatchObject({ problem: 'refused' })
-    expect(local.seen).toEqual([])
+    expect(local.requests).toEqual([])
   })
 
   test('is there, as far as anybody asks, and nobody looks', async () => {
@@ -155,6 +155,6 @@ describe('a blob that lies elsewhere', () => {
     await using registry = await startServer(guarded(elsewhere.url))
     const { client } = clientOf(registry.host, { credentials })
     expect(await client.hasBlob('a', blobOf('content').digest)).toBe(true)
-    expect(elsewhere.seen).toEqual([])
+    expect(elsewhere.requests).toEqual([])
   })
 })

@@ -1,17 +1,17 @@
 import { digestOf } from '@platform/oci/digest'
 import { test } from 'vitest'
-import type { Reply, Respond } from '../support/http-server.ts'
+import type { ServerReply, Respond } from '../support/http-server.ts'
 import { always, expectFailure, image, imageBytes, json, type Row, subject, to } from './hostility.ts'
 
 const started = { status: 202, headers: { location: '/v2/a/blobs/uploads/1' } }
 
 /** Answers to uploads as they should be, but for the last. */
 const uploading =
-  (start: Reply, end: Reply): Respond =>
+  (start: ServerReply, end: ServerReply): Respond =>
   ({ method }) =>
     ({ HEAD: { status: 404 }, POST: start })[method] ?? end
 
-const page = (next: string): Reply => json({ tags: ['a'] }, { link: `<${next}>; rel="next"` })
+const page = (next: string): ServerReply => json({ tags: ['a'] }, { link: `<${next}>; rel="next"` })
 
 /** Sends and sends, as fast as it is read. */
 const pour: Respond = (_seen, outgoing) => {

@@ -4,7 +4,7 @@ import { digestOf } from '@platform/oci/digest'
 import type { RegistryErrorKind } from '@platform/oci/error'
 import { mediaTypes } from '@platform/oci/types'
 import { expect } from 'vitest'
-import { type Reply, type Respond, startServer } from '../support/http-server.ts'
+import { type ServerReply, type Respond, startServer } from '../support/http-server.ts'
 import { ada, all, blobOf, clientOf, failureOf } from './support.ts'
 
 export const config = { mediaType: mediaTypes.empty, digest: digestOf('{}'), size: 2 }
@@ -17,12 +17,12 @@ export const index = {
 export const imageBytes = Buffer.from(JSON.stringify(image))
 export const subject = { mediaType: mediaTypes.manifest, digest: digestOf(imageBytes), size: imageBytes.length }
 
-export const json = (value: unknown, headers: Reply['headers'] = {}): Reply => {
+export const json = (value: unknown, headers: ServerReply['headers'] = {}): ServerReply => {
   const body = typeof value === 'string' || Buffer.isBuffer(value) ? value : JSON.stringify(value)
   const length = String(Buffer.byteLength(body))
   return { status: 200, headers: { 'content-type': mediaTypes.manifest, 'content-length': length, ...headers }, body }
 }
-export const to = (location: string, status = 307): Reply => ({ status, headers: { location } })
+export const to = (location: string, status = 307): ServerReply => ({ status, headers: { location } })
 type Ask = (client: RegistryClient) => Promise<unknown>
 const ask = {
   repositories: (client) => all(client.repositories()),
@@ -49,7 +49,7 @@ export type Row = [
 ]
 
 export const always =
-  (reply: Reply): ((elsewhere: string) => Respond) =>
+  (reply: ServerReply): ((elsewhere: string) => Respond) =>
   () =>
   () =>
     reply
@@ -78,7 +78,7 @@ export async function expectFailure([, question, problem, respond]: Row): Promis
   const failure = await failureOf(ask[question](client))
   expect(failure.problem).toBe(problem)
   expect(failure.message).toMatch(new RegExp(`${registry.host}.*\\. [A-Z].*\\.$`))
-  expect(other.seen).toEqual([])
+  expect(other.requests).toEqual([])
   const everything = inspect(failure, { depth: Infinity, showHidden: true })
   for (const secret of secrets) expect(everything).not.toContain(secret)
 }

@@ -6,11 +6,11 @@ import { imagePath, isBelow, parentOf, whiteoutOf } from '@platform/oci/image-pa
 import { unpackImage } from '@platform/oci/unpack'
 import { array, assert, asyncProperty, constantFrom, oneof, property, record, string, tuple } from 'fast-check'
 import { expect, test } from 'vitest'
-import { imageOfEntries, type RawEntry } from '../support/layer-of.ts'
+import { imageOfEntries, type RawEntry } from '../support/image-layers.ts'
 import { rounds } from '../support/long.ts'
 import { memoryRegistry } from '../support/memory-registry.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { treeOf } from '../support/tree-of.ts'
+import { readTree } from '../support/read-tree.ts'
 
 /** The outcome of work, or undefined where it is refused as broken; any other failure is one of the test. */
 async function unlessRefused<Value>(work: () => Value | Promise<Value>): Promise<Value | undefined> {
@@ -116,7 +116,7 @@ test('whatever links an image has, nothing is written outside of its root and no
       const client = memoryRegistry()
       const root = await unlessRefused(async () => unpackImage(client, await imageOfEntries(client, ...layers), store))
       const home = root === undefined ? undefined : join(root, '..')
-      const written = Object.keys(await treeOf(outside.path))
+      const written = Object.keys(await readTree(outside.path))
       const expected = ['x/', 'x/y/', 'x/y/store/', ...(home ? [home, root, join(home, 'done')] : [])]
       const known = new Set(
         expected.map((each) => (each ?? '').replace(`${outside.path}${sep}`, '').replace(/\/$/, '')),
@@ -128,7 +128,7 @@ test('whatever links an image has, nothing is written outside of its root and no
       const above = [home, store, join(store, '..'), join(store, '../..'), outside.path]
       for (const each of above)
         for (const name of ['a', 'b', 'c']) await mkdir(join(each, name, 'a/b'), { recursive: true })
-      for (const [name, content] of Object.entries(await treeOf(root))) {
+      for (const [name, content] of Object.entries(await readTree(root))) {
         if (!content.startsWith('-> ')) continue
         const target = await realpath(join(root, name)).catch(() => root)
         expect(target === root || target.startsWith(`${root}${sep}`)).toBe(true)

@@ -115,7 +115,7 @@ describe('what is no image is refused', () => {
   ])('%s', async (_name, config, how, message) => {
     const rejects = await refusal((client) => put(client, config, how))
     await rejects.toMatchObject({
-      name: 'RegistryFailure',
+      name: 'RegistryError',
       problem: 'invalid',
       message: expect.stringMatching(message),
     })

@@ -1,6 +1,6 @@
 import { readFile } from '@platform/oci/image'
 import { expect, test } from 'vitest'
-import { imageOf, layerOf, type RawEntry, tarOf } from '../support/layer-of.ts'
+import { imageOf, layerOf, type RawEntry, tarOf } from '../support/image-layers.ts'
 import { memoryRegistry } from '../support/memory-registry.ts'
 
 /** What an archive says of its files beside their content; reading it costs far more than reading them. */

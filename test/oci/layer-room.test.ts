@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { readFile } from '@platform/oci/image'
 import type { Image } from '@platform/oci/types'
 import { expect, test } from 'vitest'
-import { imageOfEntries } from '../support/layer-of.ts'
+import { imageOfEntries } from '../support/image-layers.ts'
 import { memoryRegistry } from '../support/memory-registry.ts'
 
 const mebibyte = 2 ** 20

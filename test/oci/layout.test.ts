@@ -13,13 +13,13 @@ import { mediaTypes } from '@platform/oci/types'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startDockerRegistry } from '../support/docker-registry.ts'
 import { importLayout } from '../support/import-layout.ts'
-import { imageOfEntries } from '../support/layer-of.ts'
-import { missing, outputOf } from '../support/peers.ts'
+import { imageOfEntries } from '../support/image-layers.ts'
+import { missingPrograms, outputOf } from '../support/installed-programs.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { clientOf } from './support.ts'
 import { byUmoci, byUs, copy } from './unpackers.ts'
 
-const lacking = missing('docker-registry', 'skopeo', 'umoci')
+const lacking = missingPrograms('docker-registry', 'skopeo', 'umoci')
 
 const files: FileToPack[] = [
   { path: '/module.json', content: '{"id":"hello"}' },

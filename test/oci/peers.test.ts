@@ -10,14 +10,14 @@ import { mediaTypes } from '@platform/oci/types'
 import { array, constantFrom, oneof, record, sample, tuple } from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startDockerRegistry } from '../support/docker-registry.ts'
-import { layerOf, type RawEntry, tarOf } from '../support/layer-of.ts'
+import { layerOf, type RawEntry, tarOf } from '../support/image-layers.ts'
 import { isLong } from '../support/long.ts'
-import { missing, outputOf } from '../support/peers.ts'
+import { missingPrograms, outputOf } from '../support/installed-programs.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { clientOf } from './support.ts'
 import { byUmoci, byUs, copy } from './unpackers.ts'
 
-const lacking = missing('docker-registry', 'skopeo', 'umoci')
+const lacking = missingPrograms('docker-registry', 'skopeo', 'umoci')
 
 const files: FileToPack[] = [
   { path: '/module.json', content: '{"id":"hello"}' },

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { plainTransport } from '@platform/oci/plain-transport'
 import { expect, test } from 'vitest'
 import { startServer } from '../support/http-server.ts'
-import { missing, outputOf } from '../support/peers.ts'
+import { missingPrograms, outputOf } from '../support/installed-programs.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const limits = { timeoutMs: 5000, maxBytes: 10 }
@@ -25,10 +25,10 @@ test('an answer is handed over as it is: a redirect too, and a body up to the li
     isCutShort: false,
   })
   expect(await ask(Buffer.from('0123456789+'))).toMatchObject({ body: Buffer.from('0123456789'), isCutShort: true })
-  expect(server.seen[0]).toMatchObject({ method: 'PUT', headers: { 'content-length': '10' } })
+  expect(server.requests[0]).toMatchObject({ method: 'PUT', headers: { 'content-length': '10' } })
 })
 
-const lacking = missing('openssl')
+const lacking = missingPrograms('openssl')
 test.skipIf(lacking !== '')(`a server whose certificate nobody vouches for is not spoken to${lacking}`, async () => {
   await using folder = await temporaryFolder()
   const [keyFile, certificateFile] = [join(folder.path, 'key.pem'), join(folder.path, 'certificate.pem')]

@@ -182,7 +182,7 @@ describe('what refers to an image', () => {
     const { client, sent } = clientOf(registry.host)
     expect(await client.referrers('a', subject.digest)).toEqual([one, two])
     expect(await client.referrers('a', subject.digest, 'test/two')).toEqual([two])
-    expect(registry.seen[2]?.url.search).toBe('?artifactType=test%2Ftwo')
+    expect(registry.requests[2]?.url.search).toBe('?artifactType=test%2Ftwo')
     expect(new Set(sent)).toEqual(new Set([`GET /v2/a/referrers/${subject.digest}`]))
   })
 

@@ -4,7 +4,7 @@ import { readFile } from '@platform/oci/image'
 import { layersOf } from '@platform/oci/layer'
 import { type Image, mediaTypes } from '@platform/oci/types'
 import { describe, expect, test } from 'vitest'
-import { imageOf, imageOfEntries, layerOf, type RawEntry, tarOf } from '../support/layer-of.ts'
+import { imageOf, imageOfEntries, layerOf, type RawEntry, tarOf } from '../support/image-layers.ts'
 import { memoryRegistry } from '../support/memory-registry.ts'
 
 const repository = 'team/hello'

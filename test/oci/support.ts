@@ -4,7 +4,7 @@ import { RegistryError } from '@platform/oci/error'
 import { plainTransport } from '@platform/oci/plain-transport'
 import type { Transport } from '@platform/oci/transport'
 import { writeLayout } from '../support/oci-layout.ts'
-import { outputOf } from '../support/peers.ts'
+import { outputOf } from '../support/installed-programs.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 export const ada = { username: 'ada', password: 'correct horse battery' }
@@ -30,7 +30,7 @@ export async function failureOf(work: Promise<unknown>): Promise<RegistryError> 
     (error: unknown) => error,
   )
   if (outcome instanceof RegistryError) return outcome
-  throw new Error('It did not end in a RegistryFailure.', { cause: outcome })
+  throw new Error('It did not end in a RegistryError.', { cause: outcome })
 }
 
 /** All that a list tells. */

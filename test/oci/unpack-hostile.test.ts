@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { defaultUnpackLimits } from '@platform/oci/unpack-limits'
 import { unpackImage } from '@platform/oci/unpack'
 import { describe, expect, test } from 'vitest'
-import { imageOf, imageOfEntries, layerOf, type RawEntry, tarOf } from '../support/layer-of.ts'
+import { imageOf, imageOfEntries, layerOf, type RawEntry, tarOf } from '../support/image-layers.ts'
 import { memoryRegistry } from '../support/memory-registry.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { treeOf } from '../support/tree-of.ts'
+import { readTree } from '../support/read-tree.ts'
 
 const file = (name: string, content = name): RawEntry => ({ name, content })
 const folder = (name: string): RawEntry => ({ name, type: 'directory' })
@@ -18,7 +18,7 @@ async function unpacked(...layers: RawEntry[][]): Promise<Record<string, string>
   const client = memoryRegistry()
   const root = await unpackImage(client, await imageOfEntries(client, ...layers), join(store.path, 'store'))
   // Read before the store is removed.
-  return await treeOf(root)
+  return await readTree(root)
 }
 
 describe('links stay inside', () => {
@@ -57,7 +57,7 @@ describe('links stay inside', () => {
     await using store = await temporaryFolder()
     const client = memoryRegistry()
     await unpackImage(client, await imageOfEntries(client, ...layers), join(store.path, 'store'))
-    const found = Object.keys(await treeOf(store.path)).filter((path) => path.endsWith('evil'))
+    const found = Object.keys(await readTree(store.path)).filter((path) => path.endsWith('evil'))
     expect(found).toEqual([expect.stringMatching(/^store\/sha256-[0-9a-f]+\/root\//)])
   })
 })
@@ -103,7 +103,7 @@ describe('hostile layers', () => {
     const image = await imageOfEntries(client, ...layers)
     const refusal = unpackImage(client, image, join(store.path, 'a', 'store'))
     await expect(refusal).rejects.toMatchObject({
-      name: 'RegistryFailure',
+      name: 'RegistryError',
       problem: 'invalid',
       message: expect.stringMatching(message),
     })

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { Program } from '../support/program.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { treeOf } from '../support/tree-of.ts'
+import { readTree } from '../support/read-tree.ts'
 
 const unpacker = fileURLToPath(import.meta.resolve('./unpacker.ts'))
 const start = (store: string, how: 'whole' | 'stuck') =>
@@ -22,7 +22,7 @@ test('a process that is killed while it unpacks leaves nothing that is taken for
   const [root] = await second.writes(/\S+\/root/)
   expect(await second.ended).toMatchObject({ exitCode: 0 })
   expect(await readdir(store.path)).toEqual([draft?.slice(0, 'sha256-'.length + 64)])
-  expect(Object.keys(await treeOf(root))).toHaveLength(211)
+  expect(Object.keys(await readTree(root))).toHaveLength(211)
 })
 
 test('a process leaves alone what another one is unpacking', async () => {
@@ -33,7 +33,7 @@ test('a process leaves alone what another one is unpacking', async () => {
   await fast.writes(/\S+\/root/)
   expect(await readdir(store.path)).toHaveLength(2)
   const draft = (await readdir(store.path)).find((name) => name.endsWith('.tmp')) ?? ''
-  expect(Object.keys(await treeOf(join(store.path, draft, 'root')))).toHaveLength(210)
+  expect(Object.keys(await readTree(join(store.path, draft, 'root')))).toHaveLength(210)
 })
 
 test('processes that unpack the same at once all find it whole', async () => {
@@ -42,7 +42,7 @@ test('processes that unpack the same at once all find it whole', async () => {
   const programs = [1, 2, 3, 4].map(() => processes.use(start(store.path, 'whole')))
   const roots = await Promise.all(programs.map(async (program) => (await program.writes(/\S+\/root/))[0]))
   expect(new Set(roots).size).toBe(1)
-  expect(Object.keys(await treeOf(roots[0] ?? ''))).toHaveLength(211)
+  expect(Object.keys(await readTree(roots[0] ?? ''))).toHaveLength(211)
   const ends = await Promise.all(programs.map(({ ended }) => ended))
   expect(ends.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0])
   expect(await readdir(store.path)).toHaveLength(1)

@@ -2,10 +2,10 @@ import { lstat, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { unpackImage } from '@platform/oci/unpack'
 import { describe, expect, test } from 'vitest'
-import { imageOf, imageOfEntries, layerOf, type RawEntry, tarOf } from '../support/layer-of.ts'
+import { imageOf, imageOfEntries, layerOf, type RawEntry, tarOf } from '../support/image-layers.ts'
 import { memoryRegistry } from '../support/memory-registry.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { treeOf } from '../support/tree-of.ts'
+import { readTree } from '../support/read-tree.ts'
 
 const file = (name: string, content = name): RawEntry => ({ name, content })
 const folder = (name: string): RawEntry => ({ name, type: 'directory' })
@@ -17,7 +17,7 @@ async function unpacked(...layers: RawEntry[][]): Promise<Record<string, string>
   const client = memoryRegistry()
   const root = await unpackImage(client, await imageOfEntries(client, ...layers), join(store.path, 'store'))
   // Read before the store is removed.
-  return await treeOf(root)
+  return await readTree(root)
 }
 
 describe('layers lie over each other', () => {
@@ -100,7 +100,7 @@ describe('layers lie over each other', () => {
     await using store = await temporaryFolder()
     const client = memoryRegistry()
     const image = await imageOf(client, layerOf(await tarOf([file('a')]), form))
-    expect(await treeOf(await unpackImage(client, image, store.path))).toEqual({ a: 'a' })
+    expect(await readTree(await unpackImage(client, image, store.path))).toEqual({ a: 'a' })
   })
 
   test('of modes only whether a file is a program is kept', async () => {
@@ -134,7 +134,7 @@ test('two that unpack the same at once share the work and both get the whole', a
   const image = await imageOfEntries(client, [file('a')], [file('b')])
   const roots = await Promise.all([1, 2, 3].map(() => unpackImage(client, image, store.path)))
   expect(new Set(roots).size).toBe(1)
-  expect(await treeOf(roots[0] ?? '')).toEqual({ a: 'a', b: 'b' })
+  expect(await readTree(roots[0] ?? '')).toEqual({ a: 'a', b: 'b' })
   expect(await readdir(store.path)).toHaveLength(1)
 })
 
@@ -146,7 +146,7 @@ test('who failed to unpack may try again', async () => {
   client.blobs.clear()
   await expect(unpackImage(client, image, store.path)).rejects.toMatchObject({ problem: 'not_found' })
   for (const [key, bytes] of blobs) client.blobs.set(key, bytes)
-  expect(await treeOf(await unpackImage(client, image, store.path))).toEqual({ a: 'a' })
+  expect(await readTree(await unpackImage(client, image, store.path))).toEqual({ a: 'a' })
 })
 
 test('what a machine without power has left under the name of an image is not taken for it', async () => {
@@ -157,6 +157,6 @@ test('what a machine without power has left under the name of an image is not ta
   await mkdir(root, { recursive: true })
   await writeFile(join(root, 'a'), '')
   expect(await unpackImage(client, image, store.path)).toBe(root)
-  expect(await treeOf(root)).toEqual({ a: 'a' })
+  expect(await readTree(root)).toEqual({ a: 'a' })
   expect(await readdir(store.path)).toHaveLength(1)
 })

@@ -1,5 +1,5 @@
 import { unpackImage } from '@platform/oci/unpack'
-import { imageOfEntries } from '../support/layer-of.ts'
+import { imageOfEntries } from '../support/image-layers.ts'
 import { memoryRegistry } from '../support/memory-registry.ts'
 
 /**

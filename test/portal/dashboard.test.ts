@@ -1,43 +1,36 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
-import type { Person } from '../conformance/support/person.ts'
+import type { GridPosition } from '../../packages/portal/src/pages/dashboard/grid.ts'
+import type { TestUser } from '../conformance/support/person.ts'
 import { isLong } from '../support/long.ts'
-import { axe } from '../support/portal/axe.ts'
-import { reachingOut } from '../support/portal/layout.ts'
-import { faultsOf, settled } from '../support/portal/open.ts'
-import { asAdministrator } from '../support/portal/shared.ts'
-import { passSeconds, requestsDuring, stopClock } from '../support/portal/traffic.ts'
-import { setVisible } from '../support/portal/visibility.ts'
+import { button } from '../support/portal/locators.ts'
+import { errorsOf, waitForPage } from '../support/portal/open.ts'
+import {
+  advanceSeconds,
+  openWithStoppedClock,
+  requestsDuring,
+  setVisible,
+  stopClock,
+} from '../support/portal/requests.ts'
+import { testAsAdministrator } from '../support/portal/shared.ts'
 
-/** The dashboard: what is arranged stays arranged, whoever else arranges it, and its numbers cost one poll. */
-
-const test = asAdministrator
-  // Each test arranges a dashboard of its own.
-  .extend('person', ({ api }): Promise<Person> => api.newPerson('OrgAdmin'))
-
-interface Stored {
-  widgetId: string
-  x: number
-  y: number
-  w: number
-  h: number
-}
+/** Each test has a user with a dashboard of their own. */
+const test = testAsAdministrator.extend('person', ({ api, seed: _seeded }): Promise<TestUser> =>
+  api.newPerson('OrgAdmin'),
+)
 
 const path = '/api/v1/users/me/dashboard-layout'
 
-async function stored({ client }: Person): Promise<Stored[]> {
-  const { body } = await client.get(path)
-  return body?.layout ?? []
-}
-const placeOf = (layout: readonly Stored[], id: string) => layout.find(({ widgetId }) => widgetId === id)
+const storedLayout = async ({ client }: TestUser): Promise<GridPosition[]> =>
+  (await client.get(path)).body?.layout ?? []
+const storedPosition = async (person: TestUser, id: string) =>
+  (await storedLayout(person)).find(({ widgetId }) => widgetId === id)
 
 const widget = (page: Page, title: string): Locator => page.getByRole('region', { name: title, exact: true })
-const button = (page: Page | Locator, name: string): Locator => page.getByRole('button', { name, exact: true })
 
-/** Where a widget stands, in pixels of the page. */
 async function boxOf(page: Page, title: string) {
   const box = await widget(page, title).boundingBox()
-  if (!box) throw new Error(`${title} is not shown.`)
+  if (!box) throw new Error(`${title} is not visible.`)
   return box
 }
 
@@ -46,196 +39,215 @@ async function edit(page: Page): Promise<void> {
   await page.locator('.react-grid-item').first().waitFor()
 }
 
-/** The words beside the tools: saved, or not yet. */
-const saved = (page: Page): Promise<void> =>
+const saved = (page: Page) =>
   page
     .getByRole('status')
-    .filter({ hasText: /^Saved/ })
+    .getByText(/^Saved/)
     .waitFor()
 
 async function drag(page: Page, from: { x: number; y: number }, by: { x: number; y: number }): Promise<void> {
   await page.mouse.move(from.x, from.y)
   await page.mouse.down()
   for (const part of [0.2, 0.5, 0.8, 1]) await page.mouse.move(from.x + by.x * part, from.y + by.y * part)
-  const answer = page.waitForResponse((response) => response.request().method() === 'PATCH')
+  const response = page.waitForResponse((each) => each.request().method() === 'PATCH')
   await page.mouse.up()
-  expect((await answer).status()).toBe(204)
+  expect((await response).status()).toBe(204)
 }
 
-test('what is dragged and resized stands so after a reload', async ({ open, person, seed: _seed }) => {
+test('dragged and resized widgets keep their position after a reload', async ({ open, person }) => {
   const page = await open('/dashboard', { as: person })
   await edit(page)
   const before = await boxOf(page, 'Cluster health')
   await drag(page, { x: before.x + 40, y: before.y + 20 }, { x: 420, y: 10 })
-  const { x = 0 } = placeOf(await stored(person), 'cluster-health') ?? {}
-  expect(x).toBeGreaterThanOrEqual(4)
+  expect((await storedPosition(person, 'cluster-health'))?.x).toBeGreaterThanOrEqual(4)
   await saved(page)
   const moved = await boxOf(page, 'Cluster health')
   await drag(page, { x: moved.x + moved.width - 6, y: moved.y + moved.height - 6 }, { x: -80, y: 150 })
-  const place = placeOf(await stored(person), 'cluster-health')
-  expect(place).toMatchObject({ w: 3, h: 4 })
-
+  const position = await storedPosition(person, 'cluster-health')
+  expect(position).toMatchObject({ w: 3, h: 4 })
   await button(page, 'Done').click()
   const shown = await boxOf(page, 'Cluster health')
   await page.reload()
-  await settled(page)
+  await waitForPage(page)
   expect(await boxOf(page, 'Cluster health')).toEqual(shown)
-  expect(placeOf(await stored(person), 'cluster-health')).toEqual(place)
+  expect(await storedPosition(person, 'cluster-health')).toEqual(position)
 })
 
-test.runIf(isLong)(
-  'the keyboard moves and resizes as the mouse does, and keeps its place',
-  async ({ open, person, seed: _seed }) => {
-    const page = await open('/dashboard', { as: person })
-    await button(page, 'Edit dashboard').press('Enter')
-    await button(page, 'Move or resize Recent jobs').press('Enter')
-    const group = page.getByRole('group', { name: 'Move or resize Recent jobs' })
-    await axe(page)
-    for (const [name, expected] of [
-      ['Make narrower', { w: 5 }],
-      ['Move right', { x: 1, w: 5 }],
-      ['Make taller', { h: 6 }],
-      ['Move up', { x: 1, y: 2 }],
-    ] as const) {
-      await button(group, name).focus()
-      await page.keyboard.press('Enter')
-      await expect.poll(async () => placeOf(await stored(person), 'recent-jobs')).toMatchObject(expected)
-      const focused = await page.evaluate(() => (globalThis as any).document.activeElement.getAttribute('aria-label'))
-      expect(focused).toBe(name)
-    }
-    await expect
-      .poll(() => page.getByRole('status').allInnerTexts())
-      .toContainEqual(expect.stringContaining('Recent jobs: column 2, row 3, 5 columns wide, 6 rows tall.'))
-    await button(page, 'Done').click()
-    await page.reload()
-    await settled(page)
-    const [jobs, chart] = [await boxOf(page, 'Recent jobs'), await boxOf(page, 'Clusters over time')]
-    expect(jobs.y).toBeLessThan(chart.y)
-  },
-)
+test.runIf(isLong)('the keyboard moves and resizes widgets and keeps the focus', async ({ open, person }) => {
+  const page = await open('/dashboard', { as: person })
+  await button(page, 'Edit dashboard').press('Enter')
+  await button(page, 'Move or resize Recent jobs').press('Enter')
+  const group = page.getByRole('group', { name: 'Move or resize Recent jobs' })
+  for (const [name, expected] of [
+    ['Make narrower', { w: 5 }],
+    ['Move right', { x: 1, w: 5 }],
+    ['Make taller', { h: 6 }],
+    ['Move up', { x: 1, y: 2 }],
+  ] as const) {
+    await button(group, name).focus()
+    await page.keyboard.press('Enter')
+    await expect.poll(() => storedPosition(person, 'recent-jobs')).toMatchObject(expected)
+    const focused = await page.evaluate(() => (globalThis as any).document.activeElement.getAttribute('aria-label'))
+    expect(focused).toBe(name)
+  }
+  await page
+    .getByRole('status')
+    .getByText('Recent jobs: column 2, row 3, 5 columns wide, 6 rows tall.')
+    .waitFor({ state: 'attached' })
+})
 
-test('of two tabs that arrange the dashboard the second is told, and shows what the first has made', async ({
-  open,
-  person,
-  seed: _seed,
-}) => {
+test('a second tab that edits an outdated layout gets the current one', async ({ open, person }) => {
   const first = await open('/dashboard', { as: person })
   await edit(first)
   await button(first, 'Remove Modules').click()
-  await expect.poll(async () => placeOf(await stored(person), 'modules')).toBeUndefined()
+  await expect.poll(() => storedPosition(person, 'modules')).toBeUndefined()
   await saved(first)
   const second = await first.context().newPage()
   await second.goto('/dashboard')
-  await settled(second)
+  await waitForPage(second)
   await button(first, 'Remove Recent jobs').click()
-  await expect.poll(async () => placeOf(await stored(person), 'recent-jobs')).toBeUndefined()
+  await expect.poll(() => storedPosition(person, 'recent-jobs')).toBeUndefined()
 
-  faultsOf(second).allow(/^answer 412 PATCH /)
+  errorsOf(second).allow(/^response 412 PATCH /)
   await edit(second)
   await button(second, 'Remove Platform health').click()
   await second.getByText('The dashboard was changed in another tab').first().waitFor()
   await widget(second, 'Platform health').waitFor()
   await expect.poll(() => widget(second, 'Recent jobs').count()).toBe(0)
   await button(second, 'Remove Platform health').click()
-  await expect.poll(async () => placeOf(await stored(person), 'platform-health')).toBeUndefined()
+  await expect.poll(() => storedPosition(person, 'platform-health')).toBeUndefined()
 })
 
-test.runIf(isLong)(
-  'a layout that cannot be saved is taken back, and the trace id is told',
-  async ({ open, person, seed: _seed }) => {
-    const page = await open('/dashboard', { as: person, allow: [/^answer 503 PATCH /] })
-    await edit(page)
-    await page.route(`**${path}`, (route) =>
-      route.fulfill({
-        status: 503,
-        json: { error: 'database_unavailable', message: 'Not now.', traceId: 'trace-4711' },
-      }),
-    )
-    await button(page, 'Remove Recent jobs').click()
-    await page
-      .getByText(/Not now\. \(trace id trace-4711\)/)
-      .first()
-      .waitFor()
-    await widget(page, 'Recent jobs').waitFor()
-    expect(await stored(person)).toEqual([])
-  },
-)
-
-test.runIf(isLong)(
-  'widgets are removed, added and set back; those of another release stay stored',
-  async ({ open, person, seed: _seed }) => {
-    const foreign = { widgetId: 'of-tomorrow', x: 7, y: 3, w: 5, h: 5 }
-    const own = { widgetId: 'recent-jobs', x: 30, y: 9000, w: 10_000, h: 0 }
-    expect((await person.client.patch(path, { layout: [foreign, own] })).status).toBe(204)
-    const page = await open('/dashboard', { as: person })
-    expect(await page.locator('main section h2').allInnerTexts()).toEqual(['Recent jobs'])
-    await edit(page)
-    await button(page, 'Add Jobs over time').click()
-    await button(page, 'Remove Recent jobs').click()
-    await saved(page)
-    await expect.poll(() => stored(person)).toEqual([{ widgetId: 'jobs-over-time', x: 0, y: 0, w: 6, h: 5 }, foreign])
-    await button(page, 'Remove Jobs over time').click()
-    await button(page, 'Done').click()
-    await page.getByText('There is nothing on the dashboard').waitFor()
-    await button(page, 'Add widgets').click()
-    await button(page, 'Reset to default').click()
-    await expect.poll(async () => (await stored(person)).length).toBe(10)
-    expect(placeOf(await stored(person), 'of-tomorrow')).toEqual(foreign)
-  },
-)
-
-test.runIf(isLong)(
-  'in a narrow window widgets stand in one column, as they are read, and the stored layout stays',
-  async ({ open, person, seed: _seed }) => {
-    const layout = [
-      { widgetId: 'modules', x: 6, y: 0, w: 6, h: 3 },
-      { widgetId: 'recent-jobs', x: 0, y: 0, w: 6, h: 5 },
-      { widgetId: 'unread-notifications', x: 6, y: 3, w: 6, h: 3 },
-    ]
-    await person.client.patch(path, { layout })
-    const page = await open('/dashboard', { as: person, width: 360 })
-    expect(await page.locator('main section h2').allInnerTexts()).toEqual([
-      'Recent jobs',
-      'Modules',
-      'Unread notifications',
-    ])
-    const boxes = await Promise.all(['Recent jobs', 'Modules'].map((title) => boxOf(page, title)))
-    expect(boxes[0]?.x).toBe(boxes[1]?.x)
-    await button(page, 'Edit dashboard').click()
-    await page.getByText('moved and resized in a wider window').waitFor()
-    expect(await reachingOut(page)).toEqual([])
-    await axe(page)
-    expect(await stored(person)).toEqual(layout)
-  },
-)
-
-test.runIf(isLong)('nobody is offered what the own role may not read', async ({ open, api, seed: _seed }) => {
-  const viewer = await api.newPerson('Viewer')
-  const page = await open('/dashboard', { as: viewer })
-  await widget(page, 'Cluster health').waitFor()
+test.runIf(isLong)('a layout that cannot be saved is reverted', async ({ open, person }) => {
+  const page = await open('/dashboard', { as: person, allow: [/^response 503 PATCH /] })
   await edit(page)
-  expect(await page.getByText('Platform update').count()).toBe(0)
+  const json = { error: 'database_unavailable', message: 'Not now.', traceId: 'trace-4711' }
+  await page.route(`**${path}`, (route) => route.fulfill({ status: 503, json }))
+  await button(page, 'Remove Recent jobs').click()
+  await page
+    .getByText(/Not now\. \(trace id trace-4711\)/)
+    .first()
+    .waitFor()
+  await widget(page, 'Recent jobs').waitFor()
+  expect(await storedLayout(person)).toEqual([])
 })
 
-/** A dashboard whose clock stands still. */
-async function openStopped(page: Page): Promise<Page> {
+test.runIf(isLong)('a layout that is being saved is not overwritten by a read', async ({ newPage, person }) => {
+  const page = await newPage({ as: person })
   await page.clock.install()
   await page.goto('/dashboard')
-  await settled(page)
+  await waitForPage(page)
+  await button(page, 'Edit dashboard').click()
+  const { promise: held, resolve: release } = Promise.withResolvers<void>()
+  await page.route('**/dashboard-layout', async (route) => {
+    if (route.request().method() === 'PATCH') await held
+    await route.continue()
+  })
+  await button(page, 'Remove Recent jobs').click()
+  await page.getByRole('status').filter({ hasText: 'Saving' }).waitFor()
   await stopClock(page)
-  return page
-}
+  const sent = await requestsDuring(page, async () => {
+    await page.clock.runFor(10_000)
+    await setVisible(page, false)
+    await setVisible(page, true)
+    await page.clock.runFor(1000)
+  })
+  expect(sent.filter((request) => request.includes('dashboard-layout'))).toEqual([])
+  await page.clock.resume()
+  release()
+  await saved(page)
+  await page.reload()
+  await waitForPage(page)
+  expect(await widget(page, 'Recent jobs').count()).toBe(0)
+})
 
-test('many widgets are one poll, and a hidden tab none', async ({ newPage, person, seed: _seed }) => {
-  const page = await openStopped(await newPage({ as: person }))
-  const asked = await requestsDuring(page, () => passSeconds(page, 120))
-  const times = (pattern: RegExp) => asked.filter((request) => pattern.test(request)).length
-  expect(times(/summary/)).toBeLessThanOrEqual(30)
-  expect(times(/history/)).toBe(2)
-  expect(times(/\/jobs\?/)).toBeGreaterThanOrEqual(8)
-  expect(times(/\/jobs\?/)).toBeLessThanOrEqual(12)
-  expect(times(/\/clusters\?/)).toBeLessThanOrEqual(4)
-  expect(asked.filter((request) => !/summary|history|\/jobs\?|\/clusters\?/.test(request))).toEqual([])
+test.runIf(isLong)('widgets are removed, added and reset; unknown widgets stay stored', async ({ open, person }) => {
+  const unknown = { widgetId: 'of-a-newer-release', x: 7, y: 3, w: 5, h: 5 }
+  const own = { widgetId: 'recent-jobs', x: 30, y: 9000, w: 10_000, h: 0 }
+  expect((await person.client.patch(path, { layout: [unknown, own] })).status).toBe(204)
+  const page = await open('/dashboard', { as: person })
+  expect(await page.locator('main section h2').allInnerTexts()).toEqual(['Recent jobs'])
+  await edit(page)
+  await button(page, 'Add Jobs over time').click()
+  await button(page, 'Remove Recent jobs').click()
+  await saved(page)
+  const jobs = { widgetId: 'jobs-over-time', x: 0, y: 0, w: 6, h: 5 }
+  await expect.poll(() => storedLayout(person)).toEqual([jobs, unknown])
+  await button(page, 'Remove Jobs over time').click()
+  await button(page, 'Done').click()
+  await page.getByText('The dashboard is empty').waitFor()
+  await button(page, 'Add widgets').click()
+  await button(page, 'Reset to default').click()
+  await expect.poll(async () => (await storedLayout(person)).length).toBe(10)
+  expect(await storedPosition(person, unknown.widgetId)).toEqual(unknown)
+})
+
+test.runIf(isLong)('a narrow window stacks widgets in reading order', async ({ open, person }) => {
+  const layout = [
+    { widgetId: 'modules', x: 6, y: 0, w: 6, h: 3 },
+    { widgetId: 'recent-jobs', x: 0, y: 0, w: 6, h: 5 },
+  ]
+  await person.client.patch(path, { layout })
+  const page = await open('/dashboard', { as: person, width: 360 })
+  expect(await page.locator('main section h2').allInnerTexts()).toEqual(['Recent jobs', 'Modules'])
+  expect((await boxOf(page, 'Recent jobs')).x).toBe((await boxOf(page, 'Modules')).x)
+  await button(page, 'Edit dashboard').click()
+  await page.getByText('Widen the window to move and resize widgets.').waitFor()
+  expect(await storedLayout(person)).toEqual(layout)
+})
+
+test('all widgets share one poll; a hidden tab does not poll', async ({ newPage, person }) => {
+  const page = await openWithStoppedClock(await newPage({ as: person }), '/dashboard')
+  const sent = await requestsDuring(page, () => advanceSeconds(page, 120))
+  const count = (pattern: RegExp) => sent.filter((request) => pattern.test(request)).length
+  expect(count(/summary/)).toBeLessThanOrEqual(30)
+  expect(count(/history/)).toBe(2)
+  expect(count(/\/jobs\?/)).toBeGreaterThanOrEqual(8)
+  expect(count(/\/jobs\?/)).toBeLessThanOrEqual(12)
+  expect(count(/\/clusters\?/)).toBeLessThanOrEqual(4)
+  expect(sent.filter((request) => !/summary|history|\/jobs\?|\/clusters\?/.test(request))).toEqual([])
   await setVisible(page, false)
-  expect(await requestsDuring(page, () => passSeconds(page, 120))).toEqual([])
+  expect(await requestsDuring(page, () => advanceSeconds(page, 120))).toEqual([])
+})
+
+test.runIf(isLong)('charts are readable by keyboard and as a table', async ({ open, api, seed: _seeded }) => {
+  const page = await open('/dashboard')
+  const jobs = widget(page, 'Jobs over time')
+  const slider = jobs.getByRole('slider')
+  const value = () => slider.getAttribute('aria-valuetext')
+  const legend = () => jobs.locator('figure').innerText()
+  await expect.poll(value).toMatch(/: \d+ Completed, \d+ Cancelled, \d+ Failed$/)
+  await slider.focus()
+  await page.keyboard.press('Home')
+  const first = await value()
+  expect(first).toMatch(/: 0 Completed/)
+  await page.keyboard.press('ArrowRight')
+  expect(await value()).not.toBe(first)
+  expect(await legend()).toMatch(/Completed\s*0/)
+  await page.keyboard.press('Escape')
+  expect(await legend()).not.toMatch(/Completed\s*0/)
+
+  await button(jobs, 'Show as table').click()
+  const table = jobs.getByRole('table', { name: 'Jobs over time' })
+  expect(await table.getByRole('row').count()).toBe(97)
+  const shown = await table.locator('tbody tr td:nth-of-type(1)').allInnerTexts()
+  const { body } = await (await api.admin).get('/api/v1/portal/history?hours=24')
+  const completed = body.points.reduce((sum: number, { jobs }: any) => sum + jobs.completed, 0)
+  expect(completed).toBeGreaterThan(0)
+  expect(shown.reduce((sum, text) => sum + Number(text), 0)).toBe(completed)
+})
+
+test.runIf(isLong)('all charts share a range and the time zone of the browser', async ({ open, seed: _seeded }) => {
+  const page = await open('/dashboard?range=week', { timezone: 'Asia/Tokyo' })
+  expect(await button(page, '7 d').getAttribute('aria-pressed')).toBe('true')
+  const sent = await requestsDuring(page, async () => {
+    await Promise.all([page.waitForResponse(/history\?hours=720/), button(page, '30 d').click()])
+  })
+  expect(sent.filter((request) => request.includes('history'))).toEqual(['GET /api/v1/portal/history?hours=720'])
+  expect(new URL(page.url()).search).toBe('?range=month')
+  const other = await open('/dashboard?range=month', { timezone: 'America/New_York' })
+  const [tokyo, newYork] = await Promise.all(
+    [page, other].map((each) => widget(each, 'Jobs over time').getByRole('slider').getAttribute('aria-valuetext')),
+  )
+  expect(tokyo).not.toBe(newYork)
 })

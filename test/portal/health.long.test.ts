@@ -1,11 +1,8 @@
 import { expect } from 'vitest'
-import { axe } from '../support/portal/axe.ts'
-import { reachingOut } from '../support/portal/layout.ts'
+import { button, heading, row } from '../support/portal/locators.ts'
+import { waitForPage } from '../support/portal/open.ts'
+import { advanceSeconds, advanceUntil, openWithStoppedClock, requestsDuring } from '../support/portal/requests.ts'
 import { test } from '../support/portal/shared.ts'
-import { passSeconds, passUntil, requestsDuring, stopClock } from '../support/portal/traffic.ts'
-import { settled } from '../support/portal/open.ts'
-
-/** The health page shows what the platform says of itself, above all when that is bad. */
 
 const check = (name: string, status: string, tag: string, source: string, description: string) => ({
   name,
@@ -17,7 +14,7 @@ const check = (name: string, status: string, tag: string, source: string, descri
   description,
 })
 
-const bad = {
+const unhealthy = {
   status: 'unavailable',
   aggregate: 'Unhealthy',
   checks: [
@@ -27,59 +24,38 @@ const bad = {
   ],
 }
 
-test('every check of the platform is shown, with its tags and its source', async ({ open, api: _isSetUp }) => {
-  const page = await open('/health')
-  const row = page.getByRole('row').filter({ hasText: 'database' })
-  for (const text of ['Healthy', 'critical', 'platform', 'The store answers']) await row.getByText(text).waitFor()
-  await page.getByRole('heading', { name: 'What the tags mean' }).waitFor()
-  await axe(page)
-})
-
-test('a platform that is not well says so with 503, and the page shows it all the same, the worst first', async ({
-  open,
-  api: _isSetUp,
-}) => {
-  const page = await open('/dashboard', { allow: [/^answer 503 GET \/health\/ready$/], width: 360 })
-  await page.route('**/health/ready', (route) => route.fulfill({ status: 503, json: bad }))
-  await page.goto('/health')
-  await settled(page)
-  await page.getByRole('heading', { level: 1 }).getByText('Unhealthy').waitFor()
+test('shows each check with tags and source; the worst first', async ({ open, api: _isSetUp }) => {
+  const page = await open('/health', { allow: [/^response 503 GET \/health\/ready$/] })
+  for (const text of ['Healthy', 'critical', 'platform', 'The store answers'])
+    await row(page, 'database').getByText(text).waitFor()
+  await heading(page, 'Tags', 2).waitFor()
+  await page.route('**/health/ready', (route) => route.fulfill({ status: 503, json: unhealthy }))
+  await page.reload()
+  await waitForPage(page)
+  await heading(page, /./).getByText('Unhealthy').waitFor()
   const rows = await page.getByRole('table').locator('tbody tr').allInnerTexts()
   expect(rows.map((text) => /database|queue|mirror/.exec(text)?.[0])).toEqual(['database', 'queue', 'mirror'])
-  expect(await reachingOut(page)).toEqual([])
-  await axe(page)
 })
 
-test('a platform that does not answer is told of with the trace id, and what was known stays in sight', async ({
-  open,
-  api: _isSetUp,
-}) => {
-  const page = await open('/health', { allow: [/^answer 503 GET \/health\/ready$/] })
-  await page.getByRole('row').filter({ hasText: 'database' }).waitFor()
+test('keeps the last result when a check fails', async ({ open, api: _isSetUp }) => {
+  const page = await open('/health', { allow: [/^response 503 GET \/health\/ready$/] })
+  await row(page, 'database').waitFor()
   await page.clock.install()
-  await page.route('**/health/ready', (route) =>
-    route.fulfill({
-      status: 503,
-      json: { error: 'database_unavailable', message: 'Not now.', traceId: 'trace-4711' },
-    }),
-  )
-  await page.getByRole('button', { name: 'Check now' }).click()
-  const note = page.getByRole('alert').filter({ hasText: 'Not now.' })
-  await passUntil(page, () => note.getByText('trace-4711').isVisible())
-  await page.getByRole('row').filter({ hasText: 'database' }).waitFor()
+  const json = { error: 'database_unavailable', message: 'Not now.', traceId: 'trace-4711' }
+  await page.route('**/health/ready', (route) => route.fulfill({ status: 503, json }))
+  await button(page, 'Check now').click()
+  const alert = page.getByRole('alert').filter({ hasText: 'Not now.' })
+  await advanceUntil(page, () => alert.getByText('trace-4711').isVisible())
+  await row(page, 'database').waitFor()
   await page.unroute('**/health/ready')
-  await note.getByRole('button', { name: 'Try again' }).click()
-  await note.waitFor({ state: 'detached' })
+  await button(alert, 'Try again').click()
+  await alert.waitFor({ state: 'detached' })
 })
 
-test('the checks are looked at every ten seconds', async ({ newPage, api: _isSetUp }) => {
-  const page = await newPage()
-  await page.clock.install()
-  await page.goto('/health')
-  await settled(page)
-  await stopClock(page)
-  const asked = await requestsDuring(page, () => passSeconds(page, 60))
-  const times = asked.filter((request) => request === 'GET /health/ready').length
-  expect(times).toBeGreaterThanOrEqual(4)
-  expect(times).toBeLessThanOrEqual(6)
+test('polls every ten seconds', async ({ newPage, api: _isSetUp }) => {
+  const page = await openWithStoppedClock(await newPage(), '/health')
+  const sent = await requestsDuring(page, () => advanceSeconds(page, 60))
+  const count = sent.filter((request) => request === 'GET /health/ready').length
+  expect(count).toBeGreaterThanOrEqual(4)
+  expect(count).toBeLessThanOrEqual(6)
 })

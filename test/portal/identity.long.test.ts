@@ -1,82 +1,71 @@
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { answered } from '../conformance/support/answer.ts'
+import { expectStatus } from '../conformance/support/answer.ts'
 import type { Client } from '../conformance/support/client.ts'
-import { axe } from '../support/portal/axe.ts'
-import { reachingOut } from '../support/portal/layout.ts'
-import { inThemes } from '../support/portal/shot.ts'
-import { asAdministrator as test } from '../support/portal/shared.ts'
+import { button, dialog, field, heading, row } from '../support/portal/locators.ts'
+import { testAsAdministrator as test } from '../support/portal/shared.ts'
 
-/** What an administrator does with identity providers. Signing in with them: provider-sign-in.test.ts. Consent: provider-consent.test.ts. */
+/** Identity providers as an administrator manages them; provider-sign-in.test.ts shows how users sign in. */
 
 const path = '/api/v1/platform/identity/providers'
-const field = (page: Page, label: string) => page.getByLabel(label, { exact: true })
-const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
-/** What is told in passing is a dialog as well. */
-const dialog = (page: Page, name: string) =>
-  page.getByRole('dialog', { name }).filter({ hasNot: page.getByRole('button', { name: 'Dismiss', exact: true }) })
-const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
+const click = (page: Page, name: string) => button(page, name).click()
 
-/** A provider that nobody else has: of a tenant of its own. */
-const cloud = (displayName: string, more: object = {}) => ({
+/** A provider whose tenant no other test uses. */
+const cloudDirectory = (displayName: string, more: object = {}) => ({
   type: 'CloudDirectory',
   tenantId: randomUUID(),
   clientId: 'platform',
-  clientSecret: 'a secret that nobody shall see again',
+  clientSecret: 'client secret',
   displayName,
   ...more,
 })
-const configured = async (admin: Client, provider: object) => answered(await admin.post(path, provider), 201)
+const create = async (admin: Client, provider: object) => expectStatus(await admin.post(path, provider), 201)
 const stored = async (admin: Client, id: string) =>
-  answered(await admin.get(path), 200).items.find((each: { id: string }) => each.id === id)
+  expectStatus(await admin.get(path), 200).items.find((each: { id: string }) => each.id === id)
 
-test('where there are none, the page says what they are for; each type asks for what it needs', async ({
-  api,
-  open,
-}) => {
+test('each type requires its fields', async ({ api, open }) => {
   await api.admin
   const page = await open('/settings/identity')
-  // The platform has some, of others.
+  // Other tests have created providers.
   await page.route(`**${path}`, (route) => route.fulfill({ json: { items: [] } }))
   await page.reload()
   await page.getByText('No identity providers yet').waitFor()
-  await press(page, 'Add provider')
-  const needs = {
+  await click(page, 'Add provider')
+  const form = dialog(page, 'Add an identity provider')
+  const required = {
     OIDC: ['Issuer', 'Client id', 'Client secret'],
     CloudDirectory: ['Tenant', 'Client id', 'Client secret'],
     OpenSourceIdp: ['Address', 'Realm', 'Client id', 'Client secret'],
-    LDAP: ['Address', 'Service account (DN)', 'Password of the service account', 'Where people are (DN)'],
+    LDAP: ['Address', 'Bind DN', 'Bind password', 'User search base (DN)'],
   }
-  for (const [type, labels] of Object.entries(needs)) {
+  for (const [type, labels] of Object.entries(required)) {
     await field(page, 'Type').selectOption(type)
     await field(page, labels[0] ?? '').waitFor()
-    const required = await dialog(page, 'Add an identity provider').locator('input:required').count()
     for (const label of labels) expect(await field(page, label).getAttribute('required')).not.toBeNull()
-    expect([type, required]).toEqual([type, labels.length])
-    await axe(page)
+    expect([type, await form.locator('input:required').count()]).toEqual([type, labels.length])
   }
-  await dialog(page, 'Add an identity provider').getByRole('button', { name: 'Add provider' }).click()
+  await button(form, 'Add provider').click()
   await expect.poll(() => field(page, 'Address').getAttribute('aria-invalid')).toBe('true')
 })
 
-test('what the platform does not take stands beside its field, with the trace', async ({ open }) => {
-  const page = await open('/settings/identity', { allow: [/^answer 422 POST/] })
-  await press(page, 'Add provider')
+test('a rejected field is marked and keeps the form', async ({ open }) => {
+  const page = await open('/settings/identity', { allow: [/^response 422 POST/] })
+  await click(page, 'Add provider')
   await field(page, 'Issuer').fill('http://id.example.com')
   await field(page, 'Client id').fill('platform')
   await field(page, 'Client secret').fill('secret')
-  const asked = dialog(page, 'Add an identity provider')
-  await asked.getByRole('button', { name: 'Add provider' }).click()
+  const form = dialog(page, 'Add an identity provider')
+  await button(form, 'Add provider').click()
   await expect.poll(() => field(page, 'Issuer').getAttribute('aria-invalid')).toBe('true')
-  expect(await asked.getByRole('alert').innerText()).toMatch(/Trace id\s+[0-9a-f]{32}/)
+  expect(await form.getByRole('alert').innerText()).toMatch(/Trace id\s+[0-9a-f]{32}/)
   expect(await field(page, 'Client secret').inputValue()).toBe('secret')
 })
 
-test('a change sends all that is known again: what one does not touch stays, the secret too', async ({ api, open }) => {
+test('a change keeps all other settings, the secret included', async ({ api, open }) => {
   const admin = await api.admin
-  const before = await configured(admin, {
-    ...cloud('Tenant of Acme'),
+  const before = await create(admin, {
+    ...cloudDirectory('Tenant of Acme'),
     authorityHost: 'https://login.microsoftonline.us',
     scopes: ['openid', 'profile', 'groups'],
     usernameClaim: 'upn',
@@ -91,12 +80,12 @@ test('a change sends all that is known again: what one does not touch stays, the
   })
   const page = await open(`/settings/identity?provider=${before.id}`)
   await field(page, 'Name (optional)').fill('Tenant of Acme, renamed')
-  await press(page, 'Remove mapping 1')
-  await press(page, 'Add mapping')
+  await click(page, 'Remove mapping 1')
+  await click(page, 'Add mapping')
   const added = page.getByRole('group', { name: 'Mapping 2' })
   await added.getByLabel('Group').fill('c')
   await added.getByLabel('Role').selectOption('OrgAdmin')
-  await press(page, 'Save changes')
+  await click(page, 'Save changes')
   await expect.poll(async () => (await stored(admin, before.id)).displayName).toBe('Tenant of Acme, renamed')
   const { updatedAt: _, ...after } = await stored(admin, before.id)
   expect(after).toEqual({
@@ -108,14 +97,14 @@ test('a change sends all that is known again: what one does not touch stays, the
       { group: 'c', role: 'OrgAdmin' },
     ],
   })
-  // A request without the secret would be refused, had the platform lost it.
-  await press(page, 'Save changes')
+  // The API rejects a provider without a stored secret.
+  await click(page, 'Save changes')
   await page.getByText('was changed').first().waitFor()
-  expect(await page.content()).not.toContain('a secret that nobody shall see again')
+  expect(await page.content()).not.toContain('client secret')
 })
 
-/** Each at the place of the one before it, spelled otherwise. */
-const twins = [
+/** Pairs of the same provider, spelled differently. */
+const duplicates = [
   [
     { type: 'OIDC', issuer: 'https://id.example.com/acme' },
     { Issuer: 'https://ID.example.com/acme/', 'Client id': 'other', 'Client secret': 'other' },
@@ -132,68 +121,103 @@ const twins = [
     { type: 'LDAP', url: 'ldaps://directory.example.com', bindDn: 'cn=a', bindPassword: 'a', userSearchBase: 'dc=a' },
     {
       Address: 'ldaps://Directory.example.com:636/',
-      'Service account (DN)': 'cn=b',
-      'Password of the service account': 'b',
-      'Where people are (DN)': 'dc=b',
+      'Bind DN': 'cn=b',
+      'Bind password': 'b',
+      'User search base (DN)': 'dc=b',
     },
   ],
 ] as const
 
-test('one that is there already is not changed by adding it again, however its address is spelled', async ({
-  api,
-  open,
-}) => {
+test('adding a provider that exists does not overwrite it, however it is spelled', async ({ api, open }) => {
   const admin = await api.admin
   const page = await open('/settings/identity')
-  for (const [settings, typed] of twins) {
+  for (const [settings, fields] of duplicates) {
     const displayName = `First ${settings.type}`
     const client = settings.type === 'LDAP' ? {} : { clientId: 'platform', clientSecret: 'first' }
-    const before = await configured(admin, { ...settings, ...client, displayName, enabled: false })
+    const before = await create(admin, { ...settings, ...client, displayName, enabled: false })
     await page.reload()
-    await press(page, 'Add provider')
+    await click(page, 'Add provider')
     await field(page, 'Type').selectOption(settings.type)
-    for (const [label, text] of Object.entries(typed)) await field(page, label).fill(text)
-    const asked = dialog(page, 'Add an identity provider')
-    await asked.getByRole('button', { name: 'Add provider' }).click()
-    await asked.getByText(`There is ${displayName} at this address already`).waitFor()
+    for (const [label, text] of Object.entries(fields)) await field(page, label).fill(text)
+    const form = dialog(page, 'Add an identity provider')
+    await button(form, 'Add provider').click()
+    await form.getByText(`${displayName} already uses this address`).waitFor()
     expect(await stored(admin, before.id)).toEqual(before)
   }
 })
 
-test('a provider is removed after it was said what becomes of its users', async ({ api, open }) => {
+test('removing a provider needs confirmation', async ({ api, open }) => {
   const admin = await api.admin
-  const { id } = await configured(admin, cloud('Short-lived'))
+  const { id } = await create(admin, cloudDirectory('Short-lived'))
   const page = await open('/settings/identity')
-  await press(page, 'Short-lived')
-  await press(page, 'Remove provider')
-  const asked = dialog(page, 'Remove Short-lived?')
-  await asked.getByText('Its users stay, and cannot sign in any more').waitFor()
-  await axe(page)
-  await asked.getByRole('button', { name: 'Remove provider' }).click()
-  await asked.waitFor({ state: 'detached' })
+  await click(page, 'Short-lived')
+  await click(page, 'Remove provider')
+  const confirmation = dialog(page, 'Remove Short-lived?')
+  await confirmation.getByText('Its users remain but can no longer sign in').waitFor()
+  await button(confirmation, 'Remove provider').click()
+  await confirmation.waitFor({ state: 'detached' })
   await row(page, 'Short-lived').waitFor({ state: 'detached' })
-  await page.getByRole('heading', { level: 1, name: 'Identity providers' }).waitFor()
+  await heading(page, 'Identity providers').waitFor()
   expect(await stored(admin, id)).toBeUndefined()
 })
 
-test('a narrow screen shows the list and a provider without scrolling sideways', async ({ api, open }) => {
-  const { id } = await configured(
-    await api.admin,
-    cloud('Narrow', { roleMappings: [{ group: 'a', role: 'Operator' }] }),
-  )
-  const page = await open('/settings/identity', { width: 360 })
-  await row(page, 'Narrow').waitFor()
-  expect(await reachingOut(page)).toEqual([])
-  await page.goto(`/settings/identity?provider=${id}`)
-  await dialog(page, 'Narrow').waitFor()
-  await page.getByText('More settings').click()
-  expect(await reachingOut(page)).toEqual([])
-  await inThemes(page, () => axe(page))
+test('shows whether the tenant granted or denied consent', async ({ api, origin, open }) => {
+  const { id, tenantId, displayName } = await create(await api.admin, cloudDirectory('Cloud of Acme'))
+  const page = await open(`/settings/identity?provider=${id}`, {
+    allow: [/^external GET https:\/\/(login\.microsoftonline\.com|platform\.example\.com)\//],
+  })
+  // Plays the tenant and redirects back over the public URL, which here is this platform.
+  let verdict = { admin_consent: 'True' }
+  await page.route('https://login.microsoftonline.com/**', async (route) => {
+    const request = new URL(route.request().url())
+    expect([request.pathname, request.searchParams.get('client_id')]).toEqual([
+      `/${tenantId}/v2.0/adminconsent`,
+      'platform',
+    ])
+    const back = new URL(request.searchParams.get('redirect_uri') ?? '')
+    const state = request.searchParams.get('state') ?? ''
+    back.search = new URLSearchParams({ ...verdict, tenant: tenantId, state }).toString()
+    const response = await fetch(`${origin}${back.pathname}${back.search}`, { redirect: 'manual' })
+    const settings = new URL(response.headers.get('location') ?? '')
+    expect(settings.origin).toBe('https://platform.example.com')
+    await route.fulfill({ status: 302, headers: { location: `${origin}${settings.pathname}${settings.search}` } })
+  })
+  await click(page, 'Request consent')
+  await page.getByText(`${displayName} granted consent. Users can sign in with it.`).waitFor()
+  expect(await row(page, displayName).innerText()).toContain('Consent granted')
+  await button(page.getByRole('main'), 'Dismiss').click()
+  await expect.poll(() => page.url()).toBe(`${origin}/settings/identity`)
+
+  verdict = { admin_consent: 'False' }
+  await click(page, displayName)
+  await click(page, 'Request consent')
+  await page
+    .getByRole('alert')
+    .filter({ hasText: `${displayName} denied consent.` })
+    .waitFor()
+  expect(await row(page, displayName).innerText()).toContain('Consent denied')
 })
 
-test('whoever does not administer the platform is told so, and offered nothing', async ({ api, open }) => {
-  const { username, password } = await api.newPerson('Viewer')
-  const page = await open('/settings/identity', { as: { username, password } })
-  await page.getByText('You may not see this page').waitFor()
-  expect(await page.getByRole('button', { name: 'Add provider' }).count()).toBe(0)
+test('does not trust a consent result from the address, or a consent URL without TLS', async ({
+  api,
+  origin,
+  open,
+}) => {
+  const { id } = await create(await api.admin, cloudDirectory('Never asked'))
+  const page = await open(`/settings/identity?provider=${id}&consent=granted`)
+  const alert = (hasText: string) => page.getByRole('alert').filter({ hasText }).waitFor()
+  await alert('this result is outdated')
+  await page.goto(`/settings/identity?provider=${id}&consent=error&error=tenant_mismatch`)
+  await alert('came from another tenant')
+  await page.goto(`/settings/identity?consent=error&error=Call%20%2B49%20123`)
+  await alert('The consent request failed.')
+  expect(await page.getByRole('main').innerText()).not.toContain('+49')
+
+  await page.goto(`/settings/identity?provider=${id}`)
+  for (const url of ['javascript:alert(__xss=1)', 'http://id.example.com/consent']) {
+    await page.route('**/consent', (route) => route.fulfill({ json: { url } }))
+    await click(page, 'Request consent')
+    await alert('does not use https')
+    expect(page.url()).toContain(origin)
+  }
 })

@@ -1,98 +1,81 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { isLong } from '../support/long.ts'
-import { tabStops } from '../support/portal/keyboard.ts'
-import { settled } from '../support/portal/open.ts'
-import { pathOf, type PortalPage, publicPages, setupPages, triedPages } from '../support/portal/pages.ts'
-import { asAdministrator as test } from '../support/portal/shared.ts'
-import { widen, widths } from '../support/portal/shot.ts'
-import { faultsOfLook } from '../support/portal/sound.ts'
-import { openState } from '../support/portal/states.ts'
-import { test as onOwn } from '../support/portal/test.ts'
+import { appearanceErrors, tabStops } from '../support/portal/accessibility.ts'
+import { waitForPage } from '../support/portal/open.ts'
+import { openState, pathOf, type PortalPage, publicPages, testedPages } from '../support/portal/pages.ts'
+import { setWidth, widths } from '../support/portal/screenshot.ts'
+import { testAsAdministrator as test } from '../support/portal/shared.ts'
 
 /**
- * Every page of the portal, and every dialog and other state that it can be brought to: quiet (see faults.ts), accessible, of the width
- * that it is given, with a title, a heading and a way for the keyboard; wide and narrow, light and dark. Where not all is tried, each page
- * is shown once, and each kind of state.
+ * Every page, dialog and menu: no page errors (see page-errors.ts), axe, overflow, title, heading and keyboard, in both widths and themes.
+ * Short runs check each page once and one state of each role.
  */
 
-async function faultsOfNames(page: Page, { heading }: PortalPage): Promise<string[]> {
-  const found: string[] = []
-  const headings = await page.locator('h1').allTextContents()
-  if (headings.length !== 1) found.push(`has ${headings.length} headings of the first level`)
+async function titleErrors(page: Page, { heading }: PortalPage): Promise<string[]> {
+  const errors: string[] = []
+  const headings = await page.locator('h1').count()
+  if (headings !== 1) errors.push(`has ${headings} h1 headings`)
   const title = await page.title()
   const isTitled = typeof heading === 'string' ? title.startsWith(`${heading} · `) : heading.test(title)
-  if (!isTitled || !title.includes(' · ')) found.push(`has the title ${title}`)
-  return found
+  if (!isTitled || !title.includes(' · ')) errors.push(`has the title ${title}`)
+  return errors
 }
 
-/** On a page that has just been opened: the keyboard comes past the navigation in two keys. Out of a dialog it does not come. */
-async function faultsOfSkipping(page: Page): Promise<string[]> {
+/** A freshly opened page offers to skip the navigation. A modal dialog keeps the focus. */
+async function skipLinkErrors(page: Page): Promise<string[]> {
   if (await page.getByRole('dialog').isVisible()) return []
   await page.keyboard.press('Tab')
   await page.keyboard.press('Enter')
-  const place = await page.evaluate(() => (globalThis as any).document.activeElement.localName)
-  return place === 'main' ? [] : [`Tab and Enter lead to: ${place}`]
+  const focused = await page.evaluate(() => (globalThis as any).document.activeElement.localName)
+  return focused === 'main' ? [] : [`Tab and Enter focus: ${focused}`]
 }
 
-/** What is around a page is around all: where not all is tried, the keyboard goes through it once. */
-const aroundIsKnown = ({ name, isAlone }: PortalPage) => !isLong && !isAlone && name !== 'dashboard'
+/** The shell is the same on all pages; short runs check it once. */
+const skipsShell = ({ name, isStandalone }: PortalPage) => !isLong && !isStandalone && name !== 'dashboard'
 
-/** One sees where the keyboard stands. Out of a dialog it does not come. */
-async function faultsOfKeyboard(page: Page, from?: string): Promise<string[]> {
+async function focusErrors(page: Page, from?: string): Promise<string[]> {
   const stops = await tabStops(page, 60, (await page.getByRole('dialog').isVisible()) ? 'body' : from)
-  const found = stops.filter(({ isSeen }) => !isSeen).map(({ what }) => `the keyboard is not seen at: ${what}`)
-  return stops.length === 0 ? ['the keyboard reaches nothing'] : found
+  const errors = stops.filter(({ hasVisibleFocus }) => !hasVisibleFocus).map(({ element }) => `no focus at: ${element}`)
+  return stops.length === 0 ? ['Tab reaches nothing'] : errors
 }
 
-/** Where not all is tried, the first state of each kind stands for the others: the long runs look at all of them. */
-const standing = new Set(
-  ['dialog', 'menu', 'tabpanel', 'group'].map((kind) =>
-    triedPages.flatMap(({ states = [] }) => states).find(({ shows = 'dialog' }) => shows === kind),
+const sampledStates = new Set(
+  ['dialog', 'menu', 'tabpanel', 'group'].map((each) =>
+    testedPages.flatMap(({ states = [] }) => states).find(({ role = 'dialog' }) => role === each),
   ),
 )
 
-/** Each on the page as it was opened. */
-async function faultsOfStates(page: Page, { name, states = [] }: PortalPage): Promise<string[]> {
-  // Without what the keyboard has added to it: another place on the same page is no other page.
+async function stateErrors(page: Page, { name, states = [] }: PortalPage): Promise<string[]> {
+  // Without the fragment of the skip link: a change of the fragment alone does not load the page.
   const { pathname, search } = new URL(page.url())
-  const found: string[] = []
-  for (const state of isLong ? states : states.filter((state) => standing.has(state))) {
-    const inWidths = state.isNarrow ? ([360] as const) : widths
-    await widen(page, state.isNarrow ? 360 : 1280)
+  const errors: string[] = []
+  for (const state of isLong ? states : states.filter((state) => sampledStates.has(state))) {
+    await setWidth(page, state.isNarrow ? 360 : 1280)
     await page.goto(pathname + search)
-    await settled(page)
+    await waitForPage(page)
     await openState(page, state)
-    found.push(...(await faultsOfLook(page, `${name}-${state.name}`, inWidths)))
+    errors.push(...(await appearanceErrors(page, `${name}-${state.name}`, state.isNarrow ? [360] : widths)))
   }
-  return found
+  return errors
 }
 
-onOwn.runIf(isLong).for(setupPages)('before setup: $name', async (it, { open }) => {
-  const page = await open(String(it.path), { as: 'nobody', allow: it.allow ?? [] })
+test.for(publicPages)('$name is accessible and responsive', async (it, { open, api: _isSetUp }) => {
+  const page = await open(String(it.path), { as: 'anonymous', allow: it.allow ?? [] })
   expect([
-    ...(await faultsOfNames(page, it)),
-    ...(await faultsOfLook(page, it.name)),
-    ...(await faultsOfKeyboard(page)),
+    ...(await titleErrors(page, it)),
+    ...(await appearanceErrors(page, it.name)),
+    ...(await focusErrors(page)),
   ]).toEqual([])
 })
 
-test.for(publicPages)('for everybody: $name', async (it, { open, api: _isSetUp }) => {
-  const page = await open(String(it.path), { as: 'nobody', allow: it.allow ?? [] })
-  expect([
-    ...(await faultsOfNames(page, it)),
-    ...(await faultsOfLook(page, it.name)),
-    ...(await faultsOfKeyboard(page)),
-  ]).toEqual([])
-})
-
-test.for(triedPages)('for an administrator: $name', async (it, { visit, seed }) => {
+test.for(testedPages)('$name is accessible and responsive', async (it, { visit, seed }) => {
   const page = await visit(pathOf(it, seed), { allow: it.allow ?? [] })
   expect([
-    ...(it.isAlone ? [] : await faultsOfSkipping(page)),
-    ...(await faultsOfNames(page, it)),
-    ...(await faultsOfLook(page, it.name)),
-    ...(await faultsOfKeyboard(page, aroundIsKnown(it) ? 'main' : 'body')),
-    ...(await faultsOfStates(page, it)),
+    ...(it.isStandalone ? [] : await skipLinkErrors(page)),
+    ...(await titleErrors(page, it)),
+    ...(await appearanceErrors(page, it.name)),
+    ...(await focusErrors(page, skipsShell(it) ? 'main' : 'body')),
+    ...(await stateErrors(page, it)),
   ]).toEqual([])
 })

@@ -1,91 +1,62 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { settled } from '../support/portal/open.ts'
 import { pages, pathOf } from '../support/portal/pages.ts'
-import { asAdministrator as test } from '../support/portal/shared.ts'
-import { passSeconds, passUntil, requestsDuring, stopClock } from '../support/portal/traffic.ts'
-import { setVisible } from '../support/portal/visibility.ts'
-
-/** What the portal asks the platform while nobody touches it. Time is the browser's, and the tests move it. */
+import {
+  advanceSeconds,
+  advanceUntil,
+  openWithStoppedClock,
+  requestsDuring,
+  setVisible,
+} from '../support/portal/requests.ts'
+import { testAsAdministrator as test } from '../support/portal/shared.ts'
 
 const summary = 'GET /api/v1/portal/summary'
 
-async function openStopped(page: Page, path: string): Promise<Page> {
-  await page.clock.install()
-  await page.goto(path)
-  await settled(page)
-  await stopClock(page)
-  return page
-}
+const requestsIn = (page: Page, seconds: number) => requestsDuring(page, () => advanceSeconds(page, seconds))
+const summaries = (requests: readonly string[]): number => requests.filter((request) => request === summary).length
 
-const asked = (page: Page, seconds: number) => requestsDuring(page, () => passSeconds(page, seconds))
+// Modules implement their own pages. Variants show the same pages with other data.
+const skipped = new Set(['module-page', 'not-found', 'clusters-offline', 'new-job-on-cluster', 'new-job-again'])
+const tested = pages.filter(({ name }) => !skipped.has(name) && name !== 'account-tokens')
 
-/** How often the numbers were asked for. */
-const times = (requests: readonly string[]): number => requests.filter((request) => request === summary).length
+test.for(tested)('$name sends each request at most every two seconds', async (it, { newPage, seed }) => {
+  const page = await openWithStoppedClock(await newPage(), pathOf(it, seed))
+  const requests = await requestsIn(page, 60)
+  const tooOften = requests.filter((each) => requests.filter((other) => other === each).length > 30)
+  expect(tooOften).toEqual([])
+  // The page may need a second of its clock to process a response.
+  expect(summaries(requests)).toBeGreaterThanOrEqual(8)
+  expect(summaries(requests)).toBeLessThanOrEqual(20)
+})
 
-/** How often each thing was asked for. */
-const counts = (requests: readonly string[]) =>
-  requests.reduce((counts, request) => counts.set(request, (counts.get(request) ?? 0) + 1), new Map<string, number>())
-
-// A module's page is the module's own; others are pages of the list a second time.
-const left = new Set([
-  'module-page',
-  'not-found',
-  'clusters-offline',
-  'new-job-there',
-  'new-job-again',
-  'account-tokens',
-])
-const watched = pages.filter(({ name }) => !left.has(name))
-
-test.for(watched)(
-  '$name asks for nothing more often than every two seconds, and goes on asking for its numbers',
-  async (it, { newPage, seed }) => {
-    const page = await openStopped(await newPage(), pathOf(it, seed))
-    // A second of the page's clock may pass before it has worked on an answer: it asks a little less often than it means to.
-    const requests = counts(await asked(page, 60))
-    const often = [...requests].filter(([, times]) => times > 30)
-    expect(often).toEqual([])
-    expect(requests.get(summary)).toBeGreaterThanOrEqual(8)
-    expect(requests.get(summary)).toBeLessThanOrEqual(20)
-  },
-)
-
-test('a tab in the background asks for nothing, and for the news when one comes back to it', async ({
-  newPage,
-  seed,
-}) => {
-  for (const it of watched) {
-    const page = await openStopped(await newPage(), pathOf(it, seed))
+test('a hidden tab sends nothing and refreshes when it becomes visible', async ({ newPage, seed }) => {
+  for (const it of tested) {
+    const page = await openWithStoppedClock(await newPage(), pathOf(it, seed))
     await setVisible(page, false)
-    // What was asked before is answered, and may lead to a question.
-    await passSeconds(page, 1)
-    expect([it.name, await asked(page, 60)]).toEqual([it.name, []])
-    const back = await requestsDuring(page, async () => {
-      let isAsked = false
-      page.on('request', (request) => (isAsked ||= request.url().endsWith(summary.slice('GET '.length))))
+    // Pending responses may cause one more request.
+    await advanceSeconds(page, 1)
+    expect([it.name, await requestsIn(page, 60)]).toEqual([it.name, []])
+    const sent = await requestsDuring(page, async () => {
+      let isSent = false
+      page.on('request', (request) => (isSent ||= request.url().endsWith(summary.slice('GET '.length))))
       await setVisible(page, true)
-      await passUntil(page, async () => isAsked)
-      await passSeconds(page, 1)
+      await advanceUntil(page, async () => isSent)
+      await advanceSeconds(page, 1)
     })
-    expect(back, it.name).toContain(summary)
-    expect(back.length, it.name).toBeLessThanOrEqual(12)
+    expect(sent, it.name).toContain(summary)
+    expect(sent.length, it.name).toBeLessThanOrEqual(12)
     await page.context().close()
   }
 })
 
-test('a platform that fails is asked less often, and its news are there soon after it is back', async ({
-  newPage,
-  api: _isSetUp,
-}) => {
-  const page = await openStopped(await newPage({ allow: [/^answer 503 /] }), '/dashboard')
-  await page.route('**/api/**', (route) =>
-    route.fulfill({ status: 503, json: { error: 'database_unavailable', message: 'Not now.', traceId: '0' } }),
-  )
-  const perTwoMinutes = [times(await asked(page, 120)), times(await asked(page, 120))]
-  // Thirty while it answers.
-  expect(Math.max(...perTwoMinutes)).toBeLessThanOrEqual(15)
-  expect(Math.min(...perTwoMinutes)).toBeGreaterThan(0)
+test('polls a failing platform less often and recovers', async ({ newPage, api: _isSetUp }) => {
+  const page = await openWithStoppedClock(await newPage({ allow: [/^response 503 /] }), '/dashboard')
+  const json = { error: 'database_unavailable', message: 'Not now.', traceId: '0' }
+  await page.route('**/api/**', (route) => route.fulfill({ status: 503, json }))
+  const counts = [summaries(await requestsIn(page, 120)), summaries(await requestsIn(page, 120))]
+  // A healthy platform gets 30.
+  expect(Math.max(...counts)).toBeLessThanOrEqual(15)
+  expect(Math.min(...counts)).toBeGreaterThan(0)
   await page.unroute('**/api/**')
-  expect(times(await asked(page, 60))).toBeGreaterThan(0)
+  expect(summaries(await requestsIn(page, 60))).toBeGreaterThan(0)
 })

@@ -1,113 +1,76 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { answered } from '../conformance/support/answer.ts'
+import { expectStatus } from '../conformance/support/answer.ts'
 import { zipOf } from '../../scripts/release/zip.ts'
-import { axe } from '../support/portal/axe.ts'
-import { faultsOfLook } from '../support/portal/sound.ts'
+import { button, dialog } from '../support/portal/locators.ts'
 import { test as base } from '../support/portal/test.ts'
 import { builtFunctions, published, pushed, telling } from '../support/releases.ts'
 
-/** Releases of the platform as its administrator sees them. One test follows another. */
-
+/** Each test continues where the previous one ended: update to 9.1.0 and roll back. */
 const test = base.extend('settings', { scope: 'file' }, { PLAT_UPDATE_BAKE_SECONDS: '1' })
 
-/** Parts of the platform are replaced under the page. */
-const replaced = [/^answer 50[0-9] /, /^failed GET /]
+/** Requests may fail while functions are replaced. */
+const replacing = [/^response 50[0-9] /, /^failed GET /]
 
-const button = (within: Page | ReturnType<Page['getByRole']>, name: string) =>
-  within.getByRole('button', { name, exact: true })
 const release = (page: Page) => page.getByRole('region', { name: 'Release', exact: true })
 const history = (page: Page) => page.getByRole('region', { name: 'History' })
 
-const expectSound = async (page: Page, name: string) => expect(await faultsOfLook(page, `updates-${name}`)).toEqual([])
-
-test('without a newer release the platform is up to date, and there is nothing to go back to', async ({
-  api,
-  open,
-}) => {
+test('a check finds a release, and explains why another one cannot be applied', async ({ platform, api, open }) => {
   await api.admin
   const page = await open('/settings/updates')
   await release(page).getByText('Up to date').waitFor()
-  await release(page).getByText('There is no version to go back to').waitFor()
-  await history(page).getByText('was not updated yet').waitFor()
-  expect(await page.getByRole('button', { name: /^(Update|Go back) to/ }).count()).toBe(0)
-  await expectSound(page, 'up-to-date')
-})
-
-test('who may not update the platform is told so', async ({ api, open }) => {
-  const { username, password } = await api.newPerson('OrgAdmin')
-  const page = await open('/settings/updates', { as: { username, password } })
-  await page.getByText('You may not see this page').waitFor()
-  expect(await button(page, 'Check now').count()).toBe(0)
-})
-
-test('a look finds a release, and says why another one cannot be applied', async ({ platform, open }) => {
-  const page = await open('/settings/updates')
-  await release(page).getByText('Up to date').waitFor()
-  await published(
-    platform,
-    { version: '9.1.0', releaseNotesUrl: 'https://example.com/9.1.0' },
-    await builtFunctions('9.1.0', telling),
-  )
+  await release(page).getByText('No previous version').waitFor()
+  await history(page).getByText('No updates yet.').waitFor()
+  expect(await page.getByRole('button', { name: /^(Update|Roll back) to/ }).count()).toBe(0)
+  const releaseNotesUrl = 'https://example.com/9.1.0'
+  await published(platform, { version: '9.1.0', releaseNotesUrl }, await builtFunctions('9.1.0', telling))
   await pushed(platform, { version: '9.9.9' }, new Map([['meta', zipOf({ 'index.mjs': Buffer.from('') })]]))
   await button(page, 'Check now').click()
   await release(page).getByText('Update available').waitFor()
   await release(page).getByText('No signature of').waitFor()
-  const notes = release(page).getByRole('link', { name: /Read them/ })
-  expect([await notes.getAttribute('href'), await notes.getAttribute('rel')]).toEqual([
-    'https://example.com/9.1.0',
-    'noopener noreferrer',
-  ])
-  await expectSound(page, 'available')
+  const notes = release(page).getByRole('link', { name: /Release notes/ })
+  const attributes = [await notes.getAttribute('href'), await notes.getAttribute('rel')]
+  expect(attributes).toEqual([releaseNotesUrl, 'noopener noreferrer'])
 })
 
-test('an update says that jobs are running, is begun all the same, and is followed to its end and through a reload', async ({
-  api,
-  open,
-}) => {
+test('an update asks before it interrupts jobs, and shows its progress after a reload', async ({ api, open }) => {
   const relay = await api.newRelay()
   const { jobId, leaseId } = await api.running(relay)
-  const page = await open('/settings/updates', { allow: [/^answer 409 PUT/, ...replaced] })
+  const page = await open('/settings/updates', { allow: [/^response 409 PUT/, ...replacing] })
   await button(page, 'Update to 9.1.0').click()
-  const asked = page.getByRole('dialog', { name: 'Update the platform to 9.1.0?' })
-  await button(asked, 'Update').click()
-  await asked.getByRole('alert').getByText('Jobs are running').waitFor()
-  await asked.getByLabel(/^Although jobs are running/).check()
-  await axe(page)
-  await button(asked, 'Update').click()
+  const confirmation = dialog(page, 'Update the platform to 9.1.0?')
+  await button(confirmation, 'Update').click()
+  await confirmation.getByRole('alert').getByText('Jobs are running').waitFor()
+  await confirmation.getByLabel(/^Update even if jobs are running/).check()
+  await button(confirmation, 'Update').click()
   const progress = page.getByRole('region', { name: /^Update to 9\.1\.0 from/ })
-  // What is done is said in words, too, for whoever does not see the list.
-  await progress.getByText('Put the new version beside the old one').first().waitFor()
+  // Steps are also announced as text.
+  await progress.getByText('Deploy the new version').first().waitFor()
   await expect.poll(() => button(release(page), 'Update to 9.1.0').isDisabled()).toBe(true)
   await page.reload()
-  await progress.getByText('Let it answer 10 % of the requests').first().waitFor()
-  await button(progress, 'Load the portal anew').waitFor()
+  await progress.getByText('Shift 10 % of traffic').first().waitFor()
+  await button(progress, 'Reload the portal').waitFor()
   expect(await progress.innerText()).toMatch(/^Update to 9\.1\.0 from \S+\s+Completed/)
   await expect.poll(() => release(page).innerText()).toMatch(/Current version\s+9\.1\.0/)
   await history(page).getByRole('link', { name: 'Update to 9.1.0' }).waitFor()
-  await expectSound(page, 'completed')
-  await button(progress, 'Load the portal anew').click()
+  await button(progress, 'Reload the portal').click()
   await release(page).getByText('Up to date').waitFor()
-  answered(await relay.complete(jobId, leaseId, 0), 200)
+  expectStatus(await relay.complete(jobId, leaseId, 0), 200)
 })
 
-test('the way back names the version that it leads to', async ({ open }) => {
-  const page = await open('/settings/updates', { allow: replaced })
-  await page.getByRole('button', { name: /^Go back to / }).click()
-  const asked = page.getByRole('dialog', { name: /^Go back to \d/ })
-  await button(asked, 'Go back').click()
-  const progress = page.getByRole('region', { name: /^Back to .* from 9\.1\.0/ })
-  await button(progress, 'Load the portal anew').waitFor()
+test('a rollback names its version', async ({ open }) => {
+  const page = await open('/settings/updates', { allow: replacing })
+  await button(page, /^Roll back to /).click()
+  await button(dialog(page, /^Roll back to \d/), 'Roll back').click()
+  const progress = page.getByRole('region', { name: /^Rollback to .* from 9\.1\.0/ })
+  await button(progress, 'Reload the portal').waitFor()
   expect(await progress.innerText()).toContain('Completed')
   await button(release(page), 'Update to 9.1.0').waitFor()
   expect(await history(page).getByRole('row').count()).toBe(3)
 })
 
-test('where the releases cannot be read the page says so, with the trace, and shows what was found last', async ({
-  platform,
-  open,
-}) => {
-  const page = await open('/settings/updates', { allow: [...replaced, /^console error: /, /^answer 503 /] })
+test('unreachable releases show the reason and the last result', async ({ platform, open }) => {
+  const page = await open('/settings/updates', { allow: [...replacing, /^console error: /, /^response 503 /] })
   await release(page).getByText('Update available').waitFor()
   await platform.stop()
   await platform.restart({ PLAT_RELEASE_SOURCE: '127.0.0.1:9/platform/releases' })

@@ -21,8 +21,7 @@ afterAll(() => folder[Symbol.asyncDispose]())
 
 const textOf = (body: Uint8Array | undefined) => Buffer.from(body ?? []).toString()
 
-// A whole build more; by default functions stand for it.
-test.runIf(isLong)('the same sources make the same bytes', async () => {
+test.runIf(isLong)('the same sources give the same bytes', async () => {
   await buildPortal(join(folder.path, 'second.pack'))
   const [first, second] = await Promise.all(
     ['first', 'second'].map((name) => readFile(join(folder.path, `${name}.pack`))),
@@ -30,7 +29,7 @@ test.runIf(isLong)('the same sources make the same bytes', async () => {
   expect(first?.equals(second ?? Buffer.of())).toBe(true)
 })
 
-test('the page has nothing in itself that a browser would run or show: all of it is files that are there', () => {
+test('the page contains no inline script or style', () => {
   const page = textOf(portal.shell.bodies.identity)
   const named = [...page.matchAll(/\b(?:src|href)="([^"]*)"/g)].map(([, path = '']) => path)
   expect(named.filter((path) => path.endsWith('.js'))).not.toEqual([])
@@ -40,12 +39,12 @@ test('the page has nothing in itself that a browser would run or show: all of it
   expect(portal.files.has('/index.html')).toBe(false)
 })
 
-test('a file that is kept for ever has its content’s hash in its name, and every other one does not', () => {
+test('only files that are cached forever have a content hash in their name', () => {
   for (const [path, { isHashed }] of portal.files)
     expect([path, /-[\w-]{8}\.\w+$/.test(path)]).toEqual([path, isHashed])
 })
 
-test('what is compressed is what it was, and shorter', () => {
+test('compressed content is smaller and decompresses to the original', () => {
   for (const { bodies } of [portal.shell, ...portal.files.values()]) {
     const { identity, br, gzip } = bodies
     if (br) expect(brotliDecompressSync(br).equals(identity)).toBe(true)
@@ -58,16 +57,15 @@ test('what is compressed is what it was, and shorter', () => {
   expect(scripts.filter(([, { bodies }]) => bodies.br === undefined || bodies.gzip === undefined)).toEqual([])
 })
 
-test('React is built as for those who use it, whoever builds it', () => {
+test('bundles the production build of React', () => {
   const scripts = [...portal.files.values()].filter(({ contentType }) => contentType.startsWith('text/javascript'))
   expect(scripts.some(({ bodies }) => /react-stack-bottom-frame|jsxDEV/.test(textOf(bodies.identity)))).toBe(false)
 })
 
-test('a page that the portal has is one to whoever serves it, and no other', async () => {
+test("the contract lists exactly the portal's pages", async () => {
   const source = await readFile(join(root, 'packages/portal/src/app/routes.tsx'), 'utf8')
   const routes = [...source.matchAll(/^ +path: '([^']+)'/gm)].map(([, path = '']) =>
     path.replaceAll(/\$(\w+)/g, '{$1}'),
   )
-  // Where modules have theirs, another function answers.
   expect(routes.filter((path) => !path.startsWith('/modules/')).toSorted()).toEqual([...portalPaths].toSorted())
 })

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { lambdaFlags } from '../simulator/lambda/node-program.ts'
 import { bundleAll } from '../../scripts/bundle.ts'
 import { root } from '../../scripts/source.ts'
-import { bundledFunctions } from '../support/built-once.ts'
+import { bundledFunctions } from '../support/build-cache.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const run = promisify(execFile)
@@ -18,7 +18,7 @@ test.each([
   ['modules', /\/tar-stream\/|icons\.ts|packages\/oci\/src\/(?:client|layer)\.ts/],
   ['queue/updates', /\/tar-stream\/|\/client-(?:lambda|ecr)\/|icons\.ts|packages\/worker\/src\/updates\/(?!handlers)/],
   ['schedule/heartbeat', /\/client-(?:lambda|ecr)\/|packages\/worker\/src\/runtimes\/(?:lambda|hosted)/],
-])('%s loads what only some of its work needs when that comes', async (name, rare) => {
+])('%s loads rarely used code on demand', async (name, rare) => {
   const { sources, files, initial } = (await bundledFunctions()).get(name)!
   expect(sources.size).toBeGreaterThan(100)
   const held = [...sources].filter(([path, bytes]) => bytes > 0 && rare.test(path))
@@ -26,7 +26,7 @@ test.each([
   expect(files.size).toBeGreaterThan(initial.length)
 })
 
-/** A function of which everything comes late: a module of Node's own, code of the platform, and with that a package in CommonJS. */
+/** A function with only late imports: a Node module, platform code and a CommonJS package. */
 const lateFunction: Plugin = {
   name: 'late-function',
   setup: (builder) =>
@@ -41,7 +41,7 @@ const lateFunction: Plugin = {
     })),
 }
 
-test('what a function loads late comes where Node may not require ES modules, as on Lambda', async () => {
+test('late imports work where Node cannot require ES modules, as on Lambda', async () => {
   const { files, initial = [] } = (await bundleAll(['health'], undefined, [lateFunction])).get('health') ?? {}
   expect(files?.size).toBeGreaterThan(initial.length)
   await using folder = await temporaryFolder()

@@ -4,20 +4,20 @@ import { beforeAll, expect, test, vi } from 'vitest'
 import { functions } from '@platform/contract/index'
 import { functionNames } from '@platform/core/updates/function-names'
 import { infrastructureRevision } from '@platform/core/updates/infrastructure'
-import type { GatewayHandler } from '@platform/http/event'
+import type { GatewayHandler } from '@platform/http/response'
 import { functionNames as filesIn } from '../../packages/local/src/function-files.ts'
 import { requireBuiltins } from '../../scripts/bundle-builtins.ts'
 import { type Bundle, bundle } from '../../scripts/bundle.ts'
-import { bundledFunctions } from '../support/built-once.ts'
-import { send } from '../support/event.ts'
+import { bundledFunctions } from '../support/build-cache.ts'
+import { send } from '../support/request.ts'
 
 vi.hoisted(() => Object.assign(process.env, { PLAT_LOG_LEVEL: 'error' }))
 
 const names = await filesIn(fileURLToPath(new URL('../../functions', import.meta.url)))
 const kibibyte = 1024
-/** The most that a function loads before it can answer, and that its packed form does, in kibibytes. */
+/** KiB that a function loads before its first response, and its gzip size. */
 const limits: readonly [RegExp, number, number][] = [
-  // Who calls nobody but the store and queues.
+  // Functions that call only the store and queues.
   [/^(?:bootstrap|schedule\/sweep|queue\/(?:jobs|batches|events|webhooks)(?:-dead-letter)?)$/, 400, 125],
   [/./, 490, 160],
 ]
@@ -39,7 +39,7 @@ const made = (name: string): Bundle => {
 
 const sum = (sizes: readonly number[]): number => sizes.reduce((total, size) => total + size, 0)
 
-test.each(names)('what %s loads at first is small', (name) => {
+test.each(names)('the initial bundle of %s is small', (name) => {
   const { files, initial } = made(name)
   const [, limit, packedLimit] = limits.find(([of]) => of.test(name)) ?? [/./, 0, 0]
   const contents = initial.map((file) => files.get(file) ?? Buffer.of())
@@ -48,32 +48,32 @@ test.each(names)('what %s loads at first is small', (name) => {
   expect(sum(contents.map((content) => gzipSync(content).length))).toBeLessThan(packedLimit * kibibyte)
 })
 
-test.each(names)('%s holds no way to credentials but the environment, and nothing that makes documents', (name) => {
+test.each(names)('%s contains only environment credentials and no document generator', (name) => {
   const texts = [...made(name).files.values()].map((content) => Buffer.from(content).toString())
   const held = [...made(name).sources].filter(([, bytes]) => bytes > 0).map(([path]) => path)
-  // What stands in for the SDK's own chain has its name, in another namespace.
+  // The replacement of the SDK's chain has its name in another namespace.
   const unwanted =
     /^(?!environment:).*credential-provider-(?!env)|nested-clients|zod-openapi|zod\/v4\/locales\/(?!en\.|index)|json-schema-processors|fast-check/
   expect(held.filter((path) => unwanted.test(path) && !path.startsWith('unneeded:'))).toEqual([])
-  // In what is loaded late as well: places where other chains look.
+  // Also in late chunks: places where other credential chains look.
   expect(texts.filter((text) => /AWS_WEB_IDENTITY_TOKEN_FILE|169\.254\.170\.2\b/.test(text))).toEqual([])
 })
 
-test.each(names)('%s loads nothing of fetch to begin with', (name) => {
+test.each(names)('%s does not load fetch initially', (name) => {
   for (const content of made(name).files.values()) {
-    // As an ES module, node:http brings it.
+    // As an ES module, node:http loads it.
     expect(Buffer.from(content).toString()).not.toMatch(/\bfrom\s*"node:|import\s*\(?["']node:/)
   }
 })
 
-test('Node’s own modules are taken as they are, under the names that they had', () => {
+test('Node modules are required under their own names', () => {
   const text = `import fs,{readFile as a,"stat"as b}from"node:fs";import*as c from"path";import{d}from"./chunk.mjs";"import e from 'fs'";`
   expect(requireBuiltins(text)).toBe(
     `const fs=process.getBuiltinModule("node:fs");const {"readFile":a}=process.getBuiltinModule("node:fs");const {"stat":b}=process.getBuiltinModule("node:fs");const c=process.getBuiltinModule("path");import{d}from"./chunk.mjs";"import e from 'fs'";`,
   )
 })
 
-test('what is asked of Node late has a default, and is not loaded as an ES module either', () => {
+test('late imports of Node modules have a default export and are not ES modules', () => {
   const text = `a=()=>import("node:http");b=()=>import('fs');c=()=>import("./late.mjs");d=()=>import(x);"import('fs')";`
   const late = ['node:http', 'fs'].map(
     (name) =>

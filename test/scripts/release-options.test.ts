@@ -30,7 +30,7 @@ test.each([
   ['--version 1.0.0 --source releases', /--source: must be registry\/repository/],
   ['--version 1.0.0 --source example.com/releases:1.0.0', /--source: must be registry\/repository/],
   ['--version 1.0.0 --source https://example.com/releases', /--source: must be registry\/repository/],
-  ['--version 1.0.0 --source example.com/releases --output folder', /--output: .*give one of them/],
+  ['--version 1.0.0 --source example.com/releases --output folder', /--output: .*use one of them/],
   ['--version 1.0.0 --output=', /--output/],
 ])('npm run release -- %s is refused, and what is wrong is named', (line, message) => {
   expect(() => parseOptions(words(line))).toThrow(CliError)
@@ -64,10 +64,10 @@ test('the time of a release is that of the commit, or the one that is given', as
 
 test.each([
   ['--version 1', 2, /--version: must be a SemVer/],
-  ['--version 1.0.0', 2, /No platform has made a key .*--key FILE/],
-  ['--version 1.0.0 --key README.md', 2, /README\.md cannot be signed with/],
-  ['--version 1.0.0 --key missing.key', 2, /missing\.key cannot be read/],
-  ['--version 1.0.0 --key own.key', 2, /No platform runs here\..*--source/],
+  ['--version 1.0.0', 2, /No signing key in .*--key FILE/],
+  ['--version 1.0.0 --key README.md', 2, /Cannot sign with .*README\.md/],
+  ['--version 1.0.0 --key missing.key', 2, /Cannot read .*missing\.key/],
+  ['--version 1.0.0 --key own.key', 2, /No platform is running here\..*--source/],
 ])('the command with %s ends with %s and says why', async (line, code, message) => {
   await using folder = await temporaryFolder()
   const { privateKeyPem } = generateKeyPair()

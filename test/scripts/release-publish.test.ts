@@ -74,7 +74,7 @@ test('a version that is there with another content is refused, and stays as it i
   await publish(repository, artifact, privateKeyPem)
   const other = publish(repository, madeOf('9.3.0', 'export const handler = 1').artifact, privateKeyPem)
   await expect(other).rejects.toThrow(CliError)
-  await expect(other).rejects.toThrow(/platform\/releases:9\.3\.0 is there already, with another content/)
+  await expect(other).rejects.toThrow(/platform\/releases:9\.3\.0 already exists with other content/)
   expect((await feed.findRelease('9.3.0')).digest).toBe(artifact.digest)
 })
 
@@ -104,7 +104,7 @@ test('a folder holds the same release, and skopeo carries it and its signature t
   expect(await publishHere(artifact, privateKeyPem)).toBe(true)
   expect(await publishHere(artifact, privateKeyPem)).toBe(false)
   const other = publishHere(madeOf('9.6.0', 'export {}').artifact, privateKeyPem)
-  await expect(other).rejects.toThrow(/9\.6\.0 is there already, with another content/)
+  await expect(other).rejects.toThrow(/9\.6\.0 already exists with other content/)
   for (const tag of [`${artifact.digest.replace(':', '-')}.sig`, '9.6.0']) {
     const to = `docker://${registry.host}/${name}:${tag}`
     await run('skopeo', ['copy', '--preserve-digests', '--dest-tls-verify=false', `oci:${output}:${tag}`, to])

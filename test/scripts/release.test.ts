@@ -9,10 +9,10 @@ import { lambdaFlags } from '../simulator/lambda/node-program.ts'
 import { functionNames as filesIn } from '../../packages/local/src/function-files.ts'
 import { bundleAll } from '../../scripts/bundle.ts'
 import { artifactOf } from '../../scripts/release/artifact.ts'
-import { handedOut, packFunctions } from '../../scripts/release/functions.ts'
+import { servedAssets, packFunctions } from '../../scripts/release/functions.ts'
 import { zipOf } from '../../scripts/release/zip.ts'
 import { root } from '../../scripts/source.ts'
-import { bundledFunctions, packedFunctions } from '../support/built-once.ts'
+import { bundledFunctions, packedFunctions } from '../support/build-cache.ts'
 import { isLong } from '../support/long.ts'
 import { asItIs, builtFunctions } from '../support/releases.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -99,7 +99,7 @@ test('every function is whole: it loads from its archive alone, and says its ver
   const unpacked = join(folder.path, 'unpacked')
   for (const [name, zip] of zips) {
     const files = Object.entries(unzipSync(zip))
-    const dist = (handedOut[name] ?? []).map((file) => `dist/${file}`)
+    const dist = (servedAssets[name] ?? []).map((file) => `dist/${file}`)
     const paths = files.map(([path]) => path)
     expect(paths.filter((path) => path.startsWith('dist/'))).toEqual(dist)
     expect(paths).toContain('index.mjs')
@@ -118,7 +118,7 @@ test('what functions hand out is in their archives', async () => {
   for (const name of functionNames) {
     const source = await readFile(join(root, `functions/${name}.ts`), 'utf8')
     const asked = [...source.matchAll(/\basset(?:Bytes)?\('([\w.-]+)'\)/g)].map(([, file = '']) => file).toSorted()
-    expect(asked, name).toEqual(handedOut[name] ?? [])
+    expect(asked, name).toEqual(servedAssets[name] ?? [])
   }
   const { 'dist/relay.mjs': relay = Buffer.of() } = unzipSync(zips.get('meta') ?? Buffer.of())
   expect(strFromU8(relay)).toMatch(/^#!\/usr\/bin\/env node\n/)

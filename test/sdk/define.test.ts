@@ -1,6 +1,5 @@
 import { defineModule, type ModuleDefinition } from '@platform/modules'
 import { expect, test } from 'vitest'
-import { referencesOf, sources } from '../../scripts/source.ts'
 
 const valid = { id: 'sample', version: '1.0.0' } satisfies ModuleDefinition
 const slot = { slotId: 'nav.primary', id: 'a', label: 'A', icon: 'hand', route: '/modules/sample', order: 100 } as const
@@ -38,15 +37,4 @@ test('the interval of a job may be a second or a day', () => {
 test('a defined module does not change any more', () => {
   const definition = defineModule({ ...valid })
   expect(() => Object.assign(definition, { id: 'other' })).toThrow(TypeError)
-})
-
-test('what a module contains and the SDK loads is Node and hono: types alone come from the contract', () => {
-  const files = sources().filter(({ path }) => path.startsWith('packages/sdk/src/'))
-  const strangers = files.flatMap((file) =>
-    referencesOf(file)
-      .filter(({ isTypeOnly, specifier }) => !isTypeOnly && !/^(\.\/[\w-]+\.ts|node:.+|hono(\/.+)?)$/.test(specifier))
-      .map(({ specifier }) => `${file.path}: ${specifier}`),
-  )
-  expect(files.length).toBeGreaterThan(20)
-  expect(strangers).toEqual([])
 })

@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { until } from '../conformance/support/until.ts'
+import { waitFor } from '../support/wait-for.ts'
 import { patternOf, sectionsOf, type Step } from '../support/guide.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type Seen, Terminal } from '../support/terminal.ts'
@@ -29,7 +29,11 @@ beforeAll(async () => {
   home = resources.use(await temporaryFolder()).path
   port = await freePort()
   const PATH = process.env['PATH']!.split(delimiter).filter((folder) => !folder.includes('node_modules'))
-  const settings = { PLAT_PORT: `${port}`, PLAT_DATA_DIR: join(home, 'data'), PLAT_MODULE_TICK_SECONDS: '1' }
+  const settings = {
+    PLAT_PORT: `${port}`,
+    PLAT_DATA_DIR: join(home, 'data'),
+    PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS: '1',
+  }
   const env = { HOME: home, PATH: PATH.join(delimiter), ...settings }
   for (const name of ['platform', 'author']) terminals.set(name, resources.use(new Terminal({ cwd: checkout, env })))
 })
@@ -71,7 +75,7 @@ async function follow(step: Step): Promise<void> {
   const terminal = terminalOf(step.terminal)
   const pattern = patternOf(shown.map(read))
   if (command === undefined)
-    await until(`${shown.join('\n')} is shown`, async () => lines(terminal).some(fits(pattern)))
+    await waitFor(`${shown.join('\n')} is shown`, async () => lines(terminal).some(fits(pattern)))
   else if (stays(command)) await untilShown(terminal, read(command), pattern)
   else {
     const { output, exitCode } = await terminal.run(read(command))
@@ -88,7 +92,7 @@ let look: () => Seen
 
 async function untilShown(terminal: Terminal, command: string, pattern: RegExp): Promise<void> {
   look = terminal.type(command)
-  await until(`${command} shows ${pattern}`, async () => {
+  await waitFor(`${command} shows ${pattern}`, async () => {
     const { output, exitCode } = look()
     if (exitCode !== undefined) throw new Error(`${command} ended with ${exitCode}: ${output}`)
     return pattern.test(whole(output))
@@ -127,7 +131,7 @@ test('the guide holds: Ctrl-C stops the platform', async () => {
   expect(await isLive()).toBe(true)
   const terminal = terminalOf('platform')
   terminal.interrupt()
-  await until('npm start ends', async () => terminal.isEmpty || look().exitCode !== undefined)
+  await waitFor('npm start ends', async () => terminal.isEmpty || look().exitCode !== undefined)
   expect(await isLive()).toBe(false)
 })
 

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
 import { instanceOf } from '../support/sdk-instance.ts'
-import { logged } from '../support/output.ts'
+import { captureLog } from '../support/log.ts'
 
 const never = () => new Promise<never>(() => {})
 const fail = () => {
@@ -17,7 +17,7 @@ test.for([
   let answer: unknown
   let again: unknown
   let state: unknown
-  const lines = await logged(async () => {
+  const lines = await captureLog(async () => {
     const { control } = instanceOf({ [hook]: fail })
     if (hook === 'start') await control('POST', '/configure')
     answer = await control('POST', path)
@@ -66,7 +66,7 @@ test('stop cuts short what is under way, waits for no hook that hangs, and does 
     },
   })
   await host.configure()
-  const lines = await logged(async () => {
+  const lines = await captureLog(async () => {
     const starting = host.start()
     await Promise.all([host.stop(), expect(starting).rejects.toThrow('stopping')])
   })

@@ -1,11 +1,13 @@
 import { expect, test, vi } from 'vitest'
 import { instanceOf } from '../support/sdk-instance.ts'
-import { logged } from '../support/output.ts'
+import { captureLog } from '../support/log.ts'
 
 const log = instanceOf({}).host.context.getLogger('parts')
 
 test.for(['debug', 'info', 'warn', 'error'] as const)('a line of %s says when, what and who', async (level) => {
-  const lines = await logged(async () => log[level]('Something was done', { count: 3, module_id: 'other', level: 'x' }))
+  const lines = await captureLog(async () =>
+    log[level]('Something was done', { count: 3, module_id: 'other', level: 'x' }),
+  )
   expect(lines).toEqual([
     {
       time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
@@ -20,13 +22,13 @@ test.for(['debug', 'info', 'warn', 'error'] as const)('a line of %s says when, w
 })
 
 test('the category is the module’s id where none is given', async () => {
-  const lines = await logged(async () => instanceOf({}).host.context.getLogger().info('x'))
+  const lines = await captureLog(async () => instanceOf({}).host.context.getLogger().info('x'))
   expect(lines).toMatchObject([{ category: 'sample' }])
 })
 
 test('errors are told with their stack and cause', async () => {
   const error = new Error('Outer', { cause: new Error('Inner') })
-  const [line] = await logged(async () => log.error('Failed', { error }))
+  const [line] = await captureLog(async () => log.error('Failed', { error }))
   expect(line?.['error'].stack).toContain('Error: Outer')
   expect(line?.['error'].cause.stack).toContain('Error: Inner')
 })
@@ -50,14 +52,14 @@ test.for([
   ],
 ] as const)('fields that %s cost no more than themselves', async ([, fields]) => {
   const given = fields()
-  const lines = await logged(async () =>
+  const lines = await captureLog(async () =>
     log.warn('Odd', Object.defineProperties({}, Object.getOwnPropertyDescriptors(given))),
   )
   expect(lines).toMatchObject([{ message: 'Odd', module_id: 'sample', unloggable: expect.any(String) }])
 })
 
 test('big integers can be told', async () => {
-  expect(await logged(async () => log.info('Large', { count: 2n ** 64n }))).toMatchObject([
+  expect(await captureLog(async () => log.info('Large', { count: 2n ** 64n }))).toMatchObject([
     { count: '18446744073709551616' },
   ])
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { instanceOf, publishedIn, startedInstance } from '../support/sdk-instance.ts'
-import { logged } from '../support/output.ts'
+import { captureLog } from '../support/log.ts'
 import { userToken } from '../support/user-token.ts'
 
 const paths = [
@@ -101,7 +101,7 @@ test('a route that throws answers 500 and tells its secrets to the log alone', a
       }),
   })
   let answer: unknown
-  const lines = await logged(async () => {
+  const lines = await captureLog(async () => {
     const response = await ask('GET', '/api/sample')
     answer = [response.status, await response.json()]
   })

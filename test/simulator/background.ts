@@ -1,4 +1,4 @@
-/** The process in which a rehearsal runs. Whoever has started it hears of each step, and of how it went. */
+/** The background process of the simulator. It reports progress and result to the command that started it. */
 import { mkdirSync, truncateSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,15 +14,14 @@ import { claimFolder, placesIn, writeState } from './state.ts'
 
 const { folder, stage, port, functions } = LaunchMessage.parse(JSON.parse(process.argv[2] ?? ''))
 const { log: logFile, work } = placesIn(folder)
-/** Nobody waits for what has not begun by then. */
 let isWanted = true
 
-/** Settles when it is heard, or when nobody hears it any more. */
+/** Resolves when the message is sent, or when the parent has disconnected. */
 const tell = (news: IpcMessage): Promise<void> =>
   new Promise((resolve) => (process.connected ? process.send?.(news, () => resolve()) : resolve()))
 
 function goOn(): void {
-  if (!isWanted) throw new Error('The rehearsal was stopped before it was ready.')
+  if (!isWanted) throw new Error('The simulator was stopped before it was ready.')
 }
 
 function onStep(step: string): void {
@@ -31,7 +30,7 @@ function onStep(step: string): void {
   void tell({ step })
 }
 
-/** What CloudWatch takes for metrics is none of the log, which it would fill. */
+/** Metric lines would fill the log. */
 function onOutput(functionName: string, text: string): void {
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('{"_aws":'))
   for (const line of lines) console.log(`${functionName}: ${line}`)
@@ -39,9 +38,9 @@ function onOutput(functionName: string, text: string): void {
 
 async function start(): Promise<Simulator> {
   const claim = claimFolder(folder)
-  if (claim === undefined) throw new Error(`Another rehearsal begins in ${folder} at this moment.`)
+  if (claim === undefined) throw new Error(`Another simulator is starting in ${folder}.`)
   removeLeftovers(folder)
-  // However this ends, nothing stays that the next one would have to look for.
+  // Clean up however this process ends.
   process.on('exit', () => {
     removeLeftovers(folder)
     claim[Symbol.dispose]()
@@ -51,24 +50,24 @@ async function start(): Promise<Simulator> {
   mkdirSync(work)
   process.env['TMPDIR'] = work
   const functionsDir = join(work, 'functions')
-  if (functions === undefined) onStep(`${await buildFunctions(functionsDir)} functions are built`)
+  if (functions === undefined) onStep(`Built ${await buildFunctions(functionsDir)} functions`)
   else await cp(functions, functionsDir, { recursive: true })
   const environment = await operatorSettings(process.env)
-  const rehearsal = await startSimulator({ stage, port, environment, functionsDir, onOutput, log, onStep })
+  const simulator = await startSimulator({ stage, port, environment, functionsDir, onOutput, log, onStep })
   goOn()
-  const { url, cloud, initialAdminTokenSecret } = rehearsal
+  const { url, cloud, initialAdminTokenSecret } = simulator
   const outboundAllow = environment['PLAT_OUTBOUND_ALLOW'] ?? ''
   const { secretsUrl, accessKeyId } = cloud
   writeState(folder, { stage, ready: { url, outboundAllow, secretsUrl, accessKeyId, initialAdminTokenSecret } })
-  return rehearsal
+  return simulator
 }
 
-/** Tells how it went. A failure ends the process, once it is told. */
+/** Reports the result. A failure ends the process after it is reported. */
 async function run(): Promise<Simulator> {
   try {
-    const rehearsal = await start()
+    const simulator = await start()
     await tell({ isReady: true })
-    return rehearsal
+    return simulator
   } catch (error) {
     console.error(error)
     await tell({ failure: messageOf(error) })
@@ -76,7 +75,7 @@ async function run(): Promise<Simulator> {
   }
 }
 
-// Not before signals are heard: whoever finds its state may send one.
+// Only after signal handlers are installed: other commands find the state and may send a signal.
 const running = Promise.resolve().then(run)
 stopOnSignals(async () => {
   isWanted = false

@@ -3,8 +3,8 @@ import { sep } from 'node:path'
 import { placesIn } from './state.ts'
 
 /**
- * Removes what a rehearsal leaves but its log: the processes of its functions, which are frozen and would stay for ever, its
- * state and its files. Nothing here waits: it is the last that a rehearsal does.
+ * Removes everything but the log of a stopped simulator: frozen processes of functions, state and files. Synchronous,
+ * because it runs on exit.
  */
 export function removeLeftovers(folder: string): void {
   const { state, work } = placesIn(folder)
@@ -13,7 +13,7 @@ export function removeLeftovers(folder: string): void {
   rmSync(work, { recursive: true, force: true, maxRetries: 3 })
 }
 
-/** Processes of functions whose code lies below a folder. Linux alone tells; elsewhere only a killed rehearsal leaves them. */
+/** Processes of functions whose code is below a folder. Linux only. */
 function sandboxesBelow(folder: string): number[] {
   if (process.platform !== 'linux') return []
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
@@ -33,6 +33,6 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It has just ended.
+    // The process has just ended.
   }
 }

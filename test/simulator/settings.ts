@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { listenAt } from '@platform/local/listening'
 import type { settingNames } from '../../infra/settings.ts'
 
-/** So that a conformance run, which does in minutes what people do in days, meets only the limits that it asks for. */
+/** Limits that a conformance run does not reach. */
 const roomy: Partial<Record<(typeof settingNames)[number], string>> = {
   PLAT_HEARTBEAT_INTERVAL_SECONDS: '1',
   PLAT_LOG_LEVEL: 'warn',
@@ -17,19 +17,19 @@ const roomy: Partial<Record<(typeof settingNames)[number], string>> = {
   PLAT_LIMIT_API_BURST: '5000',
 }
 
-/** How many runs may receive webhooks at once. */
+/** Number of runs that may receive webhooks at the same time. */
 const receiverCount = 3
 
 /**
- * What an operator sets for the deployment that is rehearsed. What stands in the environment of the command counts; an empty
- * setting is the platform's own default.
+ * Settings of the simulated deployment: those in the environment of the command, else roomy ones. An empty setting
+ * means the platform's default.
  */
 export async function operatorSettings(environment: NodeJS.ProcessEnv): Promise<Record<string, string>> {
   const given = Object.entries(environment).filter((entry): entry is [string, string] => entry[0].startsWith('PLAT_'))
   return { ...roomy, PLAT_OUTBOUND_ALLOW: await freeAddresses(receiverCount), ...Object.fromEntries(given) }
 }
 
-/** Addresses of this machine at which nobody listens yet: a run receives webhooks there. */
+/** Free addresses of this machine where runs receive webhooks. */
 async function freeAddresses(count: number): Promise<string> {
   const servers = Array.from({ length: count }, () => createServer())
   const addresses = await Promise.all(servers.map((server) => listenAt(server, '127.0.0.1', 0)))

@@ -4,21 +4,19 @@ import { lockFile } from '@platform/local/file-lock'
 import { isAlive, stampOf } from '@platform/relay/process-group'
 import * as z from 'zod'
 
-/** How commands of the same user find the rehearsal that runs. */
+/** How commands of the same user find the running simulator. */
 
 export const projectDir = join(import.meta.dirname, '../..')
 
 const State = z.object({
   pid: z.number(),
-  /** Tells the process apart from a later one with the same id. */
+  /** Distinguishes the process from a later one with the same id. */
   stamp: z.string(),
   stage: z.string(),
-  /** Absent until the deployment is through. */
+  /** Absent until the deployment has completed. */
   ready: z
     .object({
-      /** Where the API is. */
       url: z.string(),
-      /** Addresses of this machine that the platform may call, as in PLAT_OUTBOUND_ALLOW. */
       outboundAllow: z.string(),
       secretsUrl: z.string(),
       accessKeyId: z.string(),
@@ -28,29 +26,28 @@ const State = z.object({
 })
 export type State = z.infer<typeof State>
 
-/** The folder that a rehearsal keeps everything in. One runs for each folder. */
+/** The folder of a simulator's files. One simulator runs per folder. */
 export const folderOf = (environment: NodeJS.ProcessEnv): string =>
-  resolve(projectDir, environment['PLAT_REHEARSAL_DIR'] || '.rehearsal')
+  resolve(projectDir, environment['PLAT_SIMULATOR_DIR'] || '.simulator')
 
-/** What lies in the folder. */
 export const placesIn = (folder: string) => ({
-  log: join(folder, 'rehearsal.log'),
+  log: join(folder, 'simulator.log'),
   lock: join(folder, 'lock.sqlite'),
   state: join(folder, 'state.json'),
-  /** What goes with the rehearsal: the built functions, and the images of modules. */
+  /** Built functions and module images, removed with the simulator. */
   work: join(folder, 'work'),
 })
 
-/** A reader that looks whether the lock is taken holds it for a moment. */
+/** A reader that tests the lock holds it for a moment. */
 const patienceMs = 2000
 
-/** Takes the folder for this process; undefined when another rehearsal has it. Disposing lets go. */
+/** Locks the folder for this process; undefined when another simulator has it. */
 export function claimFolder(folder: string): Disposable | undefined {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   return lockFile(placesIn(folder).lock, patienceMs)
 }
 
-/** Writes the state of this process, whole or not at all; only its owner can read it. */
+/** Writes the state of this process atomically, readable by its owner only. */
 export function writeState(folder: string, state: Pick<State, 'stage' | 'ready'>): void {
   const { state: file } = placesIn(folder)
   const content: State = { pid: process.pid, stamp: stampOf(process.pid) ?? '', ...state }
@@ -59,7 +56,6 @@ export function writeState(folder: string, state: Pick<State, 'stage' | 'ready'>
   renameSync(`${file}.draft`, file)
 }
 
-/** What was written last, whether its process runs or not. */
 export function readState(folder: string): State | undefined {
   try {
     return State.parse(JSON.parse(readFileSync(placesIn(folder).state, 'utf8')))
@@ -68,11 +64,11 @@ export function readState(folder: string): State | undefined {
   }
 }
 
-/** The rehearsal that runs or begins; a state that a killed one has left is none. */
-export function findRehearsal(folder: string): State | undefined {
+/** The simulator that is running or starting; ignores the state of a killed one. */
+export function findSimulator(folder: string): State | undefined {
   const state = readState(folder)
   if (state === undefined || !isAlive(state)) return undefined
-  // A process that was killed keeps its id until somebody asks how it ended; locks it has no more.
+  // A killed process keeps its id until it is reaped, but holds no lock.
   using free = lockFile(placesIn(folder).lock)
   return free === undefined ? state : undefined
 }

@@ -1,16 +1,20 @@
-import type { GatewayHandler } from '@platform/http/event'
-import { posting, type Received, send, type Sent } from './event.ts'
+import type { GatewayHandler } from '@platform/http/response'
+import { jsonRequest, type TestResponse, send, type TestRequest } from './request.ts'
 
 /** What a browser says of a request that a page of the portal makes, where the portal is public and on one machine. */
-export const publicPortal = {
+export const publicPortalHeaders = {
   host: 'platform.example.com',
   origin: 'https://platform.example.com',
   'sec-fetch-site': 'same-origin',
 }
-export const localPortal = { host: '127.0.0.1:8080', origin: 'http://127.0.0.1:8080', 'sec-fetch-site': 'same-origin' }
+export const localPortalHeaders = {
+  host: '127.0.0.1:8080',
+  origin: 'http://127.0.0.1:8080',
+  'sec-fetch-site': 'same-origin',
+}
 
 /** A page of the portal in a browser that keeps its cookies. `reading` is what the browser says where a page only reads. */
-export class Page {
+export class BrowserSession {
   readonly cookies = new Map<string, string>()
   readonly reading: Record<string, string>
   readonly changing: Record<string, string>
@@ -21,18 +25,18 @@ export class Page {
     this.changing = portal
   }
 
-  async send(handler: GatewayHandler, { method = 'GET', headers, ...sent }: Sent): Promise<Received> {
+  async send(handler: GatewayHandler, { method = 'GET', headers, ...sent }: TestRequest): Promise<TestResponse> {
     const said = method === 'GET' || method === 'HEAD' ? this.reading : this.changing
-    const received = await send(handler, { ...sent, method, headers: { ...said, ...this.kept(), ...headers } })
+    const received = await send(handler, { ...sent, method, headers: { ...said, ...this.cookieHeader(), ...headers } })
     for (const cookie of received.cookies) this.keep(cookie)
     return received
   }
 
-  post = (handler: GatewayHandler, target: string, body: unknown): Promise<Received> =>
-    this.send(handler, posting(target, body))
+  post = (handler: GatewayHandler, target: string, body: unknown): Promise<TestResponse> =>
+    this.send(handler, jsonRequest(target, body))
 
   /** The cookies as the browser sends them. */
-  kept(): Record<string, string> {
+  cookieHeader(): Record<string, string> {
     const pairs = [...this.cookies].map(([name, value]) => `${name}=${value}`)
     return pairs.length === 0 ? {} : { cookie: pairs.join('; ') }
   }

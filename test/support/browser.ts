@@ -1,5 +1,5 @@
-import type { GatewayHandler } from '@platform/http/event'
-import { posting, type Received, send } from './event.ts'
+import type { GatewayHandler } from '@platform/http/response'
+import { jsonRequest, type TestResponse, send } from './request.ts'
 
 /** A browser: it keeps cookies by origin and follows redirects. The platform answers at one origin, by its function. */
 export class Browser {
@@ -40,13 +40,13 @@ export class Browser {
   }
 
   /** Sends a request to the platform. */
-  async send(sent: { target: string } & Partial<ReturnType<typeof posting>>): Promise<Received> {
+  async send(sent: { target: string } & Partial<ReturnType<typeof jsonRequest>>): Promise<TestResponse> {
     const received = await send(this.handler, { ...sent, headers: { ...sent.headers, ...this.cookies(this.portal) } })
     this.keep(this.portal, received.cookies)
     return received
   }
 
-  post = (target: string, body: unknown): Promise<Received> => this.send(posting(target, body))
+  post = (target: string, body: unknown): Promise<TestResponse> => this.send(jsonRequest(target, body))
 
   private cookies(origin: string): Record<string, string> {
     const pairs = [...(this.jar.get(origin) ?? [])].map(([name, value]) => `${name}=${value}`)

@@ -4,7 +4,7 @@ import type { TestProject } from 'vitest/node'
 import { installComponents } from '../simulator/graph/components.ts'
 import { type Graph } from '../simulator/graph/graph.ts'
 import { writeFunctions } from '../../scripts/deploy/build.ts'
-import { deployedFunctions } from './built-once.ts'
+import { deployedFunctions } from './build-cache.ts'
 import { graphOf } from './graphs.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 

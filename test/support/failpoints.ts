@@ -1,6 +1,6 @@
 import { isCode, sources } from '../../scripts/source.ts'
 
-/** Every place in some code of the platform that a test may strike (CONTRIBUTING.md, House rules), by name. */
+/** Every place in some code of the platform that a test may strike (CONTRIBUTING.md), by name. */
 export const failpointsIn = (...folders: readonly string[]): readonly string[] =>
   sources()
     .filter((file) => isCode(file) && folders.some((folder) => file.path.startsWith(`${folder}/`)))

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Graph, graphOf as evaluated } from '../simulator/graph/graph.ts'
-import { builtOnce } from './built-once.ts'
+import { buildOnce } from './build-cache.ts'
 
 /** What the configuration reads of the process that evaluates it, whatever a test sets for it. */
 const isSetting = ([name]: [string, ...unknown[]]) => /^(?:PLAT|AWS|SST)_/.test(name)
@@ -16,5 +16,5 @@ export function graphOf(stage: string, environment: Record<string, string> = {})
   const told = createHash('sha256')
     .update(JSON.stringify([stage, settings, process.version]))
     .digest('hex')
-  return builtOnce(`graph-${told.slice(0, 16)}`, 'sst.config.ts', () => evaluated(stage, environment))
+  return buildOnce(`graph-${told.slice(0, 16)}`, 'sst.config.ts', () => evaluated(stage, environment))
 }

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
-import { type Reply, type Respond, type Seen, type Server, startServer } from './http-server.ts'
+import { type ServerReply, type Respond, type ReceivedRequest, type Server, startServer } from './http-server.ts'
 
 /** An issuer that does as a test says: proper answers unless told otherwise. */
 
@@ -15,7 +15,7 @@ export function signingKey(kid: string = randomUUID()): SigningKey {
   return { kid, privateKey, wire: { ...publicKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'ES256' } }
 }
 
-export const json = (body: unknown, status = 200): Reply => ({
+export const json = (body: unknown, status = 200): ServerReply => ({
   status,
   headers: { 'content-type': 'application/json' },
   body: typeof body === 'string' ? body : JSON.stringify(body),
@@ -45,14 +45,14 @@ export class HostileIssuer {
   }
 
   /** How often a path was asked for. */
-  asked = (path: string): number => this.server.seen.filter(({ url }) => url.pathname === path).length
+  asked = (path: string): number => this.server.requests.filter(({ url }) => url.pathname === path).length
 
   /** Claims that are right for a client and a nonce at that second. */
   claims = (clientId: string, nonce: string, iat: number): Record<string, unknown> => {
     return { iss: this.url, aud: clientId, sub: 'somebody', nonce, iat, exp: iat + 300, preferred_username: 'somebody' }
   }
 
-  answer = async (seen: Seen, outgoing: Parameters<Respond>[1]): Promise<Reply | undefined> => {
+  answer = async (seen: ReceivedRequest, outgoing: Parameters<Respond>[1]): Promise<ServerReply | undefined> => {
     const { pathname } = seen.url
     const other = this.instead.get(pathname)
     if (other !== undefined) return other(seen, outgoing)

@@ -9,13 +9,13 @@ import { shiftClock } from '@platform/core/clock'
 import { transact } from '@platform/core/db/transact'
 import { type Deployment } from '@platform/core/modules/record'
 import { reserveRoutesWrite, type RouteReservation, readRoutes } from '@platform/core/modules/routes'
-import { refusalOf } from './world.ts'
+import { errorCodeOf } from './fixtures.ts'
 
 /** A module's instance on a socket of its own, that answers what a test says and remembers what it was asked. */
 
 export type Respond = (request: IncomingMessage, response: ServerResponse) => void
 
-interface Asked {
+interface ReceivedRequest {
   method: string
   url: string
   headers: Record<string, unknown>
@@ -28,11 +28,11 @@ export interface Instance extends AsyncDisposable {
   api: string
   deployment: Deployment
   /** The requests that have reached it. */
-  asked: Asked[]
+  requests: ReceivedRequest[]
   /** What it answers from now on. */
-  answers: (respond: Respond) => void
+  respondWith: (respond: Respond) => void
   /** Lets go of those whom it has not answered. */
-  hangUp: () => void
+  closeConnections: () => void
   /** Ends it; its claim stays. */
   end: () => Promise<void>
 }
@@ -43,12 +43,12 @@ export const newModuleId = (): string => `m${randomUUID().slice(0, 8)}`
 const ok: Respond = (_request, response) => void response.writeHead(200, { 'content-type': 'text/plain' }).end('ok')
 
 /** Sets a claim, or drops it. Another test may have changed the claims meanwhile. */
-export async function claim(moduleId: string, wanted: RouteReservation | undefined): Promise<void> {
+export async function reserveRoutes(moduleId: string, wanted: RouteReservation | undefined): Promise<void> {
   const set = async () => {
     const refused = await transact([reserveRoutesWrite(await readRoutes(), moduleId, wanted)])
     if (refused !== undefined) throw new Error('The claims have changed.')
   }
-  while ((await refusalOf(set())) !== 'nothing was refused');
+  while ((await errorCodeOf(set())) !== 'no error');
 }
 
 /** An instance that serves under a path of its own. `isClaimed: false`: nobody knows of it yet. */
@@ -57,12 +57,12 @@ export async function runInstance(
   { moduleId = newModuleId(), isClaimed = true } = {},
 ): Promise<Instance> {
   const folder = await mkdtemp(join(tmpdir(), 'm-'))
-  const asked: Asked[] = []
+  const requests: ReceivedRequest[] = []
   let answer = respond
   const server = createServer((request, response) => {
     void buffer(request).then((body) => {
       const { method = '', url = '', headers } = request
-      asked.push({ method, url, headers, body })
+      requests.push({ method, url, headers, body })
       return answer(request, response)
     })
   })
@@ -80,7 +80,7 @@ export async function runInstance(
     handle,
   }
   const api = `/api/${moduleId}`
-  if (isClaimed) await claim(moduleId, { apiBasePath: api, deployment })
+  if (isClaimed) await reserveRoutes(moduleId, { apiBasePath: api, deployment })
   // By then everybody has heard of it.
   shiftClock(1000)
   const end = async () => {
@@ -97,9 +97,9 @@ export async function runInstance(
     moduleId,
     api,
     deployment,
-    asked,
-    answers: (next) => (answer = next),
-    hangUp: () => server.closeAllConnections(),
+    requests,
+    respondWith: (next) => (answer = next),
+    closeConnections: () => server.closeAllConnections(),
     end,
     [Symbol.asyncDispose]: dispose,
   }

@@ -4,37 +4,40 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
 /** A request that came. */
-export interface Seen {
+export interface ReceivedRequest {
   method: string
   url: URL
   headers: IncomingHttpHeaders
   body: Buffer
 }
 
-export interface Reply {
+export interface ServerReply {
   status: number
   headers?: Readonly<Record<string, string | string[]>>
   body?: string | Buffer
 }
 
 /** What answers: with a reply, or by itself on the raw answer. */
-export type Respond = (seen: Seen, outgoing: ServerResponse) => Promise<Reply | undefined> | Reply | undefined
+export type Respond = (
+  request: ReceivedRequest,
+  outgoing: ServerResponse,
+) => Promise<ServerReply | undefined> | ServerReply | undefined
 
 /** A server that does as it is told, on a port of its own. */
 export interface Server extends AsyncDisposable {
   /** `127.0.0.1` and the port. */
   host: string
   url: string
-  seen: Seen[]
+  requests: ReceivedRequest[]
 }
 
 export async function startServer(respond: Respond): Promise<Server> {
-  const seen: Seen[] = []
+  const requests: ReceivedRequest[] = []
   const answer = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { method = '', headers } = incoming
     const url = new URL(incoming.url ?? '/', `http://${headers.host}`)
     const request = { method, url, headers, body: await buffer(incoming) }
-    seen.push(request)
+    requests.push(request)
     const reply = await respond(request, outgoing)
     if (reply !== undefined) outgoing.writeHead(reply.status, reply.headers).end(reply.body)
   }
@@ -46,7 +49,7 @@ export async function startServer(respond: Respond): Promise<Server> {
   return {
     host: `127.0.0.1:${port}`,
     url: `http://127.0.0.1:${port}`,
-    seen,
+    requests,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       server.close()

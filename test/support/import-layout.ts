@@ -5,7 +5,7 @@ import type { Descriptor, Index, Manifest } from '@platform/oci/types'
 
 /**
  * Sends all that a folder holds to a repository, as a tool does that carries images: those under their tags, then signatures.
- * Answers the descriptors of the images. Throws `RegistryFailure`, `invalid` where the folder is not whole.
+ * Answers the descriptors of the images. Throws `RegistryError`, `invalid` where the folder is not whole.
  */
 export async function importLayout(
   client: RegistryClient,

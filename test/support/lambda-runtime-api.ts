@@ -4,14 +4,14 @@ import { type AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
 /** What an instance told about itself or an event. */
-export interface Told {
+export interface InvocationResult {
   errorType: string
   errorMessage: string
   /** The header that Lambda itself looks at. */
   header: string | undefined
 }
 
-type Outcome = { result: any } | { error: Told }
+type Outcome = { result: any } | { error: InvocationResult }
 
 interface Waiting {
   event: unknown
@@ -28,7 +28,7 @@ export class LambdaRuntimeApi implements AsyncDisposable {
   readonly #worked = new Map<string, Waiting>()
   #asking: ServerResponse | undefined
   #count = 0
-  readonly #initError = Promise.withResolvers<Told>()
+  readonly #initError = Promise.withResolvers<InvocationResult>()
   /** How often the instance has asked for an event. */
   asked = 0
 
@@ -45,7 +45,7 @@ export class LambdaRuntimeApi implements AsyncDisposable {
   }
 
   /** What the instance said when it could not begin. */
-  get initError(): Promise<Told> {
+  get initError(): Promise<InvocationResult> {
     return this.#initError.promise
   }
 

@@ -20,16 +20,16 @@ import { temporaryFolder } from './temporary-folder.ts'
 const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
 
 /** What happens to the calls of a client on their way: `send` carries one out. */
-export type Meddle = (call: { method: string; path: string }, send: () => Promise<any>) => Promise<any>
+export type InterceptCall = (call: { method: string; path: string }, send: () => Promise<any>) => Promise<any>
 
-export interface LambdaWish extends LambdaOptions {
+export interface LambdaOptionsInput extends LambdaOptions {
   settings?: Partial<LambdaSettings>
   /** Where modules come from; a registry in memory. */
   source?: RegistryClient
 }
 
 /** The platform's runtime over the SDK, Lambda, and two registries: where modules come from, and Lambda's own. */
-export interface LambdaWorld extends AsyncDisposable {
+export interface LambdaFixtures extends AsyncDisposable {
   runtime: ModuleRuntime
   lambda: RunningLambda
   /** Lambda's own interface, for what a test does or sees beside the runtime. */
@@ -39,10 +39,14 @@ export interface LambdaWorld extends AsyncDisposable {
   /** What modules have written. */
   output: () => string
   /** The runtime of another process, with a Lambda or settings of its own. */
-  another: (settings?: Partial<LambdaSettings>, meddle?: Meddle) => ModuleRuntime
+  another: (settings?: Partial<LambdaSettings>, meddle?: InterceptCall) => ModuleRuntime
 }
 
-export async function lambdaWorld({ settings: given = {}, source, ...options }: LambdaWish = {}): Promise<LambdaWorld> {
+export async function startLambdaFixtures({
+  settings: given = {},
+  source,
+  ...options
+}: LambdaOptionsInput = {}): Promise<LambdaFixtures> {
   const folder = await temporaryFolder()
   const [registry, target] = [memoryRegistry('registry.test'), memoryRegistry('lambda.test')]
   let written = ''
@@ -55,7 +59,7 @@ export async function lambdaWorld({ settings: given = {}, source, ...options }: 
     ...options,
   })
   const aws = { endpoint: lambda.url, region: 'eu-central-1', credentials }
-  const another: LambdaWorld['another'] = (settings = {}, meddle) =>
+  const another: LambdaFixtures['another'] = (settings = {}, meddle) =>
     lambdaRuntime({
       aws: meddle === undefined ? aws : { ...aws, ...meddledWith(meddle) },
       prefix: 'mod',
@@ -82,7 +86,7 @@ export async function lambdaWorld({ settings: given = {}, source, ...options }: 
 }
 
 /** A client whose calls are tried once, and meddled with. */
-function meddledWith(meddle: Meddle): LambdaClientConfig {
+function meddledWith(meddle: InterceptCall): LambdaClientConfig {
   const handler = new NodeHttpHandler()
   const handle: NodeHttpHandler['handle'] = (request, options) =>
     meddle({ method: request.method, path: request.path }, () => handler.handle(request, options))
@@ -90,7 +94,7 @@ function meddledWith(meddle: Meddle): LambdaClientConfig {
 }
 
 /** A program that answers every event of Lambda with what an expression of `event` makes of it: text that goes out as it is. */
-export const answering = (expression: string): string => `
+export const moduleSource = (expression: string): string => `
   const base = 'http://' + process.env.AWS_LAMBDA_RUNTIME_API + '/2018-06-01/runtime/invocation/'
   for (;;) {
     const next = await fetch(base + 'next')
@@ -100,25 +104,25 @@ export const answering = (expression: string): string => `
   }`
 
 /** A module that says which it is: the word of its image, the deployment of its environment. */
-export const pushWord = (world: LambdaWorld, word: string, repository = 'modules/words') =>
+export const pushWord = (fixtures: LambdaFixtures, word: string, repository = 'modules/words') =>
   pushProgram(
-    world.registry,
+    fixtures.registry,
     repository,
-    answering(`JSON.stringify({ statusCode: 200, body: '${word} ' + process.env.PLATFORM_DEPLOYMENT_ID })`),
+    moduleSource(`JSON.stringify({ statusCode: 200, body: '${word} ' + process.env.PLATFORM_DEPLOYMENT_ID })`),
   )
 
 /** Which module it is that answers. */
-export const saidBy = async (runtime: ModuleRuntime, deployment: Deployment) =>
+export const readWord = async (runtime: ModuleRuntime, deployment: Deployment) =>
   textOf(await runtime.request(deployment, { method: 'GET', path: '/' }, limits))
 
 /** What there is of a function, with descriptions. */
-export const versionsOf = async ({ client }: LambdaWorld, FunctionName = 'mod-words') => {
+export const versionsOf = async ({ client }: LambdaFixtures, FunctionName = 'mod-words') => {
   const { Versions = [] } = await client.send(new ListVersionsByFunctionCommand({ FunctionName }))
   return Versions.map(({ Version, Description }) => `${Version} ${Description}`)
 }
 
 /** The id and the image that a version was published with. */
-export async function madeOf({ client }: LambdaWorld, { handle }: Deployment) {
+export async function lambdaResourcesOf({ client }: LambdaFixtures, { handle }: Deployment) {
   const [FunctionName, Qualifier] = handle.split(':')
   const made = await client.send(new GetFunctionConfigurationCommand({ FunctionName, Qualifier }))
   return [made.Environment?.Variables?.['PLATFORM_DEPLOYMENT_ID'], `sha256:${made.CodeSha256}`]

@@ -1,6 +1,6 @@
-import { answered } from '../conformance/support/answer.ts'
+import { expectStatus } from '../conformance/support/answer.ts'
 import type { Client } from '../conformance/support/client.ts'
-import { until } from '../conformance/support/until.ts'
+import { waitFor } from './wait-for.ts'
 
 /** What the platform has promised: everything that it answered with success. */
 export interface Promised {
@@ -38,7 +38,7 @@ export class Load {
   async untilKilled(clients: number, answers: number, kill: () => Promise<void>): Promise<void> {
     const enough = this.#answers + answers
     const calling = Array.from({ length: clients }, () => this.#call())
-    await until(`${answers} more answers`, async () => this.#answers >= enough)
+    await waitFor(`${answers} more answers`, async () => this.#answers >= enough)
     await kill()
     await Promise.all(calling)
   }
@@ -59,7 +59,7 @@ export class Load {
   async #register(): Promise<void> {
     const name = `loaded ${crypto.randomUUID()}`
     const answer = await this.#targets.admin.post('/api/v1/clusters', { name, type: 'Hypervisor' })
-    this.promised.clusters.push(answered(answer, 201))
+    this.promised.clusters.push(expectStatus(answer, 201))
     this.#answers++
   }
 
@@ -75,14 +75,14 @@ export class Load {
     const jobId = await this.#submit(this.#targets.parkedId, job)
     this.promised.parked.add(jobId)
     if (this.promised.parked.size % 2 === 0) return
-    answered(await this.#targets.admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
+    expectStatus(await this.#targets.admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
     this.promised.cancelled.add(jobId)
     this.#answers++
   }
 
   async #submit(clusterId: string, job: object): Promise<string> {
     const answer = await this.#targets.admin.post('/api/v1/jobs', { clusterId, type: 'InvokeScript', ...job })
-    const { id } = answered(answer, 202)
+    const { id } = expectStatus(answer, 202)
     this.#answers++
     return id
   }

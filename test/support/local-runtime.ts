@@ -6,15 +6,15 @@ import { type LocalMode, openLocalRuntime } from '@platform/worker/runtimes/loca
 import { type Deployment } from '@platform/core/modules/record'
 import { type DeploymentSpec, type ModuleResponse, type ModuleRuntime } from '@platform/worker/runtimes/port'
 import { type SupervisedOptions } from '@platform/worker/runtimes/supervised'
-import { until } from '../conformance/support/until.ts'
+import { waitFor } from './wait-for.ts'
 import { type MemoryRegistry, memoryRegistry } from './memory-registry.ts'
-import { missing } from './peers.ts'
+import { missingPrograms } from './installed-programs.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 /** The ways to run modules that this machine has, and for each why its tests are skipped: empty where they are not. */
 export const localModes: readonly (readonly [Exclude<LocalMode, 'auto'>, string])[] = [
   ['process', ''],
-  ['container', missing('runc')],
+  ['container', missingPrograms('runc')],
 ]
 
 /** A real runtime with folders of its own, and a registry in memory. Disposing ends it. */
@@ -37,7 +37,7 @@ export async function localRuntime(mode: LocalMode, times: Pick<SupervisedOption
     lines,
     /** The first line that has a form, of those that are printed from `from` on. */
     line: (pattern: RegExp, from = 0): Promise<string> =>
-      until(`${pattern} is printed`, async () => lines.slice(from).find(({ line }) => pattern.test(line))?.line),
+      waitFor(`${pattern} is printed`, async () => lines.slice(from).find(({ line }) => pattern.test(line))?.line),
     /** What is left of running instances. */
     remains: async (): Promise<string[]> => (await readdir(join(folder.path, 'run'))).filter((name) => name !== 'runc'),
     /** The images that are unpacked. */
@@ -52,7 +52,7 @@ export async function localRuntime(mode: LocalMode, times: Pick<SupervisedOption
 let count = 0
 
 /** An assignment of a module; its id is like no other of this process. */
-export function assignmentOf(
+export function deploymentSpecOf(
   image: { repository: string; digest: string },
   change: Partial<DeploymentSpec> = {},
 ): DeploymentSpec {
@@ -74,7 +74,11 @@ export const limits = { timeoutMs: 20_000, maxBytes: 1_000_000 }
 export const textOf = ({ body }: ModuleResponse): string => Buffer.from(body).toString()
 
 /** What a `puppet` answers to an expression: its value, or `{ error }` with the code of what it threw. */
-export async function ask(runtime: ModuleRuntime, deployment: Deployment, expression: string): Promise<any> {
+export async function evaluateInModule(
+  runtime: ModuleRuntime,
+  deployment: Deployment,
+  expression: string,
+): Promise<any> {
   const request = { method: 'POST', path: '/', body: Buffer.from(expression) }
   const { value, ...failure } = JSON.parse(textOf(await runtime.request(deployment, request, limits)))
   return value === undefined ? failure : value

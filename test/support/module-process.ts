@@ -18,7 +18,7 @@ import {
   type RequestLimits,
 } from '@platform/worker/runtimes/port'
 import { environmentNames, tokenHeader } from '@platform/modules/protocol'
-import { until } from '../conformance/support/until.ts'
+import { waitFor } from './wait-for.ts'
 
 const projectDir = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -51,7 +51,7 @@ export class ModuleProcesses implements ModuleRuntime, AsyncDisposable {
     if (known) return known.deployment
     const running = this.#spawn(assignment)
     this.#running.set(assignment.id, running)
-    await until(`${assignment.id} listens`, async () => {
+    await waitFor(`${assignment.id} listens`, async () => {
       if (hasEnded(running.child)) throw new RuntimeError('init_failed', `It ended at once:\n${running.output}`)
       return accepts(running.deployment.handle)
     })

@@ -12,7 +12,7 @@ import { temporaryFolder } from './temporary-folder.ts'
 const password = 'correct horse battery'
 
 /** What a test wants of an image; a good one where it wants nothing. */
-export interface ImageWish {
+export interface ImageOptions {
   version?: string
   repository?: string
   tag?: string
@@ -63,7 +63,7 @@ export async function startModuleRegistry() {
   }
 
   /** Pushes an image of a module, and answers how to name it. */
-  async function push(id: string, wish: ImageWish = {}) {
+  async function push(id: string, wish: ImageOptions = {}) {
     const {
       version = '1.0.0',
       repository = `modules/${id}`,

@@ -6,7 +6,7 @@ import { type Context, Provider } from 'oidc-provider'
 
 /** A real OpenID provider on a port of its own. Whoever it is asked to sign in is signed in, without a page. */
 
-export interface PeerClient {
+export interface OidcClient {
   clientId: string
   clientSecret: string
   redirectUri: string
@@ -24,7 +24,7 @@ export function newSigningKey(): Record<string, unknown> {
   return { ...privateKey.export({ format: 'jwk' }), kid: randomUUID(), use: 'sig', alg: 'ES256' }
 }
 
-export async function startPeer() {
+export async function startOidcProvider() {
   let serve = silent
   const paths: string[] = []
   const server = createServer((request, response) => {
@@ -38,7 +38,7 @@ export async function startPeer() {
   let present = ''
 
   /** Begins to serve these clients with these keys; whatever was signed before is not known any more. */
-  function open(clients: readonly PeerClient[], keys: readonly object[] = [newSigningKey()], isLean = true): void {
+  function open(clients: readonly OidcClient[], keys: readonly object[] = [newSigningKey()], isLean = true): void {
     const provider = new Provider(issuer, configuration(clients, keys, isLean, people))
     const callback = provider.callback()
     serve = async (request, response) => {
@@ -68,7 +68,7 @@ export async function startPeer() {
 }
 
 const configuration = (
-  clients: readonly PeerClient[],
+  clients: readonly OidcClient[],
   keys: readonly object[],
   isLean: boolean,
   people: ReadonlyMap<string, Claims>,

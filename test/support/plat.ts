@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll } from 'vitest'
-import { until } from '../conformance/support/until.ts'
+import { waitFor } from './wait-for.ts'
 
 const main = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url))
 const running = new Set<ChildProcess>()
@@ -81,7 +81,7 @@ export class Plat {
     })
     return {
       ended,
-      says: (pattern: RegExp) => until(`${pattern} is said`, async () => pattern.test(err)),
+      says: (pattern: RegExp) => waitFor(`${pattern} is said`, async () => pattern.test(err)),
       interrupt: () => child.kill('SIGINT'),
     }
   }

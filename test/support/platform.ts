@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { delimiter, dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { answered } from '../conformance/support/answer.ts'
+import { expectStatus } from '../conformance/support/answer.ts'
 import { connect, type Platform } from '../conformance/support/platform.ts'
 import packageFile from '../../package.json' with { type: 'json' }
 import { isLong } from './long.ts'
@@ -17,16 +17,14 @@ const ownEnvironment = Object.fromEntries(Object.entries(process.env).filter(([n
 
 /**
  * Each thread loads all that the platform answers with, a quarter of the work of a start. Where much is at once a test asks for two,
- * as there are by default, and as the long tests and the proof have them.
+ * the default, also of long tests and verification runs.
  */
 const ofShortTests = process.env['VITEST'] !== undefined && !isLong ? { PLAT_FUNCTION_THREADS: '1' } : {}
 
 /** The administrator that platforms under test are set up with. */
 export const options = {
-  isLocal: true,
   username: 'ada',
   password: 'correct horse battery',
-  initialAdminToken: undefined,
 }
 
 /** The real platform as a process of its own, on data of its own. Disposing ends it and removes the data. */
@@ -35,6 +33,7 @@ export class PlatformProcess implements AsyncDisposable {
   readonly url: string
   readonly #environment: NodeJS.ProcessEnv
   readonly #removeData: () => PromiseLike<void>
+  readonly #withFaults: boolean
   #program: Program
 
   private constructor(
@@ -42,15 +41,17 @@ export class PlatformProcess implements AsyncDisposable {
     environment: NodeJS.ProcessEnv,
     program: Program,
     removeData: () => PromiseLike<void>,
+    withFaults: boolean,
   ) {
     this.url = url
     this.#environment = { ...environment, PLAT_PORT: new URL(url).port }
     this.#program = program
     this.#removeData = removeData
+    this.#withFaults = withFaults
   }
 
-  /** Starts a platform that was never set up, with short intervals and further settings. */
-  static async start(settings: Record<string, string> = {}): Promise<PlatformProcess> {
+  /** Starts a platform that was never set up, with short intervals and further settings; `withFaults` gives its emulators fault switches. */
+  static async start(settings: Record<string, string> = {}, { withFaults = false } = {}): Promise<PlatformProcess> {
     const data = await temporaryFolder()
     const environment = {
       ...ownEnvironment,
@@ -60,23 +61,23 @@ export class PlatformProcess implements AsyncDisposable {
       PLAT_DATA_DIR: data.path,
       PLAT_HEARTBEAT_INTERVAL_SECONDS: '2',
       PLAT_SWEEP_INTERVAL_SECONDS: '1',
-      PLAT_ANNOUNCE_AGAIN_SECONDS: '2',
+      PLAT_OUTBOX_RETRY_SECONDS: '2',
       PLAT_LOG_LEVEL: 'warn',
-      PLAT_CHECK_RESPONSES: '1',
+      PLAT_VALIDATE_RESPONSES: '1',
       ...ofShortTests,
       ...settings,
     }
     await using starting = new AsyncDisposableStack()
     starting.use(data)
-    const program = starting.use(run(environment))
+    const program = starting.use(run(environment, withFaults))
     const url = await ready(program)
     starting.move()
-    return new PlatformProcess(url, environment, program, () => data[Symbol.asyncDispose]())
+    return new PlatformProcess(url, environment, program, () => data[Symbol.asyncDispose](), withFaults)
   }
 
   /** Starts again on the same data and port, after a kill or a stop; with further settings for this one run. */
   async restart(settings: Record<string, string> = {}): Promise<void> {
-    this.#program = run({ ...this.#environment, ...settings })
+    this.#program = run({ ...this.#environment, ...settings }, this.#withFaults)
     await ready(this.#program)
   }
 
@@ -145,7 +146,7 @@ export class PlatformProcess implements AsyncDisposable {
   /** Completes setup; answers the API. */
   async setUp(): Promise<Platform> {
     const api = await this.api()
-    answered(await api.anonymous.post('/api/v1/setup/complete', await this.setupBody()), 200)
+    expectStatus(await api.anonymous.post('/api/v1/setup/complete', await this.setupBody()), 200)
     return api
   }
 
@@ -155,10 +156,12 @@ export class PlatformProcess implements AsyncDisposable {
   }
 }
 
-/** Runs what `npm start` runs, with the Node that runs the tests. */
-const run = (environment: NodeJS.ProcessEnv): Program => {
+/** Runs what `npm start` runs, with the Node that runs the tests; on request with emulators that have fault switches. */
+const run = (environment: NodeJS.ProcessEnv, withFaults: boolean): Program => {
+  const main = withFaults ? 'test/support/emulators/platform.ts' : '$&'
+  const command = packageFile.scripts.start.replace(/packages\S+main\.ts/, main)
   const path = [dirname(process.execPath), environment['PATH']].join(delimiter)
-  return new Program('sh', ['-c', packageFile.scripts.start], { cwd: projectDir, env: { ...environment, PATH: path } })
+  return new Program('sh', ['-c', command], { cwd: projectDir, env: { ...environment, PATH: path } })
 }
 
 async function ready(program: Program): Promise<string> {

@@ -43,7 +43,7 @@ export async function startPrivateRegistry(publicHost: string): Promise<PrivateR
   }
 }
 
-/** Lets the platform of a rehearsal in, as an operator of a deployment does. */
+/** Lets the simulated platform in, as an operator of a deployment does. */
 export async function giveCredentials(
   { cloud, functions }: Simulator,
   { host, credentials }: PrivateRegistry,

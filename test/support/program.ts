@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { TestContext } from 'vitest'
-import { until } from '../conformance/support/until.ts'
+import { waitFor } from './wait-for.ts'
 
 /** What runs, by the number of its process group. */
 const running = new Map<number, Program>()
@@ -78,7 +78,7 @@ export class Program implements AsyncDisposable {
 
   /** The match of a pattern in what it writes; fails when it ends before. */
   writes(pattern: RegExp): Promise<RegExpExecArray> {
-    return until(`${pattern} is written`, async () => {
+    return waitFor(`${pattern} is written`, async () => {
       const match = pattern.exec(this.#text)
       if (match === null && this.#isRead) throw new Error(`The program ended:\n${this.#text}`)
       return match ?? undefined
@@ -104,7 +104,7 @@ export class Program implements AsyncDisposable {
   async kill(): Promise<void> {
     signalGroup(this.#group, 'SIGKILL')
     await this.#ended
-    await until('its processes are gone', async () => !signalGroup(this.#group, 0))
+    await waitFor('its processes are gone', async () => !signalGroup(this.#group, 0))
     running.delete(this.#group)
   }
 

@@ -12,7 +12,7 @@ import { functionFiles, type packFunctions } from '../../scripts/release/functio
 import { publish, type Repository } from '../../scripts/release/publish.ts'
 import { zipOf } from '../../scripts/release/zip.ts'
 import { root } from '../../scripts/source.ts'
-import { builtOnce } from './built-once.ts'
+import { buildOnce } from './build-cache.ts'
 import type { PlatformProcess } from './platform.ts'
 
 /** Releases for platforms under test: real ones, and ones that were broken on purpose. */
@@ -101,7 +101,7 @@ async function unmarked(): ReturnType<typeof functionFiles> {
   }
 }
 
-const builtOfAll = () => builtOnce('functions', 'test/support/releases.ts', unmarked)
+const builtOfAll = () => buildOnce('functions', 'test/support/releases.ts', unmarked)
 
 let built: ReturnType<typeof functionFiles> | undefined
 

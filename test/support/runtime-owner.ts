@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fetchImage } from '@platform/worker/runtimes/fetch-image'
 import { Images } from '@platform/worker/runtimes/images'
 import { type LocalMode, openLocalRuntime } from '@platform/worker/runtimes/local-runtime'
-import { assignmentOf } from './local-runtime.ts'
+import { deploymentSpecOf } from './local-runtime.ts'
 import { memoryRegistry } from './memory-registry.ts'
 import { pushProgram } from './module-image.ts'
 
@@ -20,5 +20,5 @@ const runtime = await openLocalRuntime({
   tokenOf: async (id) => id,
   onLog: (_moduleId, line) => console.log(line),
 })
-const { isolation } = await runtime.deploy(assignmentOf(image))
+const { isolation } = await runtime.deploy(deploymentSpecOf(image))
 console.log(`It runs: ${isolation}`)

@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
 import { access, readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { until } from '../conformance/support/until.ts'
+import { waitFor } from './wait-for.ts'
 
 const run = promisify(execFile)
 
 /** Shell code that waits for a file to appear. */
-export const waitFor = (file: string): string => `until [ -e '${file}' ]; do sleep 0.05; done`
+export const waitForFileScript = (file: string): string => `until [ -e '${file}' ]; do sleep 0.05; done`
 
 const exists = (file: string): Promise<boolean> =>
   access(file).then(
@@ -15,8 +15,8 @@ const exists = (file: string): Promise<boolean> =>
   )
 
 /** The lines of a file that a script appends to, once there is one. */
-export async function ledger(file: string): Promise<string[]> {
-  await until(`${file} is written`, () => exists(file))
+export async function readWrittenLines(file: string): Promise<string[]> {
+  await waitFor(`${file} is written`, () => exists(file))
   return (await readFile(file, 'utf8')).trim().split('\n')
 }
 

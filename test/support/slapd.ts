@@ -1,18 +1,18 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { until } from '../conformance/support/until.ts'
-import { outputOf } from './peers.ts'
+import { waitFor } from './wait-for.ts'
+import { outputOf } from './installed-programs.ts'
 import { Program } from './program.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 /** Debian's slapd in a folder of its own. Its certificate is for `localhost` alone. */
 
 export const suffix = 'dc=acme,dc=test'
-export const people = `ou=people,${suffix}`
-export const groups = `ou=groups,${suffix}`
-export const service = { bindDn: `cn=service,${suffix}`, bindPassword: 'service password' }
-export const root = { bindDn: `cn=admin,${suffix}`, bindPassword: 'root password' }
+export const usersDn = `ou=people,${suffix}`
+export const groupsDn = `ou=groups,${suffix}`
+export const serviceAccount = { bindDn: `cn=service,${suffix}`, bindPassword: 'service password' }
+export const rootAccount = { bindDn: `cn=admin,${suffix}`, bindPassword: 'root password' }
 
 /** An authority, and what a server needs that it vouches for. */
 export interface Certificates {
@@ -47,12 +47,12 @@ TLSCertificateFile ${folder}/cert.pem
 TLSCertificateKeyFile ${folder}/key.pem
 database mdb
 suffix "${suffix}"
-rootdn "${root.bindDn}"
-rootpw "${root.bindPassword}"
+rootdn "${rootAccount.bindDn}"
+rootpw "${rootAccount.bindPassword}"
 directory ${folder}/data
 overlay memberof
 access to attrs=userPassword by anonymous auth by * none
-access to * by dn.exact="${service.bindDn}" read by * none
+access to * by dn.exact="${serviceAccount.bindDn}" read by * none
 `
 
 const entry = (dn: string, attributes: Record<string, string | readonly string[]>): string =>
@@ -64,8 +64,8 @@ const entry = (dn: string, attributes: Record<string, string | readonly string[]
   ].join('\n')
 
 /** A person as LDIF, with the password `password of <uid>`. */
-export const person = (uid: string, others: Record<string, string | readonly string[]> = {}): string =>
-  entry(`uid=${uid},${people}`, {
+export const userEntry = (uid: string, others: Record<string, string | readonly string[]> = {}): string =>
+  entry(`uid=${uid},${usersDn}`, {
     objectClass: 'inetOrgPerson',
     uid,
     cn: uid,
@@ -76,17 +76,21 @@ export const person = (uid: string, others: Record<string, string | readonly str
   })
 
 /** A group of members as LDIF. */
-export const group = (cn: string, ...members: string[]): string =>
-  entry(`cn=${cn},${groups}`, { objectClass: 'groupOfNames', cn, member: members.map((uid) => `uid=${uid},${people}`) })
+export const groupEntry = (cn: string, ...members: string[]): string =>
+  entry(`cn=${cn},${groupsDn}`, {
+    objectClass: 'groupOfNames',
+    cn,
+    member: members.map((uid) => `uid=${uid},${usersDn}`),
+  })
 
 const base = [
   entry(suffix, { objectClass: ['dcObject', 'organization'], dc: 'acme', o: 'Acme' }),
-  entry(people, { objectClass: 'organizationalUnit', ou: 'people' }),
-  entry(groups, { objectClass: 'organizationalUnit', ou: 'groups' }),
-  entry(service.bindDn, {
+  entry(usersDn, { objectClass: 'organizationalUnit', ou: 'people' }),
+  entry(groupsDn, { objectClass: 'organizationalUnit', ou: 'groups' }),
+  entry(serviceAccount.bindDn, {
     objectClass: ['organizationalRole', 'simpleSecurityObject'],
     cn: 'service',
-    userPassword: service.bindPassword,
+    userPassword: serviceAccount.bindPassword,
   }),
 ]
 
@@ -102,7 +106,7 @@ export async function startSlapd({ plain, secure }: { plain: number; secure: num
   const urls = `ldap://127.0.0.1:${plain}/ ldaps://127.0.0.1:${secure}/`
   const args = ['-d', '0', '-h', urls, '-f', join(folder, 'slapd.conf')]
   const program = starting.use(new Program('slapd', args, { cwd: folder, env: { PATH: process.env['PATH'] } }))
-  await Promise.all([plain, secure].map((port) => until(`slapd answers at ${port}`, () => isListening(port))))
+  await Promise.all([plain, secure].map((port) => waitFor(`slapd answers at ${port}`, () => isListening(port))))
   const started = starting.move()
   return { ca, program, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll } from 'vitest'
-import { until } from '../conformance/support/until.ts'
+import { waitFor } from './wait-for.ts'
 
 const open = new Set<Terminal>()
 
@@ -50,7 +50,7 @@ export class Terminal implements AsyncDisposable {
   /** Types a command and waits for its end. */
   async run(command: string): Promise<Seen> {
     const look = this.type(command)
-    return until(`${command} ends`, async () => (look().exitCode === undefined ? undefined : look()))
+    return waitFor(`${command} ends`, async () => (look().exitCode === undefined ? undefined : look()))
   }
 
   /** What Ctrl-C does to all that runs in it. */

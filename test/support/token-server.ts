@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { SignJWT } from 'jose'
 import type { RegistryGuard } from './docker-registry.ts'
 import { startServer } from './http-server.ts'
-import { outputOf } from './peers.ts'
+import { outputOf } from './installed-programs.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 const issuer = 'tests'

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { answered } from '../conformance/support/answer.ts'
+import { expectStatus } from '../conformance/support/answer.ts'
 import type { Client } from '../conformance/support/client.ts'
 import type { Platform } from '../conformance/support/platform.ts'
-import { until } from '../conformance/support/until.ts'
+import { waitFor } from './wait-for.ts'
 
 /** People read a moment what they were answered; without this ten clients would have the whole machine for themselves. */
 const readingMs = 25
@@ -27,7 +27,7 @@ export class Traffic implements AsyncDisposable {
   /** Waits for so many more answers: good ones and failures. */
   async more(answers: number): Promise<void> {
     const enough = this.answers + answers
-    await until(`${answers} more answers`, async () => this.answers >= enough)
+    await waitFor(`${answers} more answers`, async () => this.answers >= enough)
   }
 
   /** Waits until all that has been asked by now is answered, or has failed. */
@@ -62,7 +62,7 @@ export class Traffic implements AsyncDisposable {
 
   async #noted(call: () => ReturnType<Client['get']>, status: number): Promise<any> {
     try {
-      return answered(await call(), status)
+      return expectStatus(await call(), status)
     } catch (error) {
       this.failures.push(error instanceof Error ? error.message : String(error))
       return undefined

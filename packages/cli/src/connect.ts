@@ -1,13 +1,13 @@
 import { type Api, authorised } from './api/client.ts'
 import { credentials } from './session/credentials.ts'
 
-/** Seconds to try again where nobody answers: at first, for a quick command, and for one that follows a job. */
+/** Seconds to retry without a response: at first, for a quick command, and while following a job. */
 const seconds = 8
 const restartSeconds = 60
 const followSeconds = 600
 
-/** The platform as the signed-in user. Throws `Failure` where nobody is signed in. */
+/** The API as the signed-in user. Throws `CliError` without a session. */
 export const connect = (): Api => authorised(credentials(), { seconds, onceKnownSeconds: restartSeconds })
 
-/** The same for a command that follows a job: it goes on after the platform was away for some minutes. */
+/** Like `connect`, but survives some minutes of downtime. */
 export const connectToFollow = (): Api => authorised(credentials(), { seconds, onceKnownSeconds: followSeconds })

@@ -1,18 +1,18 @@
-/** How the program ends; `plat --help` tells the same to people. `run` and `wait` end with the exit code of the job. */
+/** Exit codes, also listed by `plat --help`. `run` and `wait` exit with the code of the job. */
 export const exitCodes = {
   ok: 0,
   refused: 1,
   usage: 2,
   notSignedIn: 3,
   unreachable: 4,
-  /** The job ended without an exit code of its own. */
+  /** The job ended without an exit code. */
   noExitCode: 125,
   interrupted: 130,
-  /** Nobody reads standard output any more. */
+  /** The reader of standard output has closed it. */
   unread: 141,
 } as const
 
-/** Ends the program with a message that says what happened and what to do next. */
+/** Ends the program with a message: what happened and what to do next. */
 export class CliError extends Error {
   readonly exitCode: number
 
@@ -22,7 +22,7 @@ export class CliError extends Error {
   }
 }
 
-/** The message of whatever was thrown; of a failed connection, what the system calls it. */
+/** The message of any thrown value; for a failed connection, the system's error code. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error.cause instanceof Error && error.message === 'fetch failed') return messageOf(error.cause)
@@ -30,6 +30,5 @@ export function messageOf(error: unknown): string {
   return error.message || (code ?? error.name)
 }
 
-/** Whether the operating system gave this code for what was thrown. */
 export const hasCode = (error: unknown, code: string): boolean =>
   error instanceof Error && 'code' in error && error.code === code

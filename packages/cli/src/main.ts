@@ -4,7 +4,7 @@ import { exitCodes, CliError, hasCode, messageOf } from './exit.ts'
 import { say } from './print/write.ts'
 import { program } from './program.ts'
 
-/** Tells a person what went wrong; answers the exit code. Commander has told its own errors already. */
+/** Prints an error and returns the exit code. Commander prints its own errors. */
 function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
   const lines = (error instanceof CliError ? error.message : `Unexpected error: ${messageOf(error)}`).split('\n')
@@ -13,7 +13,7 @@ function report(error: unknown): number {
   return error instanceof CliError ? error.exitCode : exitCodes.refused
 }
 
-// Whoever reads the output has had enough of it: end as the signal would.
+// The reader closed standard output: exit as SIGPIPE would.
 process.stdout.on('error', (error) => process.exit(hasCode(error, 'EPIPE') ? exitCodes.unread : report(error)))
 process.stderr.on('error', () => {})
 try {

@@ -20,29 +20,29 @@ import { version } from './version.ts'
 
 const notes = `
 Environment
-  PLAT_SERVER    the platform's address, http://127.0.0.1:8080 if nothing says otherwise
-  PLAT_TOKEN     an access or API token: wins over the session of plat login, and nothing is stored
-  PLAT_PASSWORD  the password of plat login
-  PLAT_IDP_SECRET  the secret of plat idp add
+  PLAT_SERVER    address of the platform (default: http://127.0.0.1:8080)
+  PLAT_TOKEN     access or API token; overrides the session of plat login and is not stored
+  PLAT_PASSWORD  password for plat login
+  PLAT_IDP_SECRET  secret for plat idp add
 
 Exit codes
-  0    done
-  1    the platform refused, or a registry did
-  2    wrong use of the command line, or a module that cannot be built
+  0    success
+  1    rejected by the platform or a registry
+  2    invalid usage, or a module that cannot be built
   3    not signed in
-  4    nobody answers, or not the platform
-  125  a job ended without an exit code; standard error says why
+  4    no response, or not from the platform
+  125  the job has no exit code; see standard error
   130  interrupted
-  141  nobody reads the output any more
-  plat run, plat job wait and plat batch wait end with the exit code of the script otherwise.`
+  141  the reader closed the output
+  Otherwise plat run, plat job wait and plat batch wait exit with the exit code of the script.`
 
-/** The whole command tree. Every command throws `Failure`, or an error of commander for wrong use. */
+/** The command tree. Commands throw `CliError`, or a commander error for wrong usage. */
 export function program(): Command {
   const root = new Command('plat')
-    .description('Manages clusters of the platform and runs scripts on them.')
+    .description('Manage clusters and run scripts on them.')
     .version(version())
     .exitOverride()
-    // What follows a command is the command's own: `module install hello --version 1.0.0`.
+    // Options after a command belong to it: `module install hello --version 1.0.0`.
     .enablePositionalOptions()
     .configureHelp({ showGlobalOptions: false })
     .showSuggestionAfterError()

@@ -1,12 +1,12 @@
 import * as z from 'zod'
 import { id, timestamp } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json, jsonBody } from './endpoint.ts'
 import { permissions } from './permission.ts'
 
 /** How long a refresh token may wait for its one use. */
 export const refreshTokenSeconds = 7 * 24 * 3600
 
-/** Section 2: the answer of setup completion, both login endpoints and refresh. */
+/** The response of setup completion, both login endpoints and refresh. */
 export const TokenSet = z
   .object({
     accessToken: z.string().max(4000),
@@ -28,7 +28,7 @@ export const RefreshRequest = z.object({ refreshToken: z.string().min(1).max(500
 /** The last step of a sign-in with an identity provider: tokens never stand in an address. */
 export const SignInCode = z.object({ code: z.string().min(1).max(200) }).meta({ id: 'SignInCode' })
 
-/** User profile of section 2; `permissions` is an addition (D14). */
+/** The profile of a user with the permissions of its roles. */
 export const UserProfile = z
   .object({
     id: id('user'),
@@ -53,61 +53,61 @@ export type Credentials = z.infer<typeof Credentials>
 export type UserProfile = z.infer<typeof UserProfile>
 
 const signIn = {
-  method: 'POST',
+  method: 'post',
   access: 'public',
-  tag: 'Authentication',
-  request: { body: Credentials },
-  responses: { 200: { description: 'Signed in', schema: TokenSet } },
-  fails: ['invalid_credentials', 'conflict'],
-  uses: ['table:read', 'table:write', 'secret:signing-keys', 'queue:events'],
+  tags: ['Authentication'],
+  request: { body: jsonBody(Credentials) },
+  responses: { 200: { description: 'Signed in', content: json(TokenSet) } },
+  errors: ['invalid_credentials', 'conflict'],
+  capabilities: ['table:read', 'table:write', 'secret:signing-keys', 'queue:events'],
 } as const
 
-export const login = endpoint({
+export const login = createRoute({
   ...signIn,
   path: '/api/v1/auth/login',
   summary: 'Sign in',
   description:
-    'With the local account of this name; where there is none, with the directories among the identity providers. A directory that cannot be asked answers 503, unless another one knows name and password.',
-  fails: [...signIn.fails, 'directory_unreachable', 'username_taken'],
-  uses: [...signIn.uses, 'secret:identity'],
+    'Checks the local account of this name or, if there is none, the LDAP identity providers. Returns 503 if a directory is unreachable and no other accepts the name and password.',
+  errors: [...signIn.errors, 'directory_unreachable', 'username_taken'],
+  capabilities: [...signIn.capabilities, 'secret:identity'],
 })
 
-export const localLogin = endpoint({
+export const localLogin = createRoute({
   ...signIn,
   path: '/api/v1/auth/local-login',
   summary: 'Sign in with a local account',
 })
 
-export const refresh = endpoint({
-  method: 'POST',
+export const refresh = createRoute({
+  method: 'post',
   path: '/api/v1/auth/refresh',
   access: 'public',
-  tag: 'Authentication',
-  summary: 'Trade a refresh token for a new token set',
-  description: 'A refresh token works once. Using it twice ends the session (D4).',
-  request: { body: RefreshRequest },
-  responses: { 200: { description: 'A new token set', schema: TokenSet } },
-  fails: ['invalid_refresh_token'],
-  uses: ['table:read', 'table:write', 'secret:signing-keys', 'queue:events'],
+  tags: ['Authentication'],
+  summary: 'Exchange a refresh token for a new token set',
+  description: 'A refresh token is valid once. Using it twice ends the session.',
+  request: { body: jsonBody(RefreshRequest) },
+  responses: { 200: { description: 'A new token set', content: json(TokenSet) } },
+  errors: ['invalid_refresh_token'],
+  capabilities: ['table:read', 'table:write', 'secret:signing-keys', 'queue:events'],
 })
 
-export const logout = endpoint({
-  method: 'POST',
+export const logout = createRoute({
+  method: 'post',
   path: '/api/v1/auth/logout',
   access: 'user',
-  tag: 'Authentication',
+  tags: ['Authentication'],
   summary: 'End the session',
   description: 'Revokes every refresh token of this sign-in; the access token stays valid until it expires.',
   responses: { 204: { description: 'The session has ended' } },
-  uses: ['table:write', 'queue:events'],
+  capabilities: ['table:write', 'queue:events'],
 })
 
-export const me = endpoint({
-  method: 'GET',
+export const me = createRoute({
+  method: 'get',
   path: '/api/v1/auth/me',
   access: 'user',
-  tag: 'Authentication',
+  tags: ['Authentication'],
   summary: 'The signed-in user',
-  responses: { 200: { description: 'The profile', schema: UserProfile } },
-  uses: ['table:read'],
+  responses: { 200: { description: 'The profile', content: json(UserProfile) } },
+  capabilities: ['table:read'],
 })

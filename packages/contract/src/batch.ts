@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import { id, pageOf, paging, pathId, timestamp } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json, jsonBody } from './endpoint.ts'
 import { BatchCounts } from './event.ts'
 
-/** The most jobs of one batch (section 8). */
+/** The most jobs of one batch. */
 export const batchLimit = 500
 
 /**
@@ -16,26 +16,26 @@ export const BatchSubmission = z
       .min(1)
       .meta({
         description: 'One to 500 jobs, all for clusters of the organisation',
-        override: {
-          type: 'array',
-          minItems: 1,
-          maxItems: batchLimit,
-          items: { $ref: '#/components/schemas/JobSubmission' },
-        },
+        type: 'array',
+        minItems: 1,
+        maxItems: batchLimit,
+        items: { $ref: '#/components/schemas/JobSubmission' },
       }),
     maxConcurrency: z
       .int32()
       .min(1)
       .max(batchLimit)
       .optional()
-      .meta({ description: 'At most so many jobs of the batch wait for a relay or run at once; absent: all' }),
+      .meta({
+        description: 'Maximum number of jobs of the batch that are queued for a relay or running at once; default: all',
+      }),
     maxErrors: z.int32().min(0).max(batchLimit).optional().meta({
-      description: 'Once more jobs than this have failed, those that have not begun are cancelled; absent: never',
+      description: 'If more jobs than this fail, the jobs that have not started are cancelled; default: never',
     }),
   })
   .meta({ id: 'BatchSubmission' })
 
-/** Section 2: the answer of a batch submission. The ids stand in the order of the request. */
+/** The response of a batch submission. The ids are in the order of the request. */
 export const AcceptedBatch = z
   .object({
     batchId: id('batch'),
@@ -56,7 +56,7 @@ export const Batch = z
     counts: BatchCounts,
     maxConcurrency: z.int32().optional(),
     maxErrors: z.int32().optional(),
-    retryOf: id('batch').optional().meta({ description: 'The batch whose failed jobs this one runs again' }),
+    retryOf: id('batch').optional().meta({ description: 'The batch whose failed jobs this one retries' }),
     createdBy: z.string().max(40).meta({ example: 'user_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
     createdAt: timestamp,
     cancelRequestedAt: timestamp.optional(),
@@ -70,17 +70,17 @@ export type Batch = z.infer<typeof Batch>
 
 const params = z.object({ batchId: pathId('batch') })
 
-export const submitBatch = endpoint({
-  method: 'POST',
+export const submitBatch = createRoute({
+  method: 'post',
   path: '/api/v1/jobs/batch',
   access: 'jobs:write',
-  tag: 'Batches',
+  tags: ['Batches'],
   summary: 'Submit up to 500 jobs at once',
   description:
-    'All or nothing: one cluster that is not the organisation’s refuses the whole batch. Each job id answers at GET /jobs/{id} at once.',
-  request: { body: BatchSubmission },
-  responses: { 202: { description: 'Accepted and stored', schema: AcceptedBatch } },
-  fails: [
+    'All or nothing: the whole batch is rejected if one cluster does not belong to the organisation. Each job is readable at GET /jobs/{id} immediately.',
+  request: { body: jsonBody(BatchSubmission) },
+  responses: { 202: { description: 'Accepted and stored', content: json(AcceptedBatch) } },
+  errors: [
     'batch_limit_exceeded',
     'cluster_forbidden',
     'unknown_job_type',
@@ -88,54 +88,54 @@ export const submitBatch = endpoint({
     'node_not_in_cluster',
     'conflict',
   ],
-  uses: ['table:read', 'table:write', 'queue:batches'],
+  capabilities: ['table:read', 'table:write', 'queue:batches'],
 })
 
-export const listBatches = endpoint({
-  method: 'GET',
+export const listBatches = createRoute({
+  method: 'get',
   path: '/api/v1/jobs/batch',
   access: 'jobs:read',
-  tag: 'Batches',
+  tags: ['Batches'],
   summary: 'The batches of the organisation, newest first',
   request: { query: z.object(paging) },
-  responses: { 200: { description: 'A page of batches', schema: pageOf(Batch) } },
-  uses: ['table:read'],
+  responses: { 200: { description: 'A page of batches', content: json(pageOf(Batch)) } },
+  capabilities: ['table:read'],
 })
 
-export const getBatch = endpoint({
-  method: 'GET',
+export const getBatch = createRoute({
+  method: 'get',
   path: '/api/v1/jobs/batch/{batchId}',
   access: 'jobs:read',
-  tag: 'Batches',
+  tags: ['Batches'],
   summary: 'One batch with its jobs counted by status',
   request: { params },
-  responses: { 200: { description: 'The batch', schema: Batch } },
-  fails: ['batch_not_found'],
-  uses: ['table:read'],
+  responses: { 200: { description: 'The batch', content: json(Batch) } },
+  errors: ['batch_not_found'],
+  capabilities: ['table:read'],
 })
 
-export const cancelBatch = endpoint({
-  method: 'POST',
+export const cancelBatch = createRoute({
+  method: 'post',
   path: '/api/v1/jobs/batch/{batchId}/cancel',
   access: 'jobs:write',
-  tag: 'Batches',
+  tags: ['Batches'],
   summary: 'Cancel every job of a batch that has not ended',
   request: { params },
-  responses: { 202: { description: 'The batch as it stands now', schema: Batch } },
-  fails: ['batch_not_found', 'batch_already_finished', 'conflict'],
-  uses: ['table:read', 'table:write', 'queue:batches'],
+  responses: { 202: { description: 'The current state of the batch', content: json(Batch) } },
+  errors: ['batch_not_found', 'batch_already_finished', 'conflict'],
+  capabilities: ['table:read', 'table:write', 'queue:batches'],
 })
 
-export const retryBatch = endpoint({
-  method: 'POST',
+export const retryBatch = createRoute({
+  method: 'post',
   path: '/api/v1/jobs/batch/{batchId}/retry',
   access: 'jobs:write',
-  tag: 'Batches',
-  summary: 'Run the failed jobs of a batch again, as a new batch',
+  tags: ['Batches'],
+  summary: 'Retry the failed jobs of a batch as a new batch',
   description:
-    'Jobs that failed or were cancelled are submitted anew; the batch that they came with stays as it is. Each call submits them anew: send an Idempotency-Key with it. Jobs whose cluster was removed are left out.',
+    'Submits the failed and cancelled jobs again; the original batch does not change. Every call submits them again, so send an Idempotency-Key. Jobs of removed clusters are skipped.',
   request: { params },
-  responses: { 202: { description: 'The new batch', schema: AcceptedBatch } },
-  fails: ['batch_not_found', 'nothing_to_retry', 'cluster_forbidden', 'node_not_in_cluster', 'conflict'],
-  uses: ['table:read', 'table:write', 'queue:batches'],
+  responses: { 202: { description: 'The new batch', content: json(AcceptedBatch) } },
+  errors: ['batch_not_found', 'nothing_to_retry', 'cluster_forbidden', 'node_not_in_cluster', 'conflict'],
+  capabilities: ['table:read', 'table:write', 'queue:batches'],
 })

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { Credentials, RefreshRequest, SignInCode, TokenSet } from './auth.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json, jsonBody } from './endpoint.ts'
 
 /**
  * The session of a browser (5.2): the tokens of a sign-in in cookies that no script can read. For pages of the platform's own
@@ -24,7 +24,7 @@ export const BrowserSignIn = z
   .meta({
     id: 'BrowserSignIn',
     description:
-      'One of three: `username` and `password`; `code`, as a sign-in with an identity provider leads back with; or `refreshToken`, which is used up: its session goes on in the browser.',
+      'One of three: `username` and `password`; the `code` that a sign-in with an identity provider returns; or `refreshToken`, which is consumed: its session continues in the browser.',
     example: { username: 'ada', password: 'correct horse battery' },
   })
 
@@ -33,18 +33,18 @@ export type BrowserSignIn = z.infer<typeof BrowserSignIn>
 /** What a page may know of the session; the rest is in cookies. */
 export const BrowserSession = TokenSet.pick({ expiresIn: true }).meta({ id: 'BrowserSession' })
 
-const session = { access: 'public', tag: 'Authentication', sameOriginOnly: true } as const
+const session = { access: 'public', tags: ['Authentication'], sameOriginOnly: true } as const
 
-export const beginSession = endpoint({
+export const beginSession = createRoute({
   ...session,
-  method: 'POST',
+  method: 'post',
   path: '/api/v1/auth/session',
   summary: 'Sign in as a browser',
   description:
-    'As /auth/login, /auth/oidc/token and /auth/refresh do, but for the tokens, which go into cookies that every later request from a page of the platform carries.',
-  request: { body: BrowserSignIn },
-  responses: { 200: { description: 'Signed in; two cookies hold the tokens', schema: BrowserSession } },
-  fails: [
+    'Like /auth/login, /auth/oidc/token and /auth/refresh, but sets the tokens as cookies that later requests from the platform’s pages carry.',
+  request: { body: jsonBody(BrowserSignIn) },
+  responses: { 200: { description: 'Signed in; two cookies hold the tokens', content: json(BrowserSession) } },
+  errors: [
     'invalid_credentials',
     'sign_in_code_invalid',
     'invalid_refresh_token',
@@ -52,27 +52,27 @@ export const beginSession = endpoint({
     'username_taken',
     'directory_unreachable',
   ],
-  uses: ['table:read', 'table:write', 'secret:signing-keys', 'secret:identity', 'queue:events'],
+  capabilities: ['table:read', 'table:write', 'secret:signing-keys', 'secret:identity', 'queue:events'],
 })
 
-export const refreshSession = endpoint({
+export const refreshSession = createRoute({
   ...session,
-  method: 'POST',
+  method: 'post',
   path: '/api/v1/auth/session/refresh',
   summary: 'Renew the session of a browser',
   description:
-    'By its cookie, which works once (D4): a page asks for one renewal at a time. After 401 the cookies are gone.',
-  responses: { 200: { description: 'Renewed; two cookies hold the new tokens', schema: BrowserSession } },
-  fails: ['invalid_refresh_token'],
-  uses: ['table:read', 'table:write', 'secret:signing-keys', 'queue:events'],
+    'Uses the refresh cookie, which is valid once: send one renewal at a time. A 401 response removes the cookies.',
+  responses: { 200: { description: 'Renewed; two cookies hold the new tokens', content: json(BrowserSession) } },
+  errors: ['invalid_refresh_token'],
+  capabilities: ['table:read', 'table:write', 'secret:signing-keys', 'queue:events'],
 })
 
-export const endBrowserSession = endpoint({
+export const endBrowserSession = createRoute({
   ...session,
-  method: 'DELETE',
+  method: 'delete',
   path: '/api/v1/auth/session',
   summary: 'Sign out as a browser',
-  description: 'Ends the session of the cookies, where there is one, and removes them. May be repeated.',
+  description: 'Ends the session of the cookies, if any, and removes the cookies. Can be repeated.',
   responses: { 204: { description: 'Signed out' } },
-  uses: ['table:read', 'table:write', 'queue:events'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
 })

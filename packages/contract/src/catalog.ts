@@ -1,23 +1,28 @@
 import * as z from 'zod'
 import { listOf, timestamp } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json } from './endpoint.ts'
 import { ModuleId, version } from './manifest.ts'
 
-/** The catalog: modules that can be installed (section 2, D45). */
+/** The catalog: modules that can be installed. */
 
-/** An entry of the catalog (section 2). */
+/** An entry of the catalog. */
 export const CatalogItem = z
   .object({
     id: ModuleId,
     name: z.string().max(80).meta({ example: 'Hello World' }),
-    version: version.meta({ description: 'The newest release, a verified one where there is any', example: '1.0.0' }),
+    version: version.meta({
+      description: 'The newest verified release, or the newest release if none is verified',
+      example: '1.0.0',
+    }),
     description: z.string().max(300),
-    verified: z.boolean().meta({ description: 'Signed by a trusted key, over this very image (D46)' }),
-    verifiedBy: z.string().max(100).optional().meta({ description: 'Name of that key' }),
+    verified: z.boolean().meta({ description: 'Whether a trusted key has signed this image' }),
+    verifiedBy: z.string().max(100).optional().meta({ description: 'Name of the key that signed it' }),
     unverifiedReason: z.string().max(500).optional().meta({ description: 'Why it is not verified' }),
     installed: z.boolean(),
     installedVersion: version.optional(),
-    updateAvailable: z.boolean().meta({ description: 'The release is newer than the installed one, by SemVer' }),
+    updateAvailable: z
+      .boolean()
+      .meta({ description: 'Whether the release is newer than the installed one, by SemVer' }),
     catalogSource: z
       .string()
       .max(512)
@@ -26,20 +31,20 @@ export const CatalogItem = z
   .meta({ id: 'CatalogItem' })
 
 export const CatalogScan = z
-  .object({ scannedAt: timestamp.optional().meta({ description: 'When the sources were last looked at, until now' }) })
+  .object({ scannedAt: timestamp.optional().meta({ description: 'Time of the last complete scan of the sources' }) })
   .meta({ id: 'CatalogScan' })
 
 export type CatalogItem = z.infer<typeof CatalogItem>
 
 const flag = (description: string) => z.enum(['true', 'false']).optional().meta({ description })
 
-export const listCatalog = endpoint({
-  method: 'GET',
+export const listCatalog = createRoute({
+  method: 'get',
   path: '/api/v1/modules/catalog',
   access: 'modules:read',
-  tag: 'Modules',
+  tags: ['Modules'],
   summary: 'Modules that can be installed',
-  description: 'As the last scan of the sources found them; asking reads no registry (D45).',
+  description: 'The result of the last scan of the sources. This request reads no registry.',
   request: {
     query: z.object({
       installed: flag('true: only installed ones; false: only others'),
@@ -48,31 +53,39 @@ export const listCatalog = endpoint({
         .string()
         .max(200)
         .optional()
-        .meta({ description: 'Words that name and description hold, in any order' }),
+        .meta({ description: 'Words contained in the name and description, in any order' }),
     }),
   },
   responses: {
     200: {
       description: 'The catalog',
-      schema: listOf(CatalogItem, 10_000).extend({
-        totalCount: z.int32().min(0),
-        scannedAt: timestamp.optional().meta({ description: 'When the sources were last looked at' }),
-        problems: z.array(z.string().max(500)).max(50).meta({ description: 'What kept a source from being read' }),
-      }),
+      content: json(
+        listOf(CatalogItem, 10_000).extend({
+          totalCount: z.int32().min(0),
+          scannedAt: timestamp.optional().meta({ description: 'Time of the last scan of the sources' }),
+          problems: z
+            .array(z.string().max(500))
+            .max(50)
+            .meta({ description: 'Errors of sources that could not be read' }),
+        }),
+      ),
     },
   },
-  uses: ['table:read'],
+  capabilities: ['table:read'],
 })
 
-export const scanCatalog = endpoint({
-  method: 'POST',
+export const scanCatalog = createRoute({
+  method: 'post',
   path: '/api/v1/modules/catalog/scan',
   access: 'modules:install',
-  tag: 'Modules',
-  summary: 'Look at the sources of the catalog now',
-  description: 'They are looked at every few minutes anyway.',
+  tags: ['Modules'],
+  summary: 'Scan the sources of the catalog now',
+  description: 'The platform also scans them every few minutes.',
   responses: {
-    202: { description: 'Asked for; scannedAt of the catalog changes when it is done', schema: CatalogScan },
+    202: {
+      description: 'Accepted; scannedAt of the catalog changes when the scan is complete',
+      content: json(CatalogScan),
+    },
   },
-  uses: ['table:read', 'table:write', 'queue:updates', 'queue:events'],
+  capabilities: ['table:read', 'table:write', 'queue:updates', 'queue:events'],
 })

@@ -1,13 +1,13 @@
 import * as z from 'zod'
 import { id, line, pageOf, paging, pathId, timestamp } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json, jsonBody } from './endpoint.ts'
 
 export const clusterTypes = ['Hypervisor', 'CloudLocal'] as const
 export const clusterStatuses = ['Healthy', 'Degraded', 'Pending', 'Offline'] as const
 export const nodeStatuses = ['Online', 'Offline', 'Unknown'] as const
 export const relayStatuses = ['Connected', 'Stale', 'Disconnected', 'Revoked'] as const
 
-/** Where a cluster stands; the rule is D20. */
+/** The status of a cluster. */
 export type ClusterStatus = (typeof clusterStatuses)[number]
 export type ClusterType = (typeof clusterTypes)[number]
 export type NodeStatus = (typeof nodeStatuses)[number]
@@ -15,7 +15,7 @@ export type RelayStatus = (typeof relayStatuses)[number]
 
 const ClusterName = line(3, 64).meta({ description: 'Unique within the organisation', example: 'berlin-1' })
 
-/** A cluster as lists show it (section 2). `lastSeenAt` is null until a relay has called. */
+/** A cluster as lists show it. `lastSeenAt` is null until a relay has called. */
 export const ClusterSummary = z
   .object({
     id: id('clus'),
@@ -45,7 +45,7 @@ export const Relay = z
 /** A cluster in detail; `relay` is null until one has enrolled. */
 export const ClusterDetail = ClusterSummary.extend({
   nodes: z.array(Node).max(2000),
-  relay: Relay.nullable(),
+  relay: z.union([Relay, z.null()]),
 }).meta({ id: 'ClusterDetail' })
 
 export const ClusterRegistration = z
@@ -55,9 +55,9 @@ export const ClusterRegistration = z
 /** What a relay needs to enroll; shown once. */
 export const Enrollment = z
   .object({
-    enrollmentToken: z.string().max(200).meta({ description: 'Works once, for 24 hours' }),
+    enrollmentToken: z.string().max(200).meta({ description: 'Valid once, within 24 hours' }),
     relayCommand: z.string().max(1000).meta({
-      description: 'Run it on the machine that shall run scripts',
+      description: 'Command to run on the machine that executes the scripts',
       example:
         'curl -fsSL https://platform.example.com/relay/relay.mjs -o platform-relay.mjs && PLAT_ENROLLMENT_TOKEN=… node platform-relay.mjs --server https://platform.example.com',
     }),
@@ -75,7 +75,7 @@ export const RegisteredCluster = Enrollment.extend({
 export const ClusterUpdate = z
   .object({
     name: ClusterName.optional(),
-    siteId: z.string().max(200).nullable().optional().meta({ description: 'null takes the cluster out of its site' }),
+    siteId: z.string().max(200).nullable().optional().meta({ description: 'null removes the cluster from its site' }),
   })
   .meta({ id: 'ClusterUpdate' })
 
@@ -90,94 +90,93 @@ export type Node = z.infer<typeof Node>
 const params = z.object({ id: pathId('clus') })
 const someIds = /^clus_[0-9a-hjkmnp-tv-z]{26}(?:,clus_[0-9a-hjkmnp-tv-z]{26}){0,99}$/
 
-export const listClusters = endpoint({
-  method: 'GET',
+export const listClusters = createRoute({
+  method: 'get',
   path: '/api/v1/clusters',
   access: 'clusters:read',
-  tag: 'Clusters',
+  tags: ['Clusters'],
   summary: 'The clusters of the organisation, newest first',
   request: {
     query: z.object({
       status: z.enum(clusterStatuses).optional(),
       type: z.enum(clusterTypes).optional(),
       search: z.string().max(64).optional().meta({
-        description: 'Part of the name, without regard to case. Looks at the newest 10,000 clusters',
+        description: 'Part of the name, case-insensitive. Searches the newest 10,000 clusters',
         example: 'berlin',
       }),
       ids: z.string().max(3200).regex(someIds).optional().meta({
-        description:
-          'Only these clusters: up to 100 identifiers with commas between them. Those that are gone are left out',
+        description: 'Only these clusters: up to 100 comma-separated identifiers. Removed clusters are skipped',
         example: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa,clus_01jd8w5k3zr9x2m4c7t6v0b1qb',
       }),
       filterId: z.string().max(200).optional().meta({
-        description: 'A saved filter of the caller, of the context `clusters`; other parameters win over what it says',
+        description: 'A saved filter of the caller with the context `clusters`. Other parameters override it',
       }),
       ...paging,
     }),
   },
-  responses: { 200: { description: 'A page of clusters', schema: pageOf(ClusterSummary) } },
-  fails: ['filter_not_found', 'filter_not_applicable'],
-  uses: ['table:read'],
+  responses: { 200: { description: 'A page of clusters', content: json(pageOf(ClusterSummary)) } },
+  errors: ['filter_not_found', 'filter_not_applicable'],
+  capabilities: ['table:read'],
 })
 
-export const registerCluster = endpoint({
-  method: 'POST',
+export const registerCluster = createRoute({
+  method: 'post',
   path: '/api/v1/clusters',
   access: 'clusters:write',
-  tag: 'Clusters',
+  tags: ['Clusters'],
   summary: 'Register a cluster',
-  request: { body: ClusterRegistration },
-  responses: { 201: { description: 'Registered; run relayCommand next', schema: RegisteredCluster } },
-  fails: ['cluster_name_taken', 'unknown_site', 'conflict'],
-  uses: ['table:read', 'table:write', 'queue:events'],
+  request: { body: jsonBody(ClusterRegistration) },
+  responses: { 201: { description: 'Registered; run relayCommand next', content: json(RegisteredCluster) } },
+  errors: ['cluster_name_taken', 'unknown_site', 'conflict'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
 })
 
-export const getCluster = endpoint({
-  method: 'GET',
+export const getCluster = createRoute({
+  method: 'get',
   path: '/api/v1/clusters/{id}',
   access: 'clusters:read',
-  tag: 'Clusters',
+  tags: ['Clusters'],
   summary: 'One cluster with its nodes and relay',
   request: { params },
-  responses: { 200: { description: 'The cluster', schema: ClusterDetail } },
-  fails: ['cluster_not_found'],
-  uses: ['table:read'],
+  responses: { 200: { description: 'The cluster', content: json(ClusterDetail) } },
+  errors: ['cluster_not_found'],
+  capabilities: ['table:read'],
 })
 
-export const updateCluster = endpoint({
-  method: 'PATCH',
+export const updateCluster = createRoute({
+  method: 'patch',
   path: '/api/v1/clusters/{id}',
   access: 'clusters:write',
-  tag: 'Clusters',
+  tags: ['Clusters'],
   summary: 'Rename a cluster or move it to a site',
-  request: { params, body: ClusterUpdate },
-  responses: { 200: { description: 'The updated cluster', schema: ClusterDetail } },
-  fails: ['cluster_not_found', 'cluster_name_taken', 'unknown_site', 'conflict'],
-  uses: ['table:read', 'table:write', 'queue:events'],
+  request: { params, body: jsonBody(ClusterUpdate) },
+  responses: { 200: { description: 'The updated cluster', content: json(ClusterDetail) } },
+  errors: ['cluster_not_found', 'cluster_name_taken', 'unknown_site', 'conflict'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
 })
 
-export const deleteCluster = endpoint({
-  method: 'DELETE',
+export const deleteCluster = createRoute({
+  method: 'delete',
   path: '/api/v1/clusters/{id}',
   access: 'clusters:admin',
-  tag: 'Clusters',
+  tags: ['Clusters'],
   summary: 'Remove a cluster and all its data from the platform',
   description: 'Does not touch the nodes.',
   request: { params },
   responses: { 204: { description: 'Removed' } },
-  fails: ['cluster_not_found', 'cluster_has_active_jobs', 'conflict'],
-  uses: ['table:read', 'table:write', 'queue:events'],
+  errors: ['cluster_not_found', 'cluster_has_active_jobs', 'conflict'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
 })
 
-export const issueEnrollmentToken = endpoint({
-  method: 'POST',
+export const issueEnrollmentToken = createRoute({
+  method: 'post',
   path: '/api/v1/clusters/{id}/enrollment-token',
   access: 'clusters:write',
-  tag: 'Clusters',
+  tags: ['Clusters'],
   summary: 'Issue a new enrollment token',
-  description: 'Revokes unused tokens. Enrolling with the new one replaces the relay and revokes its key (D21).',
+  description: 'Revokes unused tokens. Enrolling with the new one replaces the relay and revokes its key.',
   request: { params },
-  responses: { 201: { description: 'The new token', schema: Enrollment } },
-  fails: ['cluster_not_found', 'conflict'],
-  uses: ['table:read', 'table:write', 'queue:events'],
+  responses: { 201: { description: 'The new token', content: json(Enrollment) } },
+  errors: ['cluster_not_found', 'conflict'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
 })

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** The prefixes of identifiers (section 2, D11). */
+/** The prefixes of identifiers. */
 export type IdPrefix =
   | 'user'
   | 'org'
@@ -22,7 +22,7 @@ export type IdPrefix =
   | 'dlv'
   | 'idp'
 
-/** An identifier: `<prefix>_<26 characters of lower-case Crockford base32>` (D11). */
+/** An identifier: `<prefix>_<26 characters of lower-case Crockford base32>`. */
 export const id = (prefix: IdPrefix) =>
   z
     .string()
@@ -55,7 +55,7 @@ export const line = (min: number, max: number) =>
     // Control and line-separator characters would let a name forge log lines or terminal output. Written as ranges,
     // because readers of the OpenAPI document do not all know \p{Cc}.
     // oxlint-disable-next-line no-control-regex
-    .regex(/^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$/u, 'must not hold control characters')
+    .regex(/^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$/, 'must not hold control characters')
 
 /** A query parameter that is a whole number from 1. */
 export const digits = (max: number, fallback: number, description: string) =>
@@ -68,16 +68,20 @@ export const digits = (max: number, fallback: number, description: string) =>
     .transform((value) => value ?? fallback)
     .meta({
       description,
-      override: { type: 'integer', format: 'int32', minimum: 1, maximum: max, default: fallback, pattern: undefined },
+      type: 'integer',
+      format: 'int32',
+      minimum: 1,
+      maximum: max,
+      default: fallback,
     })
 
-/** Query parameters of a paged list (section 4, D12). */
+/** Query parameters of a paged list. */
 export const paging = {
   page: digits(100_000_000, 1, 'Page number, from 1'),
   pageSize: digits(100, 20, 'Rows on a page'),
 }
 
-/** A page of rows: `totalCount` counts the same filtered set that `items` shows (D12). */
+/** A page of rows: `totalCount` counts the same filtered set that `items` shows. */
 export const pageOf = <Item extends z.ZodType>(item: Item) =>
   z.object({
     items: z.array(item).max(100),
@@ -86,10 +90,10 @@ export const pageOf = <Item extends z.ZodType>(item: Item) =>
     pageSize: z.int32().min(1).max(100).meta({ example: 20 }),
   })
 
-/** A list that is not paged: every list answers `{items: […]}` (D56). */
+/** A list that is not paged: every list answers `{items: […]}`. */
 export const listOf = <Item extends z.ZodType>(item: Item, max: number) => z.object({ items: z.array(item).max(max) })
 
-/** One field that was refused (D32). `path` is a JSON Pointer into the named part of the request, or into `module.json`. */
+/** One field that was refused. `path` is a JSON Pointer into the named part of the request, or into `module.json`. */
 export const ErrorDetail = z
   .object({
     in: z.enum(['body', 'query', 'path', 'header', 'manifest']),
@@ -99,7 +103,7 @@ export const ErrorDetail = z
   })
   .meta({ id: 'ErrorDetail' })
 
-/** The body of every error (section 7). */
+/** The body of every error. */
 export const ErrorBody = z
   .object({
     error: z.string().max(60).meta({ description: 'Machine-readable code', example: 'validation_failed' }),
@@ -114,3 +118,6 @@ export const ErrorBody = z
 
 export type ErrorDetail = z.infer<typeof ErrorDetail>
 export type ErrorBody = z.infer<typeof ErrorBody>
+
+/** The size of a value as JSON in UTF-8, in bytes. */
+export const jsonBytes = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length

@@ -1,10 +1,13 @@
+import { createRoute as declareRoute } from '@hono/zod-openapi'
 import type * as z from 'zod'
 import type { ErrorCode } from './errors.ts'
 import type { Permission } from './permission.ts'
 
+const formType = 'application/x-www-form-urlencoded'
+
 /**
- * Who may call: anybody (`public`), any signed-in user (`user`), one who signed in and does not use an API token
- * (`session`, D16), a user holding a permission, or an enrolled relay with its signed token (D21).
+ * Who may call: everyone (`public`), any signed-in user (`user`), a signed-in user without an API token (`session`), a
+ * user with a permission, or an enrolled relay with its signed token (`relay`).
  */
 export type Access = 'public' | 'user' | 'session' | 'relay' | Permission
 
@@ -33,51 +36,72 @@ export type Capability =
   | 'functions:revert'
   | 'asset:relay'
 
-/** One successful answer. Without `schema` it has no body; `contentType` marks a body that is not JSON. */
+/** Media types of a body, each with its schema. A media type without a schema is sent as text. */
+type Content = Partial<Record<string, { schema?: z.ZodType }>>
+
+interface RequestDefinition {
+  params?: z.ZodObject
+  query?: z.ZodObject
+  /** Headers that only this endpoint reads; lower-case names, all optional. */
+  headers?: z.ZodObject
+  body?: { required?: true; content: Partial<Record<'application/json' | typeof formType, { schema: z.ZodObject }>> }
+}
+
+/** A success. Without `content` it has no body; a client that does not choose gets the first media type. */
 export interface ResponseDefinition {
   description: string
-  schema?: z.ZodType
-  contentType?: string
-  /** Where the request chooses among several. */
-  otherContentTypes?: readonly string[]
+  content?: Content
 }
 
-/** All that the platform promises about one operation, as a plain value that everything else reads. */
-export interface EndpointDefinition {
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+/** One operation of the API: the route as `@hono/zod-openapi` declares it, and the policy of the platform for it. */
+export type EndpointDefinition = {
+  method: 'get' | 'post' | 'put' | 'patch' | 'delete'
   /** Path with `{name}` parameters, `/api/v1` included. */
   path: string
-  access: Access
-  tag: string
+  tags: readonly string[]
   summary: string
   description?: string
-  request?: {
-    params?: z.ZodObject
-    query?: z.ZodObject
-    /** What stands in the query may stand in a form instead, as browsers send it from the page of somebody else. */
-    queryInForm?: true
-    body?: z.ZodObject
-    /** Headers that the endpoint reads; lower-case names, all optional. Everything else about headers is the same everywhere. */
-    headers?: z.ZodObject
-    /** The verb validates the body itself, because the order of its checks is part of the contract (D2). */
-    bodyCheckedByVerb?: true
-  }
-  /** A request may wait for something to happen, while others of its organisation are worked on. */
-  mayWait?: true
-  /** For pages of the platform's own origin: a request that any other page may have caused is refused. */
-  sameOriginOnly?: true
+  request?: RequestDefinition
   responses: Record<number, ResponseDefinition>
-  /** Codes beyond those that every endpoint of its access may answer. */
-  fails?: readonly ErrorCode[]
-  uses?: readonly Capability[]
+  access: Access
+  /** Error codes beyond those that every endpoint with this access may return. */
+  errors?: readonly ErrorCode[]
+  capabilities?: readonly Capability[]
+  /** The use case validates the body, because the order of its checks is part of the contract. */
+  validatesBody?: true
+  /** Reject requests that a page of another origin may have caused. */
+  sameOriginOnly?: true
 }
 
-/** Declares an endpoint; the literal types are kept, so that a wrong body or status does not compile. */
-export const endpoint = <const Definition extends EndpointDefinition>(definition: Definition): Definition => definition
+type Unknown<Given, Known> = Record<Exclude<keyof Given, keyof Known>, never>
 
-/** Whether a POST may be repeated with an `Idempotency-Key` (D28). Public ones and those of relays have rules of their own. */
+/** Members that the definition does not have, as `never`: a misspelt one does not compile. */
+type WithoutUnknown<Given extends EndpointDefinition> = Unknown<Given, EndpointDefinition> & {
+  request?: Unknown<Given['request'], RequestDefinition>
+  responses: { [Status in keyof Given['responses']]: Unknown<Given['responses'][Status], ResponseDefinition> }
+}
+
+/** Declares an endpoint. Literal types are kept, so that a handler with a wrong body or status does not compile. */
+export const createRoute = <const Given extends EndpointDefinition>(route: Given & WithoutUnknown<Given>): Given =>
+  declareRoute({ ...route, tags: [...route.tags] })
+
+/** The content of a JSON body. */
+export const json = <Schema extends z.ZodType>(schema: Schema) => ({ 'application/json': { schema } })
+
+/** A required JSON body of a request. */
+export const jsonBody = <Schema extends z.ZodObject>(schema: Schema) =>
+  ({ required: true, content: json(schema) }) as const
+
+/** The schema of a JSON request body. */
+export const bodySchemaOf = ({ request }: EndpointDefinition): z.ZodObject | undefined =>
+  request?.body?.content['application/json']?.schema
+
+/** Whether the query parameters may be sent as a form instead, as browsers do for pages of other origins. */
+export const takesForm = ({ request }: EndpointDefinition): boolean => request?.body?.content[formType] !== undefined
+
+/** Whether a POST may be repeated with an `Idempotency-Key`. Public ones and those of relays have rules of their own. */
 export const isIdempotent = ({ method, access }: EndpointDefinition): boolean =>
-  method === 'POST' && access !== 'public' && access !== 'relay'
+  method === 'post' && access !== 'public' && access !== 'relay'
 
 /** What knowing a caller takes: keys or the token are read, and the hour that an API token was used in is noted. */
 function neededToAuthenticate(access: Access): readonly Capability[] {
@@ -88,7 +112,7 @@ function neededToAuthenticate(access: Access): readonly Capability[] {
 /** All that an operation needs of the platform: what it names, and what its access and its repeats bring. */
 export const capabilitiesOf = (endpoint: EndpointDefinition): Capability[] => [
   ...new Set<Capability>([
-    ...(endpoint.uses ?? []),
+    ...(endpoint.capabilities ?? []),
     ...neededToAuthenticate(endpoint.access),
     ...(isIdempotent(endpoint) ? (['table:read', 'table:write'] as const) : []),
   ]),

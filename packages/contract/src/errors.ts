@@ -1,5 +1,5 @@
 /**
- * The closed list of error codes (D31): code → HTTP status, default message, and the code on the wire where it differs.
+ * The closed list of error codes: code → HTTP status, default message, and the code on the wire where it differs.
  * The domain names only codes; statuses live here and nowhere else.
  */
 export const errors = {
@@ -22,8 +22,8 @@ export const errors = {
   ],
 
   forbidden: [403, 'The caller lacks the permission for this operation.'],
-  cross_origin_request: [403, 'A page of another origin may have sent this. Use the portal, or send a bearer token.'],
-  https_required: [403, 'Over plain HTTP a browser signs in on the same machine only. Open the platform by https.'],
+  cross_origin_request: [403, 'The request came from another origin. Use the portal, or send a bearer token.'],
+  https_required: [403, 'Sign-in over plain HTTP works on the same machine only. Use https.'],
   setup_already_complete: [403, 'Setup is complete. Sign in at POST /api/v1/auth/login.'],
   cluster_forbidden: [403, 'At least one job names a cluster outside the organisation. Nothing was created.'],
 
@@ -53,9 +53,9 @@ export const errors = {
   nothing_to_retry: [409, 'No job of the batch has failed or was cancelled, or some have not ended yet.'],
   username_taken: [409, 'Another user of the platform has this name. Choose another one.'],
   organisation_name_taken: [409, 'Another organisation has this name. Choose another one.'],
-  organisation_has_users: [409, 'The organisation has users of its own; they manage it from now on.'],
-  last_administrator: [409, 'The platform needs one administrator. Make another one first.'],
-  limit_reached: [409, 'There are as many of these as there may be. Remove one first.'],
+  organisation_has_users: [409, 'The organisation has its own users; they manage it.'],
+  last_administrator: [409, 'The platform must keep at least one administrator. Create another one first.'],
+  limit_reached: [409, 'The limit is reached. Remove one first.'],
   webhook_disabled: [409, 'The webhook is switched off. Enable it first.'],
   module_already_installed: [
     409,
@@ -64,7 +64,7 @@ export const errors = {
   module_not_installed: [409, 'The module is not installed.'],
   module_operation_in_progress: [409, 'The module is being installed or uninstalled. Wait for that job to end.'],
   module_route_taken: [409, 'Another module has the API path. Uninstall that one first.'],
-  job_not_cancellable: [409, 'Jobs of the platform itself cannot be cancelled; they end or go back by themselves.'],
+  job_not_cancellable: [409, 'Platform operations cannot be cancelled; they finish or roll back on their own.'],
   account_not_local: [409, 'The account belongs to an identity provider. Change it there.'],
   active_jobs: [409, 'Jobs are running. Wait for them to end, or update with force: true.'],
   update_in_progress: [409, 'The platform is being updated. Wait for that job to end.'],
@@ -74,22 +74,22 @@ export const errors = {
   output_out_of_order: [409, 'The output sequence number is ahead of the next expected one.'],
   conflict: [409, 'Another request changed the same thing at the same time. Try again.'],
 
-  precondition_failed: [412, 'It has changed since it was read. Read it again and repeat the change.'],
+  precondition_failed: [412, 'The resource changed since it was read. Read it again and retry.'],
   payload_too_large: [413, 'The request is larger than the limit. Send less at once.'],
 
   initial_admin_token_invalid: [422, 'The initial admin token is missing or wrong.'],
   initial_admin_token_expired: [
     422,
-    'The initial admin token has expired. Restart the platform twice to mint another.',
+    'The initial admin token has expired. Restart the platform twice to create a new one.',
   ],
-  // The same word on the wire as the 404 of a path: a body that names a missing site is semantically wrong (D18).
+  // The same word on the wire as the 404 of a path: a body that names a missing site is semantically wrong.
   unknown_site: [422, 'The site does not exist in the organisation.', 'site_not_found'],
   unknown_job_type: [422, 'This job type does not exist. Clients submit InvokeScript.'],
   job_type_not_submittable: [422, 'Jobs of this type are created by their own endpoints.'],
   node_not_in_cluster: [422, 'A target node does not belong to the cluster.'],
 
-  manifest_invalid: [422, 'The module manifest is not valid. See details for each field that must change.'],
-  manifest_id_mismatch: [422, 'The id of the manifest is not that of the image or the module that was asked for.'],
+  manifest_invalid: [422, 'The module manifest is invalid. See details.'],
+  manifest_id_mismatch: [422, 'The manifest id differs from the requested module or the image label.'],
   manifest_mismatch: [422, 'The manifest does not agree with the image. Build and push them together.'],
   sdk_incompatible: [422, 'The module needs another version of the SDK than the platform has.'],
   module_signature_unverified: [422, 'No trusted key has signed this image. Sign it, or trust the key that did.'],
@@ -100,26 +100,29 @@ export const errors = {
     'There is no such release. See GET /api/v1/modules/catalog, or GET /api/v1/platform/updates/check.',
   ],
 
-  idp_config_invalid: [422, 'The identity provider lacks what its type needs. See details.'],
+  idp_config_invalid: [422, 'The identity provider is missing required settings. See details.'],
   consent_not_applicable: [422, 'Identity providers of this type ask for no consent.'],
 
   idempotency_key_reused: [422, 'This Idempotency-Key was used with another request. Use a fresh one.'],
   role_not_grantable: [422, 'The organisation cannot have users with this role, or it exceeds what the caller may do.'],
   filter_not_applicable: [422, 'The saved filter holds what clusters cannot be filtered by.'],
-  url_not_allowed: [422, 'The address is not one that the platform may call.'],
+  url_not_allowed: [422, 'The platform may not call this address.'],
 
   rate_limited: [429, 'Too many requests. Wait for the time in Retry-After and try again.'],
-  module_failed: [502, 'The module failed or gave no proper answer. Try again; if it goes on, tell its author.'],
+  module_failed: [
+    502,
+    'The module failed or returned an invalid response. Try again; if it persists, contact the module author.',
+  ],
   module_unavailable: [503, 'The module is not running just now. Try again shortly.'],
   module_timeout: [504, 'The module did not answer in time.'],
   internal_error: [500, 'The server failed unexpectedly. Report the traceId.'],
   starting: [503, 'The platform is starting. Try again shortly.'],
   release_source_unreachable: [503, 'The releases cannot be read just now. Check PLAT_RELEASE_SOURCE and try again.'],
-  directory_unreachable: [503, 'A directory could not be asked about this name. Try again shortly.'],
-  database_unavailable: [503, 'The store is not reachable. Try again shortly.'],
+  directory_unreachable: [503, 'The directory is unreachable. Try again shortly.'],
+  database_unavailable: [503, 'The database is unreachable. Try again shortly.'],
 } as const satisfies Record<string, readonly [status: number, message: string, wireCode?: string]>
 
-/** A machine-readable error code of section 7 of the specification. */
+/** A machine-readable error code. */
 export type ErrorCode = keyof typeof errors
 
 /** The HTTP status that answers a code. */

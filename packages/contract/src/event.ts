@@ -1,14 +1,14 @@
 import * as z from 'zod'
 import { clusterStatuses, clusterTypes } from './cluster.ts'
 import { id, listOf, timestamp } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json } from './endpoint.ts'
 import { jobTypes, statusReasons } from './job.ts'
 import { ModuleId, version } from './manifest.ts'
 import { providerTypes } from './identity.ts'
 import { moduleErrorCodes, moduleHealths } from './module.ts'
 import { updateActions } from './update.ts'
 
-/** Domain events (D37): one schema each. On the wire they are CloudEvents 1.0 of the type `platform.<name>`. */
+/** Domain events: one schema each. On the wire they are CloudEvents 1.0 of the type `platform.<name>`. */
 
 const userFields = { userId: id('user'), username: z.string().max(64) }
 const clusterFields = { clusterId: id('clus'), name: z.string().max(64) }
@@ -82,7 +82,7 @@ export const eventSchemas = {
     ...moduleFields,
     jobId: id('job')
       .optional()
-      .meta({ description: 'The installation that failed; absent where a running module did' }),
+      .meta({ description: 'The installation that failed; absent if a running module failed' }),
     code: z.enum(moduleErrorCodes).optional(),
     message: z.string().max(1000),
   }),
@@ -101,7 +101,7 @@ export const eventSchemas = {
   'update.failed': z.object({
     ...updateFields,
     action: z.enum(updateActions),
-    message: z.string().max(1000).meta({ description: 'Why; the previous version serves' }),
+    message: z.string().max(1000).meta({ description: 'Reason of the failure; the previous version serves' }),
   }),
   'update.rolled_back': z.object(updateFields),
   'webhook.tested': z.object({ webhookId: id('hook') }),
@@ -138,7 +138,7 @@ export const eventDescriptions: Record<EventName, string> = {
   'setup.completed': 'The platform was set up.',
   'user.created': 'A user was created.',
   'user.signed_in': 'A user signed in.',
-  'user.sign_in_failed': 'Somebody tried to sign in as a user and failed.',
+  'user.sign_in_failed': 'A sign-in failed.',
   'user.deleted': 'A user was removed.',
   'session.reuse_detected': 'A refresh token was used twice; the session has ended.',
   'cluster.registered': 'A cluster was registered.',
@@ -166,9 +166,9 @@ export const eventDescriptions: Record<EventName, string> = {
   'update.available': 'A newer release of the platform can be applied.',
   'update.started': 'An update of the platform, or the way back, has begun.',
   'update.completed': 'The platform was updated.',
-  'update.failed': 'An update of the platform, or the way back, failed; the version before it serves.',
-  'update.rolled_back': 'The platform went back to its previous version, as somebody asked.',
-  'webhook.tested': 'Somebody tests a webhook. Goes to that webhook alone, whatever it subscribes to.',
+  'update.failed': 'An update or rollback of the platform failed; the previous version serves.',
+  'update.rolled_back': 'The platform rolled back to its previous version on request.',
+  'webhook.tested': 'A test of a webhook. Sent only to that webhook, whatever its subscriptions.',
   'webhook.disabled': 'A webhook was switched off after too many failures.',
 }
 
@@ -185,7 +185,7 @@ export const CloudEvent = z
     subject: z
       .string()
       .max(200)
-      .meta({ description: 'What it happened to', example: 'job_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
+      .meta({ description: 'Resource that the event is about', example: 'job_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
     time: timestamp,
     datacontenttype: z.literal('application/json'),
     traceid: z.string().max(32).optional().meta({ description: 'Trace id of the request that caused it' }),
@@ -202,11 +202,11 @@ const EventDescription = z
   })
   .meta({ id: 'EventDescription' })
 
-export const getEventCatalog = endpoint({
-  method: 'GET',
+export const getEventCatalog = createRoute({
+  method: 'get',
   path: '/api/v1/events/catalog',
   access: 'user',
-  tag: 'Events',
+  tags: ['Events'],
   summary: 'Every event that the platform emits, with the schema of its data',
-  responses: { 200: { description: 'The catalog', schema: listOf(EventDescription, 200) } },
+  responses: { 200: { description: 'The catalog', content: json(listOf(EventDescription, 200)) } },
 })

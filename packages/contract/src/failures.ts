@@ -1,14 +1,13 @@
-import { type EndpointDefinition, isIdempotent, capabilitiesOf } from './endpoint.ts'
+import { bodySchemaOf, capabilitiesOf, type EndpointDefinition, isIdempotent, takesForm } from './endpoint.ts'
 import type { ErrorCode } from './errors.ts'
 
 function refusedRequests(endpoint: EndpointDefinition): ErrorCode[] {
-  const { request } = endpoint
   // A body that is too large is refused even where none is asked for.
   const codes: ErrorCode[] = ['invalid_path', 'payload_too_large']
-  if (request || isIdempotent(endpoint)) codes.push('validation_failed')
+  if (endpoint.request || isIdempotent(endpoint)) codes.push('validation_failed')
   if (isIdempotent(endpoint)) codes.push('idempotency_key_reused')
-  if (request?.body) codes.push('invalid_json', 'unsupported_media_type')
-  if (request?.queryInForm) codes.push('unsupported_media_type')
+  if (bodySchemaOf(endpoint)) codes.push('invalid_json', 'unsupported_media_type')
+  if (takesForm(endpoint)) codes.push('unsupported_media_type')
   return codes
 }
 
@@ -31,6 +30,6 @@ function outages(endpoint: EndpointDefinition): ErrorCode[] {
 export const errorCodesOf = (endpoint: EndpointDefinition): ErrorCode[] => [
   ...refusedRequests(endpoint),
   ...refusedCallers(endpoint),
-  ...(endpoint.fails ?? []),
+  ...(endpoint.errors ?? []),
   ...outages(endpoint),
 ]

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { digits, timestamp } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json } from './endpoint.ts'
 import { ClusterCounts } from './portal.ts'
 
 /** What was, in steps of time: what the portal draws charts of. */
@@ -14,15 +14,17 @@ const count = z.int32().min(0).meta({ example: 3 })
 
 const HistoryPoint = z
   .object({
-    at: timestamp.meta({ description: 'When the step begins' }),
+    at: timestamp.meta({ description: 'Start of the interval' }),
     clusters: z
       .object({ byStatus: ClusterCounts })
       .optional()
-      .meta({ description: 'As they stood at the end of the step, or stand now. Absent where that is not known' }),
+      .meta({
+        description: 'Clusters by status at the end of the interval, or now for the current one. Absent if unknown',
+      }),
     jobs: z
       .object({
-        submitted: count.meta({ description: 'Jobs that were accepted during the step' }),
-        completed: count.meta({ description: 'Jobs that ended so during the step; likewise the others' }),
+        submitted: count.meta({ description: 'Jobs accepted during the interval' }),
+        completed: count.meta({ description: 'Jobs that completed during the interval' }),
         failed: count,
         cancelled: count,
       })
@@ -33,24 +35,24 @@ export type HistoryPoint = z.infer<typeof HistoryPoint>
 
 export const History = z
   .object({
-    stepMinutes: z.int32().min(15).max(1440).meta({ description: 'How much time a point stands for', example: 15 }),
+    stepMinutes: z.int32().min(15).max(1440).meta({ description: 'Length of the interval of each point', example: 15 }),
     points: z
       .array(HistoryPoint)
       .max(historyPoints)
-      .meta({ description: 'Oldest first; the last step is not over yet' }),
+      .meta({ description: 'Oldest first; the last interval has not ended yet' }),
   })
   .meta({ id: 'History' })
 export type History = z.infer<typeof History>
 
-export const getHistory = endpoint({
-  method: 'GET',
+export const getHistory = createRoute({
+  method: 'get',
   path: '/api/v1/portal/history',
   access: 'user',
-  tag: 'Portal',
+  tags: ['Portal'],
   summary: 'Clusters by status and jobs that ended, over time',
   description:
-    'Points hold `clusters` with clusters:read and `jobs` with jobs:read. The longer the range, the longer the steps: of 15 minutes up to 50 hours, of 4 hours for 30 days. Counted since the platform is of a release that counts.',
+    'Points contain `clusters` for callers with clusters:read and `jobs` for callers with jobs:read. Longer ranges have longer intervals: 15 minutes up to 50 hours, 4 hours for 30 days.',
   request: { query: z.object({ hours: digits(historyHours, 24, 'How far to look back') }) },
-  responses: { 200: { description: 'The points', schema: History } },
-  uses: ['table:read'],
+  responses: { 200: { description: 'The points', content: json(History) } },
+  capabilities: ['table:read'],
 })

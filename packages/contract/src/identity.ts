@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import { id, line, listOf, pathId, timestamp } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json, jsonBody } from './endpoint.ts'
 import { roleNames } from './permission.ts'
 
-/** Identity providers: who signs people in beside the platform itself (section 2, D41). */
+/** Identity providers: who signs people in beside the platform itself. */
 
 export const providerTypes = ['CloudDirectory', 'LDAP', 'OIDC', 'OpenSourceIdp'] as const
 export type ProviderType = (typeof providerTypes)[number]
@@ -23,7 +23,7 @@ const attribute = z
   .max(100)
   .regex(/^[A-Za-z0-9][A-Za-z0-9.;:/_-]*$/, 'must be the name of a claim or attribute')
 // oxlint-disable-next-line no-control-regex
-const oneLine = /^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]+$/u
+const oneLine = /^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]+$/
 /** Text that is passed on as it is. */
 const exact = (max: number) => z.string().min(1).max(max).regex(oneLine, 'must not hold control characters')
 const distinguishedName = exact(500)
@@ -37,13 +37,16 @@ const RoleMapping = z
 const commonFields = {
   displayName: line(1, 100)
     .optional()
-    .meta({ description: 'What people choose at sign-in', example: 'Acme directory' }),
-  enabled: z.boolean().optional().meta({ description: 'Default true; a disabled one ends its users’ sessions' }),
+    .meta({ description: 'Name shown on the sign-in page', example: 'Acme directory' }),
+  enabled: z.boolean().optional().meta({ description: 'Default true. Disabling a provider ends its users’ sessions' }),
   roleMappings: z.array(RoleMapping).max(100).optional(),
-  defaultRole: z.enum(roleNames).optional().meta({ description: 'Of whom no group maps; default Viewer' }),
+  defaultRole: z
+    .enum(roleNames)
+    .optional()
+    .meta({ description: 'Role for users without a mapped group; default Viewer' }),
 }
 
-/** What is shown of a provider again; what its type needs of it is decided by the platform (D41). */
+/** What is shown of a provider again; what its type needs of it is decided by the platform. */
 const settingFields = {
   tenantId: z
     .string()
@@ -84,13 +87,13 @@ const settingFields = {
     .string()
     .max(20_000)
     .optional()
-    .meta({ description: 'PEM; LDAP. Whom to trust beside the usual ones' }),
+    .meta({ description: 'LDAP; PEM certificates to trust in addition to the system’s' }),
   userLoginAttribute: attribute.optional().meta({ description: 'Default uid' }),
   groupSearchBase: distinguishedName.optional(),
   groupMemberAttribute: attribute.optional().meta({ description: 'Default member' }),
 }
 
-/** Identity provider request of section 2 with what D41 adds: it adds a provider, or changes the one of the same place. */
+/** Adds an identity provider, or changes the existing one of the same directory or issuer. */
 export const ProviderRequest = z
   .object({
     type: z.enum(providerTypes),
@@ -104,7 +107,7 @@ export const ProviderRequest = z
     example: { type: 'OIDC', issuer: 'https://id.example.com', clientId: 'platform', clientSecret: 'a long secret' },
   })
 
-/** Identity provider of section 2. Secrets never come back. */
+/** An identity provider. Secrets are never returned. */
 export const Provider = z
   .object({
     id: id('idp'),
@@ -117,8 +120,12 @@ export const Provider = z
     enabled: z.boolean(),
     roleMappings: z.array(RoleMapping).max(100),
     defaultRole: z.enum(roleNames),
-    redirectUri: z.string().max(700).optional().meta({ description: 'To be registered with the provider' }),
-    consentRedirectUri: z.string().max(700).optional().meta({ description: 'To be registered with the provider, too' }),
+    redirectUri: z.string().max(700).optional().meta({ description: 'Register this URI with the provider' }),
+    consentRedirectUri: z
+      .string()
+      .max(700)
+      .optional()
+      .meta({ description: 'Register this URI with the provider as well' }),
   })
   .meta({ id: 'IdentityProvider' })
 
@@ -136,29 +143,29 @@ export type ProviderRequest = z.infer<typeof ProviderRequest>
 export type Provider = z.infer<typeof Provider>
 export type ProviderTest = z.infer<typeof ProviderTest>
 
-const admin = { access: 'platform:admin', tag: 'Identity providers' } as const
+const admin = { access: 'platform:admin', tags: ['Identity providers'] } as const
 const params = z.object({ id: pathId('idp') })
 
-export const listProviders = endpoint({
+export const listProviders = createRoute({
   ...admin,
-  method: 'GET',
+  method: 'get',
   path: '/api/v1/platform/identity/providers',
   summary: 'The identity providers',
-  responses: { 200: { description: 'The providers', schema: listOf(Provider, 50) } },
-  uses: ['table:read'],
+  responses: { 200: { description: 'The providers', content: json(listOf(Provider, 50)) } },
+  capabilities: ['table:read'],
 })
 
-export const configureProvider = endpoint({
+export const configureProvider = createRoute({
   ...admin,
-  method: 'POST',
+  method: 'post',
   path: '/api/v1/platform/identity/providers',
   summary: 'Add an identity provider, or change one',
   description:
-    'A provider of the same type and issuer, tenant or url is changed: what the request leaves out of its secrets stays, all else is as the request says.',
-  request: { body: ProviderRequest },
-  responses: { 201: { description: 'The provider', schema: Provider } },
-  fails: ['idp_config_invalid', 'url_not_allowed', 'role_not_grantable', 'limit_reached', 'conflict'],
-  uses: [
+    'Replaces the provider of the same type and issuer, tenant or url, if there is one. Secrets that the request omits are kept.',
+  request: { body: jsonBody(ProviderRequest) },
+  responses: { 201: { description: 'The provider', content: json(Provider) } },
+  errors: ['idp_config_invalid', 'url_not_allowed', 'role_not_grantable', 'limit_reached', 'conflict'],
+  capabilities: [
     'table:read',
     'table:write',
     'secret:identity',
@@ -168,51 +175,49 @@ export const configureProvider = endpoint({
   ],
 })
 
-export const deleteProvider = endpoint({
+export const deleteProvider = createRoute({
   ...admin,
-  method: 'DELETE',
+  method: 'delete',
   path: '/api/v1/platform/identity/providers/{id}',
   summary: 'Remove an identity provider',
   description:
-    'Its users stay and cannot sign in: their sessions end at their next refresh, and their API tokens are refused at once.',
+    'Its users remain but cannot sign in: their sessions end at the next refresh, and their API tokens are rejected immediately.',
   request: { params },
   responses: { 204: { description: 'Removed' } },
-  fails: ['identity_provider_not_found', 'conflict'],
-  uses: ['table:read', 'table:write', 'secret:identity-remove', 'queue:events'],
+  errors: ['identity_provider_not_found', 'conflict'],
+  capabilities: ['table:read', 'table:write', 'secret:identity-remove', 'queue:events'],
 })
 
-export const testProvider = endpoint({
+export const testProvider = createRoute({
   ...admin,
-  method: 'POST',
+  method: 'post',
   path: '/api/v1/platform/identity/providers/{id}/test',
-  summary: 'Try whether the platform can work with a provider',
+  summary: 'Test the configuration of a provider',
   request: { params },
-  mayWait: true,
-  responses: { 200: { description: 'What was tried, and how it went', schema: ProviderTest } },
-  fails: ['identity_provider_not_found'],
-  uses: ['table:read', 'table:write', 'secret:identity', 'queue:events'],
+  responses: { 200: { description: 'The checks and their results', content: json(ProviderTest) } },
+  errors: ['identity_provider_not_found'],
+  capabilities: ['table:read', 'table:write', 'secret:identity', 'queue:events'],
 })
 
-export const requestConsent = endpoint({
+export const requestConsent = createRoute({
   ...admin,
-  method: 'POST',
+  method: 'post',
   path: '/api/v1/platform/identity/providers/{id}/consent',
-  summary: 'Begin to ask the provider’s operator for consent',
+  summary: 'Request consent from the provider’s administrator',
   request: { params },
-  mayWait: true,
   responses: {
     200: {
-      description: 'The address to open in a browser, within ten minutes',
-      schema: z.object({ url: z.string().max(4000) }).meta({ id: 'ConsentRequest' }),
+      description: 'The address to open in a browser within ten minutes',
+      content: json(z.object({ url: z.string().max(4000) }).meta({ id: 'ConsentRequest' })),
     },
   },
-  fails: ['identity_provider_not_found', 'consent_not_applicable', 'idp_config_invalid'],
-  uses: ['table:read', 'table:write', 'queue:events'],
+  errors: ['identity_provider_not_found', 'consent_not_applicable', 'idp_config_invalid'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
 })
 
 const text = (max: number) => z.string().max(max).optional()
 
-/** What providers send back (D3). Of another length than these it is none of ours. */
+/** What providers send back. Of another length than these it is none of ours. */
 export const ConsentCallback = z.object({
   state: text(500),
   code: text(4000),
@@ -228,19 +233,22 @@ export type ConsentCallback = z.infer<typeof ConsentCallback>
 const consentCallback = {
   path: '/api/v1/platform/identity/consent-callback',
   access: 'public',
-  tag: 'Identity providers',
-  summary: 'The provider’s operator has answered',
+  tags: ['Identity providers'],
+  summary: 'Consent callback of the identity provider',
   description:
-    'Called by a browser that the identity provider sends back (D3), with the `state` of the request for consent, or by a bearer with platform:admin.',
+    'Called by the browser that the identity provider redirects with the `state` of the consent request, or by a caller with platform:admin.',
   request: { query: ConsentCallback },
-  responses: { 302: { description: 'To the identity settings of the portal, with the result' } },
-  fails: ['unauthenticated'],
-  uses: ['table:read', 'table:write', 'queue:events'],
+  responses: { 302: { description: 'Redirect to the identity settings of the portal, with the result' } },
+  errors: ['unauthenticated'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
 } as const
 
-export const consentReturned = endpoint({ ...consentCallback, method: 'GET' })
-export const consentPosted = endpoint({
+export const consentReturned = createRoute({ ...consentCallback, method: 'get' })
+export const consentPosted = createRoute({
   ...consentCallback,
-  method: 'POST',
-  request: { ...consentCallback.request, queryInForm: true },
+  method: 'post',
+  request: {
+    ...consentCallback.request,
+    body: { content: { 'application/x-www-form-urlencoded': { schema: ConsentCallback } } },
+  },
 })

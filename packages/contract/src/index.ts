@@ -185,6 +185,7 @@ function nameOf(endpoint: EndpointDefinition): string {
 export interface Route {
   function: FunctionName
   operationId: string
+  method: string
   endpoint: EndpointDefinition
 }
 
@@ -197,6 +198,7 @@ export const routes: readonly Route[] = Object.keys(functions)
     functions[name].map((endpoint) => ({
       function: name,
       operationId: nameOf(endpoint),
+      method: endpoint.method.toUpperCase(),
       endpoint,
     })),
   )

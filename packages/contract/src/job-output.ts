@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import { pathId } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json } from './endpoint.ts'
 import { jobStatuses } from './job.ts'
 
-/** Live output of jobs (D28). */
+/** Live output of jobs. */
 
 export const outputStreams = ['stdout', 'stderr'] as const
 
@@ -20,21 +20,23 @@ export const OutputChunk = z
 export const JobOutput = z
   .object({
     items: z.array(OutputChunk).max(1000),
-    nextOffset: z.int().min(0).meta({ description: 'Pass it as offset to read on', example: 6 }),
+    nextOffset: z.int().min(0).meta({ description: 'Pass it as `offset` to continue', example: 6 }),
     status: z.enum(jobStatuses).meta({ example: 'Running' }),
-    finished: z.boolean().meta({ description: 'The job has ended and nothing follows nextOffset', example: false }),
+    finished: z
+      .boolean()
+      .meta({ description: 'Whether the job has ended and no output follows nextOffset', example: false }),
   })
   .meta({ id: 'JobOutput' })
 
 export type JobOutput = z.infer<typeof JobOutput>
 export type OutputChunk = z.infer<typeof OutputChunk>
 
-export const getJobOutput = endpoint({
-  method: 'GET',
+export const getJobOutput = createRoute({
+  method: 'get',
   path: '/api/v1/jobs/{id}/output',
   access: 'jobs:read',
-  tag: 'Jobs',
-  summary: 'Live output from an offset on',
+  tags: ['Jobs'],
+  summary: 'Live output from an offset',
   request: {
     params: z.object({ id: pathId('job') }),
     query: z.object({
@@ -46,14 +48,11 @@ export const getJobOutput = endpoint({
         .transform((value) => value ?? 0)
         .meta({
           description: 'Bytes to skip',
-          override: {
-            type: 'integer',
-            format: 'int64',
-            minimum: 0,
-            maximum: 999_999_999_999_999,
-            default: 0,
-            pattern: undefined,
-          },
+          type: 'integer',
+          format: 'int64',
+          minimum: 0,
+          maximum: 999_999_999_999_999,
+          default: 0,
         }),
       waitSeconds: z
         .string()
@@ -62,13 +61,16 @@ export const getJobOutput = endpoint({
         .optional()
         .transform((value) => value ?? 0)
         .meta({
-          description: 'Wait so long for output where there is none yet',
-          override: { type: 'integer', format: 'int32', minimum: 0, maximum: 20, default: 0, pattern: undefined },
+          description: 'Seconds to wait for output if there is none yet',
+          type: 'integer',
+          format: 'int32',
+          minimum: 0,
+          maximum: 20,
+          default: 0,
         }),
     }),
   },
-  mayWait: true,
-  responses: { 200: { description: 'Output from the offset on', schema: JobOutput } },
-  fails: ['job_not_found'],
-  uses: ['table:read'],
+  responses: { 200: { description: 'Output from the offset', content: json(JobOutput) } },
+  errors: ['job_not_found'],
+  capabilities: ['table:read'],
 })

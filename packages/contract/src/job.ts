@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { id, pageOf, paging, pathId, timestamp } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json, jsonBody } from './endpoint.ts'
 
 export const jobStatuses = ['Queued', 'Running', 'Completed', 'Failed', 'Cancelled'] as const
 export const jobTypes = [
@@ -26,14 +26,14 @@ export const statusReasons = [
 ] as const
 
 export type JobStatus = (typeof jobStatuses)[number]
-/** Why a job ended as it did (D25). */
+/** Why a job ended as it did. */
 
-/** Seconds a job may run when its payload does not say (D25). */
+/** Seconds a job may run when its payload does not say. */
 export const defaultTimeoutSeconds = 3600
-/** Seconds a job may wait for its relay when the submission does not say (D25). */
+/** Seconds a job may wait for its relay when the submission does not say. */
 export const defaultDeliverWithinSeconds = 3600
 
-/** Payload of `InvokeScript`: a shebang line chooses the interpreter, `sh` runs the rest (D23). */
+/** Payload of `InvokeScript`: a shebang line chooses the interpreter, `sh` runs the rest. */
 export const InvokeScriptPayload = z
   .object({
     script: z
@@ -50,7 +50,7 @@ export const InvokeScriptPayload = z
       .meta({ description: 'Nodes to run on; absent means every node of the cluster' }),
     timeoutSeconds: z.int32().min(1).max(172_800).optional().meta({ description: 'Default 3600' }),
   })
-  .meta({ id: 'InvokeScriptPayload', unusedIO: 'input' })
+  .meta({ id: 'InvokeScriptPayload' })
 
 /** The payload is validated by its type, after the type itself: an unknown type answers 422 whatever its payload. */
 export const JobSubmission = z
@@ -58,28 +58,28 @@ export const JobSubmission = z
     clusterId: z.string().min(1).max(200).meta({ example: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
     type: z.string().min(1).max(50).meta({ example: 'InvokeScript' }),
     payload: z.record(z.string(), z.unknown()).meta({
-      description: 'What the type asks for; for InvokeScript an InvokeScriptPayload',
+      description: 'Payload of the job type; InvokeScriptPayload for InvokeScript',
       example: { script: 'uname' },
-      override: { $ref: '#/components/schemas/InvokeScriptPayload' },
+      $ref: '#/components/schemas/InvokeScriptPayload',
     }),
     deliverWithinSeconds: z
       .int32()
       .min(1)
       .max(2_592_000)
       .optional()
-      .meta({ description: 'How long the job may wait for its relay; default 3600' }),
+      .meta({ description: 'Seconds that the job can wait for its relay; default 3600' }),
   })
   .meta({ id: 'JobSubmission' })
 
 export const NodeResult = z
   .object({
     nodeId: z.string().max(40),
-    exitCode: z.int32().nullable().meta({ description: 'null when the script never ended by itself' }),
+    exitCode: z.int32().nullable().meta({ description: 'null if the script did not exit by itself' }),
     output: z.string().max(1_048_576),
   })
   .meta({ id: 'NodeResult' })
 
-/** Result of an ended job (D27): the first 256 KiB and the last 768 KiB of the output. */
+/** Result of an ended job: the first 256 KiB and the last 768 KiB of the output. */
 export const JobResult = z
   .object({
     output: z.string().max(1_048_576),
@@ -90,7 +90,7 @@ export const JobResult = z
   })
   .meta({ id: 'JobResult' })
 
-/** What a relay reported after the job had ended another way (D25). */
+/** What a relay reported after the job had ended another way. */
 export const LateResult = z
   .object({ outcome: z.string().max(20), exitCode: z.int32().nullable(), reportedAt: timestamp })
   .meta({ id: 'LateResult' })
@@ -103,7 +103,7 @@ const acceptedFields = {
 }
 
 const statusFields = {
-  batchId: id('batch').optional().meta({ description: 'The batch that it came with' }),
+  batchId: id('batch').optional().meta({ description: 'The batch of the job, if any' }),
   status: z.enum(jobStatuses),
   statusReason: z.enum(statusReasons).optional(),
   startedAt: timestamp.optional(),
@@ -111,7 +111,7 @@ const statusFields = {
   cancelRequestedAt: timestamp.optional(),
 }
 
-/** A step of a job that the platform itself does (D26), in the order that they are done. */
+/** A step of a job that the platform itself does, in the order that they are done. */
 export const JobStep = z
   .object({
     name: z.string().max(40).meta({ example: 'deploy' }),
@@ -142,10 +142,10 @@ export const Job = z
     ...acceptedFields,
     ...statusFields,
     payload: z.record(z.string(), z.unknown()),
-    expiresAt: timestamp.meta({ description: 'When a job that no relay has claimed fails' }),
+    expiresAt: timestamp.meta({ description: 'Time at which the job fails if no relay has claimed it' }),
     result: JobResult.optional(),
     lateResult: LateResult.optional(),
-    steps: z.array(JobStep).max(20).optional().meta({ description: 'Progress of a job of the platform itself' }),
+    steps: z.array(JobStep).max(20).optional().meta({ description: 'Progress of a platform operation' }),
   })
   .meta({
     id: 'Job',
@@ -179,35 +179,35 @@ export type JobStep = z.infer<typeof JobStep>
 
 const params = z.object({ id: pathId('job') })
 
-export const submitJob = endpoint({
-  method: 'POST',
+export const submitJob = createRoute({
+  method: 'post',
   path: '/api/v1/jobs',
   access: 'jobs:write',
-  tag: 'Jobs',
+  tags: ['Jobs'],
   summary: 'Submit a job to a cluster',
-  request: { body: JobSubmission },
-  responses: { 202: { description: 'Accepted; poll GET /jobs/{id}', schema: AcceptedJob } },
-  fails: ['cluster_not_found', 'unknown_job_type', 'job_type_not_submittable', 'node_not_in_cluster'],
-  uses: ['table:read', 'table:write', 'queue:jobs'],
+  request: { body: jsonBody(JobSubmission) },
+  responses: { 202: { description: 'Accepted; poll GET /jobs/{id}', content: json(AcceptedJob) } },
+  errors: ['cluster_not_found', 'unknown_job_type', 'job_type_not_submittable', 'node_not_in_cluster'],
+  capabilities: ['table:read', 'table:write', 'queue:jobs'],
 })
 
-export const getJob = endpoint({
-  method: 'GET',
+export const getJob = createRoute({
+  method: 'get',
   path: '/api/v1/jobs/{id}',
   access: 'jobs:read',
-  tag: 'Jobs',
+  tags: ['Jobs'],
   summary: 'One job with its status and result',
   request: { params },
-  responses: { 200: { description: 'The job', schema: Job } },
-  fails: ['job_not_found'],
-  uses: ['table:read'],
+  responses: { 200: { description: 'The job', content: json(Job) } },
+  errors: ['job_not_found'],
+  capabilities: ['table:read'],
 })
 
-export const listJobs = endpoint({
-  method: 'GET',
+export const listJobs = createRoute({
+  method: 'get',
   path: '/api/v1/jobs',
   access: 'jobs:read',
-  tag: 'Jobs',
+  tags: ['Jobs'],
   summary: 'The jobs of the organisation, newest first',
   request: {
     query: z.object({
@@ -218,20 +218,20 @@ export const listJobs = endpoint({
       ...paging,
     }),
   },
-  responses: { 200: { description: 'A page of jobs', schema: pageOf(JobSummary) } },
-  uses: ['table:read'],
+  responses: { 200: { description: 'A page of jobs', content: json(pageOf(JobSummary)) } },
+  capabilities: ['table:read'],
 })
 
-export const cancelJob = endpoint({
-  method: 'POST',
+export const cancelJob = createRoute({
+  method: 'post',
   path: '/api/v1/jobs/{id}/cancel',
   access: 'jobs:write',
-  tag: 'Jobs',
+  tags: ['Jobs'],
   summary: 'Cancel a job',
   description:
-    'A queued job is cancelled at once. A running one is when its relay confirms, or after 60 seconds (D25).',
+    'A queued job is cancelled immediately. A running job is cancelled when its relay confirms, or after 60 seconds.',
   request: { params },
-  responses: { 202: { description: 'The job as it stands now', schema: Job } },
-  fails: ['job_not_found', 'job_already_finished', 'job_not_cancellable', 'conflict'],
-  uses: ['table:read', 'table:write', 'queue:events'],
+  responses: { 202: { description: 'The current state of the job', content: json(Job) } },
+  errors: ['job_not_found', 'job_already_finished', 'job_not_cancellable', 'conflict'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
 })

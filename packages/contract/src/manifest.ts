@@ -1,7 +1,7 @@
 import * as z from 'zod'
 
 /**
- * The manifest of a module, `module.json`, version 1 (section 2, D49). Objects are strict: a misspelt key is refused, not
+ * The manifest of a module, `module.json`, version 1. Objects are strict: a misspelt key is refused, not
  * ignored. What a schema cannot say — icons that exist, ranges that mean something — the platform checks at install.
  */
 
@@ -11,8 +11,8 @@ export const manifestBytes = 262_144
 /** Where the schema is published. */
 export const manifestSchemaPath = '/schemas/module/v1.json'
 
-// A version of semver.org's own expression; nothing in it can be matched in two ways. Its three numbers are such as can be
-// compared: with more digits they would be none to whoever orders versions.
+// semver.org's expression without ambiguity, so that it cannot backtrack. Numbers have at most 15 digits: larger ones
+// cannot be compared exactly.
 const whole = '(?:0|[1-9][0-9]{0,14})'
 const numeric = '(?:0|[1-9][0-9]*)'
 const prerelease = `(?:${numeric}|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)`
@@ -47,7 +47,7 @@ export const ModuleId = kebab(50).meta({
 export const slotIds = ['nav.primary', 'nav.settings'] as const
 export type SlotId = (typeof slotIds)[number]
 
-/** How much a failing health check matters (D36). */
+/** How much a failing health check matters. */
 export const healthTags = ['informational', 'degradable', 'critical'] as const
 
 export const NavSlot = z
@@ -80,11 +80,7 @@ const HealthCheckClaim = z.strictObject({
 export const BackgroundJob = z.strictObject({
   id: kebab(64).meta({ description: 'Unique in the module', example: 'heartbeat' }),
   description: text(300),
-  intervalSeconds: z
-    .int32()
-    .min(1)
-    .max(86_400)
-    .meta({ description: 'The platform calls it this often (D44)', example: 60 }),
+  intervalSeconds: z.int32().min(1).max(86_400).meta({ description: 'Interval between calls', example: 60 }),
 })
 
 const Metadata = z.strictObject({
@@ -104,7 +100,7 @@ const Metadata = z.strictObject({
 
 const Spec = z.strictObject({
   sdkVersion: text(128).meta({
-    description: 'Versions of the SDK that it works with: an npm range, or one like [0.1.0,1.0.0)',
+    description: 'Supported SDK versions: an npm range, or one like [0.1.0,1.0.0)',
     example: '>=0.1.0 <1.0.0',
   }),
   image: text(512).meta({
@@ -116,8 +112,8 @@ const Spec = z.strictObject({
       /^\/api\/(?!v[0-9]+(?:\/|$)|modules(?:\/|$))[a-z0-9]/,
       'must be /api/<name>, not /api/v<digit> or /api/modules',
     )
-    .meta({ description: 'Prefix of the module’s API; nobody else’s (D48)', example: '/api/hello' }),
-  healthEndpoint: path.meta({ description: 'Answers 2xx while the module runs', example: '/health' }),
+    .meta({ description: 'Prefix of the module’s API; must not overlap another module’s', example: '/api/hello' }),
+  healthEndpoint: path.meta({ description: 'Returns 2xx while the module runs', example: '/health' }),
   permissionsRequired: z
     .array(
       z
@@ -140,7 +136,7 @@ export const ModuleManifest = z
 export type ModuleManifest = z.infer<typeof ModuleManifest>
 export type NavSlot = z.infer<typeof NavSlot>
 
-/** JSON Schema 2020-12 of the manifest, as it is published (D49). Its name is the same on every platform. */
+/** JSON Schema 2020-12 of the manifest, as it is published. Its name is the same on every platform. */
 export const manifestJsonSchema = () => ({
   $id: 'urn:platform:schemas:module:v1',
   ...z.toJSONSchema(ModuleManifest, { target: 'draft-2020-12', io: 'input', override: withExamples }),

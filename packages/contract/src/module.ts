@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import { id, listOf, pathId, timestamp } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json, jsonBody } from './endpoint.ts'
 import { BackgroundJob, healthTags, ModuleId, NavSlot, version } from './manifest.ts'
 
-/** Modules: what is installed, install and uninstall (sections 2 to 4, D42 to D48). */
+/** Installed modules, install and uninstall. */
 
 export const moduleStates = ['Installing', 'Running', 'Upgrading', 'Failed', 'Uninstalling'] as const
 
@@ -20,7 +20,7 @@ export const moduleErrorCodes = [
 ] as const
 export type ModuleErrorCode = (typeof moduleErrorCodes)[number]
 
-/** What goes wrong with a module: code → what it means. The first two are those of section 7. */
+/** Errors of a module: code → meaning. */
 export const moduleErrors: Record<ModuleErrorCode, string> = {
   'PLAT-MOD-5001': 'The id in the module’s code is not that of its manifest.',
   'PLAT-MOD-5004': 'Configuring the module failed.',
@@ -30,7 +30,7 @@ export const moduleErrors: Record<ModuleErrorCode, string> = {
   'PLAT-MOD-5008': 'The module crashed too often.',
 }
 
-/** What may go wrong with a module and leaves it running; logged at load time (section 3). */
+/** What may go wrong with a module and leaves it running; logged at load time. */
 export const slotWarning = 'The slots in the module’s code differ from spec.navSlots.'
 
 const ModuleCheck = z.object({
@@ -38,7 +38,7 @@ const ModuleCheck = z.object({
   status: z.enum(['Healthy', 'Degraded', 'Unhealthy']),
   tags: z.array(z.enum(healthTags)).max(3),
   description: z.string().max(500),
-  durationMs: z.number().min(0),
+  durationMs: z.number().min(0).meta({ format: 'double' }),
   checkedAt: timestamp,
 })
 
@@ -54,12 +54,12 @@ export const Module = z
     checks: z.array(ModuleCheck).max(21),
     verified: z.boolean(),
     verifiedBy: z.string().max(100).optional(),
-    image: z.string().max(600).meta({ description: 'What runs: repository and digest' }),
-    isolation: z.string().max(200).optional().meta({ description: 'What keeps it apart from the platform' }),
+    image: z.string().max(600).meta({ description: 'Repository and digest of the running image' }),
+    isolation: z.string().max(200).optional().meta({ description: 'Isolation of the module from the platform' }),
     apiBasePath: z.string().max(256),
     warnings: z.array(z.string().max(500)).max(20),
     lastError: z.object({ code: z.enum(moduleErrorCodes), message: z.string().max(1000), at: timestamp }).optional(),
-    jobId: id('job').optional().meta({ description: 'The operation under way' }),
+    jobId: id('job').optional().meta({ description: 'The operation in progress' }),
     installedAt: timestamp.optional(),
     updatedAt: timestamp,
   })
@@ -67,7 +67,7 @@ export const Module = z
 
 /** An installed module with all that its manifest adds to the platform. */
 export const ModuleDetail = Module.extend({
-  navSlots: z.array(NavSlot).max(20).meta({ description: 'Its entries in the navigation, while it runs' }),
+  navSlots: z.array(NavSlot).max(20).meta({ description: 'Its navigation entries while it runs' }),
   backgroundJobs: z.array(BackgroundJob).max(20),
 }).meta({ id: 'ModuleDetail' })
 
@@ -88,7 +88,7 @@ export const UninstallAccepted = z
   .meta({ id: 'UninstallAccepted' })
 
 export const CatalogInstallation = z
-  .object({ version: version.optional().meta({ description: 'Absent: the newest verified release' }) })
+  .object({ version: version.optional().meta({ description: 'Default: the newest verified release' }) })
   .meta({ id: 'CatalogInstallation' })
 
 export const ImageInstallation = z
@@ -98,7 +98,7 @@ export const ImageInstallation = z
       .url({ protocol: /^https?$/ })
       .max(2000)
       .optional()
-      .meta({ description: 'Where module.json is; absent: in the image' }),
+      .meta({ description: 'Location of module.json; default: in the image' }),
   })
   .meta({ id: 'ImageInstallation' })
 
@@ -109,26 +109,26 @@ export type InstallAccepted = z.infer<typeof InstallAccepted>
 export type UninstallAccepted = z.infer<typeof UninstallAccepted>
 export type ImageInstallation = z.infer<typeof ImageInstallation>
 
-export const listModules = endpoint({
-  method: 'GET',
+export const listModules = createRoute({
+  method: 'get',
   path: '/api/v1/modules',
   access: 'modules:read',
-  tag: 'Modules',
+  tags: ['Modules'],
   summary: 'Installed modules',
-  responses: { 200: { description: 'The modules', schema: listOf(Module, 1000) } },
-  uses: ['table:read'],
+  responses: { 200: { description: 'The modules', content: json(listOf(Module, 1000)) } },
+  capabilities: ['table:read'],
 })
 
-export const getModule = endpoint({
-  method: 'GET',
+export const getModule = createRoute({
+  method: 'get',
   path: '/api/v1/modules/{id}',
   access: 'modules:read',
-  tag: 'Modules',
+  tags: ['Modules'],
   summary: 'One installed module',
   request: { params: z.object({ id: pathId('module') }) },
-  responses: { 200: { description: 'The module', schema: ModuleDetail } },
-  fails: ['module_not_found'],
-  uses: ['table:read'],
+  responses: { 200: { description: 'The module', content: json(ModuleDetail) } },
+  errors: ['module_not_found'],
+  capabilities: ['table:read'],
 })
 
 const installFails = [
@@ -147,41 +147,41 @@ const installFails = [
 
 const installUses = ['table:read', 'table:write', 'queue:updates', 'queue:events', 'secret:registries'] as const
 
-export const installModule = endpoint({
-  method: 'POST',
+export const installModule = createRoute({
+  method: 'post',
   path: '/api/v1/modules/{id}/install',
   access: 'modules:install',
-  tag: 'Modules',
+  tags: ['Modules'],
   summary: 'Install a module of the catalog, or upgrade it',
-  request: { params: z.object({ id: pathId('module') }), body: CatalogInstallation },
-  responses: { 202: { description: 'Accepted; poll GET /jobs/{jobId}', schema: InstallAccepted } },
-  fails: ['module_not_found', 'version_not_available', ...installFails],
-  uses: installUses,
+  request: { params: z.object({ id: pathId('module') }), body: jsonBody(CatalogInstallation) },
+  responses: { 202: { description: 'Accepted; poll GET /jobs/{jobId}', content: json(InstallAccepted) } },
+  errors: ['module_not_found', 'version_not_available', ...installFails],
+  capabilities: installUses,
 })
 
-export const installImage = endpoint({
-  method: 'POST',
+export const installImage = createRoute({
+  method: 'post',
   path: '/api/modules/install',
   access: 'modules:install',
-  tag: 'Modules',
+  tags: ['Modules'],
   summary: 'Install a module by its image',
-  request: { body: ImageInstallation },
-  responses: { 202: { description: 'Accepted; poll GET /jobs/{jobId}', schema: InstallAccepted } },
-  fails: ['url_not_allowed', ...installFails],
-  uses: installUses,
+  request: { body: jsonBody(ImageInstallation) },
+  responses: { 202: { description: 'Accepted; poll GET /jobs/{jobId}', content: json(InstallAccepted) } },
+  errors: ['url_not_allowed', ...installFails],
+  capabilities: installUses,
 })
 
 const uninstall = {
-  method: 'DELETE',
+  method: 'delete',
   access: 'modules:install',
-  tag: 'Modules',
+  tags: ['Modules'],
   summary: 'Uninstall a module',
   request: { params: z.object({ id: pathId('module') }) },
-  responses: { 202: { description: 'Accepted; poll GET /jobs/{jobId}', schema: UninstallAccepted } },
-  fails: ['module_not_found', 'module_not_installed', 'module_operation_in_progress'],
-  uses: ['table:read', 'table:write', 'queue:updates', 'queue:events'],
+  responses: { 202: { description: 'Accepted; poll GET /jobs/{jobId}', content: json(UninstallAccepted) } },
+  errors: ['module_not_found', 'module_not_installed', 'module_operation_in_progress'],
+  capabilities: ['table:read', 'table:write', 'queue:updates', 'queue:events'],
 } as const
 
-export const uninstallModule = endpoint({ ...uninstall, path: '/api/v1/modules/{id}' })
-/** The same by the path that the reference module's documentation gives (D7). */
-export const uninstallImage = endpoint({ ...uninstall, path: '/api/modules/{id}' })
+export const uninstallModule = createRoute({ ...uninstall, path: '/api/v1/modules/{id}' })
+/** The same by the path that the reference module's documentation gives. */
+export const uninstallImage = createRoute({ ...uninstall, path: '/api/modules/{id}' })

@@ -1,8 +1,8 @@
 import * as z from 'zod'
 import { id, pageOf, paging, timestamp } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json, jsonBody } from './endpoint.ts'
 
-/** What a user should know of (section 2, D38). */
+/** What a user should know of. */
 
 export const notificationTypes = [
   'ClusterHealthDegraded',
@@ -30,7 +30,7 @@ export const Notification = z
     title: z.string().max(200),
     body: z.string().max(3000),
     severity: z.enum(severities),
-    resource: z.string().max(200).meta({ description: 'What it is about' }),
+    resource: z.string().max(200).meta({ description: 'Category' }),
     read: z.boolean(),
     createdAt: timestamp,
   })
@@ -50,30 +50,34 @@ export const Notification = z
 export type Notification = z.infer<typeof Notification>
 
 const NotificationPage = pageOf(Notification).extend({
-  unreadCount: z.int32().min(0).meta({ description: 'Unread ones, whatever the filter', example: 1 }),
+  unreadCount: z
+    .int32()
+    .min(0)
+    .meta({ description: 'Number of unread notifications, independent of the filter', example: 1 }),
 })
 
-export const listNotifications = endpoint({
-  method: 'GET',
+export const listNotifications = createRoute({
+  method: 'get',
   path: '/api/v1/notifications',
   access: 'user',
-  tag: 'Notifications',
+  tags: ['Notifications'],
   summary: 'The notifications of the caller, newest first',
-  description: 'Those of the last 90 days. `unreadCount` counts all that are unread, whatever the filter.',
+  description:
+    'Notifications of the last 90 days. `unreadCount` counts all unread notifications, independent of the filter.',
   request: {
     query: z.object({
       unreadOnly: z
         .enum(['true', 'false'])
         .optional()
         .transform((value) => value === 'true')
-        .meta({ description: 'Only unread ones', override: { type: 'boolean', default: false, enum: undefined } }),
+        .meta({ description: 'Only unread notifications', type: 'boolean', default: false }),
       type: z.enum(notificationTypes).optional(),
       severity: z.enum(severities).optional(),
       ...paging,
     }),
   },
-  responses: { 200: { description: 'A page of notifications', schema: NotificationPage } },
-  uses: ['table:read'],
+  responses: { 200: { description: 'A page of notifications', content: json(NotificationPage) } },
+  capabilities: ['table:read'],
 })
 
 export const NotificationUpdate = z
@@ -82,22 +86,22 @@ export const NotificationUpdate = z
       .array(z.string().max(200).meta({ example: 'notif_01jd8w5k3zr9x2m4c7t6v0b1qa' }))
       .max(1000)
       .optional()
-      .meta({ description: 'Those to mark as read; unknown ones are left out' }),
+      .meta({ description: 'Notifications to mark as read; unknown identifiers are ignored' }),
     markAllRead: z
       .boolean()
       .optional()
-      .meta({ description: 'Marks all that the caller has now; `ids` is ignored then' }),
+      .meta({ description: 'Marks all current notifications of the caller; `ids` is then ignored' }),
   })
   .meta({ id: 'NotificationUpdate' })
 export type NotificationUpdate = z.infer<typeof NotificationUpdate>
 
-export const updateNotifications = endpoint({
-  method: 'PATCH',
+export const updateNotifications = createRoute({
+  method: 'patch',
   path: '/api/v1/notifications',
   access: 'user',
-  tag: 'Notifications',
+  tags: ['Notifications'],
   summary: 'Mark notifications as read',
-  request: { body: NotificationUpdate },
+  request: { body: jsonBody(NotificationUpdate) },
   responses: { 204: { description: 'Marked' } },
-  uses: ['table:read', 'table:write', 'queue:events'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
 })

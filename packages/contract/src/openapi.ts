@@ -1,8 +1,11 @@
-import { createDocument, type ZodOpenApiOverride, type ZodOpenApiPathsObject } from 'zod-openapi'
+import { OpenAPIHono } from '@hono/zod-openapi'
+import { ErrorBody } from './common.ts'
 import { routes } from './index.ts'
 import { InvokeScriptPayload } from './job.ts'
-import { operationOf } from './openapi/operation.ts'
+import { correct } from './openapi/corrections.ts'
+import { idempotencyKey, operationOf } from './openapi/operation.ts'
 import { description, tags } from './openapi/prose.ts'
+import { errorResponses, headers } from './openapi/responses.ts'
 
 const securitySchemes = {
   bearer: {
@@ -10,41 +13,41 @@ const securitySchemes = {
     scheme: 'bearer',
     bearerFormat: 'JWT',
     description:
-      'An access token of `POST /api/v1/auth/login`, valid for 15 minutes, signed with EdDSA and checked as RFC8725 asks; or an API token.',
+      'An access token from `POST /api/v1/auth/login`, valid for 15 minutes, signed with EdDSA and verified as RFC8725 requires; or an API token.',
   },
   relayToken: {
     type: 'http',
     scheme: 'Relay',
     description:
-      'A JWT that the relay signs with its own Ed25519 key, for one request: it lives for 60 seconds at most, works once and carries the hash of the body. Checked as RFC8725 asks.',
+      'A JWT that the relay signs with its own Ed25519 key for one request. It is valid once and for at most 60 seconds, and contains the hash of the body. Verified as RFC8725 requires.',
   },
 } as const
 
-function paths(): ZodOpenApiPathsObject {
-  const items: ZodOpenApiPathsObject = {}
-  for (const route of routes) {
-    const { path, method } = route.endpoint
-    items[path] = { ...items[path], [method.toLowerCase()]: operationOf(route) }
-  }
-  return items
-}
-
-/** Says what zod leaves out: the width of integers; and leaves out what says nothing: that property names are text. */
-const refine: ZodOpenApiOverride = ({ jsonSchema }) => {
-  if (jsonSchema.type === 'integer') jsonSchema.format = (jsonSchema.maximum ?? Infinity) > 2 ** 31 ? 'int64' : 'int32'
-  delete jsonSchema.propertyNames
-}
+// Not inline: the generator’s type lacks `identifier` of OpenAPI 3.1.
+const license = { name: 'All rights reserved', identifier: 'LicenseRef-All-Rights-Reserved' }
 
 /** The whole contract as an OpenAPI 3.1 document, built from the schemas that also validate requests. */
-export const openApiDocument = () =>
-  createDocument(
-    {
+export function openApiDocument() {
+  const app = new OpenAPIHono()
+  const registry = app.openAPIRegistry
+  for (const [name, scheme] of Object.entries(securitySchemes)) {
+    registry.registerComponent('securitySchemes', name, scheme)
+  }
+  for (const [name, header] of Object.entries(headers)) registry.registerComponent('headers', name, header)
+  for (const [name, response] of errorResponses) registry.registerComponent('responses', name, response)
+  registry.registerComponent('parameters', idempotencyKey.name, idempotencyKey)
+  // Components that operations refer to by name only.
+  registry.register('Error', ErrorBody)
+  registry.register('InvokeScriptPayload', InvokeScriptPayload)
+  for (const route of routes) registry.registerPath(operationOf(route))
+  return correct(
+    app.getOpenAPI31Document({
       openapi: '3.1.1',
       info: {
         title: 'Platform Management Service',
         version: '1.0.0',
         description,
-        license: { name: 'All rights reserved', identifier: 'LicenseRef-All-Rights-Reserved' },
+        license,
       },
       servers: [
         {
@@ -55,8 +58,6 @@ export const openApiDocument = () =>
       ],
       tags,
       security: [{ bearer: [] }],
-      paths: paths(),
-      components: { securitySchemes, schemas: { InvokeScriptPayload } },
-    },
-    { override: refine },
+    }),
   )
+}

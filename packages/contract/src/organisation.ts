@@ -1,13 +1,13 @@
 import * as z from 'zod'
 import { id, line, pageOf, paging, timestamp } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json, jsonBody } from './endpoint.ts'
 
-/** A tenant (D13). Setup makes the one platform organisation; its name is unique on the platform. */
+/** A tenant. Setup makes the one platform organisation; its name is unique on the platform. */
 export const Organisation = z
   .object({
     id: id('org'),
     name: z.string().max(100).meta({ example: 'Acme' }),
-    isPlatform: z.boolean().meta({ description: 'Whether it is the one that setup created', example: false }),
+    isPlatform: z.boolean().meta({ description: 'Whether setup created this organisation', example: false }),
     createdAt: timestamp,
   })
   .meta({ id: 'Organisation' })
@@ -19,26 +19,26 @@ export const OrganisationCreation = z
 export type Organisation = z.infer<typeof Organisation>
 export type OrganisationCreation = z.infer<typeof OrganisationCreation>
 
-export const listOrganisations = endpoint({
-  method: 'GET',
+export const listOrganisations = createRoute({
+  method: 'get',
   path: '/api/v1/platform/organisations',
   access: 'platform:admin',
-  tag: 'Organisations',
+  tags: ['Organisations'],
   summary: 'The organisations of the platform, newest first',
   request: { query: z.object(paging) },
-  responses: { 200: { description: 'A page of organisations', schema: pageOf(Organisation) } },
-  uses: ['table:read'],
+  responses: { 200: { description: 'A page of organisations', content: json(pageOf(Organisation)) } },
+  capabilities: ['table:read'],
 })
 
-export const createOrganisation = endpoint({
-  method: 'POST',
+export const createOrganisation = createRoute({
+  method: 'post',
   path: '/api/v1/platform/organisations',
   access: 'platform:admin',
-  tag: 'Organisations',
+  tags: ['Organisations'],
   summary: 'Create an organisation',
-  description: 'It has no users yet: create its first OrgAdmin with `organisationId` at POST /api/v1/users.',
-  request: { body: OrganisationCreation },
-  responses: { 201: { description: 'The organisation', schema: Organisation } },
-  fails: ['organisation_name_taken', 'conflict'],
-  uses: ['table:read', 'table:write', 'queue:events'],
+  description: 'The organisation has no users: create its first OrgAdmin with `organisationId` at POST /api/v1/users.',
+  request: { body: jsonBody(OrganisationCreation) },
+  responses: { 201: { description: 'The organisation', content: json(Organisation) } },
+  errors: ['organisation_name_taken', 'conflict'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
 })

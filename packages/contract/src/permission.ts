@@ -1,4 +1,4 @@
-/** Permissions of section 5 and decision D14. */
+/** The permissions that roles grant. */
 export const permissions = [
   'clusters:read',
   'clusters:write',
@@ -23,13 +23,13 @@ const operator = [...reader, 'jobs:write'] as const
 const clusterAdmin = [...operator, 'clusters:write', 'clusters:admin'] as const
 const orgAdmin = [...clusterAdmin, 'users:admin', 'audit:read'] as const
 
-/** The roles that the platform knows (D14). */
+/** The roles that the platform knows. */
 export const roleNames = ['PlatformAdmin', 'OrgAdmin', 'ClusterAdmin', 'Operator', 'Viewer', 'Auditor'] as const
 
 /** The name of a role that the platform knows. */
 export type Role = (typeof roleNames)[number]
 
-/** Role → permissions (D14). PlatformAdmin exists in the platform organisation only. */
+/** Role → permissions. PlatformAdmin exists in the platform organisation only. */
 const roles = {
   PlatformAdmin: permissions,
   OrgAdmin: orgAdmin,

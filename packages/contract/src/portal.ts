@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { type ClusterStatus } from './cluster.ts'
 import { listOf, timestamp } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json } from './endpoint.ts'
 import { Readiness } from './health.ts'
 import { type JobStatus } from './job.ts'
 import { slotIds, version } from './manifest.ts'
@@ -22,15 +22,15 @@ export const NavigationEntry = z
   .meta({ id: 'NavigationEntry' })
 export type NavigationEntry = z.infer<typeof NavigationEntry>
 
-export const getNavigation = endpoint({
-  method: 'GET',
+export const getNavigation = createRoute({
+  method: 'get',
   path: '/api/v1/portal/navigation',
   access: 'user',
-  tag: 'Portal',
+  tags: ['Portal'],
   summary: 'The portal’s navigation, in order',
-  description: 'Built-in entries that the caller may use, and those of running modules.',
-  responses: { 200: { description: 'The entries', schema: listOf(NavigationEntry, 2000) } },
-  uses: ['table:read'],
+  description: 'Built-in entries that the caller has permission for, and entries of running modules.',
+  responses: { 200: { description: 'The entries', content: json(listOf(NavigationEntry, 2000)) } },
+  capabilities: ['table:read'],
 })
 
 /** What a browser must know before anybody has signed in. Nothing in it is secret. */
@@ -45,15 +45,15 @@ export const PortalConfiguration = z
   .meta({ id: 'PortalConfiguration' })
 export type PortalConfiguration = z.infer<typeof PortalConfiguration>
 
-export const getPortalConfiguration = endpoint({
-  method: 'GET',
+export const getPortalConfiguration = createRoute({
+  method: 'get',
   path: '/api/v1/portal/configuration',
   access: 'public',
-  tag: 'Portal',
-  summary: 'What the portal needs before anybody has signed in',
-  description: 'An addition to what needs no token (D57). The names and addresses are there once setup is complete.',
-  responses: { 200: { description: 'The configuration', schema: PortalConfiguration } },
-  uses: ['table:read'],
+  tags: ['Portal'],
+  summary: 'Configuration of the portal before sign-in',
+  description: 'Needs no token. Names and addresses are present once setup is complete.',
+  responses: { 200: { description: 'The configuration', content: json(PortalConfiguration) } },
+  capabilities: ['table:read'],
 })
 
 const count = z.int32().min(0).meta({ example: 3 })
@@ -74,20 +74,23 @@ const JobCounts = z
 const ModuleCounts = z
   .object({
     installed: count,
-    unhealthy: count.meta({ description: 'Installed ones that failed, or whose last probe found them Unhealthy' }),
-    updatesAvailable: count.meta({ description: 'Installed ones of which the catalog has a newer release' }),
+    unhealthy: count.meta({ description: 'Installed modules that failed or whose last health check was Unhealthy' }),
+    updatesAvailable: count.meta({ description: 'Installed modules with a newer release in the catalog' }),
   })
-  .meta({ id: 'ModuleCounts' })
+  .meta({ id: 'ModuleCounts', description: 'Present for callers with modules:read' })
 
 const StoredUpdateCheck = z
   .object({
     currentVersion: version,
     latestVersion: version,
     updateAvailable: z.boolean(),
-    checkedAt: timestamp.optional().meta({ description: 'Absent where nobody has looked yet' }),
-    previousVersion: version.optional().meta({ description: 'What a rollback goes back to' }),
+    checkedAt: timestamp.optional().meta({ description: 'Time of the last check; absent before the first' }),
+    previousVersion: version.optional().meta({ description: 'Version that a rollback restores' }),
   })
-  .meta({ id: 'StoredUpdateCheck' })
+  .meta({
+    id: 'StoredUpdateCheck',
+    description: 'Present for callers with platform:admin. The result of the last check; this request starts none',
+  })
 
 /** All numbers that the portal shows outside of its lists. What the caller may not read is absent. */
 export const PortalSummary = z
@@ -95,30 +98,31 @@ export const PortalSummary = z
     clusters: z
       .object({ total: count, byStatus: ClusterCounts })
       .optional()
-      .meta({ description: 'With clusters:read' }),
-    jobs: z.object({ total: count, byStatus: JobCounts }).optional().meta({ description: 'With jobs:read' }),
-    modules: ModuleCounts.optional().meta({ description: 'With modules:read' }),
-    update: StoredUpdateCheck.optional().meta({
-      description: 'With platform:admin. What the last look at the releases has found; nobody looks for this answer',
-    }),
+      .meta({ description: 'Present for callers with clusters:read' }),
+    jobs: z
+      .object({ total: count, byStatus: JobCounts })
+      .optional()
+      .meta({ description: 'Present for callers with jobs:read' }),
+    modules: ModuleCounts.optional(),
+    update: StoredUpdateCheck.optional(),
     unreadCount: count.meta({ description: 'Unread notifications of the caller' }),
     health: z.object({ aggregate: Readiness.shape.aggregate }),
     navigationTag: z.string().max(64).meta({
-      description: 'Changes when the caller’s navigation does: the `ETag` of GET /portal/navigation begins with it',
+      description: 'Changes with the caller’s navigation; the `ETag` of GET /portal/navigation begins with it',
       example: '5f0c2b7a9d3e4816',
     }),
   })
   .meta({ id: 'PortalSummary' })
 export type PortalSummary = z.infer<typeof PortalSummary>
 
-export const getPortalSummary = endpoint({
-  method: 'GET',
+export const getPortalSummary = createRoute({
+  method: 'get',
   path: '/api/v1/portal/summary',
   access: 'user',
-  tag: 'Portal',
-  summary: 'Every number of the portal in one answer',
+  tags: ['Portal'],
+  summary: 'All figures of the portal in one response',
   description:
-    'Made to be polled: it reads counters, never lists, and carries an `ETag`, so that an answer without news is 304. Members that the caller may not read are absent. Clusters are counted by the status that the last beat or sweep has persisted; the list, which judges each row at the moment of the call, may be ahead by one sweep.',
-  responses: { 200: { description: 'The numbers', schema: PortalSummary } },
-  uses: ['table:read'],
+    'Suitable for polling: reads counters instead of lists and returns an `ETag`, so that an unchanged response is 304. Members that the caller has no permission for are absent. Clusters are counted by the status that the last heartbeat or sweep stored; the list computes the current status and can be one sweep ahead.',
+  responses: { 200: { description: 'The numbers', content: json(PortalSummary) } },
+  capabilities: ['table:read'],
 })

@@ -1,6 +1,6 @@
 import * as z from 'zod'
-import { id, line, listOf, pathId, timestamp } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { id, jsonBytes, line, listOf, pathId, timestamp } from './common.ts'
+import { createRoute, json, jsonBody } from './endpoint.ts'
 
 /** What a user sets for itself: the dashboard's layout and saved filters (sections 2 and 4). */
 
@@ -28,19 +28,17 @@ const isFlat = (value: unknown, levels: number): boolean =>
   value === null ||
   (levels > 0 && Object.values(value).every((member) => isFlat(member, levels - 1)))
 
-const jsonBytes = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length
-
 const FilterBody = z
   .record(z.string(), z.unknown())
   .refine((filter) => isFlat(filter, filterDepth), `must not be nested more than ${filterDepth} deep`)
   .refine((filter) => jsonBytes(filter) <= filterBytes, 'must be at most 16 KiB as JSON')
   .meta({
-    description: 'What is filtered by: keys and values are free, at most 16 KiB',
+    description: 'Filter parameters: any keys and values, at most 16 KiB',
     example: { status: 'Offline' },
   })
 
 const FilterName = line(1, 100).meta({ example: 'What is offline' })
-const FilterContext = line(1, 50).meta({ description: 'The list that the filter is for', example: 'clusters' })
+const FilterContext = line(1, 50).meta({ description: 'The list that the filter applies to', example: 'clusters' })
 
 export const SavedFilter = z
   .object({
@@ -61,30 +59,30 @@ export type DashboardLayoutUpdate = z.infer<typeof DashboardLayoutUpdate>
 export type SavedFilter = z.infer<typeof SavedFilter>
 export type SavedFilterCreation = z.infer<typeof SavedFilterCreation>
 
-const common = { access: 'user', tag: 'Preferences' } as const
+const common = { access: 'user', tags: ['Preferences'] } as const
 const layoutPath = '/api/v1/users/me/dashboard-layout'
 const filtersPath = '/api/v1/users/me/saved-filters'
 
-export const getDashboardLayout = endpoint({
+export const getDashboardLayout = createRoute({
   ...common,
-  method: 'GET',
+  method: 'get',
   path: layoutPath,
   summary: 'The dashboard layout of the caller',
-  description: 'The header `ETag` names this very layout: send it in `If-Match` to change no other.',
+  description: 'Send the `ETag` header in `If-Match` to replace only this version of the layout.',
   responses: {
-    200: { description: 'The layout', schema: DashboardLayout },
-    204: { description: 'None was saved; the portal uses its default' },
+    200: { description: 'The layout', content: json(DashboardLayout) },
+    204: { description: 'No layout is saved; the portal uses its default' },
   },
-  uses: ['table:read'],
+  capabilities: ['table:read'],
 })
 
-export const updateDashboardLayout = endpoint({
+export const updateDashboardLayout = createRoute({
   ...common,
-  method: 'PATCH',
+  method: 'patch',
   path: layoutPath,
   summary: 'Save the dashboard layout of the caller',
   description:
-    'The last write wins. With `If-Match` the layout is saved only if it is still the one that the tag names. The header `ETag` names the layout that was saved.',
+    'The last write wins. With `If-Match` the layout is saved only if the stored version still matches. The `ETag` header identifies the saved version.',
   request: {
     headers: z.object({
       'if-match': z
@@ -93,41 +91,41 @@ export const updateDashboardLayout = endpoint({
         .optional()
         .meta({ description: 'An `ETag` of GET, or `*` for any saved layout', example: '"Zm9vYmFy"' }),
     }),
-    body: DashboardLayoutUpdate,
+    body: jsonBody(DashboardLayoutUpdate),
   },
   responses: { 204: { description: 'Saved' } },
-  fails: ['precondition_failed'],
-  uses: ['table:write', 'queue:events'],
+  errors: ['precondition_failed'],
+  capabilities: ['table:write', 'queue:events'],
 })
 
-export const listSavedFilters = endpoint({
+export const listSavedFilters = createRoute({
   ...common,
-  method: 'GET',
+  method: 'get',
   path: filtersPath,
   summary: 'The saved filters of the caller, newest first',
-  responses: { 200: { description: 'Saved filters', schema: listOf(SavedFilter, savedFilterLimit) } },
-  uses: ['table:read'],
+  responses: { 200: { description: 'Saved filters', content: json(listOf(SavedFilter, savedFilterLimit)) } },
+  capabilities: ['table:read'],
 })
 
-export const createSavedFilter = endpoint({
+export const createSavedFilter = createRoute({
   ...common,
-  method: 'POST',
+  method: 'post',
   path: filtersPath,
   summary: 'Save a filter',
-  description: 'One of the context `clusters` can be applied: `GET /api/v1/clusters?filterId=`.',
-  request: { body: SavedFilterCreation },
-  responses: { 201: { description: 'The saved filter', schema: SavedFilter } },
-  fails: ['limit_reached'],
-  uses: ['table:write', 'queue:events'],
+  description: 'Apply a filter with the context `clusters` by `GET /api/v1/clusters?filterId=`.',
+  request: { body: jsonBody(SavedFilterCreation) },
+  responses: { 201: { description: 'The saved filter', content: json(SavedFilter) } },
+  errors: ['limit_reached'],
+  capabilities: ['table:write', 'queue:events'],
 })
 
-export const deleteSavedFilter = endpoint({
+export const deleteSavedFilter = createRoute({
   ...common,
-  method: 'DELETE',
+  method: 'delete',
   path: `${filtersPath}/{id}`,
   summary: 'Remove a saved filter',
   request: { params: z.object({ id: pathId('filter') }) },
   responses: { 204: { description: 'Removed' } },
-  fails: ['filter_not_found'],
-  uses: ['table:write', 'queue:events'],
+  errors: ['filter_not_found'],
+  capabilities: ['table:write', 'queue:events'],
 })

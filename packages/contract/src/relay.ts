@@ -1,10 +1,10 @@
 import * as z from 'zod'
-import { id, line, pathId, timestamp } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { id, jsonBytes, line, pathId, timestamp } from './common.ts'
+import { createRoute, json, jsonBody } from './endpoint.ts'
 import { outputStreams } from './job-output.ts'
 
 /**
- * The relay protocol of D21. Every call but enroll carries `Authorization: Relay <JWT>`: EdDSA by the relay's key; header
+ * The relay protocol. Every call but enroll carries `Authorization: Relay <JWT>`: EdDSA by the relay's key; header
  * `kid` = relay id; claims `aud` = `platform-relay`, `iat`, `exp` (at most 60 s later), `jti` (fresh each time), `path` (of
  * the request, from `/api` on) and `bodySha256` (base64url, of the exact bytes).
  */
@@ -30,7 +30,6 @@ export const KeySet = z
   .meta({ id: 'KeySet' })
 
 const nodeNameBytes = 196_608
-const jsonBytes = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length
 
 export const EnrollRequest = z
   .object({
@@ -55,11 +54,11 @@ export const EnrollResponse = z
     clusterId: id('clus'),
     heartbeatIntervalSeconds: z.int32().min(1).max(3600),
     serverTime: timestamp,
-    keys: KeySet.meta({ description: 'Keys that sign job statements; pin them' }),
+    keys: KeySet,
     nodes: z
       .array(z.object({ id: id('node'), name: z.string().max(64) }))
       .max(2000)
-      .meta({ description: 'The ids of the nodes, in the order of the request' }),
+      .meta({ description: 'Node identifiers, in the order of the request' }),
   })
   .meta({ id: 'EnrollAnswer' })
 
@@ -68,7 +67,7 @@ export const Heartbeat = z
     nodes: z
       .array(z.object({ id: z.string().max(40), status: z.enum(['Online', 'Offline']) }))
       .max(2000)
-      .meta({ description: 'Every node; one that is left out counts as Offline' }),
+      .meta({ description: 'All nodes; a missing node counts as Offline' }),
     running: z.array(z.string().max(40)).max(1000),
     freeSlots: z.int32().min(0).max(1000),
   })
@@ -87,7 +86,7 @@ export const Claim = z
   .object({
     leaseId: id('lease'),
     leaseExpiresAt: timestamp,
-    statement: z.string().max(4000).meta({ description: 'JWS over jobId, clusterId, payloadSha256, exp (D24)' }),
+    statement: z.string().max(4000).meta({ description: 'JWS over jobId, clusterId, payloadSha256, exp' }),
     payload: z.record(z.string(), z.unknown()),
   })
   .meta({ id: 'Claim' })
@@ -98,7 +97,7 @@ export const outputChunkBytes = 65_536
 export const OutputReport = z
   .object({
     leaseId: z.string().max(40),
-    seq: z.int32().min(0).meta({ description: 'Counts the output calls of a job from 0' }),
+    seq: z.int32().min(0).meta({ description: 'Sequence number of the output call of a job, from 0' }),
     nodeId: id('node'),
     stream: z.enum(outputStreams),
     data: z
@@ -150,78 +149,79 @@ export type KeySet = z.infer<typeof KeySet>
 const params = z.object({ id: pathId('job') })
 const readWrite = ['table:read', 'table:write', 'queue:events'] as const
 
-export const enroll = endpoint({
-  method: 'POST',
+export const enroll = createRoute({
+  method: 'post',
   path: '/api/v1/relay/enroll',
   access: 'public',
-  tag: 'Relay protocol',
-  summary: 'Trade an enrollment token for a relay identity',
-  description: 'The same token with the same key answers the same again for ten minutes.',
-  request: { body: EnrollRequest },
-  responses: { 201: { description: 'Enrolled', schema: EnrollResponse } },
-  fails: ['enrollment_token_invalid', 'enrollment_token_expired', 'enrollment_token_used'],
-  uses: [...readWrite, 'secret:signing-keys'],
+  tags: ['Relay protocol'],
+  summary: 'Exchange an enrollment token for a relay identity',
+  description: 'The same token and key return the same result for ten minutes. Pin `keys`: they sign job statements.',
+  request: { body: jsonBody(EnrollRequest) },
+  responses: { 201: { description: 'Enrolled', content: json(EnrollResponse) } },
+  errors: ['enrollment_token_invalid', 'enrollment_token_expired', 'enrollment_token_used'],
+  capabilities: [...readWrite, 'secret:signing-keys'],
 })
 
-export const heartbeat = endpoint({
-  method: 'POST',
+export const heartbeat = createRoute({
+  method: 'post',
   path: '/api/v1/relay/heartbeat',
   access: 'relay',
-  tag: 'Relay protocol',
-  summary: 'Report presence, learn of work',
+  tags: ['Relay protocol'],
+  summary: 'Report presence and receive work',
   description:
-    'With `Prefer: wait=<seconds>` the answer may be held back until there is work; the header `Preference-Applied: wait` says so, and the relay then beats again at once.',
-  request: { body: Heartbeat },
-  responses: { 200: { description: 'Work to do', schema: HeartbeatResponse } },
-  uses: readWrite,
+    'With `Prefer: wait=<seconds>` the response can be delayed until there is work. The header `Preference-Applied: wait` then tells the relay to send the next heartbeat immediately.',
+  request: { body: jsonBody(Heartbeat) },
+  responses: { 200: { description: 'Work to do', content: json(HeartbeatResponse) } },
+  capabilities: readWrite,
 })
 
-export const claimJob = endpoint({
-  method: 'POST',
+export const claimJob = createRoute({
+  method: 'post',
   path: '/api/v1/relay/jobs/{id}/claim',
   access: 'relay',
-  tag: 'Relay protocol',
-  summary: 'Take a job',
-  description: 'Repeated with the same `Idempotency-Key` it answers the same again, for a claim whose answer was lost.',
+  tags: ['Relay protocol'],
+  summary: 'Claim a job',
+  description: 'A retry with the same `Idempotency-Key` returns the same result, in case the response was lost.',
   request: { params },
-  responses: { 200: { description: 'The job is leased to this relay', schema: Claim } },
-  fails: ['job_not_found', 'job_not_claimable'],
-  uses: [...readWrite, 'secret:signing-keys'],
+  responses: { 200: { description: 'The job is leased to this relay', content: json(Claim) } },
+  errors: ['job_not_found', 'job_not_claimable'],
+  capabilities: [...readWrite, 'secret:signing-keys'],
 })
 
-export const reportOutput = endpoint({
-  method: 'POST',
+export const reportOutput = createRoute({
+  method: 'post',
   path: '/api/v1/relay/jobs/{id}/output',
   access: 'relay',
-  tag: 'Relay protocol',
+  tags: ['Relay protocol'],
   summary: 'Append output',
-  description: 'The same seq twice is a no-op.',
-  request: { params, body: OutputReport },
-  responses: { 200: { description: 'Kept', schema: OutputResponse } },
-  fails: ['job_not_found', 'lease_not_held', 'job_already_finished', 'output_out_of_order'],
-  uses: ['table:read', 'table:write'],
+  description: 'Repeating a `seq` has no effect.',
+  request: { params, body: jsonBody(OutputReport) },
+  responses: { 200: { description: 'Stored', content: json(OutputResponse) } },
+  errors: ['job_not_found', 'lease_not_held', 'job_already_finished', 'output_out_of_order'],
+  capabilities: ['table:read', 'table:write'],
 })
 
-export const completeJob = endpoint({
-  method: 'POST',
+export const completeJob = createRoute({
+  method: 'post',
   path: '/api/v1/relay/jobs/{id}/complete',
   access: 'relay',
-  tag: 'Relay protocol',
-  summary: 'Report how a job ended',
-  description: 'Repeating answers the same. After another terminal state 409, and the report is kept as lateResult.',
-  request: { params, body: Completion },
-  responses: { 200: { description: 'The job has ended', schema: CompletionResponse } },
-  fails: ['job_not_found', 'lease_not_held', 'job_already_finished'],
-  uses: readWrite,
+  tags: ['Relay protocol'],
+  summary: 'Report the result of a job',
+  description:
+    'A retry returns the same result. Returns 409 if the job has another terminal status; the report is then stored as lateResult.',
+  request: { params, body: jsonBody(Completion) },
+  responses: { 200: { description: 'The job has ended', content: json(CompletionResponse) } },
+  errors: ['job_not_found', 'lease_not_held', 'job_already_finished'],
+  capabilities: readWrite,
 })
 
-export const goodbye = endpoint({
-  method: 'POST',
+export const goodbye = createRoute({
+  method: 'post',
   path: '/api/v1/relay/goodbye',
   access: 'relay',
-  tag: 'Relay protocol',
-  summary: 'The relay stops',
-  request: { body: Goodbye },
+  tags: ['Relay protocol'],
+  summary: 'Report that the relay stops',
+  request: { body: jsonBody(Goodbye) },
   responses: { 204: { description: 'The cluster is Offline' } },
-  uses: readWrite,
+  capabilities: readWrite,
 })

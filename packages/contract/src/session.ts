@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { id, listOf, pathId, timestamp } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json } from './endpoint.ts'
 
 /** The most sessions that a list shows: the newest ones. */
 export const sessionLimit = 100
@@ -10,50 +10,50 @@ export const Session = z
   .object({
     id: id('sess'),
     createdAt: timestamp,
-    lastUsedAt: timestamp.meta({ description: 'The last sign-in or refresh' }),
-    address: z.string().max(100).meta({ description: 'Where the sign-in came from', example: '192.0.2.1' }),
-    isCurrent: z.boolean().meta({ description: 'Whether this request belongs to it', example: true }),
+    lastUsedAt: timestamp.meta({ description: 'Time of the last sign-in or refresh' }),
+    address: z.string().max(100).meta({ description: 'IP address of the sign-in', example: '192.0.2.1' }),
+    isCurrent: z.boolean().meta({ description: 'Whether this request belongs to the session', example: true }),
   })
   .meta({ id: 'Session' })
 
 export type Session = z.infer<typeof Session>
 
-const uses = ['table:read', 'table:write', 'queue:events'] as const
-const users = { tag: 'Users' } as const
+const capabilities = ['table:read', 'table:write', 'queue:events'] as const
+const users = { tags: ['Users'] } as const
 
-export const listSessions = endpoint({
+export const listSessions = createRoute({
   ...users,
-  method: 'GET',
+  method: 'get',
   path: '/api/v1/users/me/sessions',
   access: 'user',
   summary: 'The caller’s sessions, newest first',
-  responses: { 200: { description: 'At most the hundred newest', schema: listOf(Session, sessionLimit) } },
-  uses: ['table:read'],
+  responses: { 200: { description: 'At most the newest 100.', content: json(listOf(Session, sessionLimit)) } },
+  capabilities: ['table:read'],
 })
 
-export const endSession = endpoint({
+export const endSession = createRoute({
   ...users,
-  method: 'DELETE',
+  method: 'delete',
   path: '/api/v1/users/me/sessions/{id}',
   access: 'user',
   summary: 'End one of the caller’s sessions',
-  description: 'Its refresh token dies at once; an access token stays valid until it expires.',
+  description: 'Its refresh token is revoked immediately; an access token stays valid until it expires.',
   request: { params: z.object({ id: pathId('sess') }) },
   responses: { 204: { description: 'Ended' } },
-  fails: ['session_not_found'],
-  uses,
+  errors: ['session_not_found'],
+  capabilities,
 })
 
-export const endUserSessions = endpoint({
+export const endUserSessions = createRoute({
   ...users,
-  method: 'DELETE',
+  method: 'delete',
   path: '/api/v1/users/{id}/sessions',
   access: 'users:admin',
   summary: 'End all sessions of a user',
   description:
-    'Refresh tokens die at once; access tokens stay valid until they expire. API tokens stay: see DELETE /api/v1/users/{id}/tokens.',
+    'Refresh tokens are revoked immediately; access tokens stay valid until they expire. API tokens are not affected: see DELETE /api/v1/users/{id}/tokens.',
   request: { params: z.object({ id: pathId('user') }) },
   responses: { 204: { description: 'Ended' } },
-  fails: ['user_not_found', 'conflict'],
-  uses,
+  errors: ['user_not_found', 'conflict'],
+  capabilities,
 })

@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import { line } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json, jsonBody } from './endpoint.ts'
 import { TokenSet } from './auth.ts'
 
-/** Section 2; `wizardStep` is present only while setup is incomplete. */
+/** The progress of setup; `wizardStep` is present only while setup is incomplete. */
 export const SetupStatus = z
   .object({ setupComplete: z.boolean(), wizardStep: z.string().max(30).optional() })
   .meta({ id: 'SetupStatus' })
@@ -22,7 +22,7 @@ const isTimezone = (name: string): boolean => {
 /** Redirect addresses are made of it: it must be an address and nothing else. */
 const isPlainUrl = (text: string): boolean => URL.canParse(text) && !/[@?#]/.test(text)
 
-/** A password: 8 to 1024 characters, no composition rules (D17). */
+/** A password: 8 to 1024 characters, no composition rules. */
 export const password = z.string().min(8).max(1024).meta({ format: 'password', example: 'correct horse battery' })
 
 /** A user name: what a person types to sign in; compared without regard to case. */
@@ -33,7 +33,7 @@ export const username = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/, 'must be 1 to 64 letters, digits or . _ @ + -')
   .meta({ example: 'admin' })
 
-/** Setup completion request of section 2. */
+/** The request that completes setup. */
 export const SetupCompletion = z
   .object({
     platformName: line(1, 100).meta({ example: 'Acme Platform' }),
@@ -50,33 +50,34 @@ export const SetupCompletion = z
     adminUsername: username,
     adminEmail: z.email().max(254).meta({ example: 'admin@example.com' }),
     adminPassword: password,
-    initialAdminToken: z.string().min(1).max(200).meta({ description: 'One-time token; lives 24 hours' }),
+    initialAdminToken: z.string().min(1).max(200).meta({ description: 'One-time token, valid for 24 hours' }),
   })
   .meta({ id: 'SetupCompletion' })
 
 export type SetupCompletion = z.infer<typeof SetupCompletion>
 
-export const getSetupStatus = endpoint({
-  method: 'GET',
+export const getSetupStatus = createRoute({
+  method: 'get',
   path: '/api/v1/setup/status',
   access: 'public',
-  tag: 'Setup',
-  summary: 'Whether first-run setup is done',
-  responses: { 200: { description: 'Setup is not complete yet', schema: SetupStatus } },
-  fails: ['setup_already_complete'],
-  uses: ['table:read'],
+  tags: ['Setup'],
+  summary: 'Whether first-run setup is complete',
+  responses: { 200: { description: 'Setup is not complete yet', content: json(SetupStatus) } },
+  errors: ['setup_already_complete'],
+  capabilities: ['table:read'],
 })
 
-export const completeSetup = endpoint({
-  method: 'POST',
+export const completeSetup = createRoute({
+  method: 'post',
   path: '/api/v1/setup/complete',
   access: 'public',
-  tag: 'Setup',
+  tags: ['Setup'],
   summary: 'Create the platform organisation and its administrator',
   description:
-    'Checks in this order: already complete, JSON object, token, fields (D2). A refused request never burns the token.',
-  request: { body: SetupCompletion, bodyCheckedByVerb: true },
-  responses: { 200: { description: 'Signed in as the new administrator', schema: TokenSet } },
-  fails: ['setup_already_complete', 'initial_admin_token_invalid', 'initial_admin_token_expired'],
-  uses: ['table:read', 'table:write', 'secret:signing-keys', 'queue:events'],
+    'Checks in this order: already complete, JSON object, token, fields. A rejected request does not consume the token.',
+  request: { body: jsonBody(SetupCompletion) },
+  validatesBody: true,
+  responses: { 200: { description: 'Signed in as the new administrator', content: json(TokenSet) } },
+  errors: ['setup_already_complete', 'initial_admin_token_invalid', 'initial_admin_token_expired'],
+  capabilities: ['table:read', 'table:write', 'secret:signing-keys', 'queue:events'],
 })

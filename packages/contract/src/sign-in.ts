@@ -1,11 +1,11 @@
 import * as z from 'zod'
 import { SignInCode, TokenSet } from './auth.ts'
 import { id, listOf, pathId } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json, jsonBody } from './endpoint.ts'
 import { providerTypes } from './identity.ts'
 import { portalPath } from './portal-paths.ts'
 
-/** Signing in with an identity provider (D41): by OpenID Connect, in a browser. */
+/** Signing in with an identity provider: by OpenID Connect, in a browser. */
 
 /** What anybody may know before signing in. */
 export const SignInOption = z
@@ -17,7 +17,9 @@ export const SignInOption = z
       .string()
       .max(700)
       .optional()
-      .meta({ description: 'Where a browser signs in; absent for LDAP, which takes name and password at /auth/login' }),
+      .meta({
+        description: 'Sign-in address for browsers; absent for LDAP, which uses name and password at /auth/login',
+      }),
   })
   .meta({ id: 'SignInChoice' })
 
@@ -26,14 +28,14 @@ export type SignInOption = z.infer<typeof SignInOption>
 const params = z.object({ id: pathId('idp') })
 const text = (max: number) => z.string().max(max).optional()
 
-export const listSignInOptions = endpoint({
-  method: 'GET',
+export const listSignInOptions = createRoute({
+  method: 'get',
   path: '/api/v1/auth/providers',
   access: 'public',
-  tag: 'Authentication',
-  summary: 'With whom one can sign in beside a local account',
-  responses: { 200: { description: 'The enabled identity providers', schema: listOf(SignInOption, 50) } },
-  uses: ['table:read'],
+  tags: ['Authentication'],
+  summary: 'Identity providers available at sign-in',
+  responses: { 200: { description: 'The enabled identity providers', content: json(listOf(SignInOption, 50)) } },
+  capabilities: ['table:read'],
 })
 
 /** Why a sign-in with a provider has ended: all that the sign-in page of the portal is told. */
@@ -48,13 +50,13 @@ export const signInErrors = [
 ] as const
 export type SignInError = (typeof signInErrors)[number]
 
-export const authorize = endpoint({
-  method: 'GET',
+export const authorize = createRoute({
+  method: 'get',
   path: '/api/v1/auth/oidc/{id}/authorize',
   access: 'public',
-  tag: 'Authentication',
-  summary: 'Sign in with an identity provider: begin',
-  description: 'For a browser: leads to the provider, and binds what comes back to this browser by a cookie.',
+  tags: ['Authentication'],
+  summary: 'Start a sign-in with an identity provider',
+  description: 'For browsers: redirects to the provider and binds the result to this browser with a cookie.',
   request: {
     params,
     query: z.object({
@@ -63,23 +65,25 @@ export const authorize = endpoint({
         .max(500)
         .regex(portalPath, 'must be a path of the portal')
         .optional()
-        .meta({ description: 'Where the portal goes once signed in', example: '/clusters' }),
+        .meta({ description: 'Page of the portal to open after sign-in', example: '/clusters' }),
     }),
   },
   responses: {
-    302: { description: 'To the provider, or with an error to the sign-in page where it cannot be reached' },
+    302: {
+      description: 'Redirect to the provider, or to the sign-in page with an error if the provider is unreachable',
+    },
   },
-  fails: ['identity_provider_not_found'],
-  uses: ['table:read', 'table:write'],
+  errors: ['identity_provider_not_found'],
+  capabilities: ['table:read', 'table:write'],
 })
 
-export const callback = endpoint({
-  method: 'GET',
+export const callback = createRoute({
+  method: 'get',
   path: '/api/v1/auth/oidc/{id}/callback',
   access: 'public',
-  tag: 'Authentication',
-  summary: 'Sign in with an identity provider: the way back',
-  description: `Answers a redirect to the sign-in page of the portal in any case: with \`code\`, which fetches the tokens within a minute and once, and \`returnTo\`; or with \`error\`, which is one of ${signInErrors.join(', ')}, and \`traceId\`.`,
+  tags: ['Authentication'],
+  summary: 'Callback of a sign-in with an identity provider',
+  description: `Always redirects to the sign-in page of the portal: with \`code\`, which can be exchanged for tokens once within one minute, and \`returnTo\`; or with \`error\`, one of ${signInErrors.join(', ')}, and \`traceId\`.`,
   request: {
     params,
     query: z.object({
@@ -92,20 +96,21 @@ export const callback = endpoint({
     }),
   },
   responses: {
-    302: { description: 'To the sign-in page of the portal, with a code or with an error' },
+    302: { description: 'Redirect to the sign-in page of the portal, with a code or an error' },
   },
-  uses: ['table:read', 'table:write', 'secret:identity', 'queue:events'],
+  capabilities: ['table:read', 'table:write', 'secret:identity', 'queue:events'],
 })
 
-export const exchangeCode = endpoint({
-  method: 'POST',
+export const exchangeCode = createRoute({
+  method: 'post',
   path: '/api/v1/auth/oidc/token',
   access: 'public',
-  tag: 'Authentication',
-  summary: 'Sign in with an identity provider: fetch the tokens',
-  description: 'Within a minute, once, and with the cookie that the sign-in began with.',
-  request: { body: SignInCode },
-  responses: { 200: { description: 'Signed in', schema: TokenSet } },
-  fails: ['sign_in_code_invalid', 'conflict'],
-  uses: ['table:read', 'table:write', 'secret:signing-keys', 'queue:events'],
+  tags: ['Authentication'],
+  summary: 'Exchange the code of a sign-in for tokens',
+  description:
+    'The code is valid once, within one minute, and only with the cookie of the browser that started the sign-in.',
+  request: { body: jsonBody(SignInCode) },
+  responses: { 200: { description: 'Signed in', content: json(TokenSet) } },
+  errors: ['sign_in_code_invalid', 'conflict'],
+  capabilities: ['table:read', 'table:write', 'secret:signing-keys', 'queue:events'],
 })

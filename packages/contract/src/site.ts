@@ -1,11 +1,11 @@
 import * as z from 'zod'
 import { id, line, listOf, pathId, timestamp } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json, jsonBody } from './endpoint.ts'
 
 /** The most sites that an organisation may have. */
 export const siteLimit = 1000
 
-/** A place that clusters stand in (D18). */
+/** A place that clusters stand in. */
 export const Site = z
   .object({ id: id('site'), name: z.string().max(64).meta({ example: 'Berlin' }), createdAt: timestamp })
   .meta({ id: 'Site' })
@@ -13,36 +13,36 @@ export const SiteCreation = z.object({ name: line(1, 64).meta({ example: 'Berlin
 
 export type Site = z.infer<typeof Site>
 
-export const listSites = endpoint({
-  method: 'GET',
+export const listSites = createRoute({
+  method: 'get',
   path: '/api/v1/sites',
   access: 'clusters:read',
-  tag: 'Sites',
+  tags: ['Sites'],
   summary: 'The sites of the organisation, newest first',
-  responses: { 200: { description: 'Sites', schema: listOf(Site, siteLimit) } },
-  uses: ['table:read'],
+  responses: { 200: { description: 'Sites', content: json(listOf(Site, siteLimit)) } },
+  capabilities: ['table:read'],
 })
 
-export const createSite = endpoint({
-  method: 'POST',
+export const createSite = createRoute({
+  method: 'post',
   path: '/api/v1/sites',
   access: 'clusters:write',
-  tag: 'Sites',
+  tags: ['Sites'],
   summary: 'Create a site',
-  request: { body: SiteCreation },
-  responses: { 201: { description: 'The site', schema: Site } },
-  fails: ['site_name_taken', 'limit_reached'],
-  uses: ['table:write', 'queue:events'],
+  request: { body: jsonBody(SiteCreation) },
+  responses: { 201: { description: 'The site', content: json(Site) } },
+  errors: ['site_name_taken', 'limit_reached'],
+  capabilities: ['table:write', 'queue:events'],
 })
 
-export const deleteSite = endpoint({
-  method: 'DELETE',
+export const deleteSite = createRoute({
+  method: 'delete',
   path: '/api/v1/sites/{id}',
   access: 'clusters:write',
-  tag: 'Sites',
-  summary: 'Remove a site that no cluster belongs to',
+  tags: ['Sites'],
+  summary: 'Remove a site without clusters',
   request: { params: z.object({ id: pathId('site') }) },
   responses: { 204: { description: 'Removed' } },
-  fails: ['site_not_found', 'site_in_use'],
-  uses: ['table:read', 'table:write', 'queue:events'],
+  errors: ['site_not_found', 'site_in_use'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
 })

@@ -11,7 +11,7 @@ export interface Task {
   trigger: Trigger
   /** The most that one run may take. */
   timeoutSeconds: number
-  uses: readonly Capability[]
+  capabilities: readonly Capability[]
 }
 
 /** What functions get that say nothing else. */
@@ -32,7 +32,7 @@ export const tasks = {
   bootstrap: {
     trigger: 'deployment',
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    uses: [
+    capabilities: [
       ...store,
       'secret:signing-keys',
       'secret:signing-keys-write',
@@ -43,55 +43,55 @@ export const tasks = {
   'queue/jobs': {
     trigger: { queue: 'jobs', ...usually },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    uses: [...store, 'queue:events'],
+    capabilities: [...store, 'queue:events'],
   },
   'queue/jobs-dead-letter': {
     trigger: { queue: 'jobs-dead-letter', ...usually },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    uses: [...store, 'queue:events'],
+    capabilities: [...store, 'queue:events'],
   },
   'queue/batches': {
     // Expanding keeps the store busy: one batch after the other, those of each organisation in turn.
     trigger: { queue: 'batches', batchSize: 1, maximumConcurrency: 1 },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    uses: [...store, 'queue:events'],
+    capabilities: [...store, 'queue:events'],
   },
   'queue/batches-dead-letter': {
     trigger: { queue: 'batches-dead-letter', ...usually },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    uses: [...store, 'queue:events'],
+    capabilities: [...store, 'queue:events'],
   },
   'queue/events': {
     trigger: { queue: 'events', ...usually },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    uses: [...store, 'queue:events', 'queue:webhooks', 'queue:modules'],
+    capabilities: [...store, 'queue:events', 'queue:webhooks', 'queue:modules'],
   },
   'queue/webhooks': {
     // A receiver may hang.
     trigger: { queue: 'webhooks', ...oneByOne },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    uses: [...store, 'secret:signing-keys', 'queue:webhooks', 'queue:events'],
+    capabilities: [...store, 'secret:signing-keys', 'queue:webhooks', 'queue:events'],
   },
   'queue/updates': {
     // Images travel, hooks take their time, and a release is watched before it serves everybody.
     trigger: { queue: 'updates', batchSize: 1, maximumConcurrency: 10 },
     timeoutSeconds: 300,
-    uses: [...store, ...modules, 'functions:update', 'functions:revert', 'queue:updates'],
+    capabilities: [...store, ...modules, 'functions:update', 'functions:revert', 'queue:updates'],
   },
   'queue/updates-dead-letter': {
     trigger: { queue: 'updates-dead-letter', ...usually },
     timeoutSeconds: 300,
-    uses: [...store, ...moduleEnd, 'functions:revert'],
+    capabilities: [...store, ...moduleEnd, 'functions:revert'],
   },
   'queue/modules': {
     trigger: { queue: 'modules', ...oneByOne },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    uses: [...store, 'secret:signing-keys', 'modules:invoke', 'queue:modules', 'queue:events'],
+    capabilities: [...store, 'secret:signing-keys', 'modules:invoke', 'queue:modules', 'queue:events'],
   },
   'schedule/sweep': {
     trigger: { everySeconds: 60 },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    uses: [
+    capabilities: [
       ...store,
       'queue:jobs',
       'queue:batches',
@@ -104,17 +104,17 @@ export const tasks = {
   'schedule/heartbeat': {
     trigger: { everySeconds: 60 },
     timeoutSeconds: 300,
-    uses: [...store, ...modules, 'queue:modules'],
+    capabilities: [...store, ...modules, 'queue:modules'],
   },
   'schedule/catalog': {
     trigger: { everySeconds: 300 },
     timeoutSeconds: 120,
-    uses: [...store, 'secret:registries'],
+    capabilities: [...store, 'secret:registries'],
   },
   'schedule/updates': {
     trigger: { everySeconds: 3600 },
     timeoutSeconds: 60,
-    uses: [...store, 'secret:registries', 'queue:events'],
+    capabilities: [...store, 'secret:registries', 'queue:events'],
   },
 } as const satisfies Record<string, Task>
 
@@ -133,5 +133,5 @@ export const workQueues: readonly { name: WorkQueueName; timeoutSeconds: number 
       : [],
 )
 
-/** How long a dead-letter queue keeps what nobody has looked at: as long as SQS can. */
+/** Retention of dead-letter queues: the maximum of SQS. */
 export const deadLetterRetentionSeconds: number = 14 * 24 * 3600

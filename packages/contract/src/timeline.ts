@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { AuditActor } from './audit.ts'
 import { id, pageOf, paging, pathId, timestamp } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json } from './endpoint.ts'
 
 /** What happened to a cluster: its status, its jobs, and what people did to it. */
 
@@ -14,12 +14,9 @@ export const TimelineEntry = z
     kind: z.enum(timelineKinds),
     title: z.string().max(200),
     detail: z.string().max(2000).optional(),
-    resource: z.string().max(200).optional().meta({ description: 'What it is about, where it is not the cluster' }),
+    resource: z.string().max(200).optional().meta({ description: 'Subject of the entry, if not the cluster' }),
     actor: AuditActor.optional(),
-    extra: z
-      .literal(true)
-      .optional()
-      .meta({ description: 'An audit entry that a caller has written, not the platform' }),
+    extra: z.literal(true).optional().meta({ description: 'Audit entry written by a caller, not by the platform' }),
   })
   .meta({
     id: 'TimelineEntry',
@@ -35,15 +32,15 @@ export const TimelineEntry = z
   })
 export type TimelineEntry = z.infer<typeof TimelineEntry>
 
-export const getClusterTimeline = endpoint({
-  method: 'GET',
+export const getClusterTimeline = createRoute({
+  method: 'get',
   path: '/api/v1/clusters/{id}/timeline',
   access: 'clusters:read',
-  tag: 'Clusters',
-  summary: 'What happened to a cluster, newest first',
+  tags: ['Clusters'],
+  summary: 'Timeline of a cluster, newest first',
   description: 'Changes of status, jobs, audit entries and other events: the newest 10,000 of the last 90 days.',
   request: { params: z.object({ id: pathId('clus') }), query: z.object(paging) },
-  responses: { 200: { description: 'A page of the timeline', schema: pageOf(TimelineEntry) } },
-  fails: ['cluster_not_found'],
-  uses: ['table:read'],
+  responses: { 200: { description: 'A page of the timeline', content: json(pageOf(TimelineEntry)) } },
+  errors: ['cluster_not_found'],
+  capabilities: ['table:read'],
 })

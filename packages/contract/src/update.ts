@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import { id, timestamp } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json, jsonBody } from './endpoint.ts'
 import { version } from './manifest.ts'
 
-/** Updates of the platform (section 4, D50, D51). */
+/** Updates of the platform. */
 
 export const updateActions = ['apply', 'rollback'] as const
 export type UpdateAction = (typeof updateActions)[number]
@@ -13,16 +13,16 @@ const RefusedRelease = z
   .object({ version: z.string().max(128), reason: z.string().max(500) })
   .meta({ id: 'RefusedRelease', example: { version: '9.9.9', reason: 'No trusted key has signed it.' } })
 
-/** Update check result of section 2; what stands behind `checkedAt` are additions. */
+/** The result of an update check. */
 export const UpdateCheck = z
   .object({
     currentVersion: version,
-    latestVersion: version.meta({ description: 'The newest release that can be applied, else the current version' }),
+    latestVersion: version.meta({ description: 'The newest applicable release, or the current version' }),
     updateAvailable: z.boolean(),
-    releaseNotesUrl: z.string().max(2000).optional().meta({ description: 'Absent when up to date' }),
-    checkedAt: timestamp.meta({ description: 'When the releases were read; they could not be read since' }),
-    previousVersion: version.optional().meta({ description: 'What a rollback goes back to' }),
-    jobId: id('job').optional().meta({ description: 'The update that is under way' }),
+    releaseNotesUrl: z.string().max(2000).optional().meta({ description: 'Absent if the platform is up to date' }),
+    checkedAt: timestamp.meta({ description: 'Time of the result, if the releases could not be read since' }),
+    previousVersion: version.optional().meta({ description: 'Version that a rollback restores' }),
+    jobId: id('job').optional().meta({ description: 'The update in progress' }),
     refused: z.array(RefusedRelease).max(20),
   })
   .meta({ id: 'UpdateCheck' })
@@ -31,10 +31,10 @@ export const UpdateRequest = z
   .object({
     action: z.enum(updateActions),
     targetVersion: z.string().max(128).optional().meta({
-      description: 'What to update to; a rollback needs none, and where it names one it is the previous',
+      description: 'Version to update to; optional for a rollback, which accepts only the previous version',
       example: '1.2.0',
     }),
-    force: z.boolean().optional().meta({ description: 'Update although jobs are running' }),
+    force: z.boolean().optional().meta({ description: 'Update even if jobs are running' }),
   })
   .meta({ id: 'UpdateRequest' })
 
@@ -46,28 +46,28 @@ export type UpdateCheck = z.infer<typeof UpdateCheck>
 export type UpdateRequest = z.infer<typeof UpdateRequest>
 export type UpdateAccepted = z.infer<typeof UpdateAccepted>
 
-const updates = { access: 'platform:admin', tag: 'Updates' } as const
+const updates = { access: 'platform:admin', tags: ['Updates'] } as const
 
-export const checkForUpdate = endpoint({
+export const checkForUpdate = createRoute({
   ...updates,
-  method: 'GET',
+  method: 'get',
   path: '/api/v1/platform/updates/check',
-  summary: 'Look for a newer release',
-  description: 'Reads the release repository. Where that cannot be read the last result is answered, as old as it is.',
-  responses: { 200: { description: 'What there is', schema: UpdateCheck } },
-  fails: ['release_source_unreachable'],
-  uses: ['table:read', 'table:write', 'secret:registries', 'queue:events'],
+  summary: 'Check for a newer release',
+  description: 'Reads the release repository. Returns the last result if the repository cannot be read.',
+  responses: { 200: { description: 'The available release', content: json(UpdateCheck) } },
+  errors: ['release_source_unreachable'],
+  capabilities: ['table:read', 'table:write', 'secret:registries', 'queue:events'],
 })
 
-export const applyUpdate = endpoint({
+export const applyUpdate = createRoute({
   ...updates,
-  method: 'PUT',
+  method: 'put',
   path: '/api/v1/platform/updates/apply',
-  summary: 'Update the platform, or go back to the previous version',
-  description: 'A job does it; a step that fails goes back to the version before by itself.',
-  request: { body: UpdateRequest },
-  responses: { 202: { description: 'Accepted; poll GET /jobs/{jobId}', schema: UpdateAccepted } },
-  fails: [
+  summary: 'Update the platform or roll back to the previous version',
+  description: 'Starts a job. If a step fails, the job rolls back to the previous version.',
+  request: { body: jsonBody(UpdateRequest) },
+  responses: { 202: { description: 'Accepted; poll GET /jobs/{jobId}', content: json(UpdateAccepted) } },
+  errors: [
     'version_not_available',
     'release_source_unreachable',
     'infrastructure_update_required',
@@ -76,5 +76,5 @@ export const applyUpdate = endpoint({
     'active_jobs',
     'conflict',
   ],
-  uses: ['table:read', 'table:write', 'secret:registries', 'queue:updates', 'queue:events'],
+  capabilities: ['table:read', 'table:write', 'secret:registries', 'queue:updates', 'queue:events'],
 })

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { UserProfile } from './auth.ts'
 import { listOf, pageOf, paging, pathId } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json, jsonBody } from './endpoint.ts'
 import { permissions, roleNames } from './permission.ts'
 import { password, username } from './setup.ts'
 
@@ -12,7 +12,7 @@ const roles = z
   .max(roleNames.length)
   .meta({ example: ['Operator'] })
 
-/** What makes a user (D56). `organisationId` seeds the first OrgAdmin of another organisation (D15). */
+/** What makes a user. `organisationId` seeds the first OrgAdmin of another organisation. */
 export const UserCreation = z
   .object({
     username: username.meta({ example: 'ada' }),
@@ -23,7 +23,7 @@ export const UserCreation = z
       .string()
       .max(200)
       .optional()
-      .meta({ description: 'Another organisation that has no user yet; needs platform:admin' }),
+      .meta({ description: 'Another organisation without users; requires platform:admin' }),
   })
   .meta({ id: 'UserCreation' })
 
@@ -32,7 +32,8 @@ export const UserUpdate = z
     email: email.optional(),
     roles: roles.optional(),
     password: password.optional().meta({
-      description: 'Of somebody else. Ends all sessions of the user and revokes its API tokens. Not by an API token.',
+      description:
+        'New password of another user. Ends all sessions of the user and revokes its API tokens. Not allowed with an API token.',
     }),
   })
   .meta({ id: 'UserUpdate' })
@@ -44,12 +45,12 @@ export const PasswordChange = z
   })
   .meta({ id: 'PasswordChange' })
 
-/** A role, and what whoever holds it may do (D14). */
+/** A role and its permissions. */
 export const RoleDescription = z
   .object({
     name: z.enum(roleNames),
     permissions: z.array(z.enum(permissions)).max(permissions.length),
-    grantable: z.boolean().meta({ description: 'Whether the caller may give it to users of the own organisation' }),
+    grantable: z.boolean().meta({ description: 'Whether the caller can assign it to users of its organisation' }),
   })
   .meta({ id: 'RoleDescription' })
 export type RoleDescription = z.infer<typeof RoleDescription>
@@ -58,86 +59,89 @@ export type UserCreation = z.infer<typeof UserCreation>
 export type UserUpdate = z.infer<typeof UserUpdate>
 export type PasswordChange = z.infer<typeof PasswordChange>
 
-const users = { access: 'users:admin', tag: 'Users' } as const
+const users = { access: 'users:admin', tags: ['Users'] } as const
 const params = z.object({ id: pathId('user') })
 
-export const changePassword = endpoint({
-  method: 'PUT',
+export const changePassword = createRoute({
+  method: 'put',
   path: '/api/v1/users/me/password',
   access: 'user',
-  tag: 'Users',
-  summary: 'Change the own password',
-  description: 'Ends all other sessions of the caller; API tokens stay. A wrong password counts as a failed sign-in.',
-  request: { body: PasswordChange },
+  tags: ['Users'],
+  summary: 'Change the caller’s password',
+  description:
+    'Ends all other sessions of the caller; API tokens are not affected. A wrong password counts as a failed sign-in.',
+  request: { body: jsonBody(PasswordChange) },
   responses: { 204: { description: 'Changed' } },
-  fails: ['invalid_credentials', 'account_not_local', 'conflict'],
-  uses: ['table:read', 'table:write', 'queue:events'],
+  errors: ['invalid_credentials', 'account_not_local', 'conflict'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
 })
 
-export const listUsers = endpoint({
+export const listUsers = createRoute({
   ...users,
-  method: 'GET',
+  method: 'get',
   path: '/api/v1/users',
   summary: 'The users of the organisation, newest first',
   request: { query: z.object(paging) },
-  responses: { 200: { description: 'A page of users', schema: pageOf(UserProfile) } },
-  uses: ['table:read'],
+  responses: { 200: { description: 'A page of users', content: json(pageOf(UserProfile)) } },
+  capabilities: ['table:read'],
 })
 
-export const listRoles = endpoint({
+export const listRoles = createRoute({
   ...users,
-  method: 'GET',
+  method: 'get',
   path: '/api/v1/roles',
-  summary: 'The roles that users can have',
-  responses: { 200: { description: 'The roles, the mightiest first', schema: listOf(RoleDescription, 20) } },
+  summary: 'The roles of users',
+  responses: {
+    200: { description: 'The roles, from most to least privileged', content: json(listOf(RoleDescription, 20)) },
+  },
 })
 
-export const createUser = endpoint({
+export const createUser = createRoute({
   ...users,
-  method: 'POST',
+  method: 'post',
   path: '/api/v1/users',
   summary: 'Create a user with a local account',
   description:
-    'Nobody grants more than the own rights. PlatformAdmin exists in the platform organisation only. A platform administrator may seed another organisation that has no user, with an OrgAdmin.',
-  request: { body: UserCreation },
-  responses: { 201: { description: 'The user', schema: UserProfile } },
-  fails: ['username_taken', 'organisation_not_found', 'organisation_has_users', 'role_not_grantable', 'conflict'],
-  uses: ['table:read', 'table:write', 'queue:events'],
+    'Callers can grant only permissions that they have. PlatformAdmin exists in the platform organisation only. A platform administrator can create the first OrgAdmin of an organisation without users.',
+  request: { body: jsonBody(UserCreation) },
+  responses: { 201: { description: 'The user', content: json(UserProfile) } },
+  errors: ['username_taken', 'organisation_not_found', 'organisation_has_users', 'role_not_grantable', 'conflict'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
 })
 
-export const getUser = endpoint({
+export const getUser = createRoute({
   ...users,
-  method: 'GET',
+  method: 'get',
   path: '/api/v1/users/{id}',
   summary: 'One user of the organisation',
   request: { params },
-  responses: { 200: { description: 'The user', schema: UserProfile } },
-  fails: ['user_not_found'],
-  uses: ['table:read'],
+  responses: { 200: { description: 'The user', content: json(UserProfile) } },
+  errors: ['user_not_found'],
+  capabilities: ['table:read'],
 })
 
-export const updateUser = endpoint({
+export const updateUser = createRoute({
   ...users,
-  method: 'PATCH',
+  method: 'patch',
   path: '/api/v1/users/{id}',
   summary: 'Change a user’s e-mail, roles or password',
   description:
-    'Roles count from the user’s next refresh on, and at once for API tokens. A user with more rights than the caller cannot be changed: 403; one of an identity provider is changed there: 409.',
-  request: { params, body: UserUpdate },
-  responses: { 200: { description: 'The user', schema: UserProfile } },
-  fails: ['user_not_found', 'role_not_grantable', 'last_administrator', 'account_not_local', 'conflict'],
-  uses: ['table:read', 'table:write', 'queue:events'],
+    'New roles apply from the user’s next refresh, and to API tokens immediately. Returns 403 if the user has more permissions than the caller, and 409 if an identity provider manages the user.',
+  request: { params, body: jsonBody(UserUpdate) },
+  responses: { 200: { description: 'The user', content: json(UserProfile) } },
+  errors: ['user_not_found', 'role_not_grantable', 'last_administrator', 'account_not_local', 'conflict'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
 })
 
-export const deleteUser = endpoint({
+export const deleteUser = createRoute({
   ...users,
-  method: 'DELETE',
+  method: 'delete',
   path: '/api/v1/users/{id}',
   summary: 'Remove a user',
   description:
-    'The name is free again, API tokens die at once, sessions at their next refresh. A user with more rights than the caller cannot be removed: 403.',
+    'Frees the name, revokes API tokens immediately and ends sessions at their next refresh. Returns 403 if the user has more permissions than the caller.',
   request: { params },
   responses: { 204: { description: 'Removed' } },
-  fails: ['user_not_found', 'last_administrator', 'conflict'],
-  uses: ['table:read', 'table:write', 'queue:events'],
+  errors: ['user_not_found', 'last_administrator', 'conflict'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
 })

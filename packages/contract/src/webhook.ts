@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import { id, line, listOf, pageOf, paging, pathId, timestamp } from './common.ts'
-import { endpoint } from './endpoint.ts'
+import { createRoute, json, jsonBody } from './endpoint.ts'
 import { eventNames } from './event.ts'
 
-/** Webhooks (D39): events, delivered to addresses of the organisation as Standard Webhooks. */
+/** Webhooks: events, delivered to addresses of the organisation as Standard Webhooks. */
 
 /** The most webhooks that an organisation may have. */
 export const webhookLimit = 50
@@ -24,7 +24,8 @@ const isHttpUrl = (text: string): boolean => URL.canParse(text) && /^https?:$/.t
 
 const url = line(1, 2000).refine(isHttpUrl, 'must be an http or https address').meta({
   format: 'uri',
-  description: 'Where events are posted to. Private addresses are refused unless the operator has allowed them.',
+  description:
+    'Address that receives the events by POST. Private addresses are rejected unless the operator has allowed them.',
   example: 'https://hooks.example.com/platform',
 })
 const events = z
@@ -33,7 +34,7 @@ const events = z
   .max(50)
   .meta({
     description:
-      'CloudEvents types of GET /events/catalog, `platform.<area>.*` for a whole area, `module.*` for what modules publish themselves, or `*` for everything',
+      'CloudEvents types of GET /events/catalog, `platform.<area>.*` for an area, `module.*` for events that modules publish, or `*` for all events',
     example: ['platform.job.*', 'platform.batch.finished'],
   })
 const enabled = z.boolean().meta({ example: true })
@@ -45,7 +46,7 @@ export const WebhookChange = z
   .object({
     url: url.optional(),
     events: events.optional(),
-    enabled: enabled.optional().meta({ description: 'true starts the count of failures anew' }),
+    enabled: enabled.optional().meta({ description: 'true resets the failure count' }),
   })
   .meta({ id: 'WebhookChange' })
 
@@ -59,7 +60,7 @@ const webhookFields = {
   enabled,
   failureCount: z.int32().min(0).meta({ description: 'Failed attempts since the last success', example: 0 }),
   disabledAt: timestamp.optional().meta({
-    description: 'When the platform switched it off: after 20 failures in a row, or at an answer 410',
+    description: 'Time at which the platform disabled it: after 20 consecutive failures, or a 410 response',
   }),
   createdAt: timestamp,
 }
@@ -92,7 +93,10 @@ export const attemptErrors = [
 const DeliveryAttempt = z
   .object({
     at: timestamp,
-    statusCode: z.int32().optional().meta({ description: 'What the receiver answered with, if it did', example: 503 }),
+    statusCode: z
+      .int32()
+      .optional()
+      .meta({ description: 'Status code of the receiver’s response, if any', example: 503 }),
     error: z
       .enum(attemptErrors)
       .optional()
@@ -106,10 +110,10 @@ export const Delivery = z
   .object({
     id: id('dlv'),
     status: z.enum(deliveryStatuses).meta({ example: 'Pending' }),
-    eventId: id('evt').meta({ description: 'Also the header webhook-id, the same at every attempt' }),
+    eventId: id('evt').meta({ description: 'Sent as the webhook-id header, the same for every attempt' }),
     eventType: z.string().max(200).meta({ example: 'platform.job.completed' }),
-    attempts: z.array(DeliveryAttempt).max(20).meta({ description: 'The last twenty, oldest first' }),
-    nextAttemptAt: timestamp.optional().meta({ description: 'Not before then; present while Pending' }),
+    attempts: z.array(DeliveryAttempt).max(20).meta({ description: 'The last 20 attempts, oldest first' }),
+    nextAttemptAt: timestamp.optional().meta({ description: 'Time of the next attempt; present while Pending' }),
     createdAt: timestamp,
   })
   .meta({ id: 'Delivery' })
@@ -121,92 +125,92 @@ export type CreatedWebhook = z.infer<typeof CreatedWebhook>
 export type Delivery = z.infer<typeof Delivery>
 export type AttemptError = (typeof attemptErrors)[number]
 
-// `users:admin` is what OrgAdmin and PlatformAdmin hold, and nobody else (D14): those whom D39 names.
+// Only OrgAdmin and PlatformAdmin have `users:admin`.
 const access = 'users:admin'
-const tag = 'Webhooks'
+const tags = ['Webhooks']
 const params = z.object({ id: pathId('hook') })
 
-export const listWebhooks = endpoint({
-  method: 'GET',
+export const listWebhooks = createRoute({
+  method: 'get',
   path: '/api/v1/webhooks',
   access,
-  tag,
+  tags,
   summary: 'The webhooks of the organisation, newest first',
-  responses: { 200: { description: 'Webhooks', schema: listOf(Webhook, webhookLimit) } },
-  uses: ['table:read'],
+  responses: { 200: { description: 'Webhooks', content: json(listOf(Webhook, webhookLimit)) } },
+  capabilities: ['table:read'],
 })
 
-export const createWebhook = endpoint({
-  method: 'POST',
+export const createWebhook = createRoute({
+  method: 'post',
   path: '/api/v1/webhooks',
   access,
-  tag,
+  tags,
   summary: 'Subscribe an address to events',
-  description: 'At most 50 for an organisation. The secret is in this answer only.',
-  request: { body: WebhookCreation },
-  responses: { 201: { description: 'The webhook with its secret', schema: CreatedWebhook } },
-  fails: ['url_not_allowed', 'limit_reached'],
-  uses: ['table:read', 'table:write', 'queue:events', 'secret:signing-keys'],
+  description: 'At most 50 per organisation. The secret is returned in this response only.',
+  request: { body: jsonBody(WebhookCreation) },
+  responses: { 201: { description: 'The webhook with its secret', content: json(CreatedWebhook) } },
+  errors: ['url_not_allowed', 'limit_reached'],
+  capabilities: ['table:read', 'table:write', 'queue:events', 'secret:signing-keys'],
 })
 
-export const changeWebhook = endpoint({
-  method: 'PATCH',
+export const changeWebhook = createRoute({
+  method: 'patch',
   path: '/api/v1/webhooks/{id}',
   access,
-  tag,
-  summary: 'Change a webhook, or switch it on or off',
+  tags,
+  summary: 'Change, enable or disable a webhook',
   description:
-    'Events that happen while it is off are not delivered; those that were waiting go out when it is on again.',
-  request: { params, body: WebhookChange },
-  responses: { 200: { description: 'The webhook', schema: Webhook } },
-  fails: ['webhook_not_found', 'url_not_allowed'],
-  uses: ['table:read', 'table:write', 'queue:events', 'queue:webhooks'],
+    'Events that occur while it is disabled are not delivered. Pending deliveries continue once it is enabled.',
+  request: { params, body: jsonBody(WebhookChange) },
+  responses: { 200: { description: 'The webhook', content: json(Webhook) } },
+  errors: ['webhook_not_found', 'url_not_allowed'],
+  capabilities: ['table:read', 'table:write', 'queue:events', 'queue:webhooks'],
 })
 
-export const deleteWebhook = endpoint({
-  method: 'DELETE',
+export const deleteWebhook = createRoute({
+  method: 'delete',
   path: '/api/v1/webhooks/{id}',
   access,
-  tag,
-  summary: 'Remove a webhook; what was waiting for it is not delivered',
+  tags,
+  summary: 'Remove a webhook and its pending deliveries',
   request: { params },
   responses: { 204: { description: 'Removed' } },
-  fails: ['webhook_not_found'],
-  uses: ['table:write', 'queue:events'],
+  errors: ['webhook_not_found'],
+  capabilities: ['table:write', 'queue:events'],
 })
 
-export const testWebhook = endpoint({
-  method: 'POST',
+export const testWebhook = createRoute({
+  method: 'post',
   path: '/api/v1/webhooks/{id}/test',
   access,
-  tag,
+  tags,
   summary: 'Send an event of the type platform.webhook.tested to this webhook alone',
   request: { params },
-  responses: { 202: { description: 'On its way; see the deliveries for what became of it', schema: Delivery } },
-  fails: ['webhook_not_found', 'webhook_disabled'],
-  uses: ['table:read', 'table:write', 'queue:events', 'queue:webhooks'],
+  responses: { 202: { description: 'Accepted; see the deliveries for the result', content: json(Delivery) } },
+  errors: ['webhook_not_found', 'webhook_disabled'],
+  capabilities: ['table:read', 'table:write', 'queue:events', 'queue:webhooks'],
 })
 
-export const listDeliveries = endpoint({
-  method: 'GET',
+export const listDeliveries = createRoute({
+  method: 'get',
   path: '/api/v1/webhooks/{id}/deliveries',
   access,
-  tag,
-  summary: 'The newest thousand deliveries of a webhook of the last 30 days, newest first',
+  tags,
+  summary: 'Deliveries of a webhook in the last 30 days, newest first, at most 1,000',
   request: { params, query: z.object(paging) },
-  responses: { 200: { description: 'A page of deliveries', schema: pageOf(Delivery) } },
-  fails: ['webhook_not_found'],
-  uses: ['table:read'],
+  responses: { 200: { description: 'A page of deliveries', content: json(pageOf(Delivery)) } },
+  errors: ['webhook_not_found'],
+  capabilities: ['table:read'],
 })
 
-export const redeliver = endpoint({
-  method: 'POST',
+export const redeliver = createRoute({
+  method: 'post',
   path: '/api/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver',
   access,
-  tag,
-  summary: 'Deliver an event of the last 30 days again, whatever became of it',
+  tags,
+  summary: 'Redeliver an event of the last 30 days, whatever the result of the first delivery',
   request: { params: params.extend({ deliveryId: pathId('dlv') }) },
-  responses: { 202: { description: 'On its way once more', schema: Delivery } },
-  fails: ['webhook_not_found', 'delivery_not_found', 'webhook_disabled', 'conflict'],
-  uses: ['table:read', 'table:write', 'queue:events', 'queue:webhooks'],
+  responses: { 202: { description: 'Accepted for redelivery', content: json(Delivery) } },
+  errors: ['webhook_not_found', 'delivery_not_found', 'webhook_disabled', 'conflict'],
+  capabilities: ['table:read', 'table:write', 'queue:events', 'queue:webhooks'],
 })

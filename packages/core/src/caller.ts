@@ -1,51 +1,60 @@
 import { type Permission } from '@platform/contract/permission'
-import { type IdempotencyRecorder } from './outbox/idempotency.ts'
 
-/** A signed-in user, as the access token or the API token tells. The first argument of every verb that acts for someone. */
+/** An authenticated user. The first argument of every use case that acts for a user. */
 export interface Caller {
   kind: 'user'
   userId: string
   organisationId: string
   /** Empty for an API token. */
   sessionId: string
-  /** The API token that the request came with. */
+  /** The API token of the request. */
   tokenId?: string
   permissions: ReadonlySet<Permission>
-  /** Where the request came from. */
+  /** The network address of the request. */
   address?: string
-  /** Set where the request may be repeated with its `Idempotency-Key`. */
-  once?: IdempotencyRecorder
+  /** Set for a request with an `Idempotency-Key`. */
+  idempotency?: IdempotentRequest
 }
 
-/** An enrolled relay, as its signed request tells (D21). */
+/** A request with an `Idempotency-Key`. The transaction of its change stores the response for repeats. */
+export interface IdempotentRequest {
+  key: string
+  /** Distinguishes another request under the same key. */
+  fingerprint: string
+  /** The status of its response. */
+  status: number
+  /** Set once the response is stored. */
+  isStored?: true
+}
+
+/** An enrolled relay, authenticated by its signed request. */
 export interface RelayCaller {
   kind: 'relay'
   relayId: string
   organisationId: string
   clusterId: string
-  /** The token's unique id; every verb records it, so that a request cannot be replayed. */
+  /** The token's unique id; every use case consumes it, so that requests cannot be replayed. */
   tokenId: string
   issuedAtMs: number
 }
 
-/** The platform itself, acting for an organisation: sweeps, consumers, and calls before anybody is signed in. */
+/** The platform itself, acting for an organisation: sweeps, consumers, and requests before sign-in. */
 export interface System {
   kind: 'system'
   organisationId: string
   address?: string
 }
 
-/** Whoever changes something of an organisation. */
+/** The author of a change. */
 export type Actor = Caller | RelayCaller | System
 
-/** The platform itself, in an organisation. */
 export const system = (organisationId: string, address?: string): System => ({
   kind: 'system',
   organisationId,
   ...(address !== undefined && { address }),
 })
 
-/** What a request tells about where it came from, for limits and logs. */
+/** The source of a request, for limits and logs. */
 export interface Origin {
   address: string
 }

@@ -1,7 +1,7 @@
 import { type ErrorBody, type ErrorDetail } from '@platform/contract/common'
 import { type ErrorCode, messageOf } from '@platform/contract/errors'
 
-/** What an error body may carry beyond code, message and trace id. */
+/** Fields of an error body beyond code, message and trace id. */
 export type ErrorExtra = Partial<
   Pick<ErrorBody, 'details' | 'requiredPermission' | 'howToRetrieve' | 'setupComplete'>
 > & {
@@ -11,24 +11,24 @@ export type ErrorExtra = Partial<
   cookies?: readonly string[]
 }
 
-/** A refusal that a caller gets to see. `message` is public; `cause` is for the log. */
+/** An error for the caller. `message` is public; `cause` is only logged. */
 export class PlatformError extends Error {
   readonly code: ErrorCode
   readonly extra: ErrorExtra
 
   constructor(code: ErrorCode, message: string = messageOf(code), extra: ErrorExtra = {}, options?: ErrorOptions) {
     super(message, options)
-    this.name = 'Fault'
+    this.name = 'PlatformError'
     this.code = code
     this.extra = extra
   }
 }
 
-/** A refusal with the code's default message. */
+/** An error with the default message of its code. */
 export const platformError = (code: ErrorCode, extra: ErrorExtra = {}, options?: ErrorOptions): PlatformError =>
   new PlatformError(code, messageOf(code), extra, options)
 
-/** Too many writers met at one place: nothing was done, and trying again soon helps. */
+/** Too many concurrent writers of one item: nothing was changed, and a retry may succeed. */
 export const storeContention = (): PlatformError =>
   new PlatformError(
     'database_unavailable',
@@ -38,6 +38,6 @@ export const storeContention = (): PlatformError =>
     },
   )
 
-/** A refusal of single fields (D32). */
+/** An error about single fields. */
 export const validationFailed = (details: ErrorDetail[]): PlatformError =>
   platformError('validation_failed', { details: details.slice(0, 50) })

@@ -14,14 +14,14 @@ function base32(value: bigint, length: number): string {
 const ulid = (timeMs: number, entropy: Uint8Array): string =>
   base32(BigInt(timeMs), 10) + base32(BigInt(`0x${Buffer.from(entropy).toString('hex')}`), 16)
 
-/** A fresh identifier (D11): 48 bits of time, 80 random bits. `timeMs` lets a caller keep ids in order. */
+/** A new identifier: 48 bits of time and 80 random bits. `timeMs` lets a caller keep ids in order. */
 export const newId = (prefix: IdPrefix, timeMs: number = now()): string => `${prefix}_${ulid(timeMs, randomBytes(10))}`
 
-/** An identifier that is the same for the same parts: a retried write finds what its first try made. */
+/** A deterministic identifier: a retried write finds the result of its first attempt. */
 export const derivedId = (prefix: IdPrefix, timeMs: number, ...parts: string[]): string =>
   `${prefix}_${ulid(timeMs, createHash('sha256').update(JSON.stringify(parts)).digest().subarray(0, 10))}`
 
-/** The creation time that an identifier carries, in milliseconds. */
+/** The creation time of an identifier, in milliseconds. */
 export function timeOf(id: string): number {
   let time = 0
   for (const letter of id.slice(-26, -16)) time = time * 32 + alphabet.indexOf(letter)
@@ -30,14 +30,14 @@ export function timeOf(id: string): number {
 
 const lastTenBits = (id: string): number => alphabet.indexOf(id.at(-2) ?? '') * 32 + alphabet.indexOf(id.at(-1) ?? '')
 
-/** The number that the lowest bits of an identifier make; at most ten bits. */
+/** The lowest bits of an identifier as a number; at most ten bits. */
 export const lowBits = (id: string, bits: number): number => lastTenBits(id) % 2 ** bits
 
-/** The identifier with another number in its lowest bits; at most ten bits. */
+/** The identifier with its lowest bits replaced; at most ten bits. */
 export const withLowBits = (id: string, bits: number, value: number): string =>
   id.slice(0, -2) + base32(BigInt(lastTenBits(id) - lowBits(id, bits) + value), 2)
 
-/** Whether a text has the form of an identifier; anything else cannot name a stored thing. */
+/** Whether a text has the form of an identifier. */
 export const isId = (prefix: IdPrefix, text: string): boolean =>
   text.startsWith(`${prefix}_`) && afterPrefix.test(text.slice(prefix.length))
 
@@ -46,14 +46,14 @@ const afterPrefix = new RegExp(`^_[${alphabet}]{26}$`)
 /** A secret of 256 random bits, safe in URLs and shells. */
 export const newSecret = (): string => randomBytes(32).toString('base64url')
 
-/** A short random text that tells one write from another. */
+/** A short random text that distinguishes writes. */
 export const newNonce = (): string => randomBytes(6).toString('base64url')
 
-/** SHA-256 as hex: how secrets with 256 bits of entropy are stored. */
+/** SHA-256 as hex. Secrets with 256 bits of entropy are stored in this form. */
 export const sha256 = (text: string | Uint8Array): string => createHash('sha256').update(text).digest('hex')
 
 /** A random number in [0, 1), for jitter only. */
 export const jitter = (): number => Math.random()
 
-/** The text that every id of a kind created before `timeMs` sorts below, and every later one above. */
+/** Sorts after every id of this prefix created before `timeMs`, and before every later one. */
 export const idsBefore = (prefix: IdPrefix, timeMs: number): string => `${prefix}_${base32(BigInt(timeMs), 10)}`

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { iso, now } from './clock.ts'
 import { config } from './config.ts'
 
-/** What a line tells beside its message. Never a secret, never a body. */
+/** Additional fields of a log line. Never secrets or bodies. */
 export type LogFields = Record<string, unknown>
 
 const levels = ['debug', 'info', 'warn', 'error'] as const
@@ -14,15 +14,15 @@ interface Trace extends LogFields {
 
 const traces = new AsyncLocalStorage<Trace>()
 
-/** Runs one piece of work under a trace: every line that it logs carries the trace's fields (D33). */
+/** Runs the work in a trace: all its log lines carry the trace's fields. */
 export const withTrace = <Result>(trace: Trace, work: () => Result): Result => traces.run({ ...trace }, work)
 
-/** Adds to the fields of the running trace, such as who is calling. */
+/** Adds fields to the current trace, such as the caller. */
 export const addLogFields = (fields: LogFields): void => {
   Object.assign(traces.getStore() ?? {}, fields)
 }
 
-/** The id of the running trace; empty outside of one. */
+/** The id of the current trace; empty without one. */
 export const currentTraceId = (): string => traces.getStore()?.traceId ?? ''
 
 /** Writes one line of JSON, unless its level is below `PLAT_LOG_LEVEL`. */
@@ -32,14 +32,14 @@ export function log(level: LogLevel, message: string, fields: LogFields = {}): v
   process.stdout.write(`${escapeTerminal(line)}\n`)
 }
 
-/** Errors have no enumerable members: JSON would show them as `{}`. */
+/** Errors have no enumerable members: JSON would render them as `{}`. */
 function spellErrors(_key: string, value: unknown): unknown {
   if (!(value instanceof Error)) return value
   const { stack, cause } = value
   return { stack, cause: cause instanceof Error ? cause : undefined }
 }
 
-/** JSON escapes C0 controls only; these too would act on a terminal or break a line. */
+/** JSON escapes only C0 controls; these also affect terminals or break lines. */
 export const escapeTerminal = (line: string): string =>
   line.replace(
     /[\u007f-\u009f\u2028\u2029]/g,

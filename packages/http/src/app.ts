@@ -1,19 +1,20 @@
 import { platformError } from '@platform/core/error'
+import { recordMetric, withMetrics } from '@platform/core/lib/metrics'
+import { traceIdOf } from '@platform/core/lib/trace'
+import { log, withTrace } from '@platform/core/log'
 import { HonoBase as Hono } from 'hono/hono-base'
 import { TrieRouter } from 'hono/router/trie-router'
 import type { HttpContext, HttpEnv } from './context.ts'
-import type { GatewayEvent } from './event.ts'
-import { failure } from './error-response.ts'
-import { withRequestLog } from './request-log.ts'
-import { rejectInvalidPath } from './path.ts'
+import { failure, promisedRetry } from './error-response.ts'
+import { type GatewayEvent, rejectInvalidPath } from './request.ts'
 import type { HttpResponse } from './response.ts'
 
-/** Answers a request that a function was handed. */
-export type App = (event: GatewayEvent) => Promise<HttpResponse>
+/** Handles one gateway event. */
+type App = (event: GatewayEvent) => Promise<HttpResponse>
 
 /**
- * Hono asks a request for its method, and hands on what a handler returns as it is. With plain objects for both, a process
- * loads none of `fetch`, which would take a tenth of the time to its first answer.
+ * Hono only reads the request's method and returns the handler's response unchanged. Plain objects for both keep
+ * `fetch` unloaded, which would take a tenth of the time to the first response.
  */
 export const toHonoHandler =
   (handle: (context: HttpContext) => Promise<HttpResponse>) =>
@@ -21,14 +22,14 @@ export const toHonoHandler =
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Hono's types know web responses only
     (await handle(context)) as unknown as Response
 
-/** An app of Hono with what all functions that answer requests have in common; `route` adds what it answers. */
+/** A Hono app with the behaviour shared by all API functions; `route` adds the endpoints. */
 export function createApp(route: (app: Hono<HttpEnv>) => void): App {
   const app = new Hono<HttpEnv>({
     router: new TrieRouter(),
     getPath: (_request, options) => options?.env?.event.rawPath ?? '',
   })
   app.use(rejectInvalidPath)
-  // What Hono would answer by itself is no reply of ours.
+  // Hono's default 404 has no error body.
   app.notFound(toHonoHandler((context) => failure(platformError('route_not_found'), context)))
   route(app)
   app.onError((error, context) => toHonoHandler((it) => failure(error, it))(context))
@@ -42,7 +43,44 @@ export function createApp(route: (app: Hono<HttpEnv>) => void): App {
 
 const methods = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
-/** What Hono routes by; path, headers and body are read from the event. To Hono HEAD is a kind of GET; here it has no route. */
+/** Hono routes by method only; the event has the rest. Hono serves HEAD as GET; here HEAD has no route. */
 const requestOf = ({ requestContext: { http } }: GatewayEvent) => ({
   method: methods.has(http.method) ? http.method : 'OPTIONS',
 })
+
+/** Headers of every response; a handler may override `cache-control`. */
+const common = {
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+}
+
+/**
+ * Runs a request in its trace, adds the common headers and logs one line. `handle` may add to the headers that it
+ * receives; headers of its response take precedence.
+ */
+function withRequestLog(
+  { headers: { traceparent }, requestContext }: GatewayEvent,
+  handle: (headers: Record<string, string>) => Promise<HttpResponse>,
+): Promise<HttpResponse> {
+  const { method } = requestContext.http
+  const traceId = traceIdOf(traceparent)
+  const request = async () => {
+    const startedAtMs = performance.now()
+    const headers = { ...common, 'x-trace-id': traceId }
+    const reply = await handle(headers)
+    const durationMs = Math.round(performance.now() - startedAtMs)
+    const { status } = reply
+    log('info', 'request', { method, status, durationMs })
+    measureAnswer(status, durationMs)
+    return { ...reply, headers: { ...headers, ...promisedRetry(reply), ...reply.headers } }
+  }
+  return withTrace({ traceId }, () => withMetrics(request))
+}
+
+function measureAnswer(status: number, durationMs: number): void {
+  recordMetric('Requests')
+  recordMetric('RequestDuration', durationMs)
+  recordMetric('ServerErrors', status >= 500 ? 1 : 0)
+  if (status === 429) recordMetric('RateLimited')
+}

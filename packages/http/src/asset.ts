@@ -4,10 +4,10 @@ import { config } from '@platform/core/config'
 import { sha256 } from '@platform/core/id'
 import * as z from 'zod'
 
-/** For what anybody may see and what seldom changes. */
+/** Cache headers for public content that changes rarely. */
 export const shortCache = { 'cache-control': 'public, max-age=60' } as const
 
-/** A built file that a function hands out, with headers that let a caller ask whether it has changed. */
+/** A built file with its caching headers. */
 export interface Asset {
   text: string
   headers: { 'cache-control': string; etag: string }
@@ -15,7 +15,7 @@ export interface Asset {
 
 const held = new Map<string, Asset>()
 
-/** A text that a function hands out, read once in a process. */
+/** The text of a built file. Each process reads it once. */
 export async function asset(name: string): Promise<Asset> {
   const known = held.get(name)
   if (known !== undefined) return known
@@ -25,10 +25,10 @@ export async function asset(name: string): Promise<Asset> {
   return fresh
 }
 
-/** The content of a file that a function hands out. Read anew each time. */
+/** The content of a built file. Not cached. */
 export const assetBytes = (name: string): Promise<Buffer> =>
   readFile(join(config.PLAT_ASSETS_DIR || join(import.meta.dirname, 'dist'), name))
 
-/** The JSON object that an asset holds. */
+/** The asset parsed as a JSON object. */
 export const jsonOf = ({ text }: Asset): Record<string, unknown> =>
   z.record(z.string(), z.unknown()).parse(JSON.parse(text))

@@ -6,16 +6,16 @@ import type { Caller, Origin, RelayCaller } from '@platform/core/caller'
 import { PlatformError, platformError } from '@platform/core/error'
 import { authenticateRelay } from '@platform/core/relays/request-auth'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
-import { bytesOf, type GatewayEvent, headersOf } from './event.ts'
+import { bytesOf, type GatewayEvent, headersOf } from './request.ts'
 import { refuseCrossOrigin } from './same-origin.ts'
-import { accessCookie } from './session-cookie.ts'
+import { accessCookie } from './cookies.ts'
 
-/** The authentication scheme that a kind of access asks for. */
+/** The HTTP authentication scheme of an access type. */
 export const schemeOf = (access: Access): 'Bearer' | 'Relay' => (access === 'relay' ? 'Relay' : 'Bearer')
 
 /**
- * Who calls; undefined where anybody may. The `Authorization` header counts, and the cookie of a browser where there is none.
- * Throws `unauthenticated`, `token_expired`, and what a browser's request from elsewhere is refused with.
+ * The authenticated caller; undefined for public endpoints. The `Authorization` header takes precedence over the
+ * browser cookie. Throws `unauthenticated`, `token_expired`, and the errors of `refuseCrossOrigin`.
  */
 export async function authenticate(access: Access, event: GatewayEvent): Promise<Caller | RelayCaller | undefined> {
   if (access === 'public') return undefined
@@ -25,7 +25,7 @@ export async function authenticate(access: Access, event: GatewayEvent): Promise
   return headers['authorization'] === undefined ? userOfBrowser(event, address) : userOf(headers, { address })
 }
 
-/** A cookie holds an access token, never an API token: it is what a sign-in in this browser has put there. */
+/** The cookie is set by a browser sign-in, so it holds an access token, never an API token. */
 async function userOfBrowser(event: GatewayEvent, address: string): Promise<Caller> {
   const token = accessCookie(headersOf(event))
   if (token === '') throw platformError('unauthenticated')
@@ -41,7 +41,7 @@ async function userOf(headers: Headers, { address }: Origin): Promise<Caller> {
   return { ...caller, address }
 }
 
-/** Who calls a public endpoint, where it is somebody with a permission; undefined for everybody else. */
+/** The caller of a public endpoint if it is authenticated and has the permission, else undefined. */
 export async function authenticateIfPermitted(
   permission: Permission,
   headers: Headers,
@@ -56,14 +56,14 @@ export async function authenticateIfPermitted(
   }
 }
 
-/** The one credential of a request. The gateway joins several headers with commas, which no token holds. */
+/** The credential of a request. The gateway joins repeated headers with commas, which no token contains. */
 function credential(headers: Headers, scheme: string): string {
   const [, given = '', token = ''] = /^([a-z]+) +([\w.~+/-]+=*)$/i.exec(headers['authorization'] ?? '') ?? []
   if (given.toLowerCase() !== scheme.toLowerCase()) throw platformError('unauthenticated')
   return token
 }
 
-/** Refuses a caller that lacks the permission which the endpoint names, and an API token where it does not do. */
+/** Throws `forbidden` if the caller lacks the permission, or uses an API token where a session is required. */
 export function requirePermission(access: Access, caller: Caller | RelayCaller | undefined): void {
   if (access === 'session' && (caller?.kind !== 'user' || caller.tokenId !== undefined))
     throw platformError('forbidden')
@@ -73,7 +73,7 @@ export function requirePermission(access: Access, caller: Caller | RelayCaller |
   }
 }
 
-/** What log lines tell about a caller. */
+/** Fields that identify the caller in log lines. */
 export function identityOf(caller: Caller | RelayCaller | undefined): Record<string, string> {
   if (caller === undefined) return {}
   const { organisationId } = caller

@@ -10,19 +10,19 @@ export interface QueueEvent {
   Records: readonly { messageId: string; body: string }[]
 }
 
-/** The messages that failed: the queue hands out those alone once more, and buries them in the end. */
+/** The failed messages. SQS redelivers only these and finally moves them to the dead-letter queue. */
 export interface QueueResult {
   batchItemFailures: { itemIdentifier: string }[]
 }
 
-/** A Lambda function that works through a queue. Each message counts by itself: a bad one fails alone. */
+/** A Lambda function that consumes a queue. Messages fail independently of each other. */
 export const consume = <Schema extends z.ZodType>(schema: Schema, work: (message: z.output<Schema>) => Promise<void>) =>
   withVersionProbe(({ Records }: QueueEvent): Promise<QueueResult> =>
     withMetrics(async () => {
       const startedAtMs = performance.now()
       const tried = Records.map(async ({ messageId, body }) => {
         const isDone = await attempt(messageId, async () => work(schema.parse(JSON.parse(body))))
-        recordMetric(isDone ? 'MessagesDone' : 'MessagesFailed')
+        recordMetric(isDone ? 'MessagesProcessed' : 'MessagesFailed')
         return isDone ? [] : [{ itemIdentifier: messageId }]
       })
       const failures = await Promise.all(tried)
@@ -31,12 +31,12 @@ export const consume = <Schema extends z.ZodType>(schema: Schema, work: (message
     }),
   )
 
-/** Whether a piece of work succeeded; if not, the log tells why. */
+/** Whether the work succeeded; errors are logged. */
 const attempt = (messageId: string, work: () => Promise<void>): Promise<boolean> =>
   withTrace({ traceId: newTraceId(), messageId }, async () => {
     try {
       await work()
-      log('debug', 'message done')
+      log('debug', 'message processed')
       return true
     } catch (error) {
       log('error', 'message failed', { cause: error })

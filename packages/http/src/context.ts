@@ -1,12 +1,12 @@
 import type { Access } from '@platform/contract/endpoint'
 import type { Context } from 'hono'
-import type { GatewayEvent } from './event.ts'
+import type { GatewayEvent } from './request.ts'
 
-/** What Hono carries through one request. */
+/** The context that Hono passes through one request. */
 export interface HttpEnv {
   Bindings: {
     event: GatewayEvent
-    /** Headers of the answer, whatever it will be; its own come before them. */
+    /** Headers of every response; the response's own take precedence. */
     headers: Record<string, string>
   }
   Variables: { access?: Access }

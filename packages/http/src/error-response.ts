@@ -5,10 +5,10 @@ import { schemeOf } from './authorize.ts'
 import type { HttpContext } from './context.ts'
 import { type HttpResponse, httpResponse } from './response.ts'
 
-/** Seconds after which to try again, where a refusal that passes by itself does not say. */
+/** The default `Retry-After` of a 503. */
 const retryAfterSeconds = 2
 
-/** Any error as the error body of section 7. What is not a refusal is a defect: logged, counted, and told to nobody. */
+/** Converts any error to the API's error body. Unexpected errors are logged, counted and not disclosed. */
 export async function failure(error: Error, context: HttpContext): Promise<HttpResponse> {
   const refusal = error instanceof PlatformError ? error : platformError('internal_error', {}, { cause: error })
   const status = statusOf(refusal.code)
@@ -25,11 +25,11 @@ export async function failure(error: Error, context: HttpContext): Promise<HttpR
   return httpResponse(status, JSON.stringify(body), headers, cookies)
 }
 
-/** Every 503 says when to try again (D8). */
+/** Every 503 has a `Retry-After` header. */
 export const promisedRetry = ({ status }: HttpResponse): Record<string, string> =>
   status === 503 ? { 'retry-after': String(retryAfterSeconds) } : {}
 
-/** Loaded when it is needed: the portal's function, which asks no store, would load the store's client for this alone. */
+/** Loaded on demand: the portal function uses no store and would otherwise load the store's client. */
 async function tally(): Promise<void> {
   try {
     const { countVersionError } = await import('@platform/core/updates/error-count')

@@ -1,24 +1,18 @@
-import { type EndpointDefinition, isIdempotent } from '@platform/contract/endpoint'
-import type { Caller, RelayCaller } from '@platform/core/caller'
+import type { EndpointDefinition } from '@platform/contract/endpoint'
+import type { Caller, IdempotentRequest, RelayCaller } from '@platform/core/caller'
 import { validationFailed } from '@platform/core/error'
 import { sha256 } from '@platform/core/id'
-import {
-  findStoredResponse,
-  storeResponse,
-  storeResponseWrite,
-  type StoredResponse,
-  type IdempotentRequest,
-} from '@platform/core/outbox/idempotency'
+import { findStoredResponse, storeResponse, type StoredResponse } from '@platform/core/outbox/idempotency'
 import type { Result } from './result.ts'
-import { bytesOf, type GatewayEvent } from './event.ts'
+import { bytesOf, type GatewayEvent } from './request.ts'
 
 type AnyCaller = Caller | RelayCaller | undefined
 type Handle<Who> = (caller: Who) => Result | Promise<Result>
 
 /**
- * Answers a request with an `Idempotency-Key` once (D28): a repeat gets the first answer, and so does a request that
- * lost a race against its own repeat. Refusals are not kept: what was wrong may be corrected under the same key. Costs one
- * call before, and one after where the verb did not keep its answer.
+ * Handles a request with an `Idempotency-Key` once. Repeats receive the stored response, also after losing a race.
+ * Errors are not stored, so that a corrected request may reuse the key. One call before, and one after if the use case
+ * stored no response.
  */
 export async function withIdempotency(
   endpoint: EndpointDefinition,
@@ -31,7 +25,7 @@ export async function withIdempotency(
   const known = await findStoredResponse(caller, request)
   if (known !== undefined) return replayed(known)
   try {
-    return await firstAnswer(endpoint, caller, request, handle)
+    return await firstAnswer(caller, request, handle)
   } catch (error) {
     const first = await findStoredResponse(caller, request)
     if (first === undefined) throw error
@@ -39,21 +33,10 @@ export async function withIdempotency(
   }
 }
 
-async function firstAnswer(
-  endpoint: EndpointDefinition,
-  caller: Caller,
-  request: IdempotentRequest,
-  handle: Handle<Caller>,
-): Promise<Result> {
-  let isKept = false
-  const once = {
-    step: (body: unknown) => storeResponseWrite(caller, request, { status: successOf(endpoint), body }),
-    happened: () => {
-      isKept = true
-    },
-  }
-  const answer = await handle({ ...caller, once })
-  const faster = isKept ? undefined : await storeResponse(caller, request, { status: answer.status, body: answer.body })
+async function firstAnswer(caller: Caller, request: IdempotentRequest, handle: Handle<Caller>): Promise<Result> {
+  const answer = await handle({ ...caller, idempotency: request })
+  const { status, body } = answer
+  const faster = request.isStored ? undefined : await storeResponse(caller, request, { status, body })
   return faster === undefined ? answer : replayed(faster)
 }
 
@@ -65,14 +48,16 @@ const replayed = ({ status, body }: StoredResponse): Result => ({
 
 function repeatable(endpoint: EndpointDefinition, event: GatewayEvent): IdempotentRequest | undefined {
   const key = event.headers['idempotency-key']
-  if (key === undefined || !isIdempotent(endpoint)) return undefined
+  if (key === undefined) return undefined
   if (!/^[\u0021-\u007e]{1,200}$/.test(key)) {
     const message = 'must be 1 to 200 visible characters of ASCII'
     throw validationFailed([{ in: 'header', path: '/idempotency-key', code: 'invalid_format', message }])
   }
   const body = sha256(bytesOf(event))
-  return { key, fingerprint: sha256(JSON.stringify([endpoint.method, event.rawPath, event.rawQueryString, body])) }
+  const { method } = event.requestContext.http
+  const fingerprint = sha256(JSON.stringify([method, event.rawPath, event.rawQueryString, body]))
+  return { key, fingerprint, status: successOf(endpoint) }
 }
 
-/** A POST has one success; its status is that of every kept answer. */
+/** A POST has one success status, which every stored response has. */
 const successOf = ({ responses }: EndpointDefinition): number => Number(Object.keys(responses)[0] ?? 200)

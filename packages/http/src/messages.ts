@@ -1,22 +1,22 @@
 import * as z from 'zod'
 
-/** Names a job that is announced. Messages carry ids only. */
+/** A job to dispatch. Messages contain ids only. */
 export const JobMessage = z.object({ organisationId: z.string().min(1), jobId: z.string().min(1) })
 
-/** Names an organisation whose outbox holds records. */
+/** An organisation with pending outbox records. */
 export const RecordsMessage = z.object({ organisationId: z.string().min(1) })
 
-/** Names a webhook that has deliveries to make. */
+/** A webhook with pending deliveries. */
 export const WebhookMessage = z.object({ organisationId: z.string().min(1), webhookId: z.string().min(1) })
 
-/** Names a batch that is announced. */
+/** A batch to advance. */
 export const BatchMessage = z.object({ organisationId: z.string().min(1), batchId: z.string().min(1) })
 
-/** Names a job of the platform on itself, or asks for the sources of the catalog to be looked at. */
+/** An operation of the platform, or a scan of the catalog's sources. */
 export const UpdateMessage = z.union([
   JobMessage,
   z.object({ organisationId: z.string().min(1), scan: z.literal('catalog') }),
 ])
 
-/** Names a module that events wait for. */
+/** A module with pending events. */
 export const ModuleMessage = z.object({ organisationId: z.string().min(1), moduleId: z.string().min(1) })

@@ -1,4 +1,12 @@
-/** A response before it is put into a gateway's words. Header names are lower-case. */
+import { isUtf8 } from 'node:buffer'
+import type { EndpointDefinition } from '@platform/contract/endpoint'
+import { config } from '@platform/core/config'
+import type * as z from 'zod'
+import type { HttpContext } from './context.ts'
+import type { GatewayEvent } from './request.ts'
+import type { Result } from './result.ts'
+
+/** A response before conversion to the gateway's format. Header names are lower-case. */
 export interface HttpResponse {
   status: number
   headers: Readonly<Record<string, string>>
@@ -12,10 +20,7 @@ const unsendable = /[^\t\u0020-\u007e\u0080-\u00ff]/
 
 const statusesWithoutBody = new Set([204, 205, 304])
 
-/**
- * Makes a reply. Throws for a header that would not arrive as it is, for it may end where another one begins, and for a body
- * where there is none.
- */
+/** Throws for header values that could start another header, and for a body with a status that has none. */
 export function httpResponse(
   status: number,
   body: HttpResponse['body'],
@@ -27,4 +32,80 @@ export function httpResponse(
   if (broken !== undefined) throw new Error(`The header ${broken[0]} cannot be sent.`)
   if (body !== null && statusesWithoutBody.has(status)) throw new Error(`An answer with ${status} has no body.`)
   return { status, headers, cookies, body }
+}
+
+/** The response format of API Gateway. */
+export interface GatewayResult {
+  statusCode: number
+  headers: Record<string, string>
+  /** One `Set-Cookie` header each; absent if there is none. */
+  cookies?: string[]
+  body: string
+  isBase64Encoded: boolean
+}
+
+export type GatewayHandler = (event: GatewayEvent) => Promise<GatewayResult>
+
+/** Converts to API Gateway's format. Text stays text; bytes that are not short text become Base64. */
+export function toResult({ status, headers, cookies = [], body }: HttpResponse): GatewayResult {
+  const isBase64Encoded = body !== null && typeof body !== 'string' && !isText(body)
+  return {
+    statusCode: status,
+    headers: { ...headers },
+    ...(cookies.length > 0 && { cookies: [...cookies] }),
+    // Lone surrogates do not survive JSON in every gateway.
+    body:
+      typeof body === 'string'
+        ? body.toWellFormed()
+        : Buffer.from(body ?? '').toString(isBase64Encoded ? 'base64' : 'utf8'),
+    isBase64Encoded,
+  }
+}
+
+/** JSON escapes could make a large text six times as long on Lambda's wire; Base64 adds a third. */
+const textLimitBytes = 64 * 1024
+
+const isText = (body: Uint8Array): boolean => body.length <= textLimitBytes && isUtf8(body)
+
+/** Converts a handler's result: JSON, text, no body, or 304 if the caller's copy is current. */
+export function toHttpResponse(context: HttpContext, { responses }: EndpointDefinition, answer: Result): HttpResponse {
+  const { status, headers, cookies } = answer
+  const promised = responses[status]
+  if (promised === undefined) throw new Error(`The endpoint does not promise the status ${status}.`)
+  if (matchesEtag(headers['etag'], context)) return httpResponse(304, null, headers)
+  const [[type, media] = []] = Object.entries(promised.content ?? {})
+  if (type === undefined) return httpResponse(status, null, headers, cookies)
+  const text = textOf(media?.schema, answer.body)
+  return httpResponse(status, text, { 'content-type': type, ...headers }, cookies)
+}
+
+function textOf(schema: z.ZodType | undefined, body: unknown): string {
+  if (schema === undefined) return String(body)
+  if (body === undefined) throw new Error('The endpoint promises a body.')
+  const text = JSON.stringify(body)
+  if (config.PLAT_VALIDATE_RESPONSES === '1') validateResponse(schema, text)
+  return text
+}
+
+/** Whether the caller's copy has this ETag. Gateways may have weakened the tag. */
+export function matchesEtag(etag: string | undefined, { env }: HttpContext): boolean {
+  const held = (env.event.headers['if-none-match'] ?? '').split(',')
+  return etag !== undefined && held.some((tag) => tag.trim().replace(/^W\//, '') === etag)
+}
+
+/** Rejects a body with invalid, missing or extra fields. Error messages contain no values. */
+function validateResponse(schema: z.ZodType, text: string): void {
+  const arrives: unknown = JSON.parse(text)
+  const extra = additions(arrives, schema.parse(arrives), '')
+  if (extra.length > 0) throw new Error(`The answer tells more than the contract: ${extra.join(', ')}`)
+}
+
+/** The paths of members that the contract does not define. */
+function additions(arrives: unknown, described: unknown, path: string): string[] {
+  if (typeof arrives !== 'object' || arrives === null) return []
+  if (typeof described !== 'object' || described === null) return [path]
+  const known = new Map(Object.entries(described))
+  return Object.entries(arrives).flatMap(([name, value]) =>
+    known.has(name) ? additions(value, known.get(name), `${path}/${name}`) : [`${path}/${name}`],
+  )
 }

@@ -1,7 +1,8 @@
 import type { EndpointDefinition, ResponseDefinition } from '@platform/contract/endpoint'
+import { sha256 } from '@platform/core/id'
 import type * as z from 'zod'
 
-/** What a handler answers. Header names are lower-case. */
+/** The result of a handler. Header names are lower-case. */
 export interface Result<Status extends number = number, Body = unknown> {
   status: Status
   body: Body
@@ -10,9 +11,9 @@ export interface Result<Status extends number = number, Body = unknown> {
   cookies?: readonly string[]
 }
 
-/** An answer without a body. */
+/** A result without a body. */
 export function result<const Status extends number>(status: Status): Result<Status, undefined>
-/** An answer with the body that the endpoint promises for this status. */
+/** A result with the body of this status. */
 export function result<const Status extends number, Body>(
   status: Status,
   body: Body,
@@ -28,13 +29,33 @@ export function result(
   return { status, body, headers, cookies }
 }
 
-type BodyOf<Response extends ResponseDefinition> = Response extends { schema: infer Schema extends z.ZodType }
+type BodyOf<Response extends ResponseDefinition> = Response extends {
+  content: { 'application/json': { schema: infer Schema extends z.ZodType } }
+}
   ? z.input<Schema>
-  : Response extends { contentType: string }
+  : Response extends { content: object }
     ? string
     : undefined
 
-/** Every answer that an endpoint promises: its statuses, each with its own body. */
+/** The results that an endpoint defines: each status with its body. */
 export type ResultOf<Definition extends EndpointDefinition> = {
   [Status in keyof Definition['responses'] & number]: Result<Status, BodyOf<Definition['responses'][Status]>>
 }[keyof Definition['responses'] & number]
+
+/** A result for polling: its ETag lets the caller's cache revalidate, and unchanged content is not sent. */
+export const withEtag = <Body>(body: Body): Result<200, Body> =>
+  result(200, body, {
+    'cache-control': 'private, no-cache',
+    etag: `"${sha256(JSON.stringify(body)).slice(0, 32)}"`,
+  })
+
+/** Redirects a browser. Neither this response nor the referring address may be stored: both contain secrets. */
+export const redirect = (location: string, cookies: readonly string[] = []): Result<302, undefined> =>
+  result(302, undefined, { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }, cookies)
+
+/** Headers of a file that is downloaded in parts: type, name and the link to the next part. */
+export const download = (name: string, type: string, next: string | undefined): Record<string, string> => ({
+  'content-type': type,
+  'content-disposition': `attachment; filename="${name}"`,
+  ...(next !== undefined && { link: `<${next}>; rel="next"` }),
+})

@@ -9,22 +9,26 @@ type CallerOf<Definition extends EndpointDefinition> = Definition['access'] exte
     ? RelayCaller
     : Caller
 
-type PartOf<Definition extends EndpointDefinition, Part extends 'params' | 'query' | 'body'> = Definition extends {
+type PartOf<Definition extends EndpointDefinition, Part extends 'params' | 'query'> = Definition extends {
   request: Record<Part, infer Schema extends z.ZodType>
 }
   ? z.output<Schema>
   : undefined
 
-type BodyOf<Definition extends EndpointDefinition> = Definition extends { request: { bodyCheckedByVerb: true } }
+type BodyOf<Definition extends EndpointDefinition> = Definition extends { validatesBody: true }
   ? unknown
-  : PartOf<Definition, 'body'>
+  : Definition extends {
+        request: { body: { content: { 'application/json': { schema: infer Schema extends z.ZodType } } } }
+      }
+    ? z.output<Schema>
+    : undefined
 
-/** What a handler is given: who calls, and the valid parts of the request. */
+/** The caller and the validated parts of the request. */
 export interface Input<Definition extends EndpointDefinition> {
   caller: CallerOf<Definition>
   params: PartOf<Definition, 'params'>
   query: PartOf<Definition, 'query'>
-  /** Where the verb checks the body itself: the parsed JSON, or undefined where it is none. */
+  /** The parsed JSON where the use case validates the body; undefined for an invalid body. */
   body: BodyOf<Definition>
   origin: Origin
   /** Names are lower-case. */
@@ -35,7 +39,7 @@ type Handler<Definition extends EndpointDefinition> = (
   input: Input<Definition>,
 ) => ResultOf<Definition> | Promise<ResultOf<Definition>>
 
-/** The parts of a request, once they fit the endpoint that they are handed to. */
+/** The validated parts of a request. */
 export interface CheckedInput {
   caller: Caller | RelayCaller | undefined
   params: unknown
@@ -45,14 +49,13 @@ export interface CheckedInput {
   headers: Readonly<Record<string, string | undefined>>
 }
 
-/** An endpoint with the handler that answers it. */
 export interface Route {
   endpoint: EndpointDefinition
-  // A method, because methods compare loosely: the endpoint's own schemas make the input what its handler expects.
+  // A method, because methods compare bivariantly: the endpoint's schemas guarantee the handler's input.
   handle(input: CheckedInput): Result | Promise<Result>
 }
 
-/** Binds a handler to its endpoint. One that answers what the endpoint does not promise does not compile. */
+/** Binds a handler to its endpoint. A result that the endpoint does not define does not compile. */
 export const route = <const Definition extends EndpointDefinition>(
   endpoint: Definition,
   handle: Handler<Definition>,

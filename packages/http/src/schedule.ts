@@ -6,7 +6,7 @@ import { markCounted } from '@platform/core/updates/counted-error'
 import { version } from '@platform/core/lib/version'
 import { newTraceId } from '@platform/core/lib/trace'
 
-/** A Lambda function that is started by a clock or a deployment. A failure is logged, and fails the invocation. */
+/** A Lambda function started by a schedule or a deployment. Errors are logged and fail the invocation. */
 export const scheduled =
   (task: string, work: () => Promise<void>) =>
   async (event?: unknown): Promise<ProbeAnswer | undefined> => {
@@ -17,16 +17,16 @@ export const scheduled =
 
 async function run(work: () => Promise<void>): Promise<void> {
   const startedAtMs = performance.now()
-  recordMetric('Runs')
+  recordMetric('ScheduledRuns')
   try {
     await work()
     const durationMs = Math.round(performance.now() - startedAtMs)
-    log('info', 'task done', { durationMs })
-    recordMetric('RunDuration', durationMs)
-    recordMetric('RunFailures', 0)
+    log('info', 'scheduled run completed', { durationMs })
+    recordMetric('ScheduledRunDuration', durationMs)
+    recordMetric('ScheduledRunFailures', 0)
   } catch (error) {
-    log('error', 'task failed', { cause: error })
-    recordMetric('RunFailures')
+    log('error', 'scheduled run failed', { cause: error })
+    recordMetric('ScheduledRunFailures')
     await countVersionError()
     markCounted(error)
     throw error

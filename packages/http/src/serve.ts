@@ -1,23 +1,18 @@
-import type { EndpointDefinition } from '@platform/contract/endpoint'
-import type { Caller, RelayCaller } from '@platform/core/caller'
+import { bodySchemaOf, type EndpointDefinition, isIdempotent } from '@platform/contract/endpoint'
 import { addLogFields } from '@platform/core/log'
 import { parseBody, parsePart } from '@platform/core/lib/validate'
 import { createApp, toHonoHandler } from './app.ts'
 import { authenticate, identityOf, requirePermission } from './authorize.ts'
-import { lazyJson, readBody } from './body.ts'
+import { lazyJson, readBody, type GatewayEvent, headersOf, refuseLargeBody, readQuery } from './request.ts'
 import type { HttpContext } from './context.ts'
-import { type GatewayEvent, type GatewayResult, headersOf, refuseLargeBody, toResult } from './event.ts'
-import { limit } from './rate-limits.ts'
+import { limit } from './rate-limit.ts'
 import { withIdempotency } from './idempotency.ts'
 import { type WithVersionProbe, withVersionProbe } from './version-probe.ts'
-import { readQuery } from './query.ts'
-import type { HttpResponse } from './response.ts'
-import { toHttpResponse } from './to-response.ts'
+import { type HttpResponse, type GatewayResult, toResult, toHttpResponse } from './response.ts'
 import type { Route } from './route.ts'
 import { refuseCrossOrigin } from './same-origin.ts'
-import { keyedSemaphore } from './keyed-semaphore.ts'
 
-/** One Lambda function that answers some endpoints. Whatever else it is asked answers `route_not_found`. */
+/** One Lambda function for some endpoints. Other paths return `route_not_found`. */
 export function serve(...routes: Route[]): WithVersionProbe<GatewayEvent, GatewayResult> {
   const app = createApp((it) => {
     for (const route of routes.toSorted(literalFirst)) {
@@ -32,10 +27,10 @@ export function serve(...routes: Route[]): WithVersionProbe<GatewayEvent, Gatewa
   return withVersionProbe(async (event) => toResult(await app(event)))
 }
 
-/** Hono takes the first route that fits; `{` sorts behind every letter, so that a literal segment goes first. */
+/** Hono takes the first matching route; `{` sorts after letters, so literal segments come first. */
 const literalFirst = (a: Route, b: Route): number => (a.endpoint.path < b.endpoint.path ? -1 : 1)
 
-/** The way of one request. What comes first here is what a caller hears of when several things are wrong. */
+/** The order decides which error a caller receives when several apply. */
 async function perform(context: HttpContext, route: Route): Promise<HttpResponse> {
   const { event } = context.env
   const { endpoint } = route
@@ -52,32 +47,18 @@ async function perform(context: HttpContext, route: Route): Promise<HttpResponse
   const json = lazyJson(event)
   limit(context, endpoint, { caller, address, json })
   const parts = checkParts(context, endpoint, readBody(endpoint, json, event))
-  const answer = await inTurn(endpoint, caller, () =>
-    withIdempotency(endpoint, event, caller, (who) =>
-      route.handle({ ...parts, caller: who, origin: { address }, headers: headersOf(event) }),
-    ),
-  )
-  return toHttpResponse(context, endpoint, answer)
+  const handle = (who: typeof caller) =>
+    route.handle({ ...parts, caller: who, origin: { address }, headers: headersOf(event) })
+  const result = await (isIdempotent(endpoint) ? withIdempotency(endpoint, event, caller, handle) : handle(caller))
+  return toHttpResponse(context, endpoint, result)
 }
 
-/** More requests of one organisation at once would be answered later each, and those of its neighbours, too. */
-const forOrganisations = keyedSemaphore(4)
-
-/** Works on a request when it is its organisation's turn. One that waits for something to happen stands in nobody's way. */
-function inTurn<Result>(
-  { mayWait }: EndpointDefinition,
-  caller: Caller | RelayCaller | undefined,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  return caller === undefined || mayWait ? work() : forOrganisations(`${caller.kind} ${caller.organisationId}`, work)
-}
-
-/** The parts of a request that the endpoint has a schema for, valid. */
 function checkParts(context: HttpContext, endpoint: EndpointDefinition, body: unknown) {
-  const { params, query, body: schema, bodyCheckedByVerb } = endpoint.request ?? {}
+  const { params, query } = endpoint.request ?? {}
+  const schema = bodySchemaOf(endpoint)
   return {
     params: params && parsePart('path', params, context.req.param()),
     query: query && parsePart('query', query, readQuery(endpoint, context.env.event)),
-    body: schema && !bodyCheckedByVerb ? parseBody(schema, body) : body,
+    body: schema && !endpoint.validatesBody ? parseBody(schema, body) : body,
   }
 }

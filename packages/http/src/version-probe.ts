@@ -1,13 +1,13 @@
 import { isProbe, type ProbeAnswer, type ProbeEvent } from '@platform/core/updates/version-probe'
 import { version } from '@platform/core/lib/version'
 
-/** A function that answers probes too, and does nothing else for them. */
+/** A function that also answers version probes. */
 export interface WithVersionProbe<Event, Result> {
   (event: Event): Promise<Result>
   (event: ProbeEvent): Promise<ProbeAnswer>
 }
 
-/** Lets a function answer probes with the version that it is of. */
+/** Adds a version probe to a function. */
 export function withVersionProbe<Event, Result>(
   handler: (event: Event) => Promise<Result>,
 ): WithVersionProbe<Event, Result> {

@@ -7,10 +7,10 @@ import { projectDir } from './settings.ts'
 
 const run = promisify(execFile)
 
-/** A built file that is handed out, and the files that it is built from. */
+/** A built file that functions serve, and its sources. */
 interface Asset {
   file: string
-  /** Files, and folders with all that is below them. */
+  /** Files, and folders with all files below them. */
   sources: string[]
   build: (file: string) => Promise<void>
 }
@@ -72,21 +72,19 @@ const assets: readonly Asset[] = [
   },
   {
     file: 'portal.pack',
-    // Most of it is what others have written.
     sources: [...portal, portalPaths, portalPack, portalBuilder, lockFile],
     build: async (file) => void (await run(process.execPath, [portalBuilder, file])),
   },
 ]
 
-/** What a caller has to say of the files that it needs. */
 interface AssetOptions {
-  /** The names of those that are needed; all by default. */
+  /** Names of the files to build; all by default. */
   wants?: readonly string[]
-  /** Hears of a file that cannot be built anew; the old one is good enough. Without this nothing is. */
+  /** Called for a file that cannot be rebuilt; the old one is used. Without it the build fails. */
   onOutdated?: (file: string, error: unknown) => void
 }
 
-/** Builds what is missing or older than its sources. */
+/** Builds files that are missing or older than their sources. */
 export async function buildAssets(assetsDir: string, { wants, onOutdated }: AssetOptions = {}): Promise<void> {
   await mkdir(assetsDir, { recursive: true })
   const wanted = assets.filter(({ file }) => wants?.includes(file) ?? true)
@@ -104,7 +102,10 @@ export async function buildAssets(assetsDir: string, { wants, onOutdated }: Asse
   await Promise.all(builds)
 }
 
-/** Another platform that starts meanwhile never reads half a file; what changes meanwhile is built at the next start. */
+/**
+ * Replaces the file atomically, for platforms that start at the same time. Changes during a build are built at the next
+ * start.
+ */
 async function replace(target: string, build: Asset['build']): Promise<void> {
   const draft = `${target}.${randomUUID()}`
   const startedAt = new Date()
@@ -118,15 +119,15 @@ async function replace(target: string, build: Asset['build']): Promise<void> {
 }
 
 /**
- * Copies what is built to the folder that the functions of one platform read it from: what another platform builds later, in the
- * same place, is nothing to one that runs, whose threads read at different times.
+ * Copies the built files to the data folder, where the functions of this platform read them: later builds must not
+ * affect a running platform.
  */
 export async function pinAssets(assetsDir: string, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await Promise.all(assets.map(({ file }) => copyFile(join(assetsDir, file), join(folder, file))))
 }
 
-/** When the newest of these was written; 0 when there is none. */
+/** The time of the newest change in milliseconds; 0 without files. */
 async function changedMs(paths: readonly string[]): Promise<number> {
   const times = paths.map(async (path) => {
     const entry = await stat(path).catch(() => undefined)

@@ -4,7 +4,7 @@ import { lockFile } from './file-lock.ts'
 import { readRuntimeFile, removeRuntimeFile } from './runtime-file.ts'
 import { StartError } from './start-error.ts'
 
-/** Takes the folder of all state for this process; fails when another platform has it. Disposing lets go. */
+/** Claims the data folder for this process until disposed; fails while another platform uses it. */
 export async function claimDataFolder(dataDir: string): Promise<Disposable> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   for (const part of ['dynamodb', 'sqs', 'secrets', 'registry']) {
@@ -17,7 +17,7 @@ export async function claimDataFolder(dataDir: string): Promise<Disposable> {
     const advice = 'Stop it, or set PLAT_DATA_DIR to another folder.'
     throw new StartError(`${who} uses the data in ${dataDir}. ${advice}`)
   }
-  // What a killed platform left would point to where nobody is, or to somebody else.
+  // The file of a killed platform names addresses that are no longer valid.
   await removeRuntimeFile(dataDir)
   return lock
 }

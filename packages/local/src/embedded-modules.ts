@@ -5,20 +5,22 @@ import { type EmbeddedRegistry, startEmbeddedRegistry } from './registry/embedde
 import { seedHello } from './registry/seed.ts'
 import type { Settings } from './settings.ts'
 
-/** Where modules come from on one machine: the embedded registry, with the reference module in it. */
+/** The modules that the platform provides: the embedded registry with the reference module. */
 export interface EmbeddedModules {
   registry: EmbeddedRegistry
-  /** Public half (PEM) of the key that the platform signs with what it brings along. */
+  /** Public key (PEM) that verifies the platform's own modules. */
   ownKey: string
-  /** Whether what the catalog knows of the registry is out of date; settles once the reference module is there. */
+  /** Resolves when the reference module is in the registry: whether the catalog must be scanned again. */
   isNews: Promise<boolean>
   close: () => Promise<void>
 }
 
-/** Downloads that are under way at a stop get so long. */
+/** Time limit for running downloads at a stop. */
 const drainLimitMs = 1000
 
-/** Starts the registry; the reference module is put into it while others start. `assets` settles when it is built. */
+/**
+ * Starts the registry and then adds the reference module in the background. `assets` resolves when its file is built.
+ */
 export async function startEmbeddedModules(
   { dataDir, registryPort, assetsDir }: Pick<Settings, 'dataDir' | 'registryPort' | 'assetsDir'>,
   assets: Promise<void>,
@@ -29,7 +31,7 @@ export async function startEmbeddedModules(
   const isNews = assets
     .then(() => seedHello(registry, assetsDir, signingKey))
     .then((isSeeded) => isSeeded || registry.hasMoved)
-  // Whoever starts the platform asks later how it went.
+  // The caller observes this result later.
   const settled = isNews.catch(() => false)
   return {
     registry,

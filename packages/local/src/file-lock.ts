@@ -1,11 +1,11 @@
 import { DatabaseSync } from 'node:sqlite'
 
-/** What SQLite calls a file that somebody else has locked. */
+/** SQLite's error code for a locked file. */
 const busy = 5
 
 /**
- * Takes a lock of the operating system, held through SQLite: unlike a file with a process id it ends with the process. Waits
- * for it as long as told, and the whole process with it. Undefined when somebody else keeps it; disposing lets go.
+ * Takes a lock of the operating system through SQLite, which ends with the process. Blocks the process for up to
+ * `waitMs`. Returns undefined if the lock is taken; dispose to release it.
  */
 export function lockFile(path: string, waitMs = 0): Disposable | undefined {
   const lock = new DatabaseSync(path, { timeout: waitMs })

@@ -3,37 +3,36 @@ import type { Queues } from './provision.ts'
 import { helloRepository } from './registry/seed.ts'
 import type { Settings } from './settings.ts'
 
-/** Where the modules come from that the platform brings along. */
+/** The registry and the key of the platform's own modules. */
 export interface ModuleOrigin {
   /** `host:port` of the embedded registry. */
   registryHost: string
-  /** Public half (PEM) of the key that they are signed with. */
+  /** Public key (PEM) that verifies these modules. */
   ownKey: string
 }
 
-/** Where something listens that does what functions ask for. */
 interface Host {
   url: string
   token: string
 }
 
-/** What stands ready by the time that functions start. */
+/** The addresses and settings known when functions start. */
 export interface EnvironmentContext extends ModuleOrigin {
   apiUrl: string
   wakeUrl: string
-  /** What functions hand out. */
+  /** Folder of the files that functions serve. */
   assetsDir: string
   standIns: StandIns
   queues: Queues
-  /** Where releases come from, as `releaseEnvironment` tells. */
+  /** The settings of `releaseEnvironment`. */
   releases: Record<string, string>
-  /** What runs modules. */
+  /** The module host. */
   host: Host
 }
 
 /**
- * The whole environment of the functions: the platform's settings and addresses, nothing else of this machine. `updateHost` is
- * what replaces the functions.
+ * The complete environment of the functions: the platform's settings and addresses, nothing else of this machine.
+ * `updateHost` replaces the functions.
  */
 export function functionEnvironment(
   settings: Settings,
@@ -46,23 +45,23 @@ export function functionEnvironment(
   return {
     PLAT_API_URL: surroundings.apiUrl,
     ...settings.functionEnvironment,
-    PLAT_WAKE_URL: surroundings.wakeUrl,
-    PLAT_HOW_TO_RETRIEVE: 'npm run -s admin-token',
+    PLAT_RELAY_NOTIFY_URL: surroundings.wakeUrl,
+    PLAT_ADMIN_TOKEN_COMMAND: 'npm run -s admin-token',
     PLAT_ASSETS_DIR: surroundings.assetsDir,
     ...Object.fromEntries(queueUrls),
     ...moduleEnvironment(settings, surroundings),
     PLAT_MODULE_HOST_URL: surroundings.host.url,
     PLAT_MODULE_HOST_TOKEN: surroundings.host.token,
     ...surroundings.releases,
-    PLAT_UPDATE_HOST_URL: updateHost.url,
-    PLAT_UPDATE_HOST_TOKEN: updateHost.token,
+    PLAT_UPDATE_SUPERVISOR_URL: updateHost.url,
+    PLAT_UPDATE_SUPERVISOR_TOKEN: updateHost.token,
     ...awsEnvironment(surroundings.standIns),
   }
 }
 
 const joined = (...entries: (string | undefined)[]): string => entries.filter(Boolean).join(',')
 
-/** Where modules come from, and whose signatures count. */
+/** The sources of modules, and the keys that verify them. */
 export function moduleEnvironment(
   settings: Pick<Settings, 'functionEnvironment' | 'trustedKeys'>,
   origin: ModuleOrigin,

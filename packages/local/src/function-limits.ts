@@ -1,18 +1,16 @@
 import { type Task, tasks, defaultFunctionTimeoutSeconds } from '@platform/contract/task'
 
-/** How long functions may take: one place for whoever runs them and whoever hands them messages. */
-
 const known: Readonly<Record<string, Task>> = tasks
 
 const timeoutSecondsOf = (functionName: string): number =>
   known[functionName]?.timeoutSeconds ?? defaultFunctionTimeoutSeconds
 
-/** The most that a function may take. */
+/** The time limit of a function. */
 export const timeoutMsOf = (functionName: string): number => timeoutSecondsOf(functionName) * 1000
 
-/** Whether a function may take longer than one that somebody waits for. */
+/** Whether the time limit of a function exceeds that of a request. */
 export const mayTakeMinutes = (functionName: string): boolean =>
   timeoutSecondsOf(functionName) > defaultFunctionTimeoutSeconds
 
-/** How long a message is nobody else's: six times what its function may take, as Lambda asks. */
+/** The visibility timeout of a queue: six times the limit of its function, as Lambda requires. */
 export const visibilityTimeoutSeconds = (queueName: string): number => timeoutSecondsOf(`queue/${queueName}`) * 6

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeDurably } from './emulators/secrets/durable-file.ts'
 
-/** A text of this data folder that only its owner may read: made at the first start, and the same ever after. */
+/** A secret of this data folder that only its owner may read, generated at the first start. */
 async function keptSecret(dataDir: string, name: string, make: () => string | Promise<string>): Promise<string> {
   const path = join(dataDir, name)
   try {
@@ -18,11 +18,11 @@ async function keptSecret(dataDir: string, name: string, make: () => string | Pr
 
 const passwordFile = 'registry-password'
 
-/** The password of whoever writes to the embedded registry. */
+/** The password for writing to the embedded registry. */
 export const loadOrCreateRegistryPassword = (dataDir: string): Promise<string> =>
   keptSecret(dataDir, passwordFile, () => randomBytes(24).toString('base64url'))
 
-/** The password that a platform has made in this folder; rejects where none has run. */
+/** The generated password of this folder; rejects if no platform has run on it. */
 export const readRegistryPassword = async (dataDir: string): Promise<string> =>
   (await readFile(join(dataDir, passwordFile), 'utf8')).trimEnd()
 
@@ -32,12 +32,12 @@ const signingKey = (dataDir: string, name: string): Promise<string> =>
     return generateKeyPair().privateKeyPem
   })
 
-/** The private key (PEM) that this platform signs with what it brings along. */
+/** The private key (PEM) that signs the platform's own modules. */
 export const moduleSigningKey = (dataDir: string): Promise<string> => signingKey(dataDir, 'module-signing-key.pem')
 
-/** The private key (PEM) whose signature makes a release of what lies in this platform's own registry. */
+/** The private key (PEM) that signs releases in the platform's own registry. */
 export const releaseSigningKey = (dataDir: string): Promise<string> => signingKey(dataDir, 'release-signing-key.pem')
 
-/** The key for releases that a platform has made in this folder; rejects where none has run. */
+/** The generated release key of this folder; rejects if no platform has run on it. */
 export const readReleaseSigningKey = (dataDir: string): Promise<string> =>
   readFile(join(dataDir, 'release-signing-key.pem'), 'utf8')

@@ -25,41 +25,42 @@ import { startEmulators } from './emulators/start.ts'
 import { explainListenError, StartError } from './start-error.ts'
 import { type Functions, startWork } from './events/start.ts'
 
-/** A platform that serves. */
 export interface Platform {
-  /** Where the API answers. */
+  /** The address of the API. */
   url: string
-  /** Where functions ring for held requests. */
+  /** The address for notifications of long polls. */
   wakeUrl: string
-  /** Where functions ask for updates of themselves. */
+  /** The address for updates of the functions. */
   updateHost: UpdateHost
   standIns: StandIns
-  /** Ends it cleanly: what is under way is answered, what was answered is kept. */
+  /** Stops the platform: running requests complete, and acknowledged changes are kept. */
   stop: () => Promise<void>
 }
 
-/** Who follows a platform from outside. */
+/** Callbacks of a platform. */
 export interface Observer {
   log?: Log
-  /** Hears of each step of the start that is done. */
+  /** Called after each step of the start. */
   onProgress?: (step: string) => void
-  /** Hears that the store died: nothing can be served from then on. */
+  /** Called when the store has died; the platform cannot serve after that. */
   onDeath?: (error: Error) => void
+  /** URL of a module of `EmulatorHooks`, for tests. */
+  emulatorHooks?: string
 }
 
-/** Leaves some of the 28 seconds that a stop may take. */
+/** Less than the 28 seconds that a stop may take. */
 const drainLimitMs = 20_000
-/** Modules then have ten seconds of their own. */
+/** Modules then have ten more seconds. */
 const modulesStayMs = 5000
 
 const pause = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
 
 const gatewayRoutes: GatewayRoute[] = [
-  ...routes.map(({ function: functionName, endpoint: { method, path } }) => ({ functionName, method, path })),
+  ...routes.map(({ function: functionName, method, endpoint: { path } }) => ({ functionName, method, path })),
   ...modulePaths.paths.map((path) => ({ functionName: modulePaths.function, method: 'ANY', path })),
 ]
 
-/** Starts the whole platform in this process. Rejects with what stands in the way, and then leaves nothing running. */
+/** Starts the platform in this process. If it cannot start, rejects with the cause and leaves nothing running. */
 export async function startPlatform(settings: Settings, observer: Observer = {}): Promise<Platform> {
   const { log = logToStandardError, onProgress = () => undefined, onDeath = () => undefined } = observer
   await using parts = new AsyncDisposableStack()
@@ -76,7 +77,7 @@ export async function startPlatform(settings: Settings, observer: Observer = {})
   const origin = { registryHost: supply.registry.host, ownKey: supply.ownKey }
   const hosting = startHost(settings, moduleEnvironment(settings, origin), log)
   parts.defer(async () => (await hosting.catch(() => undefined))?.close())
-  const standIns = await startEmulators(settings.dataDir, onDeath)
+  const standIns = await startEmulators(settings.dataDir, onDeath, observer.emulatorHooks)
   parts.defer(standIns.close)
   const queues = await provision(standIns, settings.functionEnvironment['PLAT_TABLE'] ?? '')
   onProgress('store, queues and secrets')
@@ -118,9 +119,9 @@ export async function startPlatform(settings: Settings, observer: Observer = {})
   const stopWork = startWork(settings, { standIns, queues, isCatalogNew }, functions, log)
   parts.defer(async () => {
     holding.releaseAll()
-    // A batch or a sweep that takes longer than the limit comes again after the next start.
+    // A batch or a sweep that exceeds the limit is repeated after the next start.
     const drained = Promise.all([gateway.drain(drainLimitMs), stopWork()])
-    // Modules are there for the requests that are under way, but end in time as well.
+    // Modules stay available for running requests, with a time limit.
     const closed = Promise.race([drained, pause(modulesStayMs)]).then(host.close)
     await Promise.all([Promise.race([drained, pause(drainLimitMs)]), closed])
   })
@@ -129,7 +130,7 @@ export async function startPlatform(settings: Settings, observer: Observer = {})
   return handOver(parts.move(), surroundings, running.host)
 }
 
-/** Starts what runs modules. It asks registries as the functions do, with the same settings. */
+/** Starts the module host, with the registry settings of the functions. */
 const startHost = (
   { dataDir, moduleIsolation: mode, functionEnvironment: settings }: Settings,
   modules: Record<string, string>,
@@ -139,7 +140,7 @@ const startHost = (
     throw new StartError(`Modules cannot be run: ${cause.message}`, { cause })
   })
 
-/** Looks at the sources of modules, so that the catalog shows from the beginning what the platform brings along. */
+/** Scans the sources of modules, so the catalog has the platform's own modules from the start. */
 async function scanCatalog({ invoke, names }: Functions, log: Log): Promise<boolean> {
   if (!names.includes('schedule/catalog')) return false
   try {
@@ -151,7 +152,7 @@ async function scanCatalog({ invoke, names }: Functions, log: Log): Promise<bool
   }
 }
 
-/** Tells programs of the same user where the platform is. */
+/** Publishes the platform's addresses to programs of the same user. */
 const announce = (
   { dataDir, functionEnvironment: names }: Settings,
   { apiUrl, standIns }: EnvironmentContext,

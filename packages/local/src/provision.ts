@@ -17,7 +17,6 @@ import { createTableInput, ttlAttribute } from '@platform/core/db/schema'
 import { clientSettings, type StandIns } from './emulators/http/environment.ts'
 import { visibilityTimeoutSeconds } from './function-limits.ts'
 
-/** A queue as a pump needs it. */
 export interface Queue {
   url: string
   arn: string
@@ -27,13 +26,13 @@ export interface Queue {
 export type QueueName = WorkQueueName | `${WorkQueueName}-dead-letter`
 export type Queues = ReadonlyMap<QueueName, Queue>
 
-/** Makes the table and the queues where they are missing. */
+/** Creates the table and the queues if they are missing. */
 export async function provision(standIns: StandIns, tableName: string): Promise<Queues> {
   const [queues] = await Promise.all([provisionQueues(standIns), provisionTable(standIns, tableName)])
   return queues
 }
 
-/** Makes the table as the deployment does; one that exists stays as it is. */
+/** Creates the table as in the deployment; an existing one is not changed. */
 async function provisionTable(standIns: StandIns, tableName: string): Promise<void> {
   const client = new DynamoDBClient(clientSettings(standIns.dynamoDbUrl, standIns.accessKeyId))
   try {
@@ -56,7 +55,7 @@ async function enableExpiry(client: DynamoDBClient, TableName: string): Promise<
   await client.send(new UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification }))
 }
 
-/** Makes the queues and their dead-letter queues; those that exist get the same settings. */
+/** Creates the queues and their dead-letter queues, and updates the settings of existing ones. */
 async function provisionQueues(standIns: StandIns): Promise<Queues> {
   const client = new SQSClient(clientSettings(standIns.sqsUrl, standIns.accessKeyId))
   try {

@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto'
 import type { TrustedKey } from '@platform/core/lib/settings/key-files'
 import { releaseSigningKey } from './generated-secrets.ts'
 
-/** Where releases are in the embedded registry, and looked for unless `PLAT_RELEASE_SOURCE` names another place. */
+/** The repository of releases in the embedded registry, the default of `PLAT_RELEASE_SOURCE`. */
 export const releaseRepository = 'platform/releases'
 
 interface ReleaseSettings {
@@ -11,7 +11,7 @@ interface ReleaseSettings {
   releaseKeys: readonly TrustedKey[]
 }
 
-/** Where releases come from, and whose signatures make one: those of this platform's own key, and of the operator's. */
+/** The source of releases, and the keys that verify them: the platform's own and the operator's. */
 export async function releaseEnvironment(
   { dataDir, releaseSource, releaseKeys }: ReleaseSettings,
   registryHost: string,

@@ -11,33 +11,32 @@ export interface RpcServer {
   close: () => Promise<void>
 }
 
-/** A call as it came. */
 export interface Received {
   body: Buffer
   query: URLSearchParams
 }
 
-/** Answers with JSON, or with nothing. */
+/** Returns the JSON of the response, or nothing. */
 export type Call = (received: Received) => Promise<object | undefined>
 
 export interface CallsOptions {
-  /** Whoever has it may call. */
+  /** The token that authorises callers. */
   token: string
-  /** 0 takes a free one. */
+  /** 0 picks a free one. */
   port: number
   /** By method and path: `GET /list`. */
   calls: Readonly<Record<string, Call>>
-  /** What the caller is told of an error, as 422; undefined for one that is none of its business. */
+  /** The public form of an error, sent with status 422; undefined for an internal one. */
   failureOf: (error: unknown) => object | undefined
-  /** Hears of every other error. */
+  /** Called for every internal error. */
   onError: (error: unknown) => void
-  /** Of a body; no limit where it is absent. */
+  /** Maximum body size; unlimited by default. */
   maxBytes?: number
 }
 
-/** Serves calls: 401 without the token, 404 for what is no call, 400 for a body that is none. */
+/** Serves calls: 401 without the token, 404 for an unknown call, 400 for an invalid body. */
 export async function serveRpc(options: CallsOptions): Promise<RpcServer> {
-  // A call takes as long as what it does.
+  // A call may take as long as its work.
   const server = createServer({ requestTimeout: 0 }, (request, response) => {
     void respond(options, request, response).catch(() => response.destroy())
   })

@@ -6,42 +6,41 @@ import { Config, integer, optionalInteger } from '@platform/core/lib/settings/sc
 import { ReleaseSource } from '@platform/core/lib/settings/release-source'
 import * as z from 'zod'
 
-/** How the platform runs on this machine. */
 export interface Settings {
   host: string
   /** 0 picks a free one. */
   port: number
-  /** Absolute path of the folder that holds all state. */
+  /** Absolute path of the folder with all state. */
   dataDir: string
   /** Of the embedded registry; 0 picks a free one. */
   registryPort: number
   functionThreads: number
   sweepIntervalSeconds: number
-  /** How often modules are looked after. */
+  /** Interval of module supervision. */
   moduleTickSeconds: number
-  /** What keeps modules apart from the platform; `auto`: the best that works here. */
+  /** The isolation of modules; `auto` selects the strongest that works here. */
   moduleIsolation: 'auto' | 'process' | 'container'
-  /** Public keys whose signatures count, beside the platform's own. */
+  /** Public keys that verify modules, beside the platform's own. */
   trustedKeys: readonly TrustedKey[]
   /** `registry/repository` of the platform's releases; the embedded registry's if absent. */
   releaseSource: string | undefined
-  /** Public keys whose signatures make a release, beside the platform's own. */
+  /** Public keys that verify releases, beside the platform's own. */
   releaseKeys: readonly TrustedKey[]
-  /** Opens the metrics to whoever has it; without one they are for this machine alone. */
+  /** The token for the metrics; without one only this machine may read them. */
   metricsToken: string | undefined
   /** Absolute path of the folder of the functions. */
   functionsDir: string
   /** Absolute path of the folder of built files. */
   assetsDir: string
-  /** `PLAT_…` names that go to the functions as they are. */
+  /** `PLAT_…` names that are passed to the functions unchanged. */
   functionEnvironment: Record<string, string>
-  /** `PLAT_…` names that are set and mean nothing here, such as a mistyped one. */
+  /** `PLAT_…` names that are set but unknown, such as a mistyped one. */
   ignored: readonly string[]
 }
 
-/** Thrown with a line for every bad setting. */
+/** Thrown with a line for every invalid setting. */
 export class InvalidSettings extends Error {
-  override readonly name = 'BadSettings'
+  override readonly name = 'InvalidSettings'
 }
 
 /** The folder of the project. */
@@ -49,7 +48,7 @@ export const projectDir = fileURLToPath(new URL('../../..', import.meta.url))
 
 const limit = (fallback: number) => integer(fallback, 1, 1_000_000)
 
-/** Settings of the environment (D53). The limits of D34 are high: on one machine the clients are friends. */
+/** Settings of the environment. Rate limits are high, since the clients of one machine are trusted. */
 const Environment = z.object({
   PLAT_HOST: z.string().default('127.0.0.1'),
   PLAT_PORT: integer(8080, 0, 65_535),
@@ -63,7 +62,7 @@ const Environment = z.object({
   PLAT_REGISTRY_PORT: optionalInteger(0, 65_535),
   PLAT_MODULE_TRUSTED_KEYS: TrustedKeyFiles.default([]),
   PLAT_MODULE_KEYS: TrustedKeys.default([]),
-  PLAT_MODULE_TICK_SECONDS: integer(60, 1, 3600),
+  PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS: integer(60, 1, 3600),
   PLAT_MODULE_ISOLATION: z.enum(['auto', 'process', 'container']).default('auto'),
   PLAT_RELEASE_SOURCE: ReleaseSource.optional(),
   PLAT_RELEASE_TRUSTED_KEYS: TrustedKeyFiles.default([]),
@@ -81,12 +80,12 @@ const Environment = z.object({
   PLAT_LIMIT_API_BURST: limit(5000),
 })
 
-/** What else functions are set up with: it goes to them as it is, and is as good or bad there as here. */
+/** Other settings of the functions, validated like there and passed on unchanged. */
 const OfFunctions = z.object(
   Object.fromEntries(Object.entries(Config.shape).filter(([name]) => !(name in Environment.shape))),
 )
 
-/** What `plat` and relays read: it may stand in the same environment. */
+/** Names that `plat` and relays read; they may be in the same environment. */
 const ofOthers = new Set([
   'PLAT_SERVER',
   'PLAT_TOKEN',
@@ -103,16 +102,16 @@ const ofOthers = new Set([
 
 const isKnown = (name: string): boolean => name in Environment.shape || name in OfFunctions.shape || ofOthers.has(name)
 
-/** No function has a use for it. */
+/** Not passed to functions. */
 const runnersOwn = 'PLAT_METRICS_TOKEN'
 
 const bad = (lines: readonly string[]): InvalidSettings =>
   new InvalidSettings(`These settings in the environment are not valid:${lines.map((line) => `\n  ${line}`).join('')}`)
 
-/** The port after the API's; a free one where that one is free, too, or the last there is. */
+/** The port after the API's; a free one if the API's is free to choose or the last port. */
 const portBeside = (port: number): number => (port === 0 || port === 65_535 ? 0 : port + 1)
 
-/** Reads the settings; throws one `BadSettings` that names every bad one. An empty value counts as unset. */
+/** Reads the settings; throws one `InvalidSettings` that names every invalid one. An empty value counts as unset. */
 export function parseSettings(environment: Record<string, string | undefined>): Settings {
   const given = Object.entries(environment).filter(
     (entry): entry is [string, string] => entry[0].startsWith('PLAT_') && Boolean(entry[1]),
@@ -129,7 +128,7 @@ export function parseSettings(environment: Record<string, string | undefined>): 
   const { data } = parsed
   const trustedKeys = [...data.PLAT_MODULE_TRUSTED_KEYS, ...data.PLAT_MODULE_KEYS]
   const releaseKeys = [...data.PLAT_RELEASE_TRUSTED_KEYS, ...data.PLAT_RELEASE_KEYS]
-  // The platform has one of its own beside each.
+  // The platform adds one key of its own to each.
   const most = maxTrustedKeys - 1
   const tooMany = Object.entries({ PLAT_MODULE_TRUSTED_KEYS: trustedKeys, PLAT_RELEASE_TRUSTED_KEYS: releaseKeys })
     .filter(([, keys]) => keys.length > most)
@@ -142,7 +141,7 @@ export function parseSettings(environment: Record<string, string | undefined>): 
     registryPort: data.PLAT_REGISTRY_PORT ?? portBeside(data.PLAT_PORT),
     functionThreads: data.PLAT_FUNCTION_THREADS,
     sweepIntervalSeconds: data.PLAT_SWEEP_INTERVAL_SECONDS,
-    moduleTickSeconds: data.PLAT_MODULE_TICK_SECONDS,
+    moduleTickSeconds: data.PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS,
     moduleIsolation: data.PLAT_MODULE_ISOLATION,
     trustedKeys,
     releaseSource: data.PLAT_RELEASE_SOURCE,

@@ -1,8 +1,8 @@
 const limitMs = 28_000
-/** npm repeats the signal that a terminal has already sent to the whole process group. */
+/** npm repeats the signal that a terminal sends to the process group. */
 const echoMs = 1000
 
-/** Stops the process on SIGTERM and SIGINT: with 0 when `stop` is through, with 1 when it fails or takes too long. */
+/** Stops the process on SIGTERM and SIGINT: exit code 0 after `stop`, 1 if it fails or takes too long. */
 export function stopOnSignals(stop: () => Promise<void>): void {
   let stoppingSinceMs: number | undefined
 

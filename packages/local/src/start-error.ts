@@ -1,9 +1,9 @@
-/** The platform cannot start, for a reason that the message tells and its user can mend. */
+/** The platform cannot start for a reason that the user can fix. */
 export class StartError extends Error {
-  override readonly name = 'StartFailure'
+  override readonly name = 'StartError'
 }
 
-/** Where something was to listen, and the setting of its port. */
+/** An address to listen on, and the setting of its port. */
 interface Place {
   host: string
   port: number
@@ -17,7 +17,7 @@ const reasonsFor = (setting: string): Readonly<Record<string, string>> => ({
   ENOTFOUND: 'cannot be resolved. Set PLAT_HOST to an address of this machine.',
 })
 
-/** Puts the reasons why an address cannot be bound into words. */
+/** Explains why an address cannot be bound. */
 export const explainListenError =
   ({ host, port, setting = 'PLAT_PORT' }: Place) =>
   (error: NodeJS.ErrnoException): never => {

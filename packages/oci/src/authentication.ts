@@ -7,13 +7,13 @@ import { RegistryError } from './error.ts'
 import { isConfidential } from './origin.ts'
 import type { TransportAnswer } from './transport.ts'
 
-/** Who asks a registry, and with what. */
+/** The registry to authenticate with, and the means to do so. */
 export interface RegistryPrincipal {
   registry: string
   origin: URL
   trustedRealms: readonly string[]
   credentials: () => Promise<Credentials | undefined>
-  /** Sends a request as it is. */
+  /** Sends a request without adding credentials. */
   send: (url: URL, headers: Readonly<Record<string, string>>) => Promise<TransportAnswer>
 }
 
@@ -21,8 +21,8 @@ const token = z.string().regex(/^[\w.~+/-]+=*$/)
 const TokenAnswer = z.union([z.object({ token }), z.object({ access_token: token })])
 
 /**
- * The `Authorization` header that answers a refusal, for what is about to be done. The scopes are ours: a registry does not
- * choose what it gets a token for. Throws `RegistryFailure`.
+ * Returns the `Authorization` header for a request that the registry rejected with 401. Requests only the scopes of the
+ * caller; the challenge does not select scopes. Throws `RegistryError`.
  */
 export async function authorizationFor(
   party: RegistryPrincipal,
@@ -61,7 +61,7 @@ async function bearer(
   return `Bearer ${'token' in found ? found.token : found.access_token}`
 }
 
-/** A registry may not send whoever knows its password to a stranger. */
+/** Returns the URL of the token server. Never sends credentials to an untrusted host or over an insecure connection. */
 function trustedRealm({ registry, origin, trustedRealms }: RegistryPrincipal, realm: string): URL {
   const url = URL.canParse(realm) ? new URL(realm) : undefined
   if (url === undefined) {

@@ -15,7 +15,7 @@ const whatOf = (repository: string, digest: string): string => `blob ${digest} o
 const blobAt = (wire: RegistryConnection, repository: string, digest: string): URL =>
   wire.at(`${repository}/blobs/${digest}`)
 
-/** A blob, whole. One request, and one more for each redirect to where the registry keeps its blobs. */
+/** Downloads a blob and verifies its digest. One request, plus one for each redirect to the registry's blob storage. */
 export async function fetchBlob(
   wire: RegistryConnection,
   repository: string,
@@ -36,7 +36,7 @@ export async function fetchBlob(
   throw new RegistryError('invalid', `Registry ${wire.registry} has other content as ${what}. Push it again.`)
 }
 
-/** Follows redirects by hand: who asks is told to the registry alone, and not once it has sent us elsewhere. */
+/** Follows redirects manually: credentials go only to the registry, and never after a redirect to another host. */
 async function download(wire: RegistryConnection, call: Call): Promise<TransportAnswer> {
   let answer = await wire.send(call)
   let { url } = call
@@ -55,7 +55,7 @@ async function download(wire: RegistryConnection, call: Call): Promise<Transport
   return answer
 }
 
-/** Whether a registry has a blob. One request. A redirect tells that it has, and where. */
+/** Checks whether a registry has a blob. One request; a redirect means that the blob exists. */
 export async function isBlobThere(
   wire: RegistryConnection,
   repository: string,
@@ -68,7 +68,7 @@ export async function isBlobThere(
   return answer.status !== 404
 }
 
-/** Sends a blob. One request where the registry has it, two where it mounts it, three else. */
+/** Uploads a blob. One request if the registry has it, two if the registry mounts it, otherwise three. */
 export async function sendBlob(
   wire: RegistryConnection,
   repository: string,
@@ -91,7 +91,7 @@ export async function sendBlob(
   throw new RegistryError('invalid', message)
 }
 
-/** Where to send a blob; undefined where it was mounted from another repository and is there. */
+/** Returns the upload URL, or undefined if the registry mounted the blob from another repository. */
 async function openUpload(
   wire: RegistryConnection,
   repository: string,

@@ -9,25 +9,25 @@ import { type BuiltLayer, type FileToPack, packLayer } from './pack.ts'
 import { type Descriptor, type Image, type ImageConfig, type Manifest, mediaTypes } from './types.ts'
 
 export interface ImageToBuild {
-  /** The topmost layer; none where there are no files. */
+  /** Content of the topmost layer; without files there is no such layer. */
   files: readonly FileToPack[]
-  /** How it is started; what is not said is taken from the base. */
+  /** Runtime configuration. Unset members are inherited from the base. */
   config?: Omit<ImageConfig['config'], 'Labels'>
-  /** Beside those of the base. */
+  /** Added to the labels of the base. */
   labels?: Readonly<Record<string, string>>
-  /** An image of the registry that this one is pushed to: its layers come below. */
+  /** Base image, in the registry that the image is pushed to. Its layers are the lowest. */
   base?: Image
-  /** Layers between the base's and the files', lowest first. */
+  /** Layers between those of the base and of `files`, lowest first. */
   layers?: readonly BuiltLayer[]
-  /** That of the base, or this machine's. */
+  /** Defaults to the platform of the base, or of this machine if there is no base. */
   platform?: Platform
-  /** ISO 8601. The beginning of 1970 by default: a time would make another image of the same files. */
+  /** ISO 8601. Defaults to 1970-01-01T00:00:00Z, so that the same files give the same image. */
   created?: string
 }
 
-/** An image of one platform, to be pushed or written to a folder. */
+/** A single-platform image to push or to write to an image layout. */
 export interface BuiltImage {
-  /** Of the manifest. */
+  /** Digest of the manifest. */
   digest: string
   manifest: Buffer
   config: Buffer
@@ -35,7 +35,7 @@ export interface BuiltImage {
   layers: readonly BuiltLayer[]
 }
 
-/** Builds an image without a daemon. The same input gives the same digest (see `packLayer`). No requests. */
+/** Builds an image without a daemon or requests. The same input gives the same digest (see `packLayer`). */
 export async function buildImage(input: ImageToBuild): Promise<BuiltImage> {
   const { files, base, created = '1970-01-01T00:00:00Z' } = input
   const top = files.length > 0 ? [await packLayer(files)] : []
@@ -64,7 +64,7 @@ const json = (content: unknown): Buffer => Buffer.from(JSON.stringify(content))
 const sorted = <Value>(record: Readonly<Record<string, Value>>): Record<string, Value> =>
   Object.fromEntries(Object.entries(record).toSorted(([left], [right]) => (left < right ? -1 : 1)))
 
-/** The words of Docker for the same layers, which a manifest of OCI does not know. */
+/** OCI media types of Docker layers. OCI manifests do not define the Docker types. */
 const ociTypes: Record<string, string> = {
   'application/vnd.docker.image.rootfs.diff.tar': 'application/vnd.oci.image.layer.v1.tar',
   'application/vnd.docker.image.rootfs.diff.tar.gzip': mediaTypes.layer,
@@ -79,12 +79,13 @@ const baseLayers = (base: Image): BuiltLayer[] =>
 const nodePath = '/usr/local/bin/node'
 
 /**
- * The running Node.js and the libraries it needs, as a layer, for images that bring their own: some 50 MB and a few
- * seconds. It is for this machine's processors, and of Linux only. The program is `/usr/local/bin/node`.
+ * Builds a layer with the running Node.js and its shared libraries, for images without Node.js in their base. The layer
+ * has about 50 MB and takes a few seconds to build. It matches the CPU architecture of this machine. The executable is
+ * `/usr/local/bin/node`. Throws `TypeError` on systems other than Linux.
  */
 export async function nodeLayer(): Promise<BuiltLayer & { bytes: Buffer }> {
   if (process.platform !== 'linux') throw new TypeError('Only the Node.js of a Linux machine can be put into an image.')
-  // A process of its own: this one may have loaded libraries for other things.
+  // Uses a separate process, because this one may have loaded further libraries.
   const script = 'process.report.excludeNetwork = true; JSON.stringify(process.report.getReport().sharedObjects)'
   const { stdout } = await promisify(execFile)(process.execPath, ['-p', script], { env: {} })
   const libraries = z

@@ -1,4 +1,4 @@
-/** What a registry wants to see before it answers (RFC 9110, section 11.6.1): its scheme and parameters, in lower case. */
+/** An authentication challenge (RFC 9110, section 11.6.1). The scheme and the parameter names are in lower case. */
 export interface Challenge {
   scheme: string
   parameters: Readonly<Record<string, string>>
@@ -7,7 +7,7 @@ export interface Challenge {
 const word = /([\w-]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]*)))?/g
 const longestChallenge = 4096
 
-/** The challenges of a `WWW-Authenticate` header. A word without a value begins a challenge. */
+/** Parses the challenges of a `WWW-Authenticate` header. A word without a value starts a challenge. */
 export function challengesOf(header: string): Challenge[] {
   const challenges: { scheme: string; parameters: Record<string, string> }[] = []
   for (const [, name = '', quoted, plain] of header.slice(0, longestChallenge).matchAll(word)) {

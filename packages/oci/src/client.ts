@@ -14,15 +14,15 @@ export interface Credentials {
 
 export interface ClientOptions {
   transport: Transport
-  /** Asked for each time the registry wants to know who calls. */
+  /** Called each time the registry requires authentication. */
   credentials?: () => Promise<Credentials | undefined>
-  /** Hosts beside the registry's own that may be sent the credentials. Docker's own by default. */
+  /** Hosts besides the registry's own that may receive the credentials. Default: `auth.docker.io`. */
   trustedRealms?: readonly string[]
-  /** For one small request, 10 s by default. Blobs get more by their size. */
+  /** Timeout of a small request, 10 s by default. Blob transfers get additional time by size. */
   timeoutMs?: number
 }
 
-/** A manifest or an index as it was found. `bytes` are what the digest is over. */
+/** A manifest or an index as received. The digest is computed over `bytes`. */
 export interface FoundManifest {
   content: Manifest | Index
   bytes: Buffer
@@ -30,40 +30,40 @@ export interface FoundManifest {
 }
 
 /**
- * One registry (OCI distribution specification 1.1). Every digest is computed anew from what came. All that goes wrong is a
- * `RegistryFailure`. A name is a repository's, a reference a tag or a digest.
+ * Client of one registry (OCI distribution specification 1.1). Computes the digest of all received content. Throws only
+ * `RegistryError`. `repository` is the name of a repository, `reference` a tag or a digest.
  */
 export interface RegistryClient {
   /** `host[:port]` */
   readonly registry: string
-  /** All repositories, where the registry tells them (`_catalog`); many do not. */
+  /** All repositories, if the registry implements `_catalog`; many do not. */
   repositories(): AsyncIterable<string>
   tags(repository: string): AsyncIterable<string>
-  /** What a reference stands for, without its content; undefined where there is nothing. */
+  /** The descriptor of a reference, without its content; undefined if it does not exist. */
   resolve(repository: string, reference: string): Promise<Descriptor | undefined>
-  /** A manifest or an index of at most 4 MiB; undefined where there is none. */
+  /** A manifest or an index of at most 4 MiB; undefined if it does not exist. */
   manifest(repository: string, reference: string): Promise<FoundManifest | undefined>
-  /** A blob, whole: of at most `maxBytes`, 8 MiB by default. */
+  /** A whole blob of at most `maxBytes`, 8 MiB by default. */
   blob(repository: string, descriptor: Pick<Descriptor, 'digest' | 'size'>, maxBytes?: number): Promise<Buffer>
   hasBlob(repository: string, digest: string): Promise<boolean>
-  /** Sends a blob, unless it is there. `mountFrom`: a repository of the same registry that may have it. */
+  /** Uploads a blob unless the registry has it. `mountFrom`: a repository of the same registry that may have it. */
   putBlob(
     repository: string,
     bytes: Uint8Array,
     options?: { mountFrom?: string },
   ): Promise<Pick<Descriptor, 'digest' | 'size'>>
   putManifest(repository: string, reference: string, bytes: Uint8Array, mediaType: string): Promise<Descriptor>
-  /** What refers to a digest: signatures, attestations. Where the registry has no such list, that of the clients' tag. */
+  /** The referrers of a digest: signatures, attestations. Without the referrers API, reads the referrers tag. */
   referrers(repository: string, digest: string, artifactType?: string): Promise<Descriptor[]>
-  /** Sends a manifest with a subject, so that `referrers` of the subject names it. */
+  /** Uploads a manifest with a subject, so that `referrers` of the subject lists it. */
   putReferrer(repository: string, manifest: Manifest & { subject: Descriptor }): Promise<Descriptor>
-  /** Removes a manifest; that it is not there is fine. Many registries take digests only, or nothing. */
+  /** Deletes a manifest; succeeds if it does not exist. Many registries accept only digests, or no deletion. */
   remove(repository: string, reference: string): Promise<void>
 }
 
 const smallBlobBytes = 8 * 1024 * 1024
 
-/** Speaks to a registry; nothing is sent until something is asked. Throws `RegistryFailure` for a name that none can have. */
+/** Creates a client; sends no request yet. Throws `RegistryError` if the registry name is invalid. */
 export function registryClient(registry: string, options: ClientOptions): RegistryClient {
   const wire = connectRegistry(registry, options)
   return {

@@ -7,30 +7,30 @@ import type { TransportAnswer } from './transport.ts'
 
 /** One request to a registry. */
 export interface Call {
-  /** What is asked for, as messages name it. */
+  /** Name of the requested content in error messages. */
   what: string
   method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
   url: URL
-  /** What a token has to allow, such as `repository:team/hello:pull`. */
+  /** Scopes that a token must grant, such as `repository:team/hello:pull`. */
   scopes: readonly string[]
-  /** The answers that the caller understands; every other is a failure. */
+  /** Statuses that the caller handles. Any other status is an error. */
   statuses: readonly number[]
   headers?: Readonly<Record<string, string>>
   body?: Uint8Array
-  /** Of the answer; 64 KiB by default. */
+  /** Maximum size of the response body, 64 KiB by default. */
   maxBytes?: number
-  /** Of request and answer, which get time by it. */
+  /** Blob bytes in the request or response. Extends the timeout. */
   blobBytes?: number
 }
 
-/** The way to one registry. Everything that it throws is a `RegistryFailure`. */
+/** A connection to one registry. Throws only `RegistryError`. */
 export interface RegistryConnection {
   registry: string
-  /** The address of a path of the API: `team/hello/tags/list`. */
+  /** URL of an API path such as `team/hello/tags/list`. */
   at: (path: string) => URL
-  /** Sends a request to the registry itself, and proves who asks where the registry wants to know. */
+  /** Sends a request to the registry, with credentials if the registry requires them. */
   send: (call: Call) => Promise<TransportAnswer>
-  /** Sends a request to wherever, without a word on who asks. */
+  /** Sends a request to any URL, without credentials. */
   sendBare: (call: Call) => Promise<TransportAnswer>
   isOwn: (url: URL) => boolean
   origin: URL
@@ -39,12 +39,12 @@ export interface RegistryConnection {
 const shortAnswerBytes = 64 * 1024
 const slowestBytesPerMs = 100
 
-/** Opens the way to a registry; nothing is sent yet. Throws `RegistryFailure` where the name cannot be one. */
+/** Creates a connection; sends no request yet. Throws `RegistryError` if the registry name is invalid. */
 export function connectRegistry(registry: string, options: ClientOptions): RegistryConnection {
   const { credentials = async () => undefined, trustedRealms = ['auth.docker.io'] } = options
   const origin = originOf(registry)
   const transfer = transferBy(registry, options)
-  // Used until the registry refuses them: no clock has to agree with its.
+  // Reuses each authorization until the registry rejects it, so that clock skew does not matter.
   const authorizations = new Map<string, string>()
   const sendAs = (call: Call, authorization: string | undefined) =>
     transfer({ ...call, headers: { ...call.headers, ...(authorization && { authorization }) } })

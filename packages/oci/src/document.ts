@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { RegistryError } from './error.ts'
 
-/** The documents of a registry: strict about what is known, tolerant of further members, which are kept. */
+/** Schemas of registry documents: strict for known members; further members are allowed and kept. */
 
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/)
 const mediaType = z.string().min(1).max(255)
@@ -24,7 +24,7 @@ const shared = {
   annotations: annotations.exactOptional(),
 }
 
-// What is both a manifest and an index would be one thing to us and another to the next reader.
+// Rejects a document that is both a manifest and an index, because other clients may interpret it differently.
 export const ManifestDocument = z.looseObject({
   ...shared,
   artifactType: z.string().max(255).exactOptional(),
@@ -58,8 +58,8 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * JSON that came from a registry, by its schema. Throws `RegistryFailure`, without a cause: what a parser says quotes what
- * was parsed.
+ * Parses JSON from a registry with a schema. Throws `RegistryError` without a cause, because parser messages quote the
+ * input.
  */
 export function parseDocument<Schema extends z.ZodType>(
   schema: Schema,

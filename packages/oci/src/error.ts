@@ -1,23 +1,23 @@
-/** Why a registry was of no help, in one word. */
+/** Kind of a registry error. */
 export type RegistryErrorKind =
-  /** No answer, or a server's failure: trying again may help. */
+  /** No response, or a server error. A retry may succeed. */
   | 'unreachable'
-  /** It wants credentials, or other ones. */
+  /** The registry requires credentials, or rejects the given ones. */
   | 'unauthorized'
-  /** There is no such repository, manifest or blob. */
+  /** The repository, manifest or blob does not exist. */
   | 'not_found'
-  /** What it answered is not what was asked for: a wrong digest, a broken document. */
+  /** Invalid content or an invalid name: a wrong digest, a malformed document. */
   | 'invalid'
-  /** What it answered is larger than the limit. */
+  /** The content exceeds a size limit. */
   | 'too_large'
-  /** It refused for another reason. */
+  /** The request was refused for another reason. */
   | 'refused'
 
-/** Thrown by whatever asks a registry. The message is fit for operators: it names the registry and no credentials. */
+/** Thrown by all registry operations. The message is meant for operators and contains no credentials. */
 export class RegistryError extends Error {
-  override readonly name = 'RegistryFailure'
+  override readonly name = 'RegistryError'
   readonly problem: RegistryErrorKind
-  /** Seconds after which the registry asks to be tried again. */
+  /** Seconds to wait before a retry, as requested by the registry. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(

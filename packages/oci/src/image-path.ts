@@ -1,12 +1,13 @@
 import { posix } from 'node:path'
 import { RegistryError } from './error.ts'
 
-/** Text of an image in a message: it may hold anything. */
+/** Quotes text of an image for a message, in at most 200 characters. The text may contain any character. */
 export const quoted = (text: string): string => JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)
 
 /**
- * A path of an image, from its root and without a leading `/`; the root itself is the empty text. Throws where the
- * path leads upwards or no file system can hold it.
+ * Normalizes a path to be relative to the image root, without a leading `/`. The root itself is the empty string.
+ * Throws `RegistryError` if the path contains `..` or is invalid in file systems (a NUL byte, a component of more than
+ * 255 bytes).
  */
 export function imagePath(name: string): string {
   const parts = name.split('/').filter((part) => part !== '' && part !== '.')
@@ -15,26 +16,29 @@ export function imagePath(name: string): string {
   return parts.join('/')
 }
 
-/** The directory that a path is in. */
+/** The parent directory of a path. */
 export const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')))
 
-/** Whether a path is in a directory, at whatever depth; everything is in the root. */
+/** Whether a path is below a directory, at any depth. Every path is below the root. */
 export const isBelow = (path: string, directory: string): boolean =>
   directory === '' || path.startsWith(`${directory}/`)
 
-/** What an entry takes away of the layers below its own. */
+/** The content of lower layers that an entry removes. */
 export type Whiteout = { kind: 'path' | 'below'; path: string } | { kind: 'nothing' }
 
 const prefix = '.wh.'
 
-/** The whiteout that a path stands for (OCI image specification, layers); undefined where it is an ordinary path. */
+/**
+ * Parses a whiteout (OCI image specification, layers); undefined for an ordinary path. Throws `RegistryError` if it
+ * names no path.
+ */
 export function whiteoutOf(path: string): Whiteout | undefined {
   const parent = parentOf(path)
   const name = path.slice(parent === '' ? 0 : parent.length + 1)
   if (!name.startsWith(prefix)) return undefined
   const hidden = name.slice(prefix.length)
   if (hidden === '.wh..opq') return { kind: 'below', path: parent }
-  // Bookkeeping of a file system that once made layers.
+  // Metadata of AUFS, which formerly created layers.
   if (hidden.startsWith(prefix)) return { kind: 'nothing' }
   if (['', '.', '..'].includes(hidden))
     throw new RegistryError('invalid', `The whiteout ${quoted(path)} names nothing.`)
@@ -42,8 +46,9 @@ export function whiteoutOf(path: string): Whiteout | undefined {
 }
 
 /**
- * What a symlink in a directory says, so that it never leads out: up from its directory, no higher than the root, and
- * then down. An absolute one becomes such a one too, as the image's root is not the system's for who reads it from outside.
+ * Rewrites the target of a symlink so that it stays inside the image: up from its directory, at most to the image root,
+ * and then down. An absolute target becomes relative, because the image root is not the file system root for readers
+ * outside of the image.
  */
 export function containedLink(directory: string, target: string): string {
   if (target === '' || target.includes('\0'))

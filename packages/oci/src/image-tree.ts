@@ -6,10 +6,10 @@ import { RegistryError } from './error.ts'
 import { containedLink, imagePath, parentOf, quoted, whiteoutOf } from './image-path.ts'
 import type { LayerEntry } from './layer.ts'
 
-/** As many links in one path as the system itself would follow. */
+/** Maximum number of symlinks in one path, the same as in Linux. */
 const maxLinks = 40
 
-/** Where something is: the path of its directory, without links, and its own name. */
+/** A location: the path of its directory, without symlinks, and its own name. */
 interface Place {
   directory: string
   name: string
@@ -18,15 +18,15 @@ interface Place {
 const pathOf = ({ directory, name }: Place): string => (directory === '' ? name : `${directory}/${name}`)
 
 /**
- * A directory that layers are unpacked into. Nothing gets out of it: links on the way to a file are followed as if the
- * directory were the root of the system, and are themselves written so that whoever follows them stays inside.
+ * A directory that layers are unpacked into. Nothing is written outside of it: symlinks in a path resolve as if the
+ * directory were the file system root, and the targets of unpacked symlinks are rewritten to stay inside.
  */
 export class ImageTree {
   readonly #root: string
   readonly #allowance: UnpackLimits
-  /** Known to be directories, and no links. */
+  /** Paths that are known to be directories and not symlinks. */
   readonly #directories = new Set<string>([''])
-  /** What the present layer has written, and all that it is in. */
+  /** Paths that the current layer has written, and their parent directories. */
   readonly #written = new Set<string>()
 
   constructor(root: string, allowance: UnpackLimits) {
@@ -34,12 +34,12 @@ export class ImageTree {
     this.#allowance = allowance
   }
 
-  /** From here on whiteouts take away what is there now. */
+  /** Starts a layer: its whiteouts remove only content of earlier layers. */
   startLayer(): void {
     this.#written.clear()
   }
 
-  /** Puts an entry where it belongs, in place of what is there, or takes away what it says. */
+  /** Writes an entry in place of existing content, or applies a whiteout. */
   async apply(entry: LayerEntry): Promise<void> {
     const whiteout = whiteoutOf(entry.path)
     if (whiteout?.kind === 'nothing') return
@@ -74,7 +74,7 @@ export class ImageTree {
     this.#directories.add(path)
   }
 
-  /** Two modes are enough, and leave nothing that runs as somebody else. */
+  /** Writes a file with mode 755 or 644 only, which drops setuid and setgid bits. */
   async #putFile(path: string, { isExecutable, content }: LayerEntry): Promise<void> {
     const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
     const file = await open(this.#on(path), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, isExecutable ? 0o755 : 0o644)
@@ -85,7 +85,9 @@ export class ImageTree {
     }
   }
 
-  /** A link to a link would lead elsewhere from elsewhere; so only files have several names. */
+  /**
+   * Creates a hard link to a file. Rejects links to symlinks, whose relative targets would differ in another directory.
+   */
   async #putLink(path: string, entry: LayerEntry): Promise<void> {
     const source = pathOf(await this.#place(imagePath(entry.target)))
     if ((await this.#kindOf(source)) !== 'file') {
@@ -100,7 +102,9 @@ export class ImageTree {
     return { directory: await this.#walk(parentOf(path), true), name: posix.basename(path) }
   }
 
-  /** The path of a directory without links; makes what is not there, or answers undefined where it is none. */
+  /**
+   * Resolves symlinks in the path of a directory. Creates missing directories if `isMade`, else returns undefined.
+   */
   async #walk(path: string, isMade: true): Promise<string>
   async #walk(path: string, isMade: boolean): Promise<string | undefined>
   async #walk(path: string, isMade: boolean): Promise<string | undefined> {
@@ -140,14 +144,14 @@ export class ImageTree {
     return found && (found.isDirectory() ? 'directory' : 'file')
   }
 
-  /** Makes room for what an entry puts there. */
+  /** Removes existing content at a path. */
   async #clear(path: string): Promise<void> {
     await rm(this.#on(path), { recursive: true, force: true })
-    // Rare where it was one of these: most of them are still there, and are found again.
+    // Rare for a directory. Later calls of `#walk` find the remaining directories again.
     if (this.#directories.has(path)) this.#forget()
   }
 
-  /** Takes away what lower layers left at a path; what this layer has written stays. */
+  /** Removes content of lower layers at a path, and keeps content of the current layer. */
   async #erase(path: string): Promise<void> {
     if (!this.#written.has(path)) return this.#clear(path)
     if ((await this.#kindOf(path)) === 'directory') await this.#eraseBelow(path)

@@ -12,7 +12,7 @@ export interface Platform {
   architecture: string
 }
 
-/** What this machine runs, in the words of images. */
+/** The platform of this machine in OCI terms. */
 export const thisPlatform = (): Platform => ({
   os: 'linux',
   architecture: process.arch === 'x64' ? 'amd64' : process.arch,
@@ -20,7 +20,7 @@ export const thisPlatform = (): Platform => ({
 
 const texts = z.array(z.string()).max(1000)
 
-/** Other builders write null for what is not there. */
+/** Drops null members, which some builders write for absent values. */
 const withoutNulls = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
@@ -48,9 +48,9 @@ const maxConfigBytes = 2 ** 20
 const maxLayers = 256
 
 /**
- * The image of one platform; undefined where the reference names nothing. Throws `RegistryFailure` (`invalid`) where
- * there is something else, or an index without that platform. An image that is not in an index is taken as it is: its
- * configuration says what it runs on. Two or three requests.
+ * Reads the image of one platform; undefined if the reference does not exist. Accepts an image outside of an index for
+ * any platform; its configuration contains the platform. Two or three requests. Throws `RegistryError` (`invalid`) for
+ * other content and for an index without the platform.
  */
 export async function readImage(
   client: RegistryClient,
@@ -76,7 +76,7 @@ export async function readImage(
 
 const isIndex = (content: Manifest | Index): content is Index => 'manifests' in content
 
-/** Attestations are members too; they are for a platform called unknown. */
+/** Reads the member of an index for a platform. Attestations are members with the platform `unknown`. */
 async function memberOf(
   client: RegistryClient,
   repository: string,
@@ -99,10 +99,9 @@ function parseConfig(bytes: Buffer): ImageConfig | undefined {
 }
 
 /**
- * The content of the first of some paths, out of the topmost layer that has any of them; undefined where none has.
- * Nothing is unpacked: layers are read from the top and no further than needed, one request each. What is no ordinary
- * file under its own name, such as a link, counts as absent. Throws `RegistryFailure`, `too_large` for a file of more
- * than `maxBytes`.
+ * Reads the first existing file of several paths, from the topmost layer that contains any of them; undefined if there
+ * is none. Does not unpack the image: reads layers from the top down, one request each, and stops when it finds a file.
+ * Only regular files count; links do not. Throws `RegistryError`, `too_large` for a file of more than `maxBytes`.
  */
 export async function readFile(
   client: RegistryClient,
@@ -135,7 +134,7 @@ const isTaken = (path: string, whiteout: Whiteout): boolean =>
   (whiteout.kind === 'path' && (path === whiteout.path || isBelow(path, whiteout.path))) ||
   (whiteout.kind === 'below' && isBelow(path, whiteout.path))
 
-/** Whether an entry leaves nothing of what was at a path: it is there itself, or where a directory of the path was. */
+/** Whether an entry replaces content at a path: it has this path, or it replaces a parent directory of it. */
 const isReplaced = (path: string, entry: LayerEntry): boolean =>
   path === entry.path || (entry.kind !== 'directory' && isBelow(path, entry.path))
 

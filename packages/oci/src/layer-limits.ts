@@ -4,22 +4,22 @@ import type { Header } from 'tar-stream'
 import { type UnpackLimits, consumeLimit } from './unpack-limits.ts'
 import { RegistryError } from './error.ts'
 
-/** What a layer may say of its files beside their content (attributes, long names): at once, and more with each file. */
+/** Bytes of metadata (attributes, long names) that a layer may contain: initially, and in addition per entry. */
 const [describingBytes, describingBytesPerEntry] = [512 * 1024, 4096]
 const blockBytes = 512
 
-/** What passes of a layer, and how much of it is accounted for. */
+/** Measures the stream of a layer and enforces its limits. */
 export interface LayerLimiter {
-  /** Passes content on while its digest is computed and its length is paid for. */
+  /** Passes content through, computes its digest and counts it against the limits. */
   passage: Transform
-  /** An entry has come: its header, its content, and a little about it, are as they should be. */
+  /** Allows the bytes of an entry: header, content and some metadata. */
   expect: (header: Header) => void
 }
 
 /**
- * Measures a layer on its way to whoever reads the archive. What describes files is read at once and costs far more than
- * content, so that a layer which does little but describe is refused before it was read. Its stream fails with
- * `RegistryFailure`, `too_large`.
+ * Measures a layer before its archive reader. The reader buffers metadata at once, which costs far more than content.
+ * The limit therefore rejects a layer of mostly metadata before it is read. The stream fails with `RegistryError`
+ * (`too_large`).
  */
 export function layerLimiter(hash: Hash, allowance: UnpackLimits): LayerLimiter {
   let passed = 0
@@ -34,7 +34,7 @@ export function layerLimiter(hash: Hash, allowance: UnpackLimits): LayerLimiter 
   return { passage: transformBy(pass), expect: (header) => (expected += describingBytesPerEntry + bytesOf(header)) }
 }
 
-/** The archive's reader takes the size of a folder for nothing. */
+/** Ignores the size of a directory, as the archive reader does. */
 const bytesOf = ({ type, size }: Header): number =>
   blockBytes + (type === 'directory' ? 0 : Math.ceil(size / blockBytes) * blockBytes)
 

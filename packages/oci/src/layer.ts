@@ -11,23 +11,23 @@ import { layerLimiter } from './layer-limits.ts'
 import { reserveMemory } from './memory-budget.ts'
 import type { Descriptor, Image } from './types.ts'
 
-/** The most that a layer may count as it is kept in a registry: it is held in memory. */
+/** Maximum size of a layer as stored in a registry, because the layer is held in memory. */
 export const maxLayerBytes = 256 * 2 ** 20
 const partBytes = 64 * 1024
 
 export interface LayerEntry {
-  /** From the root of the image; see `imagePath`. */
+  /** Relative to the image root; see `imagePath`. */
   path: string
-  /** `nothing`: a device, a fifo. No module needs one, so that none is made. */
+  /** `nothing`: a device or a FIFO. Modules need none, so none is created. */
   kind: 'file' | 'directory' | 'symlink' | 'link' | 'nothing'
-  /** Of a symlink its text, of a (hard) link the name of the file. */
+  /** The target of a symlink, or the path of the file of a hard link. */
   target: string
   size: number
   isExecutable: boolean
   content: AsyncIterable<Buffer>
 }
 
-/** A layer, and the digest of its uncompressed content. */
+/** A layer and its DiffID, the digest of its uncompressed content. */
 export interface Layer {
   descriptor: Descriptor
   diffId: string
@@ -48,9 +48,9 @@ const forms = {
 const isKnownForm = (mediaType: string): mediaType is keyof typeof forms => Object.hasOwn(forms, mediaType)
 
 /**
- * What a layer holds, in its order; each entry's content is read before the next entry is asked for, or not at all.
- * Throws `RegistryFailure` where the layer is too large, broken, or not what the image's configuration says it is; that
- * shows after the last entry only.
+ * Yields the entries of a layer in order. The caller reads the content of an entry before it requests the next entry,
+ * or not at all. Throws `RegistryError` if the layer is too large, malformed, or does not match the DiffID in the image
+ * configuration. A DiffID mismatch is only detected after the last entry.
  */
 export async function* layerEntries(
   client: RegistryClient,
@@ -66,7 +66,7 @@ export async function* layerEntries(
   const reader = extract()
   const meter = layerLimiter(hash, allowance)
   const feeding = pipeline(Readable.from(partsOf(bytes)), forms[mediaType](), meter.passage, reader)
-  // Awaited below; without an entry after its failure nobody would hear of it in time.
+  // Awaited below. Prevents an unhandled rejection if the pipeline fails before that.
   feeding.catch(() => undefined)
   try {
     for await (const entry of reader) {
@@ -85,12 +85,12 @@ export async function* layerEntries(
   if (actual !== diffId) throw new RegistryError('invalid', `The layer ${digest} of ${repository} is not ${diffId}.`)
 }
 
-/** In parts, so that what is wrong with a layer shows before all of it is on its way. */
+/** Splits a layer into parts, so that errors are detected before all of it is in the pipeline. */
 function* partsOf(bytes: Buffer): Generator<Buffer, void, undefined> {
   for (let from = 0; from < bytes.length; from += partBytes) yield bytes.subarray(from, from + partBytes)
 }
 
-/** Those said of all files of a layer included: each entry pays for them once more. */
+/** Per entry. Includes the global attributes of the layer, which count for each entry. */
 const maxAttributes = 100
 
 const kinds: Record<Header['type'], LayerEntry['kind']> = {
@@ -123,7 +123,7 @@ function entryOf(entry: Entry): LayerEntry {
   return { path: imagePath(name), kind, target: linkname ?? '', size, isExecutable, content: contentOf(entry) }
 }
 
-/** Where a layer ends too early, who reads a file of it hears of it first. */
+/** Converts errors of the stream: the reader of a file in a truncated layer receives the error first. */
 async function* contentOf(entry: Entry): AsyncGenerator<Buffer, void, undefined> {
   try {
     for await (const part of entry) if (Buffer.isBuffer(part)) yield part
@@ -135,5 +135,7 @@ async function* contentOf(entry: Entry): AsyncGenerator<Buffer, void, undefined>
 const brokenLayer = (cause: unknown): RegistryError =>
   cause instanceof RegistryError ? cause : new RegistryError('invalid', 'A layer of the image is broken.', { cause })
 
-/** Files with holes are kept as a list of their parts (GNU tar in the form of pax): what is read is not the file. */
+/**
+ * Whether a file is sparse (GNU tar in pax format). The content of a sparse file is a list of segments, not the file.
+ */
 const isOfSparse = (attribute: string): boolean => attribute.startsWith('GNU.sparse.')

@@ -6,16 +6,16 @@ import { IndexDocument, ManifestDocument, parseDocument } from './document.ts'
 import { RegistryError } from './error.ts'
 import { type Descriptor, type Index, type Manifest, mediaTypes } from './types.ts'
 
-/** The files of a folder of images (OCI image layout 1.0). What is read is checked by its digest. */
+/** Files of an OCI image layout (version 1.0). Digests of blobs are verified on reading. */
 
 const refName = 'org.opencontainers.image.ref.name'
 const maxManifestBytes = 4 * 2 ** 20
 
-/** The failure for a folder that is not whole. */
+/** The error for an incomplete or malformed layout. */
 export const broken = (folder: string, what: string): RegistryError =>
   new RegistryError('invalid', `${what} in ${folder} is missing or broken.`)
 
-/** A descriptor as an index lists it: under a tag, or under none. */
+/** A descriptor as listed in an index, with an optional tag. */
 export const named = ({ mediaType, digest, size }: Descriptor, tag: string | undefined): Descriptor => ({
   mediaType,
   digest,
@@ -23,13 +23,13 @@ export const named = ({ mediaType, digest, size }: Descriptor, tag: string | und
   ...(tag !== undefined && { annotations: { [refName]: tag } }),
 })
 
-/** The tag that an index lists a descriptor under. */
+/** The tag of a descriptor in an index; undefined if it has none or an invalid one. */
 export const tagOf = ({ annotations }: Descriptor): string | undefined =>
   /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/.exec(annotations?.[refName] ?? '')?.[0]
 
 const blobPath = (folder: string, digest: string): string => join(folder, 'blobs', ...digest.split(':'))
 
-/** A file appears under its name when it is whole. */
+/** Writes a file atomically. */
 async function writeWhole(path: string, content: Uint8Array | string): Promise<void> {
   const draft = `${path}.${process.pid}.tmp`
   await writeFile(draft, content)
@@ -42,7 +42,7 @@ export async function writeBlob(folder: string, bytes: Uint8Array): Promise<void
   await writeWhole(blobPath(folder, digestOf(bytes)), bytes)
 }
 
-/** A blob of at most so many bytes. Throws `RegistryFailure`. */
+/** Reads a blob of at most `maxBytes` and verifies its digest. Throws `RegistryError`. */
 export async function readBlob(folder: string, digest: string, maxBytes: number): Promise<Buffer> {
   const path = blobPath(folder, digest)
   const { size } = await stat(path).catch(() => ({ size: -1 }))
@@ -52,7 +52,7 @@ export async function readBlob(folder: string, digest: string, maxBytes: number)
   return bytes
 }
 
-/** A manifest or an index. Throws `RegistryFailure`. */
+/** Reads a manifest or an index. Throws `RegistryError`. */
 export async function readManifest(
   folder: string,
   digest: string,
@@ -73,7 +73,7 @@ function documentOf<Schema extends z.ZodType>(schema: Schema, body: Buffer): z.o
   }
 }
 
-/** What a folder holds under names of its own; undefined where it is no layout yet. Throws `RegistryFailure`. */
+/** Reads the entries of `index.json`; undefined if the folder is no layout yet. Throws `RegistryError`. */
 export async function readIndex(folder: string): Promise<Descriptor[] | undefined> {
   const path = join(folder, 'index.json')
   const isThere = await stat(path).then(
@@ -86,10 +86,10 @@ export async function readIndex(folder: string): Promise<Descriptor[] | undefine
   return document.manifests
 }
 
-/** Lists more in a folder's index, which makes it a layout where it is none yet. A tag goes over to what comes last. */
+/** Adds entries to the index, and creates the layout if there is none. A tag moves to the last entry that has it. */
 export async function addToIndex(folder: string, entries: readonly Descriptor[]): Promise<void> {
   const present = (await readIndex(folder)) ?? []
-  // What has no tag is listed once.
+  // Lists a digest without a tag only once.
   const all = new Map([...present, ...entries].map((entry) => [tagOf(entry) ?? entry.digest, entry]))
   await writeWhole(join(folder, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }))
   const index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests: [...all.values()] }

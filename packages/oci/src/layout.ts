@@ -7,9 +7,9 @@ import { bundleType } from './signature/envelope.ts'
 import { signatureTag } from './signature/sign.ts'
 import { type Descriptor, mediaTypes } from './types.ts'
 
-/** Images in a folder (OCI image layout 1.0), to be carried where no network leads. */
+/** Images in a folder (OCI image layout 1.0), for transfer without a network. */
 
-/** Writes an image into a folder, beside those that are there. Throws `TypeError` where its base is in a registry only. */
+/** Adds an image to a layout. Throws `TypeError` if the layers of its base are only in a registry. */
 export async function exportLayout(built: BuiltImage, folder: string, tags: readonly string[] = []): Promise<void> {
   for (const layer of built.layers) {
     if (!('bytes' in layer)) throw new TypeError('The base of this image is in a registry: push it, then save it.')
@@ -23,8 +23,8 @@ export async function exportLayout(built: BuiltImage, folder: string, tags: read
 }
 
 /**
- * Writes what a reference names into a folder: the image, or the index with all of its platforms, and the signatures of
- * each. Throws `RegistryFailure`.
+ * Saves a reference to a layout: the image, or the index with the images of all platforms, and their signatures. Throws
+ * `RegistryError`.
  */
 export async function saveLayout(
   client: RegistryClient,
@@ -38,7 +38,7 @@ export async function saveLayout(
   await addToIndex(folder, entries)
 }
 
-/** What the folder's index has to list: the manifest first, and signatures. None where there is no such manifest. */
+/** Returns the index entries: the manifest, then signatures. Returns none if the manifest does not exist. */
 async function save(
   client: RegistryClient,
   repository: string,
@@ -52,7 +52,7 @@ async function save(
   const signatures: Descriptor[] = []
   if ('manifests' in content) {
     for (const { digest } of content.manifests) {
-      // The index lists the image itself.
+      // Skips the image, which the saved index lists.
       signatures.push(...(await save(client, repository, digest, folder)).slice(1))
     }
   } else {

@@ -3,20 +3,18 @@ import { isRepository, isTag, scopeOf } from './names.ts'
 import { pagesOf } from './paging.ts'
 import type { RegistryConnection } from './connection.ts'
 
-// Registries written in Go answer null where a list is empty.
+// Registries written in Go return null for an empty list.
 const RepositoriesPage = z.object({ repositories: z.array(z.string().refine(isRepository)).nullable() })
 const TagsPage = z.object({ tags: z.array(z.string().refine(isTag)).nullable() })
 
 const pageSize = 100
 
-/** The repositories of a registry. */
 export async function* listRepositories(wire: RegistryConnection): AsyncGenerator<string> {
   const url = wire.at(`_catalog?n=${pageSize}`)
   const call = { what: 'the list of its repositories', url, scopes: ['registry:catalog:*'], page: RepositoriesPage }
   for await (const { repositories } of pagesOf(wire, call)) yield* repositories ?? []
 }
 
-/** The tags of a repository. */
 export async function* listTags(wire: RegistryConnection, repository: string): AsyncGenerator<string> {
   const url = wire.at(`${repository}/tags/list?n=${pageSize}`)
   const call = { what: `the tags of ${repository}`, url, scopes: [scopeOf(repository, 'pull')], page: TagsPage }

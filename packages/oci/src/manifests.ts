@@ -19,7 +19,7 @@ const addressOf = (wire: RegistryConnection, repository: string, reference: stri
   url: wire.at(`${repository}/manifests/${reference}`),
 })
 
-/** What a reference stands for. One request; two where the registry tells too little without the content. */
+/** Resolves a reference. One request, or two if the response headers lack the digest or the size. */
 export async function resolveReference(
   wire: RegistryConnection,
   repository: string,
@@ -38,7 +38,7 @@ export async function resolveReference(
   return { mediaType, digest, size: Number(size) }
 }
 
-/** A manifest or an index, whole. One request. */
+/** Downloads a manifest or an index. One request. */
 export async function findManifest(
   wire: RegistryConnection,
   repository: string,
@@ -59,7 +59,7 @@ export async function findManifest(
   return { content: { ...content, mediaType }, bytes, descriptor: { mediaType, digest, size: bytes.length } }
 }
 
-/** Sends a manifest. One request. `isReferrerKept`: the registry has a list of what refers to the subject. */
+/** Uploads a manifest. One request. `isReferrerKept`: the registry lists the manifest as a referrer of its subject. */
 export async function sendManifest(
   wire: RegistryConnection,
   repository: string,
@@ -87,13 +87,13 @@ export async function sendManifest(
   return { descriptor: { mediaType, digest, size: bytes.length }, isReferrerKept }
 }
 
-/** Removes a manifest. One request. */
+/** Deletes a manifest; succeeds if it does not exist. One request. */
 export async function removeManifest(wire: RegistryConnection, repository: string, reference: string): Promise<void> {
   const call = { ...addressOf(wire, repository, reference), scopes: [scopeOf(repository, 'delete')] }
   await wire.send({ ...call, method: 'DELETE', statuses: [200, 202, 404] })
 }
 
-/** The media type that the registry names, of those that we asked for. */
+/** Returns the media type of a response. Throws `RegistryError` if the request did not accept it. */
 function typeOf(wire: RegistryConnection, what: string, answer: TransportAnswer): string {
   const mediaType = headerOf(answer, 'content-type')?.split(';')[0]?.trim() ?? ''
   if (indexTypes.includes(mediaType) || manifestTypes.includes(mediaType)) return mediaType
@@ -105,7 +105,7 @@ function checkNamed(wire: RegistryConnection, what: string, reference: string, d
   if (isDigest(reference) && reference !== digest) throw lie(wire, what, 'answers with other content')
 }
 
-/** A registry that computes another digest than we has other content, or is broken. */
+/** Throws `RegistryError` if the registry reports another digest than the computed one. */
 function checkTold(wire: RegistryConnection, what: string, answer: TransportAnswer, digest: string): void {
   const told = headerOf(answer, 'docker-content-digest')
   if (told !== undefined && told !== digest) throw lie(wire, what, 'tells a digest that the content does not have')

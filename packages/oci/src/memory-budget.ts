@@ -1,12 +1,12 @@
-/** Room in memory for layers, which are read whole: several at once must not take more than there is. */
+/** Limits the memory for concurrent layers, which are held in memory as a whole. */
 
-/** Smaller ones are no burden. Of the larger ones so much is held at once, which is one of the largest. */
+/** Layers up to `freeBytes` are not counted. All others share `mostBytes`, the size of the largest possible layer. */
 const [freeBytes, mostBytes] = [16 * 2 ** 20, 256 * 2 ** 20]
 
 let leftBytes = mostBytes
 const waiting: { bytes: number; begin: () => void }[] = []
 
-/** Waits until this process has room for so many bytes, first come first served; disposing of it makes room again. */
+/** Waits for free memory, in order of arrival. Disposing of the result releases the memory. */
 export async function reserveMemory(layerBytes: number): Promise<Disposable> {
   const bytes = Math.min(layerBytes, mostBytes)
   if (bytes <= freeBytes) return { [Symbol.dispose]: () => {} }

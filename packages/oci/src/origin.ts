@@ -1,8 +1,8 @@
 import { RegistryError } from './error.ts'
 
-/** Where a registry's API is to be found, and what else it may lead to. */
+/** The URL of a registry's API, and validation of URLs in its responses. */
 
-/** Docker's registry has one name in references and another on the network. */
+/** Docker Hub has one host name in references and another on the network. */
 const apiHosts: Readonly<Record<string, string>> = {
   'docker.io': 'registry-1.docker.io',
   'index.docker.io': 'registry-1.docker.io',
@@ -10,7 +10,7 @@ const apiHosts: Readonly<Record<string, string>> = {
 
 const isLoopback = ({ hostname }: URL): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname)
 
-/** The address of a registry's API: https, and plain http on this machine only. Throws `RegistryFailure`. */
+/** The origin of a registry's API: HTTPS, or HTTP for loopback hosts. Throws `RegistryError` if the name is invalid. */
 export function originOf(registry: string): URL {
   const host = apiHosts[registry] ?? registry
   const isHost = /^[a-z0-9.[\]:-]{1,260}$/i.test(host) && URL.canParse(`https://${host}`)
@@ -19,10 +19,10 @@ export function originOf(registry: string): URL {
   return isLoopback(plain) ? plain : new URL(`https://${host}`)
 }
 
-/** Whether what is read or sent there can be overheard by nobody: https, or both ends on this machine. */
+/** Whether a connection is safe from interception: HTTPS, or both ends on the loopback interface. */
 export const isConfidential = (url: URL, origin: URL): boolean =>
   url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url) && isLoopback(origin))
 
-/** An address that an answer names, relative to the one that was asked; undefined where it is none. */
+/** Resolves a URL in a response relative to the request URL; undefined if it is missing or invalid. */
 export const linkTo = (address: string | undefined, from: URL): URL | undefined =>
   address !== undefined && address !== '' && URL.canParse(address, from.href) ? new URL(address, from) : undefined

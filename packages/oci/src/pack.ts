@@ -8,10 +8,10 @@ import { digestOf } from './digest.ts'
 import { imagePath, parentOf, whiteoutOf } from './image-path.ts'
 import { type Descriptor, mediaTypes } from './types.ts'
 
-/** A file of an image: its content, or the path of a local file or folder that has it. Mode 644 unless it says otherwise. */
+/** A file of an image: its content, or the path of a local file or folder. The default mode is 644. */
 export type FileToPack = { path: string; mode?: number } & ({ content: string | Uint8Array } | { source: string })
 
-/** A layer to be pushed: its bytes, or the repository of the same registry that has them. */
+/** A layer to push: its bytes, or the repository of the same registry that has it. */
 export type BuiltLayer = { descriptor: Descriptor; diffId: string } & ({ bytes: Buffer } | { repository: string })
 
 interface Packed {
@@ -20,16 +20,16 @@ interface Packed {
 }
 
 /**
- * Files as a layer. The same files make the same bytes, whenever and in whatever order they are given: no times, no
- * owners, names sorted. (The compression is zlib's as Node.js carries it: another version, or another kind of
- * processor, may find other bytes for the same content.) Links are refused.
+ * Packs files into a layer. The same files give the same bytes at any time and in any order: timestamps and owners are
+ * zero, and names are sorted. (Compression uses the zlib of Node.js; another version or CPU architecture may give other
+ * bytes for the same content.) Throws `TypeError` for links.
  */
 export async function packLayer(files: readonly FileToPack[]): Promise<BuiltLayer & { bytes: Buffer }> {
   const packed = new Map<string, Packed>()
   for (const file of files) await collect(file, packed)
   const tar = await tarOf(packed)
   const bytes = await promisify(gzip)(tar, { level: 6 })
-  // The system on which it was compressed; any is the same to us.
+  // The operating system in the gzip header: 255 means unknown.
   bytes[9] = 255
   const descriptor = { mediaType: mediaTypes.layer, digest: digestOf(bytes), size: bytes.length }
   return { descriptor, diffId: digestOf(tar), bytes }
@@ -70,5 +70,5 @@ async function tarOf(packed: ReadonlyMap<string, Packed>): Promise<Buffer> {
   return buffer(archive)
 }
 
-/** The order of whoever compares strings, without a language's rules. */
+/** Orders strings by code units, without language rules. */
 const byCodeUnit = (left: string, right: string): number => (left < right ? -1 : Number(left > right))

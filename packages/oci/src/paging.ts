@@ -10,16 +10,16 @@ const mostPages = 500
 const mostBytes = 16 * 1024 * 1024
 const pageBytes = 4 * 1024 * 1024
 
-/** A list that a registry tells in pages: what to ask for first, and the form of a page. */
+/** A paginated list of a registry: the first request, and the schema of a page. */
 export interface List<Page extends z.ZodType> extends Pick<Call, 'what' | 'url' | 'scopes' | 'headers'> {
   page: Page
-  /** Statuses by which a registry tells that it keeps no such list: no page then. */
+  /** Statuses of registries without this list. They yield no page. */
   absent?: readonly number[]
 }
 
 /**
- * The pages of a list, by the `Link` that each has to the next: at most 500 and 16 MiB in all, none twice, all of the same
- * registry. One request for each page. Throws `RegistryFailure`.
+ * Yields the pages of a list by following `Link` headers: at most 500 pages and 16 MiB in total, no page twice, all
+ * from the same registry. One request per page. Throws `RegistryError`.
  */
 export async function* pagesOf<Page extends z.ZodType>(
   wire: RegistryConnection,
@@ -49,7 +49,7 @@ export async function* pagesOf<Page extends z.ZodType>(
 const endless = ({ registry }: RegistryConnection, what: string, how: string): RegistryError =>
   new RegistryError('too_large', `Registry ${registry}: ${what} ${how}. Name what you need instead of listing.`)
 
-/** The address of the next page. */
+/** The URL of the next page; undefined after the last one. */
 function nextOf(wire: RegistryConnection, what: string, answer: TransportAnswer, from: URL): URL | undefined {
   const link = headerOf(answer, 'link')?.slice(0, 4096) ?? ''
   const address = /<([^<>]*)>[^,<>]*;\s*rel="?next"?/i.exec(link)?.[1]

@@ -3,8 +3,8 @@ import * as https from 'node:https'
 import type { Transport, TransportAnswer } from './transport.ts'
 
 /**
- * A transport for programs that run where their user may reach whatever it names: the command line, tests. Nothing is
- * checked of where a name leads. Every request has a connection of its own, so that none dies of a neighbour's.
+ * A transport for programs whose users may reach any host: the command line, tests. It does not restrict destinations.
+ * Every request has its own connection, so that a broken connection affects no other request.
  */
 export const plainTransport: Transport = (url, { method, headers, body, timeoutMs, maxBytes }) =>
   new Promise((resolve, reject) => {
@@ -21,7 +21,7 @@ export const plainTransport: Transport = (url, { method, headers, body, timeoutM
       read(incoming, maxBytes).then(resolve, fail)
     })
     outgoing.on('error', fail)
-    // An answer that is none, such as a change of protocol, ends without an error.
+    // An invalid response, such as a protocol upgrade, closes the connection without an error.
     outgoing.on('close', () => {
       clearTimeout(timer)
       if (!isAnswered) fail(new Error('The connection ended without an answer.'))

@@ -5,8 +5,8 @@ import type { BuiltLayer } from './pack.ts'
 import { type Descriptor, mediaTypes } from './types.ts'
 
 /**
- * Sends an image: what the registry has not yet, and the manifest last, under each of the tags, or by its digest
- * where there are none. Answers the manifest's descriptor. Throws `RegistryFailure`.
+ * Pushes an image: first the missing blobs, then the manifest under each tag, or under its digest without tags. Returns
+ * the descriptor of the manifest. Throws `RegistryError`.
  */
 export async function pushImage(
   client: RegistryClient,

@@ -1,4 +1,4 @@
-/** Image references with the registry named: `registry[:port]/repository[:tag][@sha256:digest]`. */
+/** An image reference with its registry: `registry[:port]/repository[:tag][@sha256:digest]`. */
 export interface ImageReference {
   registry: string
   repository: string
@@ -13,7 +13,7 @@ const pattern = new RegExp(
   String.raw`^(?<registry>${host})/(?<repository>${part}(?:/${part})*)(?::(?<tag>[A-Za-z0-9_][A-Za-z0-9._-]{0,127}))?(?:@(?<digest>sha256:[0-9a-f]{64}))?$`,
 )
 
-/** The parts of a reference; undefined where the text is none, is longer than 512 characters, or names no registry. */
+/** Parses a reference; undefined if it is malformed, longer than 512 characters, or names no registry. */
 export function parseReference(text: string): ImageReference | undefined {
   const groups = text.length <= 512 ? pattern.exec(text)?.groups : undefined
   if (groups === undefined) return undefined
@@ -21,9 +21,8 @@ export function parseReference(text: string): ImageReference | undefined {
   return { registry, repository, ...(tag !== undefined && { tag }), ...(digest !== undefined && { digest }) }
 }
 
-/** A reference as one text. */
 export const formatReference = ({ registry, repository, tag, digest }: ImageReference): string =>
   `${registry}/${repository}${tag === undefined ? '' : `:${tag}`}${digest === undefined ? '' : `@${digest}`}`
 
-/** What a registry is asked for: the digest where there is one, else the tag, else `latest`. */
+/** The reference to request: the digest if there is one, else the tag, else `latest`. */
 export const targetOf = ({ tag, digest }: ImageReference): string => digest ?? tag ?? 'latest'

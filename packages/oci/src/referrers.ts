@@ -8,8 +8,8 @@ import { type Descriptor, type Index, type Manifest, mediaTypes } from './types.
 import type { RegistryConnection } from './connection.ts'
 
 /**
- * What refers to a digest. One request for each page, and one more where the registry keeps no such list: clients then keep
- * one under a tag of the digest.
+ * Lists the referrers of a digest. One request per page, plus one if the registry has no referrers API: clients then
+ * maintain the list under a tag of the digest.
  */
 export async function listReferrers(
   wire: RegistryConnection,
@@ -19,17 +19,17 @@ export async function listReferrers(
 ): Promise<Descriptor[]> {
   const told = await toldReferrers(wire, repository, digest, artifactType)
   const found = told ?? (await taggedIndex(wire, repository, digest))?.manifests ?? []
-  // A registry need not filter.
+  // Registries may ignore the filter.
   return found.filter((descriptor) => artifactType === undefined || descriptor.artifactType === artifactType)
 }
 
 /**
- * How registries tell that they keep no such list: 404 is what the specification says. Others take the path for a wrong name,
- * method or form, do not know it, or lead to a page for people, as GitHub's does.
+ * Statuses of registries without a referrers API. The specification defines 404. Other registries report an invalid
+ * name, method or format, do not know the path, or redirect to a web page, such as GitHub.
  */
 const withoutList = [400, 404, 405, 406, 501, 301, 302, 303, 307, 308]
 
-/** The registry's own list; undefined where it has none. */
+/** Lists referrers with the referrers API; undefined if the registry has none. */
 async function toldReferrers(
   wire: RegistryConnection,
   repository: string,
@@ -56,8 +56,8 @@ async function taggedIndex(wire: RegistryConnection, repository: string, digest:
 const mostTries = 3
 
 /**
- * Sends a manifest that refers to another. One request where the registry keeps the list. Else two more and one to see that
- * it holds: whoever writes the same list at the same time may have undone it, and then it is done again.
+ * Uploads a referrer. One request if the registry has a referrers API. Otherwise two more requests update the tagged
+ * list, and one verifies it, because a concurrent update may overwrite it. A lost update is repeated.
  */
 export async function addReferrer(
   wire: RegistryConnection,

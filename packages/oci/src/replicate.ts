@@ -5,8 +5,8 @@ import { reserveMemory } from './memory-budget.ts'
 import type { Descriptor, Image } from './types.ts'
 
 /**
- * Copies an image of one platform, byte for byte, so that it keeps its digest: what the other registry has not yet, and
- * the manifest last. Signatures stay behind. Answers the manifest's descriptor. Throws `RegistryFailure`.
+ * Copies a single-platform image byte for byte, so that it keeps its digest: first the missing blobs, then the
+ * manifest. Does not copy signatures. Returns the descriptor of the manifest. Throws `RegistryError`.
  */
 export async function replicateImage(
   from: RegistryClient,

@@ -1,9 +1,9 @@
 import { RegistryError, type RegistryErrorKind } from './error.ts'
 import type { TransportAnswer } from './transport.ts'
 
-/** How the answers of a registry are read. What it wrote is never quoted: it may hold what it was sent. */
+/** Interpretation of registry responses. Errors never quote a response, because it may echo the request. */
 
-/** A header as one text. */
+/** A header as one string; joins repeated headers. */
 export function headerOf({ headers }: TransportAnswer, name: string): string | undefined {
   const value = headers[name]
   return typeof value === 'object' ? value.join(', ') : value
@@ -11,7 +11,7 @@ export function headerOf({ headers }: TransportAnswer, name: string): string | u
 
 export const isRedirect = ({ status }: TransportAnswer): boolean => [301, 302, 303, 307, 308].includes(status)
 
-/** The error codes of the specification, and those of Docker's registry. */
+/** Error codes of the OCI distribution specification and of Docker's registry. */
 const errorCode =
   /"code"\s*:\s*"((?:BLOB_(?:UNKNOWN|UPLOAD_(?:INVALID|UNKNOWN))|DENIED|DIGEST_INVALID|MANIFEST_(?:BLOB_UNKNOWN|INVALID|UNKNOWN|UNVERIFIED)|NAME_(?:INVALID|UNKNOWN)|SIZE_INVALID|TAG_INVALID|TOOMANYREQUESTS|UNAUTHORIZED|UNSUPPORTED))"/
 
@@ -29,10 +29,10 @@ const advice: Readonly<Partial<Record<RegistryErrorKind, string>>> = {
   invalid: 'Check that this is an OCI registry.',
 }
 
-/** Refusals are short; whatever else may stand there is not looked at. */
+/** Error responses are short; any further content is ignored. */
 const refusalBytes = 64 * 1024
 
-/** What an answer that is none of those wanted amounts to. */
+/** The error for an unexpected response. */
 export function failureOf(registry: string, what: string, answer: TransportAnswer): RegistryError {
   if (isRedirect(answer)) return new RegistryError('refused', redirectMessage(registry, what))
   const code = errorCode.exec(answer.body.toString('utf8', 0, refusalBytes))?.[1]
@@ -46,7 +46,7 @@ export function failureOf(registry: string, what: string, answer: TransportAnswe
 const redirectMessage = (registry: string, what: string): string =>
   `Registry ${registry} redirects ${what}, which is not followed. Name the registry by the address that it redirects to.`
 
-/** At most a day. A date is measured by the registry's own clock. */
+/** At most one day. A date is relative to the `Date` header of the registry. */
 function retryAfterOf(answer: TransportAnswer): number | undefined {
   const text = headerOf(answer, 'retry-after')?.trim() ?? ''
   const at = text.endsWith('GMT') ? Date.parse(text) : Number.NaN

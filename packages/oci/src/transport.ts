@@ -1,23 +1,26 @@
-/** How requests leave. The platform's own guarded way out fits, so that no registry leads it to its neighbours. */
+/**
+ * Transport of HTTP requests. The platform uses its outbound guard, so that a registry cannot send it to internal
+ * hosts.
+ */
 
 export interface TransportRequest {
   method: string
   headers?: Readonly<Record<string, string>>
   body?: string | Uint8Array
-  /** For the whole exchange, to the last byte of the answer. */
+  /** Timeout of the whole exchange, up to the last byte of the response. */
   timeoutMs: number
-  /** The most that is read of the answer's body. */
+  /** Maximum number of bytes to read from the response body. */
   maxBytes: number
 }
 
-/** An answer of whatever status; redirects are not followed. Header names are lower-case. */
+/** A response with any status; redirects are not followed. Header names are lower-case. */
 export interface TransportAnswer {
   status: number
   headers: Readonly<Record<string, string | string[] | undefined>>
   body: Buffer
-  /** Its body holds more than was read. */
+  /** The response body is longer than `body`. */
   isCutShort: boolean
 }
 
-/** Sends one request; rejects where there is no answer within its limits. */
+/** Sends one request. Rejects if there is no response within the timeout. */
 export type Transport = (url: string, request: TransportRequest) => Promise<TransportAnswer>

@@ -1,4 +1,4 @@
-/** The words of the OCI distribution and image specifications, version 1.1. */
+/** Types of the OCI distribution and image specifications, version 1.1. */
 
 export const mediaTypes = {
   manifest: 'application/vnd.oci.image.manifest.v1+json',
@@ -10,7 +10,9 @@ export const mediaTypes = {
   empty: 'application/vnd.oci.empty.v1+json',
 } as const
 
-/** Names a manifest or a blob by its content. `digest` is `sha256:` and 64 hexadecimal digits; `size` counts bytes. */
+/**
+ * Identifies a manifest or a blob by its content. `digest` is `sha256:` and 64 hexadecimal digits; `size` is in bytes.
+ */
 export interface Descriptor {
   mediaType: string
   digest: string
@@ -20,7 +22,7 @@ export interface Descriptor {
   platform?: { os: string; architecture: string; variant?: string }
 }
 
-/** An image, or any other artifact. */
+/** The manifest of an image or another artifact. */
 export interface Manifest {
   schemaVersion: 2
   mediaType: string
@@ -31,7 +33,7 @@ export interface Manifest {
   annotations?: Record<string, string>
 }
 
-/** Several manifests under one name: one for each platform, or what refers to an image. */
+/** A list of manifests: one for each platform, or the referrers of an image. */
 export interface Index {
   schemaVersion: 2
   mediaType: string
@@ -39,7 +41,7 @@ export interface Index {
   annotations?: Record<string, string>
 }
 
-/** What an image is started as. */
+/** The configuration of an image. */
 export interface ImageConfig {
   architecture: string
   os: string
@@ -55,12 +57,12 @@ export interface ImageConfig {
   rootfs: { type: 'layers'; diff_ids: string[] }
 }
 
-/** An image of one platform, read and found whole but for its layers. */
+/** A single-platform image. The manifest and the configuration have been read and validated, the layers have not. */
 export interface Image {
   repository: string
-  /** Of the manifest of the chosen platform. */
+  /** Digest of the manifest of the selected platform. */
   digest: string
-  /** Of what the reference named: an index, or the same manifest. Signatures may be over either. */
+  /** Digest of the reference: of an index, or of the same manifest. Signatures may cover either digest. */
   topDigest: string
   manifest: Manifest
   config: ImageConfig

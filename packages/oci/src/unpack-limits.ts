@@ -1,17 +1,17 @@
 import { RegistryError } from './error.ts'
 
-/** What reading an image may still cost; counts down as layers are read. */
+/** Remaining limits of reading an image. They decrease as layers are read. */
 export interface UnpackLimits {
-  /** Of the layers' content, uncompressed. */
+  /** Bytes of uncompressed layer content. */
   bytes: number
-  /** Files, directories and whatever else has a name. */
+  /** Files, directories and other entries. */
   files: number
 }
 
 /** 2 GiB and 100,000 files. */
 export const defaultUnpackLimits = (): UnpackLimits => ({ bytes: 2 * 2 ** 30, files: 100_000 })
 
-/** Spends of an allowance; throws where nothing is left. */
+/** Decreases a limit. Throws `RegistryError` (`too_large`) if it is exceeded. */
 export function consumeLimit(allowance: UnpackLimits, of: keyof UnpackLimits, count: number): void {
   allowance[of] -= count
   if (allowance[of] < 0) throw new RegistryError('too_large', `The image has too many ${of}.`)

@@ -13,10 +13,10 @@ import type { Image } from './types.ts'
 const underWay = new Map<string, Promise<string>>()
 
 /**
- * The absolute path of an image's root directory in a store, unpacked if it is not there yet: `<store>/<digest>/root`.
- * It appears whole or not at all, whoever else unpacks the same or is killed meanwhile, and belongs to whoever runs this.
- * Devices and special modes are left out; links stay inside. Throws `RegistryFailure`, `too_large` beyond the limits
- * (2 GiB and 100,000 files). One request for each layer.
+ * Returns the absolute path of an image's root directory in a store, `<store>/<digest>/root`, and unpacks the image if
+ * necessary. The directory appears only when it is complete, even if other processes unpack the same image or are
+ * killed. The current user owns the files. Devices and special modes are omitted; links stay inside. Throws
+ * `RegistryError`, `too_large` beyond the limits (2 GiB and 100,000 files). One request for each layer.
  */
 export function unpackImage(
   client: RegistryClient,
@@ -50,13 +50,13 @@ async function unpackInto(client: RegistryClient, image: Image, home: string, li
   return root
 }
 
-/** Two processes may come here at once: the first one's work stays. */
+/** Renames the draft. If another process was first, its result remains. */
 async function moveTo(home: string, draft: string): Promise<void> {
   try {
     await rename(draft, home)
   } catch {
     if (await isThere(join(home, 'done'))) return
-    // A machine that lost its power may have kept the name and lost the content.
+    // After a power failure the directory may exist without its content.
     await rm(home, { recursive: true, force: true })
     await rename(draft, home)
   }
@@ -74,7 +74,7 @@ async function applyLayers(
   }
 }
 
-/** What a file system says of paths that it cannot have. */
+/** Error codes of file systems for invalid paths. */
 const pathErrors = new Set('ENAMETOOLONG EEXIST ENOTDIR EISDIR ENOTEMPTY ELOOP EINVAL EILSEQ EMLINK'.split(' '))
 
 async function apply(tree: ImageTree, entry: LayerEntry): Promise<void> {
@@ -87,7 +87,7 @@ async function apply(tree: ImageTree, entry: LayerEntry): Promise<void> {
   }
 }
 
-/** Removes what killed processes have left of an image. */
+/** Removes drafts of an image that killed processes have left. */
 async function removeDrafts(home: string): Promise<void> {
   const store = join(home, '..')
   await mkdir(store, { recursive: true })
@@ -99,7 +99,7 @@ async function removeDrafts(home: string): Promise<void> {
   }
 }
 
-/** Whether a thread of a process may be at work; this one is not, as it asks. */
+/** Whether the thread that owns a draft may still be running. The calling thread has no active draft. */
 function isRunning(pid: number, thread: number): boolean {
   if (pid === process.pid) return thread !== threadId
   try {

@@ -9,7 +9,7 @@ import { onSignedOut } from './api/session.ts'
 import { followOtherTabs, forgetUser } from './api/sign-in.ts'
 import { reloadOnceAfterUpdate } from './app/outdated.ts'
 import { router } from './app/router.tsx'
-import { showRememberedTheme } from './app/theme.ts'
+import { showRememberedTheme } from './lib/theme.ts'
 import './style/base.css'
 
 showRememberedTheme()
@@ -17,9 +17,9 @@ reloadOnceAfterUpdate()
 followOtherTabs()
 onSignedOut(() => {
   const { href, pathname } = router.state.location
-  // Whoever was not signed in has no session that could have ended.
+  // A user who was not signed in has no session that could end.
   if (queries.getQueryData(meQuery.queryKey) === undefined || pathname === '/sign-in') return
-  // Forgotten only when nothing that needs it is shown any more.
+  // Data is removed only when no page that needs it is rendered any more.
   void router.navigate({ to: '/sign-in', search: { returnTo: href } }).then(forgetUser)
 })
 

@@ -1,13 +1,13 @@
 import type { OutputReport } from '@platform/contract/relay'
 
 export type Stream = OutputReport['stream']
-/** A stretch of output of one node and stream. */
+/** Output of one node and stream. */
 export type OutputChunk = Pick<OutputReport, 'nodeId' | 'stream' | 'data'>
 
-/** The most bytes of UTF-8 that one output call carries. */
+/** The largest output call, in bytes of UTF-8. */
 export const chunkBytes = 64 * 1024
 
-// The server keeps as much of the whole output (D27).
+// The server retains the same parts of the whole output.
 const headBytes = 256 * 1024
 const tailBytes = 768 * 1024
 
@@ -15,11 +15,9 @@ type Segment = OutputChunk & { sizeBytes: number; round: number; queue: Queue }
 type Queue = { segments: Segment[]; sizeBytes: number }
 
 /**
- * Output that waits to be sent, bounded in memory: while the server lags behind, the first 256 KiB and the newest
- * 768 KiB are kept, and a line says how much was dropped between them.
- *
- * Text of one node and stream joins one segment until the round ends, so that a script which writes to both streams in
- * turn does not cost one call a line.
+ * Output that is not sent yet, bounded in memory: if the server is slow, the first 256 KiB and the newest 768 KiB are
+ * kept, with a line between them that states the dropped bytes. Text of one node and stream joins one segment per
+ * round, so a script that alternates between both streams does not cost one call per line.
  */
 export class Backlog {
   readonly #head: Queue = { segments: [], sizeBytes: 0 }
@@ -43,7 +41,7 @@ export class Backlog {
     while (this.#tail.sizeBytes > tailBytes) this.#dropOldest()
   }
 
-  /** Takes out the oldest piece; later text does not join what is pending now. */
+  /** Removes and returns the oldest chunk; later text does not join the pending chunks. */
   take(): OutputChunk | undefined {
     const oldest = this.#oldest()
     if (oldest?.round === this.#round) this.#endRound()
@@ -69,7 +67,7 @@ export class Backlog {
   #segmentFor(nodeId: string, stream: Stream): Segment {
     const key = keyOf({ nodeId, stream })
     const open = this.#open.get(key)
-    // Without room for any one character it counts as full.
+    // Without room for any one character the segment counts as full.
     if (open && open.sizeBytes <= chunkBytes - 4) return open
     const inHead = this.#tail.segments.length === 0 && this.#head.sizeBytes < headBytes
     const queue = inHead ? this.#head : this.#tail
@@ -91,7 +89,7 @@ export class Backlog {
   }
 }
 
-/** Adds to a segment what fits; answers what is left over. */
+/** Adds the part of the text that fits; returns the rest. */
 function fill(segment: Segment, text: string): string {
   const [fits, rest] = splitAtBytes(text, chunkBytes - segment.sizeBytes, 'before')
   resize(segment, segment.data + fits, Buffer.byteLength(fits))
@@ -114,7 +112,7 @@ function keyOf({ nodeId, stream }: Pick<OutputChunk, 'nodeId' | 'stream'>): stri
   return `${stream} ${nodeId}`
 }
 
-/** Splits at so many bytes of UTF-8, or before or after the character that stands there. */
+/** Splits at this many bytes of UTF-8, before or after a character that crosses the limit. */
 function splitAtBytes(text: string, limitBytes: number, side: 'before' | 'after'): [string, string] {
   const bytes = Buffer.from(text)
   if (bytes.length <= limitBytes) return [text, '']

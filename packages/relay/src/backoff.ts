@@ -4,22 +4,22 @@ import { type RelayResponse, RetryableError } from './http.ts'
 const firstMs = 500
 const longestMs = 60_000
 
-/** A random pause whose bound doubles with each attempt (full jitter), so that relays do not return in step. */
+/** A random delay; its limit doubles with each attempt (full jitter), so relays do not reconnect at the same time. */
 export function backOffMs(attempt: number): number {
   return Math.random() * Math.min(longestMs, firstMs * 2 ** attempt)
 }
 
-/** A little less than this, so that relays do not beat in step. */
+/** Slightly less than the period, so heartbeats of relays do not align. */
 export function jitterMs(periodMs: number): number {
   return periodMs * (0.9 + 0.1 * Math.random())
 }
 
-/** The pause before the next attempt: what the server asked for, if anything, and the back-off. */
+/** The delay before the next attempt, in milliseconds: the `Retry-After` of the server, if any, plus the back-off. */
 export function retryPauseMs(attempt: number, cause: RetryableError): number {
   return Math.min(longestMs, cause.afterMs + backOffMs(attempt))
 }
 
-/** Makes attempts until the server has decided or the signal aborts; `onFailure` hears of each that was in vain. */
+/** Retries until the server has decided or the signal aborts; calls `onFailure` after each failed attempt. */
 export async function retryUntilDecided(
   signal: AbortSignal,
   attempt: () => Promise<RelayResponse>,

@@ -8,7 +8,7 @@ import { relayVersion } from './version.ts'
 
 const audience = 'platform-relay'
 const tokenLifeSeconds = 55
-// A token that was signed by a clock slightly ahead of the server's is valid all the same.
+// A token stays valid if the relay's clock is slightly ahead of the server's.
 const backdateSeconds = 5
 const mostRefusals = 4
 const refusalMs = 1000
@@ -24,7 +24,7 @@ export type Call = {
 
 export type Signer = { server: string; relayId: string; privateKey: KeyObject }
 
-/** Speaks to the server in the name of the relay: every call is signed (D21). */
+/** Calls the server as this relay. Every call is signed. */
 export class Client {
   readonly #signer: Signer
   readonly #clock: ServerClock
@@ -39,13 +39,13 @@ export class Client {
     this.#onRevoked = onRevoked
   }
 
-  /** One attempt. Throws `TryAgain` when the server did not decide. */
+  /** One attempt. Throws `RetryableError` if the server did not decide. */
   async attempt(call: Call): Promise<RelayResponse> {
     const startedMs = performance.now()
     try {
       const answer = await this.#post(call)
       const isRefused = answer.status === 401
-      // An answer that was held back tells the time at which that began.
+      // The date of a long-poll response may be older than its arrival.
       const isPrompt = performance.now() - startedMs < promptMs
       if (isPrompt || isRefused) this.#clock.observe(answer.headers.get('date'))
       if (isRefused) this.#refused(startedMs)
@@ -57,7 +57,7 @@ export class Client {
     }
   }
 
-  /** Attempts until the server decides or the signal aborts. */
+  /** Retries until the server decides or the signal aborts. */
   deliver(call: Call): Promise<RelayResponse> {
     return retryUntilDecided(call.signal, () => this.attempt(call))
   }
@@ -87,7 +87,7 @@ export class Client {
   }
 
   #refused(startedMs: number): never {
-    // The clock may have been corrected meanwhile, or the server have a bad second: what comes together counts once.
+    // The clock may just have been corrected, or the server may fail briefly: rejections within a second count once.
     if (startedMs >= this.#lastRefusalMs + refusalMs) {
       this.#lastRefusalMs = performance.now()
       this.#refusals += 1
@@ -104,7 +104,7 @@ export class Client {
 
   #unanswered(error: RetryableError): void {
     if (this.#isConnected !== false) {
-      warn(`The server ${this.#signer.server} does not serve this relay: ${error.message}. Trying again until it does.`)
+      warn(`The server ${this.#signer.server} is not available to this relay: ${error.message}. Retrying.`)
     }
     this.#isConnected = false
   }

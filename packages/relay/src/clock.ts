@@ -5,7 +5,7 @@ export function now(): number {
   return Date.now()
 }
 
-/** The time of the server, kept by what its answers say: a machine with a wrong clock still signs valid requests. */
+/** The server's time, estimated from its responses: a machine with a wrong clock still signs valid requests. */
 export class ServerClock {
   #offsetMs = 0
 
@@ -14,7 +14,7 @@ export class ServerClock {
     return now() + this.#offsetMs
   }
 
-  /** Takes in a time that the server just told; small differences are travel time and change nothing. */
+  /** Adjusts to a timestamp of the server. Small differences are network delay and are ignored. */
   observe(timestamp: unknown): void {
     const serverMs = typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN
     if (Math.abs(serverMs - this.now()) > toleranceMs) this.#offsetMs = serverMs - now()

@@ -23,15 +23,16 @@ export type Enrollment = {
 }
 
 /**
- * Trades the enrollment token for an identity (D21). Network trouble is waited out; throws `Fatal` when the server
- * refuses.
+ * Exchanges the enrollment token for an identity. Retries network errors; throws `FatalError` if the server rejects the
+ * token.
  */
 export async function enroll(enrollment: Enrollment): Promise<Identity> {
   const { server, token, nodes, clock, signal } = enrollment
   const answer = await send(server, requestOf(enrollment), signal)
   const { body } = answer
   if (answer.status !== 201) throw refusal(server, answer)
-  if (!isEnrollAnswer(body, nodes.length)) throw new FatalError('failed', `${server} answered what is no enrolment.`)
+  if (!isEnrollAnswer(body, nodes.length))
+    throw new FatalError('failed', `${server} is not a platform. Check --server.`)
   clock.observe(body.serverTime)
   return {
     server,
@@ -50,7 +51,7 @@ function send(server: string, request: EnrollRequest, signal: AbortSignal): Prom
   return retryUntilDecided(
     signal,
     () => post({ url: `${server}/api/v1/relay/enroll`, headers, body, timeoutMs: 30_000, signal }),
-    ({ message }) => warn(`Cannot enroll at ${server}: ${message}. Trying again.`),
+    ({ message }) => warn(`Cannot enroll at ${server}: ${message}. Retrying.`),
   )
 }
 
@@ -74,10 +75,10 @@ function publicKeyOf(privateKey: KeyObject): EnrollRequest['publicKey'] {
 function refusal(server: string, answer: RelayResponse): FatalError {
   const code = codeOf(answer)
   if (answer.status !== 401 && answer.status !== 409)
-    return new FatalError('failed', `${server} does not enroll: ${code}.`)
+    return new FatalError('failed', `${server} rejected the enrollment: ${code}.`)
   return new FatalError(
     'enrollmentRefused',
-    `The server refused the enrollment token (${code}). Issue a new one for the cluster and start the relay with it.`,
+    `The server rejected the enrollment token (${code}). Issue a new one for the cluster and start the relay with it.`,
   )
 }
 

@@ -20,7 +20,7 @@ export type Work = {
   onSpawned: (leader: Leader) => void
 }
 
-/** One script on all its nodes, with one time limit (D23). */
+/** One script on all its nodes, with one time limit. */
 export class Execution {
   readonly #work: Work
   readonly #running = new Set<Running>()
@@ -31,7 +31,7 @@ export class Execution {
     this.#work = work
   }
 
-  /** Runs the script on every node; nothing is started any more once it was stopped. */
+  /** Runs the script on every node. After a stop it starts no more. */
   async run(): Promise<CompletionRecord> {
     const { payload, nodes } = this.#work
     const timeoutSeconds = payload.timeoutSeconds ?? defaultTimeoutSeconds
@@ -43,7 +43,7 @@ export class Execution {
     }
   }
 
-  /** The first reason counts; a later call may be less gentle. */
+  /** The first reason is kept; a later call may force the stop. */
   stop(reason: StopReason, how: StopMode): void {
     this.#reason ??= reason
     for (const running of this.#running) if (running.stop(how)) this.#stopped.add(running)
@@ -66,7 +66,7 @@ export class Execution {
   }
 }
 
-/** The ending of a job that no node has run to its end. */
+/** The completion of a job that did not run on any node. */
 export function notStarted(outcome: Outcome): CompletionRecord {
   return { outcome, exitCode: null, nodes: [] }
 }

@@ -3,8 +3,8 @@ import { dirname } from 'node:path'
 import { messageOf, warn } from './log.ts'
 
 /**
- * Writes a file that only its owner may read. When this returns, the file survives a power cut; a cut in between leaves
- * the old file whole.
+ * Writes a file that only its owner may read. It is durable when this returns; a power loss before leaves the old
+ * content.
  */
 export function writeDurably(path: string, text: string): void {
   const draft = `${path}.draft`
@@ -19,7 +19,7 @@ export function writeDurably(path: string, text: string): void {
   syncFolder(dirname(path))
 }
 
-/** The text of a file, or undefined when there is none. */
+/** The text of a file, or undefined if it does not exist. */
 export function readIfPresent(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
@@ -29,16 +29,16 @@ export function readIfPresent(path: string): string | undefined {
   }
 }
 
-/** Removes a folder of a script as far as that is possible: what belongs to others stays behind. */
+/** Removes the folder of a script as far as possible; files of other users remain. */
 export function removeFolder(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true, maxRetries: 3 })
   } catch (error) {
-    warn(`Left behind by a script: ${messageOf(error)}`)
+    warn(`A folder of a script could not be removed: ${messageOf(error)}`)
   }
 }
 
-/** Whether an error of the system carries this code. */
+/** Whether a system error has this code. */
 export function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code
 }

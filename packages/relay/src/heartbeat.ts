@@ -9,7 +9,7 @@ import type { NodeWatch } from './node-watch.ts'
 
 const longestWaitSeconds = 25
 const answerMarginMs = 15_000
-// Claims settle meanwhile, so that the next beat does not offer the same jobs again.
+// Gives claims time to complete, so the next heartbeat does not offer the same jobs again.
 const claimMs = 200
 const nudgeMs = 50
 const quickMs = 1000
@@ -17,7 +17,7 @@ const freeRepeats = 10
 
 export type HeartbeatDeps = { client: Client; crew: WorkerPool; watch: NodeWatch; intervalSeconds: number }
 
-/** The heartbeat: tells the server that the relay is there, and learns of work (D20, D21). One is in flight at a time. */
+/** Sends heartbeats, which report the state of the relay and return offered jobs. One is in flight at a time. */
 export class HeartbeatLoop {
   readonly #parts: HeartbeatDeps
   #intervalSeconds: number
@@ -26,7 +26,7 @@ export class HeartbeatLoop {
   #stopped = false
   #failures = 0
   #fruitless = 0
-  // The first beat, and the first after a failure, is not held: it shows at once whether the server is there.
+  // The first heartbeat, and the first after an error, is no long poll: it shows at once whether the server responds.
   #mayHold = false
 
   constructor(parts: HeartbeatDeps) {
@@ -34,7 +34,7 @@ export class HeartbeatLoop {
     this.#intervalSeconds = parts.intervalSeconds
   }
 
-  /** Beats at once; several calls in short order are one. */
+  /** Sends a heartbeat at once; calls in quick succession cause one. */
   nudge(): void {
     this.#nudge ??= setTimeout(() => this.#interrupt.abort(), nudgeMs)
   }
@@ -58,7 +58,7 @@ export class HeartbeatLoop {
     }
   }
 
-  /** Answers the milliseconds to wait before the next beat. */
+  /** Returns the milliseconds to wait before the next heartbeat. */
   async #beat(signal: AbortSignal): Promise<number> {
     const mayHold = this.#mayHold
     const startedMs = performance.now()
@@ -86,11 +86,11 @@ export class HeartbeatLoop {
       timeoutMs: waitSeconds * 1000 + answerMarginMs,
       signal,
     })
-    if (answer.status !== 200) throw new RetryableError(`it answered ${codeOf(answer)}`)
+    if (answer.status !== 200) throw new RetryableError(`its response was ${codeOf(answer)}`)
     return answer
   }
 
-  /** Acts on an answer; tells whether it brought new work. */
+  /** Applies a response; returns whether it brought new jobs. */
   #take({ body }: RelayResponse): boolean {
     const { crew } = this.#parts
     if (Number.isInteger(body.heartbeatIntervalSeconds)) {
@@ -112,7 +112,7 @@ export class HeartbeatLoop {
     const wasHeld = headers.get('preference-applied')?.startsWith('wait') === true
     if (!wasHeld && textsIn(body.jobs).length === 0) return jitterMs(intervalMs)
     if (tookMs > quickMs) this.#fruitless = 0
-    // An early answer says that the next one brings work. One after the other without any would be a tight loop.
+    // An early response announces new jobs. Repeated early responses without any would cause a tight loop.
     return Math.min(intervalMs, backOffMs(this.#fruitless++ - freeRepeats))
   }
 }

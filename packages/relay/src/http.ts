@@ -13,12 +13,12 @@ export type Post = {
 
 export type RelayResponse = { status: number; headers: Headers; body: JsonObject }
 
-/** The machine-readable error of an answer (D31), or its status. */
+/** The error code of a response, or its status. */
 export function codeOf({ status, body }: RelayResponse): string {
   return typeof body.error === 'string' ? body.error : `status ${status}`
 }
 
-/** The server did not decide: no answer, an answer that was cut off, or one that asks to come again. */
+/** The server did not decide: no response, an incomplete one, or one that asks for a retry. */
 export class RetryableError extends Error {
   readonly afterMs: number
 
@@ -28,11 +28,11 @@ export class RetryableError extends Error {
   }
 }
 
-/** Posts once. Answers what the server decided, throws `TryAgain` when it did not, `AbortError` when aborted. */
+/** Posts once. Throws `RetryableError` if the server did not decide, `AbortError` when aborted. */
 export async function post({ url, headers, body, timeoutMs, signal }: Post): Promise<RelayResponse> {
   signal.throwIfAborted()
   const limit = new AbortController()
-  const timer = setTimeout(() => limit.abort(new Error(`no answer within ${timeoutMs / 1000} seconds`)), timeoutMs)
+  const timer = setTimeout(() => limit.abort(new Error(`no response within ${timeoutMs / 1000} seconds`)), timeoutMs)
   const abort = () => limit.abort(signal.reason)
   signal.addEventListener('abort', abort)
   try {
@@ -52,11 +52,11 @@ async function decided(response: Response): Promise<RelayResponse> {
   const body = parseJsonObject(text)
   const { status, headers } = response
   const isUndecided = status === 408 || status === 429 || status >= 500 || body?.error === 'conflict'
-  if (isUndecided) throw new RetryableError(`it answered ${status}`, response)
+  if (isUndecided) throw new RetryableError(`status ${status}`, response)
   const location = headers.get('location')
-  if (location !== null) throw new RetryableError(`it redirects to ${location}, which is to be the --server`, response)
-  // A proxy's own page is no word of the server.
-  if (body === undefined && status !== 204) throw new RetryableError(`it answered ${status} without JSON`, response)
+  if (location !== null) throw new RetryableError(`it redirects to ${location}; use that address as --server`, response)
+  // A response without JSON comes from a proxy, not from the server.
+  if (body === undefined && status !== 204) throw new RetryableError(`status ${status} without JSON`, response)
   return { status, headers, body: body ?? {} }
 }
 
@@ -65,7 +65,7 @@ async function readText(response: Response): Promise<string> {
   let sizeBytes = 0
   for await (const chunk of response.body ?? []) {
     sizeBytes += chunk.length
-    if (sizeBytes > longestAnswerBytes) throw new RetryableError('its answer is too long', response)
+    if (sizeBytes > longestAnswerBytes) throw new RetryableError('its response is too long', response)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

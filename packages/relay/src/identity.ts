@@ -8,19 +8,19 @@ import type { NodeConfig } from './nodes.ts'
 
 export type EnrolledNode = { id: string; config: NodeConfig }
 
-/** What enrolment gave this relay; it outlives restarts. */
+/** The result of the enrollment; it survives restarts. */
 export type Identity = {
   server: string
   tokenId: string
   relayId: string
   clusterId: string
   heartbeatIntervalSeconds: number
-  /** The pinned keys that sign job statements (D24). */
+  /** The pinned keys that sign job statements. */
   statementKeys: (JsonWebKey & { kid: string })[]
   nodes: EnrolledNode[]
 }
 
-/** The key pair for an enrollment token: made once, so that an enrolment whose answer was lost is repeated with it. */
+/** The key pair for an enrollment token, created once: an enrollment with a lost response is repeated with it. */
 export function keyFor(stateFolder: string, tokenId: string): KeyObject {
   const path = keyPath(stateFolder, tokenId)
   const stored = readIfPresent(path)
@@ -30,19 +30,19 @@ export function keyFor(stateFolder: string, tokenId: string): KeyObject {
   return privateKey
 }
 
-/** The identity that an earlier start stored; undefined before enrolment. */
+/** The identity that an earlier start stored; undefined before the enrollment. */
 export function loadIdentity(stateFolder: string): Identity | undefined {
   const path = join(stateFolder, 'identity.json')
   const text = readIfPresent(path)
   if (text === undefined) return undefined
   const stored = parseJsonObject(text)
   if (!stored || !isIdentity(stored)) {
-    throw new FatalError('stateInUse', `${path} is damaged. Restore it, or enroll again in another --state-dir.`)
+    throw new FatalError('stateInUse', `${path} is damaged. Restore it, or enroll again with another --state-dir.`)
   }
   return stored
 }
 
-/** Stores an identity and forgets the key of the one it replaces. */
+/** Stores an identity and deletes the key of the one it replaces. */
 export function storeIdentity(stateFolder: string, identity: Identity, replaced: Identity | undefined): void {
   writeDurably(join(stateFolder, 'identity.json'), JSON.stringify(identity, undefined, 2))
   if (replaced) rmSync(keyPath(stateFolder, replaced.tokenId), { force: true })

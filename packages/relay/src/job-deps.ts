@@ -5,7 +5,7 @@ import type { Journal } from './journal.ts'
 import type { RelayNode } from './node.ts'
 import type { Spool } from './spool.ts'
 
-/** What every job of a relay shares. */
+/** The dependencies that all jobs of a relay share. */
 export type JobDeps = {
   client: Client
   clock: ServerClock
@@ -14,6 +14,6 @@ export type JobDeps = {
   clusterId: string
   statementKeys: ReadonlyMap<string, KeyObject>
   nodes: RelayNode[]
-  /** Aborts when the relay has no more time to report anything. */
+  /** Aborts when the relay has no time left to report anything. */
   signal: AbortSignal
 }

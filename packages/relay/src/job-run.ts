@@ -12,7 +12,7 @@ import { type Lease, Upload } from './upload.ts'
 
 type Accepted = { payload: InvokeScriptPayload; nodes: RelayNode[] }
 
-/** One job, from the claim to the acknowledged report. Each step is in the journal before it is taken (D23). */
+/** One job, from the claim to the acknowledged report. Each step is in the journal before it is taken. */
 export class JobRun {
   readonly #jobId: string
   readonly #resources: JobDeps
@@ -25,7 +25,7 @@ export class JobRun {
     this.#resources = resources
   }
 
-  /** Whether the server has given the job to this relay. */
+  /** Whether the server has leased the job to this relay. */
   get isLeased(): boolean {
     return this.#isLeased
   }
@@ -36,7 +36,7 @@ export class JobRun {
     const jobId = this.#jobId
     const isReplay = journal.has(jobId)
     const claimKey = randomUUID()
-    // A replay leaves the entry of the first claim alone: it is what keeps the job from running again.
+    // A repeated job keeps the entry of the first claim, which prevents a second run.
     if (!isReplay) journal.append({ state: 'claiming', jobId, claimKey })
     const claim = await claimJob(this.#resources, jobId, claimKey)
     if (claim) {
@@ -47,14 +47,14 @@ export class JobRun {
     }
   }
 
-  /** Stops the script, or keeps it from starting. */
+  /** Stops the script, or prevents its start. */
   stop(reason: StopReason, how: StopMode): void {
     this.#stopped = { reason, how }
     this.#execution?.stop(reason, how)
   }
 
   async #refuseReplay({ leaseId }: UnverifiedClaim): Promise<void> {
-    warn(`Job ${this.#jobId} was refused and not run: this relay has had it before.`)
+    warn(`Job ${this.#jobId} was rejected and not run: this relay has already claimed it.`)
     await complete(this.#resources, { jobId: this.#jobId, leaseId }, notStarted('rejected'))
   }
 
@@ -64,7 +64,7 @@ export class JobRun {
       await this.#execute(lease, this.#accept(claim))
     } catch (error) {
       if (!(error instanceof StatementError)) throw error
-      warn(`Job ${this.#jobId} was refused and not run: ${error.message}.`)
+      warn(`Job ${this.#jobId} was rejected and not run: ${error.message}.`)
       await reportCompletion(this.#resources, lease, notStarted('rejected'))
     }
   }

@@ -4,13 +4,13 @@ import { FatalError } from './exit-codes.ts'
 import { readIfPresent, writeDurably } from './files.ts'
 import { applyRecord, type Entry, type JournalRecord, parseRecord, type Unfinished } from './journal-entry.ts'
 
-// Statements expire sooner, so a job that is forgotten cannot be replayed (D24).
+// Statements expire sooner, so a forgotten job cannot be replayed.
 const rememberedMs = 35 * 24 * 3600 * 1000
 const mostRecords = 1000
 
 /**
- * What the relay has promised, one JSON record a line (D23). Appending is synchronous on purpose: when `append` returns,
- * the record survives a power cut, and the next line of code may act on it.
+ * The promises of the relay, one JSON record per line. Appending is synchronous: when `append` returns, the record
+ * survives a power loss, and the next line of code may rely on it.
  */
 export class Journal {
   readonly #path: string
@@ -19,7 +19,7 @@ export class Journal {
   #sizeBytes = 0
   #recordCount = 0
 
-  /** Opens the journal, mends a torn end and forgets old jobs. Throws `Fatal` when it is damaged elsewhere. */
+  /** Opens the journal, repairs its last line and drops old jobs. Throws `FatalError` if it is damaged elsewhere. */
   constructor(path: string) {
     this.#path = path
     for (const record of readRecords(path)) applyRecord(this.#entries, record)
@@ -31,7 +31,7 @@ export class Journal {
     return this.#entries.has(jobId)
   }
 
-  /** The jobs whose end the server has not acknowledged. */
+  /** The jobs with an end that the server has not acknowledged. */
   unfinished(): Unfinished[] {
     return [...this.#entries.values()].filter((entry) => entry.state !== 'done')
   }
@@ -42,7 +42,7 @@ export class Journal {
       writeWhole(this.#file, line, this.#sizeBytes)
       fdatasyncSync(this.#file)
     } catch (error) {
-      // Half a record would spoil the next one.
+      // A partial record would damage the next one.
       ftruncateSync(this.#file, this.#sizeBytes)
       throw error
     }
@@ -73,9 +73,9 @@ function readRecords(path: string): JournalRecord[] {
   const lines = (readIfPresent(path) ?? '').split('\n').filter((line) => line !== '')
   const records = lines.map(parseRecord)
   const torn = records.indexOf(undefined)
-  // A cut of power tears the last record only, and nothing was done on the strength of it.
+  // A power loss damages only the last record, and no step was taken after it.
   if (torn !== -1 && torn < records.length - 1) {
-    throw new FatalError('stateInUse', `${path} is damaged in line ${torn + 1}. Enroll again in another --state-dir.`)
+    throw new FatalError('stateInUse', `${path} is damaged in line ${torn + 1}. Enroll again with another --state-dir.`)
   }
   return records.filter((record) => record !== undefined)
 }

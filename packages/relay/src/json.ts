@@ -1,11 +1,11 @@
-/** An object of JSON whose members have not been looked at yet. */
+/** A JSON object with unvalidated members. */
 export type JsonObject = Record<string, unknown>
 
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The object that a text holds; undefined when it holds anything else. */
+/** The object in a text; undefined if the text holds anything else. */
 export function parseJsonObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text)
@@ -15,7 +15,7 @@ export function parseJsonObject(text: string): JsonObject | undefined {
   }
 }
 
-/** The texts of a list; anything else holds none. */
+/** The strings of a list; empty for any other value. */
 export function textsIn(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }

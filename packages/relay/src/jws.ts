@@ -1,7 +1,7 @@
 import { type KeyObject, sign, verify } from 'node:crypto'
 import { type JsonObject, parseJsonObject } from './json.ts'
 
-/** A token that must not be trusted; the message says why. */
+/** An untrusted token; the message states the reason. */
 export class InvalidJws extends Error {}
 
 /** Signs claims as a compact JWS with Ed25519 (RFC 7515, RFC 8037). */
@@ -11,8 +11,8 @@ export function signJws(header: { typ: string; kid: string }, claims: JsonObject
 }
 
 /**
- * The claims of a compact JWS. Throws `InvalidJws` unless the header holds exactly `alg` EdDSA, this `typ` and the `kid`
- * of one of the keys, and the signature is that key's. The key never comes from the token.
+ * The claims of a compact JWS. Throws `InvalidJws` unless the header has exactly `alg` EdDSA, this `typ` and a known
+ * `kid`, and the signature matches that key. The key never comes from the token.
  */
 export function verifyJws(token: string, typ: string, keys: ReadonlyMap<string, KeyObject>): JsonObject {
   const [header, claims, signature, ...rest] = token.split('.')
@@ -28,7 +28,7 @@ export function verifyJws(token: string, typ: string, keys: ReadonlyMap<string, 
 
 function keyFor(header: JsonObject, typ: string, keys: ReadonlyMap<string, KeyObject>): KeyObject {
   const unknown = Object.keys(header).find((name) => !['alg', 'typ', 'kid'].includes(name))
-  if (unknown !== undefined) throw new InvalidJws(`its header holds ${unknown}, which is not understood`)
+  if (unknown !== undefined) throw new InvalidJws(`its header contains ${unknown}, which is not supported`)
   if (header.alg !== 'EdDSA') throw new InvalidJws('its algorithm is not EdDSA')
   if (header.typ !== typ) throw new InvalidJws(`its type is not ${typ}`)
   const key = typeof header.kid === 'string' ? keys.get(header.kid) : undefined
@@ -48,7 +48,7 @@ function decodeObject(part: string): JsonObject {
 
 function decode(part: string): Buffer {
   const bytes = Buffer.from(part, 'base64url')
-  // Node skips what is not base64url; only the one canonical spelling of the bytes is let through.
+  // Node ignores characters outside base64url; accept only the canonical encoding of the bytes.
   if (bytes.toString('base64url') !== part) throw new InvalidJws('a part of it is not base64url')
   return bytes
 }

@@ -7,14 +7,14 @@ import { say, warn } from './log.ts'
 import { type NodeConfig, readNodes } from './nodes.ts'
 import type { Options } from './options.ts'
 
-/** The identity that is stored, or a new one by the enrollment token. A new token replaces a stored identity. */
+/** The stored identity, or a new one for the enrollment token. A new token replaces a stored identity. */
 export async function loadOrEnroll(options: Options, clock: ServerClock, signal: AbortSignal): Promise<Identity> {
   const { stateFolder, token, displayName } = options
   const stored = loadIdentity(stateFolder)
   if (stored && (!token || token.id === stored.tokenId)) return proceed(stored, options)
   if (!token)
     throw new FatalError('usage', `${stateFolder} holds no enrolled relay. Set PLAT_ENROLLMENT_TOKEN to enroll one.`)
-  if (!options.server) throw new FatalError('usage', 'Name the platform with --server or PLAT_RELAY_SERVER.')
+  if (!options.server) throw new FatalError('usage', 'Set --server or PLAT_RELAY_SERVER to the platform.')
   warnOfPlainText(options.server)
   const nodes = options.nodesFile ? readNodes(options.nodesFile) : thisMachine()
   const identity = await enroll({ server: options.server, token, displayName, nodes, stateFolder, clock, signal })
@@ -27,16 +27,16 @@ function proceed(stored: Identity, { server, nodesFile, stateFolder }: Options):
   const nodes = nodesFile ? matched(stored.nodes, readNodes(nodesFile)) : stored.nodes
   const identity = { ...stored, server: server ?? stored.server, nodes }
   if (identity.server !== stored.server) storeIdentity(stateFolder, { ...stored, server: identity.server }, undefined)
-  say(`Going on as ${identity.relayId} of cluster ${identity.clusterId}.`)
+  say(`Resuming as ${identity.relayId} of cluster ${identity.clusterId}.`)
   return identity
 }
 
-/** Gives the nodes of the file the ids that they got at enrolment, by name. */
+/** Assigns the ids of the enrollment to the nodes of the file, by name. */
 function matched(enrolled: EnrolledNode[], configs: NodeConfig[]): EnrolledNode[] {
   const ids = new Map(enrolled.map(({ id, config }) => [config.name, id]))
   return configs.flatMap((config) => {
     const id = ids.get(config.name)
-    if (id === undefined) warn(`Node ${config.name} is left out: enroll the relay again with a new token to add it.`)
+    if (id === undefined) warn(`Node ${config.name} is not enrolled. To add it, enroll the relay with a new token.`)
     return id === undefined ? [] : [{ id, config }]
   })
 }

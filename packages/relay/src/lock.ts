@@ -6,8 +6,8 @@ import { parseJsonObject } from './json.ts'
 import { isAlive, stampOf } from './process-group.ts'
 
 /**
- * Keeps a second relay off the state folder. Returns what gives the lock back. The lock of a relay that is dead is taken
- * over; throws `Fatal` while one lives.
+ * Locks the state folder against a second relay; returns the release. Takes over the lock of a relay that has ended,
+ * and throws `FatalError` while one runs.
  */
 export function lockState(folder: string): () => void {
   const path = join(folder, 'lock')
@@ -23,7 +23,7 @@ export function lockState(folder: string): () => void {
 
 function claimed(mine: string, path: string): boolean {
   try {
-    // A link appears at once and whole: nobody reads a lock that is half written.
+    // A link appears atomically: no reader sees a partly written lock.
     linkSync(mine, path)
     return true
   } catch (error) {
@@ -36,7 +36,7 @@ function clearStaleLock(path: string, folder: string): void {
   requireDead(readIfPresent(path), folder)
   const moved = `${path}.${process.pid}.stale`
   try {
-    // Of two relays that find the same stale lock, one moves it; the other may move the lock that replaced it.
+    // If two relays find the same stale lock, one moves it, and the other may move the new lock.
     renameSync(path, moved)
     requireDead(readIfPresent(moved), folder)
     rmSync(moved)
@@ -51,7 +51,7 @@ function requireDead(lock: string | undefined, folder: string): void {
   if (typeof pid === 'number' && typeof stamp === 'string' && isAlive({ pid, stamp })) {
     throw new FatalError(
       'stateInUse',
-      `Another relay (process ${pid}) uses ${folder}. Stop it, or name another --state-dir.`,
+      `Another relay (process ${pid}) uses ${folder}. Stop it, or use another --state-dir.`,
     )
   }
 }

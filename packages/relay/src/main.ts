@@ -11,12 +11,12 @@ import { Relay } from './relay.ts'
 
 const stopWithinMs = 9500
 
-/** Aborts at the first SIGTERM or SIGINT; the second one ends the program where it stands. */
+/** Aborts at the first SIGTERM or SIGINT; the second one ends the program immediately. */
 function stopSignal(): AbortSignal {
   const stop = new AbortController()
   const onSignal = (signal: NodeJS.Signals) => {
     if (stop.signal.aborted) process.exit(128 + constants.signals[signal])
-    say(`${signal}: stopping. Scripts are ended and reported as interrupted.`)
+    say(`${signal}: stopping. Running scripts are ended and reported as interrupted.`)
     setTimeout(() => process.exit(exitCodes.stopped), stopWithinMs).unref()
     stop.abort(signal)
   }
@@ -52,7 +52,7 @@ async function main(): Promise<number> {
   }
 }
 
-// A reader that goes away must not end the relay.
+// A closed output must not end the relay.
 process.stdout.on('error', () => {})
 process.stderr.on('error', () => {})
 process.exit(await main())

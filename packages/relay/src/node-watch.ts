@@ -6,7 +6,7 @@ import type { RelayNode } from './node.ts'
 const checkEveryMs = 60_000
 const mostChecks = 16
 
-/** Knows which nodes are within reach, without making a heartbeat wait for the answer. */
+/** Tracks which nodes are reachable, so that no heartbeat waits for a check. */
 export class NodeWatch {
   readonly #nodes: RelayNode[]
   #online = new Set<string>()

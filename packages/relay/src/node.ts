@@ -3,10 +3,10 @@ import { localExecutor } from './executor/local.ts'
 import { sshExecutor } from './executor/ssh.ts'
 import type { EnrolledNode } from './identity.ts'
 
-/** A node that scripts run on. */
+/** A node that runs scripts. */
 export type RelayNode = { id: string; name: string; executor: Executor }
 
-/** Gives each enrolled node the executor that its configuration names. */
+/** Gives each enrolled node the executor of its configuration. */
 export function connectNodes(nodes: EnrolledNode[], workFolder: string): RelayNode[] {
   return nodes.map(({ id, config }) => {
     const executor = config.executor === 'ssh' ? sshExecutor(config) : localExecutor(workFolder)

@@ -6,7 +6,7 @@ import { isName } from './options.ts'
 
 export type LocalNode = { name: string; executor: 'local' }
 
-/** A node that the system's `ssh` reaches without asking anything. */
+/** A node that the system's `ssh` reaches without a prompt. */
 export type SshNode = {
   name: string
   executor: 'ssh'
@@ -21,7 +21,7 @@ export type NodeConfig = LocalNode | SshNode
 
 const mostNodes = 2000
 const sshRules: Record<string, (value: unknown) => boolean> = {
-  // No value may begin with a dash: ssh would take it for an option.
+  // A value must not begin with a dash: ssh would read it as an option.
   host: (value) => isText(value) && /^[\w[][\w.:%[\]-]{0,254}$/.test(value),
   user: (value) => isText(value) && /^\w[\w.@-]{0,63}$/.test(value),
   port: (value) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= 65_535,
@@ -29,7 +29,7 @@ const sshRules: Record<string, (value: unknown) => boolean> = {
   knownHostsFile: (value) => isText(value) && /^[^"\p{Cc}]+$/u.test(value),
 }
 
-/** Reads the nodes file. Throws `Fatal` that names what must change. */
+/** Reads the nodes file. Throws `FatalError` that names the member to change. */
 export function readNodes(path: string): NodeConfig[] {
   const nodes = parseJsonObject(readText(path))?.nodes
   if (!Array.isArray(nodes) || nodes.length === 0 || nodes.length > mostNodes) {
@@ -53,7 +53,7 @@ function parseNode(value: unknown, where: string): NodeConfig {
 function parseSshNode(value: JsonObject, name: string, where: string): SshNode {
   const { name: _name, executor: _executor, ...settings } = value
   if (isSshSettings(settings)) return { ...settings, name, executor: 'ssh' }
-  throw new FatalError('usage', `${where}: ${wrongSetting(settings)} is missing, wrong or not known.`)
+  throw new FatalError('usage', `${where}: ${wrongSetting(settings)} is missing, invalid or unknown.`)
 }
 
 function isSshSettings(settings: JsonObject): settings is Omit<SshNode, 'name' | 'executor'> {

@@ -15,7 +15,7 @@ export type Options = {
 
 export type EnrollmentToken = { id: string; text: string }
 
-/** What the command line asks for. Throws `Fatal` for a person to read. */
+/** The options of the command line. Throws `FatalError` for invalid ones. */
 export function parseOptions(args: string[], environment: NodeJS.ProcessEnv): Options | 'help' | 'version' {
   const flags = parseFlags(args)
   if (flags.help) return 'help'
@@ -76,7 +76,7 @@ function parseStateFolder(text: string | undefined, token: EnrollmentToken | und
   if (token) return resolve(join('platform-relay', token.id))
   throw new FatalError(
     'usage',
-    'Set PLAT_ENROLLMENT_TOKEN, or name the --state-dir of a relay that is enrolled. See --help.',
+    'Set PLAT_ENROLLMENT_TOKEN, or --state-dir to the folder of an enrolled relay. See --help.',
   )
 }
 
@@ -92,7 +92,7 @@ function parseSlots(text: string): number {
   return slots
 }
 
-/** Whether the server takes this text as the name of a relay or a node. */
+/** Whether the server accepts this text as the name of a relay or a node. */
 export function isName(text: string): boolean {
   return text === text.trim() && /^[^\p{Cc}\p{Zl}\p{Zp}]{1,64}$/u.test(text) && text.length <= 64
 }

@@ -1,17 +1,17 @@
 import type { OutputReport } from '@platform/contract/relay'
 import { Backlog, type Stream } from './backlog.ts'
 
-/** What one output call carries, but for the lease. */
+/** The content of one output call, without the lease. */
 export type Chunk = Omit<OutputReport, 'leaseId'>
 
-/** The output of a job in the order in which it is sent, each chunk kept until the server has acknowledged it. */
+/** The output of a job in sending order; each chunk is kept until the server has acknowledged it. */
 export class Output {
   readonly #backlog = new Backlog()
   #chunks: Chunk[]
   #nextSeq = 0
   #frozen: boolean
 
-  /** Begins empty, or with the chunks that an earlier run of the relay did not deliver: then it takes no text. */
+  /** Starts empty, or with chunks that an earlier run of the relay did not deliver; then it accepts no text. */
   constructor(undelivered?: Chunk[]) {
     this.#chunks = undelivered ?? []
     this.#frozen = undelivered !== undefined
@@ -21,7 +21,7 @@ export class Output {
     return this.#backlog.sizeBytes
   }
 
-  /** Whether chunks are left of a round whose sending has begun. */
+  /** Whether chunks remain of a round that is being sent. */
   get isSending(): boolean {
     return this.#chunks.length > 0 || this.#backlog.isRoundOver
   }
@@ -40,14 +40,14 @@ export class Output {
     this.#chunks.shift()
   }
 
-  /** Takes no more text. Answers what is not acknowledged, as it will be sent. */
+  /** Accepts no more text. Returns the unacknowledged chunks, as they will be sent. */
   freeze(): readonly Chunk[] {
     while (this.#number());
     this.#frozen = true
     return this.#chunks
   }
 
-  /** Forgets what is pending and takes no more. */
+  /** Drops the pending text and accepts no more. */
   discard(): void {
     this.freeze()
     this.#chunks = []

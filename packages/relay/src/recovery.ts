@@ -7,7 +7,7 @@ import { claimJob, reportCompletion } from './report.ts'
 import type { JobDeps } from './job-deps.ts'
 import { Upload } from './upload.ts'
 
-/** Brings a job to its end that an earlier run of the relay left unfinished. Its script does not run again (D23). */
+/** Completes a job that an earlier run of the relay left unfinished. Its script does not run again. */
 export async function recover(entry: Unfinished, resources: JobDeps): Promise<void> {
   const { jobId } = entry
   if (entry.state === 'claiming') {
@@ -27,8 +27,9 @@ export async function recover(entry: Unfinished, resources: JobDeps): Promise<vo
   return reportCompletion(resources, entry, entry.ending, upload)
 }
 
-/** Only the very processes that were recorded are killed: their number may belong to another program by now. */
+/** Kills only the recorded processes: their id may belong to another program now. */
 function endGroup(leader: Leader, jobId: string): void {
   if (isAlive(leader)) signalGroup(leader.pid, 'SIGKILL')
-  else if (signalGroup(leader.pid, 0)) warn(`Processes of job ${jobId} may be left in process group ${leader.pid}.`)
+  else if (signalGroup(leader.pid, 0))
+    warn(`Job ${jobId} may still run in process group ${leader.pid}. End it by hand.`)
 }

@@ -15,14 +15,16 @@ import { connectNodes } from './node.ts'
 import { NodeWatch } from './node-watch.ts'
 import { Spool } from './spool.ts'
 
-/** So long a start waits to know all nodes: no silence of that length makes a cluster Degraded. Those not known by then are told as Offline. */
+/**
+ * Limit for the first check of all nodes, too short for a cluster to become Degraded. The rest are reported as Offline.
+ */
 const firstLookMs = 20_000
 const reportMs = 6000
 const goodbyeMs = 2000
 
 export type RelaySettings = { stateFolder: string; slots: number; clock: ServerClock }
 
-/** An enrolled relay at work. */
+/** A running, enrolled relay. */
 export class Relay {
   readonly #workFolder: string
   readonly #client: Client
@@ -55,12 +57,12 @@ export class Relay {
     this.#beat = new HeartbeatLoop({ client: this.#client, crew: this.#crew, watch: this.#watch, intervalSeconds })
   }
 
-  /** Works until the signal aborts. Throws `Fatal` when the server has revoked the relay. */
+  /** Runs until the signal aborts. Throws `FatalError` if the server has revoked the relay. */
   async run(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     signal.addEventListener('abort', () => this.#beat.stop())
     this.#recover()
-    // It ends with the process: a check of a node that does not answer must not hold up the end.
+    // The check ends with the process: an unresponsive node must not delay the exit.
     const look = this.#watch.check()
     void look.then(() => this.#watch.run(this.#reporting.signal))
     await Promise.race([look, sleep(firstLookMs, undefined, { ref: false }), once(signal, 'abort')])
@@ -68,10 +70,7 @@ export class Relay {
     await (this.#isRevoked ? this.#abandon() : this.#leave(String(signal.reason)))
     this.#journal.close()
     if (this.#isRevoked) {
-      throw new FatalError(
-        'revoked',
-        'The server does not accept this relay any more. Issue a new token to enroll it again.',
-      )
+      throw new FatalError('revoked', 'The server no longer accepts this relay. Issue a new token to enroll it again.')
     }
   }
 
@@ -100,7 +99,7 @@ export class Relay {
       const body = { reason }
       await this.#client.attempt({ path: '/goodbye', body, timeoutMs: goodbyeMs, signal: new AbortController().signal })
     } catch (error) {
-      warn(`The server was not told that this relay stops: ${messageOf(error)}`)
+      warn(`The server was not notified that this relay stops: ${messageOf(error)}`)
     }
   }
 }

@@ -7,7 +7,7 @@ import type { JobDeps } from './job-deps.ts'
 import type { UnverifiedClaim } from './statement.ts'
 import type { Lease, Upload } from './upload.ts'
 
-/** Takes a job; repeated with the same key it is the same claim. Undefined when the server does not give it. */
+/** Claims a job; the same key repeats the same claim. Returns undefined if the server does not lease the job. */
 export async function claimJob(
   resources: JobDeps,
   jobId: string,
@@ -21,13 +21,13 @@ export async function claimJob(
   const { leaseId, statement, payload } = body
   if (status === 200 && typeof leaseId === 'string') return { leaseId, statement, payload }
   if (status !== 404 && status !== 409)
-    warn(`The claim of job ${jobId} was answered with status ${status}; it is left.`)
+    warn(`Claiming job ${jobId} failed with status ${status}; the relay does not run it.`)
   return undefined
 }
 
 /**
- * Reports how a job ended, after the rest of its output. Ending and output are on disk before, so that a restart goes on
- * with the report; returns when the server has acknowledged it.
+ * Reports how a job ended, after the rest of its output, and returns when the server has acknowledged it. Both are on
+ * disk before, so a restart continues with the report.
  */
 export async function reportCompletion(
   resources: JobDeps,
@@ -60,14 +60,14 @@ export async function complete(resources: JobDeps, { jobId, leaseId }: Lease, en
   })
   const told = ending.exitCode === null ? ending.outcome : `${ending.outcome} with code ${ending.exitCode}`
   if (answer.status === 200) say(`Job ${jobId}: ${told}.`)
-  else warn(`Job ${jobId}: ${told}; the server took no notice (${codeOf(answer)}).`)
+  else warn(`Job ${jobId}: ${told}; the server rejected the report (${codeOf(answer)}).`)
 }
 
-/** A full disk must not keep a result from the server. */
+/** A full disk must not prevent the report of a result. */
 export function warnOnError(write: () => void): void {
   try {
     write()
   } catch (error) {
-    warn(`The journal cannot be written: ${messageOf(error)}. Make room on the disk.`)
+    warn(`The journal cannot be written: ${messageOf(error)}. Free space on the disk.`)
   }
 }

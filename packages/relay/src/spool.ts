@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { readIfPresent, writeDurably } from './files.ts'
 import type { Chunk } from './output.ts'
 
-/** Keeps on disk the output of ended jobs that the server has not acknowledged. */
+/** Stores the output of ended jobs until the server has acknowledged it. */
 export class Spool {
   readonly #folder: string
 

@@ -6,25 +6,25 @@ import { InvalidJws, verifyJws } from './jws.ts'
 const statementType = 'job-statement+jws'
 const longestTimeoutSeconds = 172_800
 
-/** What a claim is answered with, before anything about it is trusted. */
+/** The response to a claim, before it is verified. */
 export type UnverifiedClaim = { leaseId: string; statement: unknown; payload: unknown }
 
-/** A job that must not run; the message says why. */
+/** A job that must not run; the message states the reason. */
 export class StatementError extends Error {}
 
 export type Expected = { jobId: string; clusterId: string; keys: ReadonlyMap<string, KeyObject>; nowMs: number }
 
 /**
- * The script of a claim and its settings. Throws `Rejection` unless the server signed exactly this for this job and
- * cluster, and in time (D24).
+ * The script of a claim and its settings. Throws `StatementError` unless the server signed exactly this for this job
+ * and cluster, and it has not expired.
  */
 export function verifyClaim({ statement, payload }: UnverifiedClaim, expected: Expected): InvokeScriptPayload {
-  if (typeof statement !== 'string' || !isJsonObject(payload)) throw new StatementError('it came without a statement')
+  if (typeof statement !== 'string' || !isJsonObject(payload)) throw new StatementError('it has no statement')
   const claims = claimsOf(statement, expected.keys)
   const payloadSha256 = createHash('sha256').update(JSON.stringify(payload)).digest('hex')
   if (claims.jobId !== expected.jobId) throw new StatementError('its statement is for another job')
   if (claims.clusterId !== expected.clusterId) throw new StatementError('its statement is for another cluster')
-  if (claims.payloadSha256 !== payloadSha256) throw new StatementError('its payload is not the one that was signed')
+  if (claims.payloadSha256 !== payloadSha256) throw new StatementError('its payload does not match its statement')
   if (typeof claims.exp !== 'number' || claims.exp * 1000 <= expected.nowMs) {
     throw new StatementError('its statement has expired')
   }
@@ -32,11 +32,11 @@ export function verifyClaim({ statement, payload }: UnverifiedClaim, expected: E
 }
 
 function parsePayload({ script, targetNodeIds, timeoutSeconds }: JsonObject): InvokeScriptPayload {
-  if (typeof script !== 'string' || script === '') throw new StatementError('it holds no script')
+  if (typeof script !== 'string' || script === '') throw new StatementError('it contains no script')
   if (targetNodeIds !== undefined && !isTextList(targetNodeIds))
-    throw new StatementError('its targetNodeIds are no list')
+    throw new StatementError('its targetNodeIds are not a list')
   if (timeoutSeconds !== undefined && !isTimeout(timeoutSeconds))
-    throw new StatementError('its timeoutSeconds are wrong')
+    throw new StatementError('its timeoutSeconds are invalid')
   return { script, targetNodeIds, timeoutSeconds }
 }
 
@@ -44,7 +44,7 @@ function claimsOf(statement: string, keys: ReadonlyMap<string, KeyObject>): Json
   try {
     return verifyJws(statement, statementType, keys)
   } catch (error) {
-    if (error instanceof InvalidJws) throw new StatementError(`its statement is not valid: ${error.message}`)
+    if (error instanceof InvalidJws) throw new StatementError(`its statement is invalid: ${error.message}`)
     throw error
   }
 }

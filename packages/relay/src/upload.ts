@@ -17,7 +17,7 @@ export type UploadParts = {
   onCancel: () => void
 }
 
-/** Sends the output of a job while it is written: one call in 250 ms, or as soon as there is enough to fill one. */
+/** Sends the output of a job while it is written: one call per 250 ms, or sooner if a call is full. */
 export class Upload {
   readonly #parts: UploadParts
   readonly #wake = new Signal()
@@ -33,21 +33,21 @@ export class Upload {
     this.#wake.wake()
   }
 
-  /** Begins to send; the signal ends it. */
+  /** Starts sending; the signal ends it. */
   start(signal: AbortSignal): void {
     this.#sent = this.#run(signal)
-    // Whoever waits for `sent` learns of a failure; until then it is not a stray one.
+    // Callers of `sent` receive the error; until then it must not count as unhandled.
     this.#sent.catch(() => {})
   }
 
-  /** Nothing more comes, and what is pending is sent without a pause. Answers what is not acknowledged yet. */
+  /** Ends the output and sends the rest without delay. Returns the unacknowledged chunks. */
   close(): readonly Chunk[] {
     this.#closed = true
     this.#wake.wake()
     return this.#parts.output.freeze()
   }
 
-  /** Returns when it is closed and the server has acknowledged everything, or refused to. */
+  /** Resolves after a close, when the server has acknowledged or rejected everything. */
   sent(): Promise<void> {
     return this.#sent
   }
@@ -82,12 +82,12 @@ export class Upload {
     } else {
       output.discard()
       if (isJobOver(answer)) onCancel()
-      else warn(`The server refused output of job ${lease.jobId} (${codeOf(answer)}); the rest is not sent.`)
+      else warn(`The server rejected output of job ${lease.jobId} (${codeOf(answer)}); the rest is not sent.`)
     }
   }
 }
 
-/** The server ended the job in another way: nobody waits for the rest of it. */
+/** The server has ended the job otherwise and needs no more output. */
 function isJobOver(answer: RelayResponse): boolean {
   return answer.status === 404 || (answer.status === 409 && codeOf(answer) !== 'output_out_of_order')
 }

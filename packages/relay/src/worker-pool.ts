@@ -8,7 +8,7 @@ type Member = { run: Pick<JobRun, 'isLeased' | 'stop'>; ended: Promise<void> }
 
 export type WorkerPoolDeps = { resources: JobDeps; slots: number; onSlotFreed: () => void }
 
-/** The jobs under way; a job holds its slot until its end is acknowledged. */
+/** The jobs in progress; a job holds its slot until its end is acknowledged. */
 export class WorkerPool {
   readonly #parts: WorkerPoolDeps
   readonly #members = new Map<string, Member>()
@@ -23,12 +23,12 @@ export class WorkerPool {
     return this.#closed ? 0 : Math.max(0, this.#parts.slots - this.#members.size)
   }
 
-  /** The jobs that the server has given to this relay. */
+  /** The jobs that the server has leased to this relay. */
   get running(): string[] {
     return [...this.#members].filter(([, member]) => member.run.isLeased).map(([jobId]) => jobId)
   }
 
-  /** Takes a job up if a slot is free. Answers false when that is nothing new: it was seen or tried in vain before. */
+  /** Starts a job if a slot is free. Returns false if it did not, or if the job was claimed or rejected before. */
   offer(jobId: string): boolean {
     if (this.freeSlots === 0 || this.#members.has(jobId)) return false
     const isReplay = this.#parts.resources.journal.has(jobId)
@@ -37,7 +37,7 @@ export class WorkerPool {
     return !isReplay && !this.#refused.has(jobId)
   }
 
-  /** Goes on with what an earlier run of the relay left unfinished. */
+  /** Continues a job that an earlier run of the relay left unfinished. */
   resume(entry: Unfinished): void {
     this.#add(
       entry.jobId,
@@ -46,12 +46,12 @@ export class WorkerPool {
     )
   }
 
-  /** Stops one job for the server. */
+  /** Stops one job on behalf of the server. */
   cancel(jobId: string): void {
     this.#members.get(jobId)?.run.stop('cancelled', 'gently')
   }
 
-  /** Takes nothing more and ends every script at once; returns when all is reported, or can no longer be. */
+  /** Accepts no more jobs and ends every script at once; resolves when all are reported, or can no longer be. */
   async close(): Promise<void> {
     this.#closed = true
     const members = [...this.#members.values()]
@@ -62,8 +62,8 @@ export class WorkerPool {
   #add(jobId: string, run: Member['run'], work: Promise<void>): void {
     const ended = work
       .catch((error: unknown) => {
-        // What was cut short by the end of the relay is in the journal for its next start.
-        if (!this.#parts.resources.signal.aborted) warn(`Job ${jobId} is left as it is: ${messageOf(error)}`)
+        // Jobs interrupted by the end of the relay are in the journal for its next start.
+        if (!this.#parts.resources.signal.aborted) warn(`Job ${jobId} could not be completed: ${messageOf(error)}`)
       })
       .finally(() => {
         this.#members.delete(jobId)

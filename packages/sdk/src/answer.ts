@@ -6,10 +6,10 @@ import { controlPath, publishedHeader, tokenHeader, userHeader } from './protoco
 import { tokenCheck } from './token-check.ts'
 import { handleRequest, setDefaults } from './requests.ts'
 
-/** Answers a request, however it came. */
+/** Handles a request, regardless of its transport. */
 export type ModuleResponse = (request: Request) => Promise<Response>
 
-/** How an instance answers. Nobody but the platform gets anything of it, except `GET /health` (D9). */
+/** Returns the request handler of an instance. All requests except `GET /health` require the deployment's token. */
 export function answerOf(host: ModuleHost, token: string): ModuleResponse {
   const health = new HealthChecks(host)
   const control = controlOf(host, health)
@@ -18,7 +18,7 @@ export function answerOf(host: ModuleHost, token: string): ModuleResponse {
 
   async function answerPlatform(request: Request, path: string): Promise<Response> {
     if (!path.startsWith(`${controlPath}/`)) return handleRequest(host, health, request)
-    // What comes from a user is never about the instance, whatever path a gateway let through.
+    // Rejects control requests of users, even if a gateway forwards their path.
     return request.headers.has(userHeader) ? forbidden() : control.fetch(request)
   }
 
@@ -27,7 +27,7 @@ export function answerOf(host: ModuleHost, token: string): ModuleResponse {
     if (request.method === 'GET' && path === '/health') return answerHealth(host, health)
     if (!isToken(request.headers.get(tokenHeader))) return forbidden()
     const answer = await answerPlatform(request, path)
-    // Who has gone takes nothing along: it waits for the next one.
+    // After a disconnect, published events remain queued for the next response.
     return withPublished(answer, request.signal.aborted ? undefined : host.bus.outbox.take())
   }
 }
@@ -35,7 +35,7 @@ export function answerOf(host: ModuleHost, token: string): ModuleResponse {
 const forbidden = (): Response => controlError(new HookError('forbidden', 'Only the platform may ask this.'))
 
 async function answerHealth(host: ModuleHost, health: HealthChecks): Promise<Response> {
-  // Where the module cannot start, its state says so.
+  // If the module cannot start, the response contains its state.
   await host.whenStarted().catch(() => {})
   const aggregate = await health.aggregate()
   return Response.json(aggregate, { status: aggregate.status === 'Unhealthy' ? 503 : 200 })

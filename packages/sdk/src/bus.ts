@@ -14,7 +14,7 @@ export class Bus implements EventBus {
     this.outbox = new Outbox(moduleId)
   }
 
-  /** The types that there are subscriptions to. */
+  /** The event types with subscriptions. */
   get types(): string[] {
     return [...new Set([...this.#subscriptions].map(({ type }) => type))].toSorted()
   }
@@ -22,7 +22,7 @@ export class Bus implements EventBus {
   subscribe<Type extends string>(type: Type, handler: EventHandler<Type>): Disposable {
     if (!this.#isOpen) throw new Error('Subscribe in configure: later the platform does not learn of it.')
     if (!/^(platform|module)\../.test(type)) throw new TypeError(`${type} is not the type of an event.`)
-    // The platform hands over events of the subscribed type, and what their data are is its contract.
+    // The platform delivers only events of the subscribed type, with data that match its contract.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const subscription = new Subscription(type, handler as EventHandler)
     this.#subscriptions.add(subscription)
@@ -33,12 +33,15 @@ export class Bus implements EventBus {
     this.outbox.add(type, data, options.subject)
   }
 
-  /** From now on subscriptions only end. */
+  /** Prevents new subscriptions. Existing subscriptions remain until they are disposed of. */
   close(): void {
     this.#isOpen = false
   }
 
-  /** Hands events to their handlers, one after the other, and tells what became of each; what is left at the end failed. */
+  /**
+   * Delivers events to their handlers in sequence and returns the result of each. When the signal aborts, all remaining
+   * events fail.
+   */
   async deliver(events: readonly ModuleEvent[], signal: AbortSignal): Promise<EventsAnswer> {
     const handled: string[] = []
     const failed: { id: string; message: string }[] = []

@@ -3,21 +3,24 @@ import { HTTPException } from 'hono/http-exception'
 import { now } from './clock.ts'
 import { type UserClaims } from './protocol.ts'
 
-/** The user on whose behalf a request comes. */
+/** The user on whose behalf a request is made. */
 export interface Caller {
   userId: string
-  /** What a module keeps for users it keeps by this: nobody may see what belongs to another organisation. */
+  /** Modules must separate user data by this id: users may not access data of other organisations. */
   organisationId: string
-  /** Permissions of the platform, such as `clusters:read`. */
+  /** Permissions in the platform, such as `clusters:read`. */
   permissions: readonly string[]
 }
 
-/** What the host hands to a module's routes beside the request. */
+/** Values that the host passes to a module's routes in addition to the request. */
 export interface RequestEnvironment {
   caller?: Caller
 }
 
-/** Who asks. The platform has checked it; a request that comes from no user is answered with 401. */
+/**
+ * Returns the user of a request, which the platform has authenticated. Throws `HTTPException` (401) if the request
+ * comes from no user.
+ */
 export function callerOf(context: Context): Caller {
   const { caller }: RequestEnvironment = context.env ?? {}
   if (!caller) throw new HTTPException(401, { message: 'This request comes from no user.' })
@@ -25,8 +28,8 @@ export function callerOf(context: Context): Caller {
 }
 
 /**
- * Reads the platform's token about a user; undefined where it is not for this module, has expired or is none. Its signature
- * is not looked at: every request carries the deployment's own token, which nobody but the platform has.
+ * Reads the platform's user token; undefined if it is malformed, expired, or for another module. Does not verify its
+ * signature: every request carries the deployment's token, which only the platform has.
  */
 export function readUserToken(token: string, moduleId: string): Caller | undefined {
   const claims = claimsOf(token)

@@ -1,7 +1,7 @@
-/** The one place where time comes in. */
+/** The only source of the current time in the SDK. */
 
-/** Milliseconds since 1970. */
+/** The current time in milliseconds since the Unix epoch. */
 export const now = (): number => Date.now()
 
-/** The time in ISO 8601, UTC. */
+/** The current time in ISO 8601, UTC. */
 export const isoNow = (): string => new Date(now()).toISOString()

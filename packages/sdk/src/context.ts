@@ -2,21 +2,21 @@ import { type EventBus } from './events.ts'
 import { type Logger } from './logger.ts'
 import { type ServiceProvider } from './services.ts'
 
-/** What a module is given by the platform. */
+/** The context that the platform passes to a module. */
 export interface ModuleContext {
-  /** The organisation that the module is installed in. */
+  /** Id of the organisation that the module is installed in. */
   readonly orgId: string
   readonly module: { readonly id: string; readonly version: string }
   readonly eventBus: EventBus
-  /** What `configureServices` has registered. */
+  /** Services that `configureServices` has registered. */
   readonly services: ServiceProvider
-  /** Disposed of after `dispose`, in reverse order, whatever happened before: `disposables.use(…)`, `.defer(…)`. */
+  /** Disposed of after the `dispose` hook in reverse order, even after errors: `disposables.use(…)`, `.defer(…)`. */
   readonly disposables: AsyncDisposableStack
   /**
-   * Whether the instance lives until it is stopped. Where it does not (Lambda) it may be frozen after any answer, and others
-   * may run beside it: what must last belongs outside of the process.
+   * Whether the instance runs until it is stopped. If false (Lambda), the instance may be frozen after any response and
+   * other instances may run concurrently. Store persistent data outside of the process.
    */
   readonly isPersistent: boolean
-  /** A logger whose lines carry `module_id`, `module_version` and the category, by default the module's id. */
+  /** Returns a logger. Its lines contain `module_id`, `module_version` and the category, by default the module's id. */
   readonly getLogger: (category?: string) => Logger
 }

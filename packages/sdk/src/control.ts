@@ -18,16 +18,16 @@ const statuses: Record<HookFailure['error'], ContentfulStatusCode> = {
   hook_timeout: 504,
 }
 
-/** Longer than anything that may be asked for. */
+/** Maximum timeout that the platform can request. */
 const longestMs = 900_000
 
-/** An answer that says why the platform does not get what it asked for. */
+/** The error response to a request of the platform. */
 export function controlError({ error, message }: HookError): Response {
   const body: HookFailure = { error, message }
   return Response.json(body, { status: statuses[error] })
 }
 
-/** What the platform may ask of an instance, below `controlPath`. */
+/** The control API of an instance, below `controlPath`. */
 export function controlOf(host: ModuleHost, health: HealthChecks): Hono {
   const control = new Hono().basePath(controlPath)
   const jobs = new Jobs(host)
@@ -71,7 +71,7 @@ export function controlOf(host: ModuleHost, health: HealthChecks): Hono {
   return control
 }
 
-/** The answer of one health check. */
+/** The response of one health check: 200, or 503 if Unhealthy, or 404 if there is no such check. */
 export async function healthAnswer(health: HealthChecks, name: string): Promise<Response> {
   const result = await health.result(name)
   if (!result) return controlError(new HookError('not_found', `There is no health check ${name}.`))
@@ -83,7 +83,7 @@ function limitOf(c: Context): number {
   return given > 0 ? Math.min(given, longestMs) : defaultHookMs
 }
 
-/** Ends in time whatever the handlers do: what each of them has done is known. */
+/** Ends within the limit even if handlers do not, and reports the result of each event. */
 async function deliver(host: ModuleHost, events: readonly ModuleEvent[], limitMs: number): Promise<EventsAnswer> {
   using limit = timeLimit('Handing over events', limitMs)
   return await host.bus.deliver(events, AbortSignal.any([limit.signal, host.stopping]))

@@ -3,53 +3,56 @@ import { type ModuleContext } from './context.ts'
 import { type HealthAnswer } from './protocol.ts'
 import { type ServiceCollection } from './services.ts'
 
-/** An entry of the portal's navigation. */
+/** An entry in the portal's navigation. */
 export interface NavigationSlot {
-  /** Kebab-case; unique in the slot. */
+  /** Kebab-case; unique within the slot. */
   id: string
   label: string
-  /** The name of a Lucide icon, such as `hand`. */
+  /** Name of a Lucide icon, such as `hand`. */
   icon: string
-  /** `/modules/<id of the module>` or below. */
+  /** `/modules/<module id>`, or a path below it. */
   route: `/modules/${string}`
-  /** Lower is higher, 0 to 10,000; built-in entries use 0 to 50. */
+  /** 0 to 10,000; lower values come first. Built-in entries use 0 to 50. */
   order: number
 }
 
-/** Places of the portal: slot id → what a module may put there. A portal adds its own by declaration merging. */
+/** Slots of the portal: slot id → entry. A portal adds slots by declaration merging. */
 export interface SlotRegistry {
   'nav.primary': NavigationSlot
   'nav.settings': NavigationSlot
 }
 
-/** Something that a module adds to the portal. */
+/** An entry that a module adds to a slot of the portal. */
 export type Slot = { [Id in keyof SlotRegistry]: { slotId: Id } & SlotRegistry[Id] }[keyof SlotRegistry]
 
-/** How much a failing check matters: `critical` makes the platform not ready, `degradable` degrades it. */
+/**
+ * Effect of a failing check: `critical` makes the platform not ready, `degradable` degrades it, `informational` has
+ * none.
+ */
 export type HealthTag = 'informational' | 'degradable' | 'critical'
 
-/** What a health check finds. The description is shown to operators, in at most 500 characters. */
+/** Result of a health check. Operators see the description, truncated to 500 characters. */
 export type Health = HealthAnswer
 
-/** A health check; it has 4 seconds. One that throws, or takes longer, is Unhealthy. */
+/** A health check with a timeout of 4 seconds. It is Unhealthy if it throws or exceeds the timeout. */
 export interface HealthCheck {
   tags: readonly HealthTag[]
   check: (context: ModuleContext, signal: AbortSignal) => Health | Promise<Health>
 }
 
-/** A background job. The platform calls it, on every kind of runtime: a module keeps no timer of its own (D44). */
+/** A background job. The platform runs it on every kind of runtime, so a module needs no timers. */
 export interface Job {
   /** One sentence, shown to operators. */
   description: string
-  /** 1 to 86,400. */
+  /** A whole number of seconds, 1 to 86,400. */
   intervalSeconds: number
-  /** The signal aborts when time is up or the module stops. While one run lasts no other begins. */
+  /** The signal aborts on timeout or when the module stops. Runs of a job do not overlap. */
   run: (context: ModuleContext, signal: AbortSignal) => void | Promise<void>
 }
 
 /**
- * A module. Its hooks are called in this order, each once; the signals abort when a hook's time (30 seconds) is up. Every
- * module's `configure` has ended before any `start` begins.
+ * A module. The platform calls its lifecycle hooks in the order below, each once. The signal of a hook aborts on
+ * timeout (30 seconds). `start` of any module runs only after `configure` of every module has ended.
  */
 export interface ModuleDefinition {
   /** Kebab-case; the same as `metadata.id` in module.json. */
@@ -57,20 +60,20 @@ export interface ModuleDefinition {
   /** SemVer; the same as `metadata.version` in module.json. */
   version: string
   slots?: readonly Slot[]
-  /** By name, kebab-case. Each is served at `/health/<name>`, and all of them together at `/health`. */
+  /** By name, kebab-case. Each check is served at `/health/<name>`, and the aggregate at `/health`. */
   healthChecks?: Readonly<Record<string, HealthCheck>>
   /** By id, kebab-case. */
   jobs?: Readonly<Record<string, Job>>
-  /** Registers services. Nothing can be asked for yet. */
+  /** Registers services. Services cannot be resolved yet. */
   configureServices?: (services: ServiceCollection) => void
-  /** Subscribes to events, warms caches. If it throws the module has Failed, and others go on. */
+  /** Subscribes to events and warms caches. If it throws, the module is Failed and other modules continue. */
   configure?: (context: ModuleContext, signal: AbortSignal) => void | Promise<void>
-  /** Begins to work. On Lambda each instance does so for itself. */
+  /** Starts the module's work. On Lambda it runs in each instance. */
   start?: (signal: AbortSignal, context: ModuleContext) => void | Promise<void>
-  /** Ends the work and writes away what is buffered: at an uninstall, an upgrade or SIGTERM, if `start` was called. */
+  /** Ends the work and flushes buffers: on uninstall, upgrade or SIGTERM, if `start` was called. */
   stop?: (signal: AbortSignal, context: ModuleContext) => void | Promise<void>
-  /** Lets go of what is held, in any case; `context.disposables` follow. Has 5 seconds. */
+  /** Releases resources, in every case; `context.disposables` follow. Timeout: 5 seconds. */
   dispose?: (context: ModuleContext) => void | Promise<void>
-  /** Adds the module's routes, once it is configured: those below its `apiBasePath`, and `/modules/<id>`. */
+  /** Adds the module's routes after `configure`: those below its `apiBasePath`, and `/modules/<id>`. */
   routes?: (app: Hono, context: ModuleContext) => void
 }

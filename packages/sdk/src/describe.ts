@@ -1,10 +1,10 @@
 import { type ModuleDefinition } from './definition.ts'
 import { type Description, sdkVersion } from './protocol.ts'
 
-/** What a module says of itself without running: what the generated parts of its manifest are made of. */
+/** The static description of a module, the source of the generated parts of its manifest. */
 export type ModuleDescription = Pick<Description, 'id' | 'version' | 'slots' | 'healthChecks' | 'jobs'>
 
-/** Describes a module. */
+/** Describes a module without running it. */
 export function describe({
   id,
   version,
@@ -21,7 +21,7 @@ export function describe({
   }
 }
 
-/** Describes an instance of a module. */
+/** Describes an instance of a module, including its state and subscriptions. */
 export const describeInstance = (
   definition: ModuleDefinition,
   instance: Pick<Description, 'state' | 'subscriptions'>,

@@ -1,22 +1,22 @@
 import { environmentNames as names } from './protocol.ts'
 
-/** What a module's process is told by its environment. */
+/** Settings of a module's process, from environment variables. */
 export interface ModuleEnvironment {
-  /** Empty where it is missing. */
+  /** Empty if it is not set. */
   token: string
   organisationId: string
-  /** The id in the manifest, where the runtime tells it. */
+  /** The module id in the manifest, if the runtime provides it. */
   expectedId: string | undefined
   startsItself: boolean
-  /** Where to write what the module says of itself, instead of serving it. */
+  /** File to write the module's description to, instead of serving the module. */
   describeFile: string | undefined
-  /** `host:port` of Lambda's Runtime API, where there is one. */
+  /** `host:port` of the Lambda Runtime API; undefined outside of Lambda. */
   runtimeApi: string | undefined
-  /** Where to listen without it. */
+  /** Address to listen on outside of Lambda. */
   address: { path: string } | { port: number; host: string }
 }
 
-/** Reads the environment; throws where the port is no port. */
+/** Reads the environment. Throws `RangeError` if `PORT` is not a port number. */
 export function readEnvironment(env: NodeJS.ProcessEnv): ModuleEnvironment {
   const socket = env[names.socket]
   return {

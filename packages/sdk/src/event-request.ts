@@ -1,7 +1,10 @@
 import { type ModuleEvent } from './events.ts'
 import { HookError } from './hook-error.ts'
 
-/** Reads an `EventsRequest`: CloudEvents become what handlers are given. Throws `HookFault` where it is none. */
+/**
+ * Parses an `EventsRequest` and converts its CloudEvents for handlers. Throws `HookError` (`bad_request`) if it is
+ * malformed.
+ */
 export function eventsOf(body: string, organisationId: string): ModuleEvent[] {
   const { events } = membersOf(parsed(body))
   if (!Array.isArray(events)) throw badRequest()

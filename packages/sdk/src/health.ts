@@ -4,18 +4,18 @@ import { messageOf } from './message.ts'
 import { type State } from './protocol.ts'
 import { withinLimit } from './time-limit.ts'
 
-/** Shorter than what the platform waits: an answer that says Unhealthy is better than none. */
+/** Shorter than the platform's timeout: an Unhealthy response is better than no response. */
 const checkMs = 4000
 const statuses = ['Healthy', 'Degraded', 'Unhealthy'] as const
 
-/** Answer of `GET /health`, to anybody: no descriptions. */
+/** Public response of `GET /health`, without descriptions. */
 interface Aggregate {
   status: Health['status']
   state: State
   checks: { name: string; status: Health['status'] }[]
 }
 
-/** The health checks of an instance. A check that is asked for while it runs is not run beside itself. */
+/** The health checks of an instance. Concurrent requests for a check share one run. */
 export class HealthChecks {
   readonly #host: ModuleHost
   readonly #running = new Map<string, Promise<Health>>()
@@ -24,7 +24,7 @@ export class HealthChecks {
     this.#host = host
   }
 
-  /** The result of one check; undefined where there is none of that name. */
+  /** Returns the result of one check; undefined if there is no check with this name. */
   async result(name: string): Promise<Health | undefined> {
     const check = this.#checks[name]
     if (!check || !Object.hasOwn(this.#checks, name)) return undefined
@@ -32,7 +32,10 @@ export class HealthChecks {
     return running
   }
 
-  /** All checks as one: an informational one never counts, a degradable one degrades, a critical one decides (D36). */
+  /**
+   * Aggregates all checks: informational checks do not count, degradable checks count at most as Degraded, critical
+   * checks count fully.
+   */
   async aggregate(): Promise<Aggregate> {
     const { state } = this.#host
     if (state !== 'Started') return { status: 'Unhealthy', state, checks: [] }
@@ -70,7 +73,7 @@ function counted({ tags }: HealthCheck, status: Health['status']): Health['statu
   return tags.includes('degradable') && status !== 'Healthy' ? 'Degraded' : 'Healthy'
 }
 
-/** Authors write JavaScript too. */
+/** Validates a result, because modules may be written in JavaScript. */
 function wellFormed(health: Partial<Health> | undefined): Health {
   const status = statuses.find((known) => known === health?.status)
   if (status === undefined) return { status: 'Unhealthy', description: 'The check answered no status.' }

@@ -2,9 +2,9 @@ import { messageOf } from './message.ts'
 import { type HookFailure } from './protocol.ts'
 import { TimeLimitError } from './time-limit.ts'
 
-/** Why an instance did not do what the platform asked. */
+/** Thrown if an instance rejects or cannot perform a request of the platform. */
 export class HookError extends Error {
-  override readonly name = 'HookFault'
+  override readonly name = 'HookError'
   readonly error: HookFailure['error']
 
   constructor(error: HookFailure['error'], message: string, options?: ErrorOptions) {
@@ -13,7 +13,7 @@ export class HookError extends Error {
   }
 }
 
-/** Anything that the module's code threw, as a fault. */
+/** Converts any value thrown by module code. */
 export const toHookError = (cause: unknown): HookError =>
   cause instanceof HookError
     ? cause

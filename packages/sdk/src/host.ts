@@ -10,27 +10,27 @@ import { type Description, type State } from './protocol.ts'
 import { provideServices, type ServiceProvider } from './services.ts'
 import { withinLimit } from './time-limit.ts'
 
-/** How long configure, start and stop may take where the platform does not say. */
+/** Timeout of `configure`, `start` and `stop`, unless the platform specifies another. */
 export const defaultHookMs = 30_000
-/** How long requests under way may take once the module stops. */
+/** Time for active requests to finish once the module stops. */
 export const drainMs = 5000
-/** How long the hook `dispose` may take, and then what is left in `disposables`. */
+/** Timeout of the `dispose` hook, and again of `disposables`. */
 const disposeMs = 5000
 
-/** What a host is told by its surroundings. */
+/** Settings of a host. */
 export type HostSettings = Pick<ModuleEnvironment, 'organisationId' | 'startsItself'> & { isPersistent: boolean }
 
 /**
- * One instance of a module, and the states that it goes through: Loading → Configured → Started → Stopped → Disposed, or
- * Failed where a hook fails. Whatever is asked twice, at once or later, is done once and answered alike.
+ * One instance of a module and its lifecycle: Loading → Configured → Started → Stopped → Disposed, or Failed if a hook
+ * fails. Repeated and concurrent calls of a hook share one run and its result.
  */
 export class ModuleHost {
   readonly definition: ModuleDefinition
   readonly context: ModuleContext
   readonly bus: Bus
-  /** The module's own routes; none before it is configured. */
+  /** The module's routes; empty until the module is configured. */
   readonly app = new Hono()
-  /** Aborts when the module stops: whatever it is doing then is cut short. */
+  /** Aborts when the module stops, and cancels its active work. */
   readonly stopping: AbortSignal
   readonly #stop = new AbortController()
   readonly #startsItself: boolean
@@ -73,10 +73,10 @@ export class ModuleHost {
     this.#refuseAfterStop('configured')
     return (this.#configured ??= this.#pass('configure', 'Configured', limitMs, async (signal) => {
       await this.definition.configure?.(this.context, signal)
-      // Given up meanwhile, it has failed, and may be disposed of by now.
+      // After a timeout the module has failed, and may already be disposed of.
       signal.throwIfAborted()
       this.bus.close()
-      // Authors write JavaScript too, where it may be a promise.
+      // Modules in JavaScript may return a promise.
       return this.definition.routes?.(this.app, this.context)
     }))
   }
@@ -89,13 +89,13 @@ export class ModuleHost {
     ))
   }
 
-  /** Waits until the module has started where it does so by itself; throws where it has not. */
+  /** Starts the module if it starts by itself, and waits for it. Throws `HookError` if the module is not started. */
   async whenStarted(): Promise<void> {
     if (this.#startsItself) await this.configure().then(() => this.start())
     if (this.#state !== 'Started') throw this.#wrongState('asked for this')
   }
 
-  /** Keeps what a request uses from being disposed of before it is answered, within a limit. */
+  /** Delays disposal until the request is answered, within a limit. */
   async during<Result>(request: Promise<Result>): Promise<Result> {
     this.#requests.add(request)
     try {
@@ -105,12 +105,12 @@ export class ModuleHost {
     }
   }
 
-  /** Cuts short what is under way, and lets the module end its work, if it was started. */
+  /** Cancels active work, and calls the `stop` hook if the module was started. */
   stop(graceMs = defaultHookMs): Promise<void> {
     return (this.#stopped ??= this.#end(graceMs))
   }
 
-  /** Lets go of everything, whatever state the module is in and whatever fails. */
+  /** Releases all resources, in every state and despite errors. */
   dispose(): Promise<void> {
     return (this.#disposed ??= this.#letGo())
   }
@@ -119,7 +119,7 @@ export class ModuleHost {
     try {
       return provideServices((services) => this.definition.configureServices?.(services))
     } catch (error) {
-      // The instance lives on to tell the platform why it cannot be configured.
+      // Keeps the instance running, so that `configure` returns the error to the platform.
       this.#configured = Promise.reject(this.#failed('configureServices', error))
       this.#configured.catch(() => {})
       return provideServices(() => {})
@@ -137,7 +137,7 @@ export class ModuleHost {
   }
 
   #failed(hook: string, error: unknown): HookError {
-    // A hook that is cut short because the module stops has not failed.
+    // A hook that is cancelled by a stop has not failed.
     if (!this.stopping.aborted) {
       this.#enter('Failed')
       this.#log.error(`${hook} failed`, { code: hook === 'start' ? 'PLAT-MOD-5005' : 'PLAT-MOD-5004', error })
@@ -171,7 +171,7 @@ export class ModuleHost {
     if (problems.length > 0) throw toHookError(problems[0])
   }
 
-  /** Requests are not cut short; they get some time. */
+  /** Cancels active work. Requests are not cancelled and have `drainMs` to finish. */
   #cutShort(message: string): void {
     this.#quietByMs ??= performance.now() + drainMs
     this.#stop.abort(new HookError('wrong_state', message))

@@ -1,9 +1,6 @@
 import { type ModuleDefinition } from './definition.ts'
 
-/**
- * The author's SDK: everything that a module is made with. See `defineModule` for what a module is, and `serve` for how
- * it runs.
- */
+/** The SDK for authors of modules. `defineModule` declares a module, and `serve` runs it. */
 
 export { callerOf, type Caller } from './caller.ts'
 export { type ModuleContext } from './context.ts'
@@ -39,8 +36,9 @@ export {
 const kebab = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/
 
 /**
- * Declares a module. Throws a `TypeError` that names what is wrong: ids that are not kebab-case, two slots of one id, or an
- * interval that is no whole number of 1 to 86,400 seconds.
+ * Declares a module and returns its frozen definition. Throws `TypeError` with the reason: ids that are not kebab-case,
+ * a version that is not SemVer, two entries of a slot with the same id, or a job interval that is not a whole number of
+ * 1 to 86,400 seconds.
  */
 export function defineModule(definition: ModuleDefinition): Readonly<ModuleDefinition> {
   const problem = problemOf(definition)

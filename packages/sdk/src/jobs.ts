@@ -6,14 +6,16 @@ import { withinLimit } from './time-limit.ts'
 /** The background jobs of an instance. */
 export class Jobs {
   readonly #host: ModuleHost
-  /** Those whose run has not ended, even if nobody waits for it any more. */
+  /** Jobs whose run has not ended, including runs that exceeded their timeout. */
   readonly #running = new Set<string>()
 
   constructor(host: ModuleHost) {
     this.#host = host
   }
 
-  /** Runs a job, unless it still runs. Throws `HookFault` where there is none, it throws, or it takes too long. */
+  /**
+   * Runs a job unless it is running. Throws `HookError` if there is no such job, it throws, or it exceeds the timeout.
+   */
   async run(id: string, limitMs: number): Promise<JobAnswer> {
     const { definition, context, stopping } = this.#host
     const job = Object.hasOwn(definition.jobs ?? {}, id) ? definition.jobs?.[id] : undefined

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 
-/** What is used of an API Gateway event (HTTP API, payload format 2.0). */
+/** The used members of an API Gateway event (HTTP API, payload format 2.0). */
 interface HttpEvent {
   rawPath: string
   rawQueryString?: string
@@ -10,7 +10,7 @@ interface HttpEvent {
   isBase64Encoded?: boolean
 }
 
-/** What Lambda takes as an answer. */
+/** The response format of Lambda. */
 export interface HttpResult {
   statusCode: number
   headers: Record<string, string>
@@ -19,7 +19,7 @@ export interface HttpResult {
   isBase64Encoded: boolean
 }
 
-/** Of the 6 MB that Lambda carries: the rest is for headers, and for what JSON adds to a text. */
+/** Lambda allows 6 MB; the remainder is for headers and for the JSON encoding of the body. */
 const maxBodyBytes = 4 * 1024 * 1024
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
@@ -30,7 +30,7 @@ const isHttpEvent = (event: unknown): event is HttpEvent =>
   isObject(event['requestContext']) &&
   isObject(event['requestContext']['http'])
 
-/** The request that an event stands for; undefined where it is none. The path of an event is decoded. */
+/** Converts an event to a request; undefined if the event is not an HTTP request. The path of an event is decoded. */
 export function requestOf(event: unknown): Request | undefined {
   if (!isHttpEvent(event)) return undefined
   const { rawPath, rawQueryString = '', headers = {}, requestContext, body, isBase64Encoded } = event
@@ -43,7 +43,7 @@ export function requestOf(event: unknown): Request | undefined {
   return new Request(url, { method, headers, ...content })
 }
 
-/** The result that stands for an answer. */
+/** Converts a response to a Lambda result; 502 if the body is larger than 4 MiB. */
 export async function resultOf(response: Response): Promise<HttpResult> {
   const body = Buffer.from(await response.arrayBuffer())
   if (body.length > maxBodyBytes) return tooLarge

@@ -1,10 +1,10 @@
 import { isoNow } from './clock.ts'
 import { messageOf } from './message.ts'
 
-/** What a line tells beside its message. Never a secret. */
+/** Additional fields of a log line. They must not contain secrets. */
 export type LogFields = Readonly<Record<string, unknown>>
 
-/** Writes lines of JSON: `time`, `level`, `message`, `category`, `module_id`, `module_version`, then the fields. */
+/** Writes JSON lines: `time`, `level`, `message`, `category`, `module_id`, `module_version`, then the fields. */
 export interface Logger {
   debug: (message: string, fields?: LogFields) => void
   info: (message: string, fields?: LogFields) => void
@@ -14,7 +14,7 @@ export interface Logger {
 
 const levels = ['debug', 'info', 'warn', 'error'] as const
 
-/** A logger for one part of a module. */
+/** Returns a logger for one category of a module. Writes to standard output. */
 export function loggerOf(module: { id: string; version: string }, category: string): Logger {
   const write = (level: (typeof levels)[number]) => (message: string, fields?: LogFields) => {
     const own = { time: isoNow(), level, message, category, module_id: module.id, module_version: module.version }
@@ -23,24 +23,24 @@ export function loggerOf(module: { id: string; version: string }, category: stri
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
 }
 
-/** Logging never throws: where the fields are no JSON, the line says so instead. */
+/** Never throws: if the fields cannot be serialized, the line contains the error in `unloggable`. */
 function lineOf(own: LogFields, fields: LogFields = {}): string {
   try {
-    // What the platform reads cannot be overwritten by a field.
+    // Fields cannot overwrite the members that the platform reads.
     return escapeTerminal(JSON.stringify({ ...own, ...fields, ...own }, spell))
   } catch (error) {
     return escapeTerminal(JSON.stringify({ ...own, unloggable: messageOf(error) }))
   }
 }
 
-/** Errors have no enumerable members, and big integers no form in JSON. */
+/** Serializes errors, which have no enumerable members, and big integers, which JSON does not support. */
 function spell(_name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
   if (!(value instanceof Error)) return value
   return value.cause === undefined ? { stack: value.stack } : { stack: value.stack, cause: value.cause }
 }
 
-/** JSON escapes C0 controls only; these too would act on a terminal or break a line. */
+/** Escapes characters beyond C0 that affect terminals or break lines. JSON escapes C0 controls only. */
 const escapeTerminal = (line: string): string =>
   line.replace(
     /[\u007f-\u009f\u2028\u2029]/g,

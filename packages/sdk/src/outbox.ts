@@ -1,11 +1,11 @@
 import { publishedLimits } from './protocol.ts'
 
 const maxWaiting = 1000
-/** Together with the data they are small enough for one event to fit any header. */
+/** With the limit on data, a single event always fits in the header. */
 const maxNameLength = 200
 const maxDepth = 16
 
-/** Events that a module has published and that no answer has carried yet. */
+/** Published events that no response has carried yet. */
 export class Outbox {
   readonly #moduleId: string
   /** `PublishedEvent` as JSON, oldest first. */
@@ -15,7 +15,7 @@ export class Outbox {
     this.#moduleId = moduleId
   }
 
-  /** Takes an event in; throws where it is none of this module, or cannot be carried. */
+  /** Queues an event. Throws `TypeError` if its type or data is invalid, and `RangeError` if it exceeds a limit. */
   add(type: string, data: unknown, subject: string | undefined): void {
     if (this.#waiting.length >= maxWaiting) throw new RangeError(`${maxWaiting} published events wait already.`)
     const prefix = `module.${this.#moduleId}.`
@@ -30,7 +30,7 @@ export class Outbox {
     this.#waiting.push(JSON.stringify(event))
   }
 
-  /** The value of the header that carries as many as fit, oldest first, and forgets them; undefined where none wait. */
+  /** Removes as many events as fit, oldest first, and returns the header value; undefined if none are queued. */
   take(): string | undefined {
     const carried = this.#waiting.splice(0, this.#fitting())
     return carried.length === 0 ? undefined : Buffer.from(`[${carried.join(',')}]`).toString('base64url')
@@ -45,7 +45,7 @@ export class Outbox {
   }
 }
 
-/** A copy that is JSON and small enough; later changes of what was published change nothing. */
+/** Copies the data as JSON within the limits, so that later changes do not affect the event. */
 function plain(data: unknown): Record<string, unknown> {
   const text = JSON.stringify(data) ?? ''
   if (!text.startsWith('{')) throw new TypeError('The data of an event are an object that JSON can hold.')

@@ -8,7 +8,7 @@ import { type ModuleHost } from './host.ts'
 import { type Logger } from './logger.ts'
 import { notAskedHeader, tokenHeader, userHeader } from './protocol.ts'
 
-/** What a module's routes answer where they do not say themselves; a module may override both. */
+/** Sets the default responses for unknown routes and errors. A module may override both. */
 export function setDefaults(app: Hono, log: Logger): void {
   app.notFound((c) => c.json({ error: 'route_not_found', message: 'The module has no such route.' }, 404))
   app.onError((error, c) => {
@@ -18,7 +18,7 @@ export function setDefaults(app: Hono, log: Logger): void {
   })
 }
 
-/** Answers what is not about the instance itself: single health checks, and the module's own routes. */
+/** Handles requests outside of the control API: single health checks, and the module's routes. */
 export async function handleRequest(host: ModuleHost, health: HealthChecks, request: Request): Promise<Response> {
   try {
     await host.whenStarted()
@@ -42,7 +42,7 @@ async function answerRoute({ app, definition }: ModuleHost, request: Request): P
     return controlError(new HookError('forbidden', 'The token about the user is not for this module, or has expired.'))
   }
   const headers = new Headers(request.headers)
-  // Secrets between platform and SDK: a route that echoes or logs headers must not tell them.
+  // Removes secrets of the platform, which a route could otherwise return or log.
   for (const name of [tokenHeader, userHeader]) headers.delete(name)
   const environment: RequestEnvironment = caller ? { caller } : {}
   return app.fetch(new Request(request, { headers }), environment)

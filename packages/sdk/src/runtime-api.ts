@@ -1,13 +1,13 @@
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 
-/** An event that Lambda hands to this instance. */
+/** An event that Lambda delivers to this instance. */
 export interface Invocation {
   id: string
   event: unknown
 }
 
-/** Lambda's Runtime API, at `host:port`. No call has a time limit: an instance may be frozen for hours while it asks. */
+/** Client of the Lambda Runtime API at `host:port`. Calls have no timeout: Lambda may freeze an instance for hours. */
 export class RuntimeApi {
   readonly #base: string
   readonly #agent = new Agent({ keepAlive: true })
@@ -16,23 +16,23 @@ export class RuntimeApi {
     this.#base = `http://${address}/2018-06-01/runtime`
   }
 
-  /** The next event; waits until there is one. */
+  /** Waits for the next event. */
   async next(): Promise<Invocation> {
     const { headers, body } = await this.#call('GET', '/invocation/next')
     return { id: String(headers['lambda-runtime-aws-request-id']), event: JSON.parse(body) }
   }
 
-  /** Answers an event. */
+  /** Sends the result of an event. */
   async respond(id: string, result: object): Promise<void> {
     await this.#call('POST', `/invocation/${id}/response`, result)
   }
 
-  /** Tells that an event could not be worked on. */
+  /** Reports that an event failed. */
   async fail(id: string, type: string, message: string): Promise<void> {
     await this.#call('POST', `/invocation/${id}/error`, errorOf(type, message), type)
   }
 
-  /** Tells that this instance cannot begin. */
+  /** Reports that the initialization of this instance failed. */
   async failInit(type: string, message: string): Promise<void> {
     await this.#call('POST', '/init/error', errorOf(type, message), type)
   }

@@ -5,11 +5,11 @@ import { defaultHookMs, drainMs, ModuleHost } from './host.ts'
 import { listen } from './server.ts'
 import { onTermination } from './termination.ts'
 
-/** Serves a module over HTTP until the process is told to end. */
+/** Serves a module over HTTP until the process receives SIGTERM or SIGINT. */
 export async function serveHttp(definition: ModuleDefinition, environment: ModuleEnvironment): Promise<void> {
   const host = new ModuleHost(definition, { ...environment, isPersistent: true })
   const log = host.context.getLogger('lifecycle')
-  // It hears signals before it can be reached: one that nobody hears ends the process with what it was asked.
+  // Registers signal handlers before listening. An unhandled signal would end the process during a request.
   const listening = Promise.resolve().then(() => listen(answerOf(host, environment.token), environment.address, log))
   onTermination(async () => {
     const server = await listening
@@ -25,7 +25,7 @@ export async function serveHttp(definition: ModuleDefinition, environment: Modul
 
   if (!environment.startsItself) return
   await host.whenStarted().catch(async () => {
-    // Asked to end while it was starting: that is no failure.
+    // Termination during the start is not a failure.
     if (host.stopping.aborted) return
     await host.dispose().catch(() => {})
     process.exit(1)

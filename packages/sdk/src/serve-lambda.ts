@@ -7,12 +7,12 @@ import { messageOf } from './message.ts'
 import { type Invocation, type RuntimeApi } from './runtime-api.ts'
 import { onTermination } from './termination.ts'
 
-/** Lambda gives an instance 10 seconds to begin. */
+/** Lambda allows an instance 10 seconds to initialize. */
 const initMs = 9000
-/** Lambda kills an instance half a second after SIGTERM, which it sends only where an extension asks for it. */
+/** Lambda kills an instance 500 ms after SIGTERM, which it sends only if an extension requests it. */
 const graceMs = 300
 
-/** Serves a module on Lambda: one event after the other, for as long as the instance lives. */
+/** Serves a module on Lambda, one event at a time, as long as the instance runs. */
 export async function serveLambda(
   definition: ModuleDefinition,
   environment: ModuleEnvironment,

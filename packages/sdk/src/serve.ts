@@ -9,16 +9,16 @@ import { serveHttp } from './serve-http.ts'
 import { serveLambda } from './serve-lambda.ts'
 
 /**
- * Serves a module: the last line of its main file. The same image runs wherever the platform puts it: as a function of
- * Lambda, or as a process on a Unix socket (`PLATFORM_SOCKET`) or on `HOST` (127.0.0.1) and `PORT` (3000).
+ * Serves a module. Call it on the last line of the module's main file. The same image runs on every runtime: as a
+ * Lambda function, or as a process on a Unix socket (`PLATFORM_SOCKET`) or on `HOST` (127.0.0.1) and `PORT` (3000).
  *
- * To try a module by itself, build it, give it a token of your own and let it start itself:
+ * To run a module by itself, build it, set a token of your own and let the module start itself:
  *
  *     PLATFORM_MODULE_TOKEN=try PLATFORM_STARTS_ITSELF=1 node dist/main.mjs
  *     curl -H 'x-platform-token: try' http://127.0.0.1:3000/api/hello
  *
- * Ends the process with 1 where there is no token, it cannot listen, or code of the module throws outside of any hook; with
- * 0 after SIGTERM, when `stop` and `dispose` are through.
+ * Exits with 1 if there is no token, it cannot listen, or module code throws outside of a hook; with 0 after SIGTERM,
+ * once `stop` and `dispose` have ended.
  */
 export async function serve(definition: ModuleDefinition): Promise<void> {
   const log = loggerOf(definition, 'lifecycle')
@@ -31,13 +31,14 @@ export async function serve(definition: ModuleDefinition): Promise<void> {
     await writeFile(environment.describeFile, JSON.stringify(describe(definition)))
     process.exit(0)
   }
-  if (environment.token === '') throw new Error(`${environmentNames.token} is not set: nobody could ask the module.`)
+  if (environment.token === '')
+    throw new Error(`${environmentNames.token} is not set, so no request could be authenticated.`)
   const { runtimeApi } = environment
   if (runtimeApi === undefined) await serveHttp(definition, environment)
   else await serveLambda(definition, environment, new RuntimeApi(runtimeApi))
 }
 
-/** On Lambda an instance begins by itself, always. Code of another id than the manifest's never does (PLAT-MOD-5001). */
+/** An instance on Lambda always starts itself, unless its code has another id than the manifest (PLAT-MOD-5001). */
 function startingOnlyItself({ id }: ModuleDefinition, given: ModuleEnvironment, log: Logger): ModuleEnvironment {
   const { expectedId = id, runtimeApi } = given
   const isExpected = id === expectedId

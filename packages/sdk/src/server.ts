@@ -8,10 +8,10 @@ import { type ModuleResponse } from './answer.ts'
 import { type ModuleEnvironment } from './environment.ts'
 import { type Logger } from './logger.ts'
 
-/** Larger than anything that the platform's gateway lets through. */
+/** Larger than any request that the platform's gateway allows. */
 const maxBodyBytes = 8 * 1024 * 1024
 
-/** Serves over HTTP, on a Unix socket or a port. Rejects when it cannot listen there. */
+/** Starts an HTTP server on a Unix socket or a port. Rejects if it cannot listen there. */
 export async function listen(
   answer: ModuleResponse,
   address: ModuleEnvironment['address'],
@@ -25,21 +25,21 @@ export async function listen(
   return listening
 }
 
-/** The socket of an instance that has crashed. Where it may not be removed and is in the way, listening says so. */
+/** Removes the socket of a crashed instance. If it cannot be removed, listening fails with the reason. */
 function removeLeftover(path: string): void {
   try {
     rmSync(path, { force: true })
   } catch {}
 }
 
-/** A server that can be closed although its clients keep their connections. */
+/** An HTTP server that can close although clients keep their connections. */
 class HttpServer {
   readonly #server: Server
   readonly #answer: ModuleResponse
   readonly #log: Logger
   #isDraining = false
   #isCut = false
-  /** Connections that were taken so far. */
+  /** Number of accepted connections. */
   #taken = 0
 
   constructor(server: Server, answer: ModuleResponse, log: Logger) {
@@ -50,13 +50,13 @@ class HttpServer {
     server.on('request', (incoming, outgoing) => void this.#exchange(incoming, outgoing))
   }
 
-  /** Where it listens: the path of a socket, or `host:port`. */
+  /** The address of the server: the path of a socket, or `host:port`. */
   get address(): string {
     const address = this.#server.address()
     return typeof address === 'object' && address ? `${address.address}:${address.port}` : String(address)
   }
 
-  /** Takes no new connections; those that are busy end with their answer, and so do those that wait to be taken. */
+  /** Stops accepting connections. Active connections, and those in the backlog, close after their response. */
   async drain(): Promise<void> {
     this.#isDraining = true
     await this.#takeWaiting()
@@ -65,23 +65,26 @@ class HttpServer {
     await closed
   }
 
-  /** Closing would reset the connections that wait, and Node takes one in a turn of its loop: none waits after a turn that took none. */
+  /**
+   * Accepts the connections in the backlog, which closing would reset. Node.js accepts one connection per turn of the
+   * event loop: the backlog is empty after a turn without one.
+   */
   async #takeWaiting(): Promise<void> {
     for (let before = -1; this.#taken !== before && !this.#isCut;) {
       before = this.#taken
-      // Between two immediates the loop has looked for connections once.
+      // The event loop polls for connections once between two immediates.
       await nextTurn()
       await nextTurn()
     }
   }
 
-  /** Ends whatever connections there are. */
+  /** Closes all connections. */
   cut(): void {
     this.#isCut = true
     this.#server.closeAllConnections()
   }
 
-  /** Answers one request. A failure ends the connection: nobody is left waiting. */
+  /** Handles one request. Closes the connection on failure, so that the client does not wait. */
   async #exchange(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const gone = new AbortController()
     outgoing.once('close', () => gone.abort())
@@ -99,7 +102,7 @@ class HttpServer {
   }
 }
 
-/** The whole body; undefined where it is too large. */
+/** Reads the whole body; undefined if it is too large. */
 async function bodyOf(incoming: IncomingMessage): Promise<Buffer<ArrayBuffer> | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0

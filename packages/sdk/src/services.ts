@@ -1,31 +1,36 @@
-/** Names a service and carries its type: made once, by `token`, and shared by who registers and who asks. */
+/** Identifies a service and carries its type. Create it once with `token`; registration and lookup share it. */
 export interface ServiceToken<Service> {
   readonly name: string
-  /** There for the compiler alone. */
+  /** Only for type inference; never set. */
   readonly service?: Service
 }
 
-/** Makes the token of a service. Two tokens of one name are two services. */
+/** Creates a service token. Two tokens with the same name identify two services. */
 export const token = <Service>(name: string): ServiceToken<Service> => Object.freeze({ name })
 
-/** Makes a service, with the help of others. */
+/** Creates a service, and may resolve other services. */
 export type ServiceFactory<Service> = (services: ServiceProvider) => Service
 
-/** Where services come from once all are registered. */
+/** Resolves services once all are registered. */
 export interface ServiceProvider {
-  /** The one instance of a service; made when it is first asked for. Throws where it is missing, or needs itself. */
+  /**
+   * Returns the only instance of a service; creates it on first use. Throws if it is not registered or depends on
+   * itself.
+   */
   get: <Service>(token: ServiceToken<Service>) => Service
 }
 
-/** What `configureServices` registers services with. */
+/** Registers services in `configureServices`. */
 export interface ServiceCollection {
-  /** Registers a service of which there is one instance. Throws where the token is taken, or services are in use. */
+  /**
+   * Registers a singleton service. Throws if the token is already registered, or after `configureServices` has ended.
+   */
   addSingleton: <Service>(token: ServiceToken<Service>, factory: ServiceFactory<Service>) => ServiceCollection
 }
 
 type Factories = Map<ServiceToken<unknown>, ServiceFactory<unknown>>
 
-/** Lets `register` register services, and answers where they come from. */
+/** Calls `register` and returns a provider of the registered services. */
 export function provideServices(register: (services: ServiceCollection) => void): ServiceProvider {
   const factories: Factories = new Map()
   let isComplete = false
@@ -61,7 +66,7 @@ function providerOf(factories: Factories): ServiceProvider {
   }
 
   const provider: ServiceProvider = {
-    // What was made under a token is of its type: addSingleton took no other factory.
+    // The service has the type of its token, because `addSingleton` accepts no other factory.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     get: <Service>(token: ServiceToken<Service>) => (made.has(token) ? made.get(token) : make(token)) as Service,
   }

@@ -8,7 +8,7 @@ const handlerMs = 10_000
 export class Subscription {
   readonly type: string
   readonly #handler: EventHandler
-  /** Event id → the work on it; oldest first. */
+  /** Event id → promise of the handler; oldest first. */
   readonly #works = new Map<string, Promise<void>>()
 
   constructor(type: string, handler: EventHandler) {
@@ -16,7 +16,7 @@ export class Subscription {
     this.#handler = handler
   }
 
-  /** Hands an event over, unless that was done or is being done. Rejects when the handler fails or takes too long. */
+  /** Delivers an event, unless it was or is being handled. Rejects if the handler fails or exceeds the timeout. */
   hand(event: ModuleEvent, signal: AbortSignal): Promise<void> {
     return withinLimit('A handler', handlerMs, [signal], async (limited) => {
       await (this.#works.get(event.id) ?? this.#begin(event, limited))
@@ -27,7 +27,7 @@ export class Subscription {
     const work = Promise.resolve(event).then((given) => this.#handler(given, signal))
     this.#works.set(event.id, work)
     this.#forgetOldest()
-    // One that failed is handed over again when it is delivered again.
+    // A failed event is handled again at its next delivery.
     work.catch(() => this.#works.delete(event.id))
     return work
   }

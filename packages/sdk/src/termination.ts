@@ -1,4 +1,4 @@
-/** Ends the process with 0 once the work is done that SIGTERM or SIGINT asks for. A second signal ends it at once. */
+/** Runs the work on SIGTERM or SIGINT, then exits with 0. A repeated signal ends the process immediately. */
 export function onTermination(work: () => Promise<void>): void {
   const end = (): void => void work().then(() => process.exit(0))
   process.once('SIGTERM', end)

@@ -1,11 +1,11 @@
-/** What took longer than it may. */
+/** Thrown if an operation exceeds its time limit. */
 export class TimeLimitError extends Error {
   override readonly name = 'TimeLimitError'
 }
 
 /**
- * A signal that aborts when time is up, until it is disposed of. The timer keeps the process alive: that of
- * `AbortSignal.timeout` would let a process end that waits for nothing else.
+ * Returns a signal that aborts when the time is up, until it is disposed of. Unlike that of `AbortSignal.timeout`, the
+ * timer keeps the process alive.
  */
 export function timeLimit(what: string, limitMs: number): { signal: AbortSignal } & Disposable {
   const limit = new AbortController()
@@ -13,7 +13,7 @@ export function timeLimit(what: string, limitMs: number): { signal: AbortSignal 
   return { signal: limit.signal, [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
-/** Works until the limit or one of the signals says no, and rejects then, whether or not the work listens to its signal. */
+/** Runs the work until the limit or a signal aborts. Rejects then, even if the work ignores its signal. */
 export async function withinLimit<Result>(
   what: string,
   limitMs: number,
@@ -28,12 +28,12 @@ export async function withinLimit<Result>(
   try {
     return await Promise.race([aborted, begun(signal, work)])
   } finally {
-    // A signal that somebody listens to lives for as long as what it follows: here until the module stops.
+    // A dependent signal with listeners lives as long as its sources: here until the module stops.
     signal.removeEventListener('abort', giveUp)
   }
 }
 
-/** A throw of the work becomes a rejection, so that there is one way to fail. */
+/** Converts a synchronous error of the work to a rejection. */
 async function begun<Result>(signal: AbortSignal, work: (signal: AbortSignal) => Result | Promise<Result>) {
   signal.throwIfAborted()
   return work(signal)

@@ -2,14 +2,14 @@ import { type Expression, parseSync, Visitor } from 'oxc-parser'
 
 const runners = new Set(['test', 'it', 'describe'])
 
-/** What a call begins with: `test` of `test.skipIf(x).each(y)('title')`. */
+/** `test` of `test.skipIf(x).each(y)('title')`. */
 function headOf(callee: Expression): string | undefined {
   if (callee.type === 'Identifier') return callee.name
   if (callee.type === 'CallExpression') return headOf(callee.callee)
   return callee.type === 'MemberExpression' ? headOf(callee.object) : undefined
 }
 
-/** A title as it is written, with `…` for what is put into it when it runs, and nothing for what is put at its end. */
+/** The title as written, with `…` for interpolated values. */
 function textOf(argument: Expression): string | undefined {
   if (argument.type === 'Literal' && typeof argument.value === 'string') return argument.value
   if (argument.type !== 'TemplateLiteral') return undefined
@@ -19,7 +19,6 @@ function textOf(argument: Expression): string | undefined {
     .replace(/…$/, '')
 }
 
-/** The titles of all tests in a file, and of the groups that they stand in. */
 export function titlesOf(path: string, text: string): Set<string> {
   const titles = new Set<string>()
   new Visitor({

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { until } from '../../conformance/support/until.ts'
+import { waitFor } from '../../support/wait-for.ts'
 import { Plat } from '../../support/plat.ts'
 import { PlatformProcess } from '../../support/platform.ts'
 import { runRelayCommand } from '../../support/relay-command.ts'
@@ -36,7 +36,7 @@ async function startWorkplaceWith(
     await mkdir(join(folder, name))
     starting.use(runRelayCommand(relayCommand, join(folder, name)))
   }
-  await until('every cluster is Healthy', async () => {
+  await waitFor('every cluster is Healthy', async () => {
     const { items } = await plat.json(['cluster', 'list', '--status', 'Healthy'])
     return items.length === clusters.length
   })

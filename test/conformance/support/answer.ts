@@ -23,14 +23,14 @@ export function parseJson(text: string): unknown {
 }
 
 /** The body of an answer that has this status, and this error code where one is named. Throws for any other. */
-export function answered(answer: Answer, status: number, code?: string): any {
+export function expectStatus(answer: Answer, status: number, code?: string): any {
   const isExpected = answer.status === status && (code === undefined || answer.body?.error === code)
   if (!isExpected) throw new Error(`Expected ${[status, code].join(' ')}: ${show(answer)}`)
   return answer.body
 }
 
 /** The fields that a `validation_failed` answer names: part of the request and JSON Pointer, each once. */
-export function refusedFields(answer: Answer): string[] {
-  const { details = [] } = answered(answer, 400, 'validation_failed')
+export function invalidFields(answer: Answer): string[] {
+  const { details = [] } = expectStatus(answer, 400, 'validation_failed')
   return [...new Set<string>(details.map(({ in: part, path }: any) => `${part} ${path}`))]
 }

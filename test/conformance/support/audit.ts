@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { type Answer, answered } from './answer.ts'
+import { type Answer, expectStatus } from './answer.ts'
 import type { Client } from './client.ts'
 import type { Platform } from './platform.ts'
-import { until } from './until.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 /** The audit trail as whoever holds an export verifies it, by nothing but what the contract says of `AuditEntry`. */
 
@@ -41,7 +41,7 @@ export async function exportParts(client: Client, path: string): Promise<string[
   const parts: string[] = []
   for (let next: string | undefined = path; next !== undefined;) {
     const answer: Answer = await client.get(next)
-    answered(answer, 200)
+    expectStatus(answer, 200)
     parts.push(answer.text)
     next = /^<([^>]+)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1]
   }
@@ -82,16 +82,16 @@ export function parseCsv(text: string): any[] {
 
 /** The entries of a query, newest first, once there are as many as there should be: they follow a change by a moment. */
 export const entriesOf = (client: Client, query: string, count: number): Promise<any[]> =>
-  until(`${count} entries of ${query}`, async () => {
-    const { items, totalCount } = answered(await client.get(`/api/v1/platform/audit?${query}&pageSize=100`), 200)
+  waitFor(`${count} entries of ${query}`, async () => {
+    const { items, totalCount } = expectStatus(await client.get(`/api/v1/platform/audit?${query}&pageSize=100`), 200)
     return totalCount === count && items
   })
 
 /** Registers a cluster and removes it; answers its identifier once both are on record. */
 export async function recordedCluster(platform: Platform, client: Client): Promise<string> {
   const body = { name: platform.newName(), type: 'Hypervisor' }
-  const { id } = answered(await client.post('/api/v1/clusters', body), 201)
-  answered(await client.delete(`/api/v1/clusters/${id}`), 204)
+  const { id } = expectStatus(await client.post('/api/v1/clusters', body), 201)
+  expectStatus(await client.delete(`/api/v1/clusters/${id}`), 204)
   await entriesOf(client, `resource=${id}`, 2)
   return id
 }

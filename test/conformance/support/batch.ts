@@ -1,7 +1,7 @@
-import { answered } from './answer.ts'
+import { expectStatus } from './answer.ts'
 import type { Platform } from './platform.ts'
 import type { Relay } from './relay.ts'
-import { until } from './until.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 export const batchPath = '/api/v1/jobs/batch'
 
@@ -15,25 +15,25 @@ export const jobFor = (clusterId: string, script = 'uname') => ({
 /** Submits a batch; what is left of it is cancelled when the run ends. */
 export async function submitBatch(platform: Platform, body: object): Promise<any> {
   const admin = await platform.admin
-  const accepted = answered(await admin.post(batchPath, body), 202)
-  platform.leftovers.started(admin, `${batchPath}/${accepted.batchId}`)
+  const accepted = expectStatus(await admin.post(batchPath, body), 202)
+  platform.cancelLater(admin, `${batchPath}/${accepted.batchId}`)
   return accepted
 }
 
 /** The batch as it stands now. */
 export const readBatch = async (platform: Platform, batchId: string): Promise<any> =>
-  answered(await (await platform.admin).get(`${batchPath}/${batchId}`), 200)
+  expectStatus(await (await platform.admin).get(`${batchPath}/${batchId}`), 200)
 
 /** The batch, once all its jobs have ended. */
 export const finishedBatch = (platform: Platform, batchId: string): Promise<any> =>
-  until(`${batchId} is over`, async () => {
+  waitFor(`${batchId} is over`, async () => {
     const batch = await readBatch(platform, batchId)
     return batch.status === 'Finished' && batch
   })
 
 /** Beats until the relay has been told of some job that it has not claimed yet; answers all that it was told of. */
 export const told = (relay: Relay, running: readonly string[]): Promise<string[]> =>
-  until('the relay is told of a job', async () => {
-    const { jobs } = answered(await relay.beat({ running: [...running] }, 'wait=5'), 200)
+  waitFor('the relay is told of a job', async () => {
+    const { jobs } = expectStatus(await relay.heartbeat({ running: [...running] }, 'wait=5'), 200)
     return jobs.length > 0 && jobs
   })

@@ -13,7 +13,7 @@ import {
   type ResponseObject,
 } from './document.ts'
 import { errorViolations, everywhereViolations } from './promises.ts'
-import { noteAnswer } from './seen-answers.ts'
+import { recordResponse } from './seen-answers.ts'
 
 const errorSchema = pointer('components', 'schemas', 'Error')
 
@@ -21,8 +21,6 @@ const errorSchema = pointer('components', 'schemas', 'Error')
 export class Contract {
   readonly document: OpenApi
   readonly operations: readonly Operation[]
-  /** Identifiers of the operations that have answered with success. */
-  readonly succeeded = new Set<string>()
   readonly #ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
 
   constructor(document: OpenApi) {
@@ -35,7 +33,7 @@ export class Contract {
   /** Throws when an answer breaks what the document and the specification promise. */
   check(answer: Answer): void {
     const { method, path, status, body } = answer
-    noteAnswer({ method, path: path.split('?')[0] ?? '', status, error: body?.error })
+    recordResponse({ method, path: path.split('?')[0] ?? '', status, error: body?.error })
     const violations = [...everywhereViolations(answer), ...errorViolations(answer), ...this.#undocumented(answer)]
     if (violations.length > 0) throw new Error(`${show(answer)}\n  ${violations.join('\n  ')}`)
   }
@@ -48,7 +46,6 @@ export class Contract {
     const { operationId, method, template, responses } = operation
     const entry = responses[answer.status]
     if (entry === undefined) return [`${operationId} does not document the status ${answer.status}`]
-    if (answer.status < 300) this.succeeded.add(operationId)
     const response = resolve<ResponseObject>(this.document, entry)
     const place = isReference(entry)
       ? entry.$ref

@@ -1,12 +1,12 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
-import { answered } from './answer.ts'
+import { expectStatus } from './answer.ts'
 import type { Platform } from './platform.ts'
 
 /** Event types with what validates their data: the schemas of the catalog, compiled strictly. */
 export async function eventSchemas(platform: Platform): Promise<Map<string, ValidateFunction>> {
   const ajv = new Ajv2020({ strict: true, allowUnionTypes: true })
   formats.default(ajv)
-  const { items } = answered(await (await platform.admin).get('/api/v1/events/catalog'), 200)
+  const { items } = expectStatus(await (await platform.admin).get('/api/v1/events/catalog'), 200)
   return new Map(items.map(({ type, schema }: any) => [type, ajv.compile(schema)]))
 }

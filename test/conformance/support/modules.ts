@@ -1,7 +1,7 @@
-import { answered } from './answer.ts'
+import { expectStatus } from './answer.ts'
 import type { Client } from './client.ts'
 import type { Platform } from './platform.ts'
-import { until } from './until.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 /** Modules through the API: what an administrator does with them, and what everybody sees of them. */
 
@@ -10,12 +10,12 @@ export const catalogPath = `${modulesPath}/catalog`
 
 /** A module as the catalog shows it; undefined where it does not. */
 export async function inCatalog(client: Client, id: string): Promise<any> {
-  return answered(await client.get(catalogPath), 200).items.find((item: any) => item.id === id)
+  return expectStatus(await client.get(catalogPath), 200).items.find((item: any) => item.id === id)
 }
 
 /** A job of the platform on itself once it is over, whatever became of it. */
 export const over = (platform: Platform, { jobId }: { jobId: string }): Promise<any> =>
-  until(
+  waitFor(
     `${jobId} is over`,
     async () => {
       const job = await platform.job(jobId)
@@ -26,7 +26,7 @@ export const over = (platform: Platform, { jobId }: { jobId: string }): Promise<
 
 /** The entries of the navigation that a module has added. */
 export async function entriesOf(client: Client, id: string): Promise<any[]> {
-  const { items } = answered(await client.get('/api/v1/portal/navigation'), 200)
+  const { items } = expectStatus(await client.get('/api/v1/portal/navigation'), 200)
   return items.filter(({ source }: any) => source === `module:${id}`)
 }
 

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { answered } from './answer.ts'
+import { expectStatus } from './answer.ts'
 import type { Client } from './client.ts'
 import type { Platform } from './platform.ts'
 
 /** A user that this run has made, signed in. */
-export interface Person {
+export interface TestUser {
   id: string
   organisationId: string
   username: string
@@ -23,45 +23,45 @@ export const newUserBody = (roles: readonly string[]) => {
 }
 
 /** Creates a user in the organisation of whoever creates it. It is removed when the run ends. */
-export async function newPerson(platform: Platform, roles: readonly string[]): Promise<Person> {
+export async function newUser(platform: Platform, roles: readonly string[]): Promise<TestUser> {
   const creator = await platform.admin
   const body = newUserBody(roles)
-  const { id, organisationId } = answered(await creator.post(usersPath, body), 201)
-  platform.leftovers.made(creator, `${usersPath}/${id}`)
+  const { id, organisationId } = expectStatus(await creator.post(usersPath, body), 201)
+  platform.removeLater(creator, `${usersPath}/${id}`)
   return signedIn(platform, { id, organisationId, ...body })
 }
 
-async function signedIn(platform: Platform, person: Omit<Person, 'client' | 'tokens'>): Promise<Person> {
+async function signedIn(platform: Platform, person: Omit<TestUser, 'client' | 'tokens'>): Promise<TestUser> {
   const { id, organisationId, username, password } = person
   const tokens = await platform.signIn({ username, password })
   return { id, organisationId, username, password, tokens, client: platform.anonymous.withToken(tokens.accessToken) }
 }
 
 /**
- * The first OrgAdmin of another organisation. Organisations stay for good, so one that an earlier run has left without
- * users serves again. The OrgAdmin removes itself when the run ends, after everything else of the organisation.
+ * The first OrgAdmin of another organisation. Organisations cannot be removed, so one without users is used again. The OrgAdmin
+ * removes itself in the end.
  */
-export async function newTenant(platform: Platform): Promise<Person> {
+export async function newTenant(platform: Platform): Promise<TestUser> {
   const admin = await platform.admin
   const body = newUserBody(['OrgAdmin'])
   for await (const organisationId of organisationIds(platform, admin)) {
     const answer = await admin.post(usersPath, { ...body, organisationId })
-    // Another run is there, or was and could not clean up.
+    // Another file or run uses it, or could not clean up.
     if (answer.status === 409 && answer.body.error === 'organisation_has_users') continue
-    const { id } = answered(answer, 201)
+    const { id } = expectStatus(answer, 201)
     const tenant = await signedIn(platform, { id, organisationId, ...body })
     const client = platform.lasting(body, tenant.tokens.accessToken)
-    platform.leftovers.made(client, `${usersPath}/${id}`)
+    platform.removeLater(client, `${usersPath}/${id}`)
     return { ...tenant, client }
   }
-  throw new Error('A new organisation has users.')
+  throw new Error('unreachable')
 }
 
 const organisationsPath = '/api/v1/platform/organisations'
 
 /** Organisations of earlier runs, and then a new one. */
 async function* organisationIds(platform: Platform, admin: Client): AsyncGenerator<string> {
-  const { items } = answered(await admin.get(`${organisationsPath}?pageSize=100`), 200)
+  const { items } = expectStatus(await admin.get(`${organisationsPath}?pageSize=100`), 200)
   for (const { id, name } of items) if (name.startsWith('conformance ')) yield id
-  yield answered(await admin.post(organisationsPath, { name: platform.newName() }), 201).id
+  for (;;) yield expectStatus(await admin.post(organisationsPath, { name: platform.newName() }), 201).id
 }

@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
-import { type Answer, answered } from './answer.ts'
+import { type Answer, expectStatus } from './answer.ts'
 import type { Client } from './client.ts'
 import { type KeySet, signJws } from './jws.ts'
 
@@ -63,7 +63,10 @@ export class Relay {
   }
 
   /** One beat with every node Online, unless told otherwise. */
-  beat(told: { nodes?: object[]; running?: string[]; freeSlots?: number } = {}, prefer = 'wait=0'): Promise<Answer> {
+  heartbeat(
+    told: { nodes?: object[]; running?: string[]; freeSlots?: number } = {},
+    prefer = 'wait=0',
+  ): Promise<Answer> {
     const nodes = this.nodes.map(({ id }) => ({ id, status: 'Online' }))
     const body = { nodes, running: [], freeSlots: 4, ...told }
     return this.client.post('/api/v1/relay/heartbeat', body, { prefer })
@@ -71,7 +74,7 @@ export class Relay {
 
   /** Claims a job; the same key repeats a claim. */
   async claim(jobId: string, claimKey: string = randomUUID()): Promise<any> {
-    return answered(await this.#call(jobId, 'claim', undefined, { 'idempotency-key': claimKey }), 200)
+    return expectStatus(await this.#call(jobId, 'claim', undefined, { 'idempotency-key': claimKey }), 200)
   }
 
   output(jobId: string, report: { leaseId: string; seq: number; data: string; stream?: string }): Promise<Answer> {

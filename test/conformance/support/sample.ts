@@ -16,10 +16,11 @@ export const sample = (document: OpenApi, schema: Schema): object =>
   )
 
 function valueOf(document: OpenApi, schema: Schema): unknown {
-  const { example, const: constant, enum: named, anyOf, type, items, format, minLength } = resolve(document, schema)
-  const given = example ?? constant ?? named?.[0]
+  const { example, enum: named, anyOf, type: types, items, format, minLength } = resolve(document, schema)
+  const given = example ?? named?.[0]
   if (given !== undefined) return given
   if (anyOf) return valueOf(document, anyOf[0])
+  const [type] = [types].flat()
   if (type === 'array') return [valueOf(document, items)]
   if (type === 'object') return sample(document, schema)
   if (type === 'string') return texts[format] ?? 'x'.repeat(minLength ?? 43)

@@ -1,10 +1,10 @@
 import { appendFileSync } from 'node:fs'
 
 /** Where a run of many files gathers what was answered in it; nothing is gathered without. */
-const file = process.env['PLAT_SEEN_ANSWERS'] ?? ''
+const file = process.env['PLAT_SEEN_RESPONSES'] ?? ''
 
 /** One answer, as it is gathered: a line of JSON each. */
-export interface SeenAnswer {
+export interface SeenResponse {
   method: string
   path: string
   status: number
@@ -15,7 +15,7 @@ export interface SeenAnswer {
 const known = new Set<string>()
 
 /** Notes an answer for whoever looks at the whole run. */
-export function noteAnswer({ method, path, status, error }: SeenAnswer): void {
+export function recordResponse({ method, path, status, error }: SeenResponse): void {
   if (file === '') return
   const line = JSON.stringify({ method, path, status, error })
   if (known.has(line)) return

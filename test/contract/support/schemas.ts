@@ -1,4 +1,4 @@
-import type { ApiDocument, Schema } from '@platform/contract/docs/document'
+import { type ApiDocument, type Schema, typeOf } from '@platform/contract/docs/document'
 
 type Found = readonly [where: string, schema: Schema]
 
@@ -29,8 +29,9 @@ export const schemasOf = (document: ApiDocument): Found[] => [
 
 /** Texts, lists and whole numbers without an upper limit. */
 export const isUnbounded = ([, schema]: Found): boolean => {
-  if (schema.enum ?? schema.const) return false
-  if (schema.type === 'string') return schema.maxLength === undefined
-  if (schema.type === 'array') return schema.maxItems === undefined
-  return schema.type === 'integer' && schema.maximum === undefined
+  if (schema.enum) return false
+  const type = typeOf(schema)
+  if (type === 'string') return schema.maxLength === undefined
+  if (type === 'array') return schema.maxItems === undefined
+  return type === 'integer' && schema.maximum === undefined
 }

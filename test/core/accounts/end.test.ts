@@ -7,39 +7,39 @@ import { changePassword } from '@platform/core/accounts/change-password'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
 import { rounds } from '../../support/long.ts'
 import {
-  atMinuteStart,
-  colleague,
+  advanceToNextMinute,
+  createColleague,
   password,
-  type Person,
-  platformAdministrator,
-  signedIn,
-  somewhere,
-} from '../../support/people.ts'
-import { justBefore } from '../../support/store-calls.ts'
-import { refusalOf } from '../../support/world.ts'
+  type SignedInUser,
+  setUpPlatform,
+  errorCodeOf,
+  signInUser,
+  newOrigin,
+} from '../../support/fixtures.ts'
+import { beforeCommand } from '../../support/store-calls.ts'
 
 /** How sessions end that nobody signs out of. */
 
-let platform: Person
+let platform: SignedInUser
 beforeAll(async () => {
-  platform = await platformAdministrator()
+  platform = await setUpPlatform()
 })
 
 /** Somebody with one session. */
-const somebody = (): Promise<Person> => colleague(platform.caller, 'Viewer')
+const somebody = (): Promise<SignedInUser> => createColleague(platform.caller, 'Viewer')
 
 const newPassword = 'another long sentence'
-const change = ({ caller }: Person, currentPassword = password) =>
-  changePassword(caller, { currentPassword, newPassword }, somewhere())
+const change = ({ caller }: SignedInUser, currentPassword = password) =>
+  changePassword(caller, { currentPassword, newPassword }, newOrigin())
 
 test('a changed password ends all other sessions and keeps the own one', async () => {
   const own = await somebody()
-  const others = [await signedIn(own.username), await signedIn(own.username)]
+  const others = [await signInUser(own.username), await signInUser(own.username)]
   await change(own)
-  for (const other of others) expect(await refusalOf(refresh(other))).toBe('invalid_refresh_token')
+  for (const other of others) expect(await errorCodeOf(refresh(other))).toBe('invalid_refresh_token')
   const second = await refresh(await refresh(own))
-  expect(await refusalOf(signedIn(own.username))).toBe('invalid_credentials')
-  const later = await signedIn(own.username, newPassword)
+  expect(await errorCodeOf(signInUser(own.username))).toBe('invalid_credentials')
+  const later = await signInUser(own.username, newPassword)
   expect(await refresh(later)).toMatchObject({ tokenType: 'Bearer' })
   expect(await refresh(second)).toMatchObject({ tokenType: 'Bearer' })
 })
@@ -47,21 +47,21 @@ test('a changed password ends all other sessions and keeps the own one', async (
 test('a later change by another session ends the one that an earlier change had kept', async () => {
   const first = await somebody()
   await change(first)
-  const second = await signedIn(first.username, newPassword)
-  await changePassword(second.caller, { currentPassword: newPassword, newPassword: password }, somewhere())
-  expect(await refusalOf(refresh(first))).toBe('invalid_refresh_token')
+  const second = await signInUser(first.username, newPassword)
+  await changePassword(second.caller, { currentPassword: newPassword, newPassword: password }, newOrigin())
+  expect(await errorCodeOf(refresh(first))).toBe('invalid_refresh_token')
   expect(await refresh(second)).toMatchObject({ tokenType: 'Bearer' })
 })
 
 test('a wrong current password changes nothing and counts as a failed sign-in', async () => {
   const own = await somebody()
-  const other = await signedIn(own.username)
-  atMinuteStart()
+  const other = await signInUser(own.username)
+  advanceToNextMinute()
   for (let attempt = 0; attempt < config.PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE; attempt++) {
-    expect(await refusalOf(change(own, 'wrong password'))).toBe('invalid_credentials')
+    expect(await errorCodeOf(change(own, 'wrong password'))).toBe('invalid_credentials')
   }
-  expect(await refusalOf(change(own))).toBe('rate_limited')
-  expect(await refusalOf(signedIn(own.username))).toBe('rate_limited')
+  expect(await errorCodeOf(change(own))).toBe('rate_limited')
+  expect(await errorCodeOf(signInUser(own.username))).toBe('rate_limited')
   expect(await refresh(other)).toMatchObject({ tokenType: 'Bearer' })
 })
 
@@ -69,26 +69,26 @@ test('of two that change one password at once one wins, and its password works',
   const own = await somebody()
   const tries = ['first new sentence', 'second new sentence'].map(async (fresh) => {
     const request = { currentPassword: password, newPassword: fresh }
-    return [fresh, await refusalOf(changePassword(own.caller, request, somewhere()))] as const
+    return [fresh, await errorCodeOf(changePassword(own.caller, request, newOrigin()))] as const
   })
   const outcomes = await Promise.all(tries)
-  const winners = outcomes.filter(([, code]) => code === 'nothing was refused')
+  const winners = outcomes.filter(([, code]) => code === 'no error')
   expect(winners).toHaveLength(1)
   expect(['conflict', 'invalid_credentials']).toContain(outcomes.find(([, code]) => code !== winners[0]![1])?.[1])
-  expect(await signedIn(own.username, winners[0]![0])).toMatchObject({ username: own.username })
+  expect(await signInUser(own.username, winners[0]![0])).toMatchObject({ username: own.username })
 })
 
 test('an access token of an ended session changes no password, and so ends and revives nothing', async () => {
-  const ways: ((own: Person) => Promise<unknown>)[] = [
+  const ways: ((own: SignedInUser) => Promise<unknown>)[] = [
     ({ caller }) => signOut(caller),
     ({ id }) => UserAdmin.endUserSessions(platform.caller, id),
   ]
   for (const end of ways) {
     const own = await somebody()
     await end(own)
-    const later = await signedIn(own.username)
-    expect(await refusalOf(change(own))).toBe('unauthenticated')
-    expect(await refusalOf(refresh(own))).toBe('invalid_refresh_token')
+    const later = await signInUser(own.username)
+    expect(await errorCodeOf(change(own))).toBe('unauthenticated')
+    expect(await errorCodeOf(refresh(own))).toBe('invalid_refresh_token')
     expect(await refresh(later)).toMatchObject({ tokenType: 'Bearer' })
   }
 })
@@ -99,37 +99,37 @@ test('a session that an administrator ends in the midst of a password change doe
     [/^TransactWrite/, 1],
   ] as const) {
     const own = await somebody()
-    const isEnded = justBefore(command, () => UserAdmin.endUserSessions(platform.caller, own.id), nth)
-    expect(await refusalOf(change(own))).toBe('conflict')
+    const isEnded = beforeCommand(command, () => UserAdmin.endUserSessions(platform.caller, own.id), nth)
+    expect(await errorCodeOf(change(own))).toBe('conflict')
     expect(isEnded()).toBe(true)
-    expect(await refusalOf(refresh(own))).toBe('invalid_refresh_token')
+    expect(await errorCodeOf(refresh(own))).toBe('invalid_refresh_token')
   }
 })
 
 test('a refresh of another session at the same moment gets no session that lasts', async () => {
   for (let round = 0; round < rounds(2, 8); round++) {
     const own = await somebody()
-    const other = await signedIn(own.username)
+    const other = await signInUser(own.username)
     const [successor] = await Promise.allSettled([refresh(other), change(own)])
     if (successor.status === 'fulfilled') {
-      expect(await refusalOf(refresh(successor.value))).toBe('invalid_refresh_token')
+      expect(await errorCodeOf(refresh(successor.value))).toBe('invalid_refresh_token')
     }
   }
 })
 
 test('a refresh that has looked at the user just before the change gets no session that lasts', async () => {
   const own = await somebody()
-  const other = await signedIn(own.username)
-  const isChanged = justBefore(/^TransactWrite/, () => change(own))
+  const other = await signInUser(own.username)
+  const isChanged = beforeCommand(/^TransactWrite/, () => change(own))
   const successor = await refresh(other)
   expect(isChanged()).toBe(true)
-  expect(await refusalOf(refresh(successor))).toBe('invalid_refresh_token')
+  expect(await errorCodeOf(refresh(successor))).toBe('invalid_refresh_token')
 })
 
 test('a refresh of the own session lives through the change, at whatever moment it comes', async () => {
   for (const command of [/^BatchGet/, /^Get/, /^TransactWrite/]) {
     const own = await somebody()
-    const isChanged = justBefore(command, () => change(own))
+    const isChanged = beforeCommand(command, () => change(own))
     const successor = await refresh(own)
     expect(isChanged()).toBe(true)
     expect(await refresh(successor)).toMatchObject({ tokenType: 'Bearer' })
@@ -142,18 +142,18 @@ test('a sign-in that has checked the old password just before the change gets no
     [/^TransactWrite/, 1],
   ] as const) {
     const own = await somebody()
-    const isChanged = justBefore(command, () => change(own), nth)
-    const late = await signIn(own.credentials, somewhere())
+    const isChanged = beforeCommand(command, () => change(own), nth)
+    const late = await signIn(own.credentials, newOrigin())
     expect(isChanged()).toBe(true)
-    expect(await refusalOf(refresh(late))).toBe('invalid_refresh_token')
+    expect(await errorCodeOf(refresh(late))).toBe('invalid_refresh_token')
     expect(await refresh(own)).toMatchObject({ tokenType: 'Bearer' })
   }
 })
 
 test('a user sees the own sessions, newest first, with the current one marked, and ended ones no more', async () => {
   const first = await somebody()
-  const second = await signedIn(first.username)
-  const third = await signedIn(first.username)
+  const second = await signInUser(first.username)
+  const third = await signInUser(first.username)
   const sessionIds = [third, second, first].map(({ caller }) => caller.sessionId)
   const { items } = await SessionList.list(second.caller)
   expect(items.map(({ id }) => id)).toEqual(sessionIds)
@@ -187,22 +187,22 @@ test('a refresh is seen as the last use of a session', async () => {
 
 test('a user ends one of the own sessions, once, and none of anybody else', async () => {
   const own = await somebody()
-  const other = await signedIn(own.username)
+  const other = await signInUser(own.username)
   const { sessionId } = other.caller
   for (const stranger of [platform, await somebody()]) {
-    expect(await refusalOf(SessionList.end(stranger.caller, sessionId))).toBe('session_not_found')
+    expect(await errorCodeOf(SessionList.end(stranger.caller, sessionId))).toBe('session_not_found')
   }
   await SessionList.end(own.caller, sessionId)
-  expect(await refusalOf(SessionList.end(own.caller, sessionId))).toBe('session_not_found')
-  expect(await refusalOf(refresh(other))).toBe('invalid_refresh_token')
+  expect(await errorCodeOf(SessionList.end(own.caller, sessionId))).toBe('session_not_found')
+  expect(await errorCodeOf(refresh(other))).toBe('invalid_refresh_token')
   expect(await refresh(own)).toMatchObject({ tokenType: 'Bearer' })
 })
 
 test('a session that has ended with others cannot be ended again', async () => {
   const own = await somebody()
-  const other = await signedIn(own.username)
+  const other = await signInUser(own.username)
   await change(own)
-  expect(await refusalOf(SessionList.end(own.caller, other.caller.sessionId))).toBe('session_not_found')
+  expect(await errorCodeOf(SessionList.end(own.caller, other.caller.sessionId))).toBe('session_not_found')
   await SessionList.end(own.caller, own.caller.sessionId)
 })
 
@@ -210,15 +210,15 @@ test('an administrator ends the session too that a password change had kept', as
   const own = await somebody()
   await change(own)
   await UserAdmin.endUserSessions(platform.caller, own.id)
-  expect(await refusalOf(refresh(own))).toBe('invalid_refresh_token')
+  expect(await errorCodeOf(refresh(own))).toBe('invalid_refresh_token')
 })
 
 test('an administrator ends all sessions of a user, one that is under way included, and the password stays', async () => {
   const own = await somebody()
-  const other = await signedIn(own.username)
-  const isEnded = justBefore(/^BatchGet/, () => UserAdmin.endUserSessions(platform.caller, own.id), 2)
-  const late = await signIn(own.credentials, somewhere())
+  const other = await signInUser(own.username)
+  const isEnded = beforeCommand(/^BatchGet/, () => UserAdmin.endUserSessions(platform.caller, own.id), 2)
+  const late = await signIn(own.credentials, newOrigin())
   expect(isEnded()).toBe(true)
-  for (const tokens of [own, other, late]) expect(await refusalOf(refresh(tokens))).toBe('invalid_refresh_token')
-  expect(await refresh(await signedIn(own.username))).toMatchObject({ tokenType: 'Bearer' })
+  for (const tokens of [own, other, late]) expect(await errorCodeOf(refresh(tokens))).toBe('invalid_refresh_token')
+  expect(await refresh(await signInUser(own.username))).toMatchObject({ tokenType: 'Bearer' })
 })

@@ -4,30 +4,30 @@ import { get } from '@platform/core/db/table'
 import * as User from '@platform/core/accounts/user'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
 import { rounds } from '../../support/long.ts'
-import { colleague, type Person, platformAdministrator } from '../../support/people.ts'
-import { refusalOf } from '../../support/world.ts'
+import { createColleague, type SignedInUser, setUpPlatform, errorCodeOf } from '../../support/fixtures.ts'
 
-let platform: Person
+let platform: SignedInUser
 beforeAll(async () => {
-  platform = await platformAdministrator()
+  platform = await setUpPlatform()
 })
 
 const administrators = async () => Number((await get(keys.administrators()))?.['count'])
 
 test('the last platform administrator can neither be removed nor demoted, not even by itself', async () => {
   expect(await administrators()).toBe(1)
-  expect(await refusalOf(UserAdmin.remove(platform.caller, platform.id))).toBe('last_administrator')
+  expect(await errorCodeOf(UserAdmin.remove(platform.caller, platform.id))).toBe('last_administrator')
   const demotion = UserAdmin.update(platform.caller, platform.id, { roles: ['OrgAdmin'] })
-  expect(await refusalOf(demotion)).toBe('last_administrator')
+  expect(await errorCodeOf(demotion)).toBe('last_administrator')
   expect(await administrators()).toBe(1)
 })
 
-const nothing = 'nothing was refused'
-const demote = (by: Person, whom: Person) => refusalOf(UserAdmin.update(by.caller, whom.id, { roles: ['Viewer'] }))
+const nothing = 'no error'
+const demote = (by: SignedInUser, whom: SignedInUser) =>
+  errorCodeOf(UserAdmin.update(by.caller, whom.id, { roles: ['Viewer'] }))
 
 test('of two administrators that end each other or themselves at the same moment one is left, in every round', async () => {
-  const other = await colleague(platform.caller, 'PlatformAdmin')
-  const isAdmin = async ({ id }: Person) => (await User.read(platform.caller, id)).roles.includes('PlatformAdmin')
+  const other = await createColleague(platform.caller, 'PlatformAdmin')
+  const isAdmin = async ({ id }: SignedInUser) => (await User.read(platform.caller, id)).roles.includes('PlatformAdmin')
   for (let round = 0; round < rounds(8, 30); round++) {
     expect(await administrators()).toBe(2)
     const outcomes = await Promise.all(
@@ -44,8 +44,8 @@ test('of two administrators that end each other or themselves at the same moment
     await UserAdmin.update(survivor.caller, fallen.id, { roles: ['PlatformAdmin'] })
   }
   const removals = await Promise.all([
-    refusalOf(UserAdmin.remove(platform.caller, other.id)),
-    refusalOf(UserAdmin.update(other.caller, other.id, { roles: ['Viewer'] })),
+    errorCodeOf(UserAdmin.remove(platform.caller, other.id)),
+    errorCodeOf(UserAdmin.update(other.caller, other.id, { roles: ['Viewer'] })),
   ])
   expect(removals).toContain(nothing)
   expect(await administrators()).toBe(1)

@@ -11,49 +11,49 @@ import * as UserAdmin from '@platform/core/accounts/manage-users'
 import * as Webhook from '@platform/core/webhooks/webhook'
 import { isLong } from '../../support/long.ts'
 import {
-  colleague,
-  newUser,
+  createColleague,
+  userRequest,
   password,
-  type Person,
-  platformAdministrator,
-  somewhere,
-  tenantAdministrator,
-} from '../../support/people.ts'
-import { refusalOf } from '../../support/world.ts'
+  type SignedInUser,
+  setUpPlatform,
+  errorCodeOf,
+  newOrigin,
+  createTenantAdministrator,
+} from '../../support/fixtures.ts'
 
 /** Caller that stands no more × operation that gives access which outlives an access token. */
 
 const hook = { url: 'https://hooks.example.com/platform', events: ['*'] }
-let tenant: Person
+let tenant: SignedInUser
 let made: Record<'userId' | 'clusterId' | 'webhookId', string>
 beforeAll(async () => {
   await ensureKeys()
-  tenant = await tenantAdministrator((await platformAdministrator()).caller)
+  tenant = await createTenantAdministrator((await setUpPlatform()).caller)
   const { caller } = tenant
   made = {
-    userId: (await UserAdmin.create(caller, newUser(['Viewer']))).id,
+    userId: (await UserAdmin.create(caller, userRequest(['Viewer']))).id,
     clusterId: (await Cluster.register(caller, { name: 'theirs', type: 'Hypervisor' })).id,
     webhookId: (await Webhook.create(caller, hook)).id,
   }
 })
 
-const demoted = async (): Promise<Person> => {
-  const person = await colleague(tenant.caller, 'OrgAdmin')
+const demoted = async (): Promise<SignedInUser> => {
+  const person = await createColleague(tenant.caller, 'OrgAdmin')
   await UserAdmin.update(tenant.caller, person.id, { roles: ['Viewer'] })
   return person
 }
-const removed = async (): Promise<Person> => {
-  const person = await colleague(tenant.caller, 'OrgAdmin')
+const removed = async (): Promise<SignedInUser> => {
+  const person = await createColleague(tenant.caller, 'OrgAdmin')
   await UserAdmin.remove(tenant.caller, person.id)
   return person
 }
-const signedOut = async (): Promise<Person> => {
-  const person = await colleague(tenant.caller, 'OrgAdmin')
+const signedOut = async (): Promise<SignedInUser> => {
+  const person = await createColleague(tenant.caller, 'OrgAdmin')
   await signOut(person.caller)
   return person
 }
-const endedWithOthers = async (): Promise<Person> => {
-  const person = await colleague(tenant.caller, 'OrgAdmin')
+const endedWithOthers = async (): Promise<SignedInUser> => {
+  const person = await createColleague(tenant.caller, 'OrgAdmin')
   await UserAdmin.endUserSessions(tenant.caller, person.id)
   return person
 }
@@ -61,7 +61,7 @@ const endedWithOthers = async (): Promise<Person> => {
 const whoever = { demoted, removed, 'signed out': signedOut, 'whose sessions were ended': endedWithOthers }
 
 const operations: Record<string, (caller: Caller) => Promise<unknown>> = {
-  'create a user': (caller) => UserAdmin.create(caller, newUser(['OrgAdmin'])),
+  'create a user': (caller) => UserAdmin.create(caller, userRequest(['OrgAdmin'])),
   'change roles': (caller) => UserAdmin.update(caller, made.userId, { roles: ['OrgAdmin'] }),
   'reset a password': (caller) => UserAdmin.update(caller, made.userId, { password: 'mine from now' }),
   'remove a user': (caller) => UserAdmin.remove(caller, made.userId),
@@ -89,7 +89,7 @@ const cells = Object.keys(operations).flatMap((operation, index) =>
 
 test.each(cells)('an administrator %s does not %s with the old access token', async (who = '', operation = '') => {
   const { caller } = await whoever[who as keyof typeof whoever]()
-  expect(await refusalOf(operations[operation]!(caller))).toBe(codeOf(who, operation))
+  expect(await errorCodeOf(operations[operation]!(caller))).toBe(codeOf(who, operation))
 })
 
 test.each(['removed', 'signed out', 'whose sessions were ended'] as const)(
@@ -97,12 +97,12 @@ test.each(['removed', 'signed out', 'whose sessions were ended'] as const)(
   async (who) => {
     const { caller } = await whoever[who]()
     const request = { currentPassword: password, newPassword: 'another long sentence' }
-    expect(await refusalOf(changePassword(caller, request, somewhere()))).toBe('unauthenticated')
+    expect(await errorCodeOf(changePassword(caller, request, newOrigin()))).toBe('unauthenticated')
   },
 )
 
 test.each(Object.keys(operations))('an administrator that stands can %s', async (operation) => {
-  const { caller } = await colleague(tenant.caller, 'OrgAdmin')
-  expect(await refusalOf(operations[operation]!(caller))).toBe('nothing was refused')
-  if (operation === 'remove a user') made.userId = (await UserAdmin.create(tenant.caller, newUser(['Viewer']))).id
+  const { caller } = await createColleague(tenant.caller, 'OrgAdmin')
+  expect(await errorCodeOf(operations[operation]!(caller))).toBe('no error')
+  if (operation === 'remove a user') made.userId = (await UserAdmin.create(tenant.caller, userRequest(['Viewer']))).id
 })

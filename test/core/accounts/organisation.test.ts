@@ -1,12 +1,11 @@
 import { beforeAll, expect, test } from 'vitest'
 import * as Organisation from '@platform/core/accounts/organisation'
-import { platformAdministrator, type Person } from '../../support/people.ts'
-import { callsOf } from '../../support/store-calls.ts'
-import { administrator, refusalOf } from '../../support/world.ts'
+import { administrator, type SignedInUser, setUpPlatform, errorCodeOf } from '../../support/fixtures.ts'
+import { countStoreCalls } from '../../support/store-calls.ts'
 
-let admin: Person
+let admin: SignedInUser
 beforeAll(async () => {
-  admin = await platformAdministrator()
+  admin = await setUpPlatform()
 })
 
 const firstPage = { page: 1, pageSize: 100 }
@@ -22,15 +21,15 @@ test('the platform organisation is listed from the start, and new ones come befo
 test('names are unique whatever their case, that of the platform included', async () => {
   await Organisation.create(admin.caller, { name: 'Müller' })
   for (const name of ['MÜLLER', 'mu\u0308ller', administrator.platformName.toUpperCase()]) {
-    expect(await refusalOf(Organisation.create(admin.caller, { name }))).toBe('organisation_name_taken')
+    expect(await errorCodeOf(Organisation.create(admin.caller, { name }))).toBe('organisation_name_taken')
   }
 })
 
 test('of eight that create one name at once one wins', async () => {
   const before = (await Organisation.list(firstPage)).totalCount
-  const attempts = Array.from({ length: 8 }, () => refusalOf(Organisation.create(admin.caller, { name: 'wanted' })))
+  const attempts = Array.from({ length: 8 }, () => errorCodeOf(Organisation.create(admin.caller, { name: 'wanted' })))
   const outcomes = (await Promise.all(attempts)).toSorted()
-  expect(outcomes).toEqual(['nothing was refused', ...Array(7).fill('organisation_name_taken')])
+  expect(outcomes).toEqual(['no error', ...Array(7).fill('organisation_name_taken')])
   expect((await Organisation.list(firstPage)).totalCount).toBe(before + 1)
 })
 
@@ -47,5 +46,5 @@ test('organisations created at the same moment are all listed once, and any page
   ).toEqual(names)
   const pages = await Promise.all([1, 2, 3, 4, 5].map((page) => Organisation.list({ page, pageSize: 4 })))
   expect(pages.flatMap((page) => page.items)).toEqual(items)
-  for (const page of [1, 4]) expect(await callsOf(() => Organisation.list({ page, pageSize: 4 }))).toBe(2)
+  for (const page of [1, 4]) expect(await countStoreCalls(() => Organisation.list({ page, pageSize: 4 }))).toBe(2)
 })

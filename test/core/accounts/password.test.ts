@@ -3,12 +3,12 @@ import { expect, test } from 'vitest'
 import { withFairQueue } from '@platform/core/accounts/hash-queue'
 import { hashPassword, passwordFits } from '@platform/core/accounts/password'
 import { rounds } from '../../support/long.ts'
-import { refusalOf } from '../../support/world.ts'
+import { errorCodeOf } from '../../support/fixtures.ts'
 
 const times = <Result>(count: number, work: () => Promise<Result>): Promise<Result>[] =>
   Array.from({ length: count }, work)
-const nothing = 'nothing was refused'
-const hashing = (who: string) => () => refusalOf(hashPassword('correct horse battery', who))
+const nothing = 'no error'
+const hashing = (who: string) => () => errorCodeOf(hashPassword('correct horse battery', who))
 
 test('a password fits what was made of it, and nothing else does', async () => {
   const stored = await hashPassword('correct horse battery', 'me')

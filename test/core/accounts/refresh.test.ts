@@ -1,25 +1,33 @@
 import { beforeAll, expect, test } from 'vitest'
+import { advanceClock } from '../../support/clock.ts'
 import { refreshTokenSeconds } from '@platform/contract/auth'
-import { now, shiftClock } from '@platform/core/clock'
+import { now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { create, get, remove, update } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId, newSecret } from '@platform/core/id'
 import { endSessionByToken, open, refresh, signIn, signOut } from '@platform/core/accounts/session'
 import * as SignIn from '@platform/core/identity-providers/sign-in'
-import { colleague, type Person, platformAdministrator, signedIn, somewhere } from '../../support/people.ts'
-import { callsOf, justBefore } from '../../support/store-calls.ts'
-import { refusalOf } from '../../support/world.ts'
-import { waitingRecords } from '../support/books.ts'
+import {
+  createColleague,
+  type SignedInUser,
+  setUpPlatform,
+  errorCodeOf,
+  signInUser,
+  newOrigin,
+  expectError,
+} from '../../support/fixtures.ts'
+import { countStoreCalls, beforeCommand } from '../../support/store-calls.ts'
+import { pendingRecords } from '../support/outbox.ts'
 
 /** What a session leaves in the store, and whom its end tells. */
 
-let platform: Person
+let platform: SignedInUser
 beforeAll(async () => {
-  platform = await platformAdministrator()
+  platform = await setUpPlatform()
 })
 
-const somebody = (): Promise<Person> => colleague(platform.caller, 'Viewer')
+const somebody = (): Promise<SignedInUser> => createColleague(platform.caller, 'Viewer')
 const dead = 'invalid_refresh_token'
 const dayMs = 24 * 3_600_000
 
@@ -30,8 +38,8 @@ function keysOf(refreshToken: string): { session: keys.Key; token: keys.Key } {
 }
 
 /** What is on record about a session. */
-async function toldOf({ caller: { organisationId, sessionId } }: Person) {
-  const records = await waitingRecords(organisationId)
+async function toldOf({ caller: { organisationId, sessionId } }: SignedInUser) {
+  const records = await pendingRecords(organisationId)
   return records
     .filter(({ audit, events }) => audit?.resource === sessionId || events.some((event) => event.subject === sessionId))
     .map(({ audit, events, actor, address }) => ({ ...audit, events: events.map(({ name }) => name), actor, address }))
@@ -48,17 +56,16 @@ test('a session and its tokens are forgotten by the store a day after their end,
   const signedInMs = Number((await get(first.session))?.['createdAtMs'])
   for (const key of [first.session, first.token]) await isRight(key, signedInMs + refreshTokenSeconds * 1000)
   expect((await get(first.token))?.['expiresAtMs']).toBeLessThan(signedInMs + refreshTokenSeconds * 1000 + 60_000)
-  shiftClock(dayMs)
+  advanceClock(dayMs)
   const next = keysOf((await refresh(own)).refreshToken)
   const refreshedMs = Number((await get(first.session))?.['lastUsedAtMs'])
   expect(refreshedMs - signedInMs).toBeGreaterThanOrEqual(dayMs)
   for (const key of [first.session, next.token]) await isRight(key, refreshedMs + refreshTokenSeconds * 1000)
-  shiftClock(dayMs)
+  advanceClock(dayMs)
   const signedOutMs = now()
   await signOut(own.caller)
   await isRight(first.session, signedOutMs + refreshTokenSeconds * 1000)
   expect(await get(first.session)).not.toHaveProperty('gsi1pk')
-  shiftClock(-2 * dayMs)
 })
 
 test('a session that nobody’s request has opened came from nowhere', async () => {
@@ -71,7 +78,7 @@ test('a sign-in and a sign-out are on record, with who and from where', async ()
   const own = await somebody()
   await signOut({ ...own.caller, address: '203.0.113.7' })
   const { id, caller } = own
-  const opened = (await waitingRecords(caller.organisationId)).find(({ audit }) => audit?.resource === caller.sessionId)
+  const opened = (await pendingRecords(caller.organisationId)).find(({ audit }) => audit?.resource === caller.sessionId)
   expect(opened?.events).toMatchObject([
     { name: 'user.signed_in', subject: id, data: { userId: id, username: own.username, sessionId: caller.sessionId } },
   ])
@@ -84,23 +91,23 @@ test('a sign-in and a sign-out are on record, with who and from where', async ()
 test('a token that was used and comes again is told as theft, once', async () => {
   const own = await somebody()
   const next = await refresh(own)
-  for (const token of [own, own, next]) expect(await refusalOf(refresh(token, somewhere()))).toBe(dead)
+  for (const token of [own, own, next]) await expectError(refresh(token, newOrigin()), dead)
   const told = (await toldOf(own)).filter(({ action }) => action === 'session.revoke')
   expect(told).toMatchObject([{ detail: 'A refresh token was used twice', events: ['session.reuse_detected'] }])
 })
 
 test('a token that another one uses at the same moment is told as theft, too', async () => {
   const own = await somebody()
-  const isUsed = justBefore(/^TransactWrite/, () => refresh(own))
-  expect(await refusalOf(refresh(own))).toBe(dead)
+  const isUsed = beforeCommand(/^TransactWrite/, () => refresh(own))
+  await expectError(refresh(own), dead)
   expect(isUsed()).toBe(true)
   expect((await toldOf(own)).flatMap(({ events }) => events)).toContain('session.reuse_detected')
 })
 
 test('a session that ends while it is refreshed gives no token, and that is no theft', async () => {
   const own = await somebody()
-  const isEnded = justBefore(/^TransactWrite/, () => signOut(own.caller))
-  expect(await refusalOf(refresh(own))).toBe(dead)
+  const isEnded = beforeCommand(/^TransactWrite/, () => signOut(own.caller))
+  await expectError(refresh(own), dead)
   expect(isEnded()).toBe(true)
   expect((await get(keysOf(own.refreshToken).token))?.['usedAtMs']).toBeUndefined()
   expect((await toldOf(own)).map(({ action }) => action)).toEqual(['session.open', 'session.close'])
@@ -109,7 +116,7 @@ test('a session that ends while it is refreshed gives no token, and that is no t
 test('what is no refresh token is refused without asking the store', async () => {
   const { refreshToken } = await somebody()
   const [sessionId = '', tokenId = '', secret = ''] = refreshToken.split('.')
-  const calls = await callsOf(async () => {
+  const calls = await countStoreCalls(async () => {
     for (const text of [
       `${newId('job')}.${tokenId}.${secret}`,
       `${sessionId}.${tokenId.slice(1)}.${secret}`,
@@ -119,34 +126,34 @@ test('what is no refresh token is refused without asking the store', async () =>
       `x.${tokenId}.${secret}`,
       '',
     ]) {
-      expect(await refusalOf(refresh({ refreshToken: text }))).toBe(dead)
+      await expectError(refresh({ refreshToken: text }), dead)
     }
   })
   expect(calls).toBe(0)
-  expect(await refusalOf(refresh({ refreshToken }))).toBe('nothing was refused')
+  await expectError(refresh({ refreshToken }), 'no error')
 })
 
 test('a token of a session that is no more, and one that its session does not know, are refused', async () => {
   const [gone, other] = [await somebody(), await somebody()]
   await transact([remove(keysOf(gone.refreshToken).session)])
-  expect(await refusalOf(refresh(gone))).toBe(dead)
+  await expectError(refresh(gone), dead)
   await transact([remove(keysOf(other.refreshToken).token)])
-  expect(await refusalOf(refresh(other))).toBe(dead)
+  await expectError(refresh(other), dead)
   const [sessionId = '', , secret = ''] = (await somebody()).refreshToken.split('.')
-  expect(await refusalOf(refresh({ refreshToken: `${sessionId}.${newSecret().slice(0, 12)}.${secret}` }))).toBe(dead)
+  await expectError(refresh({ refreshToken: `${sessionId}.${newSecret().slice(0, 12)}.${secret}` }), dead)
 })
 
 test('a token that has expired is refused, though its session lives', async () => {
   const own = await somebody()
   await update(keysOf(own.refreshToken).token, { set: { expiresAtMs: now() - 1 } })
-  expect(await refusalOf(refresh(own))).toBe(dead)
+  await expectError(refresh(own), dead)
   expect(await get(keysOf(own.refreshToken).session)).not.toHaveProperty('revokedAtMs')
 })
 
 test('the session of a user who is no more is not refreshed', async () => {
   const own = await somebody()
   await transact([remove(keys.user(own.caller.organisationId, own.id))])
-  expect(await refusalOf(refresh(own))).toBe(dead)
+  await expectError(refresh(own), dead)
 })
 
 test('a session whose user nobody vouches for any more ends, and does not come back with who did', async () => {
@@ -156,9 +163,9 @@ test('a session whose user nobody vouches for any more ends, and does not come b
   await update(keys.user(own.caller.organisationId, own.id), { set: { authProvider: providerId } })
   const next = await refresh(own)
   await update(keys.identityProvider(providerId), { set: { isEnabled: false } })
-  expect(await refusalOf(refresh(next, { address: '203.0.113.8' }))).toBe(dead)
+  await expectError(refresh(next, { address: '203.0.113.8' }), dead)
   await update(keys.identityProvider(providerId), { set: { isEnabled: true } })
-  expect(await refusalOf(refresh(next))).toBe(dead)
+  await expectError(refresh(next), dead)
   expect((await toldOf(own)).filter(({ action }) => action === 'session.revoke')).toMatchObject([
     { detail: 'The identity provider is disabled or gone', address: '203.0.113.8', events: [] },
   ])
@@ -168,7 +175,7 @@ test('a session whose user nobody vouches for any more ends, and does not come b
 test('a session that has ended costs one look', async () => {
   const own = await somebody()
   await signOut(own.caller)
-  expect(await callsOf(async () => expect(await refusalOf(refresh(own))).toBe(dead))).toBe(1)
+  expect(await countStoreCalls(async () => expect(await errorCodeOf(refresh(own))).toBe(dead))).toBe(1)
 })
 
 test('who holds a refresh token, used or not, ends its session by it; anything else ends nothing', async () => {
@@ -176,10 +183,10 @@ test('who holds a refresh token, used or not, ends its session by it; anything e
     const own = await somebody()
     const current = uses === 0 ? own : await refresh(own)
     for (const text of ['', 'x', own.refreshToken.replace(/[^.]+$/, newSecret())])
-      await endSessionByToken(text, somewhere())
+      await endSessionByToken(text, newOrigin())
     await endSessionByToken(own.refreshToken, { address: '203.0.113.9' })
-    await endSessionByToken(own.refreshToken, somewhere())
-    expect(await refusalOf(refresh(current))).toBe(dead)
+    await endSessionByToken(own.refreshToken, newOrigin())
+    await expectError(refresh(current), dead)
     const ends = (await toldOf(own)).filter(({ action }) => action !== 'session.open')
     expect(ends).toMatchObject([{ action: 'session.close', address: '203.0.113.9' }])
   }
@@ -187,18 +194,18 @@ test('who holds a refresh token, used or not, ends its session by it; anything e
 
 test('a program has no session to sign out of', async () => {
   const { caller } = await somebody()
-  expect(await callsOf(() => signOut({ ...caller, sessionId: '', tokenId: newId('tok') }))).toBe(0)
+  expect(await countStoreCalls(() => signOut({ ...caller, sessionId: '', tokenId: newId('tok') }))).toBe(0)
 })
 
 test('who has a password here signs in by it alone, and no directory is looked for', async () => {
   const own = await somebody()
-  expect(await callsOf(() => SignIn.signIn(own.credentials, somewhere()))).toBe(
-    await callsOf(() => signIn(own.credentials, somewhere())),
+  expect(await countStoreCalls(() => SignIn.signIn(own.credentials, newOrigin()))).toBe(
+    await countStoreCalls(() => signIn(own.credentials, newOrigin())),
   )
-  const tokens = await SignIn.signIn(own.credentials, somewhere())
+  const tokens = await SignIn.signIn(own.credentials, newOrigin())
   expect(tokens).toMatchObject({ tokenType: 'Bearer', expiresIn: 900 })
   expect(await refresh(tokens)).toMatchObject({ tokenType: 'Bearer' })
   const wrong = { ...own.credentials, password: 'wrong password' }
-  expect(await refusalOf(SignIn.signIn(wrong, somewhere()))).toBe('invalid_credentials')
-  expect(await signedIn(own.username)).toMatchObject({ id: own.id })
+  await expectError(SignIn.signIn(wrong, newOrigin()), 'invalid_credentials')
+  expect(await signInUser(own.username)).toMatchObject({ id: own.id })
 })

@@ -7,11 +7,11 @@ import * as Layout from '@platform/core/accounts/dashboard-layout'
 import * as SavedFilter from '@platform/core/accounts/saved-filter'
 import { sweep } from '@platform/core/background/sweep'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
-import { colleague, type Person, platformAdministrator } from '../../support/people.ts'
+import { createColleague, type SignedInUser, setUpPlatform } from '../../support/fixtures.ts'
 
-let platform: Person
+let platform: SignedInUser
 beforeAll(async () => {
-  platform = await platformAdministrator()
+  platform = await setUpPlatform()
 })
 
 let shiftedMs = 0
@@ -25,7 +25,7 @@ const preferencesOf = async ({ organisationId, userId }: Caller) =>
   (await query(keys.preferences(organisationId, userId))).items.length
 
 test('what a removed user had set goes, and what its access token sets until it expires', async () => {
-  const { caller, id } = await colleague(platform.caller, 'Viewer')
+  const { caller, id } = await createColleague(platform.caller, 'Viewer')
   await Layout.save(caller, { layout: [] })
   await UserAdmin.remove(platform.caller, id)
   for (let count = 0; count < 60; count++) {
@@ -42,7 +42,10 @@ test('what a removed user had set goes, and what its access token sets until it 
 })
 
 test('what others have set stays', async () => {
-  const [gone, other] = [await colleague(platform.caller, 'Viewer'), await colleague(platform.caller, 'Viewer')]
+  const [gone, other] = [
+    await createColleague(platform.caller, 'Viewer'),
+    await createColleague(platform.caller, 'Viewer'),
+  ]
   for (const { caller } of [gone, other]) await Layout.save(caller, { layout: [] })
   await UserAdmin.remove(platform.caller, gone.id)
   pass(16 * 60_000)

@@ -5,30 +5,30 @@ import { verifyAccessToken } from '@platform/core/signing/access-token'
 import * as User from '@platform/core/accounts/user'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
 import {
-  colleague,
-  newUser,
+  createColleague,
+  userRequest,
   password,
-  type Person,
-  platformAdministrator,
-  somewhere,
-  tenantAdministrator,
-} from '../../support/people.ts'
-import { callsOf } from '../../support/store-calls.ts'
-import { refusalOf } from '../../support/world.ts'
-import { entriesOf, settle } from '../support/books.ts'
+  type SignedInUser,
+  setUpPlatform,
+  errorCodeOf,
+  newOrigin,
+  createTenantAdministrator,
+} from '../../support/fixtures.ts'
+import { countStoreCalls } from '../../support/store-calls.ts'
+import { auditEntries, drainOutbox } from '../support/outbox.ts'
 
-let platform: Person
-let tenant: Person
+let platform: SignedInUser
+let tenant: SignedInUser
 beforeAll(async () => {
-  platform = await platformAdministrator()
-  tenant = await tenantAdministrator(platform.caller)
+  platform = await setUpPlatform()
+  tenant = await createTenantAdministrator(platform.caller)
 })
 
 const firstPage = { page: 1, pageSize: 100 }
-const signInOf = (username: string, secret = password) => signIn({ username, password: secret }, somewhere())
+const signInOf = (username: string, secret = password) => signIn({ username, password: secret }, newOrigin())
 
 test('a new user is listed, read and signs in with what the roles grant', async () => {
-  const request = newUser(['Operator', 'Auditor', 'Operator'])
+  const request = userRequest(['Operator', 'Auditor', 'Operator'])
   const created = await UserAdmin.create(tenant.caller, request)
   expect(created).toEqual({
     id: expect.stringMatching(/^user_/),
@@ -54,58 +54,58 @@ test('the administrator that setup made is in the list', async () => {
 })
 
 test('any page of users costs two calls, and pages neither repeat nor skip', async () => {
-  const { caller } = await tenantAdministrator(platform.caller)
-  for (let index = 0; index < 6; index++) await UserAdmin.create(caller, newUser())
+  const { caller } = await createTenantAdministrator(platform.caller)
+  for (let index = 0; index < 6; index++) await UserAdmin.create(caller, userRequest())
   const { items, totalCount } = await User.list(caller, firstPage)
   expect([items.length, totalCount]).toEqual([7, 7])
   const pages = await Promise.all([1, 2, 3, 4].map((page) => User.list(caller, { page, pageSize: 2 })))
   expect(pages.flatMap((page) => page.items)).toEqual(items)
-  expect(await callsOf(() => User.list(caller, { page: 4, pageSize: 2 }))).toBe(2)
+  expect(await countStoreCalls(() => User.list(caller, { page: 4, pageSize: 2 }))).toBe(2)
 })
 
 test('another organisation neither sees nor touches a user, not even the platform administrator', async () => {
-  const { id } = await UserAdmin.create(tenant.caller, newUser())
-  const stranger = await tenantAdministrator(platform.caller)
+  const { id } = await UserAdmin.create(tenant.caller, userRequest())
+  const stranger = await createTenantAdministrator(platform.caller)
   for (const { caller } of [stranger, platform]) {
-    expect(await refusalOf(User.read(caller, id))).toBe('user_not_found')
-    expect(await refusalOf(UserAdmin.update(caller, id, { roles: ['Viewer'] }))).toBe('user_not_found')
-    expect(await refusalOf(UserAdmin.endUserSessions(caller, id))).toBe('user_not_found')
-    expect(await refusalOf(UserAdmin.remove(caller, id))).toBe('user_not_found')
+    expect(await errorCodeOf(User.read(caller, id))).toBe('user_not_found')
+    expect(await errorCodeOf(UserAdmin.update(caller, id, { roles: ['Viewer'] }))).toBe('user_not_found')
+    expect(await errorCodeOf(UserAdmin.endUserSessions(caller, id))).toBe('user_not_found')
+    expect(await errorCodeOf(UserAdmin.remove(caller, id))).toBe('user_not_found')
   }
   expect((await User.read(tenant.caller, id)).roles).toEqual(['Operator'])
 })
 
 test('of four that take one name at once, in two organisations and whatever its case, one wins', async () => {
-  const other = await tenantAdministrator(platform.caller)
+  const other = await createTenantAdministrator(platform.caller)
   for (let round = 0; round < 5; round++) {
     const name = `Wanted-${round}`
     const callers = [tenant, other, tenant, other].map(({ caller }) => caller)
     const outcomes = await Promise.all(
       callers.map((caller, index) =>
-        refusalOf(UserAdmin.create(caller, newUser(['Viewer'], index % 2 === 0 ? name : name.toLowerCase()))),
+        errorCodeOf(UserAdmin.create(caller, userRequest(['Viewer'], index % 2 === 0 ? name : name.toLowerCase()))),
       ),
     )
-    expect(outcomes.toSorted()).toEqual(['nothing was refused', ...Array(3).fill('username_taken')])
+    expect(outcomes.toSorted()).toEqual(['no error', ...Array(3).fill('username_taken')])
   }
 })
 
 test('a removed user cannot sign in or refresh, and the name is free again', async () => {
-  const gone = await colleague(tenant.caller, 'ClusterAdmin')
+  const gone = await createColleague(tenant.caller, 'ClusterAdmin')
   const before = (await User.list(tenant.caller, firstPage)).totalCount
   await UserAdmin.remove(tenant.caller, gone.id)
-  expect(await refusalOf(User.read(tenant.caller, gone.id))).toBe('user_not_found')
-  expect(await refusalOf(UserAdmin.remove(tenant.caller, gone.id))).toBe('user_not_found')
-  expect(await refusalOf(signIn(gone.credentials, somewhere()))).toBe('invalid_credentials')
-  expect(await refusalOf(refresh(gone))).toBe('invalid_refresh_token')
-  expect(await refusalOf(User.profile(gone.caller))).toBe('unauthenticated')
+  expect(await errorCodeOf(User.read(tenant.caller, gone.id))).toBe('user_not_found')
+  expect(await errorCodeOf(UserAdmin.remove(tenant.caller, gone.id))).toBe('user_not_found')
+  expect(await errorCodeOf(signIn(gone.credentials, newOrigin()))).toBe('invalid_credentials')
+  expect(await errorCodeOf(refresh(gone))).toBe('invalid_refresh_token')
+  expect(await errorCodeOf(User.profile(gone.caller))).toBe('unauthenticated')
   const { items, totalCount } = await User.list(tenant.caller, firstPage)
   expect([totalCount, items.length, items.some(({ id }) => id === gone.id)]).toEqual([before - 1, before - 1, false])
-  await UserAdmin.create(tenant.caller, newUser(['Viewer'], gone.username))
-  expect(await refusalOf(refresh(gone))).toBe('invalid_refresh_token')
+  await UserAdmin.create(tenant.caller, userRequest(['Viewer'], gone.username))
+  expect(await errorCodeOf(refresh(gone))).toBe('invalid_refresh_token')
 })
 
 test('a changed role counts from the next refresh on', async () => {
-  const person = await colleague(tenant.caller, 'ClusterAdmin')
+  const person = await createColleague(tenant.caller, 'ClusterAdmin')
   const changed = await UserAdmin.update(tenant.caller, person.id, { roles: ['Viewer'], email: 'new@example.com' })
   expect(changed).toMatchObject({ roles: ['Viewer'], email: 'new@example.com', permissions: permissionsOf(['Viewer']) })
   expect(await UserAdmin.update(tenant.caller, person.id, {})).toEqual(changed)
@@ -114,25 +114,25 @@ test('a changed role counts from the next refresh on', async () => {
 })
 
 test('what was changed of a user is on record, the e-mail too', async () => {
-  const { id, email } = await UserAdmin.create(tenant.caller, newUser(['Viewer']))
+  const { id, email } = await UserAdmin.create(tenant.caller, userRequest(['Viewer']))
   await UserAdmin.update(tenant.caller, id, { email: 'new@example.com' })
-  await settle(tenant.caller.organisationId)
-  const entries = (await entriesOf(tenant.caller)).filter(({ resource }) => resource === id)
+  await drainOutbox(tenant.caller.organisationId)
+  const entries = (await auditEntries(tenant.caller)).filter(({ resource }) => resource === id)
   expect(entries.at(-1)).toMatchObject({ action: 'user.update', detail: expect.stringContaining(`${email} → new@`) })
 })
 
 test('a password that an administrator sets replaces the old one and ends every session', async () => {
-  const person = await colleague(tenant.caller, 'Viewer')
+  const person = await createColleague(tenant.caller, 'Viewer')
   const second = await signInOf(person.username)
   await UserAdmin.update(tenant.caller, person.id, { password: 'another long sentence' })
-  for (const tokens of [person, second]) expect(await refusalOf(refresh(tokens))).toBe('invalid_refresh_token')
-  expect(await refusalOf(signInOf(person.username))).toBe('invalid_credentials')
+  for (const tokens of [person, second]) expect(await errorCodeOf(refresh(tokens))).toBe('invalid_refresh_token')
+  expect(await errorCodeOf(signInOf(person.username))).toBe('invalid_credentials')
   const third = await signInOf(person.username, 'another long sentence')
   expect(await refresh(third)).toMatchObject({ tokenType: 'Bearer' })
 })
 
 test('changes of one user at the same moment all happen, one after another', async () => {
-  const { id } = await UserAdmin.create(tenant.caller, newUser(['Viewer']))
+  const { id } = await UserAdmin.create(tenant.caller, userRequest(['Viewer']))
   await Promise.all([
     UserAdmin.update(tenant.caller, id, { email: 'one@example.com' }),
     UserAdmin.update(tenant.caller, id, { roles: ['Operator'] }),

@@ -4,9 +4,7 @@ import { get, batchPut, remove, replace, update } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { sha256 } from '@platform/core/id'
 import { expect, test } from 'vitest'
-import { callerOf } from '../../support/world.ts'
-import { done, entriesOf, exported, settle, tellAll } from '../support/books.ts'
-import { trail, upTo, verifiedByOutsider } from '../support/trail.ts'
+import { organisationWithEntries } from '../support/trail.ts'
 
 /** Hands of somebody who may write to the table. */
 const stored = async (organisationId: string, seq: number): Promise<any> => get(keys.auditEntry(organisationId, seq))
@@ -63,7 +61,7 @@ const tampering: [string, number, (organisationId: string) => Promise<unknown>][
     'an entry of another organisation is put in its place',
     1,
     async (id) => {
-      const { organisationId } = await trail(1)
+      const { organisationId } = await organisationWithEntries(1)
       const { pk: _, sk: __, ...foreign } = await stored(organisationId, 1)
       await transact([replace(keys.auditEntry(id, 1), foreign)])
     },
@@ -71,7 +69,7 @@ const tampering: [string, number, (organisationId: string) => Promise<unknown>][
 ]
 
 test.each(tampering)('%s: verify finds number %i', async (_, seq, tamper) => {
-  const caller = await trail(9)
+  const caller = await organisationWithEntries(9)
   expect(await Audit.verify(caller, { after: 0 })).toMatchObject({ valid: true, entries: 9 })
   await tamper(caller.organisationId)
   const found = await Audit.verify(caller, { after: 0 })
@@ -80,62 +78,4 @@ test.each(tampering)('%s: verify finds number %i', async (_, seq, tamper) => {
   // In parts it is found as well.
   const parts = await Promise.all([0, 3, 6].map((after) => Audit.verify(caller, { after }, 3)))
   expect(parts.filter(({ valid }) => !valid).map(({ firstBroken }) => firstBroken)).toContain(seq)
-})
-
-/** RFC 4180, read letter by letter. */
-function rowsOf(csv: string): string[][] {
-  const rows: string[][] = [[]]
-  for (const [, quoted, end] of csv.matchAll(/"((?:[^"]|"")*)"(,|\r\n)/g)) {
-    rows.at(-1)?.push(quoted!.replaceAll('""', '"'))
-    if (end === '\r\n') rows.push([])
-  }
-  return rows.slice(0, -1)
-}
-
-const dangerous = ['=1+1', '+1', '-1', '@sum', '\t=1', "'=1", 'a "quoted", cell', 'two\nlines', 'plain', '', "'"]
-
-test('an export joined from its parts verifies in the hands of an outsider, as NDJSON and as CSV', async () => {
-  const caller = await callerOf()
-  const long = 'x'.repeat(1500)
-  const details = [...dangerous, ...upTo(1200).map((number) => `${number} ${long}`)]
-  await tellAll(
-    caller,
-    details.map((detail) => done('test.change', 'resource', detail)),
-  )
-  await settle(caller.organisationId)
-
-  const parts = []
-  for (let after: number | undefined = 0; after !== undefined; after = parts.at(-1)!.next) {
-    parts.push(await Audit.exportPage(caller, { format: 'ndjson', after }))
-  }
-  expect(parts.length).toBeGreaterThan(2)
-  for (const { text } of parts) expect(Buffer.byteLength(text)).toBeLessThan(2_000_000)
-
-  const entries = await entriesOf(caller)
-  expect(new Set(entries.map(({ detail }) => detail))).toEqual(new Set(details))
-  expect(verifiedByOutsider(caller.organisationId, entries)).toBe(details.length)
-  expect(verifiedByOutsider(caller.organisationId, entries.with(700, { ...entries[700], detail: 'forged' }))).toBe(700)
-
-  const [names = [], ...rows] = rowsOf(await exported(caller, 'csv'))
-  expect(rows).toHaveLength(details.length)
-  const cellsOf = (row: string[]) =>
-    Object.fromEntries(names.map((name, index) => [name, row[index]?.replace(/^'/, '')]))
-  const rebuilt = rows.map(cellsOf).map(({ seq, actorKind, actorId, ...cells }) => {
-    const { actorTokenId, address, extra, ...rest } = cells
-    expect([actorTokenId, address, extra]).toEqual(['', '', ''])
-    return Object.assign(rest, { seq: Number(seq), actor: { kind: actorKind, id: actorId } })
-  })
-  expect(verifiedByOutsider(caller.organisationId, rebuilt)).toBe(details.length)
-})
-
-test('no cell of a CSV export begins like a formula', async () => {
-  const caller = await callerOf()
-  await tellAll(
-    caller,
-    dangerous.map((text) => done(text, text, text)),
-  )
-  await settle(caller.organisationId)
-  const [, ...rows] = rowsOf(await exported(caller, 'csv'))
-  expect(rows).toHaveLength(dangerous.length)
-  for (const cell of rows.flat()) expect(cell).not.toMatch(/^[=+\-@\t\r]/)
 })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import { advanceClock } from '../../support/clock.ts'
 import { type RelayCaller } from '@platform/core/caller'
-import { now, shiftClock } from '@platform/core/clock'
+import { now } from '@platform/core/clock'
 import * as Cluster from '@platform/core/clusters/cluster'
 import * as keys from '@platform/core/db/keys'
 import { get } from '@platform/core/db/table'
@@ -9,10 +10,16 @@ import { newId } from '@platform/core/id'
 import { enroll } from '@platform/core/relays/enrollment'
 import { consumeHeartbeatNonce, consumeNonce } from '@platform/core/clusters/request-nonce'
 import { authenticateRelay } from '@platform/core/relays/request-auth'
-import { relayToken } from '../../support/tokens.ts'
-import { callerOf, enrollRequest, refusalOf, relayKey, started } from '../../support/world.ts'
+import {
+  newCaller,
+  enrollRequest,
+  errorCodeOf,
+  newRelayKey,
+  relayToken,
+  bootstrapPlatform,
+} from '../../support/fixtures.ts'
 
-await started()
+await bootstrapPlatform()
 
 /** A beat of this id, issued at this second. */
 const beat = (tokenId: string, issuedSeconds: number): RelayCaller => ({
@@ -38,7 +45,7 @@ const isTaken = (remembered: string, id: string, issued: number, atSeconds = iss
 test('a token is spent once, and forgotten when its age alone would refuse it', async () => {
   const caller = beat('token-one', 1000)
   expect(await transact([consumeNonce(caller)])).toBeUndefined()
-  expect(await refusalOf(transact([consumeNonce(caller)]))).toBe('unauthenticated')
+  expect(await errorCodeOf(transact([consumeNonce(caller)]))).toBe('unauthenticated')
   const item = await get(keys.relayRequest(caller.relayId, caller.tokenId))
   expect(item?.['ttl']).toBe(1130)
 })
@@ -112,17 +119,16 @@ test.for([
   { clock: 'right', aheadMs: 0 },
   { clock: 'a minute behind', aheadMs: -60_000 },
 ])('a spent request of a relay whose clock is $clock is remembered until its age refuses it', async ({ aheadMs }) => {
-  const key = relayKey()
-  const { enrollmentToken } = await Cluster.register(await callerOf(), { name: 'Berlin', type: 'Hypervisor' })
+  const key = newRelayKey()
+  const { enrollmentToken } = await Cluster.register(await newCaller(), { name: 'Berlin', type: 'Hypervisor' })
   const { relayId } = await enroll({ ...enrollRequest(enrollmentToken), publicKey: key.wire })
-  shiftClock(aheadMs)
+  advanceClock(aheadMs)
   const { authorization } = await relayToken(relayId, key.privateKey, path)
-  shiftClock(-aheadMs)
 
   const authenticate = () => authenticateRelay(authorization.slice('Relay '.length), path, Buffer.alloc(0))
   const caller = await authenticate()
   await transact([consumeNonce(caller)])
   const { ttl } = (await get(keys.relayRequest(relayId, caller.tokenId))) ?? {}
-  shiftClock(Number(ttl) * 1000 - now())
-  expect(await refusalOf(authenticate())).toBe('unauthenticated')
+  advanceClock(Number(ttl) * 1000 - now())
+  expect(await errorCodeOf(authenticate())).toBe('unauthenticated')
 })

@@ -3,8 +3,8 @@ import { roleNames } from '@platform/contract/permission'
 import { getNavigation } from '@platform/contract/portal'
 import { iconNames } from '@platform/core/modules/icons'
 import { navigation } from '@platform/core/dashboard/navigation'
-import { callsOf } from '../../support/store-calls.ts'
-import { callerOf } from '../../support/world.ts'
+import { countStoreCalls } from '../../support/store-calls.ts'
+import { newCaller } from '../../support/fixtures.ts'
 import { newModuleId, putModule, releaseFor } from '../support/modules.ts'
 
 const slot = (id: string, more: object = {}) => ({
@@ -17,7 +17,7 @@ const slot = (id: string, more: object = {}) => ({
   ...more,
 })
 
-const entriesOf = async (role: string) => (await navigation(await callerOf(undefined, role))).items
+const entriesOf = async (role: string) => (await navigation(await newCaller(undefined, role))).items
 
 /** The ids of built-in entries that a role sees, in order. */
 const builtIns = async (role: string) =>
@@ -66,12 +66,12 @@ test('entries are in the order of their places, and of their ids where places ar
   const items = await entriesOf('PlatformAdmin')
   const places = items.map(({ order, id }) => `${String(order).padStart(5, '0')} ${id}`)
   expect(places).toEqual(places.toSorted())
-  expect(getNavigation.responses[200].schema.parse({ items })).toEqual({ items })
+  expect(getNavigation.responses[200].content['application/json'].schema.parse({ items })).toEqual({ items })
 })
 
 test('the navigation takes one call, whatever the role', async () => {
   for (const role of roleNames) {
-    const caller = await callerOf(undefined, role)
-    expect(await callsOf(() => navigation(caller))).toBe(1)
+    const caller = await newCaller(undefined, role)
+    expect(await countStoreCalls(() => navigation(caller))).toBe(1)
   }
 })

@@ -11,20 +11,26 @@ import { find, list, usersOf } from '@platform/core/accounts/user'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
 import { readHead } from '@platform/core/db/offset-list'
 import { beforeAll, expect, test } from 'vitest'
-import { newUser, password, type Person, platformAdministrator, somewhere } from '../../support/people.ts'
-import { callsOf, justBefore } from '../../support/store-calls.ts'
-import { refusalOf } from '../../support/world.ts'
-import { waitingRecords } from '../support/books.ts'
-import { callerOfTokens, provider, somebody } from '../support/providers.ts'
-import { atStoreCalls } from '../support/store-hook.ts'
+import {
+  userRequest,
+  password,
+  type SignedInUser,
+  setUpPlatform,
+  errorCodeOf,
+  newOrigin,
+  expectError,
+} from '../../support/fixtures.ts'
+import { onStoreCall, countStoreCalls, beforeCommand } from '../../support/store-calls.ts'
+import { pendingRecords } from '../support/outbox.ts'
+import { callerOfTokens, storeProvider, externalIdentity } from '../support/providers.ts'
 
-let platform: Person
+let platform: SignedInUser
 let caller: Caller
 let idp: ProviderRecord
 beforeAll(async () => {
-  platform = await platformAdministrator()
+  platform = await setUpPlatform()
   caller = platform.caller
-  idp = await provider(caller.organisationId, {
+  idp = await storeProvider(caller.organisationId, {
     roleMappings: [
       { group: 'ops', role: 'Operator' },
       { group: 'security', role: 'Auditor' },
@@ -35,13 +41,13 @@ beforeAll(async () => {
 
 /** Signs in and answers the user's row. */
 async function arrive(identity: ExternalIdentity, by = idp) {
-  const { userId, organisationId } = await callerOfTokens(await signInExternal(by, identity, somewhere()))
+  const { userId, organisationId } = await callerOfTokens(await signInExternal(by, identity, newOrigin()))
   const user = await find(organisationId, userId)
   if (user === undefined) throw new Error('There is no user.')
   return user
 }
 const recordsOf = async (userId: string) =>
-  (await waitingRecords(caller.organisationId)).filter(
+  (await pendingRecords(caller.organisationId)).filter(
     ({ audit, events }) => audit?.resource === userId || events.some(({ subject }) => subject === userId),
   )
 /** What was done to the user itself, in an order that does not matter. */
@@ -50,10 +56,10 @@ const actionsOf = async (userId: string) =>
 const total = async (): Promise<number> => (await readHead(usersOf(caller.organisationId))).total
 
 test('the first sign-in makes a user without a password, with what the provider says; later ones find it', async () => {
-  const identity = somebody({ groups: ['security', 'elsewhere', 'ops'] })
+  const identity = externalIdentity({ groups: ['security', 'elsewhere', 'ops'] })
   const before = await total()
-  expect(await callsOf(async () => void (await signInExternal(idp, identity, somewhere())))).toBe(2)
-  expect(await callsOf(async () => void (await signInExternal(idp, identity, somewhere())))).toBe(3)
+  expect(await countStoreCalls(async () => void (await signInExternal(idp, identity, newOrigin())))).toBe(2)
+  expect(await countStoreCalls(async () => void (await signInExternal(idp, identity, newOrigin())))).toBe(3)
   const user = await arrive(identity)
   expect(user).toMatchObject({
     username: identity.username,
@@ -76,7 +82,7 @@ test('the first sign-in makes a user without a password, with what the provider 
 })
 
 test('roles and e-mail are what the provider says at each sign-in; a row that says the same is not written', async () => {
-  const identity = somebody({ groups: ['ops'] })
+  const identity = externalIdentity({ groups: ['ops'] })
   const { id } = await arrive(identity)
   const changed = { ...identity, email: 'other@example.com', groups: [] }
   expect(await arrive(changed)).toMatchObject({ id, roles: ['Viewer'], email: 'other@example.com', version: 2 })
@@ -89,16 +95,16 @@ test('roles and e-mail are what the provider says at each sign-in; a row that sa
 })
 
 test('new roles stand in the tokens of the sign-in that brought them', async () => {
-  const identity = somebody()
-  const before = await callerOfTokens(await signInExternal(idp, identity, somewhere()))
-  const after = await callerOfTokens(await signInExternal(idp, { ...identity, groups: ['ops'] }, somewhere()))
+  const identity = externalIdentity()
+  const before = await callerOfTokens(await signInExternal(idp, identity, newOrigin()))
+  const after = await callerOfTokens(await signInExternal(idp, { ...identity, groups: ['ops'] }, newOrigin()))
   expect([before.permissions.has('jobs:write'), after.permissions.has('jobs:write')]).toEqual([false, true])
 })
 
 test('a name or an e-mail that somebody has leads to nobody: the newcomer gets another name, and keeps it', async () => {
-  const local = await UserAdmin.create(caller, newUser())
-  const [one, two] = [await provider(caller.organisationId), await provider(caller.organisationId)]
-  const identity = somebody({ subject: 'same', username: local.username.toUpperCase(), email: local.email })
+  const local = await UserAdmin.create(caller, userRequest())
+  const [one, two] = [await storeProvider(caller.organisationId), await storeProvider(caller.organisationId)]
+  const identity = externalIdentity({ subject: 'same', username: local.username.toUpperCase(), email: local.email })
   const [first, second] = [await arrive(identity, one), await arrive(identity, two)]
   expect(new Set([local.id, first.id, second.id]).size).toBe(3)
   expect(first.username).toMatch(new RegExp(`^${local.username.slice(0, 40)}-[0-9a-f]{8}$`, 'i'))
@@ -110,7 +116,7 @@ test('a name or an e-mail that somebody has leads to nobody: the newcomer gets a
 })
 
 test('a subject is one of its provider: another spelling is somebody else', async () => {
-  const identity = somebody({ subject: 'Ada' })
+  const identity = externalIdentity({ subject: 'Ada' })
   const ids = new Set([
     (await arrive(identity)).id,
     (await arrive({ ...identity, subject: 'ada' })).id,
@@ -132,27 +138,27 @@ test.each([
   ['\ud800', /^user-[0-9a-f]{8}$/],
   [' spaced ', /^spaced$/],
 ])('who is called %j there gets a name that fits here', async (username, form) => {
-  const identity = somebody({ username })
+  const identity = externalIdentity({ username })
   const user = await arrive(identity)
   expect(user.username).toMatch(form)
   expect(await arrive(identity)).toMatchObject({ id: user.id, username: user.username })
 })
 
 test('whoever takes all names that somebody could get keeps that one out, and harms nobody else', async () => {
-  const identity = somebody({ username: 'crowded' })
+  const identity = externalIdentity({ username: 'crowded' })
   const mark = sha256(JSON.stringify([idp.id, identity.subject]))
   for (const username of ['crowded', `crowded-${mark.slice(0, 8)}`, `crowded-${mark.slice(0, 20)}`]) {
-    await UserAdmin.create(caller, newUser(['Viewer'], username))
+    await UserAdmin.create(caller, userRequest(['Viewer'], username))
   }
-  expect(await refusalOf(signInExternal(idp, identity, somewhere()))).toBe('username_taken')
-  expect((await arrive(somebody({ username: 'crowded' }))).username).toMatch(/^crowded-/)
+  await expectError(signInExternal(idp, identity, newOrigin()), 'username_taken')
+  expect((await arrive(externalIdentity({ username: 'crowded' }))).username).toMatch(/^crowded-/)
 })
 
 test('ten first sign-ins of one person at the same moment make one user, and each gets a session', async () => {
-  const identity = somebody()
+  const identity = externalIdentity()
   const before = await total()
   const callers = await Promise.all(
-    Array.from({ length: 10 }, async () => callerOfTokens(await signInExternal(idp, identity, somewhere()))),
+    Array.from({ length: 10 }, async () => callerOfTokens(await signInExternal(idp, identity, newOrigin()))),
   )
   expect(new Set(callers.map(({ userId }) => userId)).size).toBe(1)
   expect(new Set(callers.map(({ sessionId }) => sessionId)).size).toBe(10)
@@ -161,7 +167,7 @@ test('ten first sign-ins of one person at the same moment make one user, and eac
 
 test('ten people whom the provider calls the same, at the same moment, are ten users', async () => {
   const username = `twin-${randomUUID().slice(0, 8)}`
-  const users = await Promise.all(Array.from({ length: 10 }, async () => arrive(somebody({ username }))))
+  const users = await Promise.all(Array.from({ length: 10 }, async () => arrive(externalIdentity({ username }))))
   expect(new Set(users.map(({ id }) => id)).size).toBe(10)
   expect(new Set(users.map(({ username: name }) => name)).size).toBe(10)
   expect(users.filter(({ username: name }) => name === username)).toHaveLength(1)
@@ -170,7 +176,7 @@ test('ten people whom the provider calls the same, at the same moment, are ten u
 const isTransaction = ({ command }: { command: string }) => command.startsWith('TransactWrite')
 const died = async (when: 'before' | 'after', work: () => Promise<unknown>): Promise<void> => {
   let hits = 0
-  using _ = atStoreCalls({
+  using _ = onStoreCall({
     [when]: async (call: { command: string }) => {
       if (!isTransaction(call)) return
       hits++
@@ -184,25 +190,25 @@ const died = async (when: 'before' | 'after', work: () => Promise<unknown>): Pro
 test.each(['before', 'after'] as const)(
   'a death %s the only write of a first sign-in leaves nobody or one user: the next one is that user',
   async (when) => {
-    const identity = somebody()
+    const identity = externalIdentity()
     const before = await total()
-    await died(when, () => signInExternal(idp, identity, somewhere()))
+    await died(when, () => signInExternal(idp, identity, newOrigin()))
     expect(await total()).toBe(before + Number(when === 'after'))
     const { id } = await arrive(identity)
     expect(await total()).toBe(before + 1)
     expect(await actionsOf(id)).toEqual(['user.create'])
 
     const changed = { ...identity, groups: ['ops'] }
-    await died(when, () => signInExternal(idp, changed, somewhere()))
+    await died(when, () => signInExternal(idp, changed, newOrigin()))
     expect(await arrive(changed)).toMatchObject({ id, roles: ['Operator'], version: 2 })
     expect(await actionsOf(id)).toEqual(['user.create', 'user.update'])
   },
 )
 
 test('somebody who is removed while signing in is somebody new, and never half a user', async () => {
-  const identity = somebody({ groups: ['ops'] })
+  const identity = externalIdentity({ groups: ['ops'] })
   const { id } = await arrive(identity)
-  const happened = justBefore(/^TransactWrite/, () => UserAdmin.remove(caller, id))
+  const happened = beforeCommand(/^TransactWrite/, () => UserAdmin.remove(caller, id))
   const after = await arrive({ ...identity, groups: [] })
   expect(happened()).toBe(true)
   expect([after.id === id, after.roles]).toEqual([false, ['Viewer']])
@@ -210,18 +216,18 @@ test('somebody who is removed while signing in is somebody new, and never half a
 })
 
 test('a removed user leaves name and link: who signs in again is somebody new with the same name', async () => {
-  const identity = somebody()
-  const first = await callerOfTokens(await signInExternal(idp, identity, somewhere()))
-  const tokens = await signInExternal(idp, identity, somewhere())
+  const identity = externalIdentity()
+  const first = await callerOfTokens(await signInExternal(idp, identity, newOrigin()))
+  const tokens = await signInExternal(idp, identity, newOrigin())
   await UserAdmin.remove(caller, first.userId)
   expect(await get(keys.externalIdentity(idp.id, sha256(identity.subject)))).toBeUndefined()
-  expect(await refusalOf(refresh(tokens))).toBe('invalid_refresh_token')
+  await expectError(refresh(tokens), 'invalid_refresh_token')
   const again = await arrive(identity)
   expect([again.id === first.userId, again.username]).toEqual([false, identity.username])
 })
 
 test('a link that leads to nobody is taken over', async () => {
-  const identity = somebody()
+  const identity = externalIdentity()
   const { id, organisationId } = await arrive(identity)
   await transact([remove(keys.user(organisationId, id)), remove(keys.username(identity.username))])
   const again = await arrive(identity)
@@ -229,13 +235,14 @@ test('a link that leads to nobody is taken over', async () => {
   expect(await arrive(identity)).toMatchObject({ id: again.id })
 })
 
-const failing = (username: string) => callsOf(() => refusalOf(signIn({ username, password: 'wrong' }, somewhere())))
+const failing = (username: string) =>
+  countStoreCalls(() => errorCodeOf(signIn({ username, password: 'wrong' }, newOrigin())))
 
 test('no password fits a user of a provider, whatever it is; it costs what a wrong one costs', async () => {
-  const { username } = await arrive(somebody())
-  const local = await UserAdmin.create(caller, newUser())
+  const { username } = await arrive(externalIdentity())
+  const local = await UserAdmin.create(caller, userRequest())
   for (const tried of [password, 'undefined', '', ' ']) {
-    expect(await refusalOf(signIn({ username, password: tried }, somewhere()))).toBe('invalid_credentials')
+    await expectError(signIn({ username, password: tried }, newOrigin()), 'invalid_credentials')
   }
   expect(await failing(username)).toBe(await failing(local.username))
 })

@@ -6,12 +6,12 @@ import { findProvider } from '@platform/core/identity-providers/provider'
 import { isOrphanedSecret } from '@platform/core/identity-providers/orphaned-secrets'
 import { sweep } from '@platform/core/background/sweep'
 import { expect, test } from 'vitest'
-import { justBefore } from '../../support/store-calls.ts'
-import { callerOf, refusalOf } from '../../support/world.ts'
-import { cutOffAt, oidc, secretInUse, secretNames } from '../support/identity.ts'
-import { later } from '../support/told.ts'
+import { beforeCommand } from '../../support/store-calls.ts'
+import { newCaller, errorCodeOf } from '../../support/fixtures.ts'
+import { crashAtCall, oidc, secretInUse, secretNames } from '../support/identity.ts'
+import { advanceClock } from '../support/notifications.ts'
 
-const admin = () => callerOf(undefined, 'PlatformAdmin')
+const admin = () => newCaller(undefined, 'PlatformAdmin')
 const changed = { ...oidc, clientSecret: 'second secret' }
 
 /** What is left of secrets that nothing uses, once the sweep has come. */
@@ -24,7 +24,7 @@ async function notes(): Promise<unknown[]> {
 }
 
 async function expectNoRemains(id: string): Promise<void> {
-  later(11 * 60_000)
+  advanceClock(11 * 60_000)
   await sweep()
   const row = await findProvider(id)
   expect(await secretNames(id)).toEqual(row === undefined ? [] : [row.secretName])
@@ -40,7 +40,7 @@ test.each(moments)(
     let cuts = 0
     for (let n = 1; isCut; n++) {
       const caller = await admin()
-      isCut = await cutOffAt(n, when, () => configure(caller, oidc))
+      isCut = await crashAtCall(n, when, () => configure(caller, oidc))
       const [provider] = (await Identity.list(caller)).items
       if (provider === undefined) {
         // Nothing stands in the way of the next try.
@@ -65,7 +65,7 @@ test.each(moments)(
     for (let n = 1; isCut; n++) {
       const caller = await admin()
       const { id } = await configure(caller, oidc)
-      isCut = await cutOffAt(n, when, () => configure(caller, changed))
+      isCut = await crashAtCall(n, when, () => configure(caller, changed))
       const secret = await secretInUse(id)
       expect(['first secret', 'second secret']).toContain(secret)
       seen.add(secret)
@@ -84,7 +84,7 @@ test.each(moments)(
     for (let n = 1; isCut; n++) {
       const caller = await admin()
       const { id } = await configure(caller, oidc)
-      isCut = await cutOffAt(n, when, () => Identity.remove(caller, id))
+      isCut = await crashAtCall(n, when, () => Identity.remove(caller, id))
       const isLeft = (await findProvider(id)) !== undefined
       expect(await secretInUse(id)).toBe(isLeft ? 'first secret' : undefined)
       left.add(isLeft)
@@ -98,7 +98,7 @@ test.each(moments)(
 test('the sweep leaves a secret alone that was written just now', async () => {
   const caller = await admin()
   const { id } = await configure(caller, oidc)
-  await cutOffAt(5, 'before', () => configure(caller, changed))
+  await crashAtCall(5, 'before', () => configure(caller, changed))
   expect(await secretNames(id)).toHaveLength(2)
   await sweep()
   expect(await secretNames(id)).toHaveLength(2)
@@ -108,15 +108,15 @@ test('the sweep leaves a secret alone that was written just now', async () => {
 test('whoever is so late that the sweep has taken the new secret changes nothing', async () => {
   const caller = await admin()
   const { id } = await configure(caller, oidc)
-  const hasSwept = justBefore(
+  const hasSwept = beforeCommand(
     /TransactWrite/,
     async () => {
-      later(11 * 60_000)
+      advanceClock(11 * 60_000)
       await sweep()
     },
     2,
   )
-  expect(await refusalOf(configure(caller, changed))).toBe('conflict')
+  expect(await errorCodeOf(configure(caller, changed))).toBe('conflict')
   expect(hasSwept()).toBe(true)
   expect(await secretInUse(id)).toBe('first secret')
   await expectNoRemains(id)

@@ -5,17 +5,15 @@ import { configure, providerLimit } from '@platform/core/identity-providers/conf
 import { allProviders, enabledProviders, findProvider } from '@platform/core/identity-providers/provider'
 import { type ProviderRecord } from '@platform/core/identity-providers/record'
 import { beforeAll, expect, test } from 'vitest'
-import { refusalBy } from '../../support/asked.ts'
-import { platformAdministrator, type Person } from '../../support/people.ts'
-import { callsOf } from '../../support/store-calls.ts'
-import { callerOf, refusalOf } from '../../support/world.ts'
+import { newCaller, type SignedInUser, setUpPlatform, requestErrorCode, errorCodeOf } from '../../support/fixtures.ts'
+import { countStoreCalls } from '../../support/store-calls.ts'
 import { ldap, oidc, secretInUse, secretNames } from '../support/identity.ts'
 
-const admin = () => callerOf(undefined, 'PlatformAdmin')
+const admin = () => newCaller(undefined, 'PlatformAdmin')
 
-let platform: Person
+let platform: SignedInUser
 beforeAll(async () => {
-  platform = await platformAdministrator()
+  platform = await setUpPlatform()
 })
 
 const found = async (id: string): Promise<ProviderRecord> => {
@@ -30,8 +28,8 @@ const mapped = (role: 'Viewer' | 'Operator' | 'PlatformAdmin') => ({ ...oidc, ro
 test('of two that remove a provider at once one does', async () => {
   const caller = await admin()
   const { id } = await configure(caller, oidc)
-  const outcomes = await Promise.all([1, 2, 3].map(() => refusalOf(Identity.remove(caller, id))))
-  expect(outcomes.filter((outcome) => outcome === 'nothing was refused')).toHaveLength(1)
+  const outcomes = await Promise.all([1, 2, 3].map(() => errorCodeOf(Identity.remove(caller, id))))
+  expect(outcomes.filter((outcome) => outcome === 'no error')).toHaveLength(1)
   await configure(caller, oidc)
   expect((await Identity.list(caller)).items).toHaveLength(1)
 })
@@ -54,9 +52,9 @@ test(`an organisation has at most ${providerLimit} providers, and may change the
   for (let first = 0; first < providerLimit; first += 10) {
     await Promise.all(Array.from({ length: 10 }, (_, index) => configure(caller, request(first + index))))
   }
-  expect(await refusalOf(configure(caller, request(providerLimit)))).toBe('limit_reached')
+  expect(await errorCodeOf(configure(caller, request(providerLimit)))).toBe('limit_reached')
   const asked = 'POST /api/v1/platform/identity/providers'
-  const answer = await refusalBy('identity', asked, [caller, 'PlatformAdmin'], request(providerLimit))
+  const answer = await requestErrorCode('identity', asked, [caller, 'PlatformAdmin'], request(providerLimit))
   expect(answer).toBe('limit_reached')
   await configure(caller, { ...request(0), displayName: 'still there' })
   const { items } = await Identity.list(caller)
@@ -71,7 +69,7 @@ test('one call tells whom people can sign in with, by type', async () => {
   const on = await configure(caller, oidc)
   const off = await configure(caller, { ...ldap, enabled: false })
   let enabled: ProviderRecord[] = []
-  expect(await callsOf(async () => (enabled = await enabledProviders()))).toBe(1)
+  expect(await countStoreCalls(async () => (enabled = await enabledProviders()))).toBe(1)
   const ids = enabled.map(({ id }) => id)
   expect(ids).toContain(on.id)
   expect(ids).not.toContain(off.id)
@@ -84,22 +82,22 @@ test('providers of another organisation are not found', async () => {
   const { id } = await configure(await admin(), oidc)
   const other = await admin()
   expect((await Identity.list(other)).items).toEqual([])
-  expect(await refusalOf(Identity.remove(other, id))).toBe('identity_provider_not_found')
-  expect(await refusalOf(Identity.test(other, id))).toBe('identity_provider_not_found')
+  expect(await errorCodeOf(Identity.remove(other, id))).toBe('identity_provider_not_found')
+  expect(await errorCodeOf(Identity.test(other, id))).toBe('identity_provider_not_found')
   for (const strange of ['', 'nothing', newId('idp'), newId('site'), '../x']) {
-    expect(await refusalOf(Identity.remove(other, strange))).toBe('identity_provider_not_found')
+    expect(await errorCodeOf(Identity.remove(other, strange))).toBe('identity_provider_not_found')
   }
   expect((await configure(other, oidc)).id).not.toBe(id)
 })
 
 test('nobody hands out by a provider what is not the own, or what the organisation cannot have', async () => {
   const narrow = { ...(await admin()), permissions: new Set(['platform:admin'] as const) }
-  expect(await refusalOf(configure(narrow, oidc))).toBe('role_not_grantable')
+  expect(await errorCodeOf(configure(narrow, oidc))).toBe('role_not_grantable')
   const asViewer = { ...(await admin()), permissions: new Set(permissionsOf(['Viewer']).concat('platform:admin')) }
   await configure(asViewer, mapped('Viewer'))
-  expect(await refusalOf(configure(asViewer, mapped('Operator')))).toBe('role_not_grantable')
+  expect(await errorCodeOf(configure(asViewer, mapped('Operator')))).toBe('role_not_grantable')
   // An organisation that does not run the platform has no platform administrators, whatever its row says.
-  expect(await refusalOf(configure(await admin(), mapped('PlatformAdmin')))).toBe('role_not_grantable')
+  expect(await errorCodeOf(configure(await admin(), mapped('PlatformAdmin')))).toBe('role_not_grantable')
   const { roleMappings, id } = await configure(platform.caller, mapped('PlatformAdmin'))
   expect(roleMappings).toEqual([{ group: 'g', role: 'PlatformAdmin' }])
   await Identity.remove(platform.caller, id)
@@ -107,8 +105,8 @@ test('nobody hands out by a provider what is not the own, or what the organisati
 
 test('who has lost the permission since the token was issued is refused', async () => {
   const organisationId = newId('org')
-  const viewer = await callerOf(organisationId, 'Viewer')
-  expect(await refusalOf(configure({ ...viewer, permissions: new Set(['platform:admin'] as const) }, oidc))).toBe(
+  const viewer = await newCaller(organisationId, 'Viewer')
+  expect(await errorCodeOf(configure({ ...viewer, permissions: new Set(['platform:admin'] as const) }, oidc))).toBe(
     'forbidden',
   )
 })

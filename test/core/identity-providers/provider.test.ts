@@ -10,14 +10,13 @@ import { parseRecord } from '@platform/core/outbox/record'
 import { outbox } from '@platform/core/db/keys'
 import { query } from '@platform/core/db/table'
 import { beforeAll, expect, test } from 'vitest'
-import { platformAdministrator } from '../../support/people.ts'
-import { administrator, callerOf, refusalOf } from '../../support/world.ts'
+import { administrator, newCaller, setUpPlatform, errorCodeOf } from '../../support/fixtures.ts'
 import { cloud, everyType, ldap, oidc, openSource, secretInUse, secretNames } from '../support/identity.ts'
 
-const admin = () => callerOf(undefined, 'PlatformAdmin')
+const admin = () => newCaller(undefined, 'PlatformAdmin')
 
 beforeAll(async () => {
-  await platformAdministrator()
+  await setUpPlatform()
 })
 
 const found = async (id: string): Promise<ProviderRecord> => {
@@ -112,7 +111,7 @@ test.each([
   const caller = await admin()
   const first = await configure(caller, request)
   const { clientSecret: _, bindPassword: __, ...place }: any = { ...request, ...change }
-  expect(await refusalOf(configure(caller, place))).toBe('idp_config_invalid')
+  expect(await errorCodeOf(configure(caller, place))).toBe('idp_config_invalid')
   expect((await configure(caller, { ...request, ...change })).id).not.toBe(first.id)
   expect((await Identity.list(caller)).items).toHaveLength(2)
 })
@@ -155,7 +154,7 @@ test('a secret that was lost has to be given again', async () => {
   const { id } = await configure(caller, oidc)
   await deleteSecret((await found(id)).secretName)
   const { clientSecret: _, ...withoutSecret } = oidc
-  expect(await refusalOf(configure(caller, withoutSecret))).toBe('idp_config_invalid')
+  expect(await errorCodeOf(configure(caller, withoutSecret))).toBe('idp_config_invalid')
   await configure(caller, oidc)
   expect(await secretInUse(id)).toBe('first secret')
 })
@@ -206,7 +205,7 @@ test('a provider that is removed is gone with its secret; added again it has its
   await Identity.remove(caller, id)
   expect(await findProvider(id)).toBeUndefined()
   expect(await secretNames(id)).toEqual([])
-  expect(await refusalOf(Identity.remove(caller, id))).toBe('identity_provider_not_found')
+  expect(await errorCodeOf(Identity.remove(caller, id))).toBe('identity_provider_not_found')
   expect((await configure(caller, oidc)).id).toBe(id)
 })
 

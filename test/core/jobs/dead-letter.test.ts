@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest'
+import { advanceClock } from '../../support/clock.ts'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import { type Caller } from '@platform/core/caller'
-import { shiftClock } from '@platform/core/clock'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
@@ -9,16 +9,16 @@ import { get, update } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import * as Job from '@platform/core/jobs/job'
 import { sweep } from '@platform/core/background/sweep'
+import * as jobsConsumer from '../../../functions/queue/jobs.ts'
 import * as batchesConsumer from '../../../functions/queue/batches.ts'
 import * as buriedBatchesConsumer from '../../../functions/queue/batches-dead-letter.ts'
 import * as buriedJobsConsumer from '../../../functions/queue/jobs-dead-letter.ts'
-import * as jobsConsumer from '../../../functions/queue/jobs.ts'
-import { callerOf, enrolledCluster, started } from '../../support/world.ts'
-import { book, jobsFor, manyClusters, rowsOf, tallyOf } from '../support/batches.ts'
-import { inboxOf, script, waitingJob } from '../support/jobs.ts'
-import { takeMessages } from '../support/messages.ts'
+import { newCaller, bootstrapPlatform } from '../../support/fixtures.ts'
+import { runProjections, jobsForClusters, storeClusters, jobRecords, countByStatus } from '../support/batches.ts'
+import { inboxItems, scriptJob, waitingJob } from '../support/jobs.ts'
+import { receiveMessages } from '../support/messages.ts'
 
-beforeAll(started)
+beforeAll(bootstrapPlatform)
 
 const event = (message: object) => ({ Records: [{ messageId: 'message', body: JSON.stringify(message) }] })
 const handled = { batchItemFailures: [] }
@@ -32,10 +32,10 @@ const cure = ({ organisationId }: Caller, clusterId: string) =>
   update(keys.cluster(organisationId, clusterId), { set: { waitingJobs: 0 } })
 
 test('a job whose message nobody can handle fails, is told, and frees its cluster', async () => {
-  const caller = await callerOf()
+  const caller = await newCaller()
   const { organisationId } = caller
-  const [clusterId = ''] = await manyClusters(caller, 1)
-  const { id: jobId } = await Job.submit(caller, script(clusterId))
+  const [clusterId = ''] = await storeClusters(caller, 1)
+  const { id: jobId } = await Job.submit(caller, scriptJob(clusterId))
   await poison(caller, clusterId)
   expect(await jobsConsumer.handler(event({ organisationId, jobId }))).toEqual(failed)
   expect(await buriedJobsConsumer.handler(event({ organisationId, jobId }))).toEqual(handled)
@@ -43,16 +43,14 @@ test('a job whose message nobody can handle fails, is told, and frees its cluste
   const record = await get(keys.jobTotals(organisationId))
   expect(record).toBeUndefined()
   await cure(caller, clusterId)
-  await book(caller)
+  await runProjections(caller)
   expect(await get(keys.jobTotals(organisationId))).toMatchObject({ total: 1, Failed: 1 })
   expect((await Cluster.find(organisationId, clusterId))?.activeJobs).toBe(0)
   expect(await buriedJobsConsumer.handler(event({ organisationId, jobId }))).toEqual(handled)
 })
 
 test('a dead-lettered message of a job that waits, or is nowhere, changes nothing', async () => {
-  const caller = await callerOf()
-  const world = await enrolledCluster(caller)
-  const jobId = await waitingJob(caller, world)
+  const { caller, jobId } = await waitingJob()
   const { organisationId } = caller
   for (const id of [jobId, newId('job')]) {
     expect(await buriedJobsConsumer.handler(event({ organisationId, jobId: id }))).toEqual(handled)
@@ -61,10 +59,10 @@ test('a dead-lettered message of a job that waits, or is nowhere, changes nothin
 })
 
 test('a job that cannot even be read is left for people to look at', async () => {
-  const caller = await callerOf()
+  const caller = await newCaller()
   const { organisationId } = caller
-  const [clusterId = ''] = await manyClusters(caller, 1)
-  const { id: jobId } = await Job.submit(caller, script(clusterId))
+  const [clusterId = ''] = await storeClusters(caller, 1)
+  const { id: jobId } = await Job.submit(caller, scriptJob(clusterId))
   await update(keys.job(organisationId, jobId), { set: { timeoutSeconds: 'soon' } })
   expect(await jobsConsumer.handler(event({ organisationId, jobId }))).toEqual(failed)
   expect(await buriedJobsConsumer.handler(event({ organisationId, jobId }))).toEqual(handled)
@@ -72,49 +70,48 @@ test('a job that cannot even be read is left for people to look at', async () =>
 })
 
 test('the jobs of a batch that cannot be expanded fail; those that were expanded go on', async () => {
-  const caller = await callerOf()
+  const caller = await newCaller()
   const { organisationId } = caller
-  const clusters = await manyClusters(caller, 2)
+  const clusters = await storeClusters(caller, 2)
   const [good = '', bad = ''] = clusters
-  const jobs = [...jobsFor([good], 60), ...jobsFor([bad], 60)]
+  const jobs = [...jobsForClusters([good], 60), ...jobsForClusters([bad], 60)]
   const { batchId, jobIds } = await Batch.submit(caller, { jobs, maxConcurrency: 100 })
   await poison(caller, bad)
   expect(await batchesConsumer.handler(event({ organisationId, batchId }))).toEqual(failed)
-  const expandedBefore = (await rowsOf(caller, jobIds)).length
+  const expandedBefore = (await jobRecords(caller, jobIds)).length
   expect(expandedBefore).toBeGreaterThan(0)
   expect(await buriedBatchesConsumer.handler(event({ organisationId, batchId }))).toEqual(handled)
   expect(await buriedBatchesConsumer.handler(event({ organisationId, batchId }))).toEqual(handled)
-  await book(caller)
-  const rows = await rowsOf(caller, jobIds)
-  expect(tallyOf(rows)).toMatchObject({ queued: expandedBefore, failed: 120 - expandedBefore })
+  await runProjections(caller)
+  const rows = await jobRecords(caller, jobIds)
+  expect(countByStatus(rows)).toMatchObject({ queued: expandedBefore, failed: 120 - expandedBefore })
   expect(new Set(rows.slice(expandedBefore).map(({ statusReason }) => statusReason))).toEqual(
     new Set(['dead_lettered']),
   )
-  expect(await inboxOf(good)).toHaveLength(expandedBefore)
-  expect((await Batch.read(caller, batchId)).counts).toEqual(tallyOf(rows))
+  expect(await inboxItems(good)).toHaveLength(expandedBefore)
+  expect((await Batch.read(caller, batchId)).counts).toEqual(countByStatus(rows))
   await cure(caller, bad)
   await Cluster.remove(caller, bad).catch(() => undefined)
   expect((await Cluster.find(organisationId, bad))?.activeJobs ?? 0).toBe(0)
 })
 
 test('a batch or a job whose message was lost is announced again by the sweep, until it is done', async () => {
-  const caller = await callerOf()
+  const caller = await newCaller()
   const { organisationId } = caller
-  const [clusterId = ''] = await manyClusters(caller, 1)
-  const { batchId } = await Batch.submit(caller, { jobs: [script(clusterId)] })
-  const { id: jobId } = await Job.submit(caller, script(clusterId))
-  await Promise.all([takeMessages(config.PLAT_QUEUE_BATCHES), takeMessages(config.PLAT_QUEUE_JOBS)])
-  shiftClock(31_000)
+  const [clusterId = ''] = await storeClusters(caller, 1)
+  const { batchId } = await Batch.submit(caller, { jobs: [scriptJob(clusterId)] })
+  const { id: jobId } = await Job.submit(caller, scriptJob(clusterId))
+  await Promise.all([receiveMessages(config.PLAT_QUEUE_BATCHES), receiveMessages(config.PLAT_QUEUE_JOBS)])
+  advanceClock(31_000)
   await sweep()
-  expect(await takeMessages(config.PLAT_QUEUE_BATCHES)).toContainEqual({ organisationId, batchId })
-  expect(await takeMessages(config.PLAT_QUEUE_JOBS)).toContainEqual({ organisationId, jobId })
+  expect(await receiveMessages(config.PLAT_QUEUE_BATCHES)).toContainEqual({ organisationId, batchId })
+  expect(await receiveMessages(config.PLAT_QUEUE_JOBS)).toContainEqual({ organisationId, jobId })
   await batchesConsumer.handler(event({ organisationId, batchId }))
   await Batch.cancel(caller, batchId)
   await batchesConsumer.handler(event({ organisationId, batchId }))
-  await book(caller)
-  await takeMessages(config.PLAT_QUEUE_BATCHES)
-  shiftClock(300_000)
+  await runProjections(caller)
+  await receiveMessages(config.PLAT_QUEUE_BATCHES)
+  advanceClock(300_000)
   await sweep()
-  expect(await takeMessages(config.PLAT_QUEUE_BATCHES)).not.toContainEqual({ organisationId, batchId })
-  shiftClock(-331_000)
+  expect(await receiveMessages(config.PLAT_QUEUE_BATCHES)).not.toContainEqual({ organisationId, batchId })
 })

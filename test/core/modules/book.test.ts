@@ -1,5 +1,5 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
-import { noticed, subscriber, userCreated } from '../support/module-events.ts'
+import { refreshSubscriptions, subscriber, userCreated } from '../support/module-events.ts'
 import { afterEach, expect, test } from 'vitest'
 import { commit } from '@platform/core/outbox/commit'
 import { config } from '@platform/core/config'
@@ -9,41 +9,41 @@ import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import { moduleEventProjection } from '@platform/core/modules/event-projection'
 import { reserveRoutesWrite, readRoutes } from '@platform/core/modules/routes'
-import { callsOf } from '../../support/store-calls.ts'
-import { started } from '../../support/world.ts'
-import { settle, waitingRecords } from '../support/books.ts'
-import { takeMessages } from '../support/messages.ts'
+import { countStoreCalls } from '../../support/store-calls.ts'
+import { bootstrapPlatform } from '../../support/fixtures.ts'
+import { drainOutbox, pendingRecords } from '../support/outbox.ts'
+import { receiveMessages } from '../support/messages.ts'
 import { newModuleId } from '../support/modules.ts'
 
-await started()
+await bootstrapPlatform()
 
 const waitingFor = async (id: string) => (await query(keys.moduleEvents(id))).items.length
-const messages = () => takeMessages(config.PLAT_QUEUE_MODULES)
+const messages = () => receiveMessages(config.PLAT_QUEUE_MODULES)
 
 afterEach(async () => void (await messages()))
 
 test('what waits for a module is there once, however often its records are prepared', async () => {
   const { id } = await subscriber()
   const organisationId = newId('org')
-  await commit({ kind: 'system', organisationId }, { steps: [], events: [userCreated(), userCreated()] })
-  const records = await waitingRecords(organisationId)
-  await moduleEventProjection.prepare?.(organisationId, records)
-  await moduleEventProjection.prepare?.(organisationId, records)
-  await settle(organisationId)
+  await commit({ kind: 'system', organisationId }, { writes: [], events: [userCreated(), userCreated()] })
+  const records = await pendingRecords(organisationId)
+  await moduleEventProjection.beforeCommit?.(organisationId, records)
+  await moduleEventProjection.beforeCommit?.(organisationId, records)
+  await drainOutbox(organisationId)
   expect(await waitingFor(id)).toBe(2)
 })
 
 test('where no module has subscribed telling of events costs one small read in two seconds, and else no call', async () => {
   const organisationId = newId('org')
-  await commit({ kind: 'system', organisationId }, { steps: [], events: [userCreated()] })
-  const records = await waitingRecords(organisationId)
-  const prepare = async () => moduleEventProjection.prepare?.(organisationId, records)
-  await noticed()
-  expect(await callsOf(prepare)).toBe(1)
-  for (let round = 0; round < 20; round++) expect(await callsOf(prepare)).toBe(0)
+  await commit({ kind: 'system', organisationId }, { writes: [], events: [userCreated()] })
+  const records = await pendingRecords(organisationId)
+  const prepare = async () => moduleEventProjection.beforeCommit?.(organisationId, records)
+  await refreshSubscriptions()
+  expect(await countStoreCalls(prepare)).toBe(1)
+  for (let round = 0; round < 20; round++) expect(await countStoreCalls(prepare)).toBe(0)
   const quiet = records.map((record) => Object.assign({}, record, { events: [] }))
-  await noticed()
-  expect(await callsOf(async () => moduleEventProjection.prepare?.(organisationId, quiet))).toBe(0)
+  await refreshSubscriptions()
+  expect(await countStoreCalls(async () => moduleEventProjection.beforeCommit?.(organisationId, quiet))).toBe(0)
 })
 
 test.each([
@@ -58,12 +58,12 @@ test.each([
   const deployment = { runtime: 'process', isolation: '', id, moduleId: id, version: '1.0.0', digest: '', handle: '' }
   const claim = { apiBasePath: `/api/${id}`, deployment, subscriptions } as const
   await transact([reserveRoutesWrite(await readRoutes(), id, claim as any)])
-  await noticed()
+  await refreshSubscriptions()
   const organisationId = newId('org')
   const names = ['user.created', 'user.deleted', 'cluster.deleted', 'module.other.done', `module.${id}.done`]
   const events = names.map((name): any => Object.assign(userCreated(), { name }))
-  await commit({ kind: 'system', organisationId }, { steps: [], events })
-  await settle(organisationId)
+  await commit({ kind: 'system', organisationId }, { writes: [], events })
+  await drainOutbox(organisationId)
   const { items } = await query(keys.moduleEvents(id))
   const found = items.map(({ event }) => String(JSON.parse(String(event)).type))
   expect(new Set(found)).toEqual(new Set(types))

@@ -1,18 +1,30 @@
-import { beforeEach, expect, test } from 'vitest'
 import { CatalogItem, listCatalog } from '@platform/contract/catalog'
-import { readCatalog, releaseLimit } from '@platform/core/modules/catalog/catalog'
-import { type CatalogRelease } from '@platform/core/modules/catalog/record'
-import { latestOf, releaseOf } from '@platform/core/modules/catalog/select'
-import * as Catalog from '@platform/core/modules/catalog/list'
+import { Module as ModuleSchema } from '@platform/contract/module'
 import { iso, now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
-import { removeAll } from '@platform/core/db/remove-all'
-import { callsOf } from '../../support/store-calls.ts'
-import { callerOf } from '../../support/world.ts'
-import { waitingRecords } from '../support/books.ts'
-import { takeMessages } from '../support/messages.ts'
-import { found, putCatalog, putModule, releaseFor } from '../support/modules.ts'
+import { removeAll } from '@platform/core/db/transact'
+import { newId } from '@platform/core/id'
+import { readCatalog, releaseLimit } from '@platform/core/modules/catalog/catalog'
+import * as Catalog from '@platform/core/modules/catalog/list'
+import type { CatalogRelease } from '@platform/core/modules/catalog/record'
+import { latestOf, releaseOf } from '@platform/core/modules/catalog/select'
+import * as Module from '@platform/core/modules/module'
+import { beforeEach, expect, test } from 'vitest'
+import { newCaller } from '../../support/fixtures.ts'
+import { countStoreCalls } from '../../support/store-calls.ts'
+import { receiveMessages } from '../support/messages.ts'
+import {
+  catalogRelease,
+  newModuleId,
+  putCatalog,
+  putHealth,
+  putModule,
+  releaseFor,
+  storedCheck,
+} from '../support/modules.ts'
+import { advanceClock, minute } from '../support/notifications.ts'
+import { pendingRecords } from '../support/outbox.ts'
 
 beforeEach(async () => {
   await removeAll(keys.catalog())
@@ -28,9 +40,10 @@ test('before the first scan the catalog is empty, and says that nobody has looke
 
 test('an item is the newest release of a module, with what is installed of it', async () => {
   const createdAtMs = now()
-  await putCatalog({ 'r.test/hello': [found('hello', '1.10.0', { createdAtMs }), found('hello', '1.9.0')] }, [
-    'r2 is away',
-  ])
+  await putCatalog(
+    { 'r.test/hello': [catalogRelease('hello', '1.10.0', { createdAtMs }), catalogRelease('hello', '1.9.0')] },
+    ['r2 is away'],
+  )
   const expected = {
     id: 'hello',
     name: 'hello',
@@ -45,7 +58,7 @@ test('an item is the newest release of a module, with what is installed of it', 
   const listed = await Catalog.list({})
   expect(listed).toEqual({ items: [expected], totalCount: 1, scannedAt: expect.any(String), problems: ['r2 is away'] })
   expect(CatalogItem.parse(expected)).toEqual(expected)
-  expect(listCatalog.responses[200].schema.parse(listed)).toEqual(listed)
+  expect(listCatalog.responses[200].content['application/json'].schema.parse(listed)).toEqual(listed)
   await putModule(releaseFor('hello', { version: '1.9.0' }))
   const [item] = (await Catalog.list({})).items
   expect(item).toEqual({ ...expected, installed: true, installedVersion: '1.9.0', updateAvailable: true })
@@ -58,7 +71,7 @@ test.each([
   ['Failed', true],
   ['Uninstalling', true],
 ] as const)('a module that is %s counts as installed: %s', async (state, installed) => {
-  await putCatalog({ 'r.test/hello': [found('hello', '1.0.0')] })
+  await putCatalog({ 'r.test/hello': [catalogRelease('hello', '1.0.0')] })
   await putModule(releaseFor('hello'), { state })
   expect((await Catalog.list({})).items).toMatchObject([{ installed }])
 })
@@ -73,14 +86,14 @@ test.each([
   ['1.0.0-rc.1', '1.0.0', false],
   ['1.0.0-rc.10', '1.0.0-rc.9', true],
 ])('%s is an update of %s: %s', async (version, installed, updateAvailable) => {
-  await putCatalog({ 'r.test/hello': [found('hello', version)] })
+  await putCatalog({ 'r.test/hello': [catalogRelease('hello', version)] })
   await putModule(releaseFor('hello', { version: installed }))
   expect((await Catalog.list({})).items).toMatchObject([{ version, updateAvailable, installedVersion: installed }])
 })
 
 const offers = (...releases: (readonly [string, Partial<CatalogRelease>?, string?])[]) =>
   releases.map(([version, more = {}, reference = 'r.test/a']) =>
-    Object.assign(found('hello', version, more), { reference }),
+    Object.assign(catalogRelease('hello', version, more), { reference }),
   )
 
 test.each([
@@ -113,9 +126,9 @@ test('of the same version the verified one is meant, then what was made last', (
 
 test('a module that several sources have is one item, of the source that has it verified', async () => {
   await putCatalog({
-    'r.test/z': [found('hello', '3.0.0', unverified)],
-    'r.test/y': [found('hello', '1.0.0'), found('other', '1.0.0', unverified)],
-    'r.test/x': [found('hello', '2.0.0')],
+    'r.test/z': [catalogRelease('hello', '3.0.0', unverified)],
+    'r.test/y': [catalogRelease('hello', '1.0.0'), catalogRelease('other', '1.0.0', unverified)],
+    'r.test/x': [catalogRelease('hello', '2.0.0')],
   })
   expect((await Catalog.list({})).items).toMatchObject([
     { id: 'hello', version: '1.0.0', verified: true, catalogSource: 'r.test/y' },
@@ -125,9 +138,9 @@ test('a module that several sources have is one item, of the source that has it 
 
 test('filters leave what they name, in any combination', async () => {
   await putCatalog({
-    'r.test/a': [found('alpha', '1.0.0', { name: 'Alpha Graphs', description: 'Draws ÄPFEL and pears.' })],
-    'r.test/b': [found('beta', '1.0.0', { name: 'Beta', description: 'Draws nothing.', ...unverified })],
-    'r.test/c': [found('gamma', '1.0.0', { name: 'Gamma', description: 'Counts graphs.' })],
+    'r.test/a': [catalogRelease('alpha', '1.0.0', { name: 'Alpha Graphs', description: 'Draws ÄPFEL and pears.' })],
+    'r.test/b': [catalogRelease('beta', '1.0.0', { name: 'Beta', description: 'Draws nothing.', ...unverified })],
+    'r.test/c': [catalogRelease('gamma', '1.0.0', { name: 'Gamma', description: 'Counts graphs.' })],
   })
   await putModule(releaseFor('alpha'))
   await putModule(releaseFor('beta'))
@@ -146,8 +159,10 @@ test('filters leave what they name, in any combination', async () => {
 })
 
 test('a scan replaces what an earlier one found, and what it does not find goes', async () => {
-  await putCatalog({ 'r.test/a': [found('alpha', '1.0.0')], 'r.test/b': [found('beta', '1.0.0')] }, ['x'])
-  await putCatalog({ 'r.test/b': [found('beta', '2.0.0')], 'r.test/c': [found('gamma', '1.0.0')] })
+  await putCatalog({ 'r.test/a': [catalogRelease('alpha', '1.0.0')], 'r.test/b': [catalogRelease('beta', '1.0.0')] }, [
+    'x',
+  ])
+  await putCatalog({ 'r.test/b': [catalogRelease('beta', '2.0.0')], 'r.test/c': [catalogRelease('gamma', '1.0.0')] })
   const { repositories, scan } = await readCatalog()
   expect(repositories.map(({ reference, releases }) => [reference, releases[0]?.version])).toEqual([
     ['r.test/b', '2.0.0'],
@@ -157,11 +172,11 @@ test('a scan replaces what an earlier one found, and what it does not find goes'
 })
 
 test('a repository with more and longer releases than an item holds keeps the newest', async () => {
-  const many = Array.from({ length: 300 }, (_, index) => found('hello', `1.${300 - index}.0`))
+  const many = Array.from({ length: 300 }, (_, index) => catalogRelease('hello', `1.${300 - index}.0`))
   await putCatalog({ 'r.test/many': many })
   expect((await readCatalog()).repositories[0]?.releases).toEqual(many.slice(0, releaseLimit))
   const long = Array.from({ length: 300 }, (_, index) =>
-    found('hello', `1.${300 - index}.0`, { description: '漢'.repeat(1000) }),
+    catalogRelease('hello', `1.${300 - index}.0`, { description: '漢'.repeat(1000) }),
   )
   await putCatalog(
     { 'r.test/many': long },
@@ -175,24 +190,110 @@ test('a repository with more and longer releases than an item holds keeps the ne
 })
 
 test('asking for a scan sends a message, leaves an audit entry, and tells when the last one was', async () => {
-  const caller = await callerOf(undefined, 'PlatformAdmin')
-  await takeMessages(config.PLAT_QUEUE_UPDATES)
+  const caller = await newCaller(undefined, 'PlatformAdmin')
+  await receiveMessages(config.PLAT_QUEUE_UPDATES)
   expect(await Catalog.scan(caller)).toEqual({})
   await putCatalog({})
   const { scan } = await readCatalog()
   expect(await Catalog.scan(caller)).toEqual({ scannedAt: iso(scan?.scannedAtMs ?? 0) })
   const { organisationId } = caller
   const asked = { organisationId, scan: 'catalog' }
-  expect(await takeMessages(config.PLAT_QUEUE_UPDATES)).toEqual([asked, asked])
-  const [record] = await waitingRecords(organisationId)
+  expect(await receiveMessages(config.PLAT_QUEUE_UPDATES)).toEqual([asked, asked])
+  const [record] = await pendingRecords(organisationId)
   expect(record?.audit).toMatchObject({ action: 'catalog.scan', resource: 'catalog' })
 })
 
 test('the catalog takes two calls, asking for a scan two', async () => {
   await putCatalog(
-    Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`r.test/r${index}`, [found(`m${index}`, '1.0.0')]])),
+    Object.fromEntries(
+      Array.from({ length: 60 }, (_, index) => [`r.test/r${index}`, [catalogRelease(`m${index}`, '1.0.0')]]),
+    ),
   )
-  expect(await callsOf(() => Catalog.list({}))).toBe(2)
-  const caller = await callerOf(undefined, 'PlatformAdmin')
-  expect(await callsOf(() => Catalog.scan(caller))).toBe(2)
+  expect(await countStoreCalls(() => Catalog.list({}))).toBe(2)
+  const caller = await newCaller(undefined, 'PlatformAdmin')
+  expect(await countStoreCalls(() => Catalog.scan(caller))).toBe(2)
+})
+
+test('an installed module tells what it is, how it is, and what keeps it apart', async () => {
+  const id = newModuleId()
+  await putModule(releaseFor(id), { warnings: ['The slots differ.'] })
+  await putHealth(id, 'Degraded', [storedCheck('one', { status: 'Degraded', tags: ['degradable'] })])
+  const module = await Module.read(id)
+  expect(module).toEqual({
+    id,
+    name: id,
+    description: 'A module under test.',
+    version: '1.0.0',
+    state: 'Running',
+    health: 'Degraded',
+    checks: [
+      {
+        name: 'one',
+        status: 'Degraded',
+        tags: ['degradable'],
+        description: 'Fine.',
+        durationMs: 1,
+        checkedAt: expect.any(String),
+      },
+    ],
+    verified: true,
+    verifiedBy: 'tests',
+    image: `registry.example.com/modules/${id}@sha256:${'0'.repeat(64)}`,
+    isolation: 'a process of its own',
+    apiBasePath: `/api/${id}`,
+    warnings: ['The slots differ.'],
+    installedAt: expect.any(String),
+    updatedAt: expect.any(String),
+  })
+  expect(ModuleSchema.parse(module)).toEqual(module)
+  expect((await Module.list()).items).toContainEqual(module)
+})
+
+test('a module that is being installed has no health yet and names its job', async () => {
+  const [id, jobId] = [newModuleId(), newId('job')]
+  await putModule(releaseFor(id), { state: 'Installing', jobId })
+  await putHealth(id, 'Healthy')
+  const module = await Module.read(id)
+  expect(module).toMatchObject({ state: 'Installing', health: 'Unknown', jobId })
+  expect('installedAt' in module || 'isolation' in module).toBe(false)
+})
+
+test('a module that has failed is unhealthy, and says with which error', async () => {
+  const id = newModuleId()
+  const error = { code: 'PLAT-MOD-5008' as const, message: 'It crashed five times.', atMs: now() }
+  await putModule(releaseFor(id, { isVerified: false }), { state: 'Failed', error })
+  await putHealth(id, 'Healthy', [storedCheck('one')])
+  expect(await Module.read(id)).toMatchObject({
+    state: 'Failed',
+    health: 'Unhealthy',
+    verified: false,
+    lastError: { code: 'PLAT-MOD-5008', message: 'It crashed five times.', at: iso(error.atMs) },
+  })
+})
+
+test('the health of a module that nobody has looked at for three ticks is unknown', async () => {
+  const id = newModuleId()
+  await putModule(releaseFor(id))
+  expect(await Module.read(id)).toMatchObject({ health: 'Unknown', checks: [] })
+  await putHealth(id, 'Healthy', [storedCheck('one'), storedCheck('two')])
+  advanceClock(3 * minute - 1000)
+  expect(await Module.read(id)).toMatchObject({ health: 'Healthy' })
+  advanceClock(2000)
+  expect(await Module.read(id)).toMatchObject({ health: 'Unknown', checks: [{ status: 'Healthy' }, {}] })
+})
+
+test('modules are listed by id', async () => {
+  const ids = [newModuleId(), newModuleId(), newModuleId()]
+  for (const id of ids) await putModule(releaseFor(id))
+  const listed = (await Module.list()).items.map(({ id }) => id)
+  expect(listed).toEqual(listed.toSorted())
+  expect(listed).toEqual(expect.arrayContaining(ids))
+})
+
+test('a list and a module take one call each', async () => {
+  const id = newModuleId()
+  await putModule(releaseFor(id))
+  expect(await countStoreCalls(() => Module.list())).toBe(1)
+  expect(await countStoreCalls(() => Module.read(id))).toBe(1)
+  expect(await countStoreCalls(() => Module.read('Not an id').catch(() => undefined))).toBe(0)
 })

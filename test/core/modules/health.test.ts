@@ -2,17 +2,17 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Readiness } from '@platform/contract/health'
 import { iso, now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { removeAll } from '@platform/core/db/remove-all'
+import { removeAll } from '@platform/core/db/transact'
 import { read } from '@platform/core/modules/module'
 import { ready } from '@platform/core/platform/health'
 import { type ModuleHealthRecord, type StoredCheck } from '@platform/core/modules/record'
-import { started } from '../../support/world.ts'
-import { check, newModuleId, putHealth, putModule, releaseFor } from '../support/modules.ts'
-import { atStoreCalls } from '../support/store-hook.ts'
-import { later, minute } from '../support/told.ts'
-import { used } from '../support/usage.ts'
+import { bootstrapPlatform } from '../../support/fixtures.ts'
+import { storedCheck, newModuleId, putHealth, putModule, releaseFor } from '../support/modules.ts'
+import { onStoreCall } from '../../support/store-calls.ts'
+import { advanceClock, minute } from '../support/notifications.ts'
+import { measureUsage } from '../support/usage.ts'
 
-await started()
+await bootstrapPlatform()
 const clear = () => removeAll(keys.modules())
 beforeEach(clear)
 afterEach(clear)
@@ -30,7 +30,7 @@ async function probed(
 }
 
 test('a check of a module stands beside those of the platform, with the module’s name', async () => {
-  const id = await probed([check('hello-module')])
+  const id = await probed([storedCheck('hello-module')])
   const { ready: isReady, body } = await ready()
   expect([isReady, body.status, body.aggregate]).toEqual([true, 'ok', 'Healthy'])
   expect(body.checks).toHaveLength(2)
@@ -61,7 +61,7 @@ test.each([
   ['informational degradable', 'Unhealthy', { ...ok, aggregate: 'Degraded' }],
 ] as const)('a module’s check tagged %j that is %s makes the platform %o', async (tags, status, expected) => {
   const named = tags.split(' ').filter(Boolean) as StoredCheck['tags']
-  await probed([check('good', { tags: ['critical'] }), check('bad', { status, tags: named })])
+  await probed([storedCheck('good', { tags: ['critical'] }), storedCheck('bad', { status, tags: named })])
   const { ready: isReady, body } = await ready()
   expect({ ready: isReady, status: body.status, aggregate: body.aggregate }).toEqual(expected)
 })
@@ -69,12 +69,12 @@ test.each([
 test('a result that is three ticks old says so, and counts as degraded where it was good', async () => {
   const checkedAtMs = now()
   await probed([
-    check('good', { tags: ['critical'], checkedAtMs }),
-    check('bad', { tags: ['informational'], status: 'Unhealthy', description: 'x'.repeat(500), checkedAtMs }),
+    storedCheck('good', { tags: ['critical'], checkedAtMs }),
+    storedCheck('bad', { tags: ['informational'], status: 'Unhealthy', description: 'x'.repeat(500), checkedAtMs }),
   ])
-  later(3 * minute - 1000)
+  advanceClock(3 * minute - 1000)
   expect((await ready()).body.aggregate).toBe('Healthy')
-  later(2000)
+  advanceClock(2000)
   const { body } = await ready()
   const [, good, bad] = body.checks
   expect(body.aggregate).toBe('Degraded')
@@ -87,7 +87,7 @@ test('a result that is three ticks old says so, and counts as degraded where it 
 })
 
 test('a module that is on its way out does not count; one that has failed does', async () => {
-  const bad = check('bad', { status: 'Unhealthy', tags: ['critical'] })
+  const bad = storedCheck('bad', { status: 'Unhealthy', tags: ['critical'] })
   await probed([bad], 'Unhealthy', 'Uninstalling')
   expect(await ready()).toMatchObject({ ready: true, body: { checks: [{ name: 'database' }] } })
   await probed([bad], 'Unhealthy', 'Failed')
@@ -95,11 +95,11 @@ test('a module that is on its way out does not count; one that has failed does',
 })
 
 test('of a module that has failed nothing is well, whatever its last probe has found, and however long ago', async () => {
-  const id = await probed([check('good', { tags: ['critical'] })])
+  const id = await probed([storedCheck('good', { tags: ['critical'] })])
   const error = { code: 'PLAT-MOD-5008', message: 'It crashed: secret.', atMs: now() } as const
   await putModule(releaseFor(id), { state: 'Failed', error })
   for (const passed of [0, 10 * minute]) {
-    later(passed)
+    advanceClock(passed)
     const { ready: isReady, body } = await ready()
     expect([isReady, body.aggregate]).toEqual([false, 'Unhealthy'])
     expect(body.checks).toMatchObject([
@@ -128,8 +128,8 @@ test('a module that has failed and declares no checks counts as one check that m
 })
 
 test('modules that cannot be read do not hide that the store answers otherwise', async () => {
-  await probed([check('bad', { status: 'Unhealthy', tags: ['critical'] })])
-  using _ = atStoreCalls({
+  await probed([storedCheck('bad', { status: 'Unhealthy', tags: ['critical'] })])
+  using _ = onStoreCall({
     before: async ({ command }) => {
       if (command.startsWith('Query')) throw new Error('The store is away.')
     },
@@ -138,7 +138,7 @@ test('modules that cannot be read do not hide that the store answers otherwise',
 })
 
 test('readiness takes two calls at once', async () => {
-  await probed([check('one')])
-  const { usage } = await used(ready)
+  await probed([storedCheck('one')])
+  const { usage } = await measureUsage(ready)
   expect([usage.calls.toSorted(), usage.rounds]).toEqual([['GetItem', 'Query'], 1])
 })

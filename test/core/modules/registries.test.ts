@@ -4,8 +4,8 @@ import { parseConfig } from '@platform/core/lib/settings/schema'
 import { registryClientFor } from '@platform/core/modules/registries'
 import { writeSecret } from '@platform/core/aws/secrets'
 import { generateKeyPair } from '@platform/oci/signature/key'
-import { logged } from '../../support/output.ts'
-import { later, minute } from '../support/told.ts'
+import { captureLog } from '../../support/log.ts'
+import { advanceClock, minute } from '../support/notifications.ts'
 
 /** Two registries that want a password, and tell with what they were asked. */
 const { asked, first, second } = await vi.hoisted(async () => {
@@ -47,14 +47,14 @@ test('a registry is shown its own credentials, and those only where it asks for 
 test('other credentials are in use after five minutes; until then nobody is asked for them again', async () => {
   await give({ [first.host]: { username: 'ada', password: 'two' } })
   expect(await askedBy(first.host)).toEqual([undefined, basic('one')])
-  later(5 * minute)
+  advanceClock(5 * minute)
   expect(await askedBy(first.host)).toEqual([undefined, basic('two')])
 })
 
 test('what is no list of credentials is as none, and nothing of it is told', async () => {
-  later(20 * minute)
+  advanceClock(20 * minute)
   await writeSecret(config.PLAT_SECRET_REGISTRIES, '{"password": "S3CRET"')
-  const lines = await logged(async () => expect(await askedBy(first.host)).toEqual([undefined]))
+  const lines = await captureLog(async () => expect(await askedBy(first.host)).toEqual([undefined]))
   expect(lines).toMatchObject([{ level: 'error', secret: config.PLAT_SECRET_REGISTRIES }])
   expect(JSON.stringify(lines)).not.toContain('S3CRET')
 })

@@ -1,15 +1,15 @@
 import { afterAll, describe, expect, test, vi } from 'vitest'
+import { advanceClock } from '../../support/clock.ts'
 import { digestOf } from '@platform/oci/digest'
 import { signImage } from '@platform/oci/signature/sign'
 import { type Index, mediaTypes } from '@platform/oci/types'
 import { thisPlatform } from '@platform/oci/image'
-import { shiftClock } from '@platform/core/clock'
 import { registryClientFor } from '@platform/core/modules/registries'
 import { moduleLabels, writtenManifest } from '../../support/module-registry.ts'
 import { newModuleId } from '../support/modules.ts'
-import { codeOf, refusal, resolve } from '../support/releases.ts'
+import { resolveErrorCode, resolveError, resolve } from '../support/releases.ts'
 
-const registry = await vi.hoisted(async () => (await import('../support/module-hoist.ts')).startModuleWorld())
+const registry = await vi.hoisted(async () => (await import('../support/module-registry.ts')).startModuleFixtures())
 afterAll(registry.close)
 
 describe('an image that is a module', () => {
@@ -40,7 +40,7 @@ describe('an image that is a module', () => {
     const both = await registry.push(id, { ...wish, tag: 'both' })
     expect((await resolve(both.reference)).manifest.metadata.name).toBe(`Module ${id}`)
     const elsewhere = await registry.push(id, { files: [inFolder], manifest: false, tag: 'elsewhere' })
-    const { code, message } = await refusal(elsewhere.reference)
+    const { code, message } = await resolveError(elsewhere.reference)
     expect([code, message]).toEqual(['image_not_a_module', expect.stringContaining('module.json')])
   })
 
@@ -56,18 +56,18 @@ describe('an image that is a module', () => {
     const named = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined)
     const labels = Object.keys(change).length === 0 ? {} : Object.fromEntries(named)
     const { reference } = await registry.push(id, { labels })
-    expect(await codeOf(reference)).toBe('image_not_a_module')
+    expect(await resolveErrorCode(reference)).toBe('image_not_a_module')
   })
 
   test('is what it is called: by its labels, by its manifest, and by whoever asks for it', async () => {
     const [id, other] = [newModuleId(), newModuleId()]
     const labelled = await registry.push(id, { labels: moduleLabels(other), tag: 'a' })
-    expect(await codeOf(labelled.reference)).toBe('manifest_id_mismatch')
+    expect(await resolveErrorCode(labelled.reference)).toBe('manifest_id_mismatch')
     const right = await registry.push(id, { tag: 'b' })
-    expect(await codeOf(right.reference, { id: other })).toBe('manifest_id_mismatch')
+    expect(await resolveErrorCode(right.reference, { id: other })).toBe('manifest_id_mismatch')
     const older = await registry.push(id, { labels: moduleLabels(id, '0.9.0'), tag: 'c' })
-    expect(await codeOf(older.reference)).toBe('manifest_mismatch')
-    expect(await codeOf(right.reference, { id, version: '1.0.1' })).toBe('manifest_mismatch')
+    expect(await resolveErrorCode(older.reference)).toBe('manifest_mismatch')
+    expect(await resolveErrorCode(right.reference, { id, version: '1.0.1' })).toBe('manifest_mismatch')
   })
 
   test.each([
@@ -91,7 +91,7 @@ describe('an image that is a module', () => {
     async (sdkVersion) => {
       const id = newModuleId()
       const { reference } = await registry.push(id, { manifest: writtenManifest(id, '1.0.0', { sdkVersion }) })
-      const { code, message } = await refusal(reference)
+      const { code, message } = await resolveError(reference)
       expect([code, message]).toEqual(['sdk_incompatible', expect.stringContaining(sdkVersion)])
     },
   )
@@ -103,7 +103,7 @@ describe('a signature', () => {
     async (kind) => {
       const id = newModuleId()
       const { reference, digest } = await registry.push(id, { signer: kind === 'unsigned' ? false : kind })
-      const { code, message } = await refusal(reference)
+      const { code, message } = await resolveError(reference)
       const reason = { unsigned: 'No signature', stranger: 'no trusted key', scoped: 'team, which is not trusted for' }[
         kind
       ]
@@ -130,7 +130,7 @@ describe('a signature', () => {
     const signed = await registry.push(id, { tag: 'latest' })
     const moved = await registry.push(id, { tag: 'latest', signer: false, files: [{ path: '/evil', content: 'x' }] })
     expect(moved.digest).not.toBe(signed.digest)
-    expect(await codeOf(moved.reference)).toBe('module_signature_unverified')
+    expect(await resolveErrorCode(moved.reference)).toBe('module_signature_unverified')
     expect(await resolve(`${signed.repository}@${signed.digest}`)).toMatchObject({ isVerified: true })
   })
 
@@ -145,7 +145,7 @@ describe('a signature', () => {
     if (found === undefined) throw new Error('There is no signature.')
     const place = `${target.digest.replace(':', '-')}.sig`
     await registry.client.putManifest(`modules/${id}`, place, found.bytes, found.descriptor.mediaType)
-    const { code, message } = await refusal(target.reference)
+    const { code, message } = await resolveError(target.reference)
     expect([code, message]).toEqual(['module_signature_unverified', expect.stringContaining('is for')])
   })
 
@@ -177,19 +177,18 @@ describe('an image that cannot be had', () => {
     ['a registry that does not answer', () => '127.0.0.1:1/modules/hello:1.0.0'],
     ['a name that leads nowhere', () => 'registry.invalid/modules/hello:1.0.0'],
   ])('is out of reach: %s', async (_, reference) => {
-    expect(await codeOf(reference())).toBe('image_unreachable')
+    expect(await resolveErrorCode(reference())).toBe('image_unreachable')
   })
 
   test('a registry on a private address that the operator has not named is not asked', async () => {
-    const { message } = await refusal('169.254.169.254/latest/meta-data:1.0.0')
+    const { message } = await resolveError('169.254.169.254/latest/meta-data:1.0.0')
     expect(message).toContain('PLAT_REGISTRY_ALLOW')
   })
 
   test('a registry gets so much time in all, however many requests there are', async () => {
     const client = registryClientFor(registry.host, { untilMs: Date.now() + 50_000 })
     await client.resolve('modules/none', 'x')
-    shiftClock(50_001)
+    advanceClock(50_001)
     await expect(client.resolve('modules/none', 'x')).rejects.toThrow('no whole answer')
-    shiftClock(-50_001)
   })
 })

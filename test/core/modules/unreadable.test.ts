@@ -1,5 +1,5 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
-import { pick, running, runtime, tracesOf } from '../support/module-platform.ts'
+import { pick, runningModule, runtime, storedTraces } from '../support/module-platform.ts'
 import { expect, test } from 'vitest'
 import * as Catalog from '@platform/core/modules/catalog/list'
 import * as keys from '@platform/core/db/keys'
@@ -8,24 +8,24 @@ import { ready } from '@platform/core/platform/health'
 import * as Module from '@platform/core/modules/module'
 import { navigation } from '@platform/core/dashboard/navigation'
 import { supervise } from '@platform/worker/modules/supervise'
-import { callerOf, started } from '../../support/world.ts'
+import { newCaller, bootstrapPlatform } from '../../support/fixtures.ts'
 
 /** After an update was rolled back rows may hold what only the newer release of the platform knows. */
 
-await started()
+await bootstrapPlatform()
 
 const deploymentsOf = async (id: string) =>
   (await runtime.list()).filter(({ deployment }) => deployment.moduleId === id)
 
 test('a row that cannot be read is nobody else’s trouble: the others are shown, probed and served, and it is left alone', async () => {
-  const [{ id }, { id: odd }] = [await running(), await running()]
+  const [{ id }, { id: odd }] = [await runningModule(), await runningModule()]
   await update(keys.module(odd), { set: { state: 'Sleeping' } })
   await supervise(pick)
-  expect((await tracesOf(id)).health).toMatchObject({ revision: 1 })
+  expect((await storedTraces(id)).health).toMatchObject({ revision: 1 })
   const item = await get(keys.module(odd))
   expect(item).toMatchObject({ state: 'Sleeping' })
   expect(await deploymentsOf(odd)).toHaveLength(1)
-  const caller = await callerOf(undefined, 'Viewer')
+  const caller = await newCaller(undefined, 'Viewer')
   expect((await Module.list()).items.map((module) => module.id)).toEqual([id])
   expect((await navigation(caller)).items.length).toBeGreaterThan(0)
   expect((await ready()).body.checks.map(({ source }) => source)).toContain(`module:${id}`)
@@ -33,7 +33,7 @@ test('a row that cannot be read is nobody else’s trouble: the others are shown
 })
 
 test('a manifest with a field that this release does not know keeps its module going', async () => {
-  const { id } = await running()
+  const { id } = await runningModule()
   const item = await get(keys.module(id))
   const release = JSON.parse(String(item?.['release']))
   release.manifest.spec.ofTheFuture = { a: 1 }

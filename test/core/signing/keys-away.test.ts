@@ -11,7 +11,7 @@ import { refresh, signIn } from '@platform/core/accounts/session'
 import { list } from '@platform/core/accounts/session-list'
 import { complete } from '@platform/core/platform/setup'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
-import { administrator, adminToken, refusalOf, started } from '../../support/world.ts'
+import { administrator, adminToken, errorCodeOf, bootstrapPlatform } from '../../support/fixtures.ts'
 
 /** What signs tokens may be out of reach for a while: nothing happens then whose tokens nobody could be given. */
 
@@ -35,15 +35,15 @@ async function withoutKeys<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
 test('setup stays open, and its token good', async () => {
-  await started()
+  await bootstrapPlatform()
   const request = { ...administrator, initialAdminToken: await adminToken() }
-  expect(await withoutKeys(() => refusalOf(complete(request)))).toBe('starting')
+  expect(await withoutKeys(() => errorCodeOf(complete(request)))).toBe('starting')
   expect(await complete(request)).toMatchObject({ tokenType: 'Bearer' })
 })
 
 test('a refresh token stays good, and its session open', async () => {
   const { refreshToken } = await signIn(credentials, origin)
-  expect(await withoutKeys(() => refusalOf(refresh({ refreshToken })))).toBe('starting')
+  expect(await withoutKeys(() => errorCodeOf(refresh({ refreshToken })))).toBe('starting')
   expect(await refresh({ refreshToken })).toMatchObject({ tokenType: 'Bearer' })
 })
 
@@ -51,6 +51,6 @@ test('nobody is signed in', async () => {
   const { accessToken } = await signIn(credentials, origin)
   const caller = await verifyAccessToken(accessToken)
   const { items: before } = await list(caller)
-  expect(await withoutKeys(() => refusalOf(signIn(credentials, origin)))).toBe('starting')
+  expect(await withoutKeys(() => errorCodeOf(signIn(credentials, origin)))).toBe('starting')
   expect((await list(caller)).items).toHaveLength(before.length)
 })

@@ -6,40 +6,54 @@ import { signIn } from '@platform/core/identity-providers/sign-in'
 import { find, type User } from '@platform/core/accounts/user'
 import { Client } from 'ldapts'
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
-import { missing } from '../../support/peers.ts'
-import { atMinuteStart, type Person, platformAdministrator, somewhere } from '../../support/people.ts'
-import { group, groups, people, person, root, service, startSlapd, suffix } from '../../support/slapd.ts'
-import { refusalOf } from '../../support/world.ts'
-import { callerOfTokens, provider, withdrawAll } from './providers.ts'
+import { missingPrograms } from '../../support/installed-programs.ts'
+import {
+  advanceToNextMinute,
+  type SignedInUser,
+  setUpPlatform,
+  errorCodeOf,
+  newOrigin,
+} from '../../support/fixtures.ts'
+import {
+  groupEntry,
+  groupsDn,
+  usersDn,
+  userEntry,
+  rootAccount,
+  serviceAccount,
+  startSlapd,
+  suffix,
+} from '../../support/slapd.ts'
+import { callerOfTokens, storeProvider, removeAllProviders } from './providers.ts'
 
 /** A platform and a real directory of a few people, for each test file that imports this. Providers go with their test. */
 
 /** Why tests are skipped; empty: they are not. */
-export const lack = missing('slapd', 'slapadd', 'openssl')
+export const skipReason = missingPrograms('slapd', 'slapadd', 'openssl')
 export const plainUrl = `ldap://localhost:${ports.plain}`
 
 const entries = [
-  person('ada', { givenName: 'Ada' }),
-  person('grace'),
-  person('twin1', { mail: 'twin@acme.test' }),
-  person('twin2', { mail: 'twin@acme.test' }),
-  person('two names', { uid: ['two names', 'second'] }),
+  userEntry('ada', { givenName: 'Ada' }),
+  userEntry('grace'),
+  userEntry('twin1', { mail: 'twin@acme.test' }),
+  userEntry('twin2', { mail: 'twin@acme.test' }),
+  userEntry('two names', { uid: ['two names', 'second'] }),
   // Eight spaces, as LDIF writes them.
-  person('spaced', { userPassword: ': ICAgICAgICA=' }),
-  person('long', { description: 'x'.repeat(200_000) }),
-  person('admin'),
-  `dn: cn=No\\, Password+uid=bare,${people}\nobjectClass: inetOrgPerson\nuid: bare\ncn: No, Password\nsn: x`,
-  `dn: cn=Curious \\+ \\"quoted\\"\\, \\<x\\>,${people}\nobjectClass: inetOrgPerson\nuid: curious\ncn: Curious + "quoted", <x>\nsn: x\nuserPassword: password of curious`,
-  `dn: ou=elsewhere,${people}\nobjectClass: referral\nobjectClass: extensibleObject\nou: elsewhere\nref: ldap://127.0.0.1:${canary.port}/${people}`,
-  group('ops', 'ada', 'grace'),
-  group('security', 'ada'),
-  `dn: cn=posix,${groups}\nobjectClass: posixGroup\ncn: posix\ngidNumber: 1\nmemberUid: grace`,
-  `dn: cn=curious,${groups}\nobjectClass: groupOfNames\ncn: curious\nmember: cn=Curious \\+ \\"quoted\\"\\, \\<x\\>,${people}`,
+  userEntry('spaced', { userPassword: ': ICAgICAgICA=' }),
+  userEntry('long', { description: 'x'.repeat(200_000) }),
+  userEntry('admin'),
+  `dn: cn=No\\, Password+uid=bare,${usersDn}\nobjectClass: inetOrgPerson\nuid: bare\ncn: No, Password\nsn: x`,
+  `dn: cn=Curious \\+ \\"quoted\\"\\, \\<x\\>,${usersDn}\nobjectClass: inetOrgPerson\nuid: curious\ncn: Curious + "quoted", <x>\nsn: x\nuserPassword: password of curious`,
+  `dn: ou=elsewhere,${usersDn}\nobjectClass: referral\nobjectClass: extensibleObject\nou: elsewhere\nref: ldap://127.0.0.1:${canary.port}/${usersDn}`,
+  groupEntry('ops', 'ada', 'grace'),
+  groupEntry('security', 'ada'),
+  `dn: cn=posix,${groupsDn}\nobjectClass: posixGroup\ncn: posix\ngidNumber: 1\nmemberUid: grace`,
+  `dn: cn=curious,${groupsDn}\nobjectClass: groupOfNames\ncn: curious\nmember: cn=Curious \\+ \\"quoted\\"\\, \\<x\\>,${usersDn}`,
 ]
 
 /** What there is once the tests run. */
 export interface Acme {
-  platform: Person
+  platform: SignedInUser
   caller: Caller
   /** Vouches for slapd; and an authority that does not. */
   ca: string
@@ -49,36 +63,39 @@ export interface Acme {
 export const acme = {} as Acme
 
 beforeAll(async () => {
-  acme.platform = await platformAdministrator()
+  acme.platform = await setUpPlatform()
   acme.caller = acme.platform.caller
-  if (lack !== '') return
+  if (skipReason !== '') return
   acme.slapd = await startSlapd(ports, entries)
   acme.ca = acme.slapd.ca
   acme.otherCa = (await ownCertificates()).ca
 })
 afterAll(() => acme.slapd?.[Symbol.asyncDispose]())
-beforeEach(() => atMinuteStart())
-afterEach(() => withdrawAll())
+beforeEach(() => advanceToNextMinute())
+afterEach(() => removeAllProviders())
 
 const settingsOf = (more: ProviderSettings = {}): ProviderSettings => ({
   url: `ldaps://localhost:${ports.secure}`,
-  bindDn: service.bindDn,
-  userSearchBase: people,
-  groupSearchBase: groups,
+  bindDn: serviceAccount.bindDn,
+  userSearchBase: usersDn,
+  groupSearchBase: groupsDn,
   caCertificate: acme.ca,
   ...more,
 })
 
 const mappings = [
   { group: `CN=Ops, OU=Groups, ${suffix}`, role: 'Operator' as const },
-  { group: `cn=security,${groups}`, role: 'Auditor' as const },
-  { group: `cn=posix,${groups}`, role: 'ClusterAdmin' as const },
-  { group: `cn=curious,${groups}`, role: 'OrgAdmin' as const },
+  { group: `cn=security,${groupsDn}`, role: 'Auditor' as const },
+  { group: `cn=posix,${groupsDn}`, role: 'ClusterAdmin' as const },
+  { group: `cn=curious,${groupsDn}`, role: 'OrgAdmin' as const },
 ]
 
 /** A provider that leads to slapd. */
-export const directory = (more: ProviderSettings = {}, { bindPassword = service.bindPassword, fields = {} } = {}) =>
-  provider(
+export const directory = (
+  more: ProviderSettings = {},
+  { bindPassword = serviceAccount.bindPassword, fields = {} } = {},
+) =>
+  storeProvider(
     acme.caller.organisationId,
     { type: 'LDAP', settings: settingsOf(more), roleMappings: mappings, ...fields },
     { bindPassword },
@@ -87,19 +104,19 @@ export const directory = (more: ProviderSettings = {}, { bindPassword = service.
 /** The directory’s own administrator. */
 export async function asRoot(): Promise<Client> {
   const client = new Client({ url: `ldaps://localhost:${ports.secure}`, tlsOptions: { ca: acme.ca } })
-  await client.bind(root.bindDn, root.bindPassword)
+  await client.bind(rootAccount.bindDn, rootAccount.bindPassword)
   return client
 }
 
 export const credentialsOf = (username: string, secret = `password of ${username}`) => ({ username, password: secret })
 
 /** Signs in, and answers the user's row. */
-export async function arrive(username: string, secret?: string): Promise<User> {
-  const tokens = await signIn(credentialsOf(username, secret), somewhere())
+export async function signInAs(username: string, secret?: string): Promise<User> {
+  const tokens = await signIn(credentialsOf(username, secret), newOrigin())
   const { organisationId, userId } = await callerOfTokens(tokens)
   const user = await find(organisationId, userId)
   if (user === undefined) throw new Error('There is no user.')
   return user
 }
-export const refusal = (username: string, secret?: string) =>
-  refusalOf(signIn(credentialsOf(username, secret), somewhere()))
+export const signInError = (username: string, secret?: string) =>
+  errorCodeOf(signIn(credentialsOf(username, secret), newOrigin()))

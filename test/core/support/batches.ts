@@ -9,12 +9,12 @@ import { getMany, batchPut } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { parseJob } from '@platform/core/jobs/record'
 import { statusIndexKeys } from '@platform/core/clusters/record'
-import { script } from './jobs.ts'
+import { scriptJob } from './jobs.ts'
 
 /** So many clusters at once, written as registration leaves them, but for the list of them. */
-export async function manyClusters({ organisationId }: Caller, count: number): Promise<string[]> {
+export async function storeClusters({ organisationId }: Caller, count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, () => newId('clus'))
-  const filed = statusIndexKeys({ organisationId, type: 'Hypervisor' }, 'Pending')
+  const indexKeys = statusIndexKeys({ organisationId, type: 'Hypervisor' }, 'Pending')
   await batchPut(
     ids.map((id) => ({
       ...keys.cluster(organisationId, id),
@@ -23,44 +23,44 @@ export async function manyClusters({ organisationId }: Caller, count: number): P
       type: 'Hypervisor',
       activeJobs: 0,
       waitingJobs: 0,
-      ...filed,
+      ...indexKeys,
     })),
   )
   return ids
 }
 
 /** So many jobs, in turns for each of the clusters. */
-export const jobsFor = (clusterIds: readonly string[], count = clusterIds.length, payload: object = {}) =>
-  Array.from({ length: count }, (_, index) => script(clusterIds[index % clusterIds.length] ?? '', payload))
+export const jobsForClusters = (clusterIds: readonly string[], count = clusterIds.length, payload: object = {}) =>
+  Array.from({ length: count }, (_, index) => scriptJob(clusterIds[index % clusterIds.length] ?? '', payload))
 
 /** Accepts a batch and makes its jobs stand in the table. */
-export async function expanded(caller: Caller, submission: Parameters<typeof Batch.submit>[1]) {
+export async function submitAndExpand(caller: Caller, submission: Parameters<typeof Batch.submit>[1]) {
   const accepted = await Batch.submit(caller, submission)
-  await tend(caller, accepted.batchId)
+  await advance(caller, accepted.batchId)
   return accepted
 }
 
 /** What the consumer of the batches queue does with a message. */
-export const tend = (caller: Caller, batchId: string) =>
+export const advance = (caller: Caller, batchId: string) =>
   advanceBatch({ organisationId: caller.organisationId, batchId })
 
 /** What the consumer of the events queue does with a message. */
-export const book = (caller: Caller) => projectOrganisation(caller.organisationId)
+export const runProjections = (caller: Caller) => projectOrganisation(caller.organisationId)
 
 /** The rows of jobs, in the order of their ids. */
-export async function rowsOf({ organisationId }: Caller, jobIds: readonly string[]) {
+export async function jobRecords({ organisationId }: Caller, jobIds: readonly string[]) {
   const items = await getMany(jobIds.map((id) => keys.job(organisationId, id)))
   return items.filter((item) => item !== undefined).map(parseJob)
 }
 
 /** How many jobs have each status. */
-export const tallyOf = (jobs: readonly { status: string }[]): Record<string, number> =>
+export const countByStatus = (jobs: readonly { status: string }[]): Record<string, number> =>
   Object.fromEntries(
     jobStatuses.map((status) => [status.toLowerCase(), jobs.filter((job) => job.status === status).length]),
   )
 
 /** The counters of clusters: jobs that are not over, and jobs that wait. */
-export async function countersOf({ organisationId }: Caller, clusterIds: readonly string[]) {
+export async function clusterCounters({ organisationId }: Caller, clusterIds: readonly string[]) {
   const rows = await Promise.all(clusterIds.map((id) => Cluster.find(organisationId, id)))
   return rows.map((row) => [row?.activeJobs, row?.waitingJobs, row?.jobs])
 }

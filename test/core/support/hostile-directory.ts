@@ -7,51 +7,60 @@ import { type ProviderSettings } from '@platform/core/identity-providers/record'
 import { signIn } from '@platform/core/identity-providers/sign-in'
 import { usersOf } from '@platform/core/accounts/user'
 import { afterEach, beforeAll, beforeEach, expect } from 'vitest'
-import { missing } from '../../support/peers.ts'
-import { atMinuteStart, type Person, platformAdministrator, somewhere } from '../../support/people.ts'
+import { missingPrograms } from '../../support/installed-programs.ts'
+import {
+  advanceToNextMinute,
+  type SignedInUser,
+  setUpPlatform,
+  errorCodeOf,
+  newOrigin,
+} from '../../support/fixtures.ts'
 import { type Certificates } from '../../support/slapd.ts'
-import { refusalOf } from '../../support/world.ts'
-import { provider, withdrawAll } from './providers.ts'
+import { storeProvider, removeAllProviders } from './providers.ts'
 
 /** A directory that knows Ada and is otherwise what a test makes of it; and a platform that has it for a provider. */
 
 /** Why tests are skipped; empty: they are not. */
-export const lack = missing('openssl')
+export const lack = missingPrograms('openssl')
 
 /** What there is once the tests run: whom the platform trusts, and others. */
-export interface World {
-  platform: Person
+export interface Fixtures {
+  platform: SignedInUser
   caller: Caller
   own: Certificates
   others: Certificates
 }
-export const world = {} as World
+export const fixtures = {} as Fixtures
 
 beforeAll(async () => {
-  world.platform = await platformAdministrator()
-  world.caller = world.platform.caller
-  if (lack === '') Object.assign(world, { own: await ownCertificates(), others: await ownCertificates() })
+  fixtures.platform = await setUpPlatform()
+  fixtures.caller = fixtures.platform.caller
+  if (lack === '') Object.assign(fixtures, { own: await ownCertificates(), others: await ownCertificates() })
 })
-beforeEach(() => atMinuteStart())
-afterEach(() => withdrawAll())
+beforeEach(() => advanceToNextMinute())
+afterEach(() => removeAllProviders())
 
 export const settingsOf = (scheme: 'ldap' | 'ldaps'): ProviderSettings => ({
   url: `${scheme}://localhost:${hostile.port}`,
   bindDn: 'cn=service',
   userSearchBase: 'ou=people',
   groupSearchBase: 'ou=groups',
-  caCertificate: world.own.ca,
+  caCertificate: fixtures.own.ca,
 })
 export const directory = (scheme: 'ldap' | 'ldaps' = 'ldaps') =>
-  provider(world.caller.organisationId, { type: 'LDAP', settings: settingsOf(scheme) }, { bindPassword: 'service' })
+  storeProvider(
+    fixtures.caller.organisationId,
+    { type: 'LDAP', settings: settingsOf(scheme) },
+    { bindPassword: 'service' },
+  )
 
-const count = async () => (await query({ pk: usersOf(world.caller.organisationId).pk })).items.length
+const count = async () => (await query({ pk: usersOf(fixtures.caller.organisationId).pk })).items.length
 
 /** What a sign-in is answered, and how many users there are more. */
 export async function outcome(username = 'ada', secret = 'a password'): Promise<string> {
   const before = await count()
-  const refusal = await refusalOf(signIn({ username, password: secret }, somewhere()))
-  if (refusal !== 'nothing was refused') expect(await count()).toBe(before)
+  const refusal = await errorCodeOf(signIn({ username, password: secret }, newOrigin()))
+  if (refusal !== 'no error') expect(await count()).toBe(before)
   return refusal
 }
 
@@ -62,9 +71,9 @@ export const ada = entryOf('uid=ada,ou=people', { uid: 'ada', entryUUID: 'uuid o
 
 /** A directory that knows Ada; a test says what it answers in another way. */
 export type Answer = (socket: Socket, id: number, operation: number, bytes: Buffer) => boolean | void
-export function directoryThat(answer: Answer): void {
+export function respondWith(answer: Answer): void {
   hostile.behave = (plain) => {
-    const socket = inTls(plain, world.own)
+    const socket = inTls(plain, fixtures.own)
     onRequest(socket, (id, operation, bytes) => {
       if (answer(socket, id, operation, bytes) === true) return
       if (operation === bind) socket.write(bindDone(id))
@@ -89,14 +98,14 @@ export const writing =
   (socket, id) => {
     socket.write(Buffer.concat(parts.map((part) => part(id))))
   }
-export const agreed = message(1, result(0x78, 0))
+export const startTlsAccepted = message(1, result(0x78, 0))
 
 /** Agrees to StartTLS with these bytes, goes on in TLS, and then answers as it should. */
-export function agreeing(answer: Uint8Array): void {
+export function acceptStartTls(answer: Uint8Array): void {
   hostile.behave = (plain) => {
     plain.once('data', () => {
       plain.write(answer)
-      const socket = inTls(plain, world.own)
+      const socket = inTls(plain, fixtures.own)
       onRequest(socket, (id, operation, bytes) => {
         const isForUser = bytes.includes('ou=people') && !bytes.includes('ou=groups')
         const found = operation === search && isForUser ? [message(id, ada)] : []

@@ -2,7 +2,7 @@ import { ListSecretsCommand, SecretsManagerClient } from '@aws-sdk/client-secret
 import { type ProviderRequest } from '@platform/contract/identity'
 import { config } from '@platform/core/config'
 import { findProvider, secretOf } from '@platform/core/identity-providers/provider'
-import { atStoreCalls } from './store-hook.ts'
+import { onStoreCall } from '../../support/store-calls.ts'
 
 /** Identity providers for tests, and what is kept of them. */
 
@@ -54,7 +54,7 @@ export async function secretInUse(providerId: string): Promise<string | undefine
 }
 
 /** Runs something at each call to Secrets Manager until it is disposed of. */
-function atSecretCalls(hook: { before: () => Promise<void>; after: () => Promise<void> }): Disposable {
+function onSecretCall(hook: { before: () => Promise<void>; after: () => Promise<void> }): Disposable {
   const prototype: { send: unknown } = SecretsManagerClient.prototype
   const { send } = prototype
   prototype.send = async function hooked(this: SecretsManagerClient, ...given: unknown[]) {
@@ -66,7 +66,7 @@ function atSecretCalls(hook: { before: () => Promise<void>; after: () => Promise
   return { [Symbol.dispose]: () => void (prototype.send = send) }
 }
 
-const end = () => {
+const crash = () => {
   throw new Error('The process has ended.')
 }
 
@@ -74,24 +74,24 @@ const end = () => {
  * Does some work in a process that ends at its n-th call to the store or Secrets Manager: before that is made, or before its
  * answer is heard. Answers whether it came so far.
  */
-export async function cutOffAt(n: number, when: 'before' | 'after', work: () => Promise<unknown>): Promise<boolean> {
+export async function crashAtCall(n: number, when: 'before' | 'after', work: () => Promise<unknown>): Promise<boolean> {
   let calls = 0
   const hook = {
     before: async () => {
-      if (when === 'before' ? calls + 1 >= n : calls >= n) end()
+      if (when === 'before' ? calls + 1 >= n : calls >= n) crash()
       calls++
     },
     after: async () => {
-      if (when === 'after' && calls >= n) end()
+      if (when === 'after' && calls >= n) crash()
     },
   }
-  let isCut = false
+  let isCrashed = false
   {
     using stack = new DisposableStack()
-    stack.use(atStoreCalls(hook))
-    stack.use(atSecretCalls(hook))
-    await work().catch(() => (isCut = true))
+    stack.use(onStoreCall(hook))
+    stack.use(onSecretCall(hook))
+    await work().catch(() => (isCrashed = true))
   }
   // What is done after the answer is known fails without a word.
-  return isCut || (when === 'before' ? calls + 1 >= n : calls >= n)
+  return isCrashed || (when === 'before' ? calls + 1 >= n : calls >= n)
 }

@@ -1,18 +1,26 @@
-import { accept, acceptRemoval, install, nothing, pick, toldSince, tracesOf } from './module-platform.ts'
+import {
+  requestInstall,
+  requestUninstall,
+  install,
+  noTraces,
+  pick,
+  takeEvents,
+  storedTraces,
+} from './module-platform.ts'
 import { pushModule } from './module-images.ts'
 import { expect } from 'vitest'
 import { type Caller } from '@platform/core/caller'
 import * as Job from '@platform/core/jobs/job'
 import { type OperationReference } from '@platform/core/aws/queues'
-import { perform } from './module-work.ts'
+import { runModuleOperation } from './module-operations.ts'
 import { supervise } from '@platform/worker/modules/supervise'
-import { callerOf } from '../../support/world.ts'
+import { newCaller } from '../../support/fixtures.ts'
 import { newModuleId } from './modules.ts'
-import { atStoreCalls } from './store-hook.ts'
+import { onStoreCall } from '../../support/store-calls.ts'
 
 /** Operations on modules before their worker has begun, and what is expected of their ends. */
 
-const admin = () => callerOf(undefined, 'PlatformAdmin')
+const admin = () => newCaller(undefined, 'PlatformAdmin')
 
 /** What is accepted, and as what it has to end. */
 export interface Case {
@@ -28,32 +36,32 @@ export const cases = {
   async installation(): Promise<Case> {
     const [caller, id] = [await admin(), newModuleId()]
     const { reference } = await pushModule({ id })
-    return { caller, id, accepted: await accept(caller, reference), version: '1.0.0', status: 'Completed' }
+    return { caller, id, accepted: await requestInstall(caller, reference), version: '1.0.0', status: 'Completed' }
   },
   async 'installation that fails'(): Promise<Case> {
     const [caller, id] = [await admin(), newModuleId()]
     const { reference } = await pushModule({ id, throwsIn: 'start' })
-    return { caller, id, accepted: await accept(caller, reference), version: undefined, status: 'Failed' }
+    return { caller, id, accepted: await requestInstall(caller, reference), version: undefined, status: 'Failed' }
   },
   async upgrade(): Promise<Case> {
     const [caller, id] = [await admin(), newModuleId()]
     await install(caller, { id })
-    await toldSince(caller)
+    await takeEvents(caller)
     const { reference } = await pushModule({ id, version: '2.0.0' })
-    return { caller, id, accepted: await accept(caller, reference), version: '2.0.0', status: 'Completed' }
+    return { caller, id, accepted: await requestInstall(caller, reference), version: '2.0.0', status: 'Completed' }
   },
   async 'upgrade that fails'(): Promise<Case> {
     const [caller, id] = [await admin(), newModuleId()]
     await install(caller, { id })
-    await toldSince(caller)
+    await takeEvents(caller)
     const { reference } = await pushModule({ id, version: '2.0.0', throwsIn: 'configure' })
-    return { caller, id, accepted: await accept(caller, reference), version: '1.0.0', status: 'Failed' }
+    return { caller, id, accepted: await requestInstall(caller, reference), version: '1.0.0', status: 'Failed' }
   },
   async uninstallation(): Promise<Case> {
     const [caller, id] = [await admin(), newModuleId()]
     await install(caller, { id })
-    await toldSince(caller)
-    return { caller, id, accepted: await acceptRemoval(caller, id), version: undefined, status: 'Completed' }
+    await takeEvents(caller)
+    return { caller, id, accepted: await requestUninstall(caller, id), version: undefined, status: 'Completed' }
   },
 }
 
@@ -62,12 +70,12 @@ const ends = new Set(['job.completed', 'job.failed', 'module.installed', 'module
 /** The end is what it had to be, whole, told once, and nothing of the way there is left. */
 export async function expectEnd({ caller, id, accepted, version, status }: Case): Promise<void> {
   expect((await Job.read(caller, accepted.jobId)).status).toBe(status)
-  const told = (await toldSince(caller)).filter(({ name, data }) => ends.has(name) && data.jobId === accepted.jobId)
+  const told = (await takeEvents(caller)).filter(({ name, data }) => ends.has(name) && data.jobId === accepted.jobId)
   expect(told).toHaveLength(2)
   // What is left of a worker that was killed is cleared away at the next heartbeat.
   await supervise(pick)
-  const traces = await tracesOf(id)
-  if (version === undefined) return expect(traces).toEqual(nothing)
+  const traces = await storedTraces(id)
+  if (version === undefined) return expect(traces).toEqual(noTraces)
   const { row, claim, deployments } = traces
   expect(row).toMatchObject({ state: 'Running', release: { version } })
   expect(row?.jobId).toBeUndefined()
@@ -77,12 +85,16 @@ export async function expectEnd({ caller, id, accepted, version, status }: Case)
 }
 
 /** A worker whose connection to the store ends at its n-th call: before that is made, or before it hears the answer. */
-export async function cutOff(accepted: OperationReference, n: number, when: 'before' | 'after'): Promise<boolean> {
+export async function crashAtStoreCall(
+  accepted: OperationReference,
+  n: number,
+  when: 'before' | 'after',
+): Promise<boolean> {
   let calls = 0
   const cut = async () => {
     if (when === 'after' ? calls >= n : ++calls >= n) throw new Error('The connection has ended.')
   }
-  using _ = atStoreCalls(
+  using _ = onStoreCall(
     when === 'before'
       ? { before: cut }
       : {
@@ -93,6 +105,6 @@ export async function cutOff(accepted: OperationReference, n: number, when: 'bef
           after: cut,
         },
   )
-  await perform(accepted, pick).catch(() => undefined)
+  await runModuleOperation(accepted, pick).catch(() => undefined)
   return calls >= n
 }

@@ -1,8 +1,8 @@
-import { running } from './module-platform.ts'
+import { runningModule } from './module-platform.ts'
 import { commit } from '@platform/core/outbox/commit'
 import { newId } from '@platform/core/id'
-import { settle } from './books.ts'
-import { later } from './told.ts'
+import { drainOutbox } from './outbox.ts'
+import { advanceClock } from './notifications.ts'
 
 /** What happens, and who hears of it. */
 
@@ -10,12 +10,12 @@ const second = 1000
 
 let times = 0
 /** Time passes until whoever tells of events knows who has subscribed: each test begins at the same time again. */
-export const noticed = async () => later(++times * 10 * second)
+export const refreshSubscriptions = async () => advanceClock(++times * 10 * second)
 
 /** A module that runs and has subscribed; what its installation has told is booked. */
 export async function subscriber(subscribes: string[] = ['platform.user.created']) {
-  const module = await running({ subscribes })
-  await noticed()
+  const module = await runningModule({ subscribes })
+  await refreshSubscriptions()
   return module
 }
 
@@ -26,12 +26,12 @@ export const userCreated = (subject = newId('user')) => ({
 })
 
 /** Things happen in an organisation, each for itself, and are booked; answers what they happened to. */
-export async function happen(organisationId: string, count = 1): Promise<string[]> {
+export async function publishUserCreated(organisationId: string, count = 1): Promise<string[]> {
   const subjects = Array.from({ length: count }, () => newId('user'))
   for (const subject of subjects) {
-    await commit({ kind: 'system', organisationId }, { steps: [], events: [userCreated(subject)], isAnnounced: true })
-    later(1)
+    await commit({ kind: 'system', organisationId }, { writes: [], events: [userCreated(subject)], isEnqueued: true })
+    advanceClock(1)
   }
-  await settle(organisationId)
+  await drainOutbox(organisationId)
   return subjects
 }

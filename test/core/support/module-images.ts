@@ -36,10 +36,10 @@ const notAfter = new Date(Date.now() + 24 * 3_600_000).toISOString()
 /** A registry that takes connections and says nothing. */
 const silent = createServer(() => {})
 await once(silent.listen(0, '127.0.0.1'), 'listening')
-export const silentHost = `127.0.0.1:${(silent.address() as AddressInfo).port}`
+export const unresponsiveHost = `127.0.0.1:${(silent.address() as AddressInfo).port}`
 
 Object.assign(process.env, {
-  PLAT_REGISTRY_ALLOW: `${registry.host},${silentHost}`,
+  PLAT_REGISTRY_ALLOW: `${registry.host},${unresponsiveHost}`,
   PLAT_MODULE_KEYS: JSON.stringify([
     { name: 'tests', pem: ownKey.publicKey },
     { name: 'for a day', pem: temporaryKey.publicKey, notAfter },

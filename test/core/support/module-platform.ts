@@ -7,26 +7,25 @@ import { rm } from 'node:fs/promises'
 import { projectOrganisation } from '@platform/core/background/projections'
 import { type Caller } from '@platform/core/caller'
 import * as keys from '@platform/core/db/keys'
-import { removeAll } from '@platform/core/db/remove-all'
+import { removeAll, transact } from '@platform/core/db/transact'
 import { get, query, remove } from '@platform/core/db/table'
-import { transact } from '@platform/core/db/transact'
 import * as Job from '@platform/core/jobs/job'
 import { installFromImage } from '@platform/core/modules/install'
 import { uninstall } from '@platform/core/modules/uninstall'
 import { registryClientFor } from '@platform/core/modules/registries'
-import { perform } from './module-work.ts'
+import { runModuleOperation } from './module-operations.ts'
 import { findModule } from '@platform/worker/modules/records'
 import { fetchImage } from '@platform/worker/runtimes/fetch-image'
 import { Images } from '@platform/worker/runtimes/images'
 import { processLauncher } from '@platform/worker/runtimes/process'
-import { restartDelayMs } from '@platform/worker/runtimes/crash-policy'
+import { restartDelayMs } from '@platform/worker/runtimes/supervisor'
 import { superviseModules, type SupervisedRuntime } from '@platform/worker/runtimes/supervised'
 import { tokenOf } from '@platform/worker/runtimes/token'
 import { afterAll, afterEach } from 'vitest'
 import type { ActorMood } from './actor-module.ts'
 import { isLong } from '../../support/long.ts'
-import { callerOf } from '../../support/world.ts'
-import { waitingRecords } from './books.ts'
+import { newCaller } from '../../support/fixtures.ts'
+import { pendingRecords } from './outbox.ts'
 import { newModuleId } from './modules.ts'
 
 /** Modules as the platform runs them: real images, real processes, the verbs of the API and the workers behind them. */
@@ -63,7 +62,7 @@ afterEach(async () => {
 })
 
 /** The module of that id as its processes are asked by the platform. */
-async function ask(id: string, method: string, path: string, body?: object): Promise<any> {
+async function requestModule(id: string, method: string, path: string, body?: object): Promise<any> {
   const row = await findModule(id)
   if (row?.deployment === undefined) throw new Error(`${id} does not run.`)
   const answer = await runtime.request(
@@ -75,21 +74,21 @@ async function ask(id: string, method: string, path: string, body?: object): Pro
 }
 
 /** Tells a module how to be from now on. */
-export const be = (id: string, mood: ActorMood): Promise<void> => ask(id, 'POST', 'be', mood)
+export const setMood = (id: string, mood: ActorMood): Promise<void> => requestModule(id, 'POST', 'be', mood)
 
 /** What a module has been through. */
-export const seenBy = (
+export const readActorLog = (
   id: string,
 ): Promise<{ hooks: string[]; events: { id: string; type: string; subject: string }[]; jobs: string[] }> =>
-  ask(id, 'GET', 'seen')
+  requestModule(id, 'GET', 'seen')
 
 /** Asks the API for a module's image; answers how its worker is told of the job. */
-export async function accept(caller: Caller, imageRef: string) {
+export async function requestInstall(caller: Caller, imageRef: string) {
   const { jobId } = await installFromImage(caller, { imageRef })
   return { organisationId: caller.organisationId, jobId }
 }
 
-export async function acceptRemoval(caller: Caller, moduleId: string) {
+export async function requestUninstall(caller: Caller, moduleId: string) {
   const { jobId } = await uninstall(caller, moduleId)
   return { organisationId: caller.organisationId, jobId }
 }
@@ -97,13 +96,13 @@ export async function acceptRemoval(caller: Caller, moduleId: string) {
 /** Installs a module from nothing to its end; answers its job as callers see it. */
 export async function install(caller: Caller, module: PushedModule) {
   const { reference } = await pushModule(module)
-  const accepted = await accept(caller, reference)
-  await perform(accepted, pick)
+  const accepted = await requestInstall(caller, reference)
+  await runModuleOperation(accepted, pick)
   return Job.read(caller, accepted.jobId)
 }
 
 /** All that there is of a module, wherever it is kept. */
-export async function tracesOf(id: string) {
+export async function storedTraces(id: string) {
   const deployments = (await runtime.list()).filter(({ deployment }) => deployment.moduleId === id)
   const routes = await get(keys.moduleRoutes())
   return {
@@ -116,7 +115,7 @@ export async function tracesOf(id: string) {
   }
 }
 
-export const nothing = {
+export const noTraces = {
   row: undefined,
   claim: undefined,
   health: undefined,
@@ -126,20 +125,20 @@ export const nothing = {
 }
 
 /** The events that have been told since they were last asked for, and are booked then. */
-export async function toldSince({ organisationId }: Caller): Promise<{ name: string; data: any; subject: string }[]> {
-  const records = await waitingRecords(organisationId)
+export async function takeEvents({ organisationId }: Caller): Promise<{ name: string; data: any; subject: string }[]> {
+  const records = await pendingRecords(organisationId)
   await projectOrganisation(organisationId)
   return records.flatMap(({ events }) => events)
 }
 
 /** A module that runs; what its installation has told is booked. */
-export async function running(module: Partial<PushedModule> = {}) {
-  const [caller, id] = [await callerOf(undefined, 'PlatformAdmin'), newModuleId()]
+export async function runningModule(module: Partial<PushedModule> = {}) {
+  const [caller, id] = [await newCaller(undefined, 'PlatformAdmin'), newModuleId()]
   await install(caller, { id, ...module })
-  await toldSince(caller)
+  await takeEvents(caller)
   return { caller, id }
 }
 
 /** The same, each as one object. */
-export const toldOf = async (caller: Caller): Promise<any[]> =>
-  (await toldSince(caller)).map(({ name, data }) => Object.assign({ name }, data))
+export const takeEventData = async (caller: Caller): Promise<any[]> =>
+  (await takeEvents(caller)).map(({ name, data }) => Object.assign({ name }, data))

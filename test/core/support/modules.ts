@@ -86,7 +86,7 @@ export const putHealth = async (moduleId: string, health: ModuleHealthRecord['he
   await update(keys.moduleHealth(moduleId), { set: { health, checks: serialise(checks), missed: 0 } })
 }
 
-export const check = (name: string, more: Partial<StoredCheck> = {}): StoredCheck => ({
+export const storedCheck = (name: string, more: Partial<StoredCheck> = {}): StoredCheck => ({
   name,
   status: 'Healthy',
   tags: ['informational'],
@@ -97,7 +97,11 @@ export const check = (name: string, more: Partial<StoredCheck> = {}): StoredChec
 })
 
 /** A release as a scan finds it. */
-export const found = (moduleId: string, version: string, more: Partial<CatalogRelease> = {}): CatalogRelease => ({
+export const catalogRelease = (
+  moduleId: string,
+  version: string,
+  more: Partial<CatalogRelease> = {},
+): CatalogRelease => ({
   moduleId,
   version,
   digest,

@@ -13,7 +13,7 @@ import { type OperationRecord, type OperationType } from '@platform/core/operati
 /** Jobs of the platform on itself, as a verb makes them and a worker does them. */
 
 /** An operation that waits for its worker. */
-export async function waitingOperation(
+export async function pendingOperation(
   caller: Caller,
   type: OperationType = 'ModuleInstall',
 ): Promise<OperationRecord> {
@@ -31,13 +31,13 @@ export async function waitingOperation(
 export const referenceOf = ({ organisationId, id }: OperationRecord) => ({ organisationId, jobId: id })
 
 /** An operation as the worker holds it that has just begun it. */
-export async function begun(operation: OperationRecord, workerId = newNonce()): Promise<OperationRecord> {
-  const held = await claimOperation(referenceOf(operation), workerId)
-  if (held === undefined) throw new Error('Somebody else is at it.')
-  return held
+export async function claimed(operation: OperationRecord, workerId = newNonce()): Promise<OperationRecord> {
+  const record = await claimOperation(referenceOf(operation), workerId)
+  if (record === undefined) throw new Error('Somebody else is at it.')
+  return record
 }
 
 /** Ends an operation; answers whether it was the worker's to end. */
-export const ended = async ({ ...operation }: OperationRecord, end: OperationEnd): Promise<boolean> =>
+export const finishOperation = async ({ ...operation }: OperationRecord, end: OperationEnd): Promise<boolean> =>
   (await commit({ kind: 'system', organisationId: operation.organisationId }, finishChange(operation, end))) ===
   undefined

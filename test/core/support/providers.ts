@@ -16,7 +16,7 @@ import { verifyAccessToken } from '@platform/core/signing/access-token'
 /** Identity providers as they are stored, and people whom they vouch for. */
 
 /** A provider of an organisation, stored with its secret. */
-export async function provider(
+export async function storeProvider(
   organisationId: string,
   fields: Partial<Omit<ProviderRecord, 'settings'>> & { settings?: object } = {},
   secret: ProviderSecret = {},
@@ -43,22 +43,22 @@ export async function provider(
 }
 
 /** Switches a provider off or on again. */
-export async function enable({ id }: ProviderRecord, isEnabled: boolean): Promise<void> {
+export async function setProviderEnabled({ id }: ProviderRecord, isEnabled: boolean): Promise<void> {
   await transact([patch(keys.identityProvider(id), { set: { isEnabled }, add: { revision: 1 } })])
 }
 
 /** As if a provider had never been there. Its users stay. */
-export async function withdraw({ id }: ProviderRecord): Promise<void> {
+export async function removeProvider({ id }: ProviderRecord): Promise<void> {
   await transact([remove(keys.identityProvider(id))])
 }
 
-export async function withdrawAll(): Promise<void> {
+export async function removeAllProviders(): Promise<void> {
   const { items } = await query(keys.identityProviders())
   for (const item of items) await transact([remove(keys.identityProvider(String(item['sk'])))])
 }
 
 /** Somebody whom nobody has met yet. */
-export const somebody = (fields: Partial<ExternalIdentity> = {}): ExternalIdentity => {
+export const externalIdentity = (fields: Partial<ExternalIdentity> = {}): ExternalIdentity => {
   const name = `x-${randomUUID()}`
   return { subject: randomUUID(), username: name, email: `${name}@example.com`, groups: [], ...fields }
 }

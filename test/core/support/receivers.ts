@@ -10,16 +10,16 @@ import { afterAll } from 'vitest'
  */
 
 /** A request as a receiver sees it. */
-export interface Got {
+export interface ReceivedRequest {
   headers: IncomingHttpHeaders
   body: string
 }
 
 /** A receiver: what came, and what it answers. */
 export class Receiver {
-  readonly got: Got[] = []
+  readonly requests: ReceivedRequest[] = []
   /** Answers a request; 204 unless a test says otherwise. */
-  answer: (request: IncomingMessage, response: ServerResponse) => unknown = (_, response) =>
+  respond: (request: IncomingMessage, response: ServerResponse) => unknown = (_, response) =>
     response.writeHead(204).end()
   readonly #server = createServer((request, response) => {
     void this.#take(request, response)
@@ -31,8 +31,8 @@ export class Receiver {
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    this.got.push({ headers: request.headers, body: await text(request) })
-    this.answer(request, response)
+    this.requests.push({ headers: request.headers, body: await text(request) })
+    this.respond(request, response)
   }
 
   get host(): string {
@@ -44,8 +44,8 @@ export class Receiver {
   }
 
   /** Answers every request with this status. */
-  answerWith(status: number, headers: Record<string, string> = {}): void {
-    this.answer = (_, response) => response.writeHead(status, headers).end()
+  respondWith(status: number, headers: Record<string, string> = {}): void {
+    this.respond = (_, response) => response.writeHead(status, headers).end()
   }
 
   close(): void {
@@ -55,17 +55,17 @@ export class Receiver {
 }
 
 const all = await Promise.all(Array.from({ length: 50 }, () => new Receiver().listen()))
-const [forbidden, ...free] = all
+const [forbidden, ...available] = all
 afterAll(() => all.forEach((receiver) => receiver.close()))
 
-process.env['PLAT_OUTBOUND_ALLOW'] = free.map(({ host }) => host).join(',')
+process.env['PLAT_OUTBOUND_ALLOW'] = available.map(({ host }) => host).join(',')
 
 /** A receiver that nobody else uses. */
 export function newReceiver(): Receiver {
-  const receiver = free.pop()
+  const receiver = available.pop()
   if (receiver === undefined) throw new Error('There are no more receivers: make more of them.')
   return receiver
 }
 
 /** A receiver that the platform may not reach. */
-export const forbiddenReceiver = forbidden as Receiver
+export const unreachableReceiver = forbidden as Receiver

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
-import { callerOf } from '../../support/world.ts'
-import { done, settle, tellAll } from './books.ts'
+import { newCaller } from '../../support/fixtures.ts'
+import { auditEffect, drainOutbox, writeOutboxRecords } from './outbox.ts'
 
-export const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1)
+export const numbersUpTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1)
 
 /** An organisation with some entries in its chain. */
-export async function trail(count: number) {
-  const caller = await callerOf()
-  await tellAll(
+export async function organisationWithEntries(count: number) {
+  const caller = await newCaller()
+  await writeOutboxRecords(
     caller,
-    upTo(count).map((number) => done('test.change', `resource ${number}`, `detail ${number}`)),
+    numbersUpTo(count).map((number) => auditEffect('test.change', `resource ${number}`, `detail ${number}`)),
   )
-  await settle(caller.organisationId)
+  await drainOutbox(caller.organisationId)
   return caller
 }
 
@@ -24,7 +24,7 @@ function canonicalJson(value: unknown): string {
 }
 
 /** What an outsider does with an export: the number of entries that hold together, from the first. */
-export function verifiedByOutsider(organisationId: string, entries: readonly any[]): number {
+export function countVerifiedEntries(organisationId: string, entries: readonly any[]): number {
   let previousHash = createHash('sha256').update(organisationId).digest('hex')
   for (const [index, { hash, ...content }] of entries.entries()) {
     const computed = createHash('sha256').update(canonicalJson(content), 'utf8').digest('hex')

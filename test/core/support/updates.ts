@@ -8,50 +8,50 @@ import { findOperation } from '@platform/core/operations/operation'
 import { type OperationRecord } from '@platform/core/operations/record'
 import { type InstalledRelease, parseUpdateState, type UpdateState } from '@platform/core/updates/record'
 import { vi } from 'vitest'
-import { callerOf } from '../../support/world.ts'
-import { waitingRecords } from './books.ts'
-import { takeMessages } from './messages.ts'
-import { begun } from './operations.ts'
+import { newCaller } from '../../support/fixtures.ts'
+import { pendingRecords } from './outbox.ts'
+import { receiveMessages } from './messages.ts'
+import { claimed } from './operations.ts'
 
 /** What updates begin with, and what they leave. */
 
 /** An administrator of a platform that stands in the list of organisations. */
-export async function admin(): Promise<Caller> {
-  const caller = await callerOf(undefined, 'PlatformAdmin')
+export async function newPlatformAdmin(): Promise<Caller> {
+  const caller = await newCaller(undefined, 'PlatformAdmin')
   const id = caller.organisationId
   await transact([create(keys.organisation(id), { id, name: id, isPlatform: true, createdAtMs: now() })])
   return caller
 }
 
-export const stateNow = async (): Promise<UpdateState> => parseUpdateState(await get(keys.updateState()))
+export const readUpdateState = async (): Promise<UpdateState> => parseUpdateState(await get(keys.updateState()))
 
 /** Nothing was ever updated or looked for, and no message waits. */
-export async function forgetUpdates(): Promise<void> {
+export async function clearUpdates(): Promise<void> {
   await transact([remove(keys.updateState()), remove(keys.updateCheck())])
-  await takeMessages(config.PLAT_QUEUE_UPDATES)
+  await receiveMessages(config.PLAT_QUEUE_UPDATES)
 }
 
 /** The platform stands so: what was applied last, and what served before. */
-export async function putState(current: InstalledRelease, previous?: InstalledRelease): Promise<void> {
+export async function storeUpdateState(current: InstalledRelease, previous?: InstalledRelease): Promise<void> {
   const releases = { current: JSON.stringify(current), ...(previous && { previous: JSON.stringify(previous) }) }
   await transact([replace(keys.updateState(), { ...releases, revision: 7 })])
 }
 
 /** The operation of an accepted update, as its worker holds it. */
-export async function worker({ organisationId }: Caller, jobId: string): Promise<OperationRecord> {
+export async function claimUpdateOperation({ organisationId }: Caller, jobId: string): Promise<OperationRecord> {
   const operation = await findOperation({ organisationId, jobId })
   if (operation === undefined) throw new Error('There is no such operation.')
-  return begun(operation)
+  return claimed(operation)
 }
 
 /** The events of these names that wait to be booked, oldest first. */
-export async function eventsOf({ organisationId }: Caller, ...names: string[]) {
-  const events = (await waitingRecords(organisationId)).flatMap((record) => record.events)
+export async function pendingEvents({ organisationId }: Caller, ...names: string[]) {
+  const events = (await pendingRecords(organisationId)).flatMap((record) => record.events)
   return events.filter(({ name }) => names.includes(name))
 }
 
 /** The code of the platform as a release of a version has it, in this process. */
-export async function codeOf(version: string) {
+export async function loadUpdatesAt(version: string) {
   vi.stubGlobal('releasedVersion', version)
   vi.resetModules()
   const [{ update }, { check, checkRegularly }] = [

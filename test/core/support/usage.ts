@@ -1,6 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { ClientRequest } from 'node:http'
-import { client } from '@platform/core/db/client'
+import { client } from '@platform/core/db/table'
 
 /** What a piece of work cost this process: the stand-ins' own counters are shared with other test files. */
 export interface Usage {
@@ -43,7 +43,7 @@ client.middlewareStack.add(
 )
 
 /** Does a piece of work, and tells what it cost. One at a time. */
-export async function used<Result>(work: () => Promise<Result>): Promise<{ result: Result; usage: Usage }> {
+export async function measureUsage<Result>(work: () => Promise<Result>): Promise<{ result: Result; usage: Usage }> {
   usage = { calls: [], rounds: 0, readUnits: 0, writeUnits: 0 }
   const result = await work()
   return { result, usage }

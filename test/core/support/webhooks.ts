@@ -10,13 +10,13 @@ import * as Webhook from '@platform/core/webhooks/webhook'
 import { webhookProjection } from '@platform/core/webhooks/projection'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { afterEach, vi } from 'vitest'
-import { type Got, type Receiver } from './receivers.ts'
-import { sentWhile } from './sent.ts'
+import { type ReceivedRequest, type Receiver } from './receivers.ts'
+import { messagesSentBy } from './messages.ts'
 
 let shiftedMs = 0
 
 /** Time passes, until the end of the test. */
-export const pass = (ms: number): void => {
+export const advanceClock = (ms: number): void => {
   shiftClock(ms)
   shiftedMs += ms
 }
@@ -26,7 +26,7 @@ afterEach(() => {
 })
 
 /** An event that means nothing, of a name. */
-export const eventOf = (name: 'job.completed' | 'cluster.deleted' = 'cluster.deleted'): EventOf => {
+export const newEvent = (name: 'job.completed' | 'cluster.deleted' = 'cluster.deleted'): EventOf => {
   if (name === 'cluster.deleted') {
     const clusterId = newId('clus')
     return { name, subject: clusterId, data: { clusterId, name: 'berlin-1' } }
@@ -41,8 +41,8 @@ export const eventOf = (name: 'job.completed' | 'cluster.deleted' = 'cluster.del
 }
 
 /** Lets events happen in the caller's organisation, and enters them into the webhooks' book. */
-export async function happen(caller: Caller, ...events: EventOf[]): Promise<void> {
-  for (const event of events) await commit(caller, { steps: [], events: [event] })
+export async function publishEvents(caller: Caller, ...events: EventOf[]): Promise<void> {
+  for (const event of events) await commit(caller, { writes: [], events: [event] })
   await runProjections(caller.organisationId, [webhookProjection])
 }
 
@@ -57,7 +57,7 @@ export const deliveriesOf = async (caller: Caller, webhookId: string) =>
   (await Delivery.list(caller, webhookId, { page: 1, pageSize: 100 })).items
 
 /** The event of a request, as the reference implementation of Standard Webhooks verifies it at a time. */
-export function verified(secret: string, { headers, body }: Got, atMs = Date.now()): any {
+export function verifyDelivery(secret: string, { headers, body }: ReceivedRequest, atMs = Date.now()): any {
   vi.useFakeTimers({ toFake: ['Date'], now: atMs })
   try {
     return new Verifier(secret).verify(body, headers as Record<string, string>)
@@ -67,5 +67,5 @@ export function verified(secret: string, { headers, body }: Got, atMs = Date.now
 }
 
 /** The webhooks that are announced meanwhile, for now or for later, each as often as it is. */
-export const announcedWhile = async (work: () => Promise<unknown>): Promise<string[]> =>
-  (await sentWhile(config.PLAT_QUEUE_WEBHOOKS, work)).map(({ webhookId }) => webhookId)
+export const webhooksEnqueuedBy = async (work: () => Promise<unknown>): Promise<string[]> =>
+  (await messagesSentBy(config.PLAT_QUEUE_WEBHOOKS, work)).map(({ webhookId }) => webhookId)

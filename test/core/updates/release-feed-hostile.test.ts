@@ -3,23 +3,23 @@ import { newestRelease } from '@platform/core/updates/release-feed'
 import { digestOf } from '@platform/oci/digest'
 import { mediaTypes } from '@platform/oci/types'
 import { releaseMediaType } from '@platform/core/updates/release-document'
-import { refusalOf } from '../../support/world.ts'
-import { later } from '../support/told.ts'
+import { advanceClock } from '../support/notifications.ts'
+import { expectError } from '../../support/fixtures.ts'
 
 /** A registry that answers as each test says. */
-const world = await vi.hoisted(async () => {
+const registry = await vi.hoisted(async () => {
   const { startServer } = await import('../../support/http-server.ts')
   type Respond = Parameters<typeof startServer>[0]
-  const world: { respond: Respond } = { respond: () => ({ status: 404 }) }
-  const server = await startServer((seen, outgoing) => world.respond(seen, outgoing))
+  const registry: { respond: Respond } = { respond: () => ({ status: 404 }) }
+  const server = await startServer((seen, outgoing) => registry.respond(seen, outgoing))
   Object.assign(process.env, {
     PLAT_REGISTRY_ALLOW: server.host,
     PLAT_RELEASE_SOURCE: `${server.host}/platform/releases`,
   })
-  return Object.assign(world, { server })
+  return Object.assign(registry, { server })
 })
-afterAll(() => world.server[Symbol.asyncDispose]())
-const { seen } = world.server
+afterAll(() => registry.server[Symbol.asyncDispose]())
+const { requests: seen } = registry.server
 beforeEach(() => void (seen.length = 0))
 
 const json = (value: unknown, type = 'application/json') => ({
@@ -43,7 +43,7 @@ const asked = () => seen.filter(({ url }) => /\/manifests\/\d/.test(url.pathname
 
 test('of ten thousand releases that nobody has signed the twenty newest are looked at, and no more', async () => {
   const names = Array.from({ length: 10_000 }, (_, index) => `1.${index}.0`)
-  world.respond = ({ url: { pathname } }) => {
+  registry.respond = ({ url: { pathname } }) => {
     if (pathname.endsWith('/tags/list')) return tags(...names)
     if (/\/manifests\/\d/.test(pathname)) return json({ ...manifest, annotations: { pathname } }, mediaTypes.manifest)
     return { status: 404 }
@@ -56,7 +56,7 @@ test('of ten thousand releases that nobody has signed the twenty newest are look
 
 test('a list of tags that has no end, or comes again and again, ends', async () => {
   let page = 0
-  world.respond = ({ url: { pathname } }) => {
+  registry.respond = ({ url: { pathname } }) => {
     if (!pathname.endsWith('/tags/list')) return { status: 404 }
     const names = Array.from({ length: 1000 }, (_, index) => `0.0.${page * 1000 + index}`)
     const link = `</v2/platform/releases/tags/list?last=${++page}>; rel="next"`
@@ -69,7 +69,7 @@ test('a list of tags that has no end, or comes again and again, ends', async () 
 
 test('a registry that lies about digests, or has documents without end, has no releases', async () => {
   const text = JSON.stringify(manifest)
-  world.respond = ({ url: { pathname } }) => {
+  registry.respond = ({ url: { pathname } }) => {
     if (pathname.endsWith('/tags/list')) return tags('1.0.0', '2.0.0', '3.0.0')
     if (pathname.endsWith('/manifests/1.0.0')) {
       const headers = { 'content-type': mediaTypes.manifest, 'docker-content-digest': digestOf('another') }
@@ -86,30 +86,30 @@ test('a registry that lies about digests, or has documents without end, has no r
 })
 
 test('one that does not answer any more is given up when its twenty seconds are over', async () => {
-  world.respond = ({ url: { pathname } }) => {
+  registry.respond = ({ url: { pathname } }) => {
     if (!pathname.endsWith('/tags/list')) return undefined
-    later(19_700)
+    advanceClock(19_700)
     return tags('1.0.0')
   }
   const startedAtMs = performance.now()
-  expect(await refusalOf(newestRelease('0.1.0'))).toBe('release_source_unreachable')
+  await expectError(newestRelease('0.1.0'), 'release_source_unreachable')
   expect(performance.now() - startedAtMs).toBeLessThan(5000)
 })
 
 test('twenty seconds are all that a slow one gets, however many releases it has', async () => {
   const names = Array.from({ length: 20 }, (_, index) => `1.${index}.0`)
-  world.respond = ({ url: { pathname } }) => {
+  registry.respond = ({ url: { pathname } }) => {
     if (pathname.endsWith('/tags/list')) return tags(...names)
-    later(1500)
+    advanceClock(1500)
     return /\/manifests\/\d/.test(pathname)
       ? json({ ...manifest, annotations: { pathname } }, mediaTypes.manifest)
       : { status: 404 }
   }
-  expect(await refusalOf(newestRelease('0.1.0'))).toBe('release_source_unreachable')
+  await expectError(newestRelease('0.1.0'), 'release_source_unreachable')
   expect(seen.length).toBeLessThanOrEqual(15)
 })
 
 test.each([401, 403, 429, 500, 302])('one that answers %i has no releases to be read', async (status) => {
-  world.respond = () => ({ status })
-  expect(await refusalOf(newestRelease('0.1.0'))).toBe('release_source_unreachable')
+  registry.respond = () => ({ status })
+  await expectError(newestRelease('0.1.0'), 'release_source_unreachable')
 })

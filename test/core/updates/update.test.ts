@@ -1,53 +1,67 @@
-import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { eventSchemas } from '@platform/contract/event'
+import { Notification } from '@platform/contract/notification'
 import { UpdateAccepted } from '@platform/contract/update'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
-import { removeAll } from '@platform/core/db/remove-all'
+import { removeAll, transact } from '@platform/core/db/transact'
 import { remove } from '@platform/core/db/table'
-import { transact } from '@platform/core/db/transact'
+import { newId } from '@platform/core/id'
 import * as Job from '@platform/core/jobs/job'
+import { version } from '@platform/core/lib/version'
 import { findOperation } from '@platform/core/operations/operation'
-import { update } from '@platform/core/updates/request'
 import { check } from '@platform/core/updates/check'
 import { updatePlan } from '@platform/core/updates/record'
-import { version } from '@platform/core/lib/version'
-import { refusalBy } from '../../support/asked.ts'
-import { callerOf, refusalOf, started } from '../../support/world.ts'
-import { waitingRecords } from '../support/books.ts'
-import { takeMessages } from '../support/messages.ts'
-import { refusal } from '../support/refusal.ts'
-import { admin, codeOf, forgetUpdates, putState, stateNow } from '../support/updates.ts'
+import { update } from '@platform/core/updates/request'
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import {
+  bootstrapPlatform,
+  errorCodeOf,
+  errorOf,
+  newCaller,
+  requestErrorCode,
+  expectError,
+} from '../../support/fixtures.ts'
+import { receiveMessages } from '../support/messages.ts'
+import {
+  commitAndDrain,
+  eventEffect,
+  listNotifications,
+  notificationTypes,
+  organisationWithUsers,
+} from '../support/notifications.ts'
+import { pendingRecords } from '../support/outbox.ts'
+import { clearUpdates, loadUpdatesAt, newPlatformAdmin, readUpdateState, storeUpdateState } from '../support/updates.ts'
 
-const world = await vi.hoisted(async () => (await import('../support/release-hoist.ts')).startReleaseWorld())
-afterAll(world.close)
-await started()
+const registry = await vi.hoisted(async () => (await import('../support/release-registry.ts')).startReleaseFixtures())
+
+afterAll(registry.close)
+await bootstrapPlatform()
 beforeEach(async () => {
-  await world.clear()
+  await registry.clear()
   await removeAll(keys.organisation(''))
-  await forgetUpdates()
+  await clearUpdates()
 })
 
-const { push, away } = world
-const image = (digest: string) => `${world.host}/${world.repository}@${digest}`
+const { push, away } = registry
+const image = (digest: string) => `${registry.host}/${registry.repository}@${digest}`
 const to = (targetVersion: string) => ({ action: 'apply' as const, targetVersion })
 const back = { action: 'rollback' as const }
 const applied = { version: '1.1.0', repository: 'registry.example.com/releases', digest: `sha256:${'1'.repeat(64)}` }
 
 describe('an update', () => {
   test('is accepted at once: the platform is taken, and a job waits that knows what to do', async () => {
-    const caller = await admin()
+    const caller = await newPlatformAdmin()
     const { digest } = await push('1.2.0')
     const accepted = await update(caller, to('1.2.0'))
     const { jobId } = accepted
     expect(accepted).toEqual({ jobId, action: 'apply', targetVersion: '1.2.0', status: 'InProgress' })
     expect(UpdateAccepted.parse(accepted)).toEqual(accepted)
-    expect(await stateNow()).toEqual({ jobId, revision: 1 })
+    expect(await readUpdateState()).toEqual({ jobId, revision: 1 })
     const { organisationId } = caller
     const operation = await findOperation({ organisationId, jobId })
     expect(operation && updatePlan(operation)).toEqual({
       action: 'apply',
-      release: { version: '1.2.0', repository: `${world.host}/${world.repository}`, digest },
+      release: { version: '1.2.0', repository: `${registry.host}/${registry.repository}`, digest },
       before: { version },
     })
     const payload = {
@@ -61,14 +75,14 @@ describe('an update', () => {
     expect(job).toMatchObject({ type: 'PlatformUpdate', status: 'Queued', payload })
     const steps = ['preflight', 'stage', 'smoke', 'shift-10', 'shift-50', 'shift-100', 'commit']
     expect(job.steps?.map(({ name }) => name)).toEqual(steps)
-    expect(await takeMessages(config.PLAT_QUEUE_UPDATES)).toEqual([{ organisationId, jobId }])
+    expect(await receiveMessages(config.PLAT_QUEUE_UPDATES)).toEqual([{ organisationId, jobId }])
   })
 
   test('is on record: who, from where to where, and by which digest', async () => {
-    const caller = await admin()
+    const caller = await newPlatformAdmin()
     const { digest } = await push('1.2.0')
     const { jobId } = await update(caller, to('1.2.0'))
-    const [record] = await waitingRecords(caller.organisationId)
+    const [record] = await pendingRecords(caller.organisationId)
     const detail = `from ${version} to 1.2.0, ${image(digest)}`
     expect(record).toMatchObject({
       actor: { id: caller.userId },
@@ -80,19 +94,19 @@ describe('an update', () => {
   })
 
   test('that was applied before is what the next one goes back to', async () => {
-    const caller = await admin()
-    await putState(applied, { version: '0.0.9' })
+    const caller = await newPlatformAdmin()
+    await storeUpdateState(applied, { version: '0.0.9' })
     await push('1.2.0')
-    const { jobId } = await (await codeOf('1.1.0')).update(caller, to('1.2.0'))
+    const { jobId } = await (await loadUpdatesAt('1.1.0')).update(caller, to('1.2.0'))
     const operation = await findOperation({ organisationId: caller.organisationId, jobId })
     expect(operation && updatePlan(operation)).toMatchObject({ before: applied })
   })
 
   test('begins with what was deployed, be it the very version that was applied before', async () => {
-    const caller = await admin()
-    await putState({ ...applied, version }, { version: '0.0.9' })
+    const caller = await newPlatformAdmin()
+    await storeUpdateState({ ...applied, version }, { version: '0.0.9' })
     await push('1.2.0')
-    expect(await refusalOf(update(caller, back))).toBe('no_previous_version')
+    await expectError(update(caller, back), 'no_previous_version')
     expect(await check(caller)).not.toHaveProperty('previousVersion')
     const { jobId } = await update(caller, to('1.2.0'))
     const operation = await findOperation({ organisationId: caller.organisationId, jobId })
@@ -100,7 +114,7 @@ describe('an update', () => {
   })
 
   test('needs a version to lead to', async () => {
-    const { code, extra } = await refusal(update(await admin(), { action: 'apply' }))
+    const { code, extra } = await errorOf(update(await newPlatformAdmin(), { action: 'apply' }))
     expect([code, extra.details]).toMatchObject(['validation_failed', [{ in: 'body', path: '/targetVersion' }]])
   })
 
@@ -110,47 +124,52 @@ describe('an update', () => {
     ['is a prerelease', '1.2.0-rc.1', {}, /prerelease/],
     ['serves already', version, {}, /not newer/],
     ['is older', '0.0.9', {}, /not newer/],
-    ['is too new', '1.2.0', { document: { minFrom: '1.1.0' } }, /from version 1\.1\.0 on/],
+    ['is too new', '1.2.0', { document: { minFrom: '1.1.0' } }, /requires version 1\.1\.0 or later/],
     ['is another one', '1.2.0', { document: { version: '1.3.0' } }, /under another tag/],
   ] as const)('to a release that %s is refused with the reason', async (_, wanted, wish, reason) => {
-    const caller = await admin()
+    const caller = await newPlatformAdmin()
     await push(wanted, wish)
-    const { code, message } = await refusal(update(caller, { ...to(wanted), force: true }))
+    const { code, message } = await errorOf(update(caller, { ...to(wanted), force: true }))
     expect([code, message]).toEqual(['version_not_available', expect.stringMatching(reason)])
-    expect(await stateNow()).toEqual({ revision: 0 })
-    expect(await waitingRecords(caller.organisationId)).toEqual([])
+    expect(await readUpdateState()).toEqual({ revision: 0 })
+    expect(await pendingRecords(caller.organisationId)).toEqual([])
   })
 
   test('to a release that needs other infrastructure is refused with what to run instead', async () => {
     await push('1.2.0', { document: { infrastructure: '0'.repeat(64) } })
-    const caller = await admin()
-    const { code, message } = await refusal(update(caller, to('1.2.0')))
+    const caller = await newPlatformAdmin()
+    const { code, message } = await errorOf(update(caller, to('1.2.0')))
     expect([code, message]).toEqual(['infrastructure_update_required', expect.stringContaining('npm ci && npm start')])
-    const asked = refusalBy('updates', 'PUT /api/v1/platform/updates/apply', [caller, 'PlatformAdmin'], to('1.2.0'))
+    const asked = requestErrorCode(
+      'updates',
+      'PUT /api/v1/platform/updates/apply',
+      [caller, 'PlatformAdmin'],
+      to('1.2.0'),
+    )
     expect(await asked).toBe('infrastructure_update_required')
   })
 
   test('to a release that is not there is refused, and one that cannot be read is not called absent', async () => {
-    const caller = await admin()
-    expect(await refusalOf(update(caller, to('1.2.0')))).toBe('version_not_available')
-    expect(await refusalOf(update(caller, to('no version')))).toBe('version_not_available')
-    expect(await away(() => refusalOf(update(caller, to('1.2.0'))))).toBe('release_source_unreachable')
+    const caller = await newPlatformAdmin()
+    await expectError(update(caller, to('1.2.0')), 'version_not_available')
+    await expectError(update(caller, to('no version')), 'version_not_available')
+    expect(await away(() => errorCodeOf(update(caller, to('1.2.0'))))).toBe('release_source_unreachable')
     for (const [request, body] of [
       ['PUT /api/v1/platform/updates/apply', to('1.2.0')],
       ['GET /api/v1/platform/updates/check', undefined],
     ] as const) {
-      const asked = await away(() => refusalBy('updates', request, [caller, 'PlatformAdmin'], body))
+      const asked = await away(() => requestErrorCode('updates', request, [caller, 'PlatformAdmin'], body))
       expect(asked).toBe('release_source_unreachable')
     }
   })
 
   test('is done for whoever may still do it: not for one that has lost the right, or was removed', async () => {
     await push('1.2.0')
-    const caller = await admin()
-    const weak = await callerOf(undefined, 'OrgAdmin')
-    expect(await refusalOf(update({ ...weak, permissions: caller.permissions }, to('1.2.0')))).toBe('forbidden')
+    const caller = await newPlatformAdmin()
+    const weak = await newCaller(undefined, 'OrgAdmin')
+    await expectError(update({ ...weak, permissions: caller.permissions }, to('1.2.0')), 'forbidden')
     await transact([remove(keys.user(caller.organisationId, caller.userId))])
-    expect(await refusalOf(update(caller, to('1.2.0')))).toBe('unauthenticated')
+    await expectError(update(caller, to('1.2.0')), 'unauthenticated')
   })
 })
 
@@ -158,8 +177,8 @@ describe('a rollback', () => {
   const previous = { version: '0.0.9', repository: 'registry.example.com/releases', digest: `sha256:${'9'.repeat(64)}` }
 
   test('leads to the previous version, whether the registry is there or not', async () => {
-    const caller = await admin()
-    await putState({ version }, previous)
+    const caller = await newPlatformAdmin()
+    await storeUpdateState({ version }, previous)
     const { jobId, ...accepted } = await away(() => update(caller, back))
     expect(accepted).toEqual({ action: 'rollback', targetVersion: '0.0.9', status: 'InProgress' })
     const operation = await findOperation({ organisationId: caller.organisationId, jobId })
@@ -167,29 +186,53 @@ describe('a rollback', () => {
     expect(operation).toMatchObject({ type: 'PlatformRollback', payload: facts })
     expect(operation?.steps.map(({ name }) => name)).toEqual(['preflight', 'stage', 'smoke', 'shift-100', 'commit'])
     expect(operation && updatePlan(operation)).toEqual({ action: 'rollback', release: previous, before: { version } })
-    expect(await stateNow()).toMatchObject({ jobId, previous })
+    expect(await readUpdateState()).toMatchObject({ jobId, previous })
   })
 
   test('may lead to a version that was deployed, not applied', async () => {
-    const caller = await admin()
-    await putState({ version }, { version: '0.0.9' })
+    const caller = await newPlatformAdmin()
+    await storeUpdateState({ version }, { version: '0.0.9' })
     const { jobId } = await update(caller, { ...back, targetVersion: '0.0.9' })
     const { payload } = await Job.read(caller, jobId)
     expect(payload).toEqual({ action: 'rollback', targetVersion: '0.0.9', previousVersion: version })
   })
 
   test('needs a previous version, and one that was not overtaken by a deployment', async () => {
-    const caller = await admin()
-    expect(await refusalOf(update(caller, back))).toBe('no_previous_version')
-    await putState({ version })
-    expect(await refusalOf(update(caller, { ...back, targetVersion: '0.0.9' }))).toBe('no_previous_version')
-    await putState({ version: '0.0.8' }, previous)
-    expect(await refusalOf(update(caller, back))).toBe('no_previous_version')
+    const caller = await newPlatformAdmin()
+    await expectError(update(caller, back), 'no_previous_version')
+    await storeUpdateState({ version })
+    await expectError(update(caller, { ...back, targetVersion: '0.0.9' }), 'no_previous_version')
+    await storeUpdateState({ version: '0.0.8' }, previous)
+    await expectError(update(caller, back), 'no_previous_version')
   })
 
   test('leads nowhere else', async () => {
-    await putState({ version }, previous)
-    const { code, message } = await refusal(update(await admin(), { ...back, targetVersion: '0.0.8' }))
+    await storeUpdateState({ version }, previous)
+    const { code, message } = await errorOf(update(await newPlatformAdmin(), { ...back, targetVersion: '0.0.8' }))
     expect([code, message]).toEqual(['version_not_available', expect.stringContaining('0.0.9')])
   })
+})
+
+test('updates are told to those who administer the platform, however long their versions are', async () => {
+  const { organisationId, admin } = await organisationWithUsers()
+  const operator = await newCaller(organisationId, 'PlatformAdmin')
+  const [version, previousVersion] = [`1.0.0-${'x'.repeat(250)}`, `0.9.0-${'x'.repeat(250)}`]
+  const started = { jobId: newId('job'), version, previousVersion }
+  const releaseNotesUrl = `https://example.com/${'x'.repeat(1900)}`
+  await commitAndDrain(
+    organisationId,
+    eventEffect('update.available', { version, currentVersion: previousVersion, releaseNotesUrl }),
+    eventEffect('update.completed', started),
+    eventEffect('update.rolled_back', started),
+    eventEffect('update.failed', { ...started, action: 'apply', message: 'x'.repeat(1000) }),
+  )
+  const { items } = await listNotifications(operator)
+  expect(items.map(({ type }) => type).toSorted()).toEqual([
+    'UpdateAvailable',
+    'UpdateCompleted',
+    'UpdateCompleted',
+    'UpdateFailed',
+  ])
+  for (const item of items) expect(Notification.parse(item)).toEqual(item)
+  expect(await notificationTypes(admin)).toEqual([])
 })

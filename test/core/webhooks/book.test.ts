@@ -4,30 +4,30 @@ import { commit } from '@platform/core/outbox/commit'
 import { drainDeliveries } from '@platform/core/webhooks/delivery'
 import { webhookProjection } from '@platform/core/webhooks/projection'
 import { beforeAll, expect, test } from 'vitest'
-import { callsOf } from '../../support/store-calls.ts'
-import { callerOf, started } from '../../support/world.ts'
-import { transactionsAtOnce } from '../support/store-hook.ts'
-import { deliveriesOf, eventOf, subscribe } from '../support/webhooks.ts'
-import { waitingRecords } from '../support/books.ts'
+import { countStoreCalls, maxConcurrentTransactions } from '../../support/store-calls.ts'
+import { newCaller, bootstrapPlatform } from '../../support/fixtures.ts'
+import { deliveriesOf, newEvent, subscribe } from '../support/webhooks.ts'
+import { pendingRecords } from '../support/outbox.ts'
 
-beforeAll(() => started())
+beforeAll(() => bootstrapPlatform())
 
 test('where some of many events are stored already the others follow at once, and those stay as they are', async () => {
-  const [caller, receiver] = [await callerOf(), newReceiver()]
+  const [caller, receiver] = [await newCaller(), newReceiver()]
   const { reference, id } = await subscribe(caller, receiver)
-  const tell = (count: number) => commit(caller, { steps: [], events: Array.from({ length: count }, () => eventOf()) })
+  const tell = (count: number) =>
+    commit(caller, { writes: [], events: Array.from({ length: count }, () => newEvent()) })
   await tell(20)
-  await webhookProjection.prepare?.(caller.organisationId, await waitingRecords(caller.organisationId))
+  await webhookProjection.beforeCommit?.(caller.organisationId, await pendingRecords(caller.organisationId))
   await drainDeliveries(reference)
-  expect(receiver.got).toHaveLength(20)
+  expect(receiver.requests).toHaveLength(20)
   await tell(25)
-  const all = (await waitingRecords(caller.organisationId)).filter(({ events }) => events.length > 0)
+  const all = (await pendingRecords(caller.organisationId)).filter(({ events }) => events.length > 0)
   // The webhooks; what is refused, what is there, and the rest.
-  expect(await callsOf(async () => webhookProjection.prepare?.(caller.organisationId, all))).toBe(4)
+  expect(await countStoreCalls(async () => webhookProjection.beforeCommit?.(caller.organisationId, all))).toBe(4)
   // All are there: nothing is left to store.
-  expect(await callsOf(async () => webhookProjection.prepare?.(caller.organisationId, all))).toBe(3)
+  expect(await countStoreCalls(async () => webhookProjection.beforeCommit?.(caller.organisationId, all))).toBe(3)
   await drainDeliveries(reference)
-  expect(receiver.got).toHaveLength(45)
+  expect(receiver.requests).toHaveLength(45)
   const shown = await deliveriesOf(caller, id)
   expect(shown.map(({ status, attempts }) => [status, attempts.length])).toEqual(
     Array.from({ length: 45 }, () => ['Delivered', 1]),
@@ -35,12 +35,14 @@ test('where some of many events are stored already the others follow at once, an
 })
 
 test('an organisation with many webhooks stores for three of them at a time, and for each of them', async () => {
-  const [caller, receiver] = [await callerOf(), newReceiver()]
+  const [caller, receiver] = [await newCaller(), newReceiver()]
   const hooks = []
   for (let count = 0; count < 8; count++) hooks.push(await subscribe(caller, receiver))
-  await commit(caller, { steps: [], events: [eventOf()] })
-  const records = await waitingRecords(caller.organisationId)
-  expect(await transactionsAtOnce(async () => webhookProjection.prepare?.(caller.organisationId, records))).toBe(3)
+  await commit(caller, { writes: [], events: [newEvent()] })
+  const records = await pendingRecords(caller.organisationId)
+  expect(
+    await maxConcurrentTransactions(async () => webhookProjection.beforeCommit?.(caller.organisationId, records)),
+  ).toBe(3)
   const stored = await Promise.all(hooks.map(({ id }) => deliveriesOf(caller, id)))
   expect(stored.map((deliveries) => deliveries.length)).toEqual(hooks.map(() => 1))
 })

@@ -7,9 +7,8 @@ import * as Webhook from '@platform/core/webhooks/webhook'
 import { secretOf, signedHeaders } from '@platform/core/webhooks/secret'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { beforeAll, expect, test } from 'vitest'
-import { refusalBy } from '../../support/asked.ts'
-import { callerOf, refusalOf } from '../../support/world.ts'
-import { atStoreCalls } from '../support/store-hook.ts'
+import { newCaller, requestErrorCode, errorCodeOf } from '../../support/fixtures.ts'
+import { onStoreCall } from '../../support/store-calls.ts'
 
 const wanted = { url: 'https://hooks.example.com/platform', events: ['platform.job.*'] }
 
@@ -23,7 +22,7 @@ let firstStarts: string[] = []
 beforeAll(async () => {
   const [held, others] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   let isHeld = false
-  using _ = atStoreCalls({
+  using _ = onStoreCall({
     before: async ({ command }) => {
       if (isHeld || !command.startsWith('TransactWrite')) return
       isHeld = true
@@ -76,7 +75,7 @@ test('a secret verifies what is signed with it, and differs by webhook and versi
 })
 
 test('a webhook is told its secret when it is made, and then nobody is', async () => {
-  const caller = await callerOf()
+  const caller = await newCaller()
   const { secret, ...shown } = await Webhook.create(caller, wanted)
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
   expect(shown).toEqual({ id: shown.id, ...wanted, enabled: true, failureCount: 0, createdAt: shown.createdAt })
@@ -92,7 +91,7 @@ test('a webhook is told its secret when it is made, and then nobody is', async (
 })
 
 test('a webhook is changed in part; the newest stands first', async () => {
-  const caller = await callerOf()
+  const caller = await newCaller()
   const first = await Webhook.create(caller, { ...wanted, enabled: false })
   const second = await Webhook.create(caller, { ...wanted, events: ['*', '*', 'platform.job.failed'] })
   expect(second.events).toEqual(['*', 'platform.job.failed'])
@@ -106,11 +105,11 @@ test('a webhook is changed in part; the newest stands first', async () => {
 })
 
 test('changes of different fields at the same moment both count', async () => {
-  const caller = await callerOf()
+  const caller = await newCaller()
   const { id } = await Webhook.create(caller, wanted)
   let isFirst = true
   // The second change is made when the first has read the webhook and not yet written it.
-  using _ = atStoreCalls({
+  using _ = onStoreCall({
     before: async ({ command }) => {
       if (!isFirst || !command.startsWith('TransactWrite')) return
       isFirst = false
@@ -122,34 +121,36 @@ test('changes of different fields at the same moment both count', async () => {
 })
 
 test('a foreign or unknown webhook is not found, and stays as it is', async () => {
-  const [caller, other] = [await callerOf(), await callerOf()]
+  const [caller, other] = [await newCaller(), await newCaller()]
   const { id } = await Webhook.create(caller, wanted)
   for (const [who, which] of [
     [other, id],
     [caller, 'hook_01jd8w5k3zr9x2m4c7t6v0b1qa'],
     [caller, '*'],
   ] as const) {
-    expect(await refusalOf(Webhook.change(who, which, { enabled: false }))).toBe('webhook_not_found')
-    expect(await refusalOf(Webhook.remove(who, which))).toBe('webhook_not_found')
+    expect(await errorCodeOf(Webhook.change(who, which, { enabled: false }))).toBe('webhook_not_found')
+    expect(await errorCodeOf(Webhook.remove(who, which))).toBe('webhook_not_found')
   }
   expect((await Webhook.list(other)).items).toEqual([])
   expect((await Webhook.list(caller)).items).toMatchObject([{ id, enabled: true }])
 })
 
 test('an organisation has at most fifty webhooks, however many are made at once', async () => {
-  const [caller, neighbour] = [await callerOf(), await callerOf()]
+  const [caller, neighbour] = [await newCaller(), await newCaller()]
   for (let count = 0; count < webhookLimit - 2; count++) await Webhook.create(caller, wanted)
   const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => Webhook.create(caller, wanted)))
   const made = outcomes.filter(({ status }) => status === 'fulfilled')
   const { items } = await Webhook.list(caller)
   expect([made.length, items.length]).toEqual([2, webhookLimit])
-  expect(await refusalOf(Webhook.create(caller, wanted))).toBe('limit_reached')
+  expect(await errorCodeOf(Webhook.create(caller, wanted))).toBe('limit_reached')
   await Webhook.create(neighbour, wanted)
   await Webhook.remove(caller, items[0]?.id ?? '')
-  expect(await refusalOf(Webhook.remove(caller, items[0]?.id ?? ''))).toBe('webhook_not_found')
+  expect(await errorCodeOf(Webhook.remove(caller, items[0]?.id ?? ''))).toBe('webhook_not_found')
   await Webhook.create(caller, wanted)
-  expect(await refusalOf(Webhook.create(caller, wanted))).toBe('limit_reached')
-  expect(await refusalBy('webhooks', 'POST /api/v1/webhooks', [caller, 'OrgAdmin'], wanted)).toBe('limit_reached')
+  expect(await errorCodeOf(Webhook.create(caller, wanted))).toBe('limit_reached')
+  expect(await requestErrorCode('webhooks', 'POST /api/v1/webhooks', [caller, 'OrgAdmin'], wanted)).toBe(
+    'limit_reached',
+  )
 })
 
 test.each([
@@ -160,9 +161,9 @@ test.each([
   'http://169.254.169.254/',
   'http://user@hooks.example.com/',
 ])('the address %s is refused, when a webhook is made and when it is changed', async (url) => {
-  const caller = await callerOf()
+  const caller = await newCaller()
   const { id } = await Webhook.create(caller, wanted)
-  expect(await refusalOf(Webhook.create(caller, { ...wanted, url }))).toBe('url_not_allowed')
-  expect(await refusalOf(Webhook.change(caller, id, { url }))).toBe('url_not_allowed')
+  expect(await errorCodeOf(Webhook.create(caller, { ...wanted, url }))).toBe('url_not_allowed')
+  expect(await errorCodeOf(Webhook.change(caller, id, { url }))).toBe('url_not_allowed')
   expect((await Webhook.list(caller)).items).toMatchObject([{ url: wanted.url }])
 })

@@ -8,22 +8,22 @@ test.each([
   [['--stop'], { action: 'stop' }],
   [['--token'], { action: 'token' }],
   [['--help', '--stop'], { action: 'help' }],
-])('%j is understood', (args, options) => {
+])('parses %j', (args, options) => {
   expect(parseOptions(args)).toEqual(options)
 })
 
 test.each([
-  [['--stage', 'a b'], '--stage: "a b" has to consist'],
-  [['--stage', ''], '--stage: "" has to consist'],
-  [['--port', '70000'], '--port: "70000" is no port'],
+  [['--stage', 'a b'], '--stage: "a b" must be'],
+  [['--stage', ''], '--stage: "" must be'],
+  [['--port', '70000'], '--port: "70000" is not a port'],
   [['--port', '-1'], "'--port' argument is ambiguous"],
-  [['--stop', '--token'], 'give one of them'],
-  [['--stop', '--stage', 'dev'], '--stage is for the start'],
+  [['--stop', '--token'], 'exclude each other'],
+  [['--stop', '--stage', 'dev'], '--stage only applies to a start'],
   [['dev'], "Unexpected argument 'dev'"],
   [['--stages', 'dev'], "Unknown option '--stages'"],
-])('%j is refused with the reason and the usage', (args, reason) => {
+])('rejects %j with a reason and the usage', (args, reason) => {
   expect(() => parseOptions(args)).toThrow(
     expect.objectContaining({ exitCode: 2, message: expect.stringContaining(reason) }),
   )
-  expect(() => parseOptions(args)).toThrow('npm run deploy:rehearsal')
+  expect(() => parseOptions(args)).toThrow('npm run simulate')
 })

@@ -8,7 +8,7 @@ test.each([
   ['POST', 'TagResource'],
   ['DELETE', 'UntagResource'],
   ['PUT', `unknown PUT /tags/${encodeURIComponent(resource)}`],
-])('%s at the tags of a function asks for the right to %s, and for no other', (method, action) => {
+])('%s on the tags of a function requires only %s', (method, action) => {
   const [demand, ...others] = lambdaPermissions(method, `/2017-03-31/tags/${encodeURIComponent(resource)}`, {})
   expect([demand?.action, others]).toEqual([`lambda:${action}`, []])
 })

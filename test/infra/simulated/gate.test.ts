@@ -21,6 +21,7 @@ import {
   SendMessageCommand,
   SQSClient,
 } from '@aws-sdk/client-sqs'
+import { keySchema } from '@platform/core/db/schema'
 import { clientSettings, localAccountId, localRegion } from '@platform/local/emulators/http/environment'
 import { startDynamoDb } from '@platform/local/emulators/dynamodb/server'
 import { startLambda } from '../../simulator/lambda/start.ts'
@@ -30,13 +31,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type AccessDenial, type IamProxy, type Principal, startIamProxy } from '../../simulator/aws/iam-proxy.ts'
 import type { Statement } from '../../simulator/graph/policy.ts'
 
-/** The gate before real stand-ins, with a role for each test. */
+/** The proxy in front of real emulators, with a role for each test. */
 
 const parts = new AsyncDisposableStack()
 const principals = new Map<string, Principal>()
 const heard: AccessDenial[] = []
 let gate: IamProxy
-/** What the stand-ins are asked with. */
 const own = { accessKeyId: 'owner' }
 let tableUrl: string
 
@@ -56,11 +56,6 @@ beforeAll(async () => {
   gate = parts.use(await startIamProxy({ targets, ...own, principalOf: (key) => principals.get(key), onDenial: hear }))
 })
 afterAll(() => parts.disposeAsync())
-
-const keySchema = (hash: string, range: string) => [
-  { AttributeName: hash, KeyType: 'HASH' as const },
-  { AttributeName: range, KeyType: 'RANGE' as const },
-]
 
 async function makeTable(url: string): Promise<void> {
   await new DynamoDBClient(clientSettings(url, 'owner')).send(
@@ -94,7 +89,6 @@ const allow = (actions: string, ...Resource: string[]): Statement => ({
   Resource,
 })
 
-/** A function with these statements in its role; answers clients that are signed as its. */
 function functionWith(...statements: Statement[]) {
   const name = `function-${principals.size}`
   principals.set(`KEY-${name}`, { name, statements })
@@ -118,7 +112,7 @@ const denied = (name: string, demand: string) =>
     message: expect.stringContaining(`${name} is not authorized to perform ${demand}`),
   })
 
-test('what no statement allows is denied and not done, and whoever operates the rehearsal hears of it', async () => {
+test('denies a request that no statement allows and reports it', async () => {
   const { name, dynamodb } = functionWith(allow('dynamodb:GetItem', table))
   const sharedKey = { pk: { S: 'denied' }, sk: { S: 'denied' } }
   const write = new PutItemCommand({ TableName: 'one', Item: sharedKey })
@@ -129,7 +123,7 @@ test('what no statement allows is denied and not done, and whoever operates the 
   expect([gate.denials.at(-1), heard.at(-1)]).toEqual([denial, denial])
 })
 
-test('what a statement allows is done, and noted as its use', async () => {
+test('allows a request and records the statement as used', async () => {
   const statements = [allow('dynamodb:PutItem dynamodb:DeleteItem', table), allow('dynamodb:GetItem', table)]
   const { dynamodb } = functionWith(...statements)
   await dynamodb.send(put())
@@ -140,7 +134,7 @@ test('what a statement allows is done, and noted as its use', async () => {
   ])
 })
 
-test('nobody is let in with an unknown access key, or without a signature', async () => {
+test('rejects unknown access keys and unsigned requests', async () => {
   const { dynamodb } = clientsOf('KEY-nobody')
   await expect(dynamodb.send(get())).rejects.toMatchObject({ name: 'UnrecognizedClientException' })
   const headers = { 'x-amz-target': 'DynamoDB_20120810.GetItem', 'content-type': 'application/x-amz-json-1.0' }
@@ -149,14 +143,14 @@ test('nobody is let in with an unknown access key, or without a signature', asyn
   expect([response.status, await response.text()]).toEqual([400, expect.stringContaining('UnrecognizedClient')])
 })
 
-test('nobody gets past the gate with the access key of a function', async () => {
+test("the emulators reject a function's access key", async () => {
   const { name, dynamodb } = functionWith(allow('dynamodb:GetItem', table))
   await dynamodb.send(get())
   const past = new DynamoDBClient(clientSettings(tableUrl, `KEY-${name}`))
   await expect(past.send(get())).rejects.toMatchObject({ name: 'UnrecognizedClientException' })
 })
 
-test('a transaction needs each action of its parts', async () => {
+test('a transaction requires the action of each part', async () => {
   const TransactItems = [
     { Put: { TableName: 'one', Item: key } },
     { Update: { TableName: 'one', Key: { ...key, sk: { S: 'c' } }, UpdateExpression: 'REMOVE nothing' } },
@@ -179,7 +173,7 @@ test('a transaction needs each action of its parts', async () => {
   await dynamodb.send(new TransactWriteItemsCommand({ TransactItems }))
 })
 
-test('what an action does not know in a request does not take the place of what it means', async () => {
+test('unrelated members of a request do not change the required permissions', async () => {
   const { name } = functionWith(allow('dynamodb:GetItem', table))
   const response = await fetch(gate.urls.dynamodb, {
     method: 'POST',
@@ -192,7 +186,7 @@ test('what an action does not know in a request does not take the place of what 
 const batch = (...names: string[]) =>
   new BatchGetItemCommand({ RequestItems: Object.fromEntries(names.map((name) => [name, { Keys: [key] }])) })
 
-test('a batch needs its own action on each of its tables', async () => {
+test('a batch requires the action on each table', async () => {
   const { name, dynamodb } = functionWith(allow('dynamodb:BatchGetItem', table))
   await dynamodb.send(batch('one'))
   const other = arn('dynamodb', 'table/two')
@@ -201,7 +195,7 @@ test('a batch needs its own action on each of its tables', async () => {
   await expect(single.dynamodb.send(batch('one'))).rejects.toEqual(denied(single.name, 'dynamodb:BatchGetItem'))
 })
 
-test('who may query a table may not query its index: that is a resource of its own', async () => {
+test('querying an index requires permission on the index', async () => {
   const query = new QueryCommand({
     TableName: 'one',
     IndexName: 'index',
@@ -215,7 +209,7 @@ test('who may query a table may not query its index: that is a resource of its o
   await ofIndex.dynamodb.send(query)
 })
 
-test('a queue is known by its name wherever its address leads; who sends may neither send elsewhere nor receive', async () => {
+test('queues are identified by name; sending allows neither other queues nor receiving', async () => {
   const { name, sqs } = functionWith(allow('sqs:SendMessage', arn('sqs', 'jobs')))
   await sqs.send(new SendMessageCommand({ QueueUrl: queueUrl('jobs'), MessageBody: 'one' }))
   const Entries = [{ Id: '1', MessageBody: 'two' }]
@@ -226,7 +220,7 @@ test('a queue is known by its name wherever its address leads; who sends may nei
   await expect(received).rejects.toEqual(denied(name, 'sqs:ReceiveMessage'))
 })
 
-test('who may read one secret may neither write it nor read another', async () => {
+test('reading a secret allows neither writing it nor reading others', async () => {
   const { name, secrets } = functionWith(
     allow('secretsmanager:GetSecretValue', arn('secretsmanager', 'secret:own-AbCdEf')),
   )
@@ -237,15 +231,14 @@ test('who may read one secret may neither write it nor read another', async () =
   await expect(write).rejects.toEqual(denied(name, 'secretsmanager:PutSecretValue'))
 })
 
-test('who may invoke one version of a function may not invoke another', async () => {
+test('invoking one version allows no other version', async () => {
   const { name, lambda } = functionWith(allow('lambda:InvokeFunction', arn('lambda', 'function:one:live')))
   const invoke = (Qualifier: string) => lambda.send(new InvokeCommand({ FunctionName: 'one', Qualifier }))
   await expect(invoke('1')).rejects.toEqual(denied(name, `lambda:InvokeFunction on ${arn('lambda', 'function:one:1')}`))
-  // It gets through to where no such function is.
   await expect(invoke('live')).rejects.toMatchObject({ name: 'ResourceNotFoundException' })
 })
 
-test('a statement that is withheld allows nothing until it is given back; another role’s like it still does', async () => {
+test('a removed statement allows nothing until it is restored; other roles are unaffected', async () => {
   const [statement, twin] = [allow('dynamodb:GetItem', table), allow('dynamodb:GetItem', table)]
   const [one, other] = [functionWith(statement), functionWith(twin)]
   const giveBack = gate.withhold(statement)

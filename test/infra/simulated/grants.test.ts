@@ -35,7 +35,7 @@ test.each(functionNames)(
     const here = needs.filter((need) => need.name === name).map(({ grant }) => grant)
     const beside = [moduleGrants, releaseGrants].flatMap((grants) => grants[name] ?? [])
     const all = new Set([...here, ...beside, ...Object.keys(unseen[name] ?? {})])
-    const { statements = [] } = stage.rehearsal.functions.find((each) => each.name === name) ?? {}
+    const { statements = [] } = stage.simulator.functions.find((each) => each.name === name) ?? {}
     expect([...all].toSorted()).toEqual(statements.map(grantOf).toSorted())
   },
 )
@@ -47,10 +47,10 @@ test.runIf(isLong)('every grant has been taken away', () => {
 test.runIf(isLong)('no capability names an action that none of its functions needs', () => {
   const [named, used] = [new Map<string, Set<string>>(), new Map<string, Set<string>>([['messages', askedByAws]])]
   for (const { name, grant } of outcomes) {
-    const [, statement] = statementOf(stage.rehearsal, name, grant)
+    const [, statement] = statementOf(stage.simulator, name, grant)
     const key = capabilityOf(grant) ?? grant
     note(named, key, statement.Action)
-    note(used, key, stage.rehearsal.cloud.gate.used.get(statement) ?? [])
+    note(used, key, stage.simulator.cloud.gate.used.get(statement) ?? [])
   }
   const unused = [...named].flatMap(([key, actions]) => [...actions].filter((action) => !used.get(key)?.has(action)))
   expect(unused).toEqual([])

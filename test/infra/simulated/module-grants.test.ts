@@ -3,16 +3,16 @@ import { DeleteFunctionCommand, ListFunctionsCommand } from '@aws-sdk/client-lam
 import { moduleDelivery } from '@platform/core/db/keys'
 import { clientSettings } from '@platform/local/emulators/http/environment'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { answered } from '../../conformance/support/answer.ts'
+import { expectStatus } from '../../conformance/support/answer.ts'
 import type { Client } from '../../conformance/support/client.ts'
 import { over } from '../../conformance/support/modules.ts'
 import type { Relay } from '../../conformance/support/relay.ts'
-import { until } from '../../conformance/support/until.ts'
+import { waitFor } from '../../support/wait-for.ts'
 import { isLong } from '../../support/long.ts'
 import { bundled } from '../../support/module-image.ts'
 import { startModuleRegistry } from '../../support/module-registry.ts'
 import { giveCredentials, startPrivateRegistry } from '../../support/private-registry.ts'
-import { type Stage, startStage } from '../../support/rehearsal.ts'
+import { type SimulatedPlatform, startSimulatedPlatform } from '../../support/simulator.ts'
 import { byFunction, moduleGrants } from './grants/module-needs.ts'
 import { type Act, playAlone, played, type Scene } from './grants/withholding.ts'
 
@@ -20,7 +20,7 @@ import { type Act, playAlone, played, type Scene } from './grants/withholding.ts
 
 const resources = new AsyncDisposableStack()
 let registry: Awaited<ReturnType<typeof startModuleRegistry>>
-let stage: Stage
+let stage: SimulatedPlatform
 let scene: Scene
 let admin: Client
 let relay: Relay
@@ -34,18 +34,18 @@ if (isLong) {
     registry = resources.use(await startModuleRegistry())
     const guarded = resources.use(await startPrivateRegistry(registry.host))
     stage = resources.use(
-      await startStage({
+      await startSimulatedPlatform({
         PLAT_REGISTRY_ALLOW: guarded.host,
         PLAT_MODULE_SOURCES: ['calm', 'broken'].map((id) => `${guarded.host}/modules/${id}`).join(),
         PLAT_MODULE_KEYS: registry.settings.PLAT_MODULE_KEYS,
-        PLAT_ANNOUNCE_AGAIN_SECONDS: '1',
+        PLAT_OUTBOX_RETRY_SECONDS: '1',
         PLAT_OPERATION_LEASE_SECONDS: '3',
       }),
     )
-    const { rehearsal, api: platform, tick } = stage
-    scene = { rehearsal, platform, tick }
+    const { simulator, api: platform, tick } = stage
+    scene = { simulator, platform, tick }
     admin = await platform.admin
-    await giveCredentials(rehearsal, guarded)
+    await giveCredentials(simulator, guarded)
     await registry.push('calm', { files: await program('calm'), config: node })
     await registry.push('broken', { files: [{ path: '/app/main.mjs', content: 'process.exit(1)' }], config: node })
     await tick('schedule/catalog')
@@ -54,10 +54,10 @@ if (isLong) {
 }
 afterAll(() => resources.disposeAsync())
 
-const done = async (asked: ReturnType<Client['post']>) => over(stage.api, answered(await asked, 202))
+const done = async (asked: ReturnType<Client['post']>) => over(stage.api, expectStatus(await asked, 202))
 
 async function functionsOfModules(): Promise<string[]> {
-  const { Functions = [] } = await stage.rehearsal.cloud.lambda.send(new ListFunctionsCommand({}))
+  const { Functions = [] } = await stage.simulator.cloud.lambda.send(new ListFunctionsCommand({}))
   const names = Functions.map(({ FunctionName = '' }) => FunctionName)
   return names.filter((name) => name.startsWith('platform-dev-mod-'))
 }
@@ -67,7 +67,7 @@ const scanned: Act = {
   play: async () => {
     const since = Date.now()
     await stage.tick('schedule/catalog')
-    const { scannedAt, problems = [] } = answered(await admin.get('/api/v1/modules/catalog'), 200)
+    const { scannedAt, problems = [] } = expectStatus(await admin.get('/api/v1/modules/catalog'), 200)
     expect([Date.parse(scannedAt) >= since, problems]).toEqual([true, []])
   },
 }
@@ -76,7 +76,7 @@ const comesAndGoes: Act = {
   title: 'a module of a private registry is installed, answers, and is removed with all that it had',
   play: async () => {
     expect(await done(admin.post(`${calm}/install`, {}))).toMatchObject({ status: 'Completed' })
-    answered(await admin.get('/api/calm'), 200)
+    expectStatus(await admin.get('/api/calm'), 200)
     expect(await done(admin.delete(calm))).toMatchObject({ status: 'Completed' })
     expect(await functionsOfModules()).toEqual([])
   },
@@ -90,14 +90,17 @@ const neverStarts: Act = {
   },
 }
 
-const answers: Act = { title: 'a module answers', play: async () => void answered(await admin.get('/api/calm'), 200) }
+const answers: Act = {
+  title: 'a module answers',
+  play: async () => void expectStatus(await admin.get('/api/calm'), 200),
+}
 
 const hears: Act = {
   title: 'a module hears of what has happened',
   play: async ({ platform }) => {
     const { jobId, leaseId } = await platform.running(relay)
-    answered(await relay.complete(jobId, leaseId, 0), 200)
-    await until('it has heard', async () => stage.lines.some((line) => line.includes(`event ${jobId}`)))
+    expectStatus(await relay.complete(jobId, leaseId, 0), 200)
+    await waitFor('it has heard', async () => stage.lines.some((line) => line.includes(`event ${jobId}`)))
   },
 }
 
@@ -105,15 +108,15 @@ const madeAgain: Act = {
   title: 'a module whose function was removed is made again',
   play: async () => {
     const FunctionName = 'platform-dev-mod-calm'
-    await stage.rehearsal.cloud.lambda.send(new DeleteFunctionCommand({ FunctionName })).catch(() => undefined)
+    await stage.simulator.cloud.lambda.send(new DeleteFunctionCommand({ FunctionName })).catch(() => undefined)
     await stage.tick('schedule/heartbeat')
-    answered(await admin.get('/api/calm'), 200)
+    expectStatus(await admin.get('/api/calm'), 200)
   },
 }
 
 /** Nobody has the module's events in hand any more: a worker that was broken off would hold them up for a minute. */
 async function letGo(): Promise<void> {
-  const { cloud, functions } = stage.rehearsal
+  const { cloud, functions } = stage.simulator
   const { pk, sk } = moduleDelivery('calm')
   const store = new DynamoDBClient(clientSettings(cloud.dynamoDbUrl, cloud.accessKeyId))
   const TableName = functions[0]?.environment['PLAT_TABLE']
@@ -123,7 +126,7 @@ async function letGo(): Promise<void> {
 
 /** What was broken off goes on: in the end the module is there, or is not. */
 const healed = (isWanted: boolean) => () =>
-  until('what was broken off has gone on', async () => {
+  waitFor('what was broken off has gone on', async () => {
     for (const clock of ['sweep', 'heartbeat']) await stage.tick(`schedule/${clock}`)
     const { status, body } = await admin.get(calm)
     if (status === 404 && isWanted) await admin.post(`${calm}/install`, {})
@@ -171,7 +174,7 @@ for (const [act, isThere, grants] of table) {
     `without any one of its grants this is missed: ${act.title}`,
     async () => {
       await heal()
-      const { denials: before } = stage.rehearsal.cloud.gate
+      const { denials: before } = stage.simulator.cloud.gate
       const count = before.length
       expect(await played(scene, act)).toBeUndefined()
       expect(before.slice(count)).toEqual([])
@@ -183,7 +186,7 @@ for (const [act, isThere, grants] of table) {
         expect([need.name, need.grant, failure]).toEqual([need.name, need.grant, expect.any(String)])
         expect(denials, `${need.name} ${need.grant}`).not.toEqual([])
       }
-      await until(act.title, async () => (await played(scene, act)) === undefined)
+      await waitFor(act.title, async () => (await played(scene, act)) === undefined)
     },
     400_000,
   )

@@ -1,15 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { functionNames } from '@platform/core/updates/function-names'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { answered } from '../../conformance/support/answer.ts'
+import { expectStatus } from '../../conformance/support/answer.ts'
 import type { Client } from '../../conformance/support/client.ts'
 import { over } from '../../conformance/support/modules.ts'
-import { until } from '../../conformance/support/until.ts'
+import { waitFor } from '../../support/wait-for.ts'
 import { isLong } from '../../support/long.ts'
 import { giveCredentials, startPrivateRegistry } from '../../support/private-registry.ts'
-import { type Stage, startStage } from '../../support/rehearsal.ts'
+import { type SimulatedPlatform, startSimulatedPlatform } from '../../support/simulator.ts'
 import { startReleaseRegistry } from '../../support/release.ts'
-import { conformance } from './grants/act.ts'
+import { catalogScan } from './grants/conformance.ts'
 import { sendTo } from './grants/lost-messages.ts'
 import { byFunction, releaseGrants } from './grants/module-needs.ts'
 import { type Act, playAlone, played, type Scene, without } from './grants/withholding.ts'
@@ -18,7 +18,7 @@ import { type Act, playAlone, played, type Scene, without } from './grants/withh
 
 const resources = new AsyncDisposableStack()
 let registry: Awaited<ReturnType<typeof startReleaseRegistry>>
-let stage: Stage
+let stage: SimulatedPlatform
 let scene: Scene
 let admin: Client
 let releases = 0
@@ -30,20 +30,20 @@ if (isLong) {
     const guarded = resources.use(await startPrivateRegistry(registry.host))
     host = guarded.host
     stage = resources.use(
-      await startStage({
+      await startSimulatedPlatform({
         PLAT_REGISTRY_ALLOW: guarded.host,
         PLAT_RELEASE_SOURCE: `${guarded.host}/${registry.repository}`,
         PLAT_RELEASE_KEYS: registry.settings.PLAT_RELEASE_KEYS,
-        PLAT_ANNOUNCE_AGAIN_SECONDS: '1',
+        PLAT_OUTBOX_RETRY_SECONDS: '1',
         PLAT_OPERATION_LEASE_SECONDS: '3',
         PLAT_LIMIT_API_PER_MINUTE: '60000',
         PLAT_LIMIT_API_BURST: '5000',
       }),
     )
-    const { rehearsal, api: platform, tick } = stage
-    scene = { rehearsal, platform, tick }
+    const { simulator, api: platform, tick } = stage
+    scene = { simulator, platform, tick }
     admin = await platform.admin
-    await giveCredentials(rehearsal, guarded)
+    await giveCredentials(simulator, guarded)
   }, 300_000)
 }
 afterAll(() => resources.disposeAsync())
@@ -58,8 +58,8 @@ async function pushed(functions?: Record<string, string>): Promise<string> {
 }
 
 const isTold = (version: string) =>
-  until(`somebody is told of ${version}`, async () => {
-    const { items } = answered(await admin.get('/api/v1/notifications?pageSize=100'), 200)
+  waitFor(`somebody is told of ${version}`, async () => {
+    const { items } = expectStatus(await admin.get('/api/v1/notifications?pageSize=100'), 200)
     return items.some(({ type, resource }: any) => type === 'UpdateAvailable' && resource === version)
   })
 
@@ -67,7 +67,7 @@ const checked: Act = {
   title: 'a check tells of a release in a private registry, and people are told of it',
   play: async () => {
     const version = await pushed()
-    expect(answered(await admin.get(`${updates}/check`), 200)).toMatchObject({ latestVersion: version })
+    expect(expectStatus(await admin.get(`${updates}/check`), 200)).toMatchObject({ latestVersion: version })
     await isTold(version)
   },
 }
@@ -82,14 +82,14 @@ const ticked: Act = {
 }
 
 const begin = async (targetVersion: string): Promise<string> =>
-  answered(await admin.put(`${updates}/apply`, { action: 'apply', targetVersion }), 202).jobId
+  expectStatus(await admin.put(`${updates}/apply`, { action: 'apply', targetVersion }), 202).jobId
 
 /** How an update that cannot be done ends: with a reason, told, and with the platform as it was. */
 async function endsFailed(jobId: string, reason: RegExp): Promise<void> {
   const job = await over(stage.api, { jobId })
   expect(job).toMatchObject({ status: 'Failed', result: { output: expect.stringMatching(reason) } })
-  await until('it is told', async () => {
-    const { items } = answered(await admin.get('/api/v1/notifications?pageSize=100'), 200)
+  await waitFor('it is told', async () => {
+    const { items } = expectStatus(await admin.get('/api/v1/notifications?pageSize=100'), 200)
     return items.some(({ resource }: any) => resource === jobId)
   })
 }
@@ -119,7 +119,7 @@ const swept: Act = {
   title: 'the sweep announces an update whose message was lost',
   play: async () => {
     const jobId = await unheard(await pushed())
-    await until('it is over', async () => {
+    await waitFor('it is over', async () => {
       await stage.tick('schedule/sweep')
       return (await stage.api.job(jobId)).completedAt !== undefined
     })
@@ -130,7 +130,7 @@ const buried: Act = {
   title: 'an update whose message ends in the dead-letter queue fails, and the platform is as it was',
   play: async () => {
     const jobId = await unheard(await pushed())
-    const { organisationId } = answered(await admin.get('/api/v1/auth/me'), 200)
+    const { organisationId } = expectStatus(await admin.get('/api/v1/auth/me'), 200)
     await sendTo(scene, 'updates-dead-letter', { organisationId, jobId })
     await endsFailed(jobId, /could not be handled/)
   },
@@ -146,9 +146,9 @@ const looked: Act = {
 
 /** What was broken off is given up. */
 const healed = () =>
-  until('no update is under way', async () => {
-    const { organisationId } = answered(await admin.get('/api/v1/auth/me'), 200)
-    const { jobId } = answered(await admin.get(`${updates}/check`), 200)
+  waitFor('no update is under way', async () => {
+    const { organisationId } = expectStatus(await admin.get('/api/v1/auth/me'), 200)
+    const { jobId } = expectStatus(await admin.get(`${updates}/check`), 200)
     if (jobId === undefined) return true
     await sendTo(scene, 'updates-dead-letter', { organisationId, jobId })
     for (let looks = 0; looks < 10 && (await stage.api.job(jobId)).completedAt === undefined; looks++) {
@@ -162,7 +162,7 @@ const store = ['table:read', 'table:write']
 /** An act, function → grants that it needs. */
 const table: [act: Act, grants: Record<string, readonly string[]>][] = [
   [looked, { modules: ['secret:registries'] }],
-  [conformance('On record is', 'who has the catalog looked at'), { modules: ['queue:events'] }],
+  [catalogScan, { modules: ['queue:events'] }],
   [checked, { updates: [...store, 'secret:registries', 'queue:events'] }],
   [ticked, { 'schedule/updates': [...store, 'secret:registries', 'queue:events'] }],
   [refused, { updates: ['queue:updates'], 'queue/updates': ['functions:revert', 'queue:events'] }],

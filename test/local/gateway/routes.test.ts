@@ -3,7 +3,7 @@ import { createRouter } from '@platform/local/gateway/routes'
 import { expect, test } from 'vitest'
 import { sampleRoutes } from './support.ts'
 
-const platformRoutes = routes.map(({ function: functionName, endpoint: { method, path } }) => ({
+const platformRoutes = routes.map(({ function: functionName, method, endpoint: { path } }) => ({
   functionName,
   method,
   path,

@@ -5,8 +5,8 @@ import { serveHost } from '@platform/local/modules/host-server'
 import { hostedRuntime } from '@platform/worker/runtimes/hosted'
 import { type ModuleRuntime } from '@platform/worker/runtimes/port'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { until } from '../../conformance/support/until.ts'
-import { ask, assignmentOf, limits, localRuntime, processesWith } from '../../support/local-runtime.ts'
+import { waitFor } from '../../support/wait-for.ts'
+import { evaluateInModule, deploymentSpecOf, limits, localRuntime, processesWith } from '../../support/local-runtime.ts'
 import { pushFixture, pushProgram } from '../../support/module-image.ts'
 import { type ModuleRegistry, startModuleRegistry } from '../../support/module-registry.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
@@ -55,11 +55,13 @@ async function startHost({ dataDir, environment = registry.settings, threadUrl }
 test('functions deploy, ask, list and remove modules through the host', async () => {
   await using host = await startHost()
   const { runtime } = host
-  const assignment = assignmentOf(await pushFixture(registry.client, 'puppet'))
+  const assignment = deploymentSpecOf(await pushFixture(registry.client, 'puppet'))
   const [deployment, same] = await Promise.all([runtime.deploy(assignment), runtime.deploy(assignment)])
   expect(same).toEqual(deployment)
   expect(deployment).toMatchObject({ id: assignment.id, runtime: 'process', isolation: host.isolation })
-  expect(await ask(runtime, deployment, 'process.env.PLATFORM_MODULE_TOKEN')).toBe(`token of ${assignment.id}`)
+  expect(await evaluateInModule(runtime, deployment, 'process.env.PLATFORM_MODULE_TOKEN')).toBe(
+    `token of ${assignment.id}`,
+  )
   expect(await runtime.list()).toEqual([{ deployment, state: 'running', crashes: 0 }])
   await Promise.all([runtime.remove(deployment, 1000), runtime.remove(deployment, 1000)])
   await runtime.remove(deployment, 1000)
@@ -73,7 +75,7 @@ test('the token of a deployment is forgotten when it is removed', async () => {
   const token = 'token of the host'
   const server = await serveHost({ runtime: local, tokens, token, port: 0, onError: () => undefined })
   const runtime = hostedRuntime({ url: server.url, token, tokenOf: async (id) => `token of ${id}` })
-  const deployment = await runtime.deploy(assignmentOf(await pushFixture(local.registry, 'puppet')))
+  const deployment = await runtime.deploy(deploymentSpecOf(await pushFixture(local.registry, 'puppet')))
   expect([...tokens]).toEqual([[deployment.id, `token of ${deployment.id}`]])
   await runtime.remove(deployment, 1000)
   expect([...tokens]).toEqual([])
@@ -83,13 +85,13 @@ test('the token of a deployment is forgotten when it is removed', async () => {
 test('what the runtime refuses arrives as it was said', async () => {
   await using host = await startHost()
   const program = await pushProgram(registry.client, 'python', '', { config: { Cmd: ['python3'] } })
-  await expect(host.runtime.deploy(assignmentOf(program))).rejects.toMatchObject({
-    name: 'RuntimeFailure',
+  await expect(host.runtime.deploy(deploymentSpecOf(program))).rejects.toMatchObject({
+    name: 'RuntimeError',
     problem: 'refused',
     message: expect.stringContaining('python3'),
   })
   const ending = await pushFixture(registry.client, 'ends-at-once')
-  await expect(host.runtime.deploy(assignmentOf(ending))).rejects.toMatchObject({ problem: 'init_failed' })
+  await expect(host.runtime.deploy(deploymentSpecOf(ending))).rejects.toMatchObject({ problem: 'init_failed' })
 })
 
 test('only who has the host’s token may ask, and only what it knows', async () => {
@@ -105,7 +107,7 @@ test('only who has the host’s token may ask, and only what it knows', async ()
   expect(await call('/deploy', { headers: { authorization } })).toBe(404)
   expect(await post('/deploy', '{')).toBe(400)
   expect(await post('/deploy', '{}')).toBe(400)
-  const assignment = assignmentOf({ repository: 'r.test/x', digest: 'sha256:../../..' })
+  const assignment = deploymentSpecOf({ repository: 'r.test/x', digest: 'sha256:../../..' })
   expect(await post('/deploy', JSON.stringify({ assignment, token: 't' }))).toBe(400)
   expect(await post('/remove', '{"deployment":{}}')).toBe(400)
   expect(host.logged).toEqual([])
@@ -123,7 +125,7 @@ test('a host that is not there is unavailable, and not a fault of the module', a
 test('modules end with the host, and start again from the disk although their registry is gone', async () => {
   await using folder = await temporaryFolder()
   const marker = `marker-host-${process.pid}`
-  const assignment = assignmentOf(await pushFixture(registry.client, 'puppet', [marker]))
+  const assignment = deploymentSpecOf(await pushFixture(registry.client, 'puppet', [marker]))
   const first = await startHost({ dataDir: folder.path })
   const deployment = await first.runtime.deploy(assignment)
   await first.close()
@@ -132,14 +134,14 @@ test('modules end with the host, and start again from the disk although their re
   await using second = await startHost({ dataDir: folder.path, environment: {} })
   expect(await second.runtime.list()).toEqual([])
   expect(await second.runtime.deploy(assignment)).toEqual(deployment)
-  const other = assignmentOf(await pushFixture(registry.client, 'calm'))
+  const other = deploymentSpecOf(await pushFixture(registry.client, 'calm'))
   await expect(second.runtime.deploy(other)).rejects.toMatchObject({ problem: 'unavailable' })
 })
 
 test('what ran before the host started leaves no image when it is removed', async () => {
   await using folder = await temporaryFolder()
   const first = await startHost({ dataDir: folder.path })
-  const deployment = await first.runtime.deploy(assignmentOf(await pushFixture(registry.client, 'puppet')))
+  const deployment = await first.runtime.deploy(deploymentSpecOf(await pushFixture(registry.client, 'puppet')))
   await first.close()
   const images = join(folder.path, 'modules', 'images')
   expect(await readdir(images)).toHaveLength(1)
@@ -153,8 +155,8 @@ test('what modules print is on the platform’s output, as JSON that names them'
   const written: string[] = []
   const write = vi.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0)
   try {
-    await host.runtime.deploy(assignmentOf(await pushFixture(registry.client, 'calm')))
-    const lines = await until('both lines are written', async () => {
+    await host.runtime.deploy(deploymentSpecOf(await pushFixture(registry.client, 'calm')))
+    const lines = await waitFor('both lines are written', async () => {
       const all = written.join('').split('\n').filter(Boolean)
       return all.some((line) => line.includes('Started')) && all
     })
@@ -169,11 +171,11 @@ test('what modules print is on the platform’s output, as JSON that names them'
 test('a host whose thread dies is replaced at its address, and its modules have ended', async () => {
   await using host = await startHost({ threadUrl: new URL('dying-thread.ts', import.meta.url) })
   const marker = `marker-thread-${process.pid}`
-  const assignment = assignmentOf(await pushFixture(registry.client, 'puppet', [marker]))
+  const assignment = deploymentSpecOf(await pushFixture(registry.client, 'puppet', [marker]))
   const deployment = await host.runtime.deploy(assignment)
   const before = await processesWith(marker)
   await writeFile(join(host.dataDir, 'die'), '')
-  await until('it is replaced', () =>
+  await waitFor('it is replaced', () =>
     host.runtime.list().then(
       (all) => all.length === 0,
       () => false,
@@ -182,7 +184,7 @@ test('a host whose thread dies is replaced at its address, and its modules have 
   expect(await host.runtime.deploy(assignment)).toEqual(deployment)
   const after = await processesWith(marker)
   expect(before.filter((id) => after.includes(id))).toEqual([])
-  expect(await ask(host.runtime, deployment, '1 + 1')).toBe(2)
+  expect(await evaluateInModule(host.runtime, deployment, '1 + 1')).toBe(2)
   expect(host.logged).toMatchObject([{ message: 'the module host ended and is replaced' }])
 })
 

@@ -75,5 +75,5 @@ test('a client with a wrong password may read and not write, and is told so', as
   const stranger = clientOf(registry, 'wrong')
   expect(await stranger.resolve(repository, 'latest')).toMatchObject({ digest: image.digest })
   const pushed = stranger.putManifest(repository, 'other', image.manifest, mediaTypes.manifest)
-  await expect(pushed).rejects.toMatchObject({ name: 'RegistryFailure', problem: 'unauthorized' })
+  await expect(pushed).rejects.toMatchObject({ name: 'RegistryError', problem: 'unauthorized' })
 })

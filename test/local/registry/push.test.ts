@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { mediaTypes } from '@platform/oci/types'
 import { expect, test } from 'vitest'
-import { until } from '../../conformance/support/until.ts'
+import { waitFor } from '../../support/wait-for.ts'
 import {
   codeOf,
   digestOf,
@@ -108,10 +108,10 @@ test('what arrived before the sender broke off stays, and the rest completes it'
   socket.write(`${head}hello `)
   const rangeIs = async (range: string) =>
     (await registry.send('GET', place)).headers.get('range') === range ? true : undefined
-  await until('the first part is there', () => rangeIs('0-5'))
+  await waitFor('the first part is there', () => rangeIs('0-5'))
   socket.destroy()
   const digest = digestOf('hello world')
-  await until('the connection is known to be gone', async () =>
+  await waitFor('the connection is known to be gone', async () =>
     (await registry.send('PATCH', place, '')).status === 202 ? true : undefined,
   )
   expect((await registry.send('PUT', `${place}?digest=${digest}`, 'world')).status).toBe(201)

@@ -1,6 +1,6 @@
 import { appendFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { FetchedRelease } from '@platform/core/updates/release-identity'
+import type { FetchedRelease } from '@platform/core/updates/record'
 import { writeCurrentRelease, releaseAtStart } from '@platform/local/releases/current'
 import { draftFunction, folderName, sealDraft } from '@platform/local/releases/folder'
 import { StartError } from '@platform/local/start-error'

@@ -83,5 +83,5 @@ test.for([
 
 test('a platform that is not there is no final failure', async () => {
   const nowhere = targetOf({ updateHost: { url: 'http://127.0.0.1:1', token: 'x' } })
-  await expect(nowhere.current()).rejects.toMatchObject({ name: 'TargetFailure', isFinal: false })
+  await expect(nowhere.current()).rejects.toMatchObject({ name: 'TargetError', isFinal: false })
 })

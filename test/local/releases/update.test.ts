@@ -135,8 +135,8 @@ test.runIf(isLong)('a function replaces the functions that it runs among, and en
   const release = releaseOf('9.0.0')
   const body = JSON.stringify({ release: named(release), before: checkout })
   const committing = `export const handler = async () => {
-    const headers = { authorization: 'Bearer ' + process.env.PLAT_UPDATE_HOST_TOKEN }
-    const { status } = await fetch(process.env.PLAT_UPDATE_HOST_URL + '/commit', { method: 'POST', headers, body: ${JSON.stringify(body)} })
+    const headers = { authorization: 'Bearer ' + process.env.PLAT_UPDATE_SUPERVISOR_TOKEN }
+    const { status } = await fetch(process.env.PLAT_UPDATE_SUPERVISOR_URL + '/commit', { method: 'POST', headers, body: ${JSON.stringify(body)} })
     await new Promise((resolve) => setTimeout(resolve, 300))
     return { statusCode: status, headers: { 'x-version': 'own' } }
   }`
@@ -187,7 +187,7 @@ test.runIf(isLong)('too many versions that have not ended yet put an update off'
   underWay.push(ask(`${platform.url}/api/v1/jobs`))
   await gate.arrived('slow', 2)
   await apply(platform, two)
-  await expect(platform.target.stage(three)).rejects.toMatchObject({ name: 'TargetFailure', isFinal: false })
+  await expect(platform.target.stage(three)).rejects.toMatchObject({ name: 'TargetError', isFinal: false })
   gate.open()
   expect(await Promise.all(underWay)).toMatchObject([{ version: 'own' }, { version: '9.0.0' }])
   await expect.poll(() => platform.target.stage(three).then(() => 'staged', String)).toBe('staged')

@@ -25,7 +25,7 @@ test.for([
   ['has a zero byte', 'index.mjs\u0000.txt'],
 ] as const)('a name that %s is refused for good', ([, name]) => {
   const zip = zipOf({ 'index.mjs': '', [name]: 'x' })
-  expect(() => unpack(zip)).toThrow(expect.objectContaining({ name: 'TargetFailure', isFinal: true }))
+  expect(() => unpack(zip)).toThrow(expect.objectContaining({ name: 'TargetError', isFinal: true }))
   expect(() => unpack(zip)).toThrow('outside of its folder')
 })
 

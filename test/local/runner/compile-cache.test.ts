@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { compileCache, compileCacheFor } from '@platform/local/compile-cache'
 import { projectDir } from '@platform/local/settings'
 import { expect, test } from 'vitest'
-import { until } from '../../conformance/support/until.ts'
+import { waitFor } from '../../support/wait-for.ts'
 import { runProgram } from './program.ts'
 import { temporaryFolder } from './support.ts'
 import { isLong } from '../../support/long.ts'
@@ -16,7 +16,7 @@ test.runIf(isLong)('what a platform has compiled is there for the next one, also
   await platform.says('Platform ready at ')
   // The functions alone are hundreds of files. The program itself keeps nothing before its end.
   const files = () => readdir(kept, { recursive: true }).catch(() => [])
-  await until('the threads have kept theirs', async () => (await files()).length > 300)
+  await waitFor('the threads have kept theirs', async () => (await files()).length > 300)
   platform.child.kill('SIGKILL')
   expect(await platform.ended).toBe('SIGKILL')
 })

@@ -51,7 +51,7 @@ test('from start to setup: the platform says where it is, and its admin token co
 
   await using late = runProgram(adminToken, { environment })
   expect(await late.ended).toBe(1)
-  expect(late.lines).toEqual(['Setup is complete: there is no initial admin token any more.'])
+  expect(late.lines).toEqual(['Setup is complete: there is no initial admin token.'])
 
   platform.child.kill('SIGTERM')
   expect(await platform.ended).toBe(0)
@@ -82,14 +82,14 @@ test.runIf(isLong)('a killed platform loses nothing that it answered, and the ne
 })
 
 test('every bad setting is named, and the exit code is 2', async () => {
-  const environment = { PLAT_PORT: 'many', PLAT_SWEEP_INTERVAL_SECONDS: '0', PLAT_ANNOUNCE_AGAIN_SECONDS: '0' }
+  const environment = { PLAT_PORT: 'many', PLAT_SWEEP_INTERVAL_SECONDS: '0', PLAT_OUTBOX_RETRY_SECONDS: '0' }
   await using program = runProgram(main, { environment })
   expect(await program.ended).toBe(2)
   expect(program.lines).toEqual([
     'These settings in the environment are not valid:',
     '  PLAT_PORT: must be a whole number',
     '  PLAT_SWEEP_INTERVAL_SECONDS: must be from 1 to 3600',
-    '  PLAT_ANNOUNCE_AGAIN_SECONDS: must be from 1 to 3600',
+    '  PLAT_OUTBOX_RETRY_SECONDS: must be from 1 to 3600',
   ])
 })
 

@@ -1,9 +1,9 @@
 import { registryClient } from '@platform/oci/client'
 import { plainTransport } from '@platform/oci/plain-transport'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { answered } from '../../conformance/support/answer.ts'
+import { expectStatus } from '../../conformance/support/answer.ts'
 import { type Client } from '../../conformance/support/client.ts'
-import { until } from '../../conformance/support/until.ts'
+import { waitFor } from '../../support/wait-for.ts'
 import { isLong } from '../../support/long.ts'
 import { PlatformProcess } from '../../support/platform.ts'
 
@@ -22,7 +22,7 @@ async function accessToken(): Promise<string> {
 }
 
 const sourceOfHello = async (): Promise<string> => {
-  const { items } = answered(await admin.get('/api/v1/modules/catalog'), 200)
+  const { items } = expectStatus(await admin.get('/api/v1/modules/catalog'), 200)
   expect(items).toMatchObject([{ id: 'hello', verified: true, verifiedBy: 'this platform', installed: false }])
   return items[0].catalogSource
 }
@@ -42,9 +42,9 @@ test('the command prints the password that opens the registry to writers, and no
 
 // The journey of modules does the same by default.
 test.runIf(isLong)('an installed module answers, is there again after a kill, and ends with the platform', async () => {
-  const { jobId } = answered(await admin.post('/api/v1/modules/hello/install', {}), 202)
-  await until('hello is installed', async () => {
-    const { status } = answered(await admin.get(`/api/v1/jobs/${jobId}`), 200)
+  const { jobId } = expectStatus(await admin.post('/api/v1/modules/hello/install', {}), 202)
+  await waitFor('hello is installed', async () => {
+    const { status } = expectStatus(await admin.get(`/api/v1/jobs/${jobId}`), 200)
     return status === 'Completed'
   })
   // Modules are not part of the contract that answers are held to.
@@ -56,7 +56,7 @@ test.runIf(isLong)('an installed module answers, is there again after a kill, an
 
   await platform.kill()
   await platform.restart()
-  await until('hello answers', async () => (await hello(bearer)).status === 200)
+  await waitFor('hello answers', async () => (await hello(bearer)).status === 200)
   expect(await platform.stop()).toEqual({ exitCode: 0, signal: null })
   expect(platform.text).toContain('"message":"Goodbye"')
 })

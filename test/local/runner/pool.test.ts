@@ -106,7 +106,8 @@ test.for([
   await using gate = await startGate()
   const waiting = `export const handler = async () => { ${gate.pass('waiting')} }`
   const crashing = `export const handler = () => { ${crash}; return new Promise(() => {}) }`
-  await using pool = await poolIn(folder.path, { waiting, crashing, fine: 'export const handler = () => 7' })
+  const functions = { waiting, crashing, fine: 'export const handler = () => 7' }
+  await using pool = await poolIn(folder.path, functions, { timeoutMs: 170_000 })
   const bystander = pool.invoke('waiting', {})
   const failed = expect(bystander).rejects.toThrow(reason)
   await gate.arrived('waiting')

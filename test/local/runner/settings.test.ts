@@ -94,7 +94,7 @@ test('settings of modules take nothing that nobody would notice', () => {
   const bad = {
     PLAT_ALLOW_UNVERIFIED_MODULES: 'yes',
     PLAT_MODULE_ISOLATION: 'none',
-    PLAT_MODULE_TICK_SECONDS: '0',
+    PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS: '0',
     PLAT_REGISTRY_ALLOW: 'registry',
     PLAT_MODULE_KEYS: '{}',
   }

@@ -1,6 +1,7 @@
 import type { SqsRecord } from '@platform/local/events/sqs-event'
 import { expect, test } from 'vitest'
-import { serveSqs, TestQueue, until } from '../emulators/sqs/support.ts'
+import { createQueueFaults } from '../../support/emulators/queue-faults.ts'
+import { serveSqs, TestQueue, poll } from '../emulators/sqs/support.ts'
 import { depth, gate, giveBack, pumpOf, recorder } from './support.ts'
 
 const failuresOf = (records: { messageId: string }[]) => ({
@@ -23,7 +24,7 @@ test('a function gets the event that Lambda would give it', async () => {
   })
   const handler = recorder()
   await pumpOf(queue, handler.invoke)
-  await until(() => handler.batches).toHaveLength(1)
+  await poll(() => handler.batches).toHaveLength(1)
   expect(handler.batches[0]).toEqual([
     {
       messageId: sent.MessageId,
@@ -54,7 +55,7 @@ test('handled messages are deleted', async () => {
   for (const body of ['one', 'two', 'three']) await queue.send(body)
   const handler = recorder()
   await pumpOf(queue, handler.invoke)
-  await until(() => depth(queue)).toBe(0)
+  await poll(() => depth(queue)).toBe(0)
   expect(handler.bodies()).toEqual(['one', 'two', 'three'])
 })
 
@@ -64,12 +65,12 @@ test('only the messages named as failed come again', async () => {
   for (const body of ['good', 'bad', 'fine']) await queue.send(body)
   const handler = recorder((records) => failuresOf(records.filter((record) => record.body === 'bad')))
   await pumpOf(queue, handler.invoke)
-  await until(() => depth(queue)).toBe(1)
+  await poll(() => depth(queue)).toBe(1)
   await giveBack(
     queue,
     handler.batches[0]?.filter((record) => record.body === 'bad'),
   )
-  await until(() => handler.bodies()).toEqual(['good', 'bad', 'fine', 'bad'])
+  await poll(() => handler.bodies()).toEqual(['good', 'bad', 'fine', 'bad'])
 })
 
 test('what failed comes again after the visibility timeout', async () => {
@@ -78,7 +79,7 @@ test('what failed comes again after the visibility timeout', async () => {
   await queue.send('body')
   const handler = recorder((records) => (isFirstDelivery(records) ? failuresOf(records) : undefined))
   await pumpOf(queue, handler.invoke, { visibilityTimeoutSeconds: 1 })
-  await until(() => depth(queue)).toBe(0)
+  await poll(() => depth(queue)).toBe(0)
   expect(handler.bodies()).toEqual(['body', 'body'])
 })
 
@@ -95,7 +96,7 @@ test.each([
   await failed.opened
   expect(await depth(queue)).toBe(2)
   await giveBack(queue, handler.batches[0])
-  await until(() => depth(queue)).toBe(0)
+  await poll(() => depth(queue)).toBe(0)
   expect(handler.bodies().toSorted(byName)).toEqual(['one', 'one', 'two', 'two'])
 })
 
@@ -109,7 +110,7 @@ test('a message that fails too often ends in the dead-letter queue', async () =>
   const handler = recorder(failuresOf)
   await pumpOf(queue, handler.invoke)
   for (let delivery = 0; delivery < 2; delivery++) {
-    await until(() => handler.batches).toHaveLength(delivery + 1)
+    await poll(() => handler.batches).toHaveLength(delivery + 1)
     await giveBack(queue, handler.batches[delivery])
   }
   expect(await deadLetters.await()).toMatchObject([{ Body: 'poison' }])
@@ -118,12 +119,13 @@ test('a message that fails too often ends in the dead-letter queue', async () =>
 })
 
 test('a duplicate delivery reaches the function as a second call', async () => {
-  const { sqs, client } = await serveSqs()
+  const faults = createQueueFaults()
+  const { client } = await serveSqs({ hooks: faults.hooks })
   const queue = await TestQueue.create(client)
-  sqs.faults.set({ duplicateRate: 1 })
+  faults.set({ duplicateRate: 1 })
   const sent = await queue.send('body')
   const handler = recorder()
   await pumpOf(queue, handler.invoke)
-  await until(() => handler.batches.flat().map((record) => record.messageId)).toEqual([sent.MessageId, sent.MessageId])
-  await until(() => depth(queue)).toBe(0)
+  await poll(() => handler.batches.flat().map((record) => record.messageId)).toEqual([sent.MessageId, sent.MessageId])
+  await poll(() => depth(queue)).toBe(0)
 })

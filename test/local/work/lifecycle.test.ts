@@ -1,6 +1,6 @@
 import { startQueuePoller } from '@platform/local/events/poller'
 import { expect, test } from 'vitest'
-import { callsOf, serveSqs, temporaryFolder, TestQueue, until } from '../emulators/sqs/support.ts'
+import { countCalls, serveSqs, temporaryFolder, TestQueue, poll } from '../emulators/sqs/support.ts'
 import { depth, gate, pumpOf, recorder } from './support.ts'
 
 test('stopping waits for the batches under way and deletes what they handled', async () => {
@@ -29,7 +29,7 @@ test('stopping an idle pump leaves the next message to others at once', async ()
   const { sqs, client } = await serveSqs()
   const queue = await TestQueue.create(client)
   const pump = await pumpOf(queue, recorder().invoke)
-  await until(() => callsOf(sqs.url, 'ReceiveMessage')).toBe(1)
+  await poll(() => countCalls(sqs.url, 'ReceiveMessage')).toBe(1)
   await pump.stop()
   await queue.send('body')
   expect(await queue.await()).toHaveLength(1)
@@ -45,12 +45,12 @@ test('starting and stopping under load handles every message', async () => {
   })()
   for (let handled = 10; handled <= 50; handled += 10) {
     const pump = await pumpOf(queue, handler.invoke, { visibilityTimeoutSeconds: 1 })
-    await until(() => handler.batches.flat().length).toBeGreaterThanOrEqual(handled)
+    await poll(() => handler.batches.flat().length).toBeGreaterThanOrEqual(handled)
     await pump.stop()
   }
   await sending
   await pumpOf(queue, handler.invoke)
-  await until(() => depth(queue)).toBe(0)
+  await poll(() => depth(queue)).toBe(0)
   expect(new Set(handler.bodies())).toEqual(new Set(bodies))
 })
 
@@ -70,9 +70,9 @@ test('as many batches run at once as allowed, and no more', async () => {
     batchSize: 1,
     maximumConcurrency: 3,
   })
-  await until(() => running).toBe(3)
+  await poll(() => running).toBe(3)
   release.open()
-  await until(() => depth(queue)).toBe(0)
+  await poll(() => depth(queue)).toBe(0)
   expect(most).toBe(3)
 })
 
@@ -103,7 +103,7 @@ test('a pump outlives an outage of the queue', async () => {
 
   await serveSqs({ dataDir, port: Number(new URL(sqs.url).port) })
   await queue.send('body')
-  await until(() => handler.bodies()).toEqual(['body'])
+  await poll(() => handler.bodies()).toEqual(['body'])
 })
 
 test('a pump that cannot reach its queue still stops', async () => {

@@ -2,7 +2,7 @@ import { verifyImage } from '@platform/oci/signature/verify'
 import { array, assert, asyncProperty, integer, nat, tuple } from 'fast-check'
 import { expect, test } from 'vitest'
 import { corpus } from './corpus.ts'
-import { put, repository, trust, type World, world } from './stored.ts'
+import { put, repository, trust, type World, startSignatureFixtures } from './stored.ts'
 import { secondOpinion } from './second-opinion.ts'
 
 const atMs = Date.parse('2025-11-22T00:00:00Z')
@@ -17,7 +17,7 @@ const cases = corpus.flatMap(({ layouts = ['referrer', 'tag'], ...each }) =>
 test.each(cases)(
   '$layout: $name → $expected, and sigstore agrees',
   async ({ make, layout, keys = p256, digests, expected }) => {
-    const made = await world()
+    const made = await startSignatureFixtures()
     await make(made, layout)
     const asked = digests?.(made) ?? [made.ours]
     const verdict = await verifyImage(made.registry, repository, asked, keys, { atMs })
@@ -41,7 +41,7 @@ function changed(bytes: Buffer, places: [number, number][]): Buffer {
 test('whatever becomes of a bundle, nothing is verified that sigstore does not verify', () =>
   assert(
     asyncProperty(changes, async (places) => {
-      const made = await world()
+      const made = await startSignatureFixtures()
       const bundle = (each: object) => changed(Buffer.from(JSON.stringify(each)), places)
       await put.referrer(made, made.ours, 'p256', { bundle })
       const { isVerified } = await verify(made)
@@ -54,10 +54,10 @@ test('whatever becomes of a signed text or its signature, it is verified no more
   assert(
     asyncProperty(changes, changes, async (inText, inSignature) => {
       for (const layout of ['referrer', 'tag'] as const) {
-        const made = await world()
+        const made = await startSignatureFixtures()
         const payload = (each: Buffer) => changed(each, inText)
         await put[layout](made, made.ours, 'p256', { payload })
-        const other = await world()
+        const other = await startSignatureFixtures()
         const signature = (each: Buffer) => changed(each, inSignature)
         await put[layout](other, other.ours, 'p256', { signature })
         const verdicts = [await verify(made), await verify(other)]

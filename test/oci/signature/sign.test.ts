@@ -5,7 +5,7 @@ import { signatureAnnotation, signatureTag, signImage } from '@platform/oci/sign
 import { verifyImage } from '@platform/oci/signature/verify'
 import { type Manifest, mediaTypes } from '@platform/oci/types'
 import { describe, expect, test } from 'vitest'
-import { privatePem, publicPem, put, repository, trust, type World, world } from './stored.ts'
+import { privatePem, publicPem, put, repository, trust, type World, startSignatureFixtures } from './stored.ts'
 
 const atMs = Date.parse('2025-11-22T00:00:00Z')
 const p256 = [trust('p256')]
@@ -14,7 +14,7 @@ const verify = ({ registry, ours }: World, keys = p256) => verifyImage(registry,
 
 describe('what we write is what cosign writes', () => {
   test('under the tag', async () => {
-    const made = await world()
+    const made = await startSignatureFixtures()
     await signImage(made.registry, repository, made.ours, privatePem('p256'), { layout: 'tag' })
     const found = await made.registry.manifest(repository, `${made.ours.replace(':', '-')}.sig`)
     const manifest = found?.content as Manifest
@@ -36,7 +36,7 @@ describe('what we write is what cosign writes', () => {
   })
 
   test('as a referrer', async () => {
-    const made = await world()
+    const made = await startSignatureFixtures()
     const { digest } = await signImage(made.registry, repository, made.ours, privatePem('p256'))
     const manifest = (await made.registry.manifest(repository, digest))?.content as Manifest
     const type = 'application/vnd.dev.sigstore.bundle.v0.3+json'
@@ -78,7 +78,7 @@ describe('what we write is what cosign writes', () => {
 
 describe('signing', () => {
   test('twice with a key leaves one signature under the tag, and other keys’ stay', async () => {
-    const made = await world()
+    const made = await startSignatureFixtures()
     for (const key of ['p256', 'other', 'p256'] as const) {
       await signImage(made.registry, repository, made.ours, privatePem(key), { layout: 'tag' })
     }
@@ -88,14 +88,14 @@ describe('signing', () => {
   })
 
   test('again where the signature is there and its text is another', async () => {
-    const made = await world()
+    const made = await startSignatureFixtures()
     await put.tag(made, made.ours, 'p256', { payload: () => Buffer.from('other') })
     await signImage(made.registry, repository, made.ours, privatePem('p256'), { layout: 'tag' })
     expect(await verify(made)).toMatchObject({ isVerified: true })
   })
 
   test('under the tag is over SHA-256, and in a bundle over the hash of the curve', async () => {
-    const made = await world()
+    const made = await startSignatureFixtures()
     await signImage(made.registry, repository, made.ours, privatePem('p384'), { layout: 'tag' })
     await signImage(made.registry, repository, made.ours, privatePem('p384'))
     const tag = (await made.registry.manifest(repository, signatureTag(made.ours)))?.content as Manifest
@@ -107,7 +107,7 @@ describe('signing', () => {
   })
 
   test('with a pair of keys that we made', async () => {
-    const made = await world()
+    const made = await startSignatureFixtures()
     const { privateKeyPem, publicKeyPem } = generateKeyPair()
     expect(privateKeyPem).toMatch(/^-----BEGIN PRIVATE KEY-----\n/)
     await signImage(made.registry, repository, made.ours, privateKeyPem)
@@ -120,12 +120,12 @@ describe('signing', () => {
     ['no key', () => 'no key'],
     ['a weak key', () => privatePem('weak')],
   ])('with %s is refused', async (_name, pem) => {
-    const { registry, ours } = await world()
+    const { registry, ours } = await startSignatureFixtures()
     expect(() => signImage(registry, repository, ours, pem())).toThrow(TypeError)
   })
 
   test('what is not there is refused', async () => {
-    const { registry } = await world()
+    const { registry } = await startSignatureFixtures()
     const refusal = signImage(registry, repository, `sha256:${'0'.repeat(64)}`, privatePem('p256'))
     await expect(refusal).rejects.toMatchObject({ problem: 'not_found' })
   })

@@ -33,7 +33,7 @@ export const trust = (name: KeyName, limits: Partial<TrustedKey> = {}): TrustedK
 })
 
 /** A registry with two images, `ours` and `theirs`, of which an index names the first. */
-export async function world() {
+export async function startSignatureFixtures() {
   const registry = memoryRegistry()
   const put = (content: object, tag: string) =>
     registry.putManifest(repository, tag, Buffer.from(JSON.stringify(content)), mediaTypes.manifest)
@@ -44,7 +44,7 @@ export async function world() {
   return { registry, ours: ours.digest, theirs: theirs.digest, index: index.digest }
 }
 
-export type World = Awaited<ReturnType<typeof world>>
+export type World = Awaited<ReturnType<typeof startSignatureFixtures>>
 
 /** What is changed of a signature before it is stored. */
 export interface Changes {
@@ -67,7 +67,7 @@ const same = <Value>(value: Value): Value => value
 /** Puts a signature beside a digest by hand, right in all that is not changed. */
 export const put: Record<
   SignatureLayout,
-  (world: World, digest: string, key: KeyName, changes?: Changes) => Promise<Descriptor>
+  (startSignatureFixtures: World, digest: string, key: KeyName, changes?: Changes) => Promise<Descriptor>
 > = {
   async referrer({ registry }, digest, key, changes = {}) {
     const { text = same, payload = same, signature = same, payloadType = statementType, bundle = same } = changes

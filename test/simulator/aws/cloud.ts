@@ -16,38 +16,32 @@ import { type AccessDenial, type IamProxy, startIamProxy } from './iam-proxy.ts'
 import { type Images, startImages } from './images.ts'
 import { provision } from './provision.ts'
 
-/** AWS as far as the platform needs it, on this machine: with the resources of a graph, and its roles enforced. */
+/** AWS as far as the platform needs it, on this machine: the resources of a graph with its roles enforced. */
 export interface Cloud extends AsyncDisposable {
   gate: IamProxy
-  /** Where the services really are, for whoever stands outside of the platform. */
   dynamoDbUrl: string
   sqsUrl: string
   secretsUrl: string
-  /** What the services themselves are asked with: other users of this machine do not know it. */
+  /** Access key of the services themselves; other users of this machine do not know it. */
   accessKeyId: string
-  /** For whoever calls functions from outside: the gateway, the clocks, the queues. */
   lambda: LambdaClient
-  /** The access key that a function's requests are signed with. */
   accessKeyOf: (functionName: string) => string
-  /** Ends what a function keeps in memory: its next invocation begins anew. */
+  /** Ends a function's idle sandboxes, so that its next invocation is a cold start. */
   forget: (functionName: string) => Promise<void>
 }
 
 export interface CloudOptions {
   graph: Graph
   functions: readonly DeployedFunction[]
-  /** Folder of the built functions. */
   codeDir: string
-  /** Hears what functions write. */
   onOutput: (functionName: string, text: string) => void
-  /** Hears what goes wrong where nobody is answered. */
   log: Log
 }
 
-/** Starts the stand-ins, makes the resources of the graph in them, and deploys the functions. */
+/** Starts the emulators, creates the resources of the graph in them, and deploys the functions. */
 export async function startCloud({ graph, functions, codeDir, onOutput, log }: CloudOptions): Promise<Cloud> {
   await using parts = new AsyncDisposableStack()
-  const folder = await mkdtemp(join(tmpdir(), 'rehearsal-'))
+  const folder = await mkdtemp(join(tmpdir(), 'simulator-'))
   parts.defer(() => rm(folder, { recursive: true, force: true }))
   const own = <Service extends { close: () => Promise<void> }>(service: Service) => {
     parts.defer(() => service.close())
@@ -75,7 +69,7 @@ export async function startCloud({ graph, functions, codeDir, onOutput, log }: C
   const targets = { dynamodb: dynamoDb.url, sqs: sqs.url, secrets: secrets.url, lambda: lambda.url, ecr: images.url }
   const principals = new Map(functions.map((each) => [accessKeyOf(each.functionName), each]))
   const onDenial = ({ functionName, ...demand }: AccessDenial) =>
-    log('the role of a function does not allow what it asked for', { function: functionName, ...demand })
+    log('the role of a function does not allow the request', { function: functionName, ...demand })
   gate = parts.use(await startIamProxy({ targets, accessKeyId, principalOf: (key) => principals.get(key), onDenial }))
   await provision(graph, { ...targets, accessKeyId })
   const client = new LambdaClient(clientSettings(lambda.url, accessKeyId))
@@ -98,7 +92,7 @@ export async function startCloud({ graph, functions, codeDir, onOutput, log }: C
   }
 }
 
-/** Lambda takes images from Amazon's registry alone. */
+/** Lambda accepts images only from the account's own registry. */
 const onlyIn =
   ({ host, asLambda }: Images) =>
   (asked: string) => {
@@ -106,7 +100,9 @@ const onlyIn =
     throw new AwsFault('InvalidParameterValueException', `Source image ${asked} is not valid.`)
   }
 
-/** Queues and images have addresses of their own on AWS, which functions are told: here they are the gate's and the registry's. */
+/**
+ * Replaces the AWS addresses of queues and images in a function's environment with those of the proxy and the registry.
+ */
 function atHome(deployed: DeployedFunction, { urls }: IamProxy, { host }: Images): DeployedFunction {
   const entries = Object.entries(deployed.environment).map(
     ([name, value]) =>
@@ -118,7 +114,7 @@ function atHome(deployed: DeployedFunction, { urls }: IamProxy, { host }: Images
   return { ...deployed, environment: { ...environment, PLAT_REGISTRY_ALLOW: allowed } }
 }
 
-/** What Lambda gives to a function in place of credentials; modules have a role that allows nothing here. */
+/** Credentials in a sandbox's environment. Modules get a role without permissions. */
 function credentials(accessKeyId: string, gate: IamProxy | undefined): Record<string, string> {
   const { urls } = gate ?? {}
   if (urls === undefined) return {}

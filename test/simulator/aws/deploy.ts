@@ -8,7 +8,7 @@ import {
 import { folderBucket } from '../lambda/folder-code.ts'
 import { type DeployedFunction } from '../graph/functions.ts'
 
-/** Makes every function as the graph says, of its built folder, with a first version and the alias that callers call. */
+/** Creates every function from its built folder, with a first version and the alias. */
 export const deployFunctions = async (client: LambdaClient, functions: readonly DeployedFunction[]): Promise<void> =>
   void (await Promise.all(functions.map((each) => deploy(client, each))))
 

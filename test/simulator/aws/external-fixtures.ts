@@ -12,14 +12,15 @@ import { releaseEnvironment, releaseRepository } from '@platform/local/release-s
 import { type RegistryClient, registryClient } from '@platform/oci/client'
 import { plainTransport } from '@platform/oci/plain-transport'
 
-/** What an operator has outside of AWS: a public registry with the reference module in it, signed, and room for releases. */
+/**
+ * What an operator provides outside AWS: a public registry with the signed reference module, and a release repository.
+ */
 export interface ExternalFixtures extends AsyncDisposable {
-  /** The operator's settings, with what tells the deployment of the registry. */
   environment: Record<string, string>
   releases: Releases
 }
 
-/** Where releases are put, and the key (PEM) that signs what is one. */
+/** The release repository, and the private key (PEM) that signs releases. */
 export interface Releases {
   client: RegistryClient
   name: string
@@ -34,7 +35,7 @@ export async function startExternalFixtures(
   log: Log,
 ): Promise<ExternalFixtures> {
   await using parts = new AsyncDisposableStack()
-  const dataDir = await mkdtemp(join(tmpdir(), 'rehearsal-supply-'))
+  const dataDir = await mkdtemp(join(tmpdir(), 'simulator-supply-'))
   parts.defer(() => rm(dataDir, { recursive: true, force: true }))
   const assets = buildAssets(assetsDir, { wants: ['hello.mjs'] })
   const { registry, ownKey, isNews, close } = await startEmbeddedModules(

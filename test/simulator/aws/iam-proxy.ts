@@ -11,29 +11,27 @@ import { listenAt } from '@platform/local/listening'
 import { allowing, type RequiredPermission, type Statement } from '../graph/policy.ts'
 import { lambdaPermissions, targetPermissions, queueNameOf, signerOf } from './required-permissions.ts'
 
-/** Who asks: the function whose access key a request is signed with, and what its role allows. */
+/** The function whose access key signed a request, and the statements of its role. */
 export interface Principal {
   name: string
   statements: readonly Statement[]
 }
 
-/** What stands between the functions and AWS: it lets through what the role of a function allows, and nothing else. */
+/** A proxy between functions and AWS that allows only what the function's role allows. */
 export interface IamProxy extends AsyncDisposable {
-  /** Where each service is reached through it. */
   urls: Readonly<Record<Service, string>>
   /** Statement of a role → the actions that it has allowed. */
   used: ReadonlyMap<Statement, ReadonlySet<string>>
-  /** Function → how often it has asked for something. */
+  /** Function → number of its requests. */
   asked: ReadonlyMap<string, number>
-  /** What was refused, in the order in which it was asked for. */
+  /** Denied requests, in order. */
   denials: readonly AccessDenial[]
-  /** Takes a statement away from its function, and breaks off what it has allowed. Answers what gives it back. */
+  /** Removes a statement from its function and aborts requests that it allowed. Returns a function that restores it. */
   withhold: (statement: Statement) => () => void
-  /** Whether the holder of an access key may do what is asked for elsewhere. It is noted as if it were asked for here. */
+  /** Whether the owner of an access key may make a request elsewhere; recorded like a request here. */
   admits: (accessKeyId: string, demands: readonly RequiredPermission[]) => boolean
 }
 
-/** What a function asked for in vain. */
 export interface AccessDenial extends RequiredPermission {
   functionName: string
 }
@@ -41,17 +39,14 @@ export interface AccessDenial extends RequiredPermission {
 export type Service = 'dynamodb' | 'sqs' | 'secrets' | 'lambda' | 'ecr'
 
 interface Wish {
-  /** Where the services really are. */
   targets: Readonly<Record<Service, string>>
-  /** What the services are asked with: functions do not know it. */
+  /** Access key of the services; functions do not know it. */
   accessKeyId: string
-  /** The principal of an access key; undefined: nobody's. */
   principalOf: (accessKeyId: string) => Principal | undefined
-  /** Hears of each refusal. */
   onDenial?: (denial: AccessDenial) => void
 }
 
-/** Starts the gate, one loopback port for each service. */
+/** Starts the proxy, one loopback port for each service. */
 export async function startIamProxy({
   targets,
   accessKeyId,
@@ -64,7 +59,7 @@ export async function startIamProxy({
   const withheld = new Set<Statement>()
   const underWay = new Set<{ statements: readonly Statement[]; response: ServerResponse }>()
 
-  /** What allows the demands, or the first of them that nothing allows, which is noted. */
+  /** The statements that allow the permissions, or the first permission that none allows, which is recorded. */
   const judge = (demands: readonly RequiredPermission[], principal: Principal): Statement[] | RequiredPermission => {
     asked.set(principal.name, (asked.get(principal.name) ?? 0) + 1)
     const held = principal.statements.filter((statement) => !withheld.has(statement))
@@ -86,7 +81,7 @@ export async function startIamProxy({
   const answer = async (service: Service, request: IncomingMessage, response: ServerResponse) => {
     const body = await buffer(request)
     const principal = principalOf(signerOf(request.headers.authorization))
-    if (principal === undefined) return refuse(response, 'UnrecognizedClientException', 'Nobody has this access key.')
+    if (principal === undefined) return refuse(response, 'UnrecognizedClientException', 'Unknown access key.')
     const judged = judge(demandsOf(service, request, body), principal)
     if ('action' in judged) {
       const { action, resource } = judged
@@ -96,7 +91,7 @@ export async function startIamProxy({
     const passing = { statements: judged, response }
     underWay.add(passing)
     response.on('close', () => underWay.delete(passing))
-    // The registry has to know who asks.
+    // The registry needs the caller's own credentials.
     const signed = service === 'ecr' ? request : signedBy(accessKeyId, request)
     return pass(targets[service], signed, toStandIn(service, body, targets.sqs), response)
   }
@@ -132,7 +127,7 @@ function demandsOf(
   { method = '', url = '', headers }: IncomingMessage,
   body: Buffer,
 ): RequiredPermission[] {
-  // What is invoked gets any bytes.
+  // Payloads of invocations may be any bytes.
   const isPayload = service === 'lambda' && url.includes('/invocations')
   const input = body.length === 0 || isPayload ? {} : JSON.parse(body.toString())
   return service === 'lambda'
@@ -140,7 +135,7 @@ function demandsOf(
     : targetPermissions(String(headers['x-amz-target'] ?? ''), input)
 }
 
-/** Queues have the names that they would have on AWS, and other addresses. */
+/** Queue URLs use AWS names; the emulator has other addresses. */
 function toStandIn(service: Service, body: Buffer, sqsUrl: string): Buffer {
   if (service !== 'sqs') return body
   const input = JSON.parse(body.toString())
@@ -152,7 +147,7 @@ function refuse(response: ServerResponse, code: string, message: string): void {
   response.end(JSON.stringify({ __type: code, message, Message: message }))
 }
 
-/** Signatures are not verified: whose a request is, its access key says. */
+/** Signatures are not verified: the access key identifies the caller. */
 function signedBy(accessKeyId: string, request: IncomingMessage): IncomingMessage {
   const { authorization } = request.headers
   if (authorization !== undefined) {

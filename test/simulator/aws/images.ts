@@ -13,25 +13,21 @@ import { plainTransport } from '@platform/oci/plain-transport'
 import { registryPermissions, signerOf } from './required-permissions.ts'
 import type { RequiredPermission } from '../graph/policy.ts'
 
-/** The account's own registry of images: its API, and the registry itself, which asks who somebody is. */
+/** The account's image registry: its API, and the registry itself, which requires credentials. */
 export interface Images extends AsyncDisposable {
-  /** Where its API is, for the gate to stand before. */
   url: string
-  /** How references to its images begin. */
+  /** Prefix of image references. */
   host: string
-  /** The registry as Lambda reads it: what a repository's own policy lets Lambda read. */
+  /** The registry with the access that repository policies grant to Lambda. */
   asLambda: RegistryClient
 }
 
 export interface ImagesOptions {
-  /** Nobody else may write there. */
   folder: string
-  /** Whether the holder of an access key may do something. */
   admits: (accessKeyId: string, demands: readonly RequiredPermission[]) => boolean
   log: Log
 }
 
-/** Repository → its policy, once it has one. */
 type Repositories = Map<string, string | undefined>
 
 const lambda = 'lambda.amazonaws.com'
@@ -71,7 +67,7 @@ export async function startImages({ folder, admits, log }: ImagesOptions): Promi
   return { url: api.url, host, asLambda, [Symbol.asyncDispose]: () => moved.disposeAsync() }
 }
 
-/** Who shows a token of the API; the token tells whose it is. */
+/** User name of registry logins; the password is a token of the API that identifies the caller. */
 const tokenUser = 'AWS'
 
 const clientFor = (host: string, username: string, password: string): RegistryClient =>
@@ -85,7 +81,6 @@ interface Account {
   owner: RegistryClient
 }
 
-/** As much of the API as the platform uses. */
 async function answer({ repositories, owner }: Account, action: string, input: JsonObject, authorization: string) {
   const name = String(input['repositoryName'])
   const requireKnown = () => {
@@ -97,7 +92,8 @@ async function answer({ repositories, owner }: Account, action: string, input: J
       return { authorizationData: [{ authorizationToken }] }
     },
     CreateRepository: () => {
-      if (repositories.has(name)) throw new AwsFault('RepositoryAlreadyExistsException', `There is ${name} already.`)
+      if (repositories.has(name))
+        throw new AwsFault('RepositoryAlreadyExistsException', `The repository ${name} already exists.`)
       repositories.set(name, undefined)
       return { repository: { repositoryName: name } }
     },
@@ -114,11 +110,10 @@ async function answer({ repositories, owner }: Account, action: string, input: J
     },
   }
   const perform = actions[action]
-  if (perform === undefined) throw new AwsFault('UnknownOperationException', `${action} is not known here.`)
+  if (perform === undefined) throw new AwsFault('UnknownOperationException', `${action} is not supported.`)
   return perform()
 }
 
-/** Whether a repository's own policy lets Lambda do something. */
 function letsRead(policy: string | undefined, action: string): boolean {
   const { Statement = [] } = JSON.parse(policy ?? '{}')
   return Statement.some(
@@ -126,7 +121,7 @@ function letsRead(policy: string | undefined, action: string): boolean {
   )
 }
 
-/** Why a request may not pass: who asks is told by the password, which the API gave away as a token. */
+/** The error for a request that is not allowed. The password identifies the caller. */
 function refusalOf(
   { method = '', url = '', headers }: IncomingMessage,
   repositories: Repositories,

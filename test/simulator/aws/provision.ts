@@ -1,11 +1,12 @@
 import { CreateTableCommand, DynamoDBClient, UpdateTimeToLiveCommand } from '@aws-sdk/client-dynamodb'
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
 import { CreateQueueCommand, SQSClient } from '@aws-sdk/client-sqs'
+import { keySchema } from '@platform/core/db/schema'
 import { clientSettings } from '@platform/local/emulators/http/environment'
 import * as z from 'zod'
 import { type Graph, ofType } from '../graph/graph.ts'
 
-/** Makes the table, the queues and the secrets of a graph in the stand-ins, with what the graph says of them. */
+/** Creates the table, queues and secrets of a graph in the emulators. */
 
 const TableInputs = z.object({
   name: z.string(),
@@ -17,11 +18,6 @@ const TableInputs = z.object({
   ),
   ttl: z.object({ attributeName: z.string(), enabled: z.literal(true) }),
 })
-
-const keySchema = (hash: string, range: string) => [
-  { AttributeName: hash, KeyType: 'HASH' as const },
-  { AttributeName: range, KeyType: 'RANGE' as const },
-]
 
 async function makeTable(graph: Graph, url: string, accessKeyId: string): Promise<void> {
   const client = new DynamoDBClient(clientSettings(url, accessKeyId))
@@ -53,7 +49,7 @@ const QueueInputs = z.object({
   redrivePolicy: z.string().optional(),
 })
 
-/** Dead-letter queues first: others name them. */
+/** Dead-letter queues first, because others refer to them. */
 async function makeQueues(graph: Graph, url: string, accessKeyId: string): Promise<void> {
   const client = new SQSClient(clientSettings(url, accessKeyId))
   const queues = ofType(graph, 'aws:sqs/queue:Queue').map(({ inputs }) => QueueInputs.parse(inputs))
@@ -78,7 +74,6 @@ async function makeSecrets(graph: Graph, url: string, accessKeyId: string): Prom
   client.destroy()
 }
 
-/** Where the stand-ins are, and what they are asked with. */
 interface StandIns {
   accessKeyId: string
   dynamodb: string

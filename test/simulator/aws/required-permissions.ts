@@ -3,7 +3,7 @@ import { parsePath } from '@platform/local/registry/names'
 import { parseReference } from '@platform/oci/reference'
 import { type RequiredPermission } from '../graph/policy.ts'
 
-/** What a request to AWS asks for, in terms of roles. */
+/** IAM permissions that a request to AWS requires. */
 
 type Json = Record<string, any>
 
@@ -20,7 +20,7 @@ const transactActions: Record<string, string> = {
   Get: 'GetItem',
 }
 
-/** A transaction needs what each of its parts would need alone. */
+/** A transaction requires the permissions of each of its parts. */
 function ofDynamoDb(action: string, { TableName, IndexName, RequestItems, TransactItems }: Json): RequiredPermission[] {
   if (action.startsWith('Transact')) {
     const items: Json[] = TransactItems
@@ -35,14 +35,13 @@ function ofDynamoDb(action: string, { TableName, IndexName, RequestItems, Transa
 }
 
 const ofSqs = (action: string, { QueueUrl = '' }: Json): RequiredPermission[] => [
-  // A batch is allowed by what allows each of its messages.
+  // A batch requires the permission of a single message.
   { action: `sqs:${action.replace(/Batch$/, '')}`, resource: arn('sqs', queueNameOf(QueueUrl)) },
 ]
 
-/** The name of a queue by its address, wherever that is. */
 export const queueNameOf = (url: string): string => url.split('/').at(-1) ?? ''
 
-/** Six letters stand behind the name in the ARN of a secret. */
+/** Secret ARNs end in six random letters. */
 const ofSecrets = (action: string, { SecretId, Name }: Json): RequiredPermission[] => [
   { action: `secretsmanager:${action}`, resource: arn('secretsmanager', `secret:${SecretId ?? Name}-AbCdEf`) },
 ]
@@ -50,13 +49,13 @@ const ofSecrets = (action: string, { SecretId, Name }: Json): RequiredPermission
 const ofRepository = (name: string, actions: readonly string[]): RequiredPermission[] =>
   actions.map((action) => ({ action: `ecr:${action}`, resource: arn('ecr', `repository/${name}`) }))
 
-/** Everybody with a role has one registry, which is no resource. */
+/** A registry login has no resource. */
 const ofEcr = (action: string, { repositoryName }: Json): RequiredPermission[] =>
   action === 'GetAuthorizationToken'
     ? [{ action: `ecr:${action}`, resource: '*' }]
     : ofRepository(repositoryName, [action])
 
-/** What a request to the registry itself asks for; undefined where roles know no such thing. */
+/** Permissions of a registry request; undefined where IAM has none. */
 const imageActions: Readonly<Record<string, readonly string[]>> = {
   'GET manifest': ['BatchGetImage'],
   'HEAD manifest': ['BatchGetImage'],
@@ -70,7 +69,6 @@ const imageActions: Readonly<Record<string, readonly string[]>> = {
   'PUT upload': ['UploadLayerPart', 'CompleteLayerUpload'],
 }
 
-/** What a request to a registry asks for (OCI distribution specification), and of which repository. */
 export function registryPermissions(
   method: string,
   url: string,
@@ -81,7 +79,7 @@ export function registryPermissions(
   return actions && { repository: target.repository, demands: ofRepository(target.repository, actions) }
 }
 
-/** Lambda reads an image, and what its repository lets it read, in the name of who makes a function of it. */
+/** Creating a function from an image requires permission to read the image. */
 function ofCode(uri: unknown): RequiredPermission[] {
   const reference = typeof uri === 'string' ? parseReference(uri) : undefined
   if (reference === undefined) return []
@@ -107,7 +105,7 @@ const lambdaActions: readonly [method: string, path: RegExp, action: string][] =
 
 const tagActions: Readonly<Record<string, string>> = { GET: 'ListTags', POST: 'TagResource', DELETE: 'UntagResource' }
 
-/** What comes along in the wish for a function or a change of one: its role is passed, its image read, its tags set. */
+/** Permissions besides the action: passing the role, reading the image, tagging. */
 function ofSettings(action: string, resource: string, { Role, Code, ImageUri, Tags }: Json): RequiredPermission[] {
   return [
     { action: `lambda:${action}`, resource },
@@ -117,7 +115,6 @@ function ofSettings(action: string, resource: string, { Role, Code, ImageUri, Ta
   ]
 }
 
-/** What a request to Lambda's REST interface asks for. */
 export function lambdaPermissions(method: string, target: string, input: Json): RequiredPermission[] {
   const { pathname, searchParams } = new URL(target, 'http://lambda')
   const path = pathname.replace(/^\/\d{4}-\d\d-\d\d/, '')
@@ -145,10 +142,9 @@ const services: Record<string, (action: string, input: Json) => RequiredPermissi
   AmazonEC2ContainerRegistry_V20150921: ofEcr,
 }
 
-/** The access key that a request is signed with. */
 export const signerOf = (authorization = ''): string => /Credential=([^/,\s]+)\//.exec(authorization)?.[1] ?? ''
 
-/** What a request to a service asks for whose actions stand in `X-Amz-Target`. */
+/** For services whose action is in `X-Amz-Target`. */
 export function targetPermissions(target: string, input: Json): RequiredPermission[] {
   const [service = '', action = ''] = target.split('.')
   return services[service]?.(action, input) ?? [{ action: target, resource: '*' }]

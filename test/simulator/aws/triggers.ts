@@ -14,23 +14,20 @@ import { mappingsOf, routesOf, schedulesOf } from '../graph/functions.ts'
 import { type Graph, ofType } from '../graph/graph.ts'
 import { type Cloud } from './cloud.ts'
 
-/** What calls functions: the gateway by its routes, the queues by their mappings, and the clocks. */
+/** Invokes functions: the gateway by its routes, queues by their mappings, and schedules. */
 export interface Triggers extends AsyncDisposable {
-  /** Where the gateway listens. */
   url: string
-  /** Runs a function of a clock at once, as the clock would. Rejects when it fails. */
+  /** Runs a scheduled function now. Rejects when it fails. */
   tick: (functionName: string) => Promise<void>
 }
 
 export interface TriggerOptions {
-  /** Of the gateway; 0 picks one. */
+  /** Port of the gateway; 0 picks one. */
   port: number
-  /** Whether clocks run by themselves. */
   hasClocks: boolean
   log: Log
 }
 
-/** Calls a version or alias of a function, and answers what it answers. */
 async function call(client: LambdaClient, FunctionName: string, event: unknown, Qualifier?: string): Promise<unknown> {
   const command = new InvokeCommand({ FunctionName, Qualifier, Payload: Buffer.from(JSON.stringify(event)) })
   const { Payload = new Uint8Array(), FunctionError } = await client.send(command)
@@ -56,14 +53,14 @@ export async function startTriggers(cloud: Cloud, graph: Graph, options: Trigger
     url: gateway.url,
     tick: async (name) => {
       const clock = clocks.find(({ functionName }) => functionName === name)
-      if (clock === undefined) throw new Error(`No clock begins ${name}.`)
+      if (clock === undefined) throw new Error(`There is no schedule for ${name}.`)
       await clock.tick()
     },
     [Symbol.asyncDispose]: () => moved.disposeAsync(),
   }
 }
 
-/** The gateway of one machine, with the routes of the graph. */
+/** The gateway of the one-machine platform with the routes of the graph. */
 function exchangeOf({ lambda }: Cloud, graph: Graph, log: Log) {
   const routes = routesOf(graph)
   const aliases = new Map(routes.map(({ functionName, alias }) => [functionName, alias]))
@@ -73,7 +70,7 @@ function exchangeOf({ lambda }: Cloud, graph: Graph, log: Log) {
   })
   const fallback = routes.find(({ routeKey }) => routeKey === '$default')?.functionName ?? ''
   const invoke = (functionName: string, event: unknown) => call(lambda, functionName, event, aliases.get(functionName))
-  // What scrapes one machine is none of AWS.
+  // AWS has no Prometheus endpoint.
   const metrics = { begin: createMetrics(1).begin, scrape: async () => undefined }
   return { route: createRouter(table, fallback), invoke, holding: createLongPolls(), log, metrics }
 }
@@ -83,10 +80,10 @@ type Schedule = ReturnType<typeof schedulesOf>[number]
 
 const functionOf = (arn: string) => /:function:([^:]+):([^:]+)$/.exec(arn)?.slice(1) ?? []
 
-/** Which messages come again; nothing where all are done. */
+/** Failed messages; null or empty where all succeeded. */
 const BatchAnswer = z.object({ batchItemFailures: z.array(z.object({ itemIdentifier: z.string() })) }).nullable()
 
-/** Takes messages in the name of the function, as an event source mapping does. Answers what stops it. */
+/** Polls a queue with the function's permissions, like an event source mapping. Returns a function that stops it. */
 function consume({ gate, lambda, accessKeyOf }: Cloud, graph: Graph, mapping: Mapping, log: Log): () => Promise<void> {
   const [functionName = '', alias] = functionOf(mapping.functionName)
   const client = new SQSClient(clientSettings(gate.urls.sqs, accessKeyOf(functionName)))
@@ -100,7 +97,7 @@ function consume({ gate, lambda, accessKeyOf }: Cloud, graph: Graph, mapping: Ma
     visibilityTimeoutSeconds: visibilityOf(graph, mapping),
     invoke: async (event) => {
       const answer = await call(lambda, functionName, event, alias)
-      // Whoever is not asked for failures one by one has none.
+      // Without partial batch responses no message has failed.
       return answersForEach(mapping) ? BatchAnswer.parse(answer) : null
     },
     log,
@@ -113,7 +110,6 @@ function consume({ gate, lambda, accessKeyOf }: Cloud, graph: Graph, mapping: Ma
 
 const answersForEach = ({ functionResponseTypes }: Mapping) => functionResponseTypes.includes('ReportBatchItemFailures')
 
-/** How long what it takes is nobody else's. */
 function visibilityOf(graph: Graph, { eventSourceArn }: Mapping): number {
   const queue = ofType(graph, 'aws:sqs/queue:Queue').find(({ state }) => state['arn'] === eventSourceArn)
   return Number(queue?.inputs['visibilityTimeoutSeconds'])
@@ -123,15 +119,13 @@ const unitMs: Record<string, number> = { minute: 60_000, hour: 3_600_000, day: 8
 
 function clockOf({ lambda }: Cloud, { name, scheduleExpression, target }: Schedule) {
   const [, count, unit = ''] = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(scheduleExpression) ?? []
-  if (count === undefined)
-    throw new Error(`The clock ${name} ticks in a way that nothing here knows: ${scheduleExpression}`)
+  if (count === undefined) throw new Error(`Unsupported schedule expression of ${name}: ${scheduleExpression}`)
   const [functionName = '', alias] = functionOf(target.arn)
   const intervalMs = Number(count) * (unitMs[unit] ?? Number.NaN)
   const invoke = (event: unknown) => call(lambda, functionName, event, alias)
   return {
     functionName,
     tick: () => invoke(scheduledEvent(name, new Date())),
-    /** Answers what stops it. */
     start: (log: Log) => startSchedule({ name, intervalMs, invoke, log }).stop,
   }
 }

@@ -1,13 +1,13 @@
 import * as z from 'zod'
 
-/** What the command tells the process of the rehearsal, and what it hears of it. */
+/** Messages between the command and the background process. */
 
 export const LaunchMessage = z.object({
   folder: z.string(),
   stage: z.string(),
-  /** Of the API; 0 picks one. */
+  /** Port of the API; 0 picks one. */
   port: z.number(),
-  /** Folder of functions that are built already. */
+  /** Folder of built functions. */
   functions: z.string().optional(),
 })
 export type LaunchMessage = z.infer<typeof LaunchMessage>

@@ -10,13 +10,13 @@ import { type LaunchMessage, IpcMessage } from './ipc-messages.ts'
 const program = join(import.meta.dirname, '../background.ts')
 
 /**
- * Starts a rehearsal in a process of its own, which stays when this one ends. Resolves when it is ready; throws `Failure` with
- * its reason when it is not, and then it has ended.
+ * Starts the simulator in a background process. Resolves when it is ready; throws `CliError` with the reason when it
+ * fails, after the process has ended.
  */
 export async function start(launch: LaunchMessage, onStep: (step: string) => void): Promise<void> {
   await mkdir(launch.folder, { recursive: true, mode: 0o700 })
   const { log } = placesIn(launch.folder)
-  // Another one may be writing there still; whoever gets the folder begins the log anew.
+  // The previous simulator may still write to the log; the owner of the folder truncates it.
   const output = openSync(log, 'a', 0o600)
   const child = spawn(process.execPath, [program, JSON.stringify(launch)], {
     cwd: projectDir,
@@ -25,7 +25,7 @@ export async function start(launch: LaunchMessage, onStep: (step: string) => voi
   })
   closeSync(output)
   const ready = Promise.withResolvers<void>()
-  let failure = 'The rehearsal ended before it was ready.'
+  let failure = 'The simulator ended before it was ready.'
   child.on('message', (message) => {
     const news = IpcMessage.parse(message)
     if ('step' in news) onStep(news.step)
@@ -33,7 +33,7 @@ export async function start(launch: LaunchMessage, onStep: (step: string) => voi
     else ready.resolve()
   })
   const ended = Promise.all([once(child, 'exit'), once(child, 'disconnect')])
-  const fail = () => Promise.reject(new CliError('refused', `${failure}\nNothing of it runs. Its log: ${log}`))
+  const fail = () => Promise.reject(new CliError('refused', `${failure}\nNo process is left. Log: ${log}`))
   await Promise.race([ready.promise, ended.then(fail)])
   child.disconnect()
   child.unref()

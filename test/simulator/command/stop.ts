@@ -1,18 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { removeLeftovers } from '../leftovers.ts'
-import { claimFolder, findRehearsal, readState, type State } from '../state.ts'
+import { claimFolder, findSimulator, readState, type State } from '../state.ts'
 
-/** Longer than a rehearsal takes that ends by itself. */
+/** Longer than a simulator takes to stop. */
 const patienceMs = 30_000
 const pollMs = 50
 
-/** What there was to end: a rehearsal that ran, what one has left that was killed, or nothing. */
+/** What was stopped: a running simulator, the leftovers of a killed one, or nothing. */
 export type Stopped = { ran: State } | { left: State } | undefined
 
-/** Ends the rehearsal of a folder, with all its processes. Resolves when nothing of it is left but its log. */
+/** Stops the simulator of a folder with all its processes and removes everything but the log. */
 export async function stop(folder: string): Promise<Stopped> {
   const left = readState(folder)
-  const running = findRehearsal(folder)
+  const running = findSimulator(folder)
   if (running !== undefined) await end(folder, running)
   if (left === undefined) return undefined
   using claim = claimFolder(folder)
@@ -21,7 +21,7 @@ export async function stop(folder: string): Promise<Stopped> {
 }
 
 async function end(folder: string, { pid, stamp }: State): Promise<void> {
-  const isThere = () => findRehearsal(folder)?.stamp === stamp
+  const isThere = () => findSimulator(folder)?.stamp === stamp
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     if (isThere()) process.kill(pid, signal)
     const deadlineMs = performance.now() + patienceMs

@@ -1,15 +1,14 @@
 import { CliError } from '@platform/cli/exit'
 import { readSecret } from '../secret.ts'
-import { findRehearsal } from '../state.ts'
+import { findSimulator } from '../state.ts'
 
-/** The initial admin token of the rehearsal of a folder. Throws `Failure` where none runs, or where the setup is complete. */
+/** The initial admin token. Throws `CliError` where no simulator runs or setup is complete. */
 export async function initialAdminToken(folder: string): Promise<string> {
-  const { ready } = findRehearsal(folder) ?? {}
-  if (ready === undefined)
-    throw new CliError('refused', 'No rehearsal is ready. Begin one with: npm run deploy:rehearsal')
+  const { ready } = findSimulator(folder) ?? {}
+  if (ready === undefined) throw new CliError('refused', 'No simulator is ready. Start one with: npm run simulate')
   const { status } = await fetch(`${ready.url}/api/v1/setup/status`)
-  if (status === 403) throw new CliError('refused', 'Setup is complete: there is no initial admin token any more.')
+  if (status === 403) throw new CliError('refused', 'Setup is complete: there is no initial admin token.')
   const token = await readSecret(ready, ready.initialAdminTokenSecret)
-  if (token === undefined) throw new CliError('refused', 'The platform has not made an initial admin token.')
+  if (token === undefined) throw new CliError('refused', 'The platform has not created an initial admin token.')
   return token
 }

@@ -1,10 +1,9 @@
 import { localAccountId, localRegion } from '@platform/local/emulators/http/environment'
 
-/** What AWS would answer while resources are made: their computed attributes, and a few lookups. */
+/** Computed attributes of resources, and results of lookups, as AWS would return them. */
 
 const [region, account] = [localRegion, localAccountId]
 
-/** A resource as it is asked for. */
 export interface ProviderCall {
   type: string
   name: string
@@ -13,7 +12,7 @@ export interface ProviderCall {
 
 const arn = (service: string, name: string) => `arn:aws:${service}:${region}:${account}:${name}`
 
-/** Type → what of a resource is known only once it is made, by its physical name. */
+/** Type → attributes that are known only after creation, by physical name. */
 const computed: Record<string, (name: string, inputs: ProviderCall['inputs']) => Record<string, unknown>> = {
   'aws:dynamodb/table:Table': (name) => ({ arn: arn('dynamodb', `table/${name}`) }),
   'aws:sqs/queue:Queue': (name) => ({
@@ -31,8 +30,8 @@ const computed: Record<string, (name: string, inputs: ProviderCall['inputs']) =>
   'aws:sns/topic:Topic': (name) => ({ arn: arn('sns', name) }),
   'aws:cloudwatch/logGroup:LogGroup': (name) => ({ arn: arn('logs', `log-group:${name}`) }),
   'aws:apigatewayv2/api:Api': () => ({
-    apiEndpoint: `https://rehearsal.execute-api.${region}.amazonaws.com`,
-    executionArn: arn('execute-api', 'rehearsal'),
+    apiEndpoint: `https://simulator.execute-api.${region}.amazonaws.com`,
+    executionArn: arn('execute-api', 'simulator'),
   }),
   'aws:scheduler/schedule:Schedule': (name) => ({ arn: arn('scheduler', `schedule/default/${name}`) }),
   'aws:apigatewayv2/domainName:DomainName': (_, { domainName }) => ({
@@ -50,7 +49,7 @@ const computed: Record<string, (name: string, inputs: ProviderCall['inputs']) =>
       },
     ],
   }),
-  // A component's own look at which hosted zone a name belongs to.
+  // SST looks up the hosted zone of a domain.
   'pulumi-nodejs:dynamic:Resource': () => ({ zoneId: 'Z2' }),
   'random:index/randomBytes:RandomBytes': () => ({ base64: Buffer.alloc(32, 7).toString('base64') }),
 }
@@ -62,7 +61,7 @@ const functionArns = (name: string) => {
 
 const asText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
-/** The state of a resource that was made: what was asked for, and what AWS adds. */
+/** The state of a created resource: its inputs and AWS's attributes. */
 export function stateOf({ type, name, inputs }: ProviderCall): Record<string, unknown> {
   const physical = asText(inputs['name']) ?? asText(inputs['bucket']) ?? name
   return { ...inputs, name: physical, ...computed[type]?.(physical, inputs) }
@@ -100,9 +99,9 @@ const policyOf = (statements: readonly Statement[]): string =>
     })),
   })
 
-/** The answer to a lookup; throws for one that nobody has thought of. */
+/** The result of a lookup; throws for an unknown one. */
 export function resolveData(token: string, inputs: Record<string, unknown>): Record<string, unknown> {
   const answer = lookups[token]
-  if (answer === undefined) throw new Error(`The configuration looks up ${token}, which nothing here answers.`)
+  if (answer === undefined) throw new Error(`No result is defined for the lookup ${token}.`)
   return answer(inputs)
 }

@@ -3,17 +3,17 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-/** The components that a deployment is made of come with the deployer, which unpacks them into the project once. */
+/** SST unpacks its components into the project once. */
 
 const projectDir = join(import.meta.dirname, '../../..')
 const run = promisify(execFile)
 
-/** Unpacks them where they are missing or of another version; needs the package registry, and nothing else of the network. */
+/** Unpacks the components where they are missing or of another version; needs only the package registry. */
 export async function installComponents(): Promise<void> {
   if (await areThere()) return
   const env = { ...process.env, SST_SKIP_DEPENDENCY_CHECK: '1', SST_NO_BUN: '1', SST_TELEMETRY_DISABLED: '1' }
   const deployer = join(projectDir, 'node_modules/.bin/sst')
-  await run(deployer, ['install', '--stage', 'rehearsal'], { cwd: projectDir, env, maxBuffer: 16 * 1024 * 1024 })
+  await run(deployer, ['install', '--stage', 'simulator'], { cwd: projectDir, env, maxBuffer: 16 * 1024 * 1024 })
 }
 
 async function areThere(): Promise<boolean> {

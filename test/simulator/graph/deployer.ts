@@ -4,33 +4,34 @@ import { json } from 'node:stream/consumers'
 import { localAccountId, localRegion } from '@platform/local/emulators/http/environment'
 import { listenAt } from '@platform/local/listening'
 
-/** The deployer's own process as the components ask it while they are evaluated. */
+/** The RPC server of SST as its components call it during evaluation. */
 
 interface Build {
   bundle: string
   handler: string
 }
 
-/** What is asked for → its answer. Functions are built before: their folders are taken as they are. */
+/** Method → result. Functions are already built: their folders are used unchanged. */
 const answers: Record<string, (input: Build) => unknown> = {
   'Provider.Aws.Bootstrap': () => ({
     version: 5,
-    asset: 'rehearsal-assets',
-    state: 'rehearsal-state',
+    asset: 'simulator-assets',
+    state: 'simulator-state',
     assetEcrRegistryId: localAccountId,
-    assetEcrUrl: `${localAccountId}.dkr.ecr.${localRegion}.amazonaws.com/rehearsal`,
+    assetEcrUrl: `${localAccountId}.dkr.ecr.${localRegion}.amazonaws.com/simulator`,
   }),
   'Runtime.Build': ({ bundle, handler }) => ({ handler, out: bundle, errors: [], sourcemaps: [] }),
 }
 
-/** Starts it on loopback. Answers its URL, and closes it when it is disposed. */
+/** Starts the server on loopback. */
 export async function startDeployer(): Promise<{ url: string } & AsyncDisposable> {
-  // It is asked from its own process, which may be busy for longer than a connection rests by default, and finds it closed.
+  // The evaluation may block longer than the default keep-alive timeout.
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     void (async () => {
       const { method, params } = (await json(request)) as { method: string; params: [Build] }
       const answer = answers[method]
-      const known = answer === undefined ? { error: `Nothing here answers ${method}.` } : { result: answer(params[0]) }
+      const known =
+        answer === undefined ? { error: `No result is defined for ${method}.` } : { result: answer(params[0]) }
       response.end(JSON.stringify(known))
     })()
   })

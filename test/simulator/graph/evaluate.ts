@@ -1,4 +1,4 @@
-/** Evaluates the deployment's configuration for a stage, with a folder to work in, and prints its graph of resources as JSON. */
+/** Evaluates the deployment's configuration for a stage and prints its resource graph as JSON. */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -10,7 +10,6 @@ const projectDir = join(import.meta.dirname, '../../..')
 const [stage = 'dev', workDir = join(projectDir, '.sst')] = process.argv.slice(2)
 const place: Place = { projectDir, platformDir: join(projectDir, '.sst/platform'), workDir, stage }
 
-/** Imports a bundle once. */
 async function load(file: string): Promise<any> {
   try {
     return await import(pathToFileURL(file).href)
@@ -45,7 +44,7 @@ await runtime.setMocks(
 )
 const outputs = await runtime.runInPulumiStack(async () => {
   runtime.registerStackTransformation(({ name, opts }: any) => {
-    // What the component itself adds is there a moment later.
+    // The component adds its own options a moment later.
     queueMicrotask(() => options.set(name, opts))
   })
   return program.run(program.config.run)

@@ -2,20 +2,19 @@ import * as z from 'zod'
 import { type Graph, ofType } from './graph.ts'
 import { parsePolicy, type Statement } from './policy.ts'
 
-/** The functions of a graph, and what begins them. */
+/** The functions of a graph and their triggers. */
 
-/** A function as it would run. */
 export interface DeployedFunction {
-  /** The platform's name of it, as in `queue/jobs`. */
+  /** Name in the contract, such as `queue/jobs`. */
   name: string
-  /** AWS's name of it. */
+  /** Name on AWS. */
   functionName: string
   timeoutSeconds: number
   memoryMb: number
   environment: Record<string, string>
   role: string
   statements: readonly Statement[]
-  /** What everybody calls. */
+  /** Alias that callers invoke. */
   alias: string
 }
 
@@ -28,11 +27,11 @@ const FunctionInputs = z.object({
 })
 const RoleInputs = z.object({
   inlinePolicies: z.array(z.object({ policy: z.string() })).default([]),
-  /** To write a log, which nothing here asks for. A role that allows more by a name is not understood. */
+  /** Only the policy for logs; other managed policies are not supported. */
   managedPolicyArns: z.array(z.literal('arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole')).default([]),
 })
 
-/** Every function of the platform, by the names that the contract gives them. */
+/** Every function of the platform, by its name in the contract. */
 export function functionsOf(graph: Graph, names: readonly string[]): DeployedFunction[] {
   const aliases = new Map(
     ofType(graph, 'aws:lambda/alias:Alias').map(({ inputs }) => [inputs['functionName'], String(inputs['name'])]),
@@ -41,7 +40,7 @@ export function functionsOf(graph: Graph, names: readonly string[]): DeployedFun
   return ofType(graph, 'aws:lambda/function:Function').map(({ inputs }) => {
     const { name: functionName, timeout, memorySize, role, environment } = FunctionInputs.parse(inputs)
     const name = names.find((each) => functionName.endsWith(`-fn-${each.replaceAll('/', '-')}`))
-    if (name === undefined) throw new Error(`The function ${functionName} is none of the platform's.`)
+    if (name === undefined) throw new Error(`${functionName} is not a function of the platform.`)
     const { inlinePolicies } = RoleInputs.parse(roles.get(role))
     const statements = inlinePolicies.flatMap(({ policy }) => parsePolicy(policy))
     const alias = aliases.get(functionName) ?? ''
@@ -53,7 +52,6 @@ export function functionsOf(graph: Graph, names: readonly string[]): DeployedFun
 const RouteInputs = z.object({ routeKey: z.string(), target: z.string() })
 const IntegrationInputs = z.object({ integrationUri: z.string() })
 
-/** Every route, and the function and alias that it leads to. */
 export function routesOf(graph: Graph): { routeKey: string; functionName: string; alias: string }[] {
   const integrations = new Map(
     ofType(graph, 'aws:apigatewayv2/integration:Integration').map(({ name, inputs }) => [
@@ -76,7 +74,6 @@ const MappingInputs = z.object({
   scalingConfig: z.object({ maximumConcurrency: z.number() }),
 })
 
-/** Every queue that a function consumes. */
 export const mappingsOf = (graph: Graph): z.infer<typeof MappingInputs>[] =>
   ofType(graph, 'aws:lambda/eventSourceMapping:EventSourceMapping').map(({ inputs }) => MappingInputs.parse(inputs))
 
@@ -86,6 +83,5 @@ const ScheduleInputs = z.object({
   target: z.object({ arn: z.string(), roleArn: z.string() }),
 })
 
-/** Every clock. */
 export const schedulesOf = (graph: Graph): z.infer<typeof ScheduleInputs>[] =>
   ofType(graph, 'aws:scheduler/schedule:Schedule').map(({ inputs }) => ScheduleInputs.parse(inputs))

@@ -6,10 +6,9 @@ import { promisify } from 'node:util'
 import * as z from 'zod'
 import { installComponents } from './components.ts'
 
-/** The resources that a deployment would make, as the configuration asks for them. */
+/** The resources that a deployment would create. */
 
 const Resource = z.object({
-  /** As in `aws:lambda/function:Function`. */
   type: z.string(),
   name: z.string(),
   inputs: z.record(z.string(), z.unknown()),
@@ -17,7 +16,7 @@ const Resource = z.object({
   parent: z.string().optional(),
   protect: z.boolean(),
   retainOnDelete: z.boolean(),
-  /** What is there already under this name is taken over, not made. */
+  /** An existing resource that is imported, not created. */
   import: z.string().optional(),
 })
 export type Resource = z.infer<typeof Resource>
@@ -38,8 +37,8 @@ const run = promisify(execFile)
 const program = join(import.meta.dirname, 'evaluate.ts')
 
 /**
- * Evaluates the configuration for a stage, in a process of its own: the components keep state, and what they throw late ends
- * it. `environment` is what an operator sets for a deployment. Rejects with what they say.
+ * Evaluates the configuration for a stage in a separate process, because the components keep state and late errors end
+ * the process. `environment` holds the operator's settings.
  */
 export async function graphOf(stage: string, environment: Record<string, string> = {}): Promise<Graph> {
   await installComponents()
@@ -53,6 +52,5 @@ export async function graphOf(stage: string, environment: Record<string, string>
   }
 }
 
-/** The resources of a type. */
 export const ofType = ({ resources }: Graph, type: string): Resource[] =>
   resources.filter((resource) => resource.type === type)

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** What a role allows, as far as the platform's roles say: statements that allow, by action and resource. */
+/** Policies of the platform's roles: allow statements by action and resource. */
 
 const Statement = z.strictObject({
   Effect: z.literal('Allow'),
@@ -11,10 +11,9 @@ export type Statement = z.infer<typeof Statement>
 
 const Policy = z.strictObject({ Version: z.literal('2012-10-17'), Statement: z.array(Statement) })
 
-/** The statements of a policy; throws for one that says more than this understands. */
+/** Throws for a policy that uses other features. */
 export const parsePolicy = (text: string): Statement[] => Policy.parse(JSON.parse(text)).Statement
 
-/** What a request asks for. */
 export interface RequiredPermission {
   action: string
   resource: string
@@ -31,7 +30,6 @@ const pattern = (text: string): RegExp =>
 const matches = (patterns: readonly string[], text: string): boolean =>
   patterns.some((each) => pattern(each).test(text))
 
-/** The first statement that allows a demand. */
 export const allowing = (
   statements: readonly Statement[],
   { action, resource }: RequiredPermission,

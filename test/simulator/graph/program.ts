@@ -3,30 +3,28 @@ import { join } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 import * as z from 'zod'
 
-/** The deployment's configuration as a program that Node runs: bundled as the deployer bundles it. */
+/** The deployment's configuration as a Node program, bundled like SST does. */
 
-/** CommonJS and file names, which the components use, inside of an ES module. */
+/** CommonJS and file names, which the components use. */
 const banner = [
   `import { createRequire as createRequireOfProgram } from 'node:module'`,
   `const require = createRequireOfProgram(import.meta.url)`,
   `const __filename = import.meta.filename, __dirname = import.meta.dirname`,
 ].join('\n')
 
-/** What the components bring along by themselves. */
+/** Packages that the components bring. */
 const external = ['@pulumi/*', '@pulumiverse/*', '@aws-sdk/*', 'undici', 'esbuild', 'archiver', 'glob', 'vite']
 
 const Lock = z.array(z.object({ alias: z.string(), package: z.string() }))
 
-/** Where the configuration stands, and what it is evaluated for. */
 export interface Place {
   projectDir: string
   platformDir: string
-  /** Where components write: archives of functions, by names that all stages share. */
+  /** Folder where components write archives of functions; their names are shared by all stages. */
   workDir: string
   stage: string
 }
 
-/** What the configuration says of the app as a whole. */
 export const App = z.object({
   name: z.string(),
   home: z.string(),
@@ -36,7 +34,6 @@ export const App = z.object({
 })
 export type App = z.infer<typeof App>
 
-/** Bundles what names the app, without what makes its resources. */
 export async function bundleApp({ projectDir, platformDir, stage }: Place): Promise<string> {
   const outfile = join(platformDir, `app-${stage}-${process.pid}.mjs`)
   await build({
@@ -53,7 +50,6 @@ export async function bundleApp({ projectDir, platformDir, stage }: Place): Prom
   return outfile
 }
 
-/** Bundles the whole configuration beside the components, which it finds there. */
 export async function bundleProgram({ projectDir, platformDir, workDir, stage }: Place, app: App): Promise<string> {
   const outfile = join(platformDir, `program-${stage}-${process.pid}.mjs`)
   const lock = Lock.parse(JSON.parse(await readFile(join(projectDir, '.sst/provider-lock.json'), 'utf8')))
@@ -90,7 +86,7 @@ export async function bundleProgram({ projectDir, platformDir, workDir, stage }:
 
 const isBelow = (folder: string, path: string) => path.startsWith(folder) && !path.includes('/node_modules/')
 
-/** The deployer lets every file of the project see the providers and the components. */
+/** SST makes providers and components global in every file of the project. */
 const withGlobals = (projectDir: string, platformDir: string, lock: z.infer<typeof Lock>): Plugin => ({
   name: 'globals',
   setup: (builder) => {

@@ -19,7 +19,7 @@ const changeable = {
 
 export const createAlias = operation(z.object({ ...one, ...changeable }), (lambda, request) => {
   const found = functionOf(lambda, request)
-  if (found.aliases.has(request.Name)) throw conflict(`There is an alias ${request.Name} already.`)
+  if (found.aliases.has(request.Name)) throw conflict(`The alias ${request.Name} already exists.`)
   return put(found, {
     name: request.Name,
     version: request.FunctionVersion,
@@ -83,7 +83,7 @@ function put(found: LambdaFunction, alias: Omit<Alias, 'revisionId'>): JsonObjec
   if (missing !== undefined) throw notFound(arnOf(found.name, missing))
   const hasLatest = alias.version === latestVersion || others.includes(latestVersion)
   if (others.length > 1 || others.includes(alias.version) || (others.length > 0 && hasLatest)) {
-    throw invalidValue('An alias shares invocations between two different published versions only.')
+    throw invalidValue('An alias can only split traffic between two different published versions.')
   }
   const kept = { ...alias, revisionId: crypto.randomUUID() }
   found.aliases.set(alias.name, kept)
@@ -99,7 +99,7 @@ const answerOf = (functionName: string, { name, version, description, weights, r
   ...(Object.keys(weights).length > 0 && { RoutingConfig: { AdditionalVersionWeights: weights } }),
 })
 
-/** Which version an invocation by an alias gets; a share of 0.1 gets those below 0.1. */
+/** The version that an invocation of an alias gets for a random number from 0 to 1. */
 export function chosenVersion({ version, weights }: Alias, random: number): string {
   const [[other, weight] = ['', 0]] = Object.entries(weights)
   return random < weight ? other : version

@@ -1,4 +1,4 @@
-/** What runs a function that is no image, in its sandbox: Node.js of Lambda, as far as handlers can tell. */
+/** Runs a zip function in its sandbox, like Lambda's Node.js runtime. */
 import { existsSync } from 'node:fs'
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import { join } from 'node:path'
@@ -35,7 +35,7 @@ async function load(): Promise<Handler> {
   if (file === undefined) throw new Error(`There is no file for the handler ${handlerName}.`)
   const module: Record<string, unknown> = await import(pathToFileURL(file).href)
   const handler = module[handlerName.slice(dot + 1)]
-  if (!isHandler(handler)) throw new TypeError(`The handler ${handlerName} is no function.`)
+  if (!isHandler(handler)) throw new TypeError(`The handler ${handlerName} is not a function.`)
   return handler
 }
 

@@ -1,16 +1,13 @@
 import type { RuntimeListener, Work } from './runtime-api.ts'
 
-/** What came of an invocation. */
 export interface Outcome {
   payload: Buffer
-  /** The header `X-Amz-Function-Error` says so. */
+  /** Sets the header `X-Amz-Function-Error`. */
   isError: boolean
 }
 
-/** The largest payload, both ways. */
 export const maximumPayloadBytes = 6 * 1024 * 1024
 
-/** An invocation that failed, in the words of Lambda. */
 export const failedOutcome = (errorType: string, errorMessage: string): Outcome => ({
   isError: true,
   payload: Buffer.from(JSON.stringify({ errorType, errorMessage })),
@@ -23,7 +20,7 @@ interface Task {
   settle: (outcome: Outcome) => void
 }
 
-/** What passes between Lambda and one program: one task at a time, from the program's question to its next one. */
+/** The Runtime API of one program: one task at a time. */
 export class Exchange implements RuntimeListener {
   readonly #freeze: () => void
   readonly #thaw: () => void
@@ -33,7 +30,6 @@ export class Exchange implements RuntimeListener {
   #initError: Outcome | undefined
   #last: ((id: string) => Outcome) | undefined
 
-  /** Lambda freezes a program whenever it waits for work. */
   constructor(freeze: () => void, thaw: () => void) {
     this.#freeze = freeze
     this.#thaw = thaw
@@ -43,12 +39,12 @@ export class Exchange implements RuntimeListener {
     return this.#give !== undefined && this.#task === undefined
   }
 
-  /** Whether the program has begun to ask for work; false where its init failed. */
+  /** Resolves to false when the init failed. */
   get whenReady(): Promise<boolean> {
     return this.#ready.promise
   }
 
-  /** Has a task done. Its outcome counts once the program asks for the next one, or has ended. */
+  /** Runs a task. Its outcome counts once the program requests the next one, or has ended. */
   run(work: Work): Promise<Outcome> {
     const { promise, resolve } = Promise.withResolvers<Outcome>()
     this.#task = { work, isGiven: false, settle: resolve }
@@ -58,7 +54,6 @@ export class Exchange implements RuntimeListener {
     return promise
   }
 
-  /** Nothing more will come: a task without an outcome has this one. */
   end(outcome: (id: string) => Outcome): void {
     this.#last = outcome
     this.#give = undefined

@@ -7,11 +7,9 @@ import { throttled } from './refusals.ts'
 import { type Sandbox, startSandbox } from './sandbox.ts'
 
 export interface FleetOptions {
-  /** What an init may take. */
   initLimitMs: number
-  /** How many invocations there may be at once. */
   concurrency: number
-  /** Function → what its sandboxes see beside the rest: what stands for the credentials of its role. */
+  /** Function → additional environment of its sandboxes, such as credentials. */
   environmentOf: (functionName: string) => Readonly<Record<string, string>>
   onOutput: (functionName: string, text: string) => void
 }
@@ -21,7 +19,7 @@ interface Member {
   sandbox: Sandbox
 }
 
-/** All sandboxes. One that is idle is used again; where none is, another one starts. */
+/** All sandboxes. Reuses an idle one, otherwise starts another. */
 export class Fleet {
   readonly #options: FleetOptions
   readonly #members = new Set<Member>()
@@ -33,13 +31,12 @@ export class Fleet {
     this.#options = options
   }
 
-  /** Those of a function that have not ended. */
   of(functionName: string): Sandbox[] {
     const members = [...this.#members].filter(({ revision }) => revision.functionName === functionName)
     return members.map(({ sandbox }) => sandbox).filter(({ hasEnded }) => !hasEnded)
   }
 
-  /** Runs a revision; refuses where too much runs already. */
+  /** Throttles beyond the concurrency limit. */
   async invoke(revision: Revision, id: string, payload: Buffer): Promise<Outcome> {
     if (this.#busy >= this.#options.concurrency) throw throttled()
     this.#busy++
@@ -53,18 +50,17 @@ export class Fleet {
     }
   }
 
-  /** Ends the sandboxes of a revision that will not be invoked any more; those at work end after it. */
+  /** Ends the sandboxes of a revision that is no longer invoked; busy ones end after their invocation. */
   async retire(revision: Revision): Promise<void> {
     this.#retired.add(revision)
     await this.#endIdle((member) => member.revision === revision)
   }
 
-  /** Ends all that are idle, or those of one function, as Lambda does when it likes. */
+  /** Ends idle sandboxes. */
   async reap(functionName?: string): Promise<void> {
     await this.#endIdle(({ revision }) => functionName === undefined || revision.functionName === functionName)
   }
 
-  /** Ends all, and whatever begins later. */
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all([...this.#members].map((member) => this.#end(member)))
@@ -84,7 +80,7 @@ export class Fleet {
     return [...this.#members].find((member) => member.revision === revision && member.sandbox.isIdle)
   }
 
-  /** Where the init of a sandbox fails, another one has its init as part of the invocation. */
+  /** When an init fails, Lambda repeats it as part of the invocation. */
   async #begin(revision: Revision): Promise<Member> {
     const first = await this.#start(revision)
     if (await first.sandbox.begins(this.#options.initLimitMs)) return first
@@ -116,7 +112,6 @@ export class Fleet {
   }
 }
 
-/** What Lambda tells every sandbox, and then what the function's own settings say. */
 const sandboxEnvironment = ({ functionName, version, settings }: Revision): Record<string, string> => ({
   LANG: 'en_US.UTF-8',
   TZ: ':UTC',

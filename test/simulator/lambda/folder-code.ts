@@ -5,13 +5,9 @@ import type { Code } from './code.ts'
 import { nodeProgram } from './node-program.ts'
 import { invalidValue } from './refusals.ts'
 
-/** The bucket of the folders; `S3Key` names one. */
 export const folderBucket = 'folders'
 
-/**
- * In place of a zip file: a folder below a root. It is run where it is, so that nobody may change it once it is the code of
- * a function. Its handler is that of Node.js: `<file>.<export>`.
- */
+/** A folder instead of a zip file. It runs in place, so it must not change. The handler is `<file>.<export>`. */
 export async function folderCode(root: string | undefined, bucket: string, key: string): Promise<Code> {
   const folder = join(root ?? '', key)
   if (root === undefined || bucket !== folderBucket || isOutside(root, folder)) throw absent(bucket, key)
@@ -32,7 +28,6 @@ const absent = (bucket: string, key: string) => invalidValue(`There is no object
 
 const isOutside = (root: string, folder: string): boolean => relative(root, folder).split(sep)[0] === '..'
 
-/** The same content under the same names has the same sum. */
 async function contentOf(folder: string): Promise<{ sha256: string; sizeBytes: number }> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))

@@ -9,9 +9,8 @@ import {
 import { folderBucket } from './folder-code.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { invoke, refusalOf, role, serveLambda, settled } from './support.ts'
+import { invoke, rejectionOf, role, serveLambda, settled } from './support.ts'
 
-/** Lambda with functions that are folders; `write` makes the one file of a release. */
 async function serveFolders() {
   const folder = await temporaryFolder()
   onTestFinished(() => folder[Symbol.asyncDispose]())
@@ -81,7 +80,7 @@ test('each release has a folder of its own, and versions keep theirs', async () 
   await client.send(new PublishVersionCommand({ FunctionName: 'echo' }))
   await settled(client)
   expect((await invoke(client, {}, { Qualifier: '1' })).result).toBe(1)
-  await expect.poll(async () => refusalOf(invoke(client, {}, { Qualifier: '2' }))).toBe('nothing was refused')
+  await expect.poll(async () => rejectionOf(invoke(client, {}, { Qualifier: '2' }))).toBe('no error')
   expect((await invoke(client, {}, { Qualifier: '2' })).result).toBe(2)
 })
 
@@ -90,8 +89,8 @@ test('folders lie below the one that was given', async () => {
   await write('1', '')
   await write('../outside', '')
   const bad = 'InvalidParameterValueException'
-  for (const key of ['2', '../outside', '1/../../outside']) expect(await refusalOf(create(key))).toBe(bad)
-  expect(await refusalOf(create('1', { Code: { S3Bucket: 'another', S3Key: '1' } }))).toBe(bad)
-  expect(await refusalOf(create('1', { Handler: 'handler' }))).toBe(bad)
-  expect(await refusalOf(create('1', { Runtime: 'python3.14' as any }))).toBe(bad)
+  for (const key of ['2', '../outside', '1/../../outside']) expect(await rejectionOf(create(key))).toBe(bad)
+  expect(await rejectionOf(create('1', { Code: { S3Bucket: 'another', S3Key: '1' } }))).toBe(bad)
+  expect(await rejectionOf(create('1', { Handler: 'handler' }))).toBe(bad)
+  expect(await rejectionOf(create('1', { Runtime: 'python3.14' as any }))).toBe(bad)
 })

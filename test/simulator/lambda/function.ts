@@ -3,19 +3,16 @@ import { arnOf, latestVersion } from './address.ts'
 import type { Code } from './code.ts'
 import type { Settings } from './settings.ts'
 
-/** A function at one time: what `$LATEST` is or was, or a version. All but how ready it is stays as it is. */
+/** A function at one time: `$LATEST` or a version. Only its readiness changes. */
 export interface Revision {
   readonly functionName: string
-  /** `$LATEST`, or the number of a version. */
   readonly version: string
   readonly settings: Settings
   readonly code: Code
   readonly lastModified: string
-  /** Another one after every change. */
   revisionId: string
   state: 'Pending' | 'Active' | 'Inactive' | 'Failed'
   stateReason?: { code: string; text: string } | undefined
-  /** Absent before the function was Active for the first time. */
   lastUpdate?: 'InProgress' | 'Successful' | 'Failed'
   lastUpdateReason?: { code: string; text: string } | undefined
 }
@@ -24,7 +21,7 @@ export interface Alias {
   name: string
   version: string
   description: string
-  /** Another version → its share of the invocations, from 0 to 1. */
+  /** Other version → share of invocations, from 0 to 1. */
   weights: Readonly<Record<string, number>>
   revisionId: string
 }
@@ -33,24 +30,21 @@ export interface LambdaFunction {
   readonly name: string
   tags: Readonly<Record<string, string>>
   latest: Revision
-  /** What invocations of `$LATEST` run: what it was before, while it is being updated. */
+  /** Runs invocations of `$LATEST`: the previous revision during an update. */
   served: Revision
-  /** By number, in their order. */
   readonly versions: Map<string, Revision>
   readonly aliases: Map<string, Alias>
-  /** No number is given twice. */
+  /** Numbers are never reused. */
   versionsMade: number
 }
 
-/** A new revision in place of another, or a first one. */
 export const newRevision = (
   from: Pick<Revision, 'functionName' | 'version' | 'settings' | 'code' | 'state'> & Partial<Revision>,
 ): Revision => ({ ...from, revisionId: crypto.randomUUID(), lastModified: new Date().toISOString() })
 
-/** A function as answers describe it. */
 export const configurationOf = (revision: Revision): JsonObject => ({ ...listedOf(revision), ...readinessOf(revision) })
 
-/** A function as lists describe it: they do not say whether it is ready. */
+/** Lists omit the readiness. */
 export function listedOf(revision: Revision): JsonObject {
   const { functionName, version, settings, code } = revision
   const { architecture, ImageConfig, Environment, ...plain } = settings

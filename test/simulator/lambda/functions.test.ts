@@ -13,7 +13,7 @@ import {
 import { thisPlatform } from '@platform/oci/image'
 import { mediaTypes } from '@platform/oci/types'
 import { expect, test } from 'vitest'
-import { imageFunction, invoke, refusalOf, serveLambda } from './support.ts'
+import { imageFunction, invoke, rejectionOf, serveLambda } from './support.ts'
 
 test('a function is described as it was made, and is Pending until it can be invoked', async () => {
   const { client, create, push, lambda } = await serveLambda()
@@ -63,9 +63,9 @@ test('a name is taken once, also by two at once', async () => {
     await both.promise
     return manifest(...asked)
   }
-  const answers = await Promise.all([refusalOf(create()), refusalOf(create())])
-  expect(answers.toSorted()).toEqual(['ResourceConflictException', 'nothing was refused'])
-  expect(await refusalOf(create())).toBe('ResourceConflictException')
+  const answers = await Promise.all([rejectionOf(create()), rejectionOf(create())])
+  expect(answers.toSorted()).toEqual(['ResourceConflictException', 'no error'])
+  expect(await rejectionOf(create())).toBe('ResourceConflictException')
 })
 
 test('an image that is an index, or that is not there, makes no function', async () => {
@@ -80,7 +80,7 @@ test('an image that is an index, or that is not there, makes no function', async
   await registry.putManifest('modules/echo', 'both', bytes, mediaTypes.index)
   for (const name of ['echo:both', 'echo:nothing', `echo@sha256:${'0'.repeat(64)}`, 'ECHO']) {
     const ImageUri = `registry.test/modules/${name}`
-    expect(await refusalOf(create({ Code: { ImageUri } }))).toBe('InvalidParameterValueException')
+    expect(await rejectionOf(create({ Code: { ImageUri } }))).toBe('InvalidParameterValueException')
   }
   expect((await client.send(new ListFunctionsCommand({}))).Functions).toEqual([])
 })
@@ -98,7 +98,7 @@ test.each<[name: string, input: Partial<CreateFunctionCommandInput>]>([
   ['InvalidParameterValueException', { Runtime: 'nodejs24.x' }],
 ])('%s for %o', async (name, input) => {
   const { create } = await serveLambda()
-  expect(await refusalOf(create(input))).toBe(name)
+  expect(await rejectionOf(create(input))).toBe(name)
 })
 
 test('a function whose image cannot be unpacked has Failed, and says why', async () => {
@@ -112,7 +112,7 @@ test('a function whose image cannot be unpacked has Failed, and says why', async
     StateReasonCode: 'InvalidImage',
     StateReason: expect.stringContaining('sha256'),
   })
-  expect(await refusalOf(invoke(client, {}))).toBe('ResourceConflictException')
+  expect(await rejectionOf(invoke(client, {}))).toBe('ResourceConflictException')
 })
 
 test('functions are listed by name in pages of at most 50, without a gap when some go meanwhile', async () => {
@@ -144,7 +144,7 @@ test('a function is named by its name, its ARN or a part of it', async () => {
     expect(Configuration?.FunctionName).toBe('echo')
   }
   const other = new GetFunctionCommand({ FunctionName: 'echo:1', Qualifier: '$LATEST' })
-  expect(await refusalOf(client.send(other))).toBe('InvalidParameterValueException')
+  expect(await rejectionOf(client.send(other))).toBe('InvalidParameterValueException')
 })
 
 test('a deleted function is gone with its sandboxes, and its name is free', async () => {
@@ -155,7 +155,7 @@ test('a deleted function is gone with its sandboxes, and its name is free', asyn
   await client.send(new DeleteFunctionCommand({ FunctionName: 'echo' }))
   expect(sandbox?.hasEnded).toBe(true)
   for (const call of [DeleteFunctionCommand, GetFunctionCommand, GetFunctionConfigurationCommand]) {
-    expect(await refusalOf(client.send(new call({ FunctionName: 'echo' }) as any))).toBe('ResourceNotFoundException')
+    expect(await rejectionOf(client.send(new call({ FunctionName: 'echo' }) as any))).toBe('ResourceNotFoundException')
   }
   await active()
   expect((await invoke(client, {})).result.instance).not.toBe(first.result.instance)
@@ -170,7 +170,7 @@ test('tags are added, replaced and removed by ARN', async () => {
   await client.send(new UntagResourceCommand({ Resource, TagKeys: ['stage'] }))
   expect((await client.send(new ListTagsCommand({ Resource }))).Tags).toEqual({})
   const Tags = Object.fromEntries(Array.from({ length: 51 }, (_, index) => [`tag-${index}`, '']))
-  expect(await refusalOf(client.send(new TagResourceCommand({ Resource, Tags })))).toBe(
+  expect(await rejectionOf(client.send(new TagResourceCommand({ Resource, Tags })))).toBe(
     'InvalidParameterValueException',
   )
 })
@@ -178,7 +178,7 @@ test('tags are added, replaced and removed by ARN', async () => {
 test('requests have to be signed, with the right access key where one is given', async () => {
   const { lambda, client } = await serveLambda({ accessKeyId: 'another' })
   expect((await fetch(`${lambda.url}/2015-03-31/functions`)).status).toBe(403)
-  expect(await refusalOf(client.send(new ListFunctionsCommand({})))).toBe('UnrecognizedClientException')
+  expect(await rejectionOf(client.send(new ListFunctionsCommand({})))).toBe('UnrecognizedClientException')
 })
 
 test('a call that this stand-in does not know is refused by name', async () => {

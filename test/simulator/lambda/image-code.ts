@@ -10,13 +10,12 @@ import { type Code, InvalidEntrypoint, type Program } from './code.ts'
 import { invalidValue } from './refusals.ts'
 import type { Settings } from './settings.ts'
 
-/** Where images come from, and where they are unpacked to. */
 export interface ImageSource {
   registry: (host: string) => RegistryClient
   storeDir: string
 }
 
-/** An image of one platform. Lambda takes no index, whatever stands in it; and it keeps the digest, not the tag. */
+/** An image of one platform: Lambda rejects an index and stores the digest. */
 export async function imageCode({ registry, storeDir }: ImageSource, uri: string): Promise<Code> {
   const reference = parseReference(uri)
   if (reference === undefined) throw invalidValue(`The image URI ${JSON.stringify(uri)} is not valid.`)
@@ -52,10 +51,10 @@ const unsupported = (uri: string) =>
 
 const architectures = { x86_64: 'amd64', arm64: 'arm64' } as const
 
-/** What official images of Node.js start first; without it the same runs. */
+/** Entrypoint script of official Node.js images; not needed here. */
 const wrapper = 'docker-entrypoint.sh'
 
-/** What the image starts, run by this machine's Node.js with the files of the image; nothing else can be started here. */
+/** Runs the image's program with this machine's Node.js; other programs are not supported. */
 async function programOf({ config }: Image, root: string, settings: Settings): Promise<Program> {
   const { Entrypoint = [], Cmd = [], WorkingDir = '/', Env = [] } = config.config
   const { EntryPoint = Entrypoint, Command = Cmd, WorkingDirectory = WorkingDir } = settings.ImageConfig ?? {}
@@ -64,7 +63,7 @@ async function programOf({ config }: Image, root: string, settings: Settings): P
   if (config.architecture !== architectures[settings.architecture]) {
     throw new InvalidEntrypoint(`Error: fork/exec ${program}: exec format error`)
   }
-  if (basename(program) !== 'node') throw new InvalidEntrypoint(`Error: ${program} cannot be started by this stand-in`)
+  if (basename(program) !== 'node') throw new InvalidEntrypoint(`Error: the emulator cannot start ${program}`)
   const variables = Env.map((text) => [text.split('=', 1)[0] ?? '', text.slice(text.indexOf('=') + 1)])
   return {
     arguments: await Promise.all(given.map((argument) => insideOf(root, argument))),
@@ -73,7 +72,7 @@ async function programOf({ config }: Image, root: string, settings: Settings): P
   }
 }
 
-/** The image sees its root as `/`: an absolute path of a file that it has is one below that. */
+/** Absolute paths in the image refer to its root. */
 async function insideOf(root: string, argument: string): Promise<string> {
   if (!argument.startsWith('/')) return argument
   const inside = join(root, argument)

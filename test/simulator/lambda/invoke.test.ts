@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { InvokeCommand } from '@aws-sdk/client-lambda'
 import { expect, test } from 'vitest'
-import { invoke, refusalOf, serveLambda, waitingRoom } from './support.ts'
+import { invoke, rejectionOf, serveLambda, waitingRoom } from './support.ts'
 
 test('a function is a process that sees what Lambda tells it, and nothing of this process', async () => {
   const { client, active, folder } = await serveLambda({ environmentOf: () => ({ AWS_ACCESS_KEY_ID: 'of the role' }) })
@@ -64,7 +64,7 @@ test('invocations at once have a sandbox each, up to the limit, and the next one
   const room = await waitingRoom()
   const visits = [invoke(client, { visit: room.url }), invoke(client, { visit: room.url })]
   await room.has(2)
-  expect(await refusalOf(invoke(client, {}))).toBe('TooManyRequestsException')
+  expect(await rejectionOf(invoke(client, {}))).toBe('TooManyRequestsException')
   await lambda.reap()
   room.leave()
   const [one, two] = await Promise.all(visits)
@@ -145,29 +145,29 @@ test('payloads are JSON of at most 6 MB, and functions are waited for', async ()
   await active()
   const send = (Payload: Buffer, more = {}) =>
     client.send(new InvokeCommand({ FunctionName: 'echo', Payload, ...more }))
-  expect(await refusalOf(send(Buffer.from('{')))).toBe('InvalidRequestContentException')
-  expect(await refusalOf(send(text(6 * 1024 * 1024 + 1)))).toBe('RequestTooLargeException')
+  expect(await rejectionOf(send(Buffer.from('{')))).toBe('InvalidRequestContentException')
+  expect(await rejectionOf(send(text(6 * 1024 * 1024 + 1)))).toBe('RequestTooLargeException')
   const largest = await send(text(6 * 1024 * 1024))
   expect(Buffer.from(largest.Payload ?? []).toString()).toContain('Function.ResponseSizeTooLarge')
   const event = { InvocationType: 'Event' as const }
-  expect(await refusalOf(send(Buffer.from('{}'), event))).toBe('InvalidParameterValueException')
+  expect(await rejectionOf(send(Buffer.from('{}'), event))).toBe('InvalidParameterValueException')
   expect((await send(Buffer.from('{}'), { InvocationType: 'DryRun' })).StatusCode).toBe(204)
 })
 
 test('what does not exist, is not ready or has gone to sleep cannot be invoked', async () => {
   const { client, active, create, lambda } = await serveLambda()
-  expect(await refusalOf(invoke(client, {}))).toBe('ResourceNotFoundException')
+  expect(await rejectionOf(invoke(client, {}))).toBe('ResourceNotFoundException')
   lambda.hold()
   await create()
-  expect(await refusalOf(invoke(client, {}))).toBe('ResourceConflictException')
+  expect(await rejectionOf(invoke(client, {}))).toBe('ResourceConflictException')
   await lambda.release()
   expect((await invoke(client, {})).error).toBeUndefined()
-  expect(await refusalOf(invoke(client, {}, { Qualifier: '1' }))).toBe('ResourceNotFoundException')
+  expect(await rejectionOf(invoke(client, {}, { Qualifier: '1' }))).toBe('ResourceNotFoundException')
   await active({ FunctionName: 'sleepy' })
   lambda.deactivate('sleepy')
   lambda.hold()
   for (let attempt = 0; attempt < 2; attempt++) {
-    expect(await refusalOf(invoke(client, {}, { FunctionName: 'sleepy' }))).toBe('ResourceConflictException')
+    expect(await rejectionOf(invoke(client, {}, { FunctionName: 'sleepy' }))).toBe('ResourceConflictException')
   }
   await lambda.release()
   expect((await invoke(client, {}, { FunctionName: 'sleepy' })).error).toBeUndefined()

@@ -11,7 +11,6 @@ export interface InvokeRequest extends NamedFunction {
   payload: Buffer
 }
 
-/** What the caller is told of an invocation; without a payload nothing has run. */
 export interface Invoked {
   status: number
   payload: Buffer
@@ -19,12 +18,11 @@ export interface Invoked {
   version: string
 }
 
-/** Runs a function and waits for it. */
 export async function invoke(lambda: Lambda, request: InvokeRequest): Promise<Invoked> {
   const { type, payload } = request
   if (payload.length > maximumPayloadBytes) throw requestTooLarge(maximumPayloadBytes)
   if (!isJson(payload)) throw notJson()
-  if (type === 'Event') throw invalidValue('Nothing is invoked here without waiting for it.')
+  if (type === 'Event') throw invalidValue('Asynchronous invocations are not supported.')
   const revision = invokedRevision(lambda, request)
   requireReady(lambda, revision)
   const { version } = revision
@@ -51,7 +49,7 @@ function invokedRevision(lambda: Lambda, request: NamedFunction): Revision {
   return revision
 }
 
-/** What has not been invoked for weeks is woken by an invocation, which fails. */
+/** An invocation of an inactive function fails and reactivates it. */
 function requireReady(lambda: Lambda, revision: Revision): void {
   const { functionName, version, state } = revision
   if (state === 'Active') return
@@ -59,5 +57,5 @@ function requireReady(lambda: Lambda, revision: Revision): void {
     revision.state = 'Pending'
     activateLater(lambda, revision)
   }
-  throw conflict(`${arnOf(functionName, version)} is in the state ${state}: it cannot be invoked.`)
+  throw conflict(`${arnOf(functionName, version)} is in the state ${state} and cannot be invoked.`)
 }

@@ -4,10 +4,9 @@ import type { Settings } from './settings.ts'
 
 const bootstrap = fileURLToPath(new URL('bootstrap.ts', import.meta.url))
 
-/** What Lambda starts Node with, 24 as well: `require` loads no ES module there. */
+/** Lambda's flags for Node 24: `require` loads no ES module. */
 export const lambdaFlags = ['--no-experimental-require-module'] as const
 
-/** What runs a folder as a function of Node.js; its handler is `<file>.<export>`. */
 export const nodeProgram = (folder: string, { Handler = '' }: Settings): Program => ({
   arguments: [...lambdaFlags, bootstrap],
   folder,

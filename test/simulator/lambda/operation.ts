@@ -3,10 +3,10 @@ import { AwsFault } from '@platform/local/emulators/http/error'
 import type { JsonObject } from '@platform/local/emulators/http/request'
 import type { Lambda } from './lambda.ts'
 
-/** One action of the API. Its input has the members of the SDK's, wherever they travel: path, query or body. */
+/** One action of the API. Its input has the members of the SDK's, from path, query or body. */
 export type Operation = (lambda: Lambda, input: JsonObject) => JsonObject | Promise<JsonObject>
 
-/** An operation whose input is checked against a schema; the refusal never repeats a value. */
+/** An operation with a validated input; errors never repeat a value. */
 export function operation<Schema extends z.ZodType>(
   schema: Schema,
   perform: (lambda: Lambda, request: z.output<Schema>) => JsonObject | Promise<JsonObject>,
@@ -18,19 +18,17 @@ export function operation<Schema extends z.ZodType>(
   }
 }
 
-/** How requests name a function, and what they may name of it. */
 export const named = { FunctionName: z.string().min(1).max(170), Qualifier: z.string().min(1).max(128).optional() }
 
-/** The members of a request that pages through a list. */
 export const pageMembers = {
   Marker: z.string().optional(),
   MaxItems: z.coerce.number().int().min(1).max(10_000).default(50),
 }
 
-/** Of functions and versions alike, whatever a request asks for. */
+/** Lambda's page size for functions and versions. */
 const maximumPage = 50
 
-/** One page of a sorted list, and the marker of the next one: the place of the last item that it holds. */
+/** One page of a sorted list, and the marker of the next one. */
 export function page<Item>(
   items: readonly Item[],
   placeOf: (item: Item) => string,

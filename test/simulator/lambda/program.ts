@@ -1,4 +1,4 @@
-/** A function of tests: it does what the event says, and begins as its environment says. It knows the Runtime API only. */
+/** A test function that acts on its event and environment. It uses only the Runtime API. */
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 
@@ -24,7 +24,6 @@ const hang = () => new Promise<void>((resolve) => setTimeout(resolve, 2 ** 31 - 
 async function perform(id: string, event: any): Promise<unknown> {
   count++
   if (event.write !== undefined) console.log(event.write)
-  // Until the test lets it go on.
   if (event.visit !== undefined) await call('GET', event.visit)
   if (event.exit !== undefined) process.exit(event.exit)
   if (event.tooLate !== undefined) return (await call('POST', `${base}/init/error`, '{}')).status

@@ -3,7 +3,7 @@ import type { LambdaFunction, Revision } from './function.ts'
 import type { Lambda } from './lambda.ts'
 import { conflict, staleRevision } from './refusals.ts'
 
-/** Makes a revision Active that is Pending; or Failed, where its code cannot be prepared. */
+/** Makes a Pending revision Active, or Failed where its code cannot be prepared. */
 export function activateLater({ settling }: Lambda, revision: Revision): void {
   settling.later(async () => {
     const problem = await problemOf(revision)
@@ -14,7 +14,7 @@ export function activateLater({ settling }: Lambda, revision: Revision): void {
   })
 }
 
-/** Puts a revision in the place of `$LATEST`. The one before is served until this one is ready, or for good if it fails. */
+/** Replaces `$LATEST`. The previous revision is served until the new one is ready, or permanently if it fails. */
 export function replaceLatest({ settling, fleet }: Lambda, found: LambdaFunction, revision: Revision): void {
   found.latest = revision
   revision.lastUpdate = 'InProgress'
@@ -42,15 +42,12 @@ async function problemOf({ code }: Revision): Promise<Revision['stateReason']> {
   }
 }
 
-/** Refuses to change what is being made or changed just now. */
 export function requireSettled({ latest }: LambdaFunction): void {
   const arn = arnOf(latest.functionName)
-  if (latest.state === 'Pending') throw conflict(`${arn} is in the state Pending: the operation has to wait.`)
-  if (latest.lastUpdate === 'InProgress')
-    throw conflict(`An update of ${arn} is in progress: the operation has to wait.`)
+  if (latest.state === 'Pending') throw conflict(`${arn} is in the state Pending. Retry later.`)
+  if (latest.lastUpdate === 'InProgress') throw conflict(`An update of ${arn} is in progress. Retry later.`)
 }
 
-/** Refuses a change by somebody who has not seen the last one. */
 export function requireRevision({ revisionId }: { revisionId: string }, expected: string | undefined): void {
   if (expected !== undefined && expected !== revisionId) throw staleRevision()
 }

@@ -4,7 +4,6 @@ export const invalidValue = (message: string) => new AwsFault('InvalidParameterV
 
 export const notFound = (arn: string) => new AwsFault('ResourceNotFoundException', `Function not found: ${arn}`, 404)
 
-/** What is asked for cannot be while the function is as it is. */
 export const conflict = (message: string) => new AwsFault('ResourceConflictException', message, 409)
 
 export const staleRevision = () =>

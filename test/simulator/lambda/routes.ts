@@ -6,13 +6,11 @@ import { listTags, tagResource, untagResource } from './tags.ts'
 import { updateFunctionCode, updateFunctionConfiguration } from './updates.ts'
 import { listVersions, publishVersion } from './versions.ts'
 
-/** An operation, or the one that carries bytes in place of JSON. */
 type Performed = Operation | 'invoke'
 
 const functions = '/2015-03-31/functions'
 const one = `${functions}/{FunctionName}`
 
-/** The REST API as the SDK calls it. */
 const routes: readonly (readonly [method: string, path: string, status: number, performed: Performed])[] = [
   ['POST', functions, 201, createFunction],
   ['GET', functions, 200, listFunctions],
@@ -43,13 +41,11 @@ const table = routes.map(([method, path, status, performed]) => ({
 
 export interface RouteMatch {
   performed: Performed
-  /** Of an answer without a fault. */
   status: number
-  /** What the path and the query name; what comes more than once is a list. */
+  /** Path and query members; repeated ones are a list. */
   input: Record<string, string | string[]>
 }
 
-/** The route of a request. */
 export function routeOf(method: string, target: string): RouteMatch {
   const { pathname, searchParams } = new URL(target, 'http://lambda')
   for (const { pattern, performed, status, ...route } of table) {
@@ -59,7 +55,7 @@ export function routeOf(method: string, target: string): RouteMatch {
     const asked = [...new Set(searchParams.keys())].map((name) => [name, valueOf(searchParams.getAll(name))] as const)
     return { performed, status, input: Object.fromEntries([...asked, ...named]) }
   }
-  throw new AwsFault('UnknownOperationException', `${method} ${pathname} is not supported here.`, 404)
+  throw new AwsFault('UnknownOperationException', `${method} ${pathname} is not supported.`, 404)
 }
 
 const valueOf = (values: string[]): string | string[] => (values.length === 1 ? (values[0] ?? '') : values)

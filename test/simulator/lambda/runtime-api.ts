@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { buffer } from 'node:stream/consumers'
 import { listenAt } from '@platform/local/listening'
 
-/** What a sandbox is given to work on. */
 export interface Work {
   id: string
   payload: Buffer
@@ -10,9 +9,9 @@ export interface Work {
   functionArn: string
 }
 
-/** What the program in a sandbox says to Lambda. The numbers are the statuses that it is answered with. */
+/** Requests of the program. The numbers are response statuses. */
 export interface RuntimeListener {
-  /** It asks for work, and waits until `give` is called. */
+  /** Waits until `give` is called. */
   next: (give: (work: Work) => void) => void
   responded: (id: string, payload: Buffer) => number
   failed: (id: string, payload: Buffer) => number
@@ -21,17 +20,16 @@ export interface RuntimeListener {
 
 /** The Runtime API (2018-06-01) of one sandbox. */
 export interface RuntimeApi {
-  /** `host:port`. */
   address: string
   close: () => void
 }
 
 const base = '/2018-06-01/runtime'
 
-/** Serves one sandbox. A program may wait for its next work as long as it likes. */
+/** Programs may wait for work without a time limit. */
 export async function serveRuntimeApi(listener: RuntimeListener): Promise<RuntimeApi> {
   const server = createServer({ requestTimeout: 0, keepAliveTimeout: 0 })
-  // A program that is killed breaks off whatever it says.
+  // A killed program breaks its connection.
   server.on('request', (request, response) => void hear(listener, request, response).catch(() => response.destroy()))
   const { port } = await listenAt(server, '127.0.0.1', 0)
   return {

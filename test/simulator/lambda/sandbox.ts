@@ -4,35 +4,29 @@ import type { Program } from './code.ts'
 import { Exchange, failedOutcome, type Outcome } from './exchange.ts'
 import { serveRuntimeApi, type Work } from './runtime-api.ts'
 
-/** A process of a function. It works on one invocation after the other, and is frozen in between. */
+/** A process of a function: one invocation at a time, frozen in between. */
 export interface Sandbox {
   readonly pid: number | undefined
-  /** It waits for work. */
   readonly isIdle: boolean
   readonly hasEnded: boolean
-  /** Whether its init succeeded, in time. */
   begins: (limitMs: number) => Promise<boolean>
-  /** Has it work on one invocation; past the limit it is killed. */
+  /** Kills the process at the limit. */
   run: (work: Work, limitSeconds: number) => Promise<Outcome>
-  /** Kills it; resolves when it is gone. */
   end: () => Promise<void>
 }
 
 export interface SandboxOptions {
   program: Program
-  /** Beside that of the program. */
   environment: Readonly<Record<string, string>>
-  /** Hears what it writes. */
   onOutput: (text: string) => void
 }
 
-/** Starts a process of Node.js, and the Runtime API that it finds in its environment. */
 export async function startSandbox({ program, environment, onOutput }: SandboxOptions): Promise<Sandbox> {
   const signal = (name: NodeJS.Signals) => () => signalGroup(child, name)
   const exchange = new Exchange(signal('SIGSTOP'), signal('SIGCONT'))
   const api = await serveRuntimeApi(exchange)
   const env = { ...program.environment, ...environment, AWS_LAMBDA_RUNTIME_API: api.address }
-  // A group of its own: what it starts ends with it.
+  // A process group, so that its children end with it.
   const child = spawn(process.execPath, program.arguments, {
     cwd: program.folder,
     env,
@@ -72,13 +66,12 @@ export async function startSandbox({ program, environment, onOutput }: SandboxOp
   }
 }
 
-/** Its whole group: the processes that it has started too. */
 function signalGroup({ pid, exitCode, signalCode }: ChildProcess, signal: NodeJS.Signals): void {
   if (pid === undefined || exitCode !== null || signalCode !== null) return
   try {
     process.kill(-pid, signal)
   } catch {
-    // It has just ended.
+    // The process has just ended.
   }
 }
 
@@ -91,7 +84,7 @@ async function withinLimit<Result>(work: Promise<Result>, limitMs: number, late:
 const timedOut = (id: string, seconds: number): Outcome =>
   failedOutcome('Sandbox.Timedout', `RequestId: ${id} Error: Task timed out after ${seconds.toFixed(2)} seconds`)
 
-/** What a task has as its outcome that a process leaves behind. */
+/** The outcome of a task whose process ended. */
 async function exitOf(child: ChildProcess): Promise<(id: string) => Outcome> {
   try {
     const [code, signal]: (number | string | null)[] = await once(child, 'exit')

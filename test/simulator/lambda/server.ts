@@ -10,7 +10,7 @@ import { maximumPayloadBytes } from './exchange.ts'
 import { requestTooLarge } from './refusals.ts'
 import { routeOf, type RouteMatch } from './routes.ts'
 
-/** A zip of the largest size in Base64, and some more. */
+/** A zip of the largest size in base64, with room for the rest. */
 const maximumRequestBytes = 70 * 1024 * 1024
 
 interface Answer {
@@ -19,7 +19,7 @@ interface Answer {
   body: Buffer
 }
 
-/** Serves the REST API on a loopback port; `close` lets the requests that have arrived be answered. */
+/** `close` completes requests that have arrived. */
 export async function serveLambda(lambda: Lambda, port: number, accessKeyId: string | undefined) {
   const server = createServer({ keepAliveTimeout: 65_000 })
   const connections = watchConnections(server)

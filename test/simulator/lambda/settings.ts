@@ -17,12 +17,10 @@ const ImageConfig = z.object({
   WorkingDirectory: z.string().optional(),
 })
 
-/** The SDK sends bytes in Base64. */
 export const ZipFile = z.string().transform((text) => Buffer.from(text, 'base64'))
 
 export const Architectures = z.tuple([z.enum(['x86_64', 'arm64'])])
 
-/** The members of requests that say how a function runs. */
 export const settingMembers = {
   Description: z.string().max(256).optional(),
   Role: z
@@ -40,7 +38,6 @@ export const settingMembers = {
 
 const SettingMembers = z.object(settingMembers)
 
-/** How a function runs. A version keeps those that it was published with. */
 export interface Settings extends z.infer<typeof SettingMembers> {
   Description: string
   Role: string
@@ -49,10 +46,9 @@ export interface Settings extends z.infer<typeof SettingMembers> {
   architecture: 'x86_64' | 'arm64'
 }
 
-/** What Lambda takes where a request does not say. */
+/** Lambda's defaults. */
 export const defaultSettings = { Description: '', Timeout: 3, MemorySize: 128, architecture: 'x86_64' } as const
 
-/** Settings with those of a request; what it does not say stays. */
 export function changedSettings(settings: Settings, request: z.infer<typeof SettingMembers>): Settings {
   const said = Object.entries(SettingMembers.parse(request)).filter(([, value]) => value !== undefined)
   return Object.assign({}, settings, Object.fromEntries(said))

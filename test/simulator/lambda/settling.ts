@@ -1,10 +1,7 @@
-/** When what is Pending or InProgress gets ready: a little later, or as soon as a test lets it. */
+/** When Pending and InProgress end: after a delay, or when a test releases them. */
 export interface Settling {
-  /** Does the work after the delay, unless it is held. */
   later: (work: () => Promise<void>) => void
-  /** From now on nothing gets ready. */
   hold: () => void
-  /** All that was held gets ready now, and what comes after it as usual; resolves when the held work is done. */
   release: () => Promise<void>
   close: () => void
 }

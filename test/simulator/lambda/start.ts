@@ -11,47 +11,33 @@ import { serveLambda } from './server.ts'
 import { createSettling } from './settling.ts'
 import { zipCode } from './zip-code.ts'
 
-/** Settings of the Lambda stand-in. */
 export interface LambdaOptions {
-  /** 0, the default, takes a free port. */
   port?: number
-  /** When given, only requests signed with this access key are answered. */
+  /** Access key that requests must be signed with. */
   accessKeyId?: string
-  /** For functions that are images. */
   images?: ImageSource
-  /** Below it lie the folders that functions of the type Zip are made of: bucket `folders`, the key is the path. */
+  /** Root of the folders that zip functions are made of: bucket `folders`, the key is the path. */
   codeDir?: string
-  /** Where zip files are unpacked to that travel in requests. */
   zipDir?: string
-  /** How long functions are Pending, and updates InProgress. */
   settleMs?: number
-  /** What an init may take: 10 s. */
   initLimitMs?: number
-  /** How many invocations there may be at once: 100. */
   concurrency?: number
-  /** Function → what the credentials of its role are on AWS. */
   environmentOf?: (functionName: string) => Readonly<Record<string, string>>
-  /** From 0 to 1: which version of an alias an invocation gets. */
   random?: () => number
-  /** Hears what functions write. */
   onOutput?: (functionName: string, text: string) => void
 }
 
-/** A running Lambda, and what AWS does unasked. */
 export interface RunningLambda extends AwsServer {
-  /** From now on nothing gets ready that is Pending or InProgress. */
+  /** Keeps functions Pending and updates InProgress. */
   hold: () => void
-  /** All that is held gets ready. */
   release: () => Promise<void>
-  /** Ends the sandboxes that are idle: all, or those of a function. */
   reap: (functionName?: string) => Promise<void>
-  /** As after weeks without an invocation. */
+  /** Makes a function Inactive, as after weeks without an invocation. */
   deactivate: (functionName: string, qualifier?: string) => void
-  /** The sandboxes of a function that have not ended. */
   sandboxes: (functionName: string) => Sandbox[]
 }
 
-/** Serves Lambda on a loopback port: functions in memory, every sandbox a process. Invocations are waited for only. */
+/** Serves Lambda on a loopback port: functions in memory, each sandbox a process, synchronous invocations only. */
 export async function startLambda(options: LambdaOptions = {}): Promise<RunningLambda> {
   const { initLimitMs = 10_000, concurrency = 100, environmentOf = () => ({}), onOutput = () => {} } = options
   const fleet = new Fleet({ initLimitMs, concurrency, environmentOf, onOutput })
@@ -81,6 +67,6 @@ const codeFinder =
   async ({ packageType, imageUri = '', s3Bucket = '', s3Key = '', zipFile }) => {
     if (packageType === 'Zip' && zipFile !== undefined) return zipCode(zipDir, zipFile)
     if (packageType === 'Zip') return folderCode(codeDir, s3Bucket, s3Key)
-    if (images === undefined) throw invalidValue('There are no images here.')
+    if (images === undefined) throw invalidValue('No image source is configured.')
     return imageCode(images, imageUri)
   }

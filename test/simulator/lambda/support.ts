@@ -20,7 +20,6 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 export const role = 'arn:aws:iam::000000000000:role/modules'
 const program = fileURLToPath(new URL('program.ts', import.meta.url))
 
-/** Lambda with a registry of its own and a client, closed after the test. It settles at once. */
 export async function serveLambda(options: LambdaOptions = {}) {
   const folder = await temporaryFolder()
   const registry = memoryRegistry('registry.test')
@@ -34,7 +33,6 @@ export async function serveLambda(options: LambdaOptions = {}) {
     await folder[Symbol.asyncDispose]()
   })
 
-  /** Pushes an image of the program; answers its URI by digest. */
   const push = async (image: Partial<ImageToBuild> = {}, repository = 'modules/echo') => {
     const config = { Entrypoint: ['node', '/app/main.ts'], WorkingDir: '/app' }
     const files = [{ path: 'app/main.ts', source: program }]
@@ -43,13 +41,11 @@ export async function serveLambda(options: LambdaOptions = {}) {
   }
   const create = async (input: Partial<CreateFunctionCommandInput> = {}) =>
     client.send(new CreateFunctionCommand({ ...imageFunction(await push()), ...input }))
-  /** Creates a function, and waits until it can be invoked. */
   const active = async (input: Partial<CreateFunctionCommandInput> = {}) => {
     const made = await create(input)
     await settled(client, made.FunctionName)
     return made
   }
-  /** Lets the registry lose the layers of an image. */
   const dropLayers = async (uri: string) => {
     const { content } = (await registry.manifest('modules/echo', uri.split('@')[1] ?? '')) ?? {}
     const layers = content !== undefined && 'layers' in content ? content.layers : []
@@ -74,7 +70,6 @@ export async function settled(client: LambdaClient, FunctionName = 'echo'): Prom
   await waitUntilFunctionUpdatedV2(often, { FunctionName })
 }
 
-/** Invokes the program; answers what it says, or how it failed. */
 export async function invoke(
   client: LambdaClient,
   event: object,
@@ -87,17 +82,16 @@ export async function invoke(
   return { error, version, said, result: said.result }
 }
 
-/** The name of the exception that a call is refused with. */
-export async function refusalOf(call: Promise<unknown>): Promise<string> {
+export async function rejectionOf(call: Promise<unknown>): Promise<string> {
   try {
     await call
   } catch (error) {
     return (error as Error).name
   }
-  return 'nothing was refused'
+  return 'no error'
 }
 
-/** A place that functions visit, and where they wait until they may leave. */
+/** A server that holds requests of functions until a test releases them. */
 export async function waitingRoom() {
   const waiting: (() => void)[] = []
   const server = createServer((_, response) => {
@@ -109,7 +103,6 @@ export async function waitingRoom() {
   onTestFinished(() => server.close().closeAllConnections())
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** Resolves when so many wait. */
     has: async (count: number) => {
       while (waiting.length < count) await once(server, 'arrival')
     },

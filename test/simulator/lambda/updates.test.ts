@@ -5,7 +5,7 @@ import {
   UpdateFunctionConfigurationCommand,
 } from '@aws-sdk/client-lambda'
 import { expect, test } from 'vitest'
-import { invoke, refusalOf, serveLambda, settled, waitingRoom } from './support.ts'
+import { invoke, rejectionOf, serveLambda, settled, waitingRoom } from './support.ts'
 
 const FunctionName = 'echo'
 
@@ -24,7 +24,7 @@ test('an update is in progress for a while; until it is done the function is the
     new UpdateFunctionCodeCommand({ FunctionName, ImageUri }),
     new PublishVersionCommand({ FunctionName }),
   ]) {
-    expect(await refusalOf(client.send(command as any))).toBe('ResourceConflictException')
+    expect(await rejectionOf(client.send(command as any))).toBe('ResourceConflictException')
   }
   await lambda.release()
   expect((await invoke(client, {})).result).toMatchObject({ count: 1, env: { COLOUR: 'green' } })
@@ -51,8 +51,8 @@ test('a function that is Pending cannot be changed', async () => {
   lambda.hold()
   await create()
   const change = () => client.send(new UpdateFunctionConfigurationCommand({ FunctionName, Timeout: 9 }))
-  expect(await refusalOf(change())).toBe('ResourceConflictException')
-  expect(await refusalOf(client.send(new PublishVersionCommand({ FunctionName })))).toBe('ResourceConflictException')
+  expect(await rejectionOf(change())).toBe('ResourceConflictException')
+  expect(await rejectionOf(client.send(new PublishVersionCommand({ FunctionName })))).toBe('ResourceConflictException')
   await lambda.release()
   expect((await change()).Timeout).toBe(9)
 })
@@ -69,7 +69,7 @@ test('who has not seen the last change changes nothing', async () => {
     new UpdateFunctionCodeCommand({ ...stale, ImageUri }),
     new PublishVersionCommand(stale),
   ]) {
-    expect(await refusalOf(client.send(command as any))).toBe('PreconditionFailedException')
+    expect(await rejectionOf(client.send(command as any))).toBe('PreconditionFailedException')
   }
   await client.send(new UpdateFunctionConfigurationCommand({ FunctionName, RevisionId, Timeout: 9 }))
 })
@@ -84,7 +84,7 @@ test('an update that cannot be prepared has Failed, and the function stays the o
   await expect.poll(async () => (await found()).LastUpdateStatus).toBe('Failed')
   expect(await found()).toMatchObject({ State: 'Active', LastUpdateStatusReasonCode: 'InvalidImage' })
   expect((await invoke(client, {})).error).toBeUndefined()
-  expect(await refusalOf(client.send(new PublishVersionCommand({ FunctionName })))).toBe('ResourceConflictException')
+  expect(await rejectionOf(client.send(new PublishVersionCommand({ FunctionName })))).toBe('ResourceConflictException')
   await client.send(new UpdateFunctionCodeCommand({ FunctionName, ImageUri: await push() }))
   await settled(client)
 })

@@ -28,7 +28,7 @@ function requireSound({ functionName, state, lastUpdate }: Revision): void {
   if (state === 'Failed' || lastUpdate === 'Failed') throw conflict(`${arnOf(functionName)} has failed.`)
 }
 
-/** Publishes `$LATEST`, unless it is the last version already: then that one stays as it is. */
+/** Publishes `$LATEST`; returns the last version if nothing has changed. */
 export function addVersion(lambda: Lambda, found: LambdaFunction, description: string | undefined): Revision {
   const { latest, versions, name } = found
   const last = [...versions.values()].at(-1)
@@ -44,13 +44,12 @@ export function addVersion(lambda: Lambda, found: LambdaFunction, description: s
 const contentOf = ({ code, settings }: Revision): string =>
   JSON.stringify([code.sha256, { ...settings, Description: '' }])
 
-/** Removes a version that no alias names. */
 export async function removeVersion(lambda: Lambda, found: LambdaFunction, version: string): Promise<void> {
-  if (version === latestVersion) throw invalidValue('$LATEST goes with its function only.')
+  if (version === latestVersion) throw invalidValue('$LATEST can only be deleted with its function.')
   const revision = found.versions.get(version)
   if (revision === undefined) throw notFound(arnOf(found.name, version))
   const alias = [...found.aliases.values()].find((one) => one.version === version || version in one.weights)
-  if (alias !== undefined) throw conflict(`The alias ${alias.name} names version ${version}.`)
+  if (alias !== undefined) throw conflict(`The alias ${alias.name} refers to version ${version}.`)
   found.versions.delete(version)
   await lambda.fleet.retire(revision)
 }

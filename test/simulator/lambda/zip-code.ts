@@ -6,13 +6,12 @@ import type { Code } from './code.ts'
 import { nodeProgram } from './node-program.ts'
 import { invalidValue } from './refusals.ts'
 
-/** The largest zip that travels in a request, and what one may hold. */
+/** Lambda's limits for a zip in a request and for its content. */
 const maximumZipBytes = 50 * 1024 * 1024
 const maximumContentBytes = 250 * 1024 * 1024
 
-/** A zip that travels in the request. It is unpacked below a folder, once. */
 export function zipCode(root: string | undefined, zip: Buffer): Code {
-  if (root === undefined) throw invalidValue('There is no room for zip files here.')
+  if (root === undefined) throw invalidValue('No folder for zip files is configured.')
   if (zip.length > maximumZipBytes) throw invalidValue(`The zip file must be smaller than ${maximumZipBytes} bytes.`)
   const files = Object.entries(unzipped(zip)).filter(([path]) => !path.endsWith('/'))
   if (files.length === 0) throw invalidValue('Uploaded file must be a non-empty zip')
@@ -48,7 +47,7 @@ function attempt<Result>(work: () => Result): Result | undefined {
   }
 }
 
-/** Beside its place first, so that nobody sees a part of it. */
+/** Unpacks to a temporary folder and renames it, so that no partial content is visible. */
 async function place(folder: string, files: readonly [string, Uint8Array][]): Promise<void> {
   const beside = `${folder}.${randomUUID()}`
   for (const [path, content] of files) {
@@ -56,6 +55,6 @@ async function place(folder: string, files: readonly [string, Uint8Array][]): Pr
     await mkdir(dirname(file), { recursive: true })
     await writeFile(file, content)
   }
-  // Where it is unpacked already that is the same content.
+  // An existing folder has the same content.
   await rename(beside, folder).catch(() => rm(beside, { recursive: true }))
 }

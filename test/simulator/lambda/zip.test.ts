@@ -10,12 +10,11 @@ import { zipSync } from 'fflate'
 import { expect, onTestFinished, test } from 'vitest'
 import { isLong } from '../../support/long.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { invoke, refusalOf, role, serveLambda, settled } from './support.ts'
+import { invoke, rejectionOf, role, serveLambda, settled } from './support.ts'
 
 const zipOf = (text: string, more: Record<string, Uint8Array> = {}): Uint8Array =>
   zipSync({ 'index.mjs': Buffer.from(text), ...more })
 
-/** Lambda with functions that are zip files. */
 async function serveZips() {
   const folder = await temporaryFolder()
   onTestFinished(() => folder[Symbol.asyncDispose]())
@@ -47,7 +46,7 @@ test('an update by a zip file is published in one go, for who has seen what is t
   await client.send(new PublishVersionCommand({ FunctionName: 'echo' }))
   await settled(client)
   const two = zipOf('export const handler = () => ({ result: 2 })')
-  expect(await refusalOf(update(two, { RevisionId: 'of before' }))).toBe('PreconditionFailedException')
+  expect(await rejectionOf(update(two, { RevisionId: 'of before' }))).toBe('PreconditionFailedException')
   expect((await update(two, { Publish: true })).Version).toBe('2')
   await settled(client)
   for (const Qualifier of ['1', '2']) {
@@ -73,15 +72,15 @@ test.each([
   ['a zip file that leads outside', zipOf('', { '../outside.mjs': Buffer.from('') })],
 ])('%s is refused', async (_, zip) => {
   const { create } = await serveZips()
-  expect(await refusalOf(create(zip))).toBe('InvalidParameterValueException')
+  expect(await rejectionOf(create(zip))).toBe('InvalidParameterValueException')
 })
 
-// Hundreds of megabytes are packed and looked at.
+// Packs and inspects hundreds of megabytes.
 test.runIf(isLong)('a zip file that is much larger unpacked is refused before it is unpacked', async () => {
   const { create } = await serveZips()
   const zip = zipOf('', { 'large.bin': new Uint8Array(251 * 1024 * 1024) })
   expect(zip.length).toBeLessThan(1024 * 1024)
-  expect(await refusalOf(create(zip))).toBe('InvalidParameterValueException')
+  expect(await rejectionOf(create(zip))).toBe('InvalidParameterValueException')
 })
 
 test('where there is no room for zip files they are refused', async () => {
@@ -94,5 +93,5 @@ test('where there is no room for zip files they are refused', async () => {
     Handler: 'index.handler',
     Role: role,
   })
-  expect(await refusalOf(client.send(create))).toBe('InvalidParameterValueException')
+  expect(await rejectionOf(client.send(create))).toBe('InvalidParameterValueException')
 })

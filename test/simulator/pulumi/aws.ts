@@ -3,26 +3,25 @@ import { buffer } from 'node:stream/consumers'
 import { localAccountId } from '@platform/local/emulators/http/environment'
 import { listenAt } from '@platform/local/listening'
 
-/** What the deployer itself asks of AWS around a deployment: who it is, a few parameters, and its state in a bucket. */
+/** Requests of SST itself around a deployment: its identity, parameters, and its state in a bucket. */
 
 const parameters = new Map<string, string>([
   [
     '/sst/bootstrap',
     JSON.stringify({
       version: 5,
-      asset: 'rehearsal-assets',
-      state: 'rehearsal-state',
+      asset: 'simulator-assets',
+      state: 'simulator-state',
       assetEcrRegistryId: localAccountId,
-      assetEcrUrl: `${localAccountId}.dkr.ecr.us-east-1.amazonaws.com/rehearsal`,
+      assetEcrUrl: `${localAccountId}.dkr.ecr.us-east-1.amazonaws.com/simulator`,
     }),
   ],
 ])
 const objects = new Map<string, Buffer>()
 
-/** An access key of this name is one that has expired. */
 export const expiredAccessKey = 'EXPIRED'
 
-/** Starts it on loopback; `onRequest` hears what is asked for. Answers its URL. */
+/** Starts the server on loopback; `onRequest` receives each request. */
 export async function startAws(onRequest: (what: string) => void): Promise<string> {
   const server = createServer((request, response) => {
     void answer(request, response, onRequest)
@@ -88,7 +87,7 @@ function object(
   else response.end(known)
 }
 
-/** Chunks with signatures in between, as an upload of unknown length is sent. */
+/** Decodes a body that is sent in signed chunks. */
 function withoutChunks(body: Buffer): Buffer {
   const parts: Buffer[] = []
   for (let at = 0; ;) {

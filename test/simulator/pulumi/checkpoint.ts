@@ -2,9 +2,8 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import * as z from 'zod'
 
-/** What the engine remembers of a deployment between two runs: the deployer carries the file to the account and back. */
+/** The engine's state between two runs: SST stores the file in the account. */
 
-/** A resource as it was last asked for, and as it then was. */
 const Entry = z.object({
   urn: z.string(),
   custom: z.boolean(),
@@ -23,7 +22,7 @@ const Checkpoint = z.object({
   checkpoint: z.object({ latest: z.object({ resources: z.array(Entry).nullish() }).nullish() }),
 })
 
-/** `organization/app/stage`, as the deployer names a deployment. */
+/** `organization/app/stage`. */
 export type Stack = readonly [organisation: string, project: string, stage: string]
 
 const fileOf = (backend: string, [, project, stage]: Stack): string =>

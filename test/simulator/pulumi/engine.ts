@@ -1,6 +1,6 @@
 /**
- * Stands where the engine would be that the deployer downloads and runs: it evaluates the program that the deployer has
- * bundled, compares with what is remembered, and remembers. Nothing is made in any cloud.
+ * Replaces the Pulumi engine that SST downloads: evaluates the bundled program, compares it with the stored state, and
+ * stores the new one. Creates nothing in a cloud.
  */
 import { appendFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -24,7 +24,6 @@ async function programFile(): Promise<string> {
   return main
 }
 
-/** Removes everything, unless something of it is protected. */
 function destroy(before: readonly Entry[], events: Events): { entries: Entry[]; isFine: boolean } {
   const kept = before.find(({ protect }) => protect)
   if (kept !== undefined) {

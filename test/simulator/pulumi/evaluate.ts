@@ -5,14 +5,12 @@ import { type Entry, type Stack } from './checkpoint.ts'
 import { type Events } from './events.ts'
 import { keeping, made, operationFor } from './make.ts'
 
-/** The program of a deployment, as the deployer has bundled it. */
 export interface Program {
   file: string
   stack: Stack
   isPreview: boolean
 }
 
-/** What has become of a deployment's resources. */
 export interface Outcome {
   entries: Entry[]
   isFine: boolean
@@ -20,13 +18,13 @@ export interface Outcome {
 
 const call = ({ token, inputs }: { token: string; inputs: Record<string, unknown> }) => resolveData(token, inputs)
 
-/** Runs the program, and makes or changes what it asks for. What has failed is as it was before. */
+/** A failed resource keeps its previous state. */
 export async function evaluate(
   { file, stack, isPreview }: Program,
   before: readonly Entry[],
   events: Events,
 ): Promise<Outcome> {
-  // The program's own copy of the library is the one that it talks to.
+  // The program's own copy of the library.
   const load = createRequire(file)
   const { runtime } = load('@pulumi/pulumi')
   const { MockMonitor } = load('@pulumi/pulumi/runtime/mocks')
@@ -34,7 +32,7 @@ export async function evaluate(
   const now = new Map<string, Entry>()
   let isFine = true
   const fail = (urn: string, error: unknown): void => {
-    // What follows from a failure says nothing new.
+    // Errors that follow from a failure add nothing.
     if (urn !== '' || isFine) events.failed(urn, error instanceof Error ? error.message : String(error))
     isFine = false
   }
@@ -70,7 +68,7 @@ export async function evaluate(
   return { entries: remaining(before, now, events, isFine), isFine }
 }
 
-/** What is asked for no longer is removed once everything else is done; what has failed leaves it as it was. */
+/** Removes resources that the program no longer requests, after everything else. */
 function remaining(
   before: readonly Entry[],
   now: ReadonlyMap<string, Entry>,
@@ -83,7 +81,7 @@ function remaining(
   return [...now.values()]
 }
 
-/** Makes of a request what the engine would: a resource, new, changed or as it was, and what the program is told of it. */
+/** Registers a resource like the engine: new, changed or unchanged. */
 function registrar(load: NodeJS.Require, before: (urn: string) => Entry | undefined, events: Events) {
   const rpc = load('@pulumi/pulumi/runtime/rpc')
   const { RegisterResourceResponse } = load('@pulumi/pulumi/proto/resource_pb')

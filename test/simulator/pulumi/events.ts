@@ -1,20 +1,18 @@
 import { appendFileSync } from 'node:fs'
 import { type Entry } from './checkpoint.ts'
 
-/** What the engine tells the deployer while it works: JSON lines, which it turns into what people read. */
+/** Events of the engine, as JSON lines that SST renders. */
 
 export type Operation = 'same' | 'create' | 'update' | 'replace' | 'delete'
 
-/** What a run did, for whoever looks at it afterwards. */
 export interface Events {
   begun: (operation: Operation, entry: Entry, old: Entry | undefined) => void
   done: (operation: Operation, entry: Entry, old: Entry | undefined) => void
   failed: (urn: string, message: string) => void
-  /** How many resources were touched otherwise than `same`, by operation and type, as in `create aws:sqs/queue:Queue`. */
+  /** Number of changed resources by operation and type, such as `create aws:sqs/queue:Queue`. */
   end: () => Record<string, number>
 }
 
-/** Writes events to a file, as `preview` or for real. */
 export function eventsTo(file: string, planning: boolean): Events {
   const counts: Record<string, number> = {}
   const resourceChanges: Record<string, number> = {}

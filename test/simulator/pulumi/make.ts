@@ -3,9 +3,7 @@ import { stateOf } from '../graph/answers.ts'
 import { type Entry } from './checkpoint.ts'
 import { type Operation } from './events.ts'
 
-/** What becomes of a resource, given what is remembered of it. */
-
-/** Inputs as the program asks for them, but for those that are to stay as they once were. */
+/** Inputs, except those that must keep their earlier values. */
 export const keeping = (
   inputs: Record<string, unknown>,
   ignoreChanges: readonly string[],
@@ -15,7 +13,7 @@ export const keeping = (
   ...Object.fromEntries(ignoreChanges.flatMap((name) => (old && name in old.inputs ? [[name, old.inputs[name]]] : []))),
 })
 
-/** These are made anew where others would be changed: what they ask for is an act. */
+/** Resources that are replaced where others would be updated: they perform an action. */
 const acts = new Set(['aws:lambda/invocation:Invocation'])
 
 export function operationFor(inputs: Record<string, unknown>, type: string, old: Entry | undefined): Operation {
@@ -26,7 +24,7 @@ export function operationFor(inputs: Record<string, unknown>, type: string, old:
 
 const failure = process.env['ENGINE_INVOCATION_ERROR']
 
-/** The state of a resource that is made or changed; throws as the provider does where it cannot be. */
+/** The state of a created or updated resource; throws where the provider would fail. */
 export function made(asked: { type: string; name: string; inputs: Record<string, unknown> }, old: Entry | undefined) {
   const { type, inputs } = asked
   if (type === 'aws:lambda/invocation:Invocation' && failure) {
@@ -34,7 +32,7 @@ export function made(asked: { type: string; name: string; inputs: Record<string,
   }
   const state = stateOf(asked)
   if (type !== 'aws:lambda/function:Function') return state
-  // With each change there is one more.
+  // Each change publishes a version.
   const version = String(Number(old?.outputs['version'] ?? 0) + 1)
   return { ...state, version, qualifiedArn: `${String(state['arn'])}:${version}` }
 }

@@ -1,7 +1,6 @@
 /**
- * Runs the commands of a deployment, one after the other, where nothing but this machine's loopback is: started in a network
- * namespace of its own, with a copy of the project. The deployer listens on all addresses of a fixed port, which is nobody's
- * here. Commands come as JSON lines, answers go the same way.
+ * Runs deployment commands one after the other in a network namespace with a copy of the project, because SST listens
+ * on a fixed port of all addresses. Commands and results are JSON lines.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,7 +19,6 @@ const project = join(folder, 'project')
 const ledger = join(folder, 'ledger.jsonl')
 const config = join(folder, 'config')
 
-/** What the commands read is theirs, and what they write too; what they only look at is the project's own. */
 async function copyProject(): Promise<void> {
   await mkdir(join(project, '.sst'), { recursive: true })
   for (const name of ['sst.config.ts', 'package.json', 'infra', 'scripts', '.sst/provider-lock.json']) {
@@ -29,7 +27,7 @@ async function copyProject(): Promise<void> {
   for (const name of ['node_modules', 'packages', '.sst/platform']) {
     await symlink(join(root, name), join(project, name))
   }
-  // Nothing runs them, and most of the time of a deployment goes into bundling real ones.
+  // Bundling the real functions would take most of the time, and nothing runs them.
   for (const name of functionNames) {
     const file = join(project, 'functions', `${name}.ts`)
     await mkdir(dirname(file), { recursive: true })
@@ -37,7 +35,7 @@ async function copyProject(): Promise<void> {
   }
 }
 
-/** The deployer looks for its engine here. */
+/** SST looks for its engine here. */
 async function placeEngine(): Promise<void> {
   const engine = join(config, 'sst/bin/pulumi')
   await mkdir(join(config, 'sst/bin'), { recursive: true })

@@ -9,22 +9,22 @@ import { Answer, type Command } from './command.ts'
 
 type Surroundings = Pick<Command, 'environment' | 'files'>
 
-/** A place where the commands of a deployment run for real, but for the engine and AWS. */
+/** A sandbox where deployment commands run for real, except the engine and AWS. */
 export interface Sandbox extends AsyncDisposable {
   run: (script: string, args: readonly string[], surroundings?: Partial<Surroundings>) => Promise<Answer>
 }
 
-/** Why there can be none on this machine; undefined where there can. */
+/** The reason why this machine cannot have one, or undefined. */
 export function sandboxUnavailableReason(): string | undefined {
   try {
     execFileSync('unshare', ['-Urn', 'ip', 'link', 'set', 'lo', 'up'], { stdio: 'pipe' })
     return undefined
   } catch (error) {
-    return `no network namespaces of one's own: ${error instanceof Error ? error.message.split('\n').at(-1) : String(error)}`
+    return `no network namespaces: ${error instanceof Error ? error.message.split('\n').at(-1) : String(error)}`
   }
 }
 
-/** Makes one; commands run one after the other. It goes with this process, too, and takes its files along. */
+/** Starts a sandbox; commands run one after the other. It ends with this process. */
 export async function startSandbox(): Promise<Sandbox> {
   await installComponents()
   const folder = await mkdtemp(join(tmpdir(), 'deployment-'))

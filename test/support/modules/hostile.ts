@@ -1,9 +1,9 @@
 import { defineModule, serve } from '@platform/modules'
-import type { HostileWords } from '../portal/hostile-parts.ts'
+import type { HostileParts } from '../portal/hostile-modules.ts'
 
 /** Whatever it says of itself is hostile: the words are its first argument. Asked to fail, it does so in such words, too. */
 const [words = '', id = 'hostile', how] = process.argv.slice(2)
-const { slots, jobs, checks, lines }: HostileWords = JSON.parse(words)
+const { slots, jobs, checks, lines }: HostileParts = JSON.parse(words)
 
 await serve(
   defineModule({

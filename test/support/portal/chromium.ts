@@ -1,30 +1,30 @@
 import { type Browser, chromium } from 'playwright-core'
-import { missing } from '../peers.ts'
+import { missingPrograms } from '../installed-programs.ts'
 
-/** The browser without a window of its own does the same with a third of the work; the whole one will do. */
+/** The headless shell needs a third of the resources; the full browser works too. */
 const programs = ['chromium-headless-shell', 'chromium']
 
-const program = programs.find((name) => missing(name) === '')
-const reason = program === undefined ? missing('chromium-headless-shell') : ''
+const program = programs.find((name) => missingPrograms(name) === '')
+const reason = program === undefined ? missingPrograms('chromium-headless-shell') : ''
 
-/** Why tests that need the browser are skipped; empty: they are not. A machine of the CI has to have it. */
-export const lacking = process.env['CI'] ? '' : reason.trim()
+/** Why browser tests are skipped, or ''. In CI they never are. */
+export const skipReason = process.env['CI'] ? '' : reason.trim()
 
-/** Debian's Chromium without a window. It reaches this machine and nothing else, by whatever name. */
+/** Debian's Chromium, which can reach this machine only. */
 export function launchChromium(): Promise<Browser> {
-  if (reason !== '') throw new Error('This machine has no chromium, which the tests of the portal drive.')
+  if (reason !== '') throw new Error('Install chromium-headless-shell to run the portal tests.')
   return chromium.launch({
     executablePath: `/usr/bin/${program}`,
-    // The sandbox of Chromium does not start for root.
+    // Chromium's sandbox does not start for root.
     chromiumSandbox: process.getuid?.() !== 0,
     args: ['--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost'],
   })
 }
 
-let ofWorker: Browser | undefined
+let workerBrowser: Browser | undefined
 
-/** The one of this process, which all test files have that run in it: it ends with the process. One that has died is replaced. */
+/** The browser that all test files of this process share. Restarts it after a crash. */
 export async function chromiumOfWorker(): Promise<Browser> {
-  if (!ofWorker?.isConnected()) ofWorker = await launchChromium()
-  return ofWorker
+  if (!workerBrowser?.isConnected()) workerBrowser = await launchChromium()
+  return workerBrowser
 }

@@ -3,25 +3,43 @@ import { buildImage } from '@platform/oci/build'
 import { registryClient } from '@platform/oci/client'
 import { plainTransport } from '@platform/oci/plain-transport'
 import { pushImage } from '@platform/oci/push'
-import { answered } from '../../conformance/support/answer.ts'
+import { expectStatus } from '../../conformance/support/answer.ts'
 import { inCatalog, over } from '../../conformance/support/modules.ts'
 import type { Platform } from '../../conformance/support/platform.ts'
-import { until } from '../../conformance/support/until.ts'
+import { waitFor } from '../wait-for.ts'
 import { programOf } from '../author.ts'
 import { moduleLabels, writtenManifest } from '../module-registry.ts'
 import type { PlatformProcess } from '../platform.ts'
-import { hostileParts, lines } from './hostile-parts.ts'
+import { storedPayloads as texts } from './payloads.ts'
 
-/** Settings under which a platform installs what nobody has signed. */
-export const trusting = { PLAT_ALLOW_UNVERIFIED_MODULES: 'true' }
+/** Lets a platform install unsigned modules. */
+export const allowUnverified = { PLAT_ALLOW_UNVERIFIED_MODULES: 'true' }
 
-const { slots, jobs, checks } = hostileParts
-const parts = {
-  backgroundJobs: jobs,
-  healthChecks: checks.map(({ name }) => ({ name, path: `/health/${name}`, tags: ['informational'] })),
+/** Manifest parts with a payload in every text that the schema allows. */
+export const hostileParts = {
+  lines: texts,
+  slots: texts
+    .filter((text) => text.length <= 40)
+    .map((label, index) => ({
+      slotId: index % 2 === 0 ? ('nav.primary' as const) : ('nav.settings' as const),
+      id: `entry-${index}`,
+      label,
+      icon: 'bug',
+      route: '/modules/hostile' as const,
+      order: 100 + index,
+    })),
+  jobs: texts.map((description, index) => ({ id: `job-${index}`, description, intervalSeconds: 3600 })),
+  checks: texts.map((description, index) => ({ name: `check-${index}`, description })),
 }
 
-/** Puts modules with hostile texts into a platform's own registry: `hostile` is installed, `broken` cannot be, the others are offered. Answers which job has failed. */
+export type HostileParts = typeof hostileParts
+
+const spec = {
+  backgroundJobs: hostileParts.jobs,
+  healthChecks: hostileParts.checks.map(({ name }) => ({ name, path: `/health/${name}`, tags: ['informational'] })),
+}
+
+/** Pushes modules with payloads to the platform's registry and installs `hostile`. Returns the failed job of `broken`. */
 export async function hostileModules(platform: PlatformProcess, api: Platform): Promise<string> {
   const { registry } = await readRuntimeFile(platform.dataDir)
   const client = registryClient(registry.host, { transport: plainTransport, credentials: async () => registry })
@@ -31,33 +49,30 @@ export async function hostileModules(platform: PlatformProcess, api: Platform): 
     const image = `${registry.host}/${repository}:1.0.0`
     const content = JSON.stringify(writtenManifest(id, '1.0.0', { image, ...spec }, metadata))
     const { program, args } = await programOf(command)
-    // Which texts are tried is a setting of the tests, which a module does not see.
-    const words = command === undefined ? [] : [JSON.stringify(hostileParts)]
+    // A module does not see the settings of the tests, which select the payloads.
+    const parts = command === undefined ? [] : [JSON.stringify(hostileParts)]
     const built = await buildImage({
       files: [
         { path: '/module.json', content },
         { path: '/app/main.mjs', content: program },
       ],
-      config: { Entrypoint: ['node', '/app/main.mjs', ...words, ...args], WorkingDir: '/app' },
+      config: { Entrypoint: ['node', '/app/main.mjs', ...parts, ...args], WorkingDir: '/app' },
       labels: moduleLabels(id),
     })
     await pushImage(client, repository, built, ['1.0.0'])
   }
-  const [script = ''] = lines
-  await push('hostile', script, { ...parts, navSlots: slots }, 'hostile')
-  await push('broken', script, parts, 'hostile broken fails')
-  for (const [index, text] of lines.entries()) await push(`offer-${index}`, text, {})
-  return installBoth(api)
-}
+  const [text = ''] = texts
+  await push('hostile', text, { ...spec, navSlots: hostileParts.slots }, 'hostile')
+  await push('broken', text, spec, 'hostile broken fails')
+  for (const [index, text] of texts.entries()) await push(`offer-${index}`, text, {})
 
-async function installBoth(api: Platform): Promise<string> {
   const admin = await api.admin
-  answered(await admin.post('/api/v1/modules/catalog/scan'), 202)
-  const last = `offer-${lines.length - 1}`
-  await until('the catalog has them', async () => (await inCatalog(admin, last)) && inCatalog(admin, 'broken'))
-  const install = async (id: string, outcome: string): Promise<string> => {
-    const job = await over(api, answered(await admin.post(`/api/v1/modules/${id}/install`, {}), 202))
-    if (job.status !== outcome) throw new Error(`The installation of ${id} has ${job.status}: ${job.result?.output}`)
+  expectStatus(await admin.post('/api/v1/modules/catalog/scan'), 202)
+  const last = `offer-${texts.length - 1}`
+  await waitFor('catalog entries', async () => (await inCatalog(admin, last)) && inCatalog(admin, 'broken'))
+  const install = async (id: string, status: string): Promise<string> => {
+    const job = await over(api, expectStatus(await admin.post(`/api/v1/modules/${id}/install`, {}), 202))
+    if (job.status !== status) throw new Error(`The installation of ${id} has ${job.status}: ${job.result?.output}`)
     return job.id
   }
   await install('hostile', 'Completed')

@@ -1,119 +1,103 @@
 import { randomUUID } from 'node:crypto'
-import { type Answer, answered, show } from '../../conformance/support/answer.ts'
-import type { Client } from '../../conformance/support/client.ts'
+import { type Answer, expectStatus, show } from '../../conformance/support/answer.ts'
 import type { Platform } from '../../conformance/support/platform.ts'
 import { newRelayKey, Relay } from '../../conformance/support/relay.ts'
 import { hostileModules } from './hostile-modules.ts'
-import { lines } from './hostile-parts.ts'
-import type { Places } from './seed.ts'
+import { storedPayloads as texts } from './payloads.ts'
+import type { SeedIds } from './seed.ts'
 import type { PlatformProcess } from '../platform.ts'
 
-/** Where hostile texts are to be seen: `places` is one of each kind. */
+/** Ids of resources with payloads; `ids` has one of each kind. */
 export interface HostileSeed {
   clusters: string[]
   jobs: string[]
-  /** The installation of the module `broken`. */
+  /** The failed installation of the module `broken`. */
   failedJob: string
-  places: Places
+  ids: SeedIds
 }
 
-/** Puts hostile texts wherever a platform keeps a text of its users, its relays, their scripts and its modules. */
+/** Stores payloads in every text of users, relays, scripts and modules. */
 export async function hostileSeed(platform: PlatformProcess, api: Platform): Promise<HostileSeed> {
   const admin = await api.admin
   const installed = hostileModules(platform, api)
-  for (const make of [sites, tokens, filters, organisations, providers, webhooks, entries])
-    await everywhere(admin, make)
-  const made = await taken(lines.map((text) => admin.post('/api/v1/clusters', { name: text, type: 'Hypervisor' })))
-  const clusters: string[] = made.map(({ id }) => id)
+  for (const [path, body] of Object.entries(resources)) await createEach(api, path, body)
+  const clusters: string[] = []
   const jobs: string[] = []
-  for (const [index, { id, enrollmentToken }] of made.entries()) {
-    const text = lines[index] ?? ''
-    jobs.push(await hostileJob(api, await hostileRelay(api, enrollmentToken, text), id, text))
+  for (const text of texts) {
+    const { id, enrollmentToken } = await api.newCluster({ name: text })
+    clusters.push(id)
+    jobs.push(await failedJob(api, await hostileRelay(api, enrollmentToken, text), text))
   }
   const batch = clusters.map((clusterId, index) => ({
     clusterId,
     type: 'InvokeScript',
-    payload: { script: lines[index] },
+    payload: { script: texts[index] },
   }))
-  const { batchId } = answered(await admin.post('/api/v1/jobs/batch', { jobs: batch }), 202)
-  const failedJob = await installed
-  return { clusters, jobs, failedJob, places: placesOf(clusters, jobs, batchId) }
-}
-
-function placesOf(clusters: readonly string[], jobs: readonly string[], batchId: string): Places {
-  const [healthy = '', degraded = healthy, offline = healthy, pending = healthy] = clusters
-  const [completed = '', failed = completed, running = completed, queued = completed, cancelled = completed] = jobs
+  const { batchId } = expectStatus(await admin.post('/api/v1/jobs/batch', { jobs: batch }), 202)
+  const [cluster = '', otherCluster = cluster] = clusters
+  const [job = '', otherJob = job] = jobs
   return {
-    clusters: { healthy, degraded, offline, pending },
-    jobs: { completed, failed, running, queued, cancelled },
-    batchId,
-    openBatchId: batchId,
-    moduleId: 'hostile',
+    clusters,
+    jobs,
+    failedJob: await installed,
+    ids: {
+      clusters: { healthy: cluster, degraded: otherCluster, offline: cluster, pending: otherCluster },
+      jobs: { completed: job, failed: otherJob, running: job, queued: otherJob, cancelled: job },
+      batchId,
+      openBatchId: batchId,
+      moduleId: 'hostile',
+    },
   }
 }
 
-type Make = (admin: Client, text: string) => Promise<Answer>
-
-const sites: Make = (admin, name) => admin.post('/api/v1/sites', { name })
-const tokens: Make = (admin, name) => admin.post('/api/v1/users/me/tokens', { name })
-const organisations: Make = (admin, name) => admin.post('/api/v1/platform/organisations', { name })
-const filters: Make = (admin, text) =>
-  admin.post('/api/v1/users/me/saved-filters', {
+/** Bodies with a payload, by the path that creates the resource. */
+const resources: Record<string, (text: string) => object> = {
+  '/api/v1/sites': (name) => ({ name }),
+  '/api/v1/users/me/tokens': (name) => ({ name }),
+  '/api/v1/users/me/saved-filters': (text) => ({
     name: text,
     context: 'clusters',
     filter: { status: text, search: text },
-  })
-const webhooks: Make = (admin, text) =>
-  admin.post('/api/v1/webhooks', {
-    url: `https://hooks.example.com/${text}`,
-    events: ['platform.job.failed'],
-    enabled: false,
-  })
-const entries: Make = (admin, text) =>
-  admin.post('/api/v1/platform/audit', { action: text, resource: text, detail: text })
-const providers: Make = (admin, text) =>
-  admin.post('/api/v1/platform/identity/providers', {
+  }),
+  '/api/v1/platform/organisations': (name) => ({ name }),
+  '/api/v1/platform/identity/providers': (text) => ({
     type: 'CloudDirectory',
     tenantId: randomUUID(),
     clientId: text,
     clientSecret: text,
     displayName: text,
-    // The page for signing in offers it.
     enabled: true,
-  })
-
-/** Most texts have to get in: what is refused at the door shows nothing about the portal. */
-async function everywhere(admin: Client, make: Make): Promise<void> {
-  const answers: Answer[] = []
-  for (const text of lines) answers.push(await make(admin, text))
-  const refused = answers.filter(({ status }) => status >= 300)
-  const [first] = refused
-  if (first && refused.length > lines.length / 2) throw new Error(`Too few texts get in: ${show(first)}`)
+  }),
+  '/api/v1/webhooks': (text) => ({
+    url: `https://hooks.example.com/${text}`,
+    events: ['platform.job.failed'],
+    enabled: false,
+  }),
+  '/api/v1/platform/audit': (text) => ({ action: text, resource: text, detail: text }),
 }
 
-const taken = async (asked: Promise<Answer>[]): Promise<any[]> =>
-  (await Promise.all(asked)).map((answer) => answered(answer, 201))
+/** Throws if the API rejects most payloads: the portal would not be tested. */
+async function createEach(api: Platform, path: string, body: (text: string) => object): Promise<void> {
+  const admin = await api.admin
+  const responses: Answer[] = []
+  for (const text of texts) responses.push(await admin.post(path, body(text)))
+  const rejected = responses.filter(({ status }) => status >= 300)
+  const [first] = rejected
+  if (first && rejected.length > texts.length / 2) throw new Error(`Too many payloads were rejected: ${show(first)}`)
+}
 
 async function hostileRelay(api: Platform, enrollmentToken: string, text: string): Promise<Relay> {
   const key = newRelayKey()
-  const said = {
-    displayName: text,
-    hostname: text,
-    platform: text,
-    relayVersion: text,
-    nodes: [{ name: text }, { name: 'other' }],
-  }
-  const body = { enrollmentToken, publicKey: key.publicKey, ...said }
-  return new Relay(api.anonymous, key, answered(await api.anonymous.post('/api/v1/relay/enroll', body), 201))
+  const texts = { displayName: text, hostname: text, platform: text, relayVersion: text }
+  const body = { enrollmentToken, publicKey: key.publicKey, ...texts, nodes: [{ name: text }, { name: 'other' }] }
+  return new Relay(api.anonymous, key, expectStatus(await api.anonymous.post('/api/v1/relay/enroll', body), 201))
 }
 
-/** A job whose script, output and error are hostile. It fails, so that there is a notification. */
-async function hostileJob(api: Platform, relay: Relay, clusterId: string, text: string): Promise<string> {
-  const jobId = await api.submit(clusterId, { script: `#!${text}\n${text}` })
-  await api.told(relay, jobId)
-  const { leaseId } = await relay.claim(jobId)
+/** A job with payloads in script and output. It fails, so that it causes a notification. */
+async function failedJob(api: Platform, relay: Relay, text: string): Promise<string> {
+  const { jobId, leaseId } = await api.running(relay, { script: `#!${text}\n${text}` })
   const data = `${text}\n\u001B]8;;javascript:alert(__xss=20)\u0007${text}\u001B]8;;\u0007\u001B[31m${text}\n`
-  answered(await relay.output(jobId, { leaseId, seq: 0, data }), 200)
-  answered(await relay.complete(jobId, leaseId, 1), 200)
+  expectStatus(await relay.output(jobId, { leaseId, seq: 0, data }), 200)
+  expectStatus(await relay.complete(jobId, leaseId, 1), 200)
   return jobId
 }

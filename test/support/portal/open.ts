@@ -1,21 +1,19 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { type Faults, watch } from './faults.ts'
+import { type PageErrors, recordPageErrors } from './page-errors.ts'
 
-/** Who uses the portal. */
 export interface Credentials {
   username: string
   password: string
 }
 
-/** How a page is looked at. What is not named: as the administrator, in light, 1280 pixels wide, in Berlin. */
+/** How a page is opened. Defaults: as the administrator, light theme, 1280 pixels wide, in Berlin. */
 export interface View {
-  /** Signed in as this user; `nobody`: not signed in. */
-  as?: Credentials | 'nobody'
+  as?: Credentials | 'anonymous'
   theme?: Theme
   width?: number
   height?: number
   timezone?: string
-  /** Faults that are as they should be in this test, see `Faults.allow`. */
+  /** Errors that the test expects, see `PageErrors.allow`. */
   allow?: readonly RegExp[]
 }
 
@@ -23,19 +21,19 @@ export type Theme = 'light' | 'dark'
 
 export const administrator: Credentials = { username: 'ada', password: 'correct horse battery' }
 
-/** Says only that waiting on is pointless: the machine of the tests may be busy with much else. */
-const patienceMs = 60_000
+/** Generous, because test machines may be busy. */
+const timeoutMs = 60_000
 
-const faults = new WeakMap<BrowserContext, Faults>()
+const errors = new WeakMap<BrowserContext, PageErrors>()
 
-/** What the pages of a context have done that they must not do. */
-export function faultsOf(page: Page): Faults {
-  const found = faults.get(page.context())
-  if (!found) throw new Error('This page was not opened by the harness.')
-  return found
+/** The errors of a page and of all others in its context. */
+export function errorsOf(page: Page): PageErrors {
+  const recorded = errors.get(page.context())
+  if (!recorded) throw new Error('Open the page with newContext.')
+  return recorded
 }
 
-/** A browser of its own for one user: cookies, cache and all. Each page of it is watched. */
+/** A separate browser session whose page errors are recorded. */
 export async function newContext(browser: Browser, origin: string, view: View = {}): Promise<BrowserContext> {
   const {
     as = administrator,
@@ -51,37 +49,32 @@ export async function newContext(browser: Browser, origin: string, view: View = 
     timezoneId: timezone,
     colorScheme: theme,
     viewport: { width, height },
-    // The certificates of tests are of an authority that nobody knows.
+    // Test certificates have no trusted issuer.
     ignoreHTTPSErrors: origin.startsWith('https:'),
-    // Nothing moves while it is looked at.
     reducedMotion: 'reduce',
     permissions: ['clipboard-read', 'clipboard-write'],
   })
-  context.setDefaultTimeout(patienceMs)
-  const watched = await watch(context, origin)
-  watched.allow(...allow)
-  faults.set(context, watched)
-  if (as !== 'nobody') await signIn(context, origin, as)
+  context.setDefaultTimeout(timeoutMs)
+  const recorded = await recordPageErrors(context, origin)
+  recorded.allow(...allow)
+  errors.set(context, recorded)
+  if (as !== 'anonymous') await signIn(context, origin, as)
   return context
 }
 
-/** Signs in as the portal's form does, without the form: the cookies live in the context. */
-export async function signIn(
-  context: BrowserContext,
-  origin: string,
-  { username, password }: Credentials,
-): Promise<void> {
+/** Signs in through the portal's session API, which sets the cookies of the context. */
+export async function signIn(context: BrowserContext, origin: string, data: Credentials): Promise<void> {
+  const { username, password } = data
+  const headers = { origin, 'sec-fetch-site': 'same-origin' }
   const response = await context.request.post(`${origin}/api/v1/auth/session`, {
     data: { username, password },
-    headers: { origin, 'sec-fetch-site': 'same-origin' },
+    headers,
   })
-  if (!response.ok()) throw new Error(`${username} cannot sign in: ${response.status()} ${await response.text()}`)
+  if (!response.ok()) throw new Error(`Sign-in as ${username} failed: ${response.status()} ${await response.text()}`)
 }
 
-/**
- * Waits until a page shows what it is about: its heading is there, and nothing says that it is still loading (`aria-busy`).
- */
-export async function settled(page: Page): Promise<void> {
+/** Waits until the page shows its heading, fonts are loaded and nothing is `aria-busy`. */
+export async function waitForPage(page: Page): Promise<void> {
   await page.locator('h1').first().waitFor()
   await page.waitForFunction(() => {
     const { document }: any = globalThis
@@ -89,8 +82,8 @@ export async function settled(page: Page): Promise<void> {
   })
 }
 
-/** Closes a page and its context. What a route of the test is still asking for the page then is asked for nobody, and may fail. */
-export async function leave(page: Page): Promise<void> {
+/** Closes a page and its context. Route handlers that are still running may fail silently. */
+export async function closePage(page: Page): Promise<void> {
   if (!page.isClosed()) await page.unrouteAll({ behavior: 'ignoreErrors' })
   await page.context().close()
 }

@@ -1,9 +1,6 @@
 import { afterAll, afterEach } from 'vitest'
 import { endAll, showBesideFailure } from '../program.ts'
-import { beginTurns } from './turns.ts'
 
-/** What a file of the portal project leaves to nobody, although one process runs several of them: programs, and whose turn it is. */
-
-beginTurns()
+// Portal test files share a process; each stops the programs it started.
 afterEach(showBesideFailure)
 afterAll(endAll)

@@ -1,136 +1,193 @@
+import type { Locator, Page } from 'playwright-core'
 import { isLong } from '../long.ts'
-import type { Places } from './seed.ts'
-import { states, type PortalState } from './states.ts'
+import { waitForPage } from './open.ts'
+import type { SeedIds } from './seed.ts'
 
-/** A page of the portal, as the tests that look at all of them need to know it. */
+/** A page of the portal, for the tests that visit every page. */
 export interface PortalPage {
-  /** What its pictures are called. */
+  /** Names its screenshots. */
   name: string
-  path: string | ((places: Places) => string)
-  /** Its one heading of the first level, which the title of the tab begins with. */
+  path: string | ((ids: SeedIds) => string)
+  /** The only h1; the document title begins with it. */
   heading: string | RegExp
-  /** Answers that it is right to get there. */
+  /** Error responses that the page expects. */
   allow?: RegExp[]
-  /** Nothing of the portal stands around it. */
-  isAlone?: true
-  /** A page that another one of these shows already, which holds something else: left out where not all is tried (see long.ts). */
-  isAgain?: true
-  /** It has fields for texts. */
-  asks?: true
-  /** Where not all is tried (see long.ts), it and such of its states stand for the kinds of fields that the portal has. */
-  types?: readonly string[]
-  /** What it shows when it is asked. */
-  states?: readonly PortalState[]
+  /** Rendered without the shell. */
+  isStandalone?: true
+  /** Shows a page of this list with other data. Short runs skip it. */
+  isVariant?: true
+  hasTextFields?: true
+  /** States whose text fields short runs fill in; [] fills the page alone. */
+  filledStates?: readonly string[]
+  states?: readonly PageState[]
 }
 
-/** The portal before setup: its other steps cannot be reached by an address. */
-export const setupPages: readonly PortalPage[] = ['welcome', 'platform'].map((step) => ({
-  name: `setup-${step}`,
-  path: `/setup?step=${step}`,
-  heading: 'Set up the platform',
-  // A request without a token tells how to get one.
-  allow: [/^answer 422 POST \/api\/v1\/setup\/complete$/],
-}))
+/** A dialog, menu, tab or mode of a page. */
+export interface PageState {
+  name: string
+  /** Names of the buttons, tabs and menu items that open it, in order. */
+  clicks: readonly (string | RegExp)[]
+  /** Its role; `dialog` by default. */
+  role?: 'dialog' | 'menu' | 'tabpanel' | 'group'
+  /** Only offered on narrow screens. */
+  isNarrow?: true
+  hasTextFields?: true
+  /** Shows no user data and has no text fields. */
+  isStatic?: true
+}
 
-/** What a portal answers that nobody has signed in to: it looks, and tries to renew a session. */
-export const notSignedIn = [
-  /^answer 401 (GET \/api\/v1\/(auth\/me|portal\/navigation)|POST \/api\/v1\/auth\/session\/refresh)$/,
+type Clicks = readonly (string | RegExp)[]
+const dialog = (name: string, ...clicks: Clicks): PageState => ({ name, clicks })
+const form = (name: string, ...clicks: Clicks): PageState => ({ name, clicks, hasTextFields: true })
+const plain = (name: string, ...clicks: Clicks): PageState => ({ name, clicks, isStatic: true })
+const menu = (name: string, ...clicks: Clicks): PageState => ({ name, clicks, role: 'menu' })
+const tab = (name: string, label: string | RegExp): PageState => ({ name, clicks: [label], role: 'tabpanel' })
+
+const page = (
+  name: string,
+  path: PortalPage['path'],
+  heading: string | RegExp,
+  states: readonly PageState[] = [],
+  rest: Partial<PortalPage> = {},
+): PortalPage => ({ name, path, heading, states, ...rest })
+
+const hasTextFields = true
+const isVariant = true
+const userMenu = /^Actions for /
+/** Matches the providers of both seeds. */
+const provider = /directory$|__xss/
+
+/** Pages before setup. The other steps have no address of their own. */
+export const setupPages = ['welcome', 'platform'].map((step) =>
+  page(`setup-${step}`, `/setup?step=${step}`, 'Set up the platform'),
+)
+
+/** Error responses of a page without a session: it reads the user and tries to renew the session. */
+export const signedOutErrors = [
+  /^response 401 (GET \/api\/v1\/(auth\/me|portal\/navigation)|POST \/api\/v1\/auth\/session\/refresh)$/,
 ]
 
-/** The portal for whoever has not signed in. */
-export const publicPages: readonly PortalPage[] = [
-  { name: 'sign-in', path: '/sign-in', heading: 'Sign in', allow: notSignedIn, asks: true },
-]
+export const publicPages = [page('sign-in', '/sign-in', 'Sign in', [], { allow: signedOutErrors, hasTextFields })]
 
-/** The portal for an administrator. */
+const dashboardStates: readonly PageState[] = [
+  form('search', 'Search'),
+  { ...dialog('navigation', 'Open navigation'), isNarrow: true },
+  { ...menu('theme', 'Theme'), isStatic: true },
+  menu('user', /^Account of /),
+  { ...plain('arranging', 'Edit dashboard', /^Move or resize /), role: 'group' },
+]
+const clusterStates = [
+  tab('nodes', /^Nodes \(/),
+  tab('timeline', 'Timeline'),
+  tab('jobs', 'Jobs'),
+  form('edit', 'Edit cluster'),
+  plain('token', 'New enrollment token'),
+  form('remove', 'Remove cluster'),
+]
+const nodesState = { ...dialog('nodes', /^All \d+ nodes$/), role: 'group' } as const
+const moduleStates = [form('version', 'Install another version'), dialog('uninstall', 'Uninstall')]
+const accountStates: readonly PageState[] = [
+  { ...tab('password', 'Password'), hasTextFields },
+  tab('sessions', 'Sessions'),
+  plain('end-sessions', 'Sessions', 'End all other sessions'),
+  tab('appearance', 'Appearance'),
+]
+const tokenStates = [form('create', 'Create API token'), dialog('revoke', /^Revoke /)]
+const userStates = [
+  form('create', 'Create user'),
+  menu('menu', userMenu),
+  form('edit', userMenu, 'Edit'),
+  dialog('remove', userMenu, 'Remove'),
+]
+const webhookStates = [
+  form('add', 'Add webhook'),
+  form('webhook', /^https:/),
+  dialog('remove', /^https:/, 'Remove webhook'),
+]
+const auditStates: readonly PageState[] = [
+  form('add', 'Add entry'),
+  dialog('entry', / \d+$/),
+  dialog('verify', 'Verify'),
+  { ...menu('export', 'Export'), isStatic: true },
+]
+const identityStates = [
+  form('add', 'Add provider'),
+  form('provider', provider),
+  dialog('remove', provider, 'Remove provider'),
+]
+const organisationStates = [
+  form('create', 'Create organisation'),
+  form('administrator', /^Add first administrator of /),
+]
+const clustersStates = [form('sites', 'Sites'), dialog('filters', 'Saved filters')]
+const notFound: Partial<PortalPage> = { isStandalone: true, allow: [/^response 404 GET \/nothing\/here$/] }
+const newJob = 'Run a script'
+
+/** The portal of an administrator. */
 export const pages: readonly PortalPage[] = [
-  {
-    name: 'dashboard',
-    path: '/dashboard',
-    heading: 'Dashboard',
-    types: ['search'],
-    states: [...states.shell, ...states.dashboard],
-  },
-  { name: 'clusters', path: '/clusters', heading: 'Clusters', asks: true, types: ['sites'], states: states.clusters },
-  {
-    name: 'clusters-offline',
-    isAgain: true,
-    path: '/clusters?status=Offline',
-    heading: 'Clusters',
-    asks: true,
-    states: states.savedFilters,
-  },
-  { name: 'register', path: '/clusters/register', heading: /^Register/, asks: true, states: states.register },
-  {
-    name: 'cluster',
-    path: ({ clusters }) => `/clusters/${clusters.healthy}`,
-    heading: /./,
-    states: states.cluster,
-  },
-  { name: 'cluster-pending', isAgain: true, path: ({ clusters }) => `/clusters/${clusters.pending}`, heading: /./ },
-  { name: 'jobs', path: '/jobs', heading: 'Jobs', states: states.jobs },
-  { name: 'new-job', path: '/jobs/new', heading: 'Run a script', asks: true, types: [] },
-  {
-    name: 'new-job-there',
-    isAgain: true,
-    path: ({ clusters }) => `/jobs/new?clusterId=${clusters.healthy}`,
-    heading: 'Run a script',
-    asks: true,
-    states: states.newJob,
-  },
-  {
-    name: 'new-job-again',
-    isAgain: true,
-    path: ({ jobs }) => `/jobs/new?from=${jobs.completed}`,
-    heading: 'Run a script',
-    asks: true,
-  },
-  { name: 'job', path: ({ jobs }) => `/jobs/${jobs.completed}`, heading: /./ },
-  {
-    name: 'job-running',
-    isAgain: true,
-    path: ({ jobs }) => `/jobs/${jobs.running}`,
-    heading: /./,
-    states: states.runningJob,
-  },
-  { name: 'batch', path: ({ batchId }) => `/jobs/batches/${batchId}`, heading: /batch/i, states: states.batch },
-  {
-    name: 'batch-running',
-    isAgain: true,
-    path: ({ openBatchId }) => `/jobs/batches/${openBatchId}`,
-    heading: /batch/i,
-    states: states.openBatch,
-  },
-  { name: 'modules', path: '/modules', heading: 'Modules', asks: true, states: states.modules },
-  { name: 'module', path: ({ moduleId }) => `/modules?module=${moduleId}`, heading: 'Modules', states: states.module },
-  { name: 'module-page', path: ({ moduleId }) => `/modules/${moduleId}`, heading: /./ },
-  { name: 'notifications', path: '/notifications', heading: 'Notifications' },
-  { name: 'health', path: '/health', heading: 'Health' },
-  { name: 'account', path: '/settings/account', heading: 'Account', states: states.account },
-  {
-    name: 'account-tokens',
-    isAgain: true,
-    path: '/settings/account?tab=tokens',
-    heading: 'Account',
-    states: states.tokens,
-  },
-  { name: 'users', path: '/settings/users', heading: 'Users', types: ['create'], states: states.users },
-  { name: 'webhooks', path: '/settings/webhooks', heading: 'Webhooks', states: states.webhooks },
-  { name: 'audit', path: '/settings/audit', heading: /^Audit/, asks: true, states: states.audit },
-  { name: 'identity', path: '/settings/identity', heading: /^Identity/, types: ['add'], states: states.identity },
-  { name: 'organisations', path: '/settings/organisations', heading: 'Organisations', states: states.organisations },
-  { name: 'updates', path: '/settings/updates', heading: 'Updates' },
-  {
-    name: 'not-found',
-    path: '/nothing/here',
-    heading: 'Page not found',
-    isAlone: true,
-    allow: [/^answer 404 GET \/nothing\/here$/],
-  },
+  page('dashboard', '/dashboard', 'Dashboard', dashboardStates, { filledStates: ['search'] }),
+  page('clusters', '/clusters', 'Clusters', clustersStates, { hasTextFields, filledStates: ['sites'] }),
+  page('clusters-offline', '/clusters?status=Offline', 'Clusters', [form('save-filter', 'Saved filters')], {
+    hasTextFields,
+    isVariant,
+  }),
+  page('register', '/clusters/register', /^Register/, [form('new-site', 'New site')], { hasTextFields }),
+  page('cluster', ({ clusters }) => `/clusters/${clusters.healthy}`, /./, clusterStates),
+  page('cluster-pending', ({ clusters }) => `/clusters/${clusters.pending}`, /./, [], { isVariant }),
+  page('jobs', '/jobs', 'Jobs', [tab('batches', 'Batches')]),
+  page('new-job', '/jobs/new', newJob, [], { hasTextFields, filledStates: [] }),
+  page('new-job-on-cluster', ({ clusters }) => `/jobs/new?clusterId=${clusters.healthy}`, newJob, [nodesState], {
+    hasTextFields,
+    isVariant,
+  }),
+  page('new-job-again', ({ jobs }) => `/jobs/new?from=${jobs.completed}`, newJob, [], { hasTextFields, isVariant }),
+  page('job', ({ jobs }) => `/jobs/${jobs.completed}`, /./),
+  page('job-running', ({ jobs }) => `/jobs/${jobs.running}`, /./, [plain('cancel', 'Cancel job')], { isVariant }),
+  page('batch', ({ batchId }) => `/jobs/batches/${batchId}`, /batch/i, [plain('retry', 'Retry failed jobs')]),
+  page(
+    'batch-running',
+    ({ openBatchId }) => `/jobs/batches/${openBatchId}`,
+    /batch/i,
+    [plain('cancel', 'Cancel batch')],
+    {
+      isVariant,
+    },
+  ),
+  page('modules', '/modules', 'Modules', [form('image', 'Install by image')], { hasTextFields }),
+  page('module', ({ moduleId }) => `/modules?module=${moduleId}`, 'Modules', moduleStates),
+  page('module-page', ({ moduleId }) => `/modules/${moduleId}`, /./),
+  page('notifications', '/notifications', 'Notifications'),
+  page('health', '/health', 'Health'),
+  page('account', '/settings/account', 'Account', accountStates),
+  page('account-tokens', '/settings/account?tab=tokens', 'Account', tokenStates, { isVariant }),
+  page('users', '/settings/users', 'Users', userStates, { filledStates: ['create'] }),
+  page('webhooks', '/settings/webhooks', 'Webhooks', webhookStates),
+  page('audit', '/settings/audit', /^Audit/, auditStates, { hasTextFields }),
+  page('identity', '/settings/identity', /^Identity/, identityStates, { filledStates: ['add'] }),
+  page('organisations', '/settings/organisations', 'Organisations', organisationStates),
+  page('updates', '/settings/updates', 'Updates'),
+  page('not-found', '/nothing/here', 'Page not found', [], notFound),
 ]
 
-/** The pages that are tried: each once where not all is, see long.ts. */
-export const triedPages = pages.filter(({ isAgain }) => isLong || !isAgain)
+export const testedPages = pages.filter(({ isVariant }) => isLong || !isVariant)
 
-/** Where a page is, on a platform that holds these. */
-export const pathOf = ({ path }: PortalPage, places: Places): string => (typeof path === 'string' ? path : path(places))
+export const pathOf = ({ path }: PortalPage, ids: SeedIds): string => (typeof path === 'string' ? path : path(ids))
+
+/** Where a page shows a state once it is open. */
+export const stateLocator = (page: Page, { role = 'dialog' }: PageState): Locator => page.getByRole(role).last()
+
+const clickable = ['button', 'tab', 'menuitem', 'checkbox'] as const
+
+export async function openState(page: Page, state: PageState): Promise<Locator> {
+  for (const name of state.clicks) {
+    const [first, ...others] = clickable.map((role) => page.getByRole(role, { name, exact: true }))
+    await others
+      .reduce((all, other) => all.or(other), first!)
+      .first()
+      .click()
+  }
+  const locator = stateLocator(page, state)
+  await locator.waitFor()
+  await waitForPage(page)
+  return locator
+}

@@ -1,135 +1,156 @@
-import { answered } from '../../conformance/support/answer.ts'
+import { expectStatus } from '../../conformance/support/answer.ts'
 import { finishedBatch, jobFor, submitBatch, told } from '../../conformance/support/batch.ts'
 import { over } from '../../conformance/support/modules.ts'
-import type { Person } from '../../conformance/support/person.ts'
 import type { Platform } from '../../conformance/support/platform.ts'
 import type { Relay } from '../../conformance/support/relay.ts'
-import { until } from '../../conformance/support/until.ts'
+import { waitFor } from '../wait-for.ts'
 
-/** Settings under which what the seed has made stays as it is: its relays do not beat, and nothing is late. */
-export const lasting = { PLAT_HEARTBEAT_INTERVAL_SECONDS: '600' }
+/** Settings that keep seeded data stable: no relay is expected to send heartbeats during a run. */
+export const slowHeartbeat = { PLAT_HEARTBEAT_INTERVAL_SECONDS: '600' }
 
-/** What an organisation holds that has been in use for a while, by what it is. */
-export interface Seed {
-  /** Healthy, Degraded, Offline and Pending. */
+/** Ids of seeded resources, by their status. */
+export interface OrganisationIds {
   clusters: { healthy: string; degraded: string; offline: string; pending: string }
   jobs: { completed: string; failed: string; running: string; queued: string; cancelled: string }
-  /** One that is over and of which a job has failed, and one that goes on. */
+  /** A finished batch with a failed job, and a running one. */
   batchId: string
   openBatchId: string
-  people: { operator: Person; viewer: Person; auditor: Person }
 }
 
-/** What the pages about single things can be opened for. */
-export interface Places extends Omit<Seed, 'people'> {
-  /** One that is installed and has a page. */
+export interface SeedIds extends OrganisationIds {
+  /** An installed module with a page. */
   moduleId: string
 }
 
-/** Fills a platform that has just been set up: something of all that there is. The module `hello` is installed. */
-export async function seed(api: Platform): Promise<Places> {
-  const admin = await api.admin
-  const installing = answered(await admin.post('/api/v1/modules/hello/install', {}), 202)
-  const seeded = await seedOrganisation(api)
-  await seedSettings(api)
+/** Fills a new platform with at least one resource of each kind and installs the module `hello`. */
+export async function seed(api: Platform): Promise<SeedIds> {
+  const installing = expectStatus(await (await api.admin).post('/api/v1/modules/hello/install', {}), 202)
+  const ids = await seedOrganisation(api)
+  await seedSettings(api, 'Acme')
+  expectStatus(await (await api.admin).post('/api/v1/sites', { name: 'Frankfurt' }), 201)
+  expectStatus(await (await api.admin).post('/api/v1/platform/identity/providers', provider), 201)
   await over(api, installing)
-  return { ...seeded, moduleId: 'hello' }
+  return { ...ids, moduleId: 'hello' }
 }
 
-/** Fills an organisation: clusters, jobs, people, and what there is to tell of them. */
-export async function seedOrganisation(api: Platform): Promise<Seed> {
-  const admin = await api.admin
+/** Fills an organisation with clusters, jobs, users and notifications. */
+export async function seedOrganisation(api: Platform): Promise<OrganisationIds> {
   const [berlin, munich, cologne, pending] = await seedClusters(api)
   const both = { jobs: [berlin, munich].map(({ clusterId }) => jobFor(clusterId, 'uptime')) }
-  const { batchId } = await submitBatch(api, both)
-  for (const relay of [berlin, munich]) {
-    const exitCode = relay === berlin ? 0 : 127
-    for (const jobId of await told(relay, [])) {
-      await run(relay, jobId, ' 09:14:02 up 41 days, load average: 0.08\n', exitCode)
-    }
-  }
-  await finishedBatch(api, batchId)
+  const batchId = await runBatch(api, both, [berlin, munich], (relay, jobId) =>
+    runJob(relay, jobId, ' 09:14:02 up 41 days, load average: 0.08\n', relay === berlin ? 0 : 127),
+  )
   const jobs = await seedJobs(api, berlin)
   const { batchId: openBatchId } = await submitBatch(api, both)
-  const [operator, viewer, auditor] = await Promise.all(
-    ['Operator', 'Viewer', 'Auditor'].map((role) => api.newPerson(role)),
-  )
-  await until('there are notifications', async () => (await admin.get('/api/v1/notifications')).body.totalCount > 1)
+  await Promise.all(['Operator', 'Viewer', 'Auditor'].map((role) => api.newPerson(role)))
+  await waitForNotifications(api, 2)
   const clusters = { healthy: berlin.clusterId, degraded: munich.clusterId, offline: cologne.clusterId, pending }
-  const people = { operator, viewer, auditor } as Seed['people']
-  return { clusters, jobs, batchId, openBatchId, people }
+  return { clusters, jobs, batchId, openBatchId }
+}
+
+export const waitForNotifications = async (api: Platform, count: number): Promise<unknown> => {
+  const admin = await api.admin
+  return waitFor('notifications', async () => (await admin.get('/api/v1/notifications')).body.totalCount >= count)
 }
 
 async function seedClusters(api: Platform): Promise<[Relay, Relay, Relay, string]> {
-  const enroll = async (name: string, ...nodes: string[]) => {
-    const { enrollmentToken } = await api.newCluster({ name })
-    return api.enroll(enrollmentToken, nodes)
-  }
+  const enroll = async (name: string, ...nodes: string[]) =>
+    api.enroll((await api.newCluster({ name })).enrollmentToken, nodes)
   const berlin = await enroll('berlin-1', 'bln-a', 'bln-b', 'bln-c')
   const munich = await enroll('munich-1', 'muc-a', 'muc-b')
   const cologne = await enroll('cologne-1', 'cgn-a')
   const { id: pending } = await api.newCluster({ name: 'hamburg-1', type: 'CloudLocal' })
-  for (const relay of [berlin, cologne]) answered(await relay.beat(), 200)
-  const nodes = munich.nodes.map(({ id }, index) => ({ id, status: index === 0 ? 'Offline' : 'Online' }))
-  answered(await munich.beat({ nodes }), 200)
-  answered(await cologne.goodbye(), 204)
-  await until('munich-1 is Degraded', async () => (await api.cluster(munich.clusterId)).status === 'Degraded')
+  await reportNodes(api, berlin, 0)
+  await reportNodes(api, munich, 1)
+  await reportNodes(api, cologne, 1)
   return [berlin, munich, cologne, pending]
 }
 
-/** A job as a relay does it: claimed, told of, and ended with an exit code. */
-async function run(relay: Relay, jobId: string, data: string, exitCode: number): Promise<void> {
-  const { leaseId } = await relay.claim(jobId)
-  answered(await relay.output(jobId, { leaseId, seq: 0, data }), 200)
-  answered(await relay.complete(jobId, leaseId, exitCode), 200)
+/** Reports the first nodes as offline, all of them with a goodbye, and waits for the cluster's status. */
+export async function reportNodes(api: Platform, relay: Relay, offline: number): Promise<void> {
+  const nodes = relay.nodes.map(({ id }, index) => ({ id, status: index < offline ? 'Offline' : 'Online' }))
+  expectStatus(await relay.heartbeat({ nodes }), 200)
+  const isGone = offline === relay.nodes.length
+  if (isGone) expectStatus(await relay.goodbye(), 204)
+  const expected = offline === 0 ? 'Healthy' : isGone ? 'Offline' : 'Degraded'
+  await waitFor(`status ${expected}`, async () => (await api.cluster(relay.clusterId)).status === expected)
 }
 
-async function seedJobs(api: Platform, relay: Relay): Promise<Seed['jobs']> {
-  const done = async (script: string, data: string, exitCode: number) => {
-    const jobId = await api.submit(relay.clusterId, { script })
-    await api.told(relay, jobId)
-    await run(relay, jobId, data, exitCode)
-    return jobId
+/** Submits a batch and runs its jobs on these relays; returns its id. */
+export async function runBatch(
+  api: Platform,
+  batch: object,
+  relays: readonly Relay[],
+  run: (relay: Relay, jobId: string) => Promise<void>,
+): Promise<string> {
+  const { batchId } = await submitBatch(api, batch)
+  for (const relay of relays) for (const jobId of await told(relay, [])) await run(relay, jobId)
+  await finishedBatch(api, batchId)
+  return batchId
+}
+
+/** Claims, runs and completes a job as a relay does. Each node may have its own output. */
+export async function runJob(
+  relay: Relay,
+  jobId: string,
+  output: string | ((node: string) => string),
+  exitCode: number,
+): Promise<void> {
+  const { leaseId } = await relay.claim(jobId)
+  const nodes = typeof output === 'string' ? relay.nodes.slice(0, 1) : relay.nodes
+  for (const [seq, { id, name }] of nodes.entries()) {
+    const report = { leaseId, seq, data: typeof output === 'string' ? output : output(name), nodeId: id }
+    expectStatus(await relay.output(jobId, report), 200)
   }
-  const completed = await done('#!/bin/sh\ndf -h /\n', '/dev/vda1   40G   11G   27G  29% /\n', 0)
-  const failed = await done('systemctl restart nginx', 'Unit nginx.service not found.\n', 5)
+  expectStatus(await relay.complete(jobId, leaseId, exitCode), 200)
+}
+
+/** Submits a script, runs it and returns the id of its job. */
+export async function submitAndRun(
+  api: Platform,
+  relay: Relay,
+  script: string,
+  output: string | ((node: string) => string),
+  exitCode = 0,
+): Promise<string> {
+  const jobId = await api.submit(relay.clusterId, { script })
+  await api.told(relay, jobId)
+  await runJob(relay, jobId, output, exitCode)
+  return jobId
+}
+
+/** A job of each status: the running one stays so, because its relay renews the lease. */
+export async function seedJobs(api: Platform, relay: Relay): Promise<OrganisationIds['jobs']> {
+  const completed = await submitAndRun(api, relay, '#!/bin/sh\ndf -h /\n', '/dev/vda1   40G   11G   27G  29% /\n')
+  const failed = await submitAndRun(api, relay, 'systemctl restart nginx', 'Unit nginx.service not found.\n', 5)
   const { jobId: running, leaseId } = await api.running(relay, { script: 'apt-get -y upgrade' })
-  answered(await relay.output(running, { leaseId, seq: 0, data: 'Reading package lists...\n' }), 200)
-  keepLease(relay, running)
+  expectStatus(await relay.output(running, { leaseId, seq: 0, data: 'Reading package lists...\n' }), 200)
+  const heartbeat = () => relay.heartbeat({ running: [running], freeSlots: 0 })
+  // The platform may have stopped by then.
+  setInterval(() => void heartbeat().catch(() => undefined), 180_000).unref()
   const queued = await api.submit(relay.clusterId, { script: 'reboot' })
   const cancelled = await api.submit(relay.clusterId, { script: 'uname -a' })
-  answered(await (await api.admin).post(`/api/v1/jobs/${cancelled}/cancel`), 202)
+  expectStatus(await (await api.admin).post(`/api/v1/jobs/${cancelled}/cancel`), 202)
   return { completed, failed, running, queued, cancelled }
 }
 
-/** As the relay does that runs it: without a beat a job is lost after ten minutes, and some tests take longer. */
-function keepLease(relay: Relay, jobId: string): void {
-  const beat = () => relay.beat({ running: [jobId], freeSlots: 0 })
-  // The platform may have ended by then.
-  setInterval(() => void beat().catch(() => undefined), 180_000).unref()
-}
-
-async function seedSettings(api: Platform): Promise<void> {
+export async function seedSettings(api: Platform, organisation: string): Promise<void> {
   const admin = await api.admin
-  const made: [path: string, body: object][] = [
-    ['/api/v1/sites', { name: 'Frankfurt' }],
+  const events = ['platform.job.failed', 'platform.cluster.status_changed']
+  const bodies: [path: string, body: object][] = [
     ['/api/v1/users/me/tokens', { name: 'nightly report' }],
     ['/api/v1/users/me/saved-filters', { name: 'Offline ones', context: 'clusters', filter: { status: 'Offline' } }],
-    [
-      '/api/v1/webhooks',
-      { url: 'https://hooks.example.com/platform', events: ['platform.job.failed'], enabled: false },
-    ],
-    ['/api/v1/platform/organisations', { name: 'Acme' }],
-    ['/api/v1/platform/identity/providers', provider],
+    ['/api/v1/webhooks', { url: 'https://hooks.example.com/platform', events, enabled: false }],
+    ['/api/v1/platform/organisations', { name: organisation }],
   ]
-  for (const [path, body] of made) answered(await admin.post(path, body), 201)
+  for (const [path, body] of bodies) expectStatus(await admin.post(path, body), 201)
 }
 
 const provider = {
   type: 'CloudDirectory',
   tenantId: '00000000-0000-4000-8000-000000000000',
   clientId: 'platform',
-  clientSecret: 'a secret that nobody shall see again',
+  clientSecret: 'client secret',
   displayName: 'Acme directory',
   enabled: false,
 }

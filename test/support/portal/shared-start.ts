@@ -2,41 +2,39 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { startServer } from '../http-server.ts'
 
-/** The variable that says where the run's platform is asked for; at `/seed`, what its own organisation holds. */
-export const sharedPlatformAt = 'PLAT_TEST_SHARED_PLATFORM'
+/** The variable with the URL of the run's shared platform; `/seed` returns the ids of its seed. */
+export const sharedPlatformVariable = 'PLAT_TEST_SHARED_PLATFORM'
 
-/** Has a platform for all test files of a run: it is started, and filled, once, when the first of them asks for it. */
+/** Offers one platform to all test files of a run. It starts, and is seeded, on the first request. */
 export async function setup(): Promise<() => Promise<void>> {
   let child: ChildProcess | undefined
-  const started = () => {
+  const start = () => {
     const { VITEST: _, ...env } = process.env
     child = fork(new URL('shared-process.ts', import.meta.url).pathname, { execArgv: [], env })
-    return said(child)
+    return nextMessage(child)
   }
-  const filled = async () => {
-    await (platform ??= started())
+  const fill = async () => {
+    await (platform ??= start())
     child?.send('seed')
-    return child ? said(child) : ''
+    return child ? nextMessage(child) : ''
   }
   let platform: Promise<string> | undefined
   let seed: Promise<string> | undefined
   const server = await startServer(async ({ url: { pathname } }) => ({
     status: 200,
-    body: await (pathname === '/seed' ? (seed ??= filled()) : (platform ??= started())),
+    body: await (pathname === '/seed' ? (seed ??= fill()) : (platform ??= start())),
   }))
-  process.env[sharedPlatformAt] = server.url
+  process.env[sharedPlatformVariable] = server.url
   return async () => {
     await server[Symbol.asyncDispose]()
-    if (child?.connected) {
-      child.disconnect()
-      await once(child, 'exit')
-    }
+    if (!child?.connected) return
+    child.disconnect()
+    await once(child, 'exit')
   }
 }
 
-/** What the process says next. */
-async function said(by: ChildProcess): Promise<string> {
-  const ended = once(by, 'exit').then(([code]) => Promise.reject(new Error(`It has ended with ${code}.`)))
-  const [message] = await Promise.race([once(by, 'message'), ended])
+async function nextMessage(child: ChildProcess): Promise<string> {
+  const exited = once(child, 'exit').then(([code]) => Promise.reject(new Error(`The platform exited with ${code}.`)))
+  const [message] = await Promise.race([once(child, 'message'), exited])
   return JSON.stringify(message)
 }

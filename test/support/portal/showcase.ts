@@ -1,115 +1,105 @@
 import { awsEnvironment } from '@platform/local/emulators/http/environment'
 import { readRuntimeFile } from '@platform/local/runtime-file'
-import { answered } from '../../conformance/support/answer.ts'
-import { finishedBatch, jobFor, submitBatch, told } from '../../conformance/support/batch.ts'
+import { expectStatus } from '../../conformance/support/answer.ts'
+import { jobFor, submitBatch } from '../../conformance/support/batch.ts'
 import { over } from '../../conformance/support/modules.ts'
 import type { Platform } from '../../conformance/support/platform.ts'
 import type { Relay } from '../../conformance/support/relay.ts'
-import { until } from '../../conformance/support/until.ts'
 import type { PlatformProcess } from '../platform.ts'
-import type { Places } from './seed.ts'
+import {
+  reportNodes,
+  runBatch,
+  runJob,
+  seedJobs,
+  type SeedIds,
+  seedSettings,
+  submitAndRun,
+  waitForNotifications,
+} from './seed.ts'
 
-/** A platform as somebody's would look on some afternoon: for pictures. */
+/** The clusters of the screenshots: name, site, nodes and how many of them are offline. */
+const fleet: [name: string, site: string, nodes: number, offline: number][] = [
+  ['fra-prod-1', 'Frankfurt', 6, 0],
+  ['fra-prod-2', 'Frankfurt', 6, 0],
+  ['fra-staging', 'Frankfurt', 3, 0],
+  ['muc-prod-1', 'Munich', 4, 0],
+  ['muc-prod-2', 'Munich', 4, 1],
+  ['ams-prod-1', 'Amsterdam', 8, 0],
+  ['ams-edge-1', 'Amsterdam', 2, 0],
+  ['zrh-prod-1', 'Zurich', 4, 0],
+  ['zrh-archive', 'Zurich', 2, 2],
+  ['lab-kiel', '', 2, 0],
+  ['lab-graz', '', 1, 0],
+  ['ams-edge-2', 'Amsterdam', 0, 0],
+]
 
-/** What stands where: the site, the nodes, and how many of them are away. `none`: no relay has come yet. */
-const fleet = {
-  'fra-prod-1': { site: 'Frankfurt', nodes: 6 },
-  'fra-prod-2': { site: 'Frankfurt', nodes: 6 },
-  'fra-staging': { site: 'Frankfurt', nodes: 3 },
-  'muc-prod-1': { site: 'Munich', nodes: 4 },
-  'muc-prod-2': { site: 'Munich', nodes: 4, away: 1 },
-  'ams-prod-1': { site: 'Amsterdam', nodes: 8 },
-  'ams-edge-1': { site: 'Amsterdam', nodes: 2 },
-  'zrh-prod-1': { site: 'Zurich', nodes: 4 },
-  'zrh-archive': { site: 'Zurich', nodes: 2, away: 2 },
-  'lab-kiel': { nodes: 2, type: 'CloudLocal' },
-  'lab-graz': { nodes: 1, type: 'CloudLocal' },
-  'ams-edge-2': { site: 'Amsterdam', nodes: 0 },
-} as const satisfies Record<string, { site?: string; nodes: number; away?: number; type?: string }>
-
-type Name = keyof typeof fleet
-
-const names = Object.keys(fleet) as Name[]
-
-export async function showcase(platform: PlatformProcess, api: Platform): Promise<Places> {
+/** Fills a platform with data for the screenshots of the documentation. */
+export async function showcase(platform: PlatformProcess, api: Platform): Promise<SeedIds> {
   const admin = await api.admin
-  const installing = answered(await admin.post('/api/v1/modules/hello/install', {}), 202)
+  const installing = expectStatus(await admin.post('/api/v1/modules/hello/install', {}), 202)
   await writeHistory(platform, api)
-  const { relays, ids } = await makeFleet(api)
-  const steady = names.map((name) => relays.get(name)).filter((relay) => relay !== undefined)
-  const patch = { jobs: steady.slice(0, 8).map(({ clusterId }) => jobFor(clusterId, patchScript)) }
-  const { batchId } = await submitBatch(api, patch)
-  for (const [index, relay] of steady.slice(0, 8).entries()) {
-    for (const jobId of await told(relay, [])) await end(relay, jobId, patchOutput, index === 6 ? 100 : 0)
+  const { relays, ids } = await createFleet(api)
+  const [first, , third, ...others] = relays
+  if (!first || !third) throw new Error('The fleet is too small.')
+  const patched = relays.slice(0, 8)
+  const patch = patched.map(({ clusterId }) => jobFor(clusterId, patchScript))
+  const batchId = await runBatch(api, { jobs: patch }, patched, (relay, jobId) =>
+    runJob(relay, jobId, () => patchOutput, relay === patched[6] ? 100 : 0),
+  )
+  for (const relay of others.slice(0, 4)) await submitAndRun(api, relay, 'uptime', () => uptimeOutput)
+  const jobs = await seedJobs(api, first)
+  const completed = await submitAndRun(api, third, diskScript, diskOutput)
+  const { batchId: openBatchId } = await submitBatch(api, { jobs: patch.slice(0, 3) })
+  await seedSettings(api, 'Globex')
+  for (const [username, role] of Object.entries({ grace: 'Operator', linus: 'Viewer', margaret: 'Auditor' })) {
+    const password = 'correct horse battery'
+    const body = { username, email: `${username}@example.com`, password, roles: [role] }
+    expectStatus(await admin.post('/api/v1/users', body), 201)
   }
-  await finishedBatch(api, batchId)
-  const jobs = await makeJobs(api, steady)
-  const { batchId: openBatchId } = await submitBatch(api, { jobs: patch.jobs.slice(0, 3) })
-  await makeSettings(api)
   await over(api, installing)
-  await until('there is news', async () => (await admin.get('/api/v1/notifications')).body.totalCount > 3)
-  const clusters = {
-    healthy: ids['fra-prod-1'],
-    degraded: ids['muc-prod-2'],
-    offline: ids['zrh-archive'],
-    pending: ids['ams-edge-2'],
-  }
-  return { clusters, jobs, batchId, openBatchId, moduleId: 'hello' }
+  await waitForNotifications(api, 4)
+  const [healthy = '', degraded = '', offline = '', pending = ''] = [
+    'fra-prod-1',
+    'muc-prod-2',
+    'zrh-archive',
+    'ams-edge-2',
+  ].map((name) => ids.get(name))
+  const clusters = { healthy, degraded, offline, pending }
+  return { clusters, jobs: { ...jobs, completed }, batchId, openBatchId, moduleId: 'hello' }
 }
 
-async function makeFleet(api: Platform) {
+/** Returns the relays of the Healthy clusters, in the order of the fleet; a heartbeat would revive the others. */
+async function createFleet(api: Platform) {
   const admin = await api.admin
   const sites = new Map<string, string>()
   for (const name of ['Frankfurt', 'Munich', 'Amsterdam', 'Zurich']) {
-    sites.set(name, answered(await admin.post('/api/v1/sites', { name }), 201).id)
+    sites.set(name, expectStatus(await admin.post('/api/v1/sites', { name }), 201).id)
   }
-  const relays = new Map<Name, Relay>()
-  const made: [Name, string][] = []
-  for (const name of names.toReversed()) {
-    const { nodes, ...rest }: { nodes: number; site?: string; away?: number; type?: string } = fleet[name]
-    const siteId = sites.get(rest.site ?? '')
-    const cluster = await api.newCluster({ name, type: rest.type ?? 'Hypervisor', ...(siteId && { siteId }) })
-    made.push([name, cluster.id])
+  const relays: Relay[] = []
+  const ids = new Map<string, string>()
+  for (const [name, site, nodes, offline] of fleet.toReversed()) {
+    const type = site === '' ? 'CloudLocal' : 'Hypervisor'
+    const cluster = await api.newCluster({ name, type, siteId: sites.get(site) })
+    ids.set(name, cluster.id)
     if (nodes === 0) continue
-    const relay = await api.enroll(
-      cluster.enrollmentToken,
-      Array.from({ length: nodes }, (_, index) => `${name}-n${index + 1}`),
-    )
-    await settle(api, relay, rest.away ?? 0)
-    // A beat would bring the others back.
-    if (rest.away === undefined) relays.set(name, relay)
+    const nodeNames = Array.from({ length: nodes }, (_, index) => `${name}-n${index + 1}`)
+    const relay = await api.enroll(cluster.enrollmentToken, nodeNames)
+    await reportNodes(api, relay, offline)
+    if (offline === 0) relays.unshift(relay)
   }
-  return { relays, ids: Object.fromEntries(made) as Record<Name, string> }
-}
-
-async function settle(api: Platform, relay: Relay, away: number): Promise<void> {
-  const nodes = relay.nodes.map(({ id }, index) => ({ id, status: index < away ? 'Offline' : 'Online' }))
-  answered(await relay.beat({ nodes }), 200)
-  if (away === relay.nodes.length) answered(await relay.goodbye(), 204)
-  const expected = away === 0 ? 'Healthy' : away === relay.nodes.length ? 'Offline' : 'Degraded'
-  await until('the cluster stands as it should', async () => (await api.cluster(relay.clusterId)).status === expected)
-}
-
-/** A job as a relay does it, with the same output of each node. */
-async function end(relay: Relay, jobId: string, output: (node: string) => string, exitCode: number): Promise<void> {
-  const { leaseId } = await relay.claim(jobId)
-  for (const [seq, { id, name }] of relay.nodes.entries()) {
-    const report = { leaseId, seq, data: output(name), nodeId: id }
-    answered(await relay.output(jobId, report), 200)
-  }
-  answered(await relay.complete(jobId, leaseId, exitCode), 200)
+  return { relays, ids }
 }
 
 const patchScript = '#!/bin/sh\nset -eu\napt-get -q update\napt-get -qy upgrade\n'
-const patchOutput = () => 'Reading package lists...\n4 upgraded, 0 newly installed, 0 to remove.\n'
+const patchOutput = 'Reading package lists...\n4 upgraded, 0 newly installed, 0 to remove.\n'
+const uptimeOutput = ' 14:02:11 up 41 days, load average: 0.08\n'
 
 const diskScript = `#!/bin/sh
-# How full is it, and what has grown?
+# Show disk usage, journal size and failed units
 df -h / /var
 journalctl --disk-usage
 systemctl --failed --no-legend | wc -l
 `
-/** Each node has another number at its end. */
 const diskOutput = (node: string) => {
   const usedGb = 10 + 4 * Number(node.at(-1))
   return `Filesystem      Size  Used Avail Use% Mounted on
@@ -120,80 +110,31 @@ Archived and active journals take up ${396 + usedGb}.0M in the file system.
 `
 }
 
-async function makeJobs(api: Platform, relays: readonly Relay[]): Promise<Places['jobs']> {
-  const [first, second, third, ...others] = relays
-  if (!first || !second || !third) throw new Error('The fleet is too small.')
-  const done = async (relay: Relay, script: string, output: (node: string) => string, exitCode: number) => {
-    const jobId = await api.submit(relay.clusterId, { script })
-    await api.told(relay, jobId)
-    await end(relay, jobId, output, exitCode)
-    return jobId
-  }
-  for (const relay of others.slice(0, 4))
-    await done(relay, 'uptime', () => ' 14:02:11 up 41 days, load average: 0.08\n', 0)
-  const failed = await done(second, 'systemctl restart nginx', () => 'Unit nginx.service not found.\n', 5)
-  const completed = await done(third, diskScript, diskOutput, 0)
-  const { jobId: running, leaseId } = await api.running(first, { script: patchScript })
-  answered(await first.output(running, { leaseId, seq: 0, data: 'Reading package lists...\n' }), 200)
-  const queued = await api.submit(first.clusterId, { script: 'reboot' })
-  const cancelled = await api.submit(second.clusterId, { script: 'fstrim --all' })
-  answered(await (await api.admin).post(`/api/v1/jobs/${cancelled}/cancel`), 202)
-  return { completed, failed, running, queued, cancelled }
-}
-
-async function makeSettings(api: Platform): Promise<void> {
-  const admin = await api.admin
-  const events = ['platform.job.failed', 'platform.cluster.status_changed']
-  const made: [path: string, body: object][] = [
-    ['/api/v1/users/me/tokens', { name: 'nightly report' }],
-    ['/api/v1/users/me/saved-filters', { name: 'Offline ones', context: 'clusters', filter: { status: 'Offline' } }],
-    ['/api/v1/webhooks', { url: 'https://hooks.example.com/platform', events, enabled: false }],
-    ['/api/v1/platform/organisations', { name: 'Globex' }],
-    ...['grace', 'linus', 'margaret'].map((username, index): [string, object] => [
-      '/api/v1/users',
-      {
-        username,
-        email: `${username}@example.com`,
-        password: 'correct horse battery',
-        roles: [['Operator', 'Viewer', 'Auditor'][index]],
-      },
-    ]),
-  ]
-  for (const [path, body] of made) answered(await admin.post(path, body), 201)
-}
-
 const hourMs = 3_600_000
-const slotMs = hourMs / 4
-const daySlots = 96
+const bucketMs = hourMs / 4
+const buckets = 96
 
-/** What the charts show of the day before: straight into the store, as the platform would have written it. */
+/** Writes the chart history of the last day straight into the store, in the format of the projection. */
 async function writeHistory(platform: PlatformProcess, api: Platform): Promise<void> {
-  const { organisationId } = answered(await (await api.admin).get('/api/v1/auth/me'), 200)
+  const { organisationId } = expectStatus(await (await api.admin).get('/api/v1/auth/me'), 200)
   const environment = awsEnvironment({ ...(await readRuntimeFile(platform.dataDir)), sqsUrl: '' })
   const [{ writeItems }, keys] = await Promise.all([
-    import('../../../bench/paging/write.ts'),
+    import('../../bench/paging/write.ts'),
     import('@platform/core/db/keys'),
   ])
-  const nowMs = Math.floor(Date.now() / slotMs) * slotMs
-  const items = Array.from({ length: daySlots }, (_, index) => {
-    const slot = nowMs - (daySlots - index) * slotMs
-    // Busy by day, quiet by night, with a maintenance window; the same each time.
-    const wave = Math.cos(((slot / hourMs - 12) / 24) * 2 * Math.PI) + 1
-    const completed = Math.round(4 + 7 * wave + ((index * 7) % 5))
+  const nowMs = Math.floor(Date.now() / bucketMs) * bucketMs
+  const items = Array.from({ length: buckets }, (_, index) => {
+    const atMs = nowMs - (buckets - index) * bucketMs
+    // Busy by day, quiet at night, with a maintenance window.
+    const load = Math.cos(((atMs / hourMs - 12) / 24) * 2 * Math.PI) + 1
+    const completed = Math.round(4 + 7 * load + ((index * 7) % 5))
     const failed = index % 11 === 0 ? 3 : index % 4 === 0 ? 1 : 0
-    const [away, ill] = [index > 60 && index < 68 ? 3 : 1, index % 17 < 4 ? 2 : 1]
-    const ttl = Math.ceil(slot / 1000) + 31 * 86_400
+    const [Offline, Degraded] = [index > 60 && index < 68 ? 3 : 1, index % 17 < 4 ? 2 : 1]
+    const ttl = Math.ceil(atMs / 1000) + 31 * 86_400
+    const statuses = { Healthy: 11 - Offline - Degraded, Degraded, Offline, Pending: 1 }
     return [
-      { ...keys.jobHistory(organisationId, slot), submitted: completed + failed, completed, failed, cancelled: 0, ttl },
-      {
-        ...keys.clusterHistory(organisationId, slot),
-        Healthy: 11 - away - ill,
-        Degraded: ill,
-        Offline: away,
-        Pending: 1,
-        revision: 0,
-        ttl,
-      },
+      { ...keys.jobHistory(organisationId, atMs), submitted: completed + failed, completed, failed, cancelled: 0, ttl },
+      { ...keys.clusterHistory(organisationId, atMs), ...statuses, revision: 0, ttl },
     ]
   })
   await writeItems(environment, items.flat())

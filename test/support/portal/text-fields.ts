@@ -1,36 +1,33 @@
 import type { Locator, Page } from 'playwright-core'
 
-/** Kinds of `<input>` that take a text. */
-const kinds = ['text', 'search', 'email', 'url', 'tel', 'password']
+const inputTypes = ['text', 'search', 'email', 'url', 'tel', 'password']
 
 const selector = [
   'input:not([type])',
-  ...kinds.map((kind) => `input[type=${kind}]`),
+  ...inputTypes.map((type) => `input[type=${type}]`),
   'textarea',
-  '[contenteditable=""]',
-  '[contenteditable=true]',
-  '[contenteditable=plaintext-only]',
+  ...['""', 'true', 'plaintext-only'].map((value) => `[contenteditable=${value}]`),
 ]
   .map((field) => `${field}:not([disabled], [readonly])`)
   .join(', ')
 
-/** Every visible field of a page, or of a dialog, that takes a text; the fields of a combobox too. */
+/** Every visible text field of a page or dialog, comboboxes included. */
 export async function textFields(within: Page | Locator): Promise<Locator[]> {
   const fields = await within.locator(selector).all()
   const areVisible = await Promise.all(fields.map((field) => field.isVisible()))
   return fields.filter((_field, index) => areVisible[index])
 }
 
-/** Puts a text into every such field; answers how many there were. One that goes as another is filled is passed over. */
+/** Fills every text field that is still visible when its turn comes; returns how many there were. */
 export async function fillEveryTextField(within: Page | Locator, text: string): Promise<number> {
   const fields = await textFields(within)
-  for (const field of fields) if (await field.isVisible()) await replace(field, text)
+  for (const field of fields) if (await field.isVisible()) await replaceText(field, text)
   return fields.length
 }
 
-/** An editor is filled as a user does it: it has to hear of the selection before something takes its place. */
-async function replace(field: Locator, text: string): Promise<void> {
+async function replaceText(field: Locator, text: string): Promise<void> {
   if ((await field.getAttribute('contenteditable')) === null) return field.fill(text)
+  // Editors only notice changes of their selection.
   await field.press('ControlOrMeta+A')
   await field.page().keyboard.insertText(text)
 }

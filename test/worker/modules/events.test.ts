@@ -1,5 +1,13 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
-import { acceptRemoval, be, nothing, pick, runtime, seenBy, tracesOf } from '../../core/support/module-platform.ts'
+import {
+  requestUninstall,
+  setMood,
+  noTraces,
+  pick,
+  runtime,
+  readActorLog,
+  storedTraces,
+} from '../../core/support/module-platform.ts'
 import { afterEach, expect, test, vi } from 'vitest'
 import { commit } from '@platform/core/outbox/commit'
 import { nowSeconds } from '@platform/core/clock'
@@ -9,44 +17,43 @@ import { batchPut, query } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { deliverWaiting } from '@platform/worker/modules/deliver-events'
 import { supervise } from '@platform/worker/modules/supervise'
-import { until } from '../../conformance/support/until.ts'
+import { waitFor } from '../../support/wait-for.ts'
 import * as Webhook from '@platform/core/webhooks/webhook'
-import { justBefore } from '../../support/store-calls.ts'
-import { started } from '../../support/world.ts'
-import { perform } from '../../core/support/module-work.ts'
-import { settle, waitingRecords } from '../../core/support/books.ts'
-import { takeMessages } from '../../core/support/messages.ts'
-import { happen, subscriber, userCreated } from '../../core/support/module-events.ts'
+import { beforeCommand } from '../../support/store-calls.ts'
+import { bootstrapPlatform } from '../../support/fixtures.ts'
+import { runModuleOperation } from '../../core/support/module-operations.ts'
+import { drainOutbox, pendingRecords } from '../../core/support/outbox.ts'
+import { messagesSentBy, receiveMessages } from '../../core/support/messages.ts'
+import { publishUserCreated, subscriber, userCreated } from '../../core/support/module-events.ts'
 import { newModuleId } from '../../core/support/modules.ts'
-import { sentWhile } from '../../core/support/sent.ts'
-import { later } from '../../core/support/told.ts'
+import { advanceClock } from '../../core/support/notifications.ts'
 import { deliveriesOf } from '../../core/support/webhooks.ts'
 
-await started()
+await bootstrapPlatform()
 const [second, day] = [1000, 24 * 3_600_000]
 
 const deliver = (id: string) => deliverWaiting(id, pick)
-const heardBy = async (id: string) => (await seenBy(id)).events.map(({ subject }) => subject)
+const heardBy = async (id: string) => (await readActorLog(id)).events.map(({ subject }) => subject)
 const waitingFor = async (id: string) => (await query(keys.moduleEvents(id))).items.length
 /** What is to be had at once of those about a module. Those that end the quiet of others come when they will. */
 const messagesAbout = async (id: string) =>
-  (await takeMessages(config.PLAT_QUEUE_MODULES)).filter((message) => (message as ModuleMessage).moduleId === id)
+  (await receiveMessages(config.PLAT_QUEUE_MODULES)).filter((message) => (message as ModuleMessage).moduleId === id)
 interface ModuleMessage {
   moduleId: string
 }
 
-afterEach(async () => void (await takeMessages(config.PLAT_QUEUE_MODULES)))
+afterEach(async () => void (await receiveMessages(config.PLAT_QUEUE_MODULES)))
 
 test('a module hears of what it has subscribed to, in every organisation and in order, and of nothing else', async () => {
   const { caller, id } = await subscriber()
   const [one, two] = [newId('org'), newId('org')]
-  const first = await happen(one, 2)
-  const [second] = await happen(two)
-  await commit(caller, { steps: [], events: [{ ...userCreated(), name: 'user.deleted' } as any] })
-  await settle(caller.organisationId)
+  const first = await publishUserCreated(one, 2)
+  const [second] = await publishUserCreated(two)
+  await commit(caller, { writes: [], events: [{ ...userCreated(), name: 'user.deleted' } as any] })
+  await drainOutbox(caller.organisationId)
   expect(await messagesAbout(id)).toContainEqual({ organisationId: one, moduleId: id })
   await deliver(id)
-  const { events } = await seenBy(id)
+  const { events } = await readActorLog(id)
   expect(events).toMatchObject(
     [...first.map((subject) => [one, subject]), [two, second]].map(([organisationId, subject]) => ({
       type: 'platform.user.created',
@@ -58,12 +65,12 @@ test('a module hears of what it has subscribed to, in every organisation and in 
   )
   expect(await waitingFor(id)).toBe(0)
   await deliver(id)
-  expect((await seenBy(id)).events).toHaveLength(3)
+  expect((await readActorLog(id)).events).toHaveLength(3)
 })
 
 test('many events reach a module in their order, each once, also where two workers hear of them', async () => {
   const { id } = await subscriber()
-  const subjects = await happen(newId('org'), 130)
+  const subjects = await publishUserCreated(newId('org'), 130)
   await Promise.all([deliver(id), deliver(id), deliver(id)])
   expect(await heardBy(id)).toEqual(subjects)
   expect(await waitingFor(id)).toBe(0)
@@ -71,10 +78,10 @@ test('many events reach a module in their order, each once, also where two worke
 
 test('what comes after a worker’s last look is announced again by that worker', async () => {
   const { caller, id } = await subscriber()
-  await happen(newId('org'))
+  await publishUserCreated(newId('org'))
   await messagesAbout(id)
   // It takes its turn, and gives it back.
-  const happened = justBefore(/^Update/, () => happen(newId('org'), 3), 2)
+  const happened = beforeCommand(/^Update/, () => publishUserCreated(newId('org'), 3), 2)
   await deliver(id)
   expect([happened(), await waitingFor(id)]).toEqual([true, 3])
   expect(await messagesAbout(id)).toContainEqual({ organisationId: caller.organisationId, moduleId: id })
@@ -84,7 +91,7 @@ test('what comes after a worker’s last look is announced again by that worker'
 
 test('events that a worker could not take out of what waits come again, and the module handles each once', async () => {
   const { id } = await subscriber()
-  const subjects = await happen(newId('org'), 3)
+  const subjects = await publishUserCreated(newId('org'), 3)
   vi.stubEnv('PLAT_FAILPOINT', 'module.delivered=throw')
   vi.resetModules()
   // A worker of its own, as armed as a process would be.
@@ -94,16 +101,16 @@ test('events that a worker could not take out of what waits come again, and the 
   expect(await waitingFor(id)).toBe(3)
   await deliver(id)
   expect(await waitingFor(id)).toBe(3)
-  later(61 * second)
+  advanceClock(61 * second)
   await deliver(id)
   expect([await waitingFor(id), await heardBy(id)]).toEqual([0, subjects])
 })
 
 test('an event that a module cannot handle is handed over five times, ever later, and then dropped; the others are handled', async () => {
   const { id } = await subscriber()
-  const subjects = await happen(newId('org'), 5)
+  const subjects = await publishUserCreated(newId('org'), 5)
   const [first, bad = '', ...rest] = subjects
-  await be(id, { events: { subject: bad, how: 'throw' } })
+  await setMood(id, { events: { subject: bad, how: 'throw' } })
   await deliver(id)
   expect(await heardBy(id)).toEqual([first, ...rest])
   expect(await waitingFor(id)).toBe(1)
@@ -114,34 +121,34 @@ test('an event that a module cannot handle is handed over five times, ever later
     const [after] = (await query(keys.moduleEvents(id))).items
     if (after?.['tries'] !== before?.['tries']) tries++
     expect(waitedMs).toBeLessThan(120 * second)
-    later(second)
+    advanceClock(second)
   }
   expect(tries).toBe(5)
-  const [next] = await happen(newId('org'))
+  const [next] = await publishUserCreated(newId('org'))
   await deliver(id)
   expect(await heardBy(id)).toEqual([first, ...rest, next])
 })
 
 test('an event that ends a module’s process is dropped before the module counts as failed; the others are handled', async () => {
   const { id } = await subscriber()
-  const subjects = await happen(newId('org'), 3)
+  const subjects = await publishUserCreated(newId('org'), 3)
   const [, bad = '', last] = subjects
-  await be(id, { events: { subject: bad, how: 'exit' } })
+  await setMood(id, { events: { subject: bad, how: 'exit' } })
   // The module forgets how to be with each end of its process: it is told again.
   while ((await waitingFor(id)) > 0) {
-    await until(
+    await waitFor(
       'the module answers',
       async () =>
-        await be(id, { events: { subject: bad, how: 'exit' } }).then(
+        await setMood(id, { events: { subject: bad, how: 'exit' } }).then(
           () => true,
           () => false,
         ),
     )
     await deliver(id)
-    later(second)
+    advanceClock(second)
   }
-  await until('the module answers', async () =>
-    seenBy(id).then(
+  await waitFor('the module answers', async () =>
+    readActorLog(id).then(
       () => true,
       () => false,
     ),
@@ -149,8 +156,8 @@ test('an event that ends a module’s process is dropped before the module count
   const [status] = await runtime.list()
   expect(status).toMatchObject({ state: 'running' })
   expect(status?.crashes).toBeLessThan(5)
-  const [next] = await happen(newId('org'))
-  later(30 * second)
+  const [next] = await publishUserCreated(newId('org'))
+  advanceClock(30 * second)
   await deliver(id)
   expect(await heardBy(id)).toEqual([last, next])
 }, 120_000)
@@ -159,16 +166,16 @@ test('events wait for a module that does not run, and none is lost or blamed', a
   const { id } = await subscriber()
   const [status] = await runtime.list()
   await runtime.remove(status!.deployment, 0)
-  const subjects = await happen(newId('org'), 3)
+  const subjects = await publishUserCreated(newId('org'), 3)
   for (let minute = 0; minute < 30; minute++) {
     await deliver(id)
-    later(60 * second)
+    advanceClock(60 * second)
   }
   const { items } = await query(keys.moduleEvents(id))
   expect(items.map(({ tries }) => tries)).toEqual([undefined, undefined, undefined])
   await supervise(pick)
   // The longest pause between two tries.
-  later(900 * second)
+  advanceClock(900 * second)
   await deliver(id)
   expect(await heardBy(id)).toEqual(subjects)
 })
@@ -177,20 +184,20 @@ test('while a module is left alone messages about it bring nothing, and no furth
   const { id } = await subscriber()
   const [status] = await runtime.list()
   await runtime.remove(status!.deployment, 0)
-  await happen(newId('org'))
-  expect(await sentWhile(config.PLAT_QUEUE_MODULES, () => deliver(id))).toHaveLength(1)
+  await publishUserCreated(newId('org'))
+  expect(await messagesSentBy(config.PLAT_QUEUE_MODULES, () => deliver(id))).toHaveLength(1)
   const again = async () => {
     for (let count = 0; count < 5; count++) await deliver(id)
   }
-  expect(await sentWhile(config.PLAT_QUEUE_MODULES, again)).toEqual([])
+  expect(await messagesSentBy(config.PLAT_QUEUE_MODULES, again)).toEqual([])
   expect(await waitingFor(id)).toBe(1)
 })
 
 test('events that nobody has taken in a day are dropped', async () => {
   const { id } = await subscriber()
-  await happen(newId('org'), 3)
-  later(day + second)
-  const [subject] = await happen(newId('org'))
+  await publishUserCreated(newId('org'), 3)
+  advanceClock(day + second)
+  const [subject] = await publishUserCreated(newId('org'))
   await deliver(id)
   expect(await heardBy(id)).toEqual([subject])
   expect(await waitingFor(id)).toBe(0)
@@ -198,7 +205,7 @@ test('events that nobody has taken in a day are dropped', async () => {
 
 test('the heartbeat announces what waits where a message was lost', async () => {
   const { id, caller } = await subscriber()
-  await happen(newId('org'))
+  await publishUserCreated(newId('org'))
   await messagesAbout(id)
   await supervise(pick)
   expect(await messagesAbout(id)).toEqual([{ organisationId: caller.organisationId, moduleId: id }])
@@ -208,10 +215,10 @@ test('what a module publishes is told once under its own name, to webhooks and m
   const { caller, id } = await subscriber()
   const { id: listener } = await subscriber([`module.${id}.heard`])
   const webhook = await Webhook.create(caller, { url: 'https://example.com/hook', events: ['module.*'] })
-  await settle(caller.organisationId)
-  const [subject = ''] = await happen(newId('org'))
+  await drainOutbox(caller.organisationId)
+  const [subject = ''] = await publishUserCreated(newId('org'))
   await deliver(id)
-  const records = await waitingRecords(caller.organisationId)
+  const records = await pendingRecords(caller.organisationId)
   const events = records.flatMap((record) => record.events)
   expect(events).toMatchObject([
     {
@@ -221,12 +228,12 @@ test('what a module publishes is told once under its own name, to webhooks and m
       id: expect.stringMatching(/^evt_/),
     },
   ])
-  await settle(caller.organisationId)
+  await drainOutbox(caller.organisationId)
   expect(await deliveriesOf(caller, webhook.id)).toMatchObject([
     { eventType: `module.${id}.heard`, eventId: events[0]?.id },
   ])
   await deliver(listener)
-  expect((await seenBy(listener)).events).toMatchObject([
+  expect((await readActorLog(listener)).events).toMatchObject([
     { type: `module.${id}.heard`, subject, organisationId: caller.organisationId, id: events[0]?.id },
   ])
   await deliver(id)
@@ -235,11 +242,11 @@ test('what a module publishes is told once under its own name, to webhooks and m
 
 test('nothing waits for a module that was uninstalled, nor for one that never was', async () => {
   const { caller, id } = await subscriber()
-  await happen(newId('org'))
+  await publishUserCreated(newId('org'))
   await deliver(id)
-  await happen(newId('org'), 3)
-  await perform(await acceptRemoval(caller, id), pick)
-  expect(await tracesOf(id)).toEqual(nothing)
+  await publishUserCreated(newId('org'), 3)
+  await runModuleOperation(await requestUninstall(caller, id), pick)
+  expect(await storedTraces(id)).toEqual(noTraces)
   const other = newModuleId()
   await batchPut([{ ...keys.moduleEvent(other, 'evt_late.000'), event: '{}', ttl: nowSeconds() + 60 }])
   await deliver(other)

@@ -1,6 +1,6 @@
 import { type StoredCheck } from '@platform/core/modules/record'
-import { healthOf } from '@platform/worker/modules/health-item'
-import { ownEvents } from '@platform/worker/modules/published'
+import { healthOf } from '@platform/worker/modules/health-check'
+import { ownEvents } from '@platform/worker/modules/lifecycle/published'
 import { dueJobs, type JobSchedule } from '@platform/worker/modules/job-schedule'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

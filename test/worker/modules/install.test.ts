@@ -1,28 +1,28 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import {
-  accept,
-  acceptRemoval,
+  requestInstall,
+  requestUninstall,
   install,
-  nothing,
+  noTraces,
   output,
   pick,
-  seenBy,
-  toldSince,
-  tracesOf,
+  readActorLog,
+  takeEvents,
+  storedTraces,
 } from '../../core/support/module-platform.ts'
 import { client, pushModule, registry } from '../../core/support/module-images.ts'
 import { expect, test } from 'vitest'
 import { type Caller } from '@platform/core/caller'
 import * as Job from '@platform/core/jobs/job'
 import * as Module from '@platform/core/modules/module'
-import { callsOf } from '../../support/store-calls.ts'
-import { callerOf, started } from '../../support/world.ts'
-import { perform } from '../../core/support/module-work.ts'
+import { countStoreCalls } from '../../support/store-calls.ts'
+import { newCaller, bootstrapPlatform } from '../../support/fixtures.ts'
+import { runModuleOperation } from '../../core/support/module-operations.ts'
 import { newModuleId } from '../../core/support/modules.ts'
 import { rounds, sampled } from '../../support/long.ts'
 
-await started()
-const admin = () => callerOf(undefined, 'PlatformAdmin')
+await bootstrapPlatform()
+const admin = () => newCaller(undefined, 'PlatformAdmin')
 
 const stepsOf = async (caller: Caller, jobId: string) =>
   (await Job.read(caller, jobId)).steps?.map(({ name, status }) => `${name} ${status}`)
@@ -37,15 +37,15 @@ test('an installed module runs, serves below its path, is healthy and told of; i
   const module = { state: 'Running', health: 'Healthy', verified: true, verifiedBy: 'tests', warnings: [] }
   expect(await Module.read(id)).toMatchObject({ ...module, checks: [{ name: 'mood', status: 'Healthy' }] })
   expect('jobId' in (await Module.read(id))).toBe(false)
-  const { row, claim, deployments } = await tracesOf(id)
+  const { row, claim, deployments } = await storedTraces(id)
   expect(deployments).toEqual([row?.deployment?.id])
   expect(JSON.parse(String(claim))).toEqual({
     apiBasePath: `/api/${id}`,
     deployment: row?.deployment,
     subscriptions: ['platform.cluster.deleted'],
   })
-  expect((await seenBy(id)).hooks).toEqual(['configure', 'start'])
-  const told = await toldSince(caller)
+  expect((await readActorLog(id)).hooks).toEqual(['configure', 'start'])
+  const told = await takeEvents(caller)
   expect(told.map(({ name }) => name).toSorted()).toEqual(
     [
       'job.completed',
@@ -75,29 +75,29 @@ test.each(
 )('a module that %s leaves nothing behind, and its job says why', async (_, plan, step, code, words) => {
   const [caller, id, neighbour] = [await admin(), newModuleId(), newModuleId()]
   await install(caller, { id: neighbour })
-  await toldSince(caller)
+  await takeEvents(caller)
   const job = await install(caller, { id, ...plan })
   expect(job).toMatchObject({ status: 'Failed', statusReason: 'module_operation_failed', result: { exitCode: 1 } })
   expect(job.result?.output).toContain(words)
   expect(job.steps?.find(({ status }) => status === 'Failed')?.name).toBe(step)
-  expect(await tracesOf(id)).toEqual(nothing)
-  const failed = (await toldSince(caller)).filter(({ name }) => name === 'module.failed')
+  expect(await storedTraces(id)).toEqual(noTraces)
+  const failed = (await takeEvents(caller)).filter(({ name }) => name === 'module.failed')
   const [{ data: { message } } = { data: { message: '' } }] = failed
   expect(failed.map(({ data }) => data)).toEqual([{ moduleId: id, version: '1.0.0', jobId: job.id, code, message }])
   expect(job.result?.output).toBe(`${message} (${code})`)
-  expect((await seenBy(neighbour)).hooks).toEqual(['configure', 'start'])
+  expect((await readActorLog(neighbour)).hooks).toEqual(['configure', 'start'])
 })
 
 test('modules that are installed at the same time all run, and each has its path', async () => {
   const caller = await admin()
   const ids = Array.from({ length: rounds(3, 5) }, newModuleId)
   const accepted = []
-  for (const id of ids) accepted.push(await accept(caller, (await pushModule({ id })).reference))
-  await Promise.all(accepted.map((each) => perform(each, pick)))
+  for (const id of ids) accepted.push(await requestInstall(caller, (await pushModule({ id })).reference))
+  await Promise.all(accepted.map((each) => runModuleOperation(each, pick)))
   for (const [index, id] of ids.entries()) {
     expect((await Job.read(caller, accepted[index]?.jobId ?? '')).status).toBe('Completed')
-    expect((await seenBy(id)).hooks).toEqual(['configure', 'start'])
-    expect(JSON.parse(String((await tracesOf(id)).claim)).deployment.moduleId).toBe(id)
+    expect((await readActorLog(id)).hooks).toEqual(['configure', 'start'])
+    expect(JSON.parse(String((await storedTraces(id)).claim)).deployment.moduleId).toBe(id)
   }
 })
 
@@ -106,59 +106,59 @@ test('a module that subscribes to all too much runs, and is told that not all of
   const subscribes = Array.from({ length: 60 }, (_, index) => `module.other.event${index}`)
   expect(await install(caller, { id, subscribes })).toMatchObject({ status: 'Completed' })
   expect((await Module.read(id)).warnings).toEqual(['Only 50 of its subscriptions count.'])
-  expect(JSON.parse(String((await tracesOf(id)).claim)).subscriptions).toHaveLength(50)
+  expect(JSON.parse(String((await storedTraces(id)).claim)).subscriptions).toHaveLength(50)
 })
 
 test('an installation costs the store so many calls, and an uninstallation', async () => {
   const [caller, id] = [await admin(), newModuleId()]
-  const accepted = await accept(caller, (await pushModule({ id })).reference)
+  const accepted = await requestInstall(caller, (await pushModule({ id })).reference)
   // The claim and its reading, six steps, the end with what it is decided by, and what the module has published.
-  expect(await callsOf(() => perform(accepted, pick))).toBe(11)
-  const removal = await acceptRemoval(caller, id)
+  expect(await countStoreCalls(() => runModuleOperation(accepted, pick))).toBe(11)
+  const removal = await requestUninstall(caller, id)
   // The claim and its reading, two steps, the module, its events and their turn, and the end.
-  expect(await callsOf(() => perform(removal, pick))).toBe(9)
+  expect(await countStoreCalls(() => runModuleOperation(removal, pick))).toBe(9)
 })
 
 test('an uninstalled module has stopped, and leaves nothing behind', async () => {
   const [caller, id, neighbour] = [await admin(), newModuleId(), newModuleId()]
   await install(caller, { id, subscribes: ['platform.user.created'] })
   await install(caller, { id: neighbour })
-  await toldSince(caller)
-  const accepted = await acceptRemoval(caller, id)
-  await perform(accepted, pick)
+  await takeEvents(caller)
+  const accepted = await requestUninstall(caller, id)
+  await runModuleOperation(accepted, pick)
   expect(await stepsOf(caller, accepted.jobId)).toEqual(['stop Completed', 'remove Completed'])
   expect(await Job.read(caller, accepted.jobId)).toMatchObject({
     status: 'Completed',
     result: { output: 'It is gone.' },
   })
-  expect(await tracesOf(id)).toEqual(nothing)
+  expect(await storedTraces(id)).toEqual(noTraces)
   expect(output.filter((line) => line.includes('hook stop'))).toHaveLength(1)
-  const told = (await toldSince(caller)).filter(({ name }) => name.startsWith('module.'))
+  const told = (await takeEvents(caller)).filter(({ name }) => name.startsWith('module.'))
   expect(told).toMatchObject([{ name: 'module.uninstalled', data: { moduleId: id, version: '1.0.0' } }])
-  expect((await seenBy(neighbour)).hooks).toEqual(['configure', 'start'])
+  expect((await readActorLog(neighbour)).hooks).toEqual(['configure', 'start'])
 })
 
 test('who vouches for an image is asked again when it is used: one that lost its signature since is not run', async () => {
   const [caller, id] = [await admin(), newModuleId()]
   const { reference, digest } = await pushModule({ id })
-  const accepted = await accept(caller, reference)
+  const accepted = await requestInstall(caller, reference)
   const signatures = await client.referrers(`modules/${id}`, digest)
   expect(signatures).toHaveLength(1)
   await client.remove(`modules/${id}`, signatures[0]?.digest ?? '')
-  await perform(accepted, pick)
+  await runModuleOperation(accepted, pick)
   const job = await Job.read(caller, accepted.jobId)
   expect(job).toMatchObject({ status: 'Failed', result: { output: expect.stringContaining('No signature') } })
-  expect(await tracesOf(id)).toEqual(nothing)
+  expect(await storedTraces(id)).toEqual(noTraces)
 })
 
 test('an image that has gone since it was accepted fails the installation at once', async () => {
   const [caller, id] = [await admin(), newModuleId()]
   const { reference, digest } = await pushModule({ id })
-  const accepted = await accept(caller, reference)
+  const accepted = await requestInstall(caller, reference)
   await client.remove(`modules/${id}`, digest)
-  await perform(accepted, pick)
+  await runModuleOperation(accepted, pick)
   const job = await Job.read(caller, accepted.jobId)
   const gone = `${registry.host}/modules/${id}@${digest} is not there any more.`
   expect(job).toMatchObject({ status: 'Failed', result: { output: gone } })
-  expect(await tracesOf(id)).toEqual(nothing)
+  expect(await storedTraces(id)).toEqual(noTraces)
 })

@@ -1,15 +1,15 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import {
-  accept,
-  acceptRemoval,
-  be,
-  nothing,
+  requestInstall,
+  requestUninstall,
+  setMood,
+  noTraces,
   pick,
-  running,
+  runningModule,
   runtime,
-  seenBy,
-  toldOf,
-  tracesOf,
+  readActorLog,
+  takeEventData,
+  storedTraces,
 } from '../../core/support/module-platform.ts'
 import { pushModule } from '../../core/support/module-images.ts'
 import { expect, test } from 'vitest'
@@ -18,12 +18,12 @@ import * as Module from '@platform/core/modules/module'
 import { operationLeaseMs } from '@platform/core/operations/operation'
 import { supervise } from '@platform/worker/modules/supervise'
 import { type ModuleRuntime } from '@platform/worker/runtimes/port'
-import { started } from '../../support/world.ts'
-import { perform } from '../../core/support/module-work.ts'
-import { atStoreCalls } from '../../core/support/store-hook.ts'
-import { later } from '../../core/support/told.ts'
+import { bootstrapPlatform } from '../../support/fixtures.ts'
+import { runModuleOperation } from '../../core/support/module-operations.ts'
+import { onStoreCall } from '../../support/store-calls.ts'
+import { advanceClock } from '../../core/support/notifications.ts'
 
-await started()
+await bootstrapPlatform()
 
 /** A tick that has asked a module how it is, and does nothing with the answers until it is let go on. */
 async function lateTick() {
@@ -46,22 +46,22 @@ async function lateTick() {
 }
 
 test('a beat that ends after its module was uninstalled leaves nothing of it, and tells nothing', async () => {
-  const { caller, id } = await running()
-  await be(id, { status: 'Unhealthy' })
+  const { caller, id } = await runningModule()
+  await setMood(id, { status: 'Unhealthy' })
   const goOn = await lateTick()
-  await perform(await acceptRemoval(caller, id), pick)
-  await toldOf(caller)
+  await runModuleOperation(await requestUninstall(caller, id), pick)
+  await takeEventData(caller)
   await goOn()
-  expect(await tracesOf(id)).toEqual(nothing)
-  expect(await toldOf(caller)).toEqual([])
+  expect(await storedTraces(id)).toEqual(noTraces)
+  expect(await takeEventData(caller)).toEqual([])
 })
 
 test('a beat of the release before does not say how the next one is', async () => {
-  const { caller, id } = await running()
-  await be(id, { status: 'Unhealthy' })
+  const { caller, id } = await runningModule()
+  await setMood(id, { status: 'Unhealthy' })
   const goOn = await lateTick()
   const { reference } = await pushModule({ id, version: '2.0.0' })
-  await perform(await accept(caller, reference), pick)
+  await runModuleOperation(await requestInstall(caller, reference), pick)
   await goOn()
   expect(await Module.read(id)).toMatchObject({ version: '2.0.0', health: 'Healthy', checks: [{ status: 'Healthy' }] })
 })
@@ -74,33 +74,36 @@ const impatient = async (): Promise<ModuleRuntime> => ({
 })
 
 test('a job that never ends misses every beat, as one that fails does', async () => {
-  const { caller, id } = await running({ jobs: { work: 60 } })
-  await be(id, { jobs: 'hang' })
+  const { caller, id } = await runningModule({ jobs: { work: 60 } })
+  await setMood(id, { jobs: 'hang' })
   await supervise(impatient)
-  later(60_000)
+  advanceClock(60_000)
   await supervise(impatient)
-  expect((await seenBy(id)).jobs).toHaveLength(1)
+  expect((await readActorLog(id)).jobs).toHaveLength(1)
   expect((await Module.read(id)).health).toBe('Unhealthy')
-  expect((await toldOf(caller)).map(({ name }) => name)).toEqual(['module.heartbeat_missed', 'module.health_changed'])
+  expect((await takeEventData(caller)).map(({ name }) => name)).toEqual([
+    'module.heartbeat_missed',
+    'module.health_changed',
+  ])
 })
 
 test('whoever uninstalls slower than its claim leaves alone what was installed again meanwhile', async () => {
-  const { caller, id } = await running()
+  const { caller, id } = await runningModule()
   const { reference } = await pushModule({ id })
-  const removal = await acceptRemoval(caller, id)
+  const removal = await requestUninstall(caller, id)
   let isOvertaken = false
-  using _ = atStoreCalls({
+  using _ = onStoreCall({
     before: async ({ command, input }) => {
       // It is just going to look at the module that it is to stop.
       if (isOvertaken || !command.startsWith('Get') || input.Key.sk !== keys.module(id).sk) return
       isOvertaken = true
-      later(operationLeaseMs + 1)
-      await perform(removal, pick)
-      expect(await tracesOf(id)).toEqual(nothing)
-      await perform(await accept(caller, reference), pick)
+      advanceClock(operationLeaseMs + 1)
+      await runModuleOperation(removal, pick)
+      expect(await storedTraces(id)).toEqual(noTraces)
+      await runModuleOperation(await requestInstall(caller, reference), pick)
     },
   })
-  await perform(removal, pick)
+  await runModuleOperation(removal, pick)
   expect([isOvertaken, (await Module.read(id)).state]).toEqual([true, 'Running'])
-  expect((await seenBy(id)).hooks).not.toContain('stop')
+  expect((await readActorLog(id)).hooks).not.toContain('stop')
 })

@@ -1,13 +1,13 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import {
-  accept,
+  requestInstall,
   openRuntime,
   output,
   pick,
   runtime,
-  tracesOf,
-  running,
-  toldOf,
+  storedTraces,
+  runningModule,
+  takeEventData,
 } from '../../core/support/module-platform.ts'
 import { pushModule, registry, withoutRegistry } from '../../core/support/module-images.ts'
 import { once } from 'node:events'
@@ -17,13 +17,13 @@ import { expect, onTestFinished, test } from 'vitest'
 import * as Module from '@platform/core/modules/module'
 import { supervise } from '@platform/worker/modules/supervise'
 import { RuntimeError } from '@platform/worker/runtimes/port'
-import { until } from '../../conformance/support/until.ts'
-import { callerOf, started } from '../../support/world.ts'
-import { perform } from '../../core/support/module-work.ts'
+import { waitFor } from '../../support/wait-for.ts'
+import { newCaller, bootstrapPlatform } from '../../support/fixtures.ts'
+import { runModuleOperation } from '../../core/support/module-operations.ts'
 import { newModuleId } from '../../core/support/modules.ts'
 
-await started()
-const admin = () => callerOf(undefined, 'PlatformAdmin')
+await bootstrapPlatform()
+const admin = () => newCaller(undefined, 'PlatformAdmin')
 
 const tick = () => supervise(pick)
 
@@ -35,8 +35,8 @@ async function restarted(images?: string) {
 }
 
 test('after a restart all modules run again, all configured before any starts, and are reached where they run now', async () => {
-  const { caller, id: slow } = await running({ configureMs: 500 })
-  const { id: fast } = await running()
+  const { caller, id: slow } = await runningModule({ configureMs: 500 })
+  const { id: fast } = await runningModule()
   const { other, tickThere } = await restarted()
   output.length = 0
   await Promise.all([tickThere(), tickThere()])
@@ -47,13 +47,13 @@ test('after a restart all modules run again, all configured before any starts, a
   expect([timesOf('configure').length, timesOf('start').length]).toEqual([2, 2])
   expect(Math.max(...timesOf('configure'))).toBeLessThan(Math.min(...timesOf('start')))
   for (const id of [slow, fast]) {
-    const { row, claim } = await tracesOf(id)
+    const { row, claim } = await storedTraces(id)
     expect(row?.state).toBe('Running')
     expect(JSON.parse(String(claim)).deployment).toEqual(row?.deployment)
     const there = (await other.list()).find(({ deployment }) => deployment.moduleId === id)
     expect(there?.deployment).toEqual(row?.deployment)
   }
-  const told = (await toldOf(caller)).filter(({ name }) => !name.endsWith('.configured'))
+  const told = (await takeEventData(caller)).filter(({ name }) => !name.endsWith('.configured'))
   expect(told).toEqual([])
 })
 
@@ -63,8 +63,8 @@ test('a module that cannot be configured after a restart has failed; the others 
   onTestFinished(() => void asked.close())
   await once(asked.listen(0, '127.0.0.1'), 'listening')
   const { port } = asked.address() as AddressInfo
-  const { caller, id } = await running({ asks: `http://127.0.0.1:${port}/` })
-  const { id: neighbour } = await running()
+  const { caller, id } = await runningModule({ asks: `http://127.0.0.1:${port}/` })
+  const { id: neighbour } = await runningModule()
   mayConfigure = false
   const { other, tickThere } = await restarted()
   await tickThere()
@@ -73,9 +73,9 @@ test('a module that cannot be configured after a restart has failed; the others 
     health: 'Unhealthy',
     lastError: { code: 'PLAT-MOD-5004', message: 'It throws in configure.' },
   })
-  const { row, claim } = await tracesOf(id)
+  const { row, claim } = await storedTraces(id)
   expect([row?.deployment, JSON.parse(String(claim))]).toEqual([undefined, { apiBasePath: `/api/${id}` }])
-  expect(await toldOf(caller)).toEqual([
+  expect(await takeEventData(caller)).toEqual([
     {
       name: 'module.failed',
       moduleId: id,
@@ -87,24 +87,24 @@ test('a module that cannot be configured after a restart has failed; the others 
   expect((await Module.read(neighbour)).state).toBe('Running')
   expect((await other.list()).map(({ deployment }) => deployment.moduleId)).toEqual([neighbour])
   await tickThere()
-  expect(await toldOf(caller)).toEqual([])
+  expect(await takeEventData(caller)).toEqual([])
 })
 
 test('a module whose image cannot be had just now misses its beats, and runs when it can', async () => {
-  const { id } = await running()
+  const { id } = await runningModule()
   const { other, tickThere } = await restarted('no-images')
   await withoutRegistry(tickThere)
-  expect((await tracesOf(id)).row?.state).toBe('Running')
-  expect((await tracesOf(id)).health).toMatchObject({ missed: 1 })
+  expect((await storedTraces(id)).row?.state).toBe('Running')
+  expect((await storedTraces(id)).health).toMatchObject({ missed: 1 })
   await tickThere()
   expect((await other.list()).map(({ deployment }) => deployment.moduleId)).toEqual([id])
   await tickThere()
-  expect((await tracesOf(id)).health).toMatchObject({ missed: 0, health: 'Healthy' })
+  expect((await storedTraces(id)).health).toMatchObject({ missed: 0, health: 'Healthy' })
 })
 
 test('a module that was deployed again by somebody who was ended then is led through its hooks at the next tick', async () => {
-  const { id } = await running({ configureMs: 100 })
-  const { row } = await tracesOf(id)
+  const { id } = await runningModule({ configureMs: 100 })
+  const { row } = await storedTraces(id)
   const { other, tickThere } = await restarted()
   const { organisationId, release, deployment } = row!
   const { moduleId, version, repository, digest } = release
@@ -117,7 +117,7 @@ test('a module that was deployed again by somebody who was ended then is led thr
     'start',
   ])
   const [there] = await other.list()
-  expect((await tracesOf(id)).row?.deployment).toEqual(there?.deployment)
+  expect((await storedTraces(id)).row?.deployment).toEqual(there?.deployment)
 })
 
 test('what runs for no module is removed; what an operation has deployed is not', async () => {
@@ -128,24 +128,24 @@ test('what runs for no module is removed; what an operation has deployed is not'
   const repository = `${registry.host}/modules/${stray}`
   await runtime.deploy({ ...assignment, id: `${stray}-x`, moduleId: stray, repository })
   const { reference } = await pushModule({ id, configureMs: 1500 })
-  const working = perform(await accept(caller, reference), pick)
-  await until('it is deployed', async () => (await tracesOf(id)).deployments.length > 0)
+  const working = runModuleOperation(await requestInstall(caller, reference), pick)
+  await waitFor('it is deployed', async () => (await storedTraces(id)).deployments.length > 0)
   await tick()
-  expect((await tracesOf(stray)).deployments).toEqual([])
-  expect((await tracesOf(id)).deployments).toHaveLength(1)
+  expect((await storedTraces(stray)).deployments).toEqual([])
+  expect((await storedTraces(id)).deployments).toHaveLength(1)
   await working
   expect((await Module.read(id)).state).toBe('Running')
 })
 
 test('where nobody can tell what runs nothing is started and nothing removed', async () => {
-  const { id } = await running()
-  const before = await tracesOf(id)
+  const { id } = await runningModule()
+  const before = await storedTraces(id)
   let deploys = 0
   await supervise(async () => ({
     ...runtime,
     list: () => Promise.reject(new RuntimeError('timeout', 'No answer.')),
     deploy: (assignment) => (deploys++, runtime.deploy(assignment)),
   }))
-  const after = await tracesOf(id)
+  const after = await storedTraces(id)
   expect([deploys, after.deployments, after.row]).toEqual([0, before.deployments, before.row])
 })

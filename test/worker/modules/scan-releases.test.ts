@@ -3,7 +3,7 @@ import { client, privateKey, registry } from '../../core/support/module-images.t
 import { afterEach, expect, test } from 'vitest'
 import { readCatalog } from '@platform/core/modules/catalog/catalog'
 import * as keys from '@platform/core/db/keys'
-import { removeAll } from '@platform/core/db/remove-all'
+import { removeAll } from '@platform/core/db/transact'
 import { scan } from '@platform/worker/modules/scan'
 import { artifactOf } from '../../../scripts/release/artifact.ts'
 import { publish } from '../../../scripts/release/publish.ts'

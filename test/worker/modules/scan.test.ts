@@ -3,7 +3,7 @@ import {
   client,
   pushModule,
   registry,
-  silentHost,
+  unresponsiveHost,
   temporaryKey,
   newKey,
   privateKey,
@@ -17,15 +17,14 @@ import { afterEach, expect, test } from 'vitest'
 import { readCatalog, releaseLimit } from '@platform/core/modules/catalog/catalog'
 import { now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { removeAll } from '@platform/core/db/remove-all'
+import { removeAll, transact } from '@platform/core/db/transact'
 import { get, patch } from '@platform/core/db/table'
-import { transact } from '@platform/core/db/transact'
 import { scan } from '@platform/worker/modules/scan'
 import { parseSources, ModuleSources } from '@platform/core/lib/settings/module-sources'
-import { callsOf } from '../../support/store-calls.ts'
-import { hurried } from '../../support/time-limits.ts'
+import { countStoreCalls } from '../../support/store-calls.ts'
+import { fastTimers } from '../../support/fast-timers.ts'
 import { newModuleId } from '../../core/support/modules.ts'
-import { later } from '../../core/support/told.ts'
+import { advanceClock } from '../../core/support/notifications.ts'
 import { isLong } from '../../support/long.ts'
 
 const day = 24 * 3_600_000
@@ -97,7 +96,7 @@ test('what was found once is not read again: a scan costs a HEAD a tag and a loo
   expect(reads(again).length - tagged.filter((request) => request.startsWith('GET')).length).toBe(4)
   expect(reads(first).length).toBeGreaterThan(reads(again).length)
   // The catalog is read, and that there was a scan is written.
-  expect(await callsOf(() => scan(sourceOf(id)))).toBe(2)
+  expect(await countStoreCalls(() => scan(sourceOf(id)))).toBe(2)
 })
 
 test('a repository in which nothing has changed is not written again', async () => {
@@ -123,7 +122,7 @@ test('who vouches for a release is asked at every scan: a signature may come, an
   expect(await foundOf(late)).toMatchObject([{ isVerified: false, reason: expect.stringContaining('no trusted key') }])
   expect(await foundOf(early)).toMatchObject([{ isVerified: true, verifiedBy: 'for a day' }])
   await signImage(client, `modules/${late}`, digest, privateKey, { layout: 'tag' })
-  later(2 * day)
+  advanceClock(2 * day)
   await scan(sources)
   const [found] = (await foundOf(late)) ?? []
   expect(found).toMatchObject({ isVerified: true, verifiedBy: 'tests' })
@@ -197,17 +196,17 @@ test('a registry that is away is a problem, told once, and what was known of it 
 })
 
 test('a registry that says nothing delays no other, and a repository that is not there none of its neighbours', async () => {
-  using patience = hurried(10_000)
+  using patience = fastTimers(10_000)
   const id = newModuleId()
   await pushModule({ id })
   const nowhere = newModuleId()
-  const silent = Array.from({ length: 30 }, (_, index) => `${silentHost}/modules/m${index}`)
+  const silent = Array.from({ length: 30 }, (_, index) => `${unresponsiveHost}/modules/m${index}`)
   const startedAtMs = performance.now()
   await scan([...silent, sourceOf(nowhere), sourceOf(id)].join(','))
   expect(performance.now() - startedAtMs).toBeLessThan(patience.ms + 5000)
   expect(await foundOf(id)).toHaveLength(1)
   const told = (await problems()) ?? []
-  expect(told.filter((problem) => problem.startsWith(silentHost)).length).toBeLessThanOrEqual(4)
+  expect(told.filter((problem) => problem.startsWith(unresponsiveHost)).length).toBeLessThanOrEqual(4)
   expect(told.filter((problem) => problem.startsWith(sourceOf(nowhere)))).toHaveLength(1)
 })
 

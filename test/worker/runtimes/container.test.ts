@@ -4,18 +4,18 @@ import { join } from 'node:path'
 import { readdir, realpath } from 'node:fs/promises'
 import { nodeLayer } from '@platform/oci/build'
 import { expect, test } from 'vitest'
-import { ask, assignmentOf, limits, localRuntime } from '../../support/local-runtime.ts'
+import { evaluateInModule, deploymentSpecOf, limits, localRuntime } from '../../support/local-runtime.ts'
 import { isLong } from '../../support/long.ts'
 import { bundled, pushFixture, pushProgram } from '../../support/module-image.ts'
-import { missing, outputOf } from '../../support/peers.ts'
+import { missingPrograms, outputOf } from '../../support/installed-programs.ts'
 
-const reason = missing('runc')
+const reason = missingPrograms('runc')
 const inContainers = test.skipIf(reason !== '')
 const fs = `(await import('node:fs'))`
 
 async function puppetInContainer(runtime: Awaited<ReturnType<typeof localRuntime>>) {
-  const deployment = await runtime.deploy(assignmentOf(await pushFixture(runtime.registry, 'puppet')))
-  return (expression: string) => ask(runtime, deployment, expression)
+  const deployment = await runtime.deploy(deploymentSpecOf(await pushFixture(runtime.registry, 'puppet')))
+  return (expression: string) => evaluateInModule(runtime, deployment, expression)
 }
 
 inContainers(`a container sees its image, read-only, and a temporary folder with a limit${reason}`, async () => {
@@ -71,7 +71,7 @@ async function perlFiles(): Promise<{ path: string; source: string; mode: number
 }
 
 const whyNoPerl =
-  reason || missing('perl', 'ldd') || (process.arch === 'x64' ? '' : ' (skipped: other numbers of calls)')
+  reason || missingPrograms('perl', 'ldd') || (process.arch === 'x64' ? '' : ' (skipped: other numbers of calls)')
 
 test.skipIf(whyNoPerl !== '')(
   `a container cannot make system calls that let out, nor processes without end${whyNoPerl}`,
@@ -79,9 +79,9 @@ test.skipIf(whyNoPerl !== '')(
     await using runtime = await localRuntime('container')
     const source = await bundled('puppet')
     const image = await pushProgram(runtime.registry, 'perl', source, { files: await perlFiles() })
-    const deployment = await runtime.deploy(assignmentOf(image))
+    const deployment = await runtime.deploy(deploymentSpecOf(image))
     const perl = (script: string) =>
-      ask(
+      evaluateInModule(
         runtime,
         deployment,
         `(await import('node:child_process')).execFileSync('/usr/bin/perl', ['-e', ${JSON.stringify(script)}], { encoding: 'utf8' })`,
@@ -103,7 +103,7 @@ test.skipIf(whyNoPerl !== '')(
 
 inContainers(`the token is on no disk once an instance runs, and its state goes with it${reason}`, async () => {
   await using runtime = await localRuntime('container')
-  const assignment = assignmentOf(await pushFixture(runtime.registry, 'puppet'))
+  const assignment = deploymentSpecOf(await pushFixture(runtime.registry, 'puppet'))
   const deployment = await runtime.deploy(assignment)
   const files = await readdir(join(runtime.folder, 'run'), { recursive: true })
   expect(files.filter((name) => name.endsWith('config.json'))).toEqual([])
@@ -127,7 +127,7 @@ inContainers(`a module that puts a link in place of its socket leads nobody else
     console.log('linked')
     setTimeout(() => process.exit(5), 1000)`
   const image = await pushProgram(runtime.registry, 'linked', atOnce)
-  await expect(runtime.deploy(assignmentOf(image))).rejects.toMatchObject({ problem: 'init_failed' })
+  await expect(runtime.deploy(deploymentSpecOf(image))).rejects.toMatchObject({ problem: 'init_failed' })
   expect([(await runtime.line(/linked/)).length > 0, hits]).toEqual([true, 0])
   decoy.close()
 })
@@ -141,7 +141,7 @@ test.skipIf(reason !== '' || !isLong)(`an image that brings Node runs on its own
     layers: [await nodeLayer()],
     config: { User: '1234' },
   })
-  const deployment = await runtime.deploy(assignmentOf(image))
+  const deployment = await runtime.deploy(deploymentSpecOf(image))
   const { body } = await runtime.request(deployment, { method: 'GET', path: '/' }, limits)
   expect(Buffer.from(body).toString()).toBe('/usr/local/bin/node')
 })
@@ -149,7 +149,7 @@ test.skipIf(reason !== '' || !isLong)(`an image that brings Node runs on its own
 inContainers(`an image whose program is missing has failed to start, with the reason${reason}`, async () => {
   await using runtime = await localRuntime('container')
   const image = await pushProgram(runtime.registry, 'missing', '', { config: { Entrypoint: ['/bin/absent'], Cmd: [] } })
-  await expect(runtime.deploy(assignmentOf(image))).rejects.toMatchObject({
+  await expect(runtime.deploy(deploymentSpecOf(image))).rejects.toMatchObject({
     problem: 'init_failed',
     message: expect.stringMatching(/absent.*no such file/),
   })

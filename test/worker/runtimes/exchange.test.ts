@@ -6,7 +6,7 @@ import { callInstance, sendRequest } from '@platform/worker/runtimes/instance-re
 import { type ModuleResponse, type RequestLimits } from '@platform/worker/runtimes/port'
 import { tokenHeader } from '@platform/modules/protocol'
 import { expect, test } from 'vitest'
-import { until } from '../../conformance/support/until.ts'
+import { waitFor } from '../../support/wait-for.ts'
 import { textOf } from '../../support/local-runtime.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
@@ -27,7 +27,7 @@ async function serve(onConnection: (socket: Socket) => void, http?: RequestListe
   return {
     socketPath,
     /** Settles when no connection is left. */
-    isFree: () => until('no connection is left', async () => sockets.size === 0),
+    isFree: () => waitFor('no connection is left', async () => sockets.size === 0),
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy()
       await new Promise((resolve) => server.close(resolve))
@@ -104,7 +104,7 @@ const lies: Record<string, [string, string]> = {
 }
 test.each(Object.entries(lies))('an answer that %s is a crash', async (_what, [bytes, problem]) => {
   await using server = await serve((socket) => socket.once('data', () => socket.end(bytes)))
-  await expect(sendRequest(server, get, limits)).rejects.toMatchObject({ name: 'RuntimeFailure', problem })
+  await expect(sendRequest(server, get, limits)).rejects.toMatchObject({ name: 'RuntimeError', problem })
   await server.isFree()
 })
 

@@ -6,15 +6,15 @@ import {
 } from '@aws-sdk/client-lambda'
 import { functionNameOf } from '@platform/worker/runtimes/lambda/names'
 import { describe, expect, test } from 'vitest'
-import { until } from '../../conformance/support/until.ts'
-import { lambdaWorld, madeOf, pushWord, saidBy, versionsOf } from '../../support/lambda-runtime.ts'
-import { assignmentOf } from '../../support/local-runtime.ts'
+import { waitFor } from '../../support/wait-for.ts'
+import { startLambdaFixtures, lambdaResourcesOf, pushWord, readWord, versionsOf } from '../../support/lambda-runtime.ts'
+import { deploymentSpecOf } from '../../support/local-runtime.ts'
 import { pushProgram } from '../../support/module-image.ts'
 
 describe('deploying', () => {
   test('the same assignment twice is one deployment, one after the other and at once', async () => {
-    await using world = await lambdaWorld()
-    const assignment = assignmentOf(await pushWord(world, 'one'))
+    await using world = await startLambdaFixtures()
+    const assignment = deploymentSpecOf(await pushWord(world, 'one'))
     const [first, second] = await Promise.all([world.runtime.deploy(assignment), world.another().deploy(assignment)])
     expect(second).toEqual(first)
     expect(await world.runtime.deploy(assignment)).toEqual(first)
@@ -23,9 +23,9 @@ describe('deploying', () => {
   })
 
   test('where there is a log for all modules, each writes into it, also after it was changed', async () => {
-    await using world = await lambdaWorld({ settings: { logGroup: '/aws/lambda/mod' } })
+    await using world = await startLambdaFixtures({ settings: { logGroup: '/aws/lambda/mod' } })
     for (const word of ['one', 'two']) {
-      const { handle } = await world.runtime.deploy(assignmentOf(await pushWord(world, word)))
+      const { handle } = await world.runtime.deploy(deploymentSpecOf(await pushWord(world, word)))
       const [FunctionName, Qualifier] = handle.split(':')
       const { LoggingConfig } = await world.client.send(
         new GetFunctionConfigurationCommand({ FunctionName, Qualifier }),
@@ -35,70 +35,76 @@ describe('deploying', () => {
   })
 
   test('another release leaves the one that serves as it is', async () => {
-    await using world = await lambdaWorld()
+    await using world = await startLambdaFixtures()
     const { runtime } = world
-    const [one, two] = [assignmentOf(await pushWord(world, 'one')), assignmentOf(await pushWord(world, 'two'))]
+    const [one, two] = [deploymentSpecOf(await pushWord(world, 'one')), deploymentSpecOf(await pushWord(world, 'two'))]
     const before = await runtime.deploy(one)
     const after = await runtime.deploy({ ...two, version: '2.0.0' })
     expect([before.handle, after.handle]).toEqual(['mod-words:1', 'mod-words:2'])
-    expect(await saidBy(runtime, before)).toBe(`one ${one.id}`)
-    expect(await saidBy(runtime, after)).toBe(`two ${two.id}`)
+    expect(await readWord(runtime, before)).toBe(`one ${one.id}`)
+    expect(await readWord(runtime, after)).toBe(`two ${two.id}`)
     expect(await runtime.deploy(one)).toEqual(before)
     expect((await runtime.list()).map(({ deployment }) => deployment)).toEqual([before, after])
   })
 
   test('the same image again is a deployment of its own', async () => {
-    await using world = await lambdaWorld()
+    await using world = await startLambdaFixtures()
     const image = await pushWord(world, 'one')
     const deployments = [
-      await world.runtime.deploy(assignmentOf(image)),
-      await world.runtime.deploy(assignmentOf(image)),
+      await world.runtime.deploy(deploymentSpecOf(image)),
+      await world.runtime.deploy(deploymentSpecOf(image)),
     ]
-    const said = await Promise.all(deployments.map((deployment) => saidBy(world.runtime, deployment)))
+    const said = await Promise.all(deployments.map((deployment) => readWord(world.runtime, deployment)))
     expect(said).toEqual(deployments.map(({ id }) => `one ${id}`))
   })
 
   test('two releases of a module at once each get their own image and their own environment', async () => {
-    await using world = await lambdaWorld()
-    await world.runtime.deploy(assignmentOf(await pushWord(world, 'zero')))
+    await using world = await startLambdaFixtures()
+    await world.runtime.deploy(deploymentSpecOf(await pushWord(world, 'zero')))
     const words = ['one', 'two', 'three']
     const images = await Promise.all(words.map((word) => pushWord(world, word)))
-    const deployments = await Promise.all(images.map((image) => world.another().deploy(assignmentOf(image))))
-    const said = await Promise.all(deployments.map((deployment) => saidBy(world.runtime, deployment)))
+    const deployments = await Promise.all(images.map((image) => world.another().deploy(deploymentSpecOf(image))))
+    const said = await Promise.all(deployments.map((deployment) => readWord(world.runtime, deployment)))
     expect(said).toEqual(deployments.map(({ id }, index) => `${words[index]} ${id}`))
   })
 
   test('a function that somebody else changes is waited for', async () => {
-    await using world = await lambdaWorld()
-    await world.runtime.deploy(assignmentOf(await pushWord(world, 'one')))
+    await using world = await startLambdaFixtures()
+    await world.runtime.deploy(deploymentSpecOf(await pushWord(world, 'one')))
     let looks = 0
     const runtime = world.another({}, async ({ method, path }, send) => {
       if (method === 'GET' && path.endsWith('/mod-words')) looks++
       return send()
     })
-    const assignment = assignmentOf(await pushWord(world, 'two'))
+    const assignment = deploymentSpecOf(await pushWord(world, 'two'))
     world.lambda.hold()
     const deploying = runtime.deploy(assignment)
-    await until('it has looked five times', async () => looks >= 5)
+    await waitFor('it has looked five times', async () => looks >= 5)
     expect(await versionsOf(world)).toHaveLength(2)
     await world.lambda.release()
-    expect(await saidBy(world.runtime, await deploying)).toBe(`two ${assignment.id}`)
+    expect(await readWord(world.runtime, await deploying)).toBe(`two ${assignment.id}`)
   })
 
   test('what somebody else has made of the function meanwhile is not published as one’s own', async () => {
-    await using world = await lambdaWorld()
-    const [mine, theirs] = [assignmentOf(await pushWord(world, 'mine')), assignmentOf(await pushWord(world, 'theirs'))]
+    await using world = await startLambdaFixtures()
+    const [mine, theirs] = [
+      deploymentSpecOf(await pushWord(world, 'mine')),
+      deploymentSpecOf(await pushWord(world, 'theirs')),
+    ]
     const runtime = world.another({}, async ({ method, path }, send) => {
       if (method === 'POST' && path.endsWith('/versions')) await world.runtime.deploy(theirs)
       return send()
     })
-    expect(await saidBy(world.runtime, await runtime.deploy(mine))).toBe(`mine ${mine.id}`)
+    expect(await readWord(world.runtime, await runtime.deploy(mine))).toBe(`mine ${mine.id}`)
     expect(await versionsOf(world)).toHaveLength(3)
   })
 
   test('who is overtaken by itself does not begin again, whatever the function is by then', async () => {
-    await using world = await lambdaWorld()
-    const [mine, theirs] = [assignmentOf(await pushWord(world, 'mine')), assignmentOf(await pushWord(world, 'theirs'))]
+    await using world = await startLambdaFixtures()
+    const [mine, theirs] = [
+      deploymentSpecOf(await pushWord(world, 'mine')),
+      deploymentSpecOf(await pushWord(world, 'theirs')),
+    ]
     const runtime = world.another({}, async ({ method, path }, send) => {
       if (method === 'POST' && path.endsWith('/versions')) {
         await world.runtime.deploy(mine)
@@ -111,19 +117,19 @@ describe('deploying', () => {
   })
 
   test('a release is found among any number of versions', async () => {
-    await using world = await lambdaWorld()
+    await using world = await startLambdaFixtures()
     const { client, runtime } = world
     const image = await pushWord(world, 'one')
     const FunctionName = 'mod-words'
     const often = { client, minDelay: 0.01, maxDelay: 0.02, maxWaitTime: 20 }
-    await runtime.deploy(assignmentOf(image))
+    await runtime.deploy(deploymentSpecOf(image))
     for (let index = 0; index < 55; index++) {
       const Environment = { Variables: { INDEX: String(index) } }
       await client.send(new UpdateFunctionConfigurationCommand({ FunctionName, Environment }))
       await waitUntilFunctionUpdatedV2(often, { FunctionName })
       await client.send(new PublishVersionCommand({ FunctionName }))
     }
-    const [last, next] = [assignmentOf(image), assignmentOf(image)]
+    const [last, next] = [deploymentSpecOf(image), deploymentSpecOf(image)]
     const deployment = await runtime.deploy(last)
     await runtime.deploy(next)
     expect(deployment.handle).toBe('mod-words:57')
@@ -132,8 +138,8 @@ describe('deploying', () => {
   })
 
   test('what Lambda refuses to make is refused', async () => {
-    await using world = await lambdaWorld()
-    const assignment = assignmentOf(await pushWord(world, 'one'))
+    await using world = await startLambdaFixtures()
+    const assignment = deploymentSpecOf(await pushWord(world, 'one'))
     const runtime = world.another({ role: 'nobody' })
     await expect(runtime.deploy(assignment)).rejects.toMatchObject({
       problem: 'refused',
@@ -142,8 +148,8 @@ describe('deploying', () => {
   })
 
   test('what is not ready in time is unavailable for now, and found further by who comes next', async () => {
-    await using world = await lambdaWorld()
-    const assignment = assignmentOf(await pushWord(world, 'one'))
+    await using world = await startLambdaFixtures()
+    const assignment = deploymentSpecOf(await pushWord(world, 'one'))
     world.lambda.hold()
     const impatient = world.another({ patienceMs: 20 })
     await expect(impatient.deploy(assignment)).rejects.toMatchObject({ problem: 'unavailable' })
@@ -154,11 +160,11 @@ describe('deploying', () => {
   test.each(['before a call', 'after a call, whose answer is lost'])(
     'who is killed %s leaves what the next one goes on from, whichever call it is',
     async (when) => {
-      await using world = await lambdaWorld()
+      await using world = await startLambdaFixtures()
       const image = await pushWord(world, 'one')
       let count = 0
       for (let dead = false, limit = 1; !dead; limit++) {
-        const [assignment, next] = [assignmentOf(image), assignmentOf(await pushWord(world, `next ${limit}`))]
+        const [assignment, next] = [deploymentSpecOf(image), deploymentSpecOf(await pushWord(world, `next ${limit}`))]
         const killedAt = (allowed: number) => {
           let calls = 0
           return world.another({}, async (_, send) => {
@@ -179,8 +185,8 @@ describe('deploying', () => {
           .deploy(next)
           .catch(() => undefined)
         const [one, two] = [await world.runtime.deploy(assignment), await world.runtime.deploy(next)]
-        expect(await madeOf(world, one)).toEqual([assignment.id, assignment.digest])
-        expect(await madeOf(world, two)).toEqual([next.id, next.digest])
+        expect(await lambdaResourcesOf(world, one)).toEqual([assignment.id, assignment.digest])
+        expect(await lambdaResourcesOf(world, two)).toEqual([next.id, next.digest])
         expect(await versionsOf(world)).toHaveLength(3)
         // The second release goes first: what was begun may belong to it.
         await world.runtime.remove(two, 0)
@@ -194,9 +200,9 @@ describe('deploying', () => {
   )
 
   test('an image that Lambda cannot unpack is refused, and the release before it serves on', async () => {
-    await using world = await lambdaWorld()
+    await using world = await startLambdaFixtures()
     const { runtime, target, registry } = world
-    const one = await runtime.deploy(assignmentOf(await pushWord(world, 'one')))
+    const one = await runtime.deploy(deploymentSpecOf(await pushWord(world, 'one')))
     const image = await pushProgram(registry, 'modules/words', 'broken', { labels: { is: 'broken' } })
     const putManifest = target.putManifest.bind(target)
     target.putManifest = async (repository, ...rest) => {
@@ -204,23 +210,23 @@ describe('deploying', () => {
       for (const { digest } of layers) target.blobs.delete(`${repository} ${digest}`)
       return putManifest(repository, ...rest)
     }
-    const broken = assignmentOf(image)
+    const broken = deploymentSpecOf(image)
     await expect(runtime.deploy(broken)).rejects.toMatchObject({
       problem: 'refused',
       message: expect.stringContaining('sha256:'),
     })
     target.putManifest = putManifest
-    expect(await saidBy(runtime, one)).toBe(`one ${one.id}`)
+    expect(await readWord(runtime, one)).toBe(`one ${one.id}`)
     const listed = (await runtime.list()).map(({ deployment, state }) => [deployment.id, state])
     expect(listed).toContainEqual([one.id, 'running'])
-    const next = await runtime.deploy(assignmentOf(await pushWord(world, 'next')))
-    expect(await saidBy(runtime, next)).toBe(`next ${next.id}`)
+    const next = await runtime.deploy(deploymentSpecOf(await pushWord(world, 'next')))
+    expect(await readWord(runtime, next)).toBe(`next ${next.id}`)
   })
 
   test('the same for a new module: nothing of it runs, and another try may have more luck', async () => {
-    await using world = await lambdaWorld()
+    await using world = await startLambdaFixtures()
     const { runtime, target } = world
-    const assignment = assignmentOf(await pushWord(world, 'one'))
+    const assignment = deploymentSpecOf(await pushWord(world, 'one'))
     const blob = target.blob.bind(target)
     target.blob = async (repository, descriptor, max) => {
       if (descriptor.size > 0 && max !== undefined && max > 2 ** 22) throw new Error('The layer is lost.')
@@ -230,7 +236,7 @@ describe('deploying', () => {
     target.blob = blob
     expect(await runtime.list()).toMatchObject([{ state: 'failed', lastCrash: 'The layer is lost.' }])
     const deployment = await runtime.deploy(assignment)
-    expect(await saidBy(runtime, deployment)).toBe(`one ${assignment.id}`)
+    expect(await readWord(runtime, deployment)).toBe(`one ${assignment.id}`)
   })
 })
 

@@ -2,14 +2,21 @@ import { type Deployment } from '@platform/core/modules/record'
 import { type ModuleRequest } from '@platform/worker/runtimes/port'
 import { build } from 'esbuild'
 import { describe, expect, test } from 'vitest'
-import { answering, lambdaWorld, type LambdaWish, type Meddle } from '../../support/lambda-runtime.ts'
-import { assignmentOf, limits, textOf } from '../../support/local-runtime.ts'
+import {
+  moduleSource,
+  startLambdaFixtures,
+  type LambdaOptionsInput,
+  type InterceptCall,
+} from '../../support/lambda-runtime.ts'
+import { deploymentSpecOf, limits, textOf } from '../../support/local-runtime.ts'
 import { pushFixture, pushProgram } from '../../support/module-image.ts'
 
 /** A deployment of a program. */
-async function serving(source: string, wish: LambdaWish = {}) {
-  const world = await lambdaWorld(wish)
-  const deployment = await world.runtime.deploy(assignmentOf(await pushProgram(world.registry, 'modules/it', source)))
+async function serving(source: string, wish: LambdaOptionsInput = {}) {
+  const world = await startLambdaFixtures(wish)
+  const deployment = await world.runtime.deploy(
+    deploymentSpecOf(await pushProgram(world.registry, 'modules/it', source)),
+  )
   return { ...world, deployment, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() }
 }
 
@@ -20,7 +27,7 @@ const get = (path: string): ModuleRequest => ({ method: 'GET', path })
 
 describe('a request', () => {
   test('becomes an event of API Gateway, with the token of its deployment', async () => {
-    await using world = await serving(answering(`JSON.stringify({ statusCode: 200, body: JSON.stringify(event) })`))
+    await using world = await serving(moduleSource(`JSON.stringify({ statusCode: 200, body: JSON.stringify(event) })`))
     const { runtime, deployment } = world
     const body = Buffer.from([0, 255, 128])
     const headers = { 'Content-Type': 'application/octet-stream', 'X-Platform-Token': 'forged' }
@@ -46,9 +53,9 @@ describe('a request', () => {
   })
 
   test('arrives at a module of the SDK as it does on any runtime: path, query, bytes and all', async () => {
-    await using world = await lambdaWorld()
+    await using world = await startLambdaFixtures()
     const { runtime } = world
-    const deployment = await runtime.deploy(assignmentOf(await pushFixture(world.registry, 'calm')))
+    const deployment = await runtime.deploy(deploymentSpecOf(await pushFixture(world.registry, 'calm')))
     const body = Buffer.from(Uint8Array.from({ length: 256 }, (_, index) => index))
     const echoed = await runtime.request(deployment, { method: 'POST', path: '/api/calm/echo', body }, limits)
     expect([echoed.status, echoed.headers['x-method'], Buffer.compare(echoed.body, body)]).toEqual([200, 'POST', 0])
@@ -60,17 +67,17 @@ describe('a request', () => {
     expect((await runtime.request(deployment, get('/nothing?at=all'), limits)).status).toBe(404)
   })
 
-  test.each<[what: string, fails: Meddle]>([
+  test.each<[what: string, fails: InterceptCall]>([
     ['is throttled', async () => Promise.reject(Object.assign(new Error('no'), { name: 'TooManyRequestsException' }))],
     ['finds nobody', async () => Promise.reject(Object.assign(new Error('no'), { code: 'ECONNREFUSED' }))],
   ])('that %s has reached nobody: the module is unavailable', async (_what, fails) => {
-    await using world = await serving(answering(`JSON.stringify({ statusCode: 200 })`))
+    await using world = await serving(moduleSource(`JSON.stringify({ statusCode: 200 })`))
     const runtime = world.another({}, fails)
     await expect(runtime.request(world.deployment, get('/'), limits)).rejects.toMatchObject({ problem: 'unavailable' })
   })
 
   test('whose answer is lost may have been carried out: it is not sent again, and does not pass for unsent', async () => {
-    await using world = await serving(answering(`JSON.stringify({ statusCode: 200 })`))
+    await using world = await serving(moduleSource(`JSON.stringify({ statusCode: 200 })`))
     let calls = 0
     const runtime = world.another({}, async (_, send) => {
       calls++
@@ -83,7 +90,7 @@ describe('a request', () => {
 
   test('that is one too many is refused by Lambda, and not sent again', async () => {
     const slow = `new Promise((resolve) => setTimeout(resolve, 300, JSON.stringify({ statusCode: 200 })))`
-    await using world = await serving(answering(slow), { concurrency: 1 })
+    await using world = await serving(moduleSource(slow), { concurrency: 1 })
     const ask = () => world.runtime.request(world.deployment, get('/'), limits)
     const results = await Promise.allSettled([ask(), ask()])
     expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
@@ -91,20 +98,20 @@ describe('a request', () => {
   })
 
   test('that is larger than Lambda takes is not carried', async () => {
-    await using world = await serving(answering(`JSON.stringify({ statusCode: 200 })`))
+    await using world = await serving(moduleSource(`JSON.stringify({ statusCode: 200 })`))
     const body = Buffer.alloc(5 * 1024 * 1024)
     const request = world.runtime.request(world.deployment, { method: 'POST', path: '/', body }, limits)
     await expect(request).rejects.toMatchObject({ problem: 'too_large' })
   })
 
   test('is waited for as long as the caller says', async () => {
-    await using world = await serving(answering(never))
+    await using world = await serving(moduleSource(never))
     const request = world.runtime.request(world.deployment, get('/'), { timeoutMs: 300, maxBytes: 1 })
     await expect(request).rejects.toMatchObject({ problem: 'timeout', message: expect.stringContaining('300 ms') })
   })
 
   test('to a deployment that is none finds nobody', async () => {
-    await using world = await lambdaWorld()
+    await using world = await startLambdaFixtures()
     const gone: Deployment = {
       runtime: 'lambda',
       isolation: '',
@@ -137,7 +144,7 @@ describe('an answer', () => {
       body: 'AP+A',
       isBase64Encoded: true,
     }
-    await using world = await serving(answering(JSON.stringify(JSON.stringify(answer))))
+    await using world = await serving(moduleSource(JSON.stringify(JSON.stringify(answer))))
     expect(await world.runtime.request(world.deployment, get('/'), limits)).toEqual({
       status: 201,
       headers: { 'x-one': 'Ünicode' },
@@ -146,7 +153,7 @@ describe('an answer', () => {
   })
 
   test('that is none, or too large, is told apart from one', async () => {
-    await using world = await serving(answering('decodeURIComponent(event.rawQueryString)'))
+    await using world = await serving(moduleSource('decodeURIComponent(event.rawQueryString)'))
     const problemOf = (text: string) =>
       world.runtime
         .request(world.deployment, get(`/?${encodeURIComponent(text)}`), { timeoutMs: 20_000, maxBytes: 1000 })
@@ -162,7 +169,7 @@ describe('an answer', () => {
 
   test('may have no headers, no body, and as many bytes as the caller takes', async () => {
     await using world = await serving(
-      answering(
+      moduleSource(
         `event.rawPath === '/' ? '{"statusCode":204}' : '{"statusCode":200,"headers":7,"body":"${'x'.repeat(1000)}"}'`,
       ),
     )
@@ -173,7 +180,7 @@ describe('an answer', () => {
   })
 
   test('of more than Lambda carries is too large', async () => {
-    await using world = await serving(answering(`JSON.stringify({ statusCode: 200, body: 'x'.repeat(6291456) })`))
+    await using world = await serving(moduleSource(`JSON.stringify({ statusCode: 200, body: 'x'.repeat(6291456) })`))
     const request = world.runtime.request(world.deployment, get('/'), { timeoutMs: 20_000, maxBytes: 2 ** 30 })
     await expect(request).rejects.toMatchObject({ problem: 'too_large' })
   })
@@ -189,11 +196,11 @@ const saying = (error: string) => `${post('/init/error', error)}; process.exit(1
 describe('a function that fails', () => {
   test.each([
     ['ends as it begins', 'crashed', 'process.exit(3)', /exit status 3/],
-    ['ends over a request', 'crashed', answering('process.exit(5)'), /exit status 5/],
-    ['is killed over a request', 'crashed', answering(`process.kill(process.pid, 'SIGKILL')`), /SIGKILL/],
+    ['ends over a request', 'crashed', moduleSource('process.exit(5)'), /exit status 5/],
+    ['is killed over a request', 'crashed', moduleSource(`process.kill(process.pid, 'SIGKILL')`), /SIGKILL/],
     ['never asks for work', 'timeout', 'setInterval(() => {}, 1000)', /Task timed out/],
     ['is said to be late', 'timeout', saying('{"errorMessage":"7f Task timed out after 1.00 seconds"}'), /^7f Task/],
-    ['never answers', 'timeout', answering(never), /Task timed out/],
+    ['never answers', 'timeout', moduleSource(never), /Task timed out/],
     [
       'says that it cannot begin',
       'init_failed',
@@ -212,9 +219,9 @@ describe('a function that fails', () => {
   })
 
   test('was not made for this machine: it cannot begin', async () => {
-    await using world = await lambdaWorld()
+    await using world = await startLambdaFixtures()
     const image = await pushProgram(world.registry, 'modules/it', '', { config: { Cmd: ['/bin/server'] } })
-    const deployment = await world.runtime.deploy(assignmentOf(image))
+    const deployment = await world.runtime.deploy(deploymentSpecOf(image))
     await expect(world.runtime.request(deployment, get('/'), limits)).rejects.toMatchObject({ problem: 'init_failed' })
   })
 })

@@ -13,8 +13,8 @@ import { pushImage } from '@platform/oci/push'
 import { build } from 'esbuild'
 import { describe, expect, test } from 'vitest'
 import manifest from '../../../packages/hello/module.json' with { type: 'json' }
-import { lambdaWorld } from '../../support/lambda-runtime.ts'
-import { assignmentOf, limits, textOf } from '../../support/local-runtime.ts'
+import { startLambdaFixtures } from '../../support/lambda-runtime.ts'
+import { deploymentSpecOf, limits, textOf } from '../../support/local-runtime.ts'
 import { isLong } from '../../support/long.ts'
 import { pushFixture } from '../../support/module-image.ts'
 import { manifestFor } from '../../support/module-manifest.ts'
@@ -36,9 +36,9 @@ test('hello runs as a function: from a registry through its hooks to its routes,
   const config = { Entrypoint: ['/usr/local/bin/node', '/app/main.mjs'] }
   const { digest } = await pushImage(source, 'platform/hello', await buildImage({ files, config }), ['1.0.0'])
 
-  await using world = await lambdaWorld({ source })
+  await using world = await startLambdaFixtures({ source })
   const { runtime } = world
-  const deployment = await runtime.deploy(assignmentOf({ repository: `${registry.host}/platform/hello`, digest }))
+  const deployment = await runtime.deploy(deploymentSpecOf({ repository: `${registry.host}/platform/hello`, digest }))
   expect(deployment).toMatchObject({ runtime: 'lambda', moduleId: 'hello', digest, handle: 'mod-hello:1' })
   const hello = { deployment, manifest: manifestFor('hello', manifest.spec as object) }
   expect(await runLifecycle(runtime, [hello])).toMatchObject([{ outcome: 'Running', warnings: [] }])
@@ -60,10 +60,10 @@ test('hello runs as a function: from a registry through its hooks to its routes,
 
 describe('a module that may have many sandboxes', () => {
   test('configures itself in each, and starts itself before the first request; while it is installed, when it is told', async () => {
-    await using world = await lambdaWorld()
+    await using world = await startLambdaFixtures()
     const { runtime, lambda } = world
     const image = await pushFixture(world.registry, 'calm')
-    const deployment = await runtime.deploy(assignmentOf(image, { startsItself: false }))
+    const deployment = await runtime.deploy(deploymentSpecOf(image, { startsItself: false }))
     const described = await runtime.request(deployment, control('GET', '/describe'), limits)
     expect(JSON.parse(textOf(described))).toMatchObject({ id: 'calm', state: 'Configured' })
     expect(world.output()).not.toContain('start\n')
@@ -77,8 +77,8 @@ describe('a module that may have many sandboxes', () => {
   })
 
   test('answers requests at once in sandboxes of their own', async () => {
-    await using world = await lambdaWorld()
-    const deployment = await world.runtime.deploy(assignmentOf(await pushFixture(world.registry, 'calm')))
+    await using world = await startLambdaFixtures()
+    const deployment = await world.runtime.deploy(deploymentSpecOf(await pushFixture(world.registry, 'calm')))
     const answers = await Promise.all(
       [1, 2, 3].map(() => world.runtime.request(deployment, get('/api/calm/slow'), limits)),
     )
@@ -87,9 +87,9 @@ describe('a module that may have many sandboxes', () => {
   })
 
   test('gets events and tells what it publishes, whichever sandbox it is', async () => {
-    await using world = await lambdaWorld()
+    await using world = await startLambdaFixtures()
     const { runtime } = world
-    const deployment = await runtime.deploy(assignmentOf(await pushFixture(world.registry, 'publishes')))
+    const deployment = await runtime.deploy(deploymentSpecOf(await pushFixture(world.registry, 'publishes')))
     await runLifecycle(runtime, [{ deployment, manifest: manifestFor('publishes') }])
     await world.lambda.reap()
     const event = {
@@ -122,11 +122,13 @@ describe('what a module does wrong', () => {
     ...(isLong ? [['spins', 'configure', 'Task timed out after 1.00 seconds'] as const] : []),
   ])('%s in %s: it has Failed, and says why', async (how, hook, reason) => {
     const isEndless = how === 'spins'
-    await using world = await lambdaWorld(isEndless ? { initLimitMs: 500, settings: { timeoutSeconds: 1 } } : {})
+    await using world = await startLambdaFixtures(
+      isEndless ? { initLimitMs: 500, settings: { timeoutSeconds: 1 } } : {},
+    )
     const { runtime } = world
     const id = `${how}-in-${hook === 'configureServices' ? 'configure-services' : hook}`
     const image = await pushFixture(world.registry, 'hooks', [how, hook])
-    const deployment = await runtime.deploy(assignmentOf(image, { moduleId: id }))
+    const deployment = await runtime.deploy(deploymentSpecOf(image, { moduleId: id }))
     const [loaded] = await runLifecycle(runtime, [{ deployment, manifest: manifestFor(id) }])
     expect(loaded).toMatchObject(failing)
     expect(loaded?.error?.message).toContain(reason)
@@ -135,18 +137,18 @@ describe('what a module does wrong', () => {
   })
 
   test('it has another id in its code: nothing of it is configured', async () => {
-    await using world = await lambdaWorld()
-    const deployment = await world.runtime.deploy(assignmentOf(await pushFixture(world.registry, 'other-id')))
+    await using world = await startLambdaFixtures()
+    const deployment = await world.runtime.deploy(deploymentSpecOf(await pushFixture(world.registry, 'other-id')))
     const [loaded] = await runLifecycle(world.runtime, [{ deployment, manifest: manifestFor('other-id') }])
     expect(loaded).toMatchObject({ outcome: 'Failed', error: { code: 'PLAT-MOD-5001' } })
     expect(world.output()).not.toMatch(/^configure$/m)
   })
 
   test('it knows nothing of the platform, and of Lambda: it has Failed, the others run', async () => {
-    await using world = await lambdaWorld()
+    await using world = await startLambdaFixtures()
     const { runtime, registry } = world
     const [stranger, calm] = [await pushFixture(registry, 'ends-at-once'), await pushFixture(registry, 'calm')]
-    const deployments = await Promise.all([stranger, calm].map((image) => runtime.deploy(assignmentOf(image))))
+    const deployments = await Promise.all([stranger, calm].map((image) => runtime.deploy(deploymentSpecOf(image))))
     const loaded = await runLifecycle(
       runtime,
       deployments.map((deployment) => ({ deployment, manifest: manifestFor(deployment.moduleId) })),
@@ -156,21 +158,21 @@ describe('what a module does wrong', () => {
   })
 
   test('it crashes on the way: the next request has a new sandbox', async () => {
-    await using world = await lambdaWorld()
+    await using world = await startLambdaFixtures()
     const { runtime } = world
     const image = await pushFixture(world.registry, 'hooks', ['throwsLater', 'start'])
-    const deployment = await runtime.deploy(assignmentOf(image, { moduleId: 'throws-later-in-start' }))
+    const deployment = await runtime.deploy(deploymentSpecOf(image, { moduleId: 'throws-later-in-start' }))
     const start = runtime.request(deployment, control('POST', '/start'), limits)
     await start.catch((error) => expect(error).toMatchObject({ problem: 'crashed' }))
     expect((await runtime.request(deployment, control('GET', '/describe'), limits)).status).toBe(200)
   })
 
   test('its stop never ends: it is disposed of and removed all the same', async () => {
-    await using world = await lambdaWorld()
+    await using world = await startLambdaFixtures()
     const { runtime } = world
     const id = 'hangs-in-stop'
     const image = await pushFixture(world.registry, 'hooks', ['hangs', 'stop'])
-    const deployment = await runtime.deploy(assignmentOf(image, { moduleId: id }))
+    const deployment = await runtime.deploy(deploymentSpecOf(image, { moduleId: id }))
     await runLifecycle(runtime, [{ deployment, manifest: manifestFor(id) }])
     const { problems } = await shutDown(runtime, deployment, { graceMs: 300 })
     expect(problems).toEqual([expect.stringMatching(/^stop: /)])
@@ -180,9 +182,9 @@ describe('what a module does wrong', () => {
 })
 
 test('only who has the token is answered, and each deployment has one of its own', async () => {
-  await using world = await lambdaWorld()
+  await using world = await startLambdaFixtures()
   const image = await pushFixture(world.registry, 'calm')
-  const deployment = await world.runtime.deploy(assignmentOf(image))
+  const deployment = await world.runtime.deploy(deploymentSpecOf(image))
   const stranger = world.another({ tokenOf: async () => 'another' })
   const forged = { ...get('/api/calm'), headers: { 'X-Platform-Token': `token of ${deployment.id}` } }
   expect((await stranger.request(deployment, forged, limits)).status).toBe(403)

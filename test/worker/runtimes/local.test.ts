@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path'
 import { checkRunFolder } from '@platform/worker/runtimes/supervised'
 import { describe, expect, test } from 'vitest'
 import {
-  assignmentOf,
-  ask,
+  deploymentSpecOf,
+  evaluateInModule,
   limits,
   localModes,
   localRuntime,
@@ -27,7 +27,7 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
       await using runtime = await localRuntime(mode)
       const marker = `marker-${mode}-${process.pid}`
       const image = await pushFixture(runtime.registry, 'calm', [marker])
-      const deployment = await runtime.deploy(assignmentOf(image))
+      const deployment = await runtime.deploy(deploymentSpecOf(image))
       expect(deployment).toMatchObject({ runtime: mode, moduleId: 'calm', version: '1.0.0', digest: image.digest })
       const answer = await runtime.request(deployment, { method: 'GET', path: '/api/calm' }, limits)
       expect(JSON.parse(textOf(answer))).toMatchObject({ orgId: 'org_1', module: { id: 'calm' } })
@@ -45,7 +45,7 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
 
   test.skipIf(isMissing)('the same assignment twice, also at once, is one deployment', async () => {
     await using runtime = await localRuntime(mode)
-    const assignment = assignmentOf(await pushFixture(runtime.registry, 'puppet'))
+    const assignment = deploymentSpecOf(await pushFixture(runtime.registry, 'puppet'))
     const [one, two] = await Promise.all([runtime.deploy(assignment), runtime.deploy(assignment)])
     expect([two, await runtime.deploy(assignment)]).toEqual([one, one])
     await runtime.remove(one, 0)
@@ -57,11 +57,14 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     async () => {
       await using runtime = await localRuntime(mode)
       const image = await pushFixture(runtime.registry, 'puppet')
-      const [one, two] = await Promise.all([runtime.deploy(assignmentOf(image)), runtime.deploy(assignmentOf(image))])
-      await ask(runtime, one, 'globalThis.name = "one"')
-      expect(await ask(runtime, two, 'globalThis.name ?? "none"')).toBe('none')
+      const [one, two] = await Promise.all([
+        runtime.deploy(deploymentSpecOf(image)),
+        runtime.deploy(deploymentSpecOf(image)),
+      ])
+      await evaluateInModule(runtime, one, 'globalThis.name = "one"')
+      expect(await evaluateInModule(runtime, two, 'globalThis.name ?? "none"')).toBe('none')
       await runtime.remove(one, 0)
-      expect(await ask(runtime, two, `(await import('node:fs')).existsSync(process.argv[1])`)).toBe(true)
+      expect(await evaluateInModule(runtime, two, `(await import('node:fs')).existsSync(process.argv[1])`)).toBe(true)
       await runtime.remove(two, 0)
       expect(await runtime.unpacked()).toEqual([])
     },
@@ -81,9 +84,9 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
         'A=\0',
       ]
       const image = await pushFixture(runtime.registry, 'puppet', [], { Env })
-      const assignment = assignmentOf(image, { moduleId: 'told', startsItself: false, organisationId: 'org_9' })
+      const assignment = deploymentSpecOf(image, { moduleId: 'told', startsItself: false, organisationId: 'org_9' })
       const deployment = await runtime.deploy(assignment)
-      const variables: Record<string, string> = await ask(runtime, deployment, 'process.env')
+      const variables: Record<string, string> = await evaluateInModule(runtime, deployment, 'process.env')
       const own = ['PLATFORM_SOCKET', ...(mode === 'process' ? ['TMPDIR'] : ['PATH', 'HOME'])]
       for (const name of own) expect(variables[name]).toMatch(/^\//)
       const rest = Object.entries(variables).filter(([name]) => !own.includes(name))
@@ -96,7 +99,7 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
         PLATFORM_MODULE_ID: 'told',
         PLATFORM_STARTS_ITSELF: '0',
       })
-      expect(await ask(runtime, deployment, 'process.cwd()')).toMatch(/\/app$/)
+      expect(await evaluateInModule(runtime, deployment, 'process.cwd()')).toMatch(/\/app$/)
     },
   )
 
@@ -104,7 +107,7 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     'what ends at once has failed to start, with what it printed, and leaves nothing',
     async () => {
       await using runtime = await localRuntime(mode)
-      const assignment = assignmentOf(await pushFixture(runtime.registry, 'ends-at-once'))
+      const assignment = deploymentSpecOf(await pushFixture(runtime.registry, 'ends-at-once'))
       const deploying = [runtime.deploy(assignment), runtime.deploy(assignment)]
       for (const outcome of await Promise.allSettled(deploying)) {
         expect(outcome).toMatchObject({ status: 'rejected', reason: { problem: 'init_failed' } })
@@ -119,7 +122,7 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     async (name) => {
       await using runtime = await localRuntime(mode, { readyMs: 700 })
       const marker = `marker-${name}-${mode}-${process.pid}`
-      const deploying = runtime.deploy(assignmentOf(await pushFixture(runtime.registry, name, [marker])))
+      const deploying = runtime.deploy(deploymentSpecOf(await pushFixture(runtime.registry, name, [marker])))
       await expect(deploying).rejects.toMatchObject({ problem: 'timeout' })
       expect([await processesWith(marker), await runtime.remains(), await runtime.unpacked()]).toEqual([[], [], []])
     },
@@ -128,7 +131,7 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
   test.skipIf(isLeftOut)('what is removed while it starts does not start, and can be deployed again', async () => {
     await using runtime = await localRuntime(mode)
     const image = await pushProgram(runtime.registry, 'slow', `console.log('slow is up'); setInterval(() => {}, 1000)`)
-    const assignment = assignmentOf(image)
+    const assignment = deploymentSpecOf(image)
     const deploying = expect(runtime.deploy(assignment)).rejects.toMatchObject({ problem: 'unavailable' })
     await runtime.line(/slow is up/)
     const { id, moduleId, version, digest } = assignment
@@ -141,19 +144,19 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
 
   test.skipIf(isLeftOut)('what is deployed again while it is removed runs afterwards', async () => {
     await using runtime = await localRuntime(mode)
-    const assignment = assignmentOf(await pushFixture(runtime.registry, 'puppet'))
+    const assignment = deploymentSpecOf(await pushFixture(runtime.registry, 'puppet'))
     const deployment = await runtime.deploy(assignment)
     const removing = runtime.remove(deployment, 300)
     const again = await Promise.all([runtime.deploy(assignment), runtime.deploy(assignment)])
     await removing
     expect(again).toEqual([deployment, deployment])
-    expect(await ask(runtime, deployment, '1 + 1')).toBe(2)
+    expect(await evaluateInModule(runtime, deployment, '1 + 1')).toBe(2)
     expect(runtime.lines.filter(({ line }) => line.startsWith('puppet is up'))).toHaveLength(2)
   })
 
   test.skipIf(isLeftOut)('a removal waits for the module, but no longer than its grace', async () => {
     await using runtime = await localRuntime(mode)
-    const deployment = await runtime.deploy(assignmentOf(await pushFixture(runtime.registry, 'ignores-sigterm')))
+    const deployment = await runtime.deploy(deploymentSpecOf(await pushFixture(runtime.registry, 'ignores-sigterm')))
     const begunAtMs = performance.now()
     const removing = runtime.remove(deployment, 600)
     await runtime.line(/I stay/)
@@ -164,11 +167,11 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
 
   test.skipIf(isLeftOut)('another image under the same id is refused', async () => {
     await using runtime = await localRuntime(mode)
-    const assignment = assignmentOf(await pushFixture(runtime.registry, 'puppet'))
+    const assignment = deploymentSpecOf(await pushFixture(runtime.registry, 'puppet'))
     const deployment = await runtime.deploy(assignment)
     const other = await pushFixture(runtime.registry, 'calm')
     await expect(runtime.deploy({ ...assignment, ...other })).rejects.toMatchObject({ problem: 'refused' })
-    expect(await ask(runtime, deployment, '1 + 1')).toBe(2)
+    expect(await evaluateInModule(runtime, deployment, '1 + 1')).toBe(2)
   })
 
   test.skipIf(isLeftOut)(
@@ -176,17 +179,17 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     async () => {
       await using runtime = await localRuntime(mode)
       const image = await pushFixture(runtime.registry, 'puppet')
-      await runtime.deploy(assignmentOf(image))
+      await runtime.deploy(deploymentSpecOf(image))
       await runtime.close(0)
       expect(await runtime.remains()).toEqual([])
       expect(await runtime.unpacked()).toHaveLength(1)
-      await expect(runtime.deploy(assignmentOf(image))).rejects.toMatchObject({ problem: 'unavailable' })
+      await expect(runtime.deploy(deploymentSpecOf(image))).rejects.toMatchObject({ problem: 'unavailable' })
     },
   )
 
   test.skipIf(isMissing)('sockets are in a folder that nobody else can enter', async () => {
     await using runtime = await localRuntime(mode)
-    const { handle } = await runtime.deploy(assignmentOf(await pushFixture(runtime.registry, 'puppet')))
+    const { handle } = await runtime.deploy(deploymentSpecOf(await pushFixture(runtime.registry, 'puppet')))
     expect((await stat(join(runtime.folder, 'run'))).mode & 0o777).toBe(0o700)
     expect((await stat(dirname(handle))).mode & 0o777).toBe(0o700)
   })
@@ -206,11 +209,11 @@ test('an image that is not to be had is refused, and so is what is no image', as
   await using runtime = await localRuntime('process')
   const image = await pushFixture(runtime.registry, 'puppet')
   const absent = { ...image, digest: `sha256:${'0'.repeat(64)}` }
-  await expect(runtime.deploy(assignmentOf(absent))).rejects.toMatchObject({ problem: 'refused' })
-  await expect(runtime.deploy(assignmentOf({ ...image, repository: '///' }))).rejects.toMatchObject({
+  await expect(runtime.deploy(deploymentSpecOf(absent))).rejects.toMatchObject({ problem: 'refused' })
+  await expect(runtime.deploy(deploymentSpecOf({ ...image, repository: '///' }))).rejects.toMatchObject({
     problem: 'refused',
   })
   for (const key of runtime.registry.blobs.keys()) runtime.registry.blobs.set(key, Buffer.from('broken'))
-  await expect(runtime.deploy(assignmentOf(image))).rejects.toMatchObject({ problem: 'refused' })
+  await expect(runtime.deploy(deploymentSpecOf(image))).rejects.toMatchObject({ problem: 'refused' })
   expect(await runtime.unpacked()).toEqual([])
 })

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { tryContainers } from '@platform/worker/runtimes/runc'
 import { describe, expect, test } from 'vitest'
-import { until } from '../../conformance/support/until.ts'
+import { waitFor } from '../../support/wait-for.ts'
 import { localModes, processesWith } from '../../support/local-runtime.ts'
-import { missing, outputOf } from '../../support/peers.ts'
+import { missingPrograms, outputOf } from '../../support/installed-programs.ts'
 import { Program } from '../../support/program.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
@@ -33,7 +33,7 @@ async function startOwner(mode: string, folder: string, marker: string, before: 
   return { program, isolation, [Symbol.asyncDispose]: () => program.kill() }
 }
 
-const isGone = (marker: string) => until('no process is left', async () => (await processesWith(marker)).length === 0)
+const isGone = (marker: string) => waitFor('no process is left', async () => (await processesWith(marker)).length === 0)
 
 describe.each(localModes)('as a %s%s', (mode, reason) => {
   test.skipIf(reason !== '')('a module that hears nothing ends when the platform is killed', async () => {
@@ -47,11 +47,11 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     await isGone(marker)
     if (mode === 'process') return
     const state = join(folder.path, 'run', 'runc')
-    await until('runc knows nothing', async () => (await readdir(state)).length === 0)
+    await waitFor('runc knows nothing', async () => (await readdir(state)).length === 0)
   })
 })
 
-const reason = missing('runc')
+const reason = missingPrograms('runc')
 
 test.skipIf(reason !== '')(`containers that nobody has ended are ended by the next start${reason}`, async () => {
   await using folder = await temporaryFolder()
@@ -84,7 +84,7 @@ const isReadable =
     () => false,
   ))
 const why =
-  missing('runc', 'setpriv') || (isReadable ? '' : ' (skipped: not root, or nobody else can read this folder)')
+  missingPrograms('runc', 'setpriv') || (isReadable ? '' : ' (skipped: not root, or nobody else can read this folder)')
 
 test.skipIf(why !== '')(`containers need no rights of the platform: any user can run them${why}`, async () => {
   await using folder = await temporaryFolder()

@@ -1,6 +1,6 @@
 import { type ImageToBuild } from '@platform/oci/build'
 import { describe, expect, test } from 'vitest'
-import { ask, assignmentOf, localRuntime } from '../../support/local-runtime.ts'
+import { evaluateInModule, deploymentSpecOf, localRuntime } from '../../support/local-runtime.ts'
 import { pushFixture, pushProgram } from '../../support/module-image.ts'
 
 const denied = { error: 'ERR_ACCESS_DENIED' }
@@ -8,8 +8,8 @@ const denied = { error: 'ERR_ACCESS_DENIED' }
 test('an instance reads its image and writes to its own temporary folder, and that is all', async () => {
   await using runtime = await localRuntime('process')
   const image = await pushFixture(runtime.registry, 'puppet')
-  const [one, two] = [await runtime.deploy(assignmentOf(image)), await runtime.deploy(assignmentOf(image))]
-  const of = (expression: string) => ask(runtime, one, expression)
+  const [one, two] = [await runtime.deploy(deploymentSpecOf(image)), await runtime.deploy(deploymentSpecOf(image))]
+  const of = (expression: string) => evaluateInModule(runtime, one, expression)
   const fs = `(await import('node:fs'))`
   expect(await of(`${fs}.readdirSync('.')`)).toEqual(['main.mjs'])
   expect(await of(`${fs}.readFileSync('/etc/passwd', 'utf8')`)).toEqual(denied)
@@ -18,15 +18,15 @@ test('an instance reads its image and writes to its own temporary folder, and th
   expect(await of(`${fs}.writeFileSync('/tmp/of-a-module', '')`)).toEqual(denied)
   const own = `(await import('node:os')).tmpdir() + '/a'`
   expect(await of(`${fs}.writeFileSync(${own}, 'kept') ?? ${fs}.readFileSync(${own}, 'utf8')`)).toBe('kept')
-  const others: string = await ask(runtime, two, own)
+  const others: string = await evaluateInModule(runtime, two, own)
   expect(await of(`${fs}.writeFileSync(${JSON.stringify(others)}, '')`)).toEqual(denied)
   expect(await of(`${fs}.symlinkSync('/etc/passwd', ${own} + 'b')`)).toEqual(denied)
 })
 
 test('an instance starts no programs, no threads and no add-ons, and is not debugged', async () => {
   await using runtime = await localRuntime('process')
-  const deployment = await runtime.deploy(assignmentOf(await pushFixture(runtime.registry, 'puppet')))
-  const of = (expression: string) => ask(runtime, deployment, expression)
+  const deployment = await runtime.deploy(deploymentSpecOf(await pushFixture(runtime.registry, 'puppet')))
+  const of = (expression: string) => evaluateInModule(runtime, deployment, expression)
   expect(await of(`(await import('node:child_process')).execFileSync('/bin/true')`)).toEqual(denied)
   expect(await of(`new (await import('node:worker_threads')).Worker('0', { eval: true })`)).toEqual(denied)
   expect(await of(`process.dlopen({ exports: {} }, '/lib/x.node')`)).toEqual({ error: 'ERR_DLOPEN_DISABLED' })
@@ -35,11 +35,15 @@ test('an instance starts no programs, no threads and no add-ons, and is not debu
 
 test('the heap of an instance has a limit, beyond which it ends', async () => {
   await using runtime = await localRuntime('process')
-  const deployment = await runtime.deploy(assignmentOf(await pushFixture(runtime.registry, 'puppet')))
-  const limit: number = await ask(runtime, deployment, `(await import('node:v8')).getHeapStatistics().heap_size_limit`)
+  const deployment = await runtime.deploy(deploymentSpecOf(await pushFixture(runtime.registry, 'puppet')))
+  const limit: number = await evaluateInModule(
+    runtime,
+    deployment,
+    `(await import('node:v8')).getHeapStatistics().heap_size_limit`,
+  )
   expect(limit).toBeLessThanOrEqual(256 * 2 ** 20)
   const hoard = 'eval("const all = []; for (;;) all.push(new Array(1e5).fill(0.5))")'
-  await expect(ask(runtime, deployment, hoard)).rejects.toMatchObject({ problem: 'crashed' })
+  await expect(evaluateInModule(runtime, deployment, hoard)).rejects.toMatchObject({ problem: 'crashed' })
   await runtime.line(/heap out of memory/)
 })
 
@@ -56,8 +60,8 @@ describe('an image cannot loosen what keeps it apart', () => {
       'TMPDIR=/etc',
     ]
     const image = await pushFixture(runtime.registry, 'puppet', [], { Env })
-    const deployment = await runtime.deploy(assignmentOf(image))
-    const env: Record<string, string> = await ask(runtime, deployment, 'process.env')
+    const deployment = await runtime.deploy(deploymentSpecOf(image))
+    const env: Record<string, string> = await evaluateInModule(runtime, deployment, 'process.env')
     expect(
       Object.keys(env)
         .filter((name) => !name.startsWith('PLATFORM_'))
@@ -81,7 +85,7 @@ describe('an image cannot loosen what keeps it apart', () => {
   test.each(Object.entries(refused))('by starting %s: it is refused', async (_what, config) => {
     await using runtime = await localRuntime('process')
     const image = await pushProgram(runtime.registry, 'refused', '', config && { config })
-    await expect(runtime.deploy(assignmentOf(image))).rejects.toMatchObject({
+    await expect(runtime.deploy(deploymentSpecOf(image))).rejects.toMatchObject({
       problem: 'refused',
       message: expect.stringMatching(/^This image cannot run/),
     })
@@ -91,7 +95,7 @@ describe('an image cannot loosen what keeps it apart', () => {
   test('by an image that says nothing of its start', async () => {
     await using runtime = await localRuntime('process')
     const image = await pushProgram(runtime.registry, 'refused', '', { config: { Cmd: [] } })
-    await expect(runtime.deploy(assignmentOf(image))).rejects.toMatchObject({ problem: 'refused' })
+    await expect(runtime.deploy(deploymentSpecOf(image))).rejects.toMatchObject({ problem: 'refused' })
   })
 
   test('by a path that leads out of it', async () => {
@@ -99,7 +103,7 @@ describe('an image cannot loosen what keeps it apart', () => {
     const climbing = { Cmd: ['node', '../../../../../../../../app/main.mjs'], WorkingDir: '/app/../../..' }
     const source = `console.log('at', process.cwd()); process.exit(1)`
     const image = await pushProgram(runtime.registry, 'climbing', source, { config: climbing })
-    await expect(runtime.deploy(assignmentOf(image))).rejects.toMatchObject({ problem: 'init_failed' })
+    await expect(runtime.deploy(deploymentSpecOf(image))).rejects.toMatchObject({ problem: 'init_failed' })
     expect(await runtime.line(/^at /)).toMatch(new RegExp(`^at ${runtime.folder}/images/.*/root/?$`))
   })
 })
@@ -111,6 +115,6 @@ test.each([
 ])('Node is started as an image says: %j', async (config) => {
   await using runtime = await localRuntime('process')
   const image = await pushFixture(runtime.registry, 'puppet', [], config)
-  const deployment = await runtime.deploy(assignmentOf(image))
-  expect(await ask(runtime, deployment, 'process.argv.slice(2)')).toEqual(['a'])
+  const deployment = await runtime.deploy(deploymentSpecOf(image))
+  expect(await evaluateInModule(runtime, deployment, 'process.argv.slice(2)')).toEqual(['a'])
 })

@@ -1,5 +1,5 @@
 import { shiftClock } from '@platform/core/clock'
-import { CrashCounter, restartDelayMs } from '@platform/worker/runtimes/crash-policy'
+import { CrashCounter, restartDelayMs } from '@platform/worker/runtimes/supervisor'
 import { expect, test } from 'vitest'
 
 test('pauses double from half a second to half a minute, and are never in step', () => {

@@ -3,9 +3,9 @@ import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { type InstalledRelease } from '@platform/core/updates/record'
 import { type TrafficPercent } from '@platform/worker/updates/target/port'
 import { isLong, rounds, sampled, stride } from '../../support/long.ts'
-import { started } from '../../support/world.ts'
+import { bootstrapPlatform } from '../../support/fixtures.ts'
 import { at, deployed, fileOf, outcomeOf, releasesFrom, startCloud } from './support/cloud.ts'
-import { accept, clockBack, leaseEnds, work } from './support/updating.ts'
+import { queueUpdate, resetClock, expireLease, attempt } from './support/updating.ts'
 
 const feed = await vi.hoisted(async () => (await import('./support/feed.ts')).startFeed())
 const cloud = await startCloud()
@@ -13,8 +13,8 @@ afterAll(async () => {
   await cloud.close()
   await feed.close()
 })
-afterEach(clockBack)
-await started()
+afterEach(resetClock)
+await bootstrapPlatform()
 
 const few = ['health', 'queue/jobs']
 /** Of these the portal is not divided. */
@@ -30,10 +30,10 @@ test('an alias that somebody else moves stops the update, which says so and leav
     if (share === 50) await platform.deployOver('health', fileOf('9.0.0'))
     await target.shift(to, share)
   }
-  const accepted = await accept({ action: 'apply', release, before: deployed })
-  await work(accepted, { ...target, shift }, few)
+  const accepted = await queueUpdate({ action: 'apply', release, before: deployed })
+  await attempt(accepted, { ...target, shift }, few)
   expect(await outcomeOf(accepted)).toMatch(
-    /^Failed: Somebody else has changed where the alias platform\d+-health:live leads\. It is left as it is\. The way back/,
+    /^Failed: The alias platform\d+-health:live was changed outside of this update\. It is left unchanged\. The way back/,
   )
   expect(await platform.aliasOf('health')).toEqual({ main: '3', weights: {} })
   expect(await platform.aliasOf('queue/jobs')).toEqual({ main: '1', weights: {} })
@@ -72,11 +72,11 @@ test.each(
       const platform = await cloud.deploy('1.0.0', withPortal)
       const release = await released(withPortal)
       const { requestHandler, seen } = cutAt(n, when)
-      const accepted = await accept({ action, release, before: deployed })
-      await work(accepted, platform.target({ requestHandler, maxAttempts: 1 }), withPortal)
+      const accepted = await queueUpdate({ action, release, before: deployed })
+      await attempt(accepted, platform.target({ requestHandler, maxAttempts: 1 }), withPortal)
       wasCut = seen.writes >= n
-      leaseEnds()
-      await work(accepted, platform.target(), withPortal)
+      expireLease()
+      await attempt(accepted, platform.target(), withPortal)
       expect(await outcomeOf(accepted)).toBe(`Completed: Version ${release.version} serves.`)
       expect(await platform.places()).toEqual(at('2'))
       expect(await platform.versions('health')).toEqual([
@@ -95,7 +95,7 @@ test.each((['before', 'after'] as const).slice(isLong ? 0 : 1))(
     for (; cut.was; cut.n += 2 * stride - 1) {
       const platform = await cloud.deploy('1.0.0', withPortal)
       const release = await released(withPortal)
-      const accepted = await accept({ action: 'apply', release, before: deployed })
+      const accepted = await queueUpdate({ action: 'apply', release, before: deployed })
       // It is committed in part, and then something is wrong.
       const first = platform.target()
       const commit = async () => {
@@ -111,7 +111,7 @@ test.each((['before', 'after'] as const).slice(isLong ? 0 : 1))(
         cut.was = seen.writes >= cut.n
         throw new Error('The worker is gone.')
       }
-      await work(accepted, { ...first, commit }, withPortal)
+      await attempt(accepted, { ...first, commit }, withPortal)
       const target = platform.target()
       expect(await target.current()).toEqual(deployed)
       await target.revert(release, deployed)
@@ -137,8 +137,8 @@ test('Lambda that is asked too often is asked again', async () => {
     },
   })
   const release = await released(names)
-  const accepted = await accept({ action: 'apply', release, before: deployed })
-  await work(accepted, platform.target({ requestHandler }), names)
+  const accepted = await queueUpdate({ action: 'apply', release, before: deployed })
+  await attempt(accepted, platform.target({ requestHandler }), names)
   expect(await outcomeOf(accepted)).toBe(`Completed: Version ${release.version} serves.`)
   expect(refused).toBe(most)
 })

@@ -2,9 +2,9 @@ import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { type InstalledRelease } from '@platform/core/updates/record'
 import { type TrafficPercent } from '@platform/worker/updates/target/port'
-import { started } from '../../support/world.ts'
+import { bootstrapPlatform } from '../../support/fixtures.ts'
 import { at, deployed, fileOf, outcomeOf, type Platform, releasesFrom, startCloud, zipOf } from './support/cloud.ts'
-import { accept, clockBack, leaseEnds, toldOf, work } from './support/updating.ts'
+import { queueUpdate, resetClock, expireLease, endEventsOf, attempt } from './support/updating.ts'
 import { rounds, sampled } from '../../support/long.ts'
 
 const feed = await vi.hoisted(async () => (await import('./support/feed.ts')).startFeed())
@@ -14,8 +14,8 @@ afterAll(async () => {
   await cloud.close()
   await feed.close()
 })
-afterEach(clockBack)
-await started()
+afterEach(resetClock)
+await bootstrapPlatform()
 
 const all = ['health', 'clusters', 'queue/jobs']
 const few = ['health', 'queue/jobs']
@@ -23,8 +23,8 @@ const few = ['health', 'queue/jobs']
 const released = releasesFrom(feed)
 
 const apply = async (platform: Platform, release: InstalledRelease, before: InstalledRelease) => {
-  const accepted = await accept({ action: 'apply', release, before })
-  await work(accepted, platform.target(), platform.names)
+  const accepted = await queueUpdate({ action: 'apply', release, before })
+  await attempt(accepted, platform.target(), platform.names)
   return accepted
 }
 
@@ -45,8 +45,8 @@ test('an update and the way back: clients ask all the while, and none of them he
   )
   expect(await platform.places()).toEqual(at('2'))
   expect(await platform.ask('health')).toBe(release.version)
-  const back = await accept({ action: 'rollback', release: deployed, before: release })
-  await work(back, platform.target(), all)
+  const back = await queueUpdate({ action: 'rollback', release: deployed, before: release })
+  await attempt(back, platform.target(), all)
   expect(await outcomeOf(back)).toBe('Completed: Version 1.0.0 serves.')
   clientsLeave.abort()
   await clients
@@ -145,7 +145,7 @@ test.each(sampled(Object.keys(broken) as (keyof typeof broken)[]))(
     expect(await outcomeOf(accepted)).toMatch(
       new RegExp(`^Failed: Function .+ of version ${release.version} .+ Version 1\\.0\\.0 serves\\.$`),
     )
-    expect((await toldOf(accepted)).map((event) => event.name)).toEqual(['update.failed', 'job.failed'])
+    expect((await endEventsOf(accepted)).map((event) => event.name)).toEqual(['update.failed', 'job.failed'])
     expect(await platform.places()).toEqual(at('1'))
     expect(await platform.ask('health')).toBe('1.0.0')
   },
@@ -164,8 +164,8 @@ test('the release before is kept and what is older goes, but what was deployed s
   ])
   expect(await platform.places()).toEqual(at('4'))
   const [, , before, current] = releases as [InstalledRelease, InstalledRelease, InstalledRelease, InstalledRelease]
-  const back = await accept({ action: 'rollback', release: before, before: current })
-  await work(back, platform.target(), few)
+  const back = await queueUpdate({ action: 'rollback', release: before, before: current })
+  await attempt(back, platform.target(), few)
   expect(await outcomeOf(back)).toBe(`Completed: Version ${before.version} serves.`)
   expect(await platform.places()).toEqual(at('3'))
 })
@@ -177,10 +177,10 @@ test('a release that nobody has called for weeks is woken before it serves again
   platform.fallAsleep('health', '1')
   platform.fallAsleep('queue/jobs', '1')
   // The deployed one says which version it is of when it is asked, which wakes it too.
-  const back = await accept({ action: 'rollback', release: deployed, before: release })
+  const back = await queueUpdate({ action: 'rollback', release: deployed, before: release })
   for (let count = 0; count < 4; count++) {
-    await work(back, platform.target(), few)
-    leaseEnds()
+    await attempt(back, platform.target(), few)
+    expireLease()
   }
   expect(await outcomeOf(back)).toBe('Completed: Version 1.0.0 serves.')
   platform.fallAsleep('health', '2')
@@ -207,8 +207,8 @@ test('a function that was deployed broken does not keep an update away that mend
 test('a function that the cloud does not have needs a deployment', async () => {
   const platform = await cloud.deploy('1.0.0', few)
   const release = await released(all)
-  const accepted = await accept({ action: 'apply', release, before: deployed })
-  await work(accepted, platform.target({}, all), all)
+  const accepted = await queueUpdate({ action: 'apply', release, before: deployed })
+  await attempt(accepted, platform.target({}, all), all)
   expect(await outcomeOf(accepted)).toMatch(/^Failed: .*ResourceNotFoundException/)
   expect(await platform.places()).toEqual(at('1'))
 })

@@ -1,83 +1,131 @@
-import { afterAll, afterEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { routes } from '@platform/contract/index'
+import { apiFunctions } from '@platform/core/updates/function-names'
+import { getEvent, readiness, smokeRequests } from '@platform/worker/updates/smoke'
 import { TargetError } from '@platform/worker/updates/target/port'
-import { started } from '../../support/world.ts'
-import { updatesFrom } from './support/applying.ts'
-import { names } from './support/feed.ts'
+import { platformFunctions } from './support/feed.ts'
 import { type Behaviour, good } from './support/memory-target.ts'
-import { clockBack, expectWhole, jobOf, work } from './support/updating.ts'
-
-/** What a release is asked before anybody else asks it, and what it must not answer. */
+import { attempt, expectAttempt, jobOf, setUpUpdates } from './support/updating.ts'
 
 const feed = await vi.hoisted(async () => (await import('./support/feed.ts')).startFeed())
-afterAll(feed.close)
-afterEach(clockBack)
-await started()
-const { applying } = updatesFrom(feed)
+const { newUpdate } = await setUpUpdates(feed)
 
-test('every function is asked which version it is of, and each that serves the API for something, before anybody else asks', async () => {
+test('probes every function, and requests each API function, before it shifts traffic', async () => {
   const calls: string[] = []
-  const { target, accepted } = await applying()
+  const { target, update } = await newUpdate()
   target.hook.after = async ({ name, input }) => {
     if (name !== 'invoke' || target.shares.length > 0) return
     const [, functionName, event]: any = input
     calls.push(event.platformProbe ? `${functionName} probe` : `${functionName} GET ${event.rawPath}`)
   }
-  await work(accepted, target.port)
-  expect(calls.filter((each) => each.endsWith('probe'))).toEqual(names.map((name) => `${name} probe`))
+  await attempt(update, target.port)
+  expect(calls.filter((each) => each.endsWith('probe'))).toEqual(platformFunctions.map((name) => `${name} probe`))
   for (const each of ['health GET /health/ready', 'clusters GET /api/v1/clusters']) {
     expect([each, calls.filter((other) => other === each).length]).toEqual([each, 8])
   }
-  expect(calls).toHaveLength(names.length + 16)
+  expect(calls).toHaveLength(platformFunctions.length + 16)
 })
 
-let turn = 0
-const half =
-  (answer: Behaviour): Behaviour =>
+let count = 0
+const failHalf =
+  (behaviour: Behaviour): Behaviour =>
   (name, event) =>
-    event.platformProbe || turn++ % 2 === 0 ? answer(name, event) : { statusCode: 500 }
+    event.platformProbe || count++ % 2 === 0 ? behaviour(name, event) : { statusCode: 500 }
 
-/** Fails at what it is asked, not at its probe; `answer` is what one of its functions says. */
-const asked =
-  (functionName: string, answer: unknown) =>
+/** Passes the probe; one function responds to requests with `response`. */
+const responding =
+  (functionName: string, response: unknown) =>
   (version: string): Behaviour =>
   (name, event) =>
-    event.platformProbe || name !== functionName ? good(version)(name, event) : answer
+    event.platformProbe || name !== functionName ? good(version)(name, event) : response
 
-const broken: [what: string, behaviour: (version: string) => Behaviour, told: RegExp][] = [
-  ['answers 500 to half of what it is asked', (version) => half(good(version)), /answers 500 to GET \//],
-  ['is not ready', asked('health', { statusCode: 503 }), /Function health .+ answers 503 to GET \/health\/ready\./],
-  ['is nowhere where it says how it is', asked('health', { statusCode: 404 }), /answers 404 to GET \/health\/ready\./],
-  ['answers with nothing that a gateway knows', asked('clusters', 'ok'), /answers 500 to GET \/api\/v1\/clusters\./],
+const broken: [what: string, behaviour: (version: string) => Behaviour, message: RegExp][] = [
+  ['responds 500 to every second request', (version) => failHalf(good(version)), /answers 500 to GET \//],
   [
-    'crashes when it begins',
+    'is not ready',
+    responding('health', { statusCode: 503 }),
+    /Function health .+ answers 503 to GET \/health\/ready\./,
+  ],
+  ['has no health endpoint', responding('health', { statusCode: 404 }), /answers 404 to GET \/health\/ready\./],
+  ['returns no gateway response', responding('clusters', 'ok'), /answers 500 to GET \/api\/v1\/clusters\./],
+  [
+    'crashes at start',
     () => () => Promise.reject(new TargetError('Runtime exited with error: exit status 1')),
     /fails: Runtime exited with error: exit status 1\./,
   ],
   [
-    'fails in one function only',
+    'fails in one function',
     (version) => (name, event) =>
       name === 'queue/jobs' ? Promise.reject(new Error('Cannot find module')) : good(version)(name, event),
     /Function queue\/jobs .+ fails: Cannot find module\./,
   ],
-  ['says that it is another version', () => good('9.9.9'), /says that it is of version 9\.9\.9\./],
-  ['answers what is no answer', () => () => 'ok', /does not say its version\./],
+  ['reports another version', () => good('9.9.9'), /says that it is of version 9\.9\.9\./],
+  ['reports no version', () => () => 'ok', /does not say its version\./],
 ]
 
-test.each(broken)('a release that %s never gets a request of anybody', async (_, behaviour, told) => {
-  const { target, accepted, newer } = await applying()
+test.each(broken)('gives no traffic to a release that %s', async (_, behaviour, message) => {
+  const { target, update, newer } = await newUpdate()
   target.behaviours.set(newer.version, behaviour(newer.version))
-  await work(accepted, target.port)
-  expect(await expectWhole(accepted, target)).toBe('Failed')
+  const output = await expectAttempt(update, target, 'Failed')
   expect(target.shares).toEqual([])
-  const { steps, result } = await jobOf(accepted)
-  expect(steps?.find(({ status }) => status === 'Failed')?.name).toBe('smoke')
-  expect(result?.output).toMatch(new RegExp(`^Function [a-z/]+ of version ${newer.version} .+ Version .+ serves\\.$`))
-  expect(result?.output).toMatch(told)
+  expect((await jobOf(update)).steps?.find(({ status }) => status === 'Failed')?.name).toBe('smoke')
+  expect(output).toMatch(new RegExp(`^Function [a-z/]+ of version ${newer.version} .+ Version .+ serves\\.$`))
+  expect(output).toMatch(message)
 })
 
-test('a function that asks for a token is as good as one that answers', async () => {
-  const { target, accepted, newer } = await applying()
-  target.behaviours.set(newer.version, asked('clusters', { statusCode: 401 })(newer.version))
-  await work(accepted, target.port)
-  expect(await expectWhole(accepted, target)).toBe('Completed')
+test('accepts a function that requires a token', async () => {
+  const { target, update, newer } = await newUpdate()
+  target.behaviours.set(newer.version, responding('clusters', { statusCode: 401 })(newer.version))
+  await expectAttempt(update, target, 'Completed')
+})
+
+test('builds an unauthenticated GET event of API Gateway', () => {
+  expect(getEvent('/api/v1/sites')).toEqual({
+    version: '2.0',
+    routeKey: '$default',
+    rawPath: '/api/v1/sites',
+    rawQueryString: '',
+    headers: { host: 'platform', 'user-agent': 'platform-update' },
+    requestContext: {
+      http: {
+        method: 'GET',
+        path: '/api/v1/sites',
+        protocol: 'HTTP/1.1',
+        sourceIp: '100::',
+        userAgent: 'platform-update',
+      },
+      routeKey: '$default',
+      stage: '$default',
+    },
+    isBase64Encoded: false,
+  })
+})
+
+test('has one request for each API function, two of them with an exact status', () => {
+  expect(smokeRequests.map(({ functionName }) => functionName).toSorted()).toEqual(apiFunctions.toSorted())
+  expect(smokeRequests.filter(({ status }) => status !== undefined)).toEqual([
+    readiness,
+    { functionName: 'portal', path: '/', status: 200 },
+  ])
+  expect(readiness).toEqual({ functionName: 'health', path: '/health/ready', status: 200 })
+})
+
+test('prefers GET routes that need a sign-in, because they have no effect', () => {
+  const pathOf = (name: string) => smokeRequests.find(({ functionName }) => functionName === name)?.path
+  expect(['gateway/modules', 'clusters', 'auth', 'updates'].map(pathOf)).toEqual([
+    '/api/-',
+    '/api/v1/clusters',
+    '/api/v1/auth/me',
+    '/api/v1/platform/updates/check',
+  ])
+  // These functions have public routes only.
+  expect(['setup', 'relay'].map(pathOf)).toEqual(['/api/v1/setup/status', '/api/v1/relay/enroll'])
+  const endpoints = routes.map(({ function: name, endpoint }) => ({ name, ...endpoint }))
+  for (const { functionName, path } of smokeRequests.filter(({ status }) => status === undefined)) {
+    const own = endpoints.filter(({ name, method }) => name === functionName && method === 'get')
+    const closed = own.filter(({ access }) => access !== 'public')
+    const requested = own.find((endpoint) => endpoint.path.replaceAll(/\{\w+\}/g, '-') === path)
+    if (closed.length > 0) expect([functionName, requested?.access]).not.toEqual([functionName, 'public'])
+    if (own.length > 0) expect([functionName, requested?.method]).toEqual([functionName, 'get'])
+  }
 })

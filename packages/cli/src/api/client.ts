@@ -3,9 +3,9 @@ import createClient, { type Client } from 'openapi-fetch'
 import { withRetry, type RetryPolicy } from './retry.ts'
 import type { components, paths } from '@platform/contract/openapi-types'
 
-/** The platform's API, typed by the OpenAPI document that it publishes. */
+/** The platform's API, typed by its OpenAPI document. */
 export type Api = Client<paths>
-/** The shapes that the API speaks of, by their names. */
+/** Schemas of the API, by name. */
 export type Schemas = components['schemas']
 
 /** Calls without a token. */
@@ -16,14 +16,13 @@ export const anonymous = (server: string, patience: RetryPolicy): Api =>
     fetch: (request) => withRetry(repeatable(request), patience),
   })
 
-/** Who calls, and where. */
 export interface Credentials {
   server: string
-  /** A token that is valid now. Pass one that the platform has refused as expired to get another. */
+  /** Returns a valid token. Pass a token that the platform rejected as expired to renew it. */
   bearer: (patience: RetryPolicy, refused?: string) => Promise<string>
 }
 
-/** Calls with the caller's token; an expired one is renewed. */
+/** Calls with the caller's token and renews it when it expires. */
 export const authorised = ({ server, bearer }: Credentials, patience: RetryPolicy): Api =>
   createClient<paths>({
     baseUrl: server,
@@ -38,7 +37,7 @@ export const authorised = ({ server, bearer }: Credentials, patience: RetryPolic
     },
   })
 
-/** The platform does a POST once for one key, however often it arrives (D28). */
+/** The platform executes a POST once per idempotency key. */
 function repeatable(request: Request): Request {
   if (request.method === 'POST') request.headers.set('idempotency-key', randomUUID())
   return request

@@ -1,15 +1,13 @@
 import type { List } from '../print/show.ts'
 
-/** A page of a list, as the platform answers it. */
 interface Page<Row> {
   items: Row[]
   totalCount: number
 }
 
-/** Reads one page. */
 type ReadPage<Row> = (paging: { page: number; pageSize: number }) => Promise<Page<Row>>
 
-/** How much of a list is asked for: `limit` rows unless `all`. */
+/** `limit` rows, or `all` of them. */
 export interface Extent {
   limit: number
   all?: true
@@ -18,19 +16,19 @@ export interface Extent {
 const largestPage = 100
 const pagesAtOnce = 4
 
-/** The rows of a paged list from its beginning, from as few pages as hold them. */
+/** Reads a paged list from its start, with as few pages as possible. */
 export async function readList<Row extends object>({ limit, all }: Extent, read: ReadPage<Row>): Promise<List<Row>> {
   const most = all ? Infinity : limit
   const seen = new Map<unknown, Row>()
   let totalCount = 0
   for await (const rows of pagesOf(read, most, (count) => (totalCount = count))) {
-    // A list that grows while it is read moves rows to the next page: they come twice.
+    // Rows move to the next page while the list grows and would appear twice.
     for (const row of rows) seen.set('id' in row ? row.id : row, row)
   }
   return { items: [...seen.values()].slice(0, most), totalCount }
 }
 
-/** The pages of a list, the next ones already on their way; no more of them than hold `most` rows. */
+/** The pages of a list, up to `most` rows. The next pages are fetched ahead. */
 export async function* pagesOf<Row extends object>(
   read: ReadPage<Row>,
   most = Infinity,

@@ -5,15 +5,15 @@ import { say } from '../print/write.ts'
 const answerWithinSeconds = 60
 const firstPauseMs = 250
 const longestPauseMs = 5000
-/** As long as a rate limit may ask to wait. */
+/** The longest Retry-After that is followed. */
 const longestToldMs = 60_000
 const patienceWhenToldMs = 300_000
-/** A pause that a person would wonder about. */
+/** Longer pauses are reported on standard error. */
 const noticedMs = 3000
 
 /**
- * How long to try again where nobody answers: `seconds` while the address may be wrong, `onceKnownSeconds` when the
- * platform has answered before; and how long to wait for one answer. With 0 seconds there is one try, whatever it says.
+ * How long to retry without a response: `seconds` for a new address, `onceKnownSeconds` after the first response. With
+ * 0 seconds there is one attempt.
  */
 export interface RetryPolicy {
   seconds: number
@@ -22,8 +22,8 @@ export interface RetryPolicy {
 }
 
 /**
- * Sends a request until the platform decides, which is safe for all that it may send: GET, PATCH, PUT and DELETE say
- * what shall be, and a POST carries its Idempotency-Key. Throws `Failure` when nobody answers for too long.
+ * Sends a request until it gets a definite response. Safe for every request: GET, PATCH, PUT and DELETE are idempotent,
+ * and a POST has an Idempotency-Key. Throws `CliError` when the retries are used up.
  */
 export async function withRetry(request: Request, patience: RetryPolicy): Promise<Response> {
   const startedAtMs = performance.now()
@@ -31,7 +31,7 @@ export async function withRetry(request: Request, patience: RetryPolicy): Promis
   for (let count = 0; ; count++) {
     const { response, reason } = await once(request.clone(), patience)
     if (response) patience.seconds = patience.onceKnownSeconds ?? patience.seconds
-    // Gone by the try whose answer was lost.
+    // An earlier attempt deleted the resource, and its response was lost.
     if (response && request.method === 'DELETE' && isMaybeDone && (await isGone(response)))
       return new Response(null, { status: 204 })
     if (response && !(await isUndecided(response))) return response
@@ -45,10 +45,10 @@ export async function withRetry(request: Request, patience: RetryPolicy): Promis
   }
 }
 
-/** Between half of it and all of it, so that many callers do not return in step. */
+/** Jitter spreads the retries of many callers. */
 const jittered = (pauseMs: number): number => pauseMs * (0.5 + Math.random() / 2)
 
-/** One try, with the whole body: an answer that is cut off is none. */
+/** One attempt, body included: a truncated response counts as none. */
 async function once(request: Request, patience: RetryPolicy): Promise<{ response?: Response; reason?: string }> {
   try {
     const limit = AbortSignal.timeout(1000 * (patience.answerWithinSeconds ?? answerWithinSeconds))
@@ -74,16 +74,14 @@ const isConflict = async (response: Response, code: string): Promise<boolean> =>
 
 function noticeOf(response: Response | undefined, reason: string | undefined, pauseMs: number): string {
   const what =
-    response?.status === 429
-      ? 'The platform limits the rate of requests'
-      : (reason ?? `It answered ${response?.status}`)
-  return `${what}; trying again in ${Math.ceil(pauseMs / 1000)} s.`
+    response?.status === 429 ? 'Rate limited by the platform' : (reason ?? `The platform returned ${response?.status}`)
+  return `${what}; retrying in ${Math.ceil(pauseMs / 1000)} s.`
 }
 
 function unreachable({ url }: Request, reason: string | undefined): never {
   const { origin } = new URL(url)
   throw new CliError(
     'unreachable',
-    `Nobody answers at ${origin} (${reason}). Is the address right, and does the platform run?`,
+    `No response from ${origin} (${reason}). Check the address and that the platform is running.`,
   )
 }

@@ -4,7 +4,7 @@ import { cellOf } from '../print/table.ts'
 type Call = Promise<{ data?: unknown; error?: unknown; response: Response }>
 type DataOf<Result> = Result extends { data: infer Data } ? NonNullable<Data> : never
 
-/** The body of a good answer. Throws `Failure` with what the platform said where it refused. */
+/** The body of a successful response. Throws `ApiRejection` with the platform's message. */
 export async function unwrap<Result extends { data?: unknown; error?: unknown; response: Response }>(
   call: Promise<Result>,
 ): Promise<DataOf<Result>> {
@@ -13,7 +13,7 @@ export async function unwrap<Result extends { data?: unknown; error?: unknown; r
   throw notThePlatform(result.response)
 }
 
-/** The same where there may be nothing left to answer: then undefined, as for what was gone when it was to be deleted again. */
+/** Like `unwrap`, but undefined for an empty response, such as a repeated DELETE. */
 export async function unwrapOptional<Result extends { data?: unknown; error?: unknown; response: Response }>(
   call: Promise<Result>,
 ): Promise<DataOf<Result> | undefined> {
@@ -21,7 +21,7 @@ export async function unwrapOptional<Result extends { data?: unknown; error?: un
   return hasData(result) ? result.data : undefined
 }
 
-/** The same for an answer without a body. */
+/** Like `unwrap`, for responses without a body. */
 export async function expectNoBody(call: Call): Promise<void> {
   await decided(call)
 }
@@ -32,14 +32,14 @@ const hasData = <Result extends object>(result: Result): result is Result & { da
 async function decided<Result extends { error?: unknown; response: Response }>(call: Promise<Result>): Promise<Result> {
   const result = await call.catch((error: unknown) => {
     if (error instanceof SyntaxError)
-      throw new CliError('unreachable', `The answer is no JSON (${messageOf(error)}).`, error)
+      throw new CliError('unreachable', `The response is not valid JSON (${messageOf(error)}).`, error)
     throw error
   })
   if (!result.response.ok) throw refusalOf(result.response, result.error)
   return result
 }
 
-/** What the platform refused, why, and what to do next. `code` is the machine-readable one of the error body. */
+/** An error response of the platform with advice. `code` is the error code of the body. */
 export class ApiRejection extends CliError {
   readonly code: string
 
@@ -49,7 +49,6 @@ export class ApiRejection extends CliError {
   }
 }
 
-/** Whether the platform refused with this code. */
 export const isApiRejection = (error: unknown, code: string): boolean =>
   error instanceof ApiRejection && error.code === code
 
@@ -58,7 +57,7 @@ function refusalOf(response: Response, error: unknown): CliError {
   const code = body.get('error')
   if (typeof code !== 'string') return notThePlatform(response)
   const lines = [`${cellOf(body.get('message'))} (${cellOf(code)})`, ...detailsOf(body.get('details'))]
-  if (body.has('requiredPermission')) lines.push(`Permission needed: ${cellOf(body.get('requiredPermission'))}`)
+  if (body.has('requiredPermission')) lines.push(`Required permission: ${cellOf(body.get('requiredPermission'))}`)
   lines.push(...adviceOf(code), `Trace id: ${cellOf(body.get('traceId'))}`)
   return new ApiRejection(reasonOf(response.status, code), code, lines.join('\n'))
 }
@@ -69,9 +68,9 @@ const reasonOf = (status: number, code: string): keyof typeof exitCodes => {
 }
 
 const advice: Record<string, string> = {
-  unauthenticated: 'Sign in again with: plat login. If PLAT_TOKEN is set, it holds no valid token.',
-  token_expired: 'The token of PLAT_TOKEN has expired: set another one, or unset it and sign in with: plat login.',
-  internal_error: 'It may help to try again. The same command sends a new request.',
+  unauthenticated: 'Sign in with: plat login. If PLAT_TOKEN is set, its token is invalid.',
+  token_expired: 'The token in PLAT_TOKEN has expired. Set a new one, or unset it and sign in with: plat login.',
+  internal_error: 'Try again. The same command sends a new request.',
 }
 const adviceOf = (code: string): string[] => {
   const line = Object.hasOwn(advice, code) ? advice[code] : undefined
@@ -88,6 +87,6 @@ function detailsOf(details: unknown): string[] {
 
 function notThePlatform({ status, headers }: Response): CliError {
   const location = headers.get('location')
-  const where = location === null ? '' : ` and points to ${cellOf(location)}, which may be the right address`
-  return new CliError('unreachable', `The server answered ${status} without a word of the platform${where}.`)
+  const where = location === null ? '' : ` and redirects to ${cellOf(location)}, which may be the right address`
+  return new CliError('unreachable', `The server returned ${status}, which is not a response of the platform${where}.`)
 }

@@ -6,7 +6,7 @@ import type { Image } from '@platform/oci/types'
 import { CliError } from '../exit.ts'
 import { formatTarget, openRemote, referenceOf, type Remote } from './remote.ts'
 
-/** What an image stands on: nothing but the module, the Node.js of this machine, or another image; and what it is made for. */
+/** What an image builds on: the module alone, the Node.js of this machine, or another image. */
 export interface Base {
   withNode?: true
   from?: string
@@ -14,7 +14,7 @@ export interface Base {
   platform?: string
 }
 
-/** What an image is made for: this machine, where nothing else is wanted. */
+/** The target platform of an image; this machine by default. */
 export function platformOf({ platform }: Base): Platform {
   if (platform === undefined) return thisPlatform()
   const [os = '', architecture = ''] = platform.split('/')
@@ -23,25 +23,22 @@ export function platformOf({ platform }: Base): Platform {
 
 export const formatPlatform = ({ os, architecture }: Platform): string => `${os}/${architecture}`
 
-/** Opens where the image is that a module's stands on. Only the module's own registry gets the author's password. */
+/** Opens the base image. Sends the author's password to the module's own registry only. */
 export const openBase = (reference: string, { spec }: ModuleManifest): Remote =>
   openRemote(reference, { isMeant: referenceOf(reference).registry === referenceOf(spec.image).registry })
 
-/** Reads that image. Throws `Failure` where there is none, or one that was made for something else. */
+/** Reads the base image. Throws `CliError` if it is missing or built for another platform. */
 export async function readBase(remote: Remote, platform: Platform): Promise<Image> {
   const base = await readImage(remote.client, remote.repository, remote.target, platform)
-  if (base === undefined) throw new CliError('refused', `There is no image ${formatTarget(remote)}.`)
+  if (base === undefined) throw new CliError('refused', `Image not found: ${formatTarget(remote)}.`)
   const [wanted, found] = [platform, base.config].map(formatPlatform)
   if (found !== wanted) {
-    throw new CliError(
-      'refused',
-      `${formatTarget(remote)} is made for ${found}, and the module would be for ${wanted}.`,
-    )
+    throw new CliError('refused', `${formatTarget(remote)} is built for ${found}, but the module for ${wanted}.`)
   }
   return base
 }
 
-/** Layers with their bytes, so that the image can be carried wherever it shall go. */
+/** Layers with their bytes, so that the image can be copied to another registry. */
 export async function fetchLayers({ client }: Remote, layers: readonly BuiltLayer[]): Promise<BuiltLayer[]> {
   const fetched: BuiltLayer[] = []
   for (const layer of layers) {

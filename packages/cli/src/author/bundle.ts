@@ -11,16 +11,16 @@ import { checkout } from './checkout.ts'
 import { memberOf, parseJson } from './json.ts'
 import type { Project } from './project.ts'
 
-/** Comments and blanks are left out and names stay: the same files make the same program, wherever they lie. */
+/** Minifies whitespace but keeps names: the same files produce the same program in any folder. */
 const forImages = { minifyWhitespace: true, minifySyntax: true, lineLimit: 200 } as const
-/** With the author's own lines in the traces of errors. */
+/** Stack traces show the author's source lines. */
 const forAuthors = ({ folder }: Project) =>
   ({ sourcemap: 'inline', sourceRoot: pathToFileURL(`${folder}/`).href }) as const
 
-/** A module's program in one file. Throws `Failure` with what the bundler says. */
+/** Bundles a module's program into one file. Throws `CliError` with the bundler's message. */
 export async function bundle(project: Project, how: typeof forImages | ReturnType<typeof forAuthors> = forImages) {
   const { build } = await import('esbuild').catch((error: unknown) => {
-    throw new CliError('usage', `The bundler cannot be loaded. In ${checkout.folder}, run: npm ci`, error)
+    throw new CliError('usage', `The bundler is not installed. In ${checkout.folder}, run: npm ci`, error)
   })
   try {
     const { outputFiles } = await build({
@@ -34,21 +34,21 @@ export async function bundle(project: Project, how: typeof forImages | ReturnTyp
       legalComments: 'none',
       logLevel: 'silent',
       alias: { '@platform/modules': checkout.sdk },
-      // Libraries of the SDK; the module's own are found first.
+      // Libraries of the SDK; the module's own libraries take precedence.
       nodePaths: [checkout.libraries],
-      // What is CommonJS among the libraries asks for Node's own modules by `require`.
+      // CommonJS libraries load built-in modules with `require`.
       banner: { js: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);" },
       ...how,
     })
     return outputFiles[0]?.contents ?? new Uint8Array()
   } catch (error) {
-    throw new CliError('usage', `The module cannot be bundled. ${messageOf(error)}`, error)
+    throw new CliError('usage', `Failed to bundle the module. ${messageOf(error)}`, error)
   }
 }
 
 const usualMs = 15_000
 
-/** Runs a module's main file up to `serve`, to hear what it says of itself. Throws `Failure` where it does not get there. */
+/** Runs a module's main file up to `serve` and returns its description. Throws `CliError` if it fails before. */
 export async function describeProject(project: Project, limitMs = usualMs): Promise<ModuleDescription> {
   const folder = await mkdtemp(join(tmpdir(), 'plat-module-'))
   const [program, told] = [join(folder, 'main.mjs'), join(folder, 'description.json')]
@@ -63,7 +63,7 @@ export async function describeProject(project: Project, limitMs = usualMs): Prom
   }
 }
 
-/** The environment of whoever builds is not the module's business: on a platform it has another one. */
+/** Modules must not depend on the builder's environment, which the platform does not have. */
 const environmentFor = (told: string) => ({ PATH: process.env['PATH'], [environmentNames.describe]: told })
 
 async function runUpToServe(
@@ -75,9 +75,9 @@ async function runUpToServe(
   await promisify(execFile)(process.execPath, args, options).catch((error: ExecError) => {
     if (error.killed === true) {
       const seconds = limitMs / 1000
-      throw new CliError('usage', `${mainFile} does not come to serve(module) within ${seconds} seconds.`, error)
+      throw new CliError('usage', `${mainFile} did not reach serve(module) within ${seconds} seconds.`, error)
     }
-    throw new CliError('usage', `${mainFile} fails before serve(module):\n${linesOf(error)}`, error)
+    throw new CliError('usage', `${mainFile} failed before serve(module):\n${linesOf(error)}`, error)
   })
 }
 
@@ -85,13 +85,13 @@ type ExecError = Error & { killed?: boolean; stdout?: string; stderr?: string }
 
 const shownLines = 20
 
-/** A line of a module's own log that tells of an error shows where that came from. */
+/** Prints the stack of an error log line. */
 function unfolded(line: string): string[] {
   const stack = memberOf(parseJson(line), 'error', 'stack')
   return typeof stack === 'string' ? stack.split('\n') : [line]
 }
 
-/** What a program said as it failed, without what Node says of itself. */
+/** The output of a failed program, without Node.js boilerplate. */
 const linesOf = (error: ExecError): string =>
   (error.stderr || error.stdout || messageOf(error))
     .split('\n')

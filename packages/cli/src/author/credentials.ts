@@ -8,8 +8,8 @@ import { memberOf, parseJson, readJson } from './json.ts'
 import { ownRegistry } from './runtime.ts'
 
 /**
- * Who asks a registry: the owner of the platform that runs on this machine, for its own registry; who the environment names,
- * where the registry is one that the command is about (`isMeant`); who has signed in with docker. Else nobody.
+ * Credentials for a registry, in this order: the local platform's own registry, the environment (only if the command
+ * targets this registry, `isMeant`), docker's sign-in.
  */
 export async function credentialsFor(registry: string, isMeant: boolean): Promise<Credentials | undefined> {
   const own = await ownRegistry()
@@ -21,10 +21,10 @@ function ofEnvironment(): Credentials | undefined {
   const { PLAT_REGISTRY_USERNAME: username, PLAT_REGISTRY_PASSWORD: password } = process.env
   if (username && password) return { username, password }
   if (!username && !password) return undefined
-  throw new CliError('usage', 'PLAT_REGISTRY_USERNAME and PLAT_REGISTRY_PASSWORD go together: set both, or none.')
+  throw new CliError('usage', 'Set both PLAT_REGISTRY_USERNAME and PLAT_REGISTRY_PASSWORD, or neither.')
 }
 
-/** How docker calls the one registry that has several names. */
+/** Docker's name for Docker Hub. */
 const dockerName = (registry: string): string => (registry === 'docker.io' ? 'https://index.docker.io/v1/' : registry)
 
 async function ofDocker(registry: string): Promise<Credentials | undefined> {
@@ -42,7 +42,7 @@ function parsePair(pair: string): Credentials | undefined {
   return { username, password: password.join(':') }
 }
 
-/** Asks the program that keeps docker's passwords. One that is missing, or knows nothing, is as good as none. */
+/** Asks docker's credential helper. A missing helper counts as no credentials. */
 async function ofHelper(helper: string, name: string): Promise<Credentials | undefined> {
   const child = spawn(`docker-credential-${helper}`, ['get'], { stdio: ['pipe', 'pipe', 'ignore'] })
   const failed = new Promise<string>((resolve) => child.on('error', () => resolve('')))

@@ -14,7 +14,7 @@ const advice: Partial<Record<RegistryErrorKind, string>> = {
   unauthorized: 'Set PLAT_REGISTRY_USERNAME and PLAT_REGISTRY_PASSWORD, or sign in with: docker login',
 }
 
-/** What a registry or a file system refused, in words and with what to do next. Anything else stays as it is. */
+/** Adds advice to registry and file system errors. Returns other errors unchanged. */
 export function explainError(error: unknown): unknown {
   if (error instanceof RegistryError) {
     const { problem, message } = error

@@ -10,7 +10,7 @@ import { bundle } from './bundle.ts'
 import { manifestText, renewManifest, tagOf } from './manifest.ts'
 import type { Project } from './project.ts'
 
-/** Builds a module's image into its folder, manifest and labels included. The same files make the same image. */
+/** Builds a module's image into its folder, with manifest and labels. The same files produce the same image. */
 export async function buildProject(
   project: Project,
   base: Base,
@@ -35,12 +35,12 @@ export async function buildProject(
   return { image, manifest }
 }
 
-/** Throws `Failure` where the Node.js of this machine runs nothing of that platform. */
+/** Throws `CliError` if this machine's Node.js does not run on that platform. */
 function requireNodeFor(platform: string): void {
   const own = formatPlatform(thisPlatform())
   if (process.platform === 'linux' && own === platform) return
-  const advice = 'Build on an image that brings Node.js instead: --from <image>'
-  throw new CliError('usage', `Only the Node.js of a Linux machine of that kind can be put into an image. ${advice}`)
+  const advice = 'Build on an image with Node.js instead: --from <image>'
+  throw new CliError('usage', `--with-node needs a Linux machine of the target platform. ${advice}`)
 }
 
 const programPath = '/app/main.mjs'
@@ -51,7 +51,6 @@ export const filesOf = async (project: Project, program: Uint8Array): Promise<Fi
   { path: programPath, content: program },
 ]
 
-/** The labels of section 9 of the specification. */
 const labelsOf = ({ metadata: { id, version, repositoryUrl } }: ModuleManifest): Record<string, string> => ({
   'org.platform.module': 'true',
   'org.platform.module.id': id,

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 
-/** JSON of others that may be missing, or be something else: then it says nothing. */
+/** Reads a JSON file of another program; undefined if it is missing or invalid. */
 export async function readJson(file: string): Promise<unknown> {
   return parseJson(await readFile(file, 'utf8').catch(() => ''))
 }
 
-/** Text as JSON; undefined where it is none. */
+/** Undefined for invalid JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -14,7 +14,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** What stands in JSON under a path of names; undefined where there is nothing. */
+/** The value at a path of names; undefined if it is missing. */
 export const memberOf = (value: unknown, ...names: readonly string[]): unknown =>
   names.reduce<unknown>(
     (each, name) =>

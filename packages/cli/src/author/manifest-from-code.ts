@@ -5,7 +5,7 @@ type Metadata = ModuleManifest['metadata']
 type Spec = ModuleManifest['spec']
 type Optional<Type, Name extends keyof Type> = Omit<Type, Name> & Partial<Pick<Type, Name>>
 
-/** The parts of a manifest that code cannot tell. */
+/** The parts of a manifest that the code does not define. */
 export interface GivenParts {
   $schema?: string
   metadata: Omit<Metadata, 'id' | 'version'>
@@ -13,8 +13,7 @@ export interface GivenParts {
 }
 
 /**
- * The manifest of a module: what its code says and what is given beside it, in the order that people read. Code and manifest
- * cannot drift where it is made like this. Throws a `ZodError` where it is not valid.
+ * Combines the code's description with the given parts, in a fixed order. Throws a `ZodError` for an invalid manifest.
  */
 export const manifestOf = (description: ModuleDescription, { $schema, metadata, spec }: GivenParts): ModuleManifest => {
   const { id, version, slots, healthChecks, jobs } = description

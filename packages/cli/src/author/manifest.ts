@@ -9,22 +9,22 @@ import { describeProject } from './bundle.ts'
 import { memberOf } from './json.ts'
 import { type Project, readManifest, writeManifest } from './project.ts'
 
-/** The manifest of a folder as it has to be: what the code says stands in it as the code says it. Nothing is written. */
+/** The manifest of a folder, updated from the code. Writes nothing. */
 export async function currentManifest(project: Project): Promise<ModuleManifest> {
   const description = await describeProject(project)
   return checked(project, description, withVersion(await readManifest(project), description.version))
 }
 
 /**
- * Makes the manifest of a folder true, and its image that of the version's tag. What the code cannot say stays as it is.
- * Answers the manifest, and whether it has changed. Throws `Failure` with a line for each field that is wrong.
+ * Updates the manifest from the code and sets its image tag to the version. Keeps all other fields. Throws `CliError`
+ * with one line per invalid field.
  */
 export async function renewManifest(project: Project): Promise<{ manifest: ModuleManifest; isChanged: boolean }> {
   const manifest = await currentManifest(project)
   return { manifest, isChanged: await writeManifest(project, manifest) }
 }
 
-/** The manifest as it stands in the file: with its layout, which is part of the image. */
+/** The manifest as the file formats it: its bytes are part of the image. */
 export const manifestText = ({ manifestFile }: Project): Promise<Buffer> => readFile(manifestFile)
 
 type Given = Parameters<typeof manifestOf>[1]
@@ -59,14 +59,13 @@ const hasIssues = (error: unknown): error is Error & { issues: readonly Issue[] 
 
 function invalid({ manifestFile }: Project, issues: readonly Issue[], cause?: unknown): CliError {
   const lines = issues.map(({ path, message }) => `  ${path.join('.') || 'the whole'}: ${message}`)
-  const advice = 'Slots, health checks, jobs, id and version come from the code; the rest stands in the file.'
-  return new CliError('usage', [`${manifestFile} is not valid:`, ...lines, advice].join('\n'), cause)
+  const advice = 'The code defines slots, health checks, jobs, id and version; edit the rest in the file.'
+  return new CliError('usage', [`${manifestFile} is invalid:`, ...lines, advice].join('\n'), cause)
 }
 
-/** A version as a tag: what SemVer allows, and tags do not, is written otherwise. */
+/** Tags do not allow every character of a SemVer version. */
 export const tagOf = (version: string): string => version.replaceAll('+', '_')
 
-/** The same repository, under the tag of the version. */
 function withVersion(given: Record<string, unknown>, version: string): Record<string, unknown> {
   const image = memberOf(given, 'spec', 'image')
   const reference = typeof image === 'string' ? parseReference(image) : undefined

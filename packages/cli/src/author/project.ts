@@ -3,18 +3,18 @@ import { join, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { CliError, messageOf } from '../exit.ts'
 
-/** A module's folder: `src/main.ts`, which serves it, and `module.json`, its manifest. */
+/** A module's folder: `src/main.ts` serves the module, `module.json` is its manifest. */
 export interface Project {
   folder: string
   mainFile: string
   manifestFile: string
-  /** The bundled program, to be tried by itself. */
+  /** The bundled program, for local tests. */
   programFile: string
-  /** Where its image is built: an OCI image layout. */
+  /** The image, as an OCI layout. */
   imageFolder: string
 }
 
-/** The module of a folder. Throws `Failure` where there is none. */
+/** Opens the module of a folder. Throws `CliError` if there is none. */
 export async function openProject(folder = '.'): Promise<Project> {
   const absolute = resolve(folder)
   const project = {
@@ -27,12 +27,12 @@ export async function openProject(folder = '.'): Promise<Project> {
   for (const file of [project.mainFile, project.manifestFile]) {
     const found = await stat(file).catch(() => undefined)
     if (found?.isFile()) continue
-    throw new CliError('usage', `${file} is missing. Go to a module's folder, or begin one: plat module new <id>`)
+    throw new CliError('usage', `${file} is missing. Change to a module's folder, or create one: plat module new <id>`)
   }
   return project
 }
 
-/** The manifest as it stands in the folder; nothing is known of it but that it is a JSON object. */
+/** The manifest as stored. Only checks that it is a JSON object. */
 export async function readManifest({ manifestFile }: Project): Promise<Record<string, unknown>> {
   const content = parsed(manifestFile, await readFile(manifestFile, 'utf8'))
   if (typeof content === 'object' && content !== null && !Array.isArray(content)) return { ...content }
@@ -43,11 +43,11 @@ function parsed(file: string, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new CliError('usage', `${file} is not JSON: ${messageOf(error)}`, error)
+    throw new CliError('usage', `${file} is not valid JSON: ${messageOf(error)}`, error)
   }
 }
 
-/** Writes the manifest where it says something else; how it is laid out is its author's business. Answers whether it did. */
+/** Writes the manifest if its content changed, because formatting belongs to the author. Returns whether it did. */
 export async function writeManifest(project: Project, manifest: object): Promise<boolean> {
   if (isDeepStrictEqual(await readManifest(project), { ...manifest })) return false
   await writeFile(project.manifestFile, `${JSON.stringify(manifest, null, 2)}\n`)

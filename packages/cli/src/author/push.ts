@@ -12,22 +12,21 @@ import { currentManifest, tagOf } from './manifest.ts'
 import { type Project, readManifest as readOwnManifest } from './project.ts'
 import { openRemote, referenceOf, type Remote } from './remote.ts'
 
-/** What was pushed, and where to. */
 export interface Pushed {
   /** `registry/repository:tag`. */
   image: string
   digest: string
 }
 
-/** Where to, if not where the manifest says; and the private key (PEM) to sign with. */
+/** The target repository, if not the manifest's, and the private key (PEM) for signing. */
 interface Wish {
   to?: string
   privateKeyPem?: string
 }
 
 /**
- * Pushes the image that was built in a folder, under its version and `latest`; signed before the tags lead to it, so that nobody
- * finds it unsigned. Throws `Failure`, also for an image that is not that of the code, and `RegistryFailure`.
+ * Pushes the built image under its version and `latest`. Signs it before the tags are set, so that no unsigned image is
+ * visible. Throws `CliError`, also for an outdated image, and `RegistryError`.
  */
 export async function pushProject(project: Project, { to, privateKeyPem }: Wish): Promise<Pushed> {
   const { version, image } = await builtImage(project)
@@ -43,17 +42,16 @@ export async function pushProject(project: Project, { to, privateKeyPem }: Wish)
 function repositoryOf(text: string): string {
   const { tag, digest } = referenceOf(text)
   if (tag === undefined && digest === undefined) return text
-  throw new CliError('usage', '--to takes a repository without a tag: the image gets those of its version and latest.')
+  throw new CliError('usage', '--to takes a repository without a tag. The tags are the version and latest.')
 }
 
-/** An image in a folder. */
 interface FoundImage {
   digest: string
   content: Manifest
   bytes: Buffer
 }
 
-/** The image of a folder, if it is that of the code as it is now; its reference is where the manifest wants it. */
+/** The image of a folder, if it matches the current code. */
 async function builtImage(project: Project) {
   const manifest = await currentManifest(project)
   const { metadata, spec } = manifest
@@ -61,22 +59,23 @@ async function builtImage(project: Project) {
   const isWritten = isDeepStrictEqual(await readOwnManifest(project), { ...manifest })
   const top = await packLayer(await filesOf(project, await bundle(project)))
   if (!isWritten || found.content.layers.at(-1)?.digest !== top.descriptor.digest) {
-    throw new CliError('usage', `${project.imageFolder} is not the image of the code as it is now. ${buildFirst}`)
+    throw new CliError('usage', `${project.imageFolder} does not match the current code. ${buildFirst}`)
   }
   return { version: metadata.version, image: { ...found, reference: spec.image } }
 }
 
-const buildFirst = 'First: plat module build'
+const buildFirst = 'Run first: plat module build'
 
 async function findImage({ imageFolder }: Project): Promise<FoundImage> {
   const entry = (await readIndex(imageFolder))?.find((each: Descriptor) => tagIn(each) === 'latest')
-  if (entry === undefined) throw new CliError('usage', `There is no image in ${imageFolder} yet. ${buildFirst}`)
+  if (entry === undefined) throw new CliError('usage', `No image in ${imageFolder}. ${buildFirst}`)
   const { content, bytes } = await readManifest(imageFolder, entry.digest)
-  if ('manifests' in content) throw new CliError('usage', `${imageFolder} holds something else. ${buildFirst}`)
+  if ('manifests' in content)
+    throw new CliError('usage', `${imageFolder} does not contain a module image. ${buildFirst}`)
   return { digest: entry.digest, content, bytes }
 }
 
-/** What the manifest names has to be there before it. */
+/** Registries require layers and configuration before the manifest. */
 async function send({ imageFolder }: Project, { client, repository }: Remote, image: FoundImage): Promise<void> {
   const { config, layers, mediaType } = image.content
   for (const { digest } of [...layers, config]) {

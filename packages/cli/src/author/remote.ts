@@ -4,7 +4,7 @@ import { type ImageReference, parseReference, targetOf } from '@platform/oci/ref
 import { CliError } from '../exit.ts'
 import { credentialsFor } from './credentials.ts'
 
-/** A repository of a registry, and what of it a reference names. */
+/** A repository of a registry and the referenced image. */
 export interface Remote {
   client: RegistryClient
   repository: string
@@ -12,14 +12,19 @@ export interface Remote {
   target: string
 }
 
-/** The parts of a reference. Throws `Failure` for what is none. */
+/** Throws `CliError` for an invalid reference. */
 export function referenceOf(text: string): ImageReference {
   const reference = parseReference(text)
   if (reference !== undefined) return reference
-  throw new CliError('usage', `${text} names no image with its registry, as 127.0.0.1:8081/modules/hello:1.0.0 does.`)
+  throw new CliError(
+    'usage',
+    `${text} is not an image reference with a registry, such as 127.0.0.1:8081/modules/hello:1.0.0.`,
+  )
 }
 
-/** Opens the registry that a reference names; `isMeant`: it is one that the command is about, not one it merely reads. */
+/**
+ * Opens the registry of a reference. `isMeant`: the command targets this registry and may send the author's password.
+ */
 export function openRemote(reference: string, { isMeant = true }: { isMeant?: boolean } = {}): Remote {
   const parsed = referenceOf(reference)
   const { registry, repository } = parsed
@@ -31,6 +36,5 @@ export function openRemote(reference: string, { isMeant = true }: { isMeant?: bo
   }
 }
 
-/** What a remote is of, for people. */
 export const formatTarget = ({ client, repository, target }: Remote): string =>
   `${client.registry}/${repository}${target.includes(':') ? '@' : ':'}${target}`

@@ -2,14 +2,14 @@ import { join, resolve } from 'node:path'
 import { checkout } from './checkout.ts'
 import { memberOf, readJson } from './json.ts'
 
-/** The registry of the platform that runs on this machine, and who may write there. */
+/** The registry of the local platform and its credentials. */
 export interface OwnRegistry {
   host: string
   username: string
   password: string
 }
 
-/** What the platform of `npm start` tells its owner, in `PLAT_DATA_DIR` or this checkout; undefined where none runs. */
+/** Reads it from the data folder of `npm start` (`PLAT_DATA_DIR` or this checkout); undefined if no platform runs. */
 export async function ownRegistry(): Promise<OwnRegistry | undefined> {
   const folder = process.env['PLAT_DATA_DIR']
   const told = await readJson(join(folder ? resolve(folder) : checkout.data, 'runtime.json'))

@@ -7,20 +7,23 @@ import { CliError, hasCode } from '../exit.ts'
 import { checkout } from './checkout.ts'
 import { ownRegistry } from './runtime.ts'
 
-/** A new module's files: small, complete, and running as they are. */
+/** The files of a new module, which builds and runs unchanged. */
 
-/** Where the registry of the platform on this machine is if it does not run just now. */
+/** The default address of the local platform's registry. */
 const usualRegistry = '127.0.0.1:8081'
 
-/** Writes a new module into a folder named like it. Throws `Failure` where the name is none, or the folder holds something. */
+/**
+ * Writes a new module into a folder with its name. Throws `CliError` for an invalid id or a folder that is not empty.
+ */
 export async function scaffold(id: string, image?: string): Promise<string> {
   const repository = image ?? `${(await ownRegistry())?.host ?? usualRegistry}/modules/${id}`
   const manifest = manifestOf(id, repository)
   checkImage(image)
   const parsed = ModuleManifest.safeParse(manifest)
   if (!parsed.success || checkManifest(parsed.data).length > 0) {
-    const advice = 'Use small letters, digits and single hyphens, at most 50, and no word of the platform’s own paths.'
-    throw new CliError('usage', `${id} cannot be a module's id. ${advice}`)
+    const advice =
+      'Use lowercase letters, digits and single hyphens, at most 50 characters, and no reserved path of the platform.'
+    throw new CliError('usage', `${id} is not a valid module id. ${advice}`)
   }
   const folder = resolve(id)
   if ((await entriesOf(folder)).length > 0) throw new CliError('usage', `${folder} is not empty; nothing was written.`)
@@ -35,7 +38,10 @@ function checkImage(image: string | undefined): void {
   const reference = image === undefined ? undefined : parseReference(image)
   const isRepository = reference !== undefined && reference.tag === undefined && reference.digest === undefined
   if (image === undefined || isRepository) return
-  throw new CliError('usage', `${image} is no repository with its registry, as registry.example.com/modules/hello is.`)
+  throw new CliError(
+    'usage',
+    `${image} is not a repository with a registry, such as registry.example.com/modules/hello.`,
+  )
 }
 
 const entriesOf = (folder: string): Promise<string[]> =>
@@ -46,13 +52,13 @@ const entriesOf = (folder: string): Promise<string[]> =>
 
 const firstVersion = '0.1.0'
 
-/** What the code cannot say; the rest comes with the first build. */
+/** The first build adds the fields that the code defines. */
 const manifestOf = (id: string, repository: string) => ({
   metadata: {
     id,
     name: nameOf(id),
     version: firstVersion,
-    description: `What ${nameOf(id)} is good for, in one sentence.`,
+    description: `Describe what ${nameOf(id)} does, in one sentence.`,
     author: 'Your name',
   },
   spec: {
@@ -93,7 +99,7 @@ const filesOf = (id: string, manifest: object): Record<string, string> => ({
 
 const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
 
-/** A name as a property of an object. */
+/** The id as a property name. */
 const propertyOf = (id: string): string => (id.includes('-') ? `'${id}'` : id)
 
 const mainOf = (id: string): string => `import { callerOf, defineModule, serve } from '@platform/modules'
@@ -102,7 +108,7 @@ const module = defineModule({
   id: '${id}',
   version: '${firstVersion}',
 
-  // An entry in the portal's navigation; icons are named as at https://lucide.dev/icons
+  // A navigation entry of the portal. Icon names: https://lucide.dev/icons
   slots: [
     {
       slotId: 'nav.primary',
@@ -114,15 +120,15 @@ const module = defineModule({
     },
   ],
 
-  // Shown on the platform's health page; asked every minute.
+  // Shown on the platform's health page and run every minute.
   healthChecks: {
     ${propertyOf(id)}: { tags: ['informational'], check: () => ({ status: 'Healthy' }) },
   },
 
-  // Called by the platform; a module keeps no timers.
+  // Run by the platform; modules must not use timers of their own.
   jobs: {
     tick: {
-      description: 'Says that it is there.',
+      description: 'Logs a message.',
       intervalSeconds: 60,
       run: (context) => context.getLogger('tick').info('Here I am'),
     },

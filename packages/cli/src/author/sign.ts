@@ -4,7 +4,7 @@ import { type TrustedKey, type Verdict, verifyImage } from '@platform/oci/signat
 import { CliError } from '../exit.ts'
 import { formatTarget, openRemote, type Remote } from './remote.ts'
 
-/** Signs what a reference names; answers its digest. Throws `Failure` and `RegistryFailure`. */
+/** Signs an image and returns its digest. Throws `CliError` and `RegistryError`. */
 export async function signRemote(image: string, privateKeyPem: string, layout: SignatureLayout): Promise<string> {
   const remote = openRemote(image)
   const digest = await digestAt(remote)
@@ -12,7 +12,7 @@ export async function signRemote(image: string, privateKeyPem: string, layout: S
   return digest
 }
 
-/** Whether one of the keys has signed what a reference names, as a platform asks: the whole, or what runs here of it. */
+/** Verifies an image as a platform does: its index, or the manifest for this machine. */
 export async function verifyRemote(image: string, keys: readonly TrustedKey[]): Promise<Verdict> {
   const remote = openRemote(image)
   const { client, repository } = remote
@@ -23,6 +23,6 @@ export async function verifyRemote(image: string, keys: readonly TrustedKey[]): 
 
 async function digestAt(remote: Remote): Promise<string> {
   const found = await remote.client.resolve(remote.repository, remote.target)
-  if (found === undefined) throw new CliError('refused', `There is no image ${formatTarget(remote)}.`)
+  if (found === undefined) throw new CliError('refused', `Image not found: ${formatTarget(remote)}.`)
   return found.digest
 }

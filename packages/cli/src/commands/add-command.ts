@@ -1,17 +1,17 @@
 import { type Command, InvalidArgumentError } from 'commander'
 
-/** Adds a command that answers something: what it does, how it is used, and `--json`. */
+/** Adds a command with description, usage and `--json`. */
 export function addCommand(
   parent: Command,
   usage: string,
   description: string,
   examples: readonly string[] = [],
 ): Command {
-  const command = parent.command(usage).description(description).option('--json', 'print JSON for programs')
+  const command = parent.command(usage).description(description).option('--json', 'print JSON')
   return withExamples(command, examples)
 }
 
-/** The same for a command that lists something. */
+/** Adds a command that lists resources, with `--limit` and `--all`. */
 export const addListCommand = (
   parent: Command,
   usage: string,
@@ -19,21 +19,21 @@ export const addListCommand = (
   examples: readonly string[] = [],
 ): Command =>
   addCommand(parent, usage, description, examples)
-    .option('--limit <n>', 'how many to show, the newest first', wholeNumber(1, 1_000_000), 100)
-    .option('--all', 'show all, however many there are')
+    .option('--limit <n>', 'maximum number of items, newest first', wholeNumber(1, 1_000_000), 100)
+    .option('--all', 'show all')
 
-/** Examples below the help of a command. */
+/** Shows examples below the help of a command. */
 export const withExamples = (command: Command, examples: readonly string[]): Command =>
   examples.length === 0
     ? command
     : command.addHelpText('after', ['', 'Examples', ...examples.map((example) => `  $ ${example}`)].join('\n'))
 
-/** Takes a whole number from `min` to `max` on the command line. */
+/** Parses a whole number from `min` to `max`. */
 export const wholeNumber = (min: number, max: number) => (text: string) => {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : -1
-  if (value < min || value > max) throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`)
+  if (value < min || value > max) throw new InvalidArgumentError(`Use a whole number from ${min} to ${max}.`)
   return value
 }
 
-/** Takes an option that may be given several times. */
+/** Collects a repeatable option. */
 export const several = (text: string, before: readonly string[] = []): string[] => [...before, text]

@@ -16,25 +16,24 @@ interface Filter {
   to?: string
 }
 
-/** `plat audit …`. */
 export function addAuditCommands(program: Command): void {
-  const audit = program.command('audit').description('who changed what')
+  const audit = program.command('audit').description('audit trail')
   addListCommand(audit, 'list', 'list audit entries', [
     'plat audit list --action cluster.delete --from 2026-11-01T00:00:00Z',
   ])
-    .option('--actor <id>', 'only what this user or relay did')
+    .option('--actor <id>', 'only entries of this user or relay')
     .option('--action <name>', 'only this action')
-    .option('--resource <id>', 'only what was done to this')
-    .option('--from <time>', 'only entries of this time or later')
+    .option('--resource <id>', 'only entries about this resource')
+    .option('--from <time>', 'only entries at or after this time')
     .option('--to <time>', 'only entries before this time')
     .action(list)
   const exporting = audit
     .command('export')
     .description('print the whole trail, oldest first')
-    .addOption(new Option('--format <format>', 'how to print it').choices(['ndjson', 'csv']).default('ndjson'))
+    .addOption(new Option('--format <format>', 'output format').choices(['ndjson', 'csv']).default('ndjson'))
     .action(exportTrail)
   withExamples(exporting, ['plat audit export --format csv > audit.csv'])
-  addCommand(audit, 'verify', 'verify the chain of the trail; ends with 1 where it is broken').action(verify)
+  addCommand(audit, 'verify', 'verify the hash chain; exits with 1 if it is broken').action(verify)
 }
 
 async function list({ limit, all, json, ...filter }: Shown & Extent & Filter): Promise<void> {
@@ -51,7 +50,7 @@ async function list({ limit, all, json, ...filter }: Shown & Extent & Filter): P
   ])
 }
 
-/** The trail comes in parts; the header Link of each names the next one. */
+/** Follows the Link headers to the last page. */
 async function exportTrail({ format }: { format: 'ndjson' | 'csv' }): Promise<void> {
   const api = connect()
   for (let after: number | undefined = 0; after !== undefined;) {
@@ -73,11 +72,11 @@ async function verify(options: Shown): Promise<void> {
   const found = await verified(api)
   await showOne(options, found)
   if (found.valid) return
-  say(`The chain is broken at entry ${found.firstBroken}.`)
+  say(`The audit trail is broken at entry ${found.firstBroken}.`)
   process.exitCode = exitCodes.refused
 }
 
-/** A long chain is verified part by part; it is whole when every part is. */
+/** Verifies the chain page by page. */
 async function verified(api: Api): Promise<Schemas['AuditVerification']> {
   let entries = 0
   for (let after = 0; ;) {

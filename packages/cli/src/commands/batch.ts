@@ -39,31 +39,28 @@ interface Submitted extends Waited {
   maxErrors?: number
 }
 
-/** `plat batch …`. */
 export function addBatchCommands(program: Command): void {
-  const batch = program.command('batch').description('up to 500 jobs, accepted and followed together')
+  const batch = program.command('batch').description('up to 500 jobs, submitted and followed together')
   addCommand(batch, 'submit <file>', 'submit the jobs of a file; - is standard input', [
     `echo '{"cluster": "berlin-1", "script": "uname -r"}' | plat batch submit - --wait`,
     'plat batch submit jobs.json --max-concurrency 20 --max-errors 5',
   ])
-    .option('--max-concurrency <n>', 'so many jobs at once', wholeNumber(1, 500))
-    .option('--max-errors <n>', 'cancel the rest once more than so many have failed', wholeNumber(0, 500))
-    .option('--wait', 'wait for the end, and end with the first exit code that is not 0')
+    .option('--max-concurrency <n>', 'maximum concurrent jobs', wholeNumber(1, 500))
+    .option('--max-errors <n>', 'cancel remaining jobs after this many failures', wholeNumber(0, 500))
+    .option('--wait', 'wait for all jobs; exit with the first non-zero exit code')
     .action(submit)
   addListCommand(batch, 'list', 'list batches').action(list)
-  addCommand(batch, 'get <id>', 'show a batch with its jobs counted').action(async (id: string, options: Shown) =>
+  addCommand(batch, 'get <id>', 'show a batch with its job counts').action(async (id: string, options: Shown) =>
     showOne(options, await getBatch(connect(), id)),
   )
-  addCommand(
-    batch,
-    'wait <id>',
-    'wait until all jobs have ended, and end with the first exit code that is not 0',
-  ).action(async (id: string, options: Shown) => {
-    process.exitCode = await waitForBatch(connectToFollow(), id, options)
-  })
-  addCommand(batch, 'cancel <id>', 'cancel all jobs of a batch that have not ended').action(cancel)
-  addCommand(batch, 'retry <id>', 'run the failed and cancelled jobs again, as a new batch')
-    .option('--wait', 'wait for the end of the new batch')
+  addCommand(batch, 'wait <id>', 'wait for all jobs; exit with the first non-zero exit code').action(
+    async (id: string, options: Shown) => {
+      process.exitCode = await waitForBatch(connectToFollow(), id, options)
+    },
+  )
+  addCommand(batch, 'cancel <id>', 'cancel all unfinished jobs of a batch').action(cancel)
+  addCommand(batch, 'retry <id>', 'retry failed and cancelled jobs as a new batch')
+    .option('--wait', 'wait for the new batch')
     .action(retry)
 }
 
@@ -81,7 +78,7 @@ async function submit(file: string, { maxConcurrency, maxErrors, ...options }: S
   await tellAccepted(api, await unwrap(api.POST('/api/v1/jobs/batch', { body })), options, known.nameOf)
 }
 
-/** Clusters by names and identifiers. Where none is a name, nothing is read: the platform knows its own. */
+/** Resolves names to ids. Costs no call if all are ids. */
 async function clustersOf(api: Api, wanted: readonly string[]) {
   const distinct = [...new Set(wanted)]
   const isAllIds = distinct.every((one) => one.startsWith('clus_'))
@@ -121,7 +118,7 @@ async function tellAccepted(
 ): Promise<void> {
   const { batchId, submittedCount } = accepted
   if (wait) {
-    say(`${batchId} is accepted: ${counted(submittedCount, 'job')}.`)
+    say(`${batchId} accepted: ${counted(submittedCount, 'job')}.`)
     process.exitCode = await waitForBatch(api, batchId, options, nameOf)
   } else if (options.json) await writeJson(accepted)
   else await write(`${batchId}\n`)

@@ -13,10 +13,10 @@ import { addCommand, addListCommand } from './add-command.ts'
 const types = ['Hypervisor', 'CloudLocal']
 const statuses = ['Healthy', 'Degraded', 'Pending', 'Offline']
 
-/** Options that choose among clusters. */
+/** Options that filter clusters. */
 export const withClusterFilter = (command: Command): Command =>
   command
-    .addOption(new Option('--status <status>', 'only clusters that stand so').choices(statuses))
+    .addOption(new Option('--status <status>', 'only clusters with this status').choices(statuses))
     .addOption(new Option('--type <type>', 'only clusters of this type').choices(types))
 
 const columns: Column<Cluster>[] = [
@@ -28,9 +28,8 @@ const columns: Column<Cluster>[] = [
   { title: 'LAST SEEN', of: ({ lastSeenAt }) => lastSeenAt },
 ]
 
-/** `plat cluster …`. */
 export function addClusterCommands(program: Command): void {
-  const cluster = program.command('cluster').description('clusters and the enrollment of their relays')
+  const cluster = program.command('cluster').description('clusters and their relays')
   withClusterFilter(addListCommand(cluster, 'list', 'list clusters', ['plat cluster list --status Offline'])).action(
     async ({ limit, all, status, type, ...options }: Shown & Extent & ClusterFilter) =>
       showList(
@@ -44,17 +43,17 @@ export function addClusterCommands(program: Command): void {
       ),
   )
   addCommand(cluster, 'get <cluster>', 'show a cluster with its nodes and relay').action(get)
-  addCommand(cluster, 'register <name>', 'register a cluster; prints the command that starts its relay', [
+  addCommand(cluster, 'register <name>', 'register a cluster; prints the command for its relay', [
     'plat cluster register berlin-1',
     'ssh node-1 "$(plat cluster register berlin-1)"',
   ])
-    .addOption(new Option('--type <type>', 'what it is').choices(types).default('Hypervisor'))
-    .option('--site <id>', 'the site that it stands in')
+    .addOption(new Option('--type <type>', 'cluster type').choices(types).default('Hypervisor'))
+    .option('--site <id>', 'site of the cluster')
     .action(register)
-  addListCommand(cluster, 'timeline <cluster>', 'show what happened to a cluster, newest first').action(timeline)
-  addCommand(cluster, 'rename <cluster> <name>', 'give a cluster another name').action(rename)
-  addCommand(cluster, 'delete <cluster>', 'remove a cluster and all its data from the platform')
-    .option('--yes', 'do not ask')
+  addListCommand(cluster, 'timeline <cluster>', 'show the events of a cluster, newest first').action(timeline)
+  addCommand(cluster, 'rename <cluster> <name>', 'rename a cluster').action(rename)
+  addCommand(cluster, 'delete <cluster>', 'remove a cluster and all its data')
+    .option('--yes', 'skip the confirmation')
     .action(remove)
   addCommand(cluster, 'enrollment-token <cluster>', 'issue a new enrollment token; unused ones are revoked').action(
     issueToken,
@@ -90,7 +89,7 @@ async function register(name: string, { type, site: siteId, json }: Registration
   const body = { name, type, ...(siteId !== undefined && { siteId }) }
   const cluster = await unwrap(connect().POST('/api/v1/clusters', { body }))
   if (json) return writeJson(cluster)
-  say(`${cluster.id} is registered. Run this within 24 hours on the machine that shall run its scripts:`)
+  say(`${cluster.id} registered. Run this within 24 hours on the machine that runs the scripts:`)
   await write(`${cluster.relayCommand}\n`)
 }
 
@@ -106,7 +105,7 @@ async function remove(wanted: string, { json, yes }: Shown & { yes?: true }): Pr
   const { id, name } = await findCluster(api, wanted)
   await confirm(`Remove ${name} (${id}) and all its data?`, { ...(yes && { yes }) })
   await expectNoBody(api.DELETE('/api/v1/clusters/{id}', { params: { path: { id } } }))
-  await (json ? writeJson({ id, deleted: true }) : say(`${name} is removed.`))
+  await (json ? writeJson({ id, deleted: true }) : say(`${name} removed.`))
 }
 
 async function issueToken(wanted: string, { json }: Shown): Promise<void> {
@@ -115,6 +114,6 @@ async function issueToken(wanted: string, { json }: Shown): Promise<void> {
   const path = '/api/v1/clusters/{id}/enrollment-token'
   const enrollment: Schemas['Enrollment'] = await unwrap(api.POST(path, { params: { path: { id } } }))
   if (json) return writeJson(enrollment)
-  say(`A relay that enrolls with it takes the place of the relay of ${name}. It works once, for 24 hours:`)
+  say(`The relay that enrolls with this token replaces the relay of ${name}. Valid once, for 24 hours:`)
   await write(`${enrollment.relayCommand}\n`)
 }

@@ -12,11 +12,10 @@ const scripts: Record<string, (places: readonly Place[]) => string> = {
   fish: fishScript,
 }
 
-/** `plat completion bash|zsh|fish`. */
 export function addCompletionCommand(program: Command): void {
   const completion = program
     .command('completion')
-    .description('print what makes a shell complete commands of plat')
+    .description('print a shell completion script')
     .addArgument(new Argument('<shell>').choices(Object.keys(scripts)))
     .action((shell: string) => write(scripts[shell]?.(placesOf(program)) ?? ''))
   withExamples(completion, [

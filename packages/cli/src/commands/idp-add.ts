@@ -10,7 +10,7 @@ import { addCommand, several } from './add-command.ts'
 type Request = Schemas['IdentityProviderRequest']
 type Role = NonNullable<Request['defaultRole']>
 
-/** Options whose names are the request's own. */
+/** Options with the names of the request. */
 type Settings = Omit<
   Request,
   'type' | 'clientSecret' | 'bindPassword' | 'enabled' | 'roleMappings' | 'caCertificate' | 'scopes'
@@ -25,30 +25,30 @@ interface Addition extends Shown, Settings {
 }
 
 const notes = `
-A provider of the same type and place is changed: its secret stays unless another is given, all else becomes as the options say.
-The secret comes from standard input (--secret-stdin), from PLAT_IDP_SECRET, or is asked for.`
+Updates the provider of the same type and address. Its secret is kept unless you give a new one; all other settings are replaced.
+The secret is read from standard input (--secret-stdin), PLAT_IDP_SECRET or a prompt.`
 
-/** `plat idp add …`: a command for each type, with the options of that type. */
+/** `plat idp add …`: one command per provider type, with the options of the type. */
 export function addProviderCommands(add: Command): void {
-  const oidc = addition(add, 'oidc', 'OIDC', 'any provider that speaks OpenID Connect', [
+  const oidc = addition(add, 'oidc', 'OIDC', 'any OpenID Connect provider', [
     'plat idp add oidc --issuer https://id.example.com --client-id platform --map platform-operators=Operator',
-  ]).requiredOption('--issuer <url>', 'the issuer, as it calls itself')
+  ]).requiredOption('--issuer <url>', 'issuer URL')
   withClaims(withClient(oidc))
-  const source = addition(add, 'open-source-idp', 'OpenSourceIdp', 'a realm of an identity server', [
+  const source = addition(add, 'open-source-idp', 'OpenSourceIdp', 'a realm of an open-source identity provider', [
     'plat idp add open-source-idp --base-url https://id.example.com --realm acme --client-id platform',
   ])
-    .requiredOption('--base-url <url>', 'the address of the server')
+    .requiredOption('--base-url <url>', 'server URL')
     .requiredOption('--realm <name>', 'the realm')
   withClaims(withClient(source))
   const cloud = addition(add, 'cloud-directory', 'CloudDirectory', 'a tenant of a cloud directory', [
     'plat idp add cloud-directory --tenant-id 0aa2ef10-6a2f-4be4-8b0b-3ef5f6c6a7d1 --client-id 6731de76-14a6-49ae-97bc-6eba6914391e',
   ])
     .requiredOption('--tenant-id <id>', 'the tenant')
-    .option('--authority-host <url>', 'where the directory is, if not where it usually is')
-    .option('--groups-claim <name>', 'the claim that names groups')
+    .option('--authority-host <url>', 'directory host, if not the default')
+    .option('--groups-claim <name>', 'claim with the groups')
   withClient(cloud)
   withDirectory(
-    addition(add, 'ldap', 'LDAP', 'a directory that is asked by LDAP', [
+    addition(add, 'ldap', 'LDAP', 'an LDAP directory', [
       'plat idp add ldap --url ldaps://ldap.example.com --bind-dn cn=platform,dc=acme --user-search-base ou=people,dc=acme',
     ]),
   )
@@ -62,40 +62,39 @@ const addition = (
   examples: readonly string[],
 ): Command =>
   addCommand(add, name, description, examples)
-    .option('--display-name <name>', 'what people choose at sign-in')
-    .option('--map <group=role>', 'the role that members of a group get; several times for several', mapping)
-    .option('--default-role <role>', 'of whom no group maps; Viewer if missing')
-    .option('--disabled', 'nobody signs in with it; those who did are signed out')
+    .option('--display-name <name>', 'name on the sign-in page')
+    .option('--map <group=role>', 'role for members of a group; repeatable', mapping)
+    .option('--default-role <role>', 'role for users without a mapped group (default: Viewer)')
+    .option('--disabled', 'add it disabled; users cannot sign in with it')
     .option('--secret-stdin', 'read the secret from standard input')
     .addHelpText('after', notes)
     .action((options: Addition) => configure(type, options))
 
 const withClient = (command: Command): Command =>
-  command.requiredOption('--client-id <id>', 'what the provider calls the platform')
+  command.requiredOption('--client-id <id>', 'client id at the provider')
 
 const withClaims = (command: Command): Command =>
   command
-    .option('--scope <scope>', 'what to ask for; several times for several', several)
-    .option('--username-claim <name>', 'the claim that names the user')
-    .option('--email-claim <name>', 'the claim that tells the e-mail address')
-    .option('--groups-claim <name>', 'the claim that names groups')
+    .option('--scope <scope>', 'scope to request; repeatable', several)
+    .option('--username-claim <name>', 'claim with the username')
+    .option('--email-claim <name>', 'claim with the e-mail address')
+    .option('--groups-claim <name>', 'claim with the groups')
 
 const withDirectory = (command: Command): Command =>
   command
     .requiredOption('--url <url>', 'ldaps://host, or ldap://host with --start-tls')
-    .requiredOption('--bind-dn <dn>', 'whom the platform searches as')
-    .requiredOption('--user-search-base <dn>', 'below what users are')
-    .option('--start-tls', 'encrypt the connection before anything is said')
-    .option('--ca-file <file>', 'certificates (PEM) to trust beside the usual ones')
-    .option('--user-login-attribute <name>', 'the attribute that people sign in with; uid if missing')
-    .option('--group-search-base <dn>', 'below what groups are')
-    .option('--group-member-attribute <name>', 'the attribute of a group that names its members; member if missing')
+    .requiredOption('--bind-dn <dn>', 'DN of the service account')
+    .requiredOption('--user-search-base <dn>', 'base DN of users')
+    .option('--start-tls', 'use StartTLS')
+    .option('--ca-file <file>', 'trusted certificates (PEM), in addition to public ones')
+    .option('--user-login-attribute <name>', 'login attribute of users (default: uid)')
+    .option('--group-search-base <dn>', 'base DN of groups')
+    .option('--group-member-attribute <name>', 'member attribute of groups (default: member)')
 
-/** A group may hold equals signs, a role does not. */
+/** A group may contain equals signs, a role does not. */
 function mapping(text: string, before: Addition['map'] = []): NonNullable<Addition['map']> {
   const [, group, role] = /^(.+)=(\w+)$/.exec(text) ?? []
-  if (group === undefined || !isRole(role))
-    throw new InvalidArgumentError('It must be group=role, such as ops=Operator.')
+  if (group === undefined || !isRole(role)) throw new InvalidArgumentError('Use group=role, such as ops=Operator.')
   return [...before, { group, role }]
 }
 
@@ -118,10 +117,10 @@ async function configure(type: Request['type'], options: Addition): Promise<void
   await showOne({ ...(json && { json }) }, provider)
 }
 
-/** Nothing: the one that the platform has stays. */
+/** An empty secret keeps the stored one. */
 async function secretOf(isFromInput: true | undefined): Promise<string> {
   if (isFromInput) return (await readInput()).replace(/\r?\n$/, '')
   const told = process.env['PLAT_IDP_SECRET']
   if (told !== undefined) return told
-  return canAsk() ? askSecret('Secret (nothing keeps the one there is): ') : ''
+  return canAsk() ? askSecret('Secret (empty keeps the stored one): ') : ''
 }

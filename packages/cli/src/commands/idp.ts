@@ -26,26 +26,25 @@ const columns: Column<Provider>[] = [
   },
 ]
 
-/** `plat idp …`: who signs people in beside the platform itself. */
 export function addIdentityCommands(program: Command): void {
-  const idp = program.command('idp').description('identity providers: who signs people in beside the platform itself')
+  const idp = program.command('idp').description('identity providers for sign-in')
   addCommand(idp, 'list', 'list identity providers').action(async (options: Shown) =>
     showList(options, await unwrap(connect().GET(path)), columns),
   )
-  addProviderCommands(idp.command('add').description('add an identity provider, or change the one of the same place'))
-  addCommand(idp, 'test <id>', 'try whether the platform can work with a provider').action(test)
-  addCommand(idp, 'consent <id>', 'ask the operator of a provider for consent; prints the address to open').action(
+  addProviderCommands(idp.command('add').description('add an identity provider, or update the one at the same address'))
+  addCommand(idp, 'test <id>', 'test the connection to a provider').action(test)
+  addCommand(idp, 'consent <id>', "request consent from the tenant's administrator; prints the URL to open").action(
     async (id: string, { json }: Shown) => {
       const { url } = await unwrap(connect().POST(`${path}/{id}/consent`, { params: { path: { id } } }))
       await (json ? writeJson({ url }) : write(`${url}\n`))
     },
   )
-  addCommand(idp, 'remove <id>', 'remove a provider; its users cannot sign in any more')
-    .option('--yes', 'do not ask')
+  addCommand(idp, 'remove <id>', 'remove a provider; its users can no longer sign in')
+    .option('--yes', 'skip the confirmation')
     .action(remove)
 }
 
-/** Ends with 1 where something was found that does not work. */
+/** Exits with 1 if a check failed. */
 async function test(id: string, { json }: Shown): Promise<void> {
   const found = await unwrap(connect().POST(`${path}/{id}/test`, { params: { path: { id } } }))
   if (!found.ok) process.exitCode = exitCodes.refused
@@ -57,7 +56,7 @@ async function test(id: string, { json }: Shown): Promise<void> {
 }
 
 async function remove(id: string, { json, yes }: Shown & { yes?: true }): Promise<void> {
-  await confirm(`Remove ${cellOf(id)}? Its users cannot sign in any more.`, { ...(yes && { yes }) })
+  await confirm(`Remove ${cellOf(id)}? Its users can no longer sign in.`, { ...(yes && { yes }) })
   await expectNoBody(connect().DELETE(`${path}/{id}`, { params: { path: { id } } }))
-  await (json ? writeJson({ id, deleted: true }) : say(`${cellOf(id)} is removed.`))
+  await (json ? writeJson({ id, deleted: true }) : say(`${cellOf(id)} removed.`))
 }

@@ -30,22 +30,21 @@ interface Filter extends Shown, Extent {
   batch?: string
 }
 
-/** `plat job …`. */
 export function addJobCommands(program: Command): void {
   const job = program.command('job').description('scripts that run on clusters')
   addListCommand(job, 'list', 'list jobs', ['plat job list --cluster berlin-1 --status Failed'])
     .option('--cluster <name|id>', 'only jobs of this cluster')
-    .addOption(new Option('--status <status>', 'only jobs that stand so').choices(statuses))
+    .addOption(new Option('--status <status>', 'only jobs with this status').choices(statuses))
     .option('--batch <id>', 'only jobs of this batch')
     .action(list)
   addCommand(job, 'get <id>', 'show a job with its result').action(async (id: string, options: Shown) =>
     showOne(options, await getJob(connect(), id)),
   )
   addCommand(job, 'output <id>', 'print the output of a job', ['plat job output job_01… --follow'])
-    .option('--follow', 'go on until the job has ended')
-    .option('--offset <bytes>', 'leave out so many bytes', wholeNumber(0, 999_999_999), 0)
+    .option('--follow', 'follow the output until the job has ended')
+    .option('--offset <bytes>', 'start at this byte', wholeNumber(0, 999_999_999), 0)
     .action(output)
-  addCommand(job, 'wait <id>', 'wait until a job has ended, and end with its exit code').action(wait)
+  addCommand(job, 'wait <id>', 'wait for a job; exit with its exit code').action(wait)
   addCommand(job, 'cancel <id>', 'cancel a job').action(cancel)
 }
 
@@ -66,7 +65,7 @@ async function output(id: string, { json, follow, offset }: Shown & { follow?: t
   for await (const chunk of outputOf(api, id, extent)) await writeJsonLine(chunk)
 }
 
-/** The nodes that a job may have run on, where they are several; a removed cluster has none. */
+/** The nodes of a job that ran on several; empty for a removed cluster. */
 async function nodesOfJob(api: Api, id: string): Promise<Schemas['Node'][]> {
   const { clusterId, payload } = await getJob(api, id)
   const targets: unknown = payload['targetNodeIds']
@@ -84,5 +83,5 @@ async function wait(id: string, { json }: Shown): Promise<void> {
 async function cancel(id: string, { json }: Shown): Promise<void> {
   const job = await unwrap(connect().POST('/api/v1/jobs/{id}/cancel', { params: { path: { id } } }))
   if (json) return writeJson(job)
-  say(job.status === 'Cancelled' ? `${job.id} is cancelled.` : `${job.id} is being cancelled by its relay.`)
+  say(job.status === 'Cancelled' ? `${job.id} cancelled.` : `${job.id} is being cancelled by its relay.`)
 }

@@ -34,11 +34,11 @@ export function addCatalogCommands(module: Command): void {
     'plat module catalog --verified',
   ])
     .option('--installed', 'only installed ones')
-    .option('--verified', 'only those that a trusted key has signed')
-    .option('--search <words>', 'only those whose name or description holds these words')
+    .option('--verified', 'only modules signed by a trusted key')
+    .option('--search <words>', 'only modules with these words in name or description')
     .action(catalog)
-  addCommand(module, 'scan', 'look at the sources of the catalog now, and wait for it', ['plat module scan'])
-    .option('--no-wait', 'leave at once')
+  addCommand(module, 'scan', 'scan the sources of the catalog and wait', ['plat module scan'])
+    .option('--no-wait', 'return immediately')
     .action(scan)
 }
 
@@ -60,7 +60,7 @@ async function catalog({ json, installed, verified, search }: Filter): Promise<v
 async function scan({ json, wait }: Shown & { wait: boolean }): Promise<void> {
   const api = connect()
   const asked = await unwrap(api.POST('/api/v1/modules/catalog/scan'))
-  if (!wait) return json ? showOne({ json }, asked) : say('Asked for. plat module catalog shows what is found.')
+  if (!wait) return json ? showOne({ json }, asked) : say('Scan started. See: plat module catalog')
   const { scannedAt, totalCount, problems } = await newCatalog(api, asked.scannedAt)
   if (json) return showOne({ json }, { scannedAt, totalCount, problems })
   say(`The catalog is up to date: ${counted(totalCount, 'module')}.`)
@@ -68,20 +68,17 @@ async function scan({ json, wait }: Shown & { wait: boolean }): Promise<void> {
 }
 
 const pauseMs = 300
-/** A registry has a minute to answer. */
+/** A registry may take a minute to respond. */
 const patienceMs = 180_000
 
-/** The catalog once it is another than at a time. */
+/** Waits until the catalog was scanned after `before`. */
 async function newCatalog(api: Api, before: string | undefined) {
   const untilMs = performance.now() + patienceMs
   for (;;) {
     const found = await readCatalog(api)
     if (found.scannedAt !== before) return found
     if (performance.now() > untilMs)
-      throw new CliError(
-        'unreachable',
-        'The scan takes long. plat module catalog shows what was found when it is done.',
-      )
+      throw new CliError('unreachable', 'The scan is taking long. See the result later with: plat module catalog')
     await sleep(pauseMs)
   }
 }

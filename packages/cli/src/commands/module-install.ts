@@ -20,17 +20,17 @@ interface Wish {
 
 /** `plat module install` and `plat module uninstall`. */
 export function addInstallCommands(module: Command): void {
-  addCommand(module, 'install <id|image>', 'install a module, or upgrade it, and wait for it', [
+  addCommand(module, 'install <id|image>', 'install or upgrade a module and wait', [
     'plat module install hello',
     'plat module install hello --version 1.0.0',
     'plat module install registry.example.com/modules/greeting:1.2.0',
   ])
-    .option('--version <version>', 'this release instead of the newest verified one')
-    .option('--manifest <url>', 'where the module.json of the image is, if not in it')
-    .option('--no-wait', 'leave at once; plat job get shows how it goes')
+    .option('--version <version>', 'this release (default: the newest verified one)')
+    .option('--manifest <url>', 'URL of module.json, if it is not in the image')
+    .option('--no-wait', 'return immediately; see plat job get')
     .action(install)
-  addCommand(module, 'uninstall <id>', 'uninstall a module, and wait for it', ['plat module uninstall hello'])
-    .option('--no-wait', 'leave at once; plat job get shows how it goes')
+  addCommand(module, 'uninstall <id>', 'uninstall a module and wait', ['plat module uninstall hello'])
+    .option('--no-wait', 'return immediately; see plat job get')
     .action(uninstall)
 }
 
@@ -44,14 +44,14 @@ async function install(what: string, { version, manifest, ...options }: Awaited 
 
 function installImage(imageRef: string, { version, manifest }: Wish) {
   if (version !== undefined)
-    throw new CliError('usage', '--version goes with an id; an image names its version itself.')
+    throw new CliError('usage', '--version requires a module id; an image has its own version.')
   const body = { imageRef, ...(manifest !== undefined && { manifestUrl: manifest }) }
   return (api: Api) => unwrap(api.POST('/api/modules/install', { body }))
 }
 
 function installFromCatalog(id: string, { version, manifest }: Wish) {
   if (manifest !== undefined)
-    throw new CliError('usage', '--manifest goes with an image, such as host/modules/hello:1.0.0.')
+    throw new CliError('usage', '--manifest requires an image, such as host/modules/hello:1.0.0.')
   const body = version === undefined ? {} : { version }
   return (api: Api) => unwrap(api.POST('/api/v1/modules/{id}/install', { params: { path: { id } }, body }))
 }
@@ -64,8 +64,8 @@ async function uninstall(id: string, options: Awaited): Promise<void> {
 }
 
 /**
- * An uninstallation that is under way may be this very one, whose acceptance did not arrive; undefined where it has ended
- * meanwhile.
+ * Adopts a running uninstallation: the response to an earlier attempt may have been lost. Undefined if it ended in the
+ * meantime.
  */
 async function acceptUninstall(api: Api, moduleId: string): Promise<Schemas['UninstallAccepted'] | undefined> {
   const params = { path: { id: moduleId } }
@@ -77,7 +77,7 @@ async function acceptUninstall(api: Api, moduleId: string): Promise<Schemas['Uni
     if (found === undefined) return undefined
     const { state, jobId } = found
     if (state !== 'Uninstalling' || jobId === undefined) throw error
-    say(`${cellOf(jobId)} is doing that already.`)
+    say(`Already running: ${cellOf(jobId)}.`)
     return { jobId, moduleId, status: state }
   }
 }

@@ -6,30 +6,30 @@ import { say } from '../print/write.ts'
 import { addCommand, several } from './add-command.ts'
 import { forAuthors, inFolder } from './module-author.ts'
 
-/** The commands of `plat module` for images that leave the author's machine. What they need is loaded when they run. */
+/** Commands of `plat module` for published images. Their dependencies load when they run. */
 
 /** `plat module key`, `push`, `sign` and `verify`. */
 export function addReleaseCommands(module: Command): void {
-  addCommand(module, 'key <name>', 'make a key pair to sign with: <name>.key, which is secret, and <name>.pub', [
+  addCommand(module, 'key <name>', 'create a signing key pair: <name>.key (secret) and <name>.pub', [
     'plat module key ada',
   ]).action(forAuthors(makeKey))
-  inFolder(module, 'push', 'push the built image, under its version and latest', [
+  inFolder(module, 'push', 'push the built image with the tags <version> and latest', [
     'plat module push --key ada.key',
     'plat module push --to registry.example.com/modules/greeting --key ada.key',
   ])
-    .option('--to <repository>', 'where to, instead of what module.json says')
-    .option('--key <file>', 'sign it with this private key')
+    .option('--to <repository>', 'target repository (default: the one in module.json)')
+    .option('--key <file>', 'sign with this private key')
     .action(forAuthors(push))
-  addCommand(module, 'sign <image>', 'sign an image that is in a registry', [
+  addCommand(module, 'sign <image>', 'sign an image in a registry', [
     'plat module sign registry.example.com/modules/greeting:0.1.0 --key ada.key',
   ])
-    .requiredOption('--key <file>', 'the private key')
-    .option('--legacy', 'as cosign did before version 3, beside the image under a tag')
+    .requiredOption('--key <file>', 'private key')
+    .option('--legacy', 'sign in the format of cosign before version 3')
     .action(forAuthors(sign))
-  addCommand(module, 'verify <image>', 'say whether one of some keys has signed an image; ends with 1 if not', [
+  addCommand(module, 'verify <image>', 'verify the signature of an image; exits with 1 if no key matches', [
     'plat module verify registry.example.com/modules/greeting:0.1.0 --key ada.pub',
   ])
-    .requiredOption('--key <file>', 'a public key; may be repeated', several)
+    .requiredOption('--key <file>', 'public key; repeatable', several)
     .action(forAuthors(verify))
 }
 
@@ -38,7 +38,7 @@ async function makeKey(name: string, { json }: Shown): Promise<void> {
   const files = await writeKeyPair(name)
   if (json) return showOne({ json }, files)
   const { privateKey, publicKey } = files
-  say(`Keep ${privateKey} to yourself. A platform that shall trust it gets ${publicKey}: PLAT_MODULE_TRUSTED_KEYS.`)
+  say(`Keep ${privateKey} secret. Platforms trust ${publicKey} through PLAT_MODULE_TRUSTED_KEYS.`)
 }
 
 interface Push extends Shown {
@@ -56,7 +56,7 @@ async function push({ dir, to, key, json }: Push): Promise<void> {
   const wish = { ...(to !== undefined && { to }), ...(privateKeyPem !== undefined && { privateKeyPem }) }
   const { image, digest } = await pushProject(await openProject(dir), wish)
   if (json) return showOne({ json }, { image, digest, isSigned: key !== undefined })
-  say(`${image} is pushed${key === undefined ? ', and not signed' : ' and signed'}: ${digest}`)
+  say(`${image} pushed${key === undefined ? ', and not signed' : ' and signed'}: ${digest}`)
 }
 
 async function sign(image: string, { key, legacy, json }: Shown & { key: string; legacy?: true }): Promise<void> {
@@ -66,7 +66,7 @@ async function sign(image: string, { key, legacy, json }: Shown & { key: string;
   ])
   const digest = await signRemote(image, await readSigningKey(key), legacy ? 'tag' : 'referrer')
   if (json) return showOne({ json }, { image, digest })
-  say(`${image} is signed: ${digest}`)
+  say(`${image} signed: ${digest}`)
 }
 
 async function verify(image: string, { key: files, json }: Shown & { key: string[] }): Promise<void> {

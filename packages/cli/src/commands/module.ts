@@ -25,14 +25,13 @@ const columns: Column<Module>[] = [
 
 const notes = `
 Environment
-  PLAT_REGISTRY_USERNAME  who writes to a registry; not needed for that of a platform on this machine,
-  PLAT_REGISTRY_PASSWORD  nor after docker login
+  PLAT_REGISTRY_USERNAME  credentials for a registry; not needed for the local platform's
+  PLAT_REGISTRY_PASSWORD  registry or after docker login
 
-How a module is made, step by step: docs/modules.md`
+Tutorial: docs/modules.md`
 
-/** `plat module …`. */
 export function addModuleCommands(program: Command): void {
-  const module = program.command('module').description('parts that the platform can be given, and making them')
+  const module = program.command('module').description('install, build and publish modules')
   addCatalogCommands(module)
   addCommand(module, 'list', 'list installed modules', ['plat module list']).action(list)
   addCommand(module, 'get <id>', 'show an installed module with its health', ['plat module get hello']).action(get)

@@ -5,9 +5,8 @@ import { connect } from '../connect.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import { addCommand, addListCommand } from './add-command.ts'
 
-/** `plat organisation …`. */
 export function addOrganisationCommands(program: Command): void {
-  const organisation = program.command('organisation').description('the tenants of the platform')
+  const organisation = program.command('organisation').description('tenants of the platform')
   addListCommand(organisation, 'list', 'list organisations').action(
     async ({ limit, all, ...options }: Shown & Extent) => {
       const api = connect()
@@ -21,7 +20,7 @@ export function addOrganisationCommands(program: Command): void {
       ])
     },
   )
-  addCommand(organisation, 'create <name>', 'create an organisation; it needs a first OrgAdmin then', [
+  addCommand(organisation, 'create <name>', 'create an organisation; add its first OrgAdmin with plat user create', [
     'plat organisation create Acme',
     'plat user create ann --organisation org_01… --role OrgAdmin --email ann@acme.example',
   ]).action(async (name: string, options: Shown) =>

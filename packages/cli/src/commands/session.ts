@@ -20,29 +20,29 @@ interface LoginOptions extends Shown {
 
 /** `plat login`, `logout` and `whoami`. */
 export function addSessionCommands(program: Command): void {
-  addCommand(program, 'login', 'sign in and stay signed in', [
+  addCommand(program, 'login', 'sign in and store the session', [
     'plat login --server https://platform.example.com --username ada',
     'plat login --username ada --password-stdin < password.txt',
   ])
-    .option('--server <url>', `the platform; or PLAT_SERVER; default ${defaultServer}`)
-    .option('--username <name>', 'who signs in; asked for if missing')
-    .option('--password-stdin', 'read the password from standard input; or set PLAT_PASSWORD; asked for if missing')
+    .option('--server <url>', `platform address (default: PLAT_SERVER or ${defaultServer})`)
+    .option('--username <name>', 'user name (default: prompt)')
+    .option('--password-stdin', 'read the password from standard input (default: PLAT_PASSWORD or prompt)')
     .action(login)
   addCommand(program, 'logout', 'end the session').action(logout)
-  addCommand(program, 'whoami', 'show who is signed in, with roles and permissions').action(async (options: Shown) =>
+  addCommand(program, 'whoami', 'show the signed-in user with roles and permissions').action(async (options: Shown) =>
     showOne(options, await unwrap(connect().GET('/api/v1/auth/me'))),
   )
 }
 
 async function login({ server: named, username: given, passwordStdin, json }: LoginOptions): Promise<void> {
   const server = serverOf(named ?? (process.env['PLAT_SERVER'] || defaultServer))
-  if (isExposed(server)) say(`Passwords and tokens travel unencrypted to ${server}. Use https.`)
+  if (isExposed(server)) say(`Warning: passwords and tokens are sent unencrypted to ${server}. Use https.`)
   const username = given ?? (await asked('Username: '))
   const body = { username, password: await ownPassword(passwordStdin) }
   const tokens = tokensOf(await unwrap(anonymous(server, { seconds: 8 }).POST('/api/v1/auth/login', { body })))
   await withLock(async () => writeSession({ server, username, ...tokens }))
   if (json) return writeJson({ server, username })
-  say(`Signed in at ${server} as ${username}.`)
+  say(`Signed in to ${server} as ${username}.`)
 }
 
 const isExposed = (server: string): boolean => {
@@ -51,18 +51,19 @@ const isExposed = (server: string): boolean => {
 }
 
 async function asked(question: string): Promise<string> {
-  if (!canAsk()) throw new CliError('usage', 'Say who signs in with --username.')
+  if (!canAsk()) throw new CliError('usage', 'Give a user name with --username.')
   return (await ask(question)).trim()
 }
 
 async function logout({ json }: Shown): Promise<void> {
-  if (readSession() === undefined) throw new CliError('notSignedIn', 'Nobody is signed in.')
+  if (readSession() === undefined) throw new CliError('notSignedIn', 'Not signed in.')
   const told = await endSession().then(
     () => ({ isTold: true, reason: '' }),
     (error: unknown) => ({ isTold: false, reason: messageOf(error) }),
   )
   await withLock(async () => removeSession())
-  if (!told.isTold) say(`The platform could not be told (${told.reason}); the session ends there within 7 days.`)
+  if (!told.isTold)
+    say(`Signed out locally. The platform could not be reached (${told.reason}); the session there ends within 7 days.`)
   await (json ? writeJson({ signedOut: true, platformTold: told.isTold }) : say('Signed out.'))
 }
 

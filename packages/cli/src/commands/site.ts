@@ -5,9 +5,8 @@ import { type Shown, showList, showOne } from '../print/show.ts'
 import { say, writeJson } from '../print/write.ts'
 import { addCommand } from './add-command.ts'
 
-/** `plat site …`. */
 export function addSiteCommands(program: Command): void {
-  const site = program.command('site').description('places that clusters stand in')
+  const site = program.command('site').description('sites of clusters')
   addCommand(site, 'list', 'list sites').action(async (options: Shown) =>
     showList(options, await unwrap(connect().GET('/api/v1/sites')), [
       { title: 'ID', of: ({ id }) => id },
@@ -18,10 +17,8 @@ export function addSiteCommands(program: Command): void {
   addCommand(site, 'create <name>', 'create a site').action(async (name: string, options: Shown) =>
     showOne(options, await unwrap(connect().POST('/api/v1/sites', { body: { name } }))),
   )
-  addCommand(site, 'delete <id>', 'remove a site that no cluster stands in').action(
-    async (id: string, { json }: Shown) => {
-      await expectNoBody(connect().DELETE('/api/v1/sites/{id}', { params: { path: { id } } }))
-      await (json ? writeJson({ id, deleted: true }) : say(`${id} is removed.`))
-    },
-  )
+  addCommand(site, 'delete <id>', 'remove a site that no cluster uses').action(async (id: string, { json }: Shown) => {
+    await expectNoBody(connect().DELETE('/api/v1/sites/{id}', { params: { path: { id } } }))
+    await (json ? writeJson({ id, deleted: true }) : say(`${id} removed.`))
+  })
 }

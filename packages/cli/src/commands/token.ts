@@ -8,9 +8,8 @@ import { addCommand, several } from './add-command.ts'
 
 type Token = Schemas['ApiToken']
 
-/** `plat token …`: API tokens for automation. */
 export function addTokenCommands(program: Command): void {
-  const token = program.command('token').description('API tokens of the signed-in user, for automation')
+  const token = program.command('token').description('your API tokens, for automation')
   addCommand(token, 'list', 'list API tokens').action(async (options: Shown) => {
     await showList(options, await unwrap(connect().GET('/api/v1/users/me/tokens')), [
       { title: 'ID', of: ({ id }) => id },
@@ -23,12 +22,12 @@ export function addTokenCommands(program: Command): void {
   addCommand(token, 'create <name>', 'create an API token; prints it once', [
     'PLAT_TOKEN=$(plat token create nightly --permission jobs:write --permission clusters:read)',
   ])
-    .option('--permission <name>', 'what it may do; several times for several; all that you may do if missing', several)
-    .option('--expires-at <time>', 'when it ends, such as 2027-01-31T00:00:00Z; never if missing')
+    .option('--permission <name>', 'permission; repeatable (default: all of yours)', several)
+    .option('--expires-at <time>', 'expiry time, such as 2027-01-31T00:00:00Z (default: never)')
     .action(create)
   addCommand(token, 'delete <id>', 'revoke an API token').action(async (id: string, { json }: Shown) => {
     await expectNoBody(connect().DELETE('/api/v1/users/me/tokens/{id}', { params: { path: { id } } }))
-    await (json ? writeJson({ id, deleted: true }) : say(`${id} is revoked.`))
+    await (json ? writeJson({ id, deleted: true }) : say(`${id} revoked.`))
   })
 }
 
@@ -41,6 +40,6 @@ async function create(name: string, { permission: permissions, expiresAt, json }
   const body = { name, ...(permissions && { permissions }), ...(expiresAt !== undefined && { expiresAt }) }
   const created = await unwrap(connect().POST('/api/v1/users/me/tokens', { body }))
   if (json) return writeJson(created)
-  say(`${created.id} may ${created.permissions.join(', ')}. It is shown once:`)
+  say(`${created.id} has ${created.permissions.join(', ')}. The token is shown once:`)
   await write(`${created.token}\n`)
 }

@@ -15,24 +15,21 @@ interface Agreed extends Shown {
   wait: boolean
 }
 
-/** `plat update …`: releases of the platform itself. */
 export function addUpdateCommands(program: Command): void {
-  const update = program.command('update').description('releases of the platform itself')
-  addCommand(update, 'check', 'look for a newer release', ['plat update check']).action(check)
-  addCommand(
-    update,
-    'apply [version]',
-    'update the platform, to the newest release if none is named, and wait for it',
-    ['plat update apply', 'plat update apply 1.4.0 --yes'],
-  )
-    .option('--force', 'although jobs are running')
-    .option('--yes', 'do not ask')
-    .option('--no-wait', 'leave at once; plat job get shows how it goes')
+  const update = program.command('update').description('updates of the platform')
+  addCommand(update, 'check', 'check for updates', ['plat update check']).action(check)
+  addCommand(update, 'apply [version]', 'update the platform to a version (default: the newest) and wait', [
+    'plat update apply',
+    'plat update apply 1.4.0 --yes',
+  ])
+    .option('--force', 'even if jobs are running')
+    .option('--yes', 'skip the confirmation')
+    .option('--no-wait', 'return immediately; see plat job get')
     .action(apply)
-  addCommand(update, 'rollback', 'go back to the version before, and wait for it', ['plat update rollback --yes'])
-    .option('--force', 'although jobs are running')
-    .option('--yes', 'do not ask')
-    .option('--no-wait', 'leave at once; plat job get shows how it goes')
+  addCommand(update, 'rollback', 'roll back to the previous version and wait', ['plat update rollback --yes'])
+    .option('--force', 'even if jobs are running')
+    .option('--yes', 'skip the confirmation')
+    .option('--no-wait', 'return immediately; see plat job get')
     .action(rollback)
 }
 
@@ -43,7 +40,7 @@ async function check({ json }: Shown): Promise<void> {
   await showOne({ ...(json && { json }) }, found)
   if (json) return
   const { updateAvailable, latestVersion, jobId } = found
-  if (jobId !== undefined) say(`An update is under way. See: plat job get ${cellOf(jobId)}`)
+  if (jobId !== undefined) say(`An update is running. See: plat job get ${cellOf(jobId)}`)
   else if (updateAvailable) say(`Next: plat update apply ${cellOf(latestVersion)}`)
 }
 
@@ -54,7 +51,7 @@ async function apply(wanted: string | undefined, options: Agreed & { force?: tru
   if (wanted === undefined && !updateAvailable) {
     if (options.json) return showOne({ json: options.json }, found)
     for (const { version, reason } of found.refused) say(`${cellOf(version)} cannot be applied: ${reason}`)
-    return say(`${cellOf(currentVersion)} is the newest version that there is for this platform.`)
+    return say(`${cellOf(currentVersion)} is up to date.`)
   }
   const targetVersion = wanted ?? latestVersion
   await confirm(`Update the platform from ${cellOf(currentVersion)} to ${cellOf(targetVersion)}?`, asked(options))
@@ -64,9 +61,9 @@ async function apply(wanted: string | undefined, options: Agreed & { force?: tru
 async function rollback(options: Agreed & { force?: true }): Promise<void> {
   const api = connectToFollow()
   const { currentVersion, previousVersion } = await readCheck(api)
-  const target = previousVersion === undefined ? 'the version before' : cellOf(previousVersion)
-  await confirm(`Take the platform back from ${cellOf(currentVersion)} to ${target}?`, asked(options))
-  // Named, so that a second try leads to no other version.
+  const target = previousVersion === undefined ? 'the previous version' : cellOf(previousVersion)
+  await confirm(`Roll back the platform from ${cellOf(currentVersion)} to ${target}?`, asked(options))
+  // Names the version, so that a retry cannot roll back further.
   const wanted = previousVersion === undefined ? {} : { targetVersion: previousVersion }
   await follow(api, { action: 'rollback', ...wanted, ...forced(options) }, options)
 }
@@ -79,7 +76,7 @@ async function follow(api: Api, body: Schemas['UpdateRequest'], { wait, json }: 
   const jobId = await accept(api, body)
   if (jobId === undefined) {
     const { action, targetVersion = '' } = body
-    if (!json) say(`${cellOf(targetVersion)} serves already.`)
+    if (!json) say(`${cellOf(targetVersion)} is already active.`)
     return showOne(shown, { action, targetVersion, status: 'Completed' })
   }
   if (!wait) return showOne(shown, { ...body, jobId, status: 'InProgress' })
@@ -87,8 +84,8 @@ async function follow(api: Api, body: Schemas['UpdateRequest'], { wait, json }: 
 }
 
 /**
- * Begins an update; answers its job. One that is refused may have begun before, by a try whose answer was lost: then it is the job
- * under way that does the same, or none any more where the wanted version serves.
+ * Starts an update and returns its job. A rejection may follow an attempt whose response was lost: then returns the
+ * running job, or undefined if the version is already active.
  */
 async function accept(api: Api, body: Schemas['UpdateRequest']): Promise<string | undefined> {
   try {
@@ -98,7 +95,7 @@ async function accept(api: Api, body: Schemas['UpdateRequest']): Promise<string 
     const { jobId, currentVersion } = await readCheck(api)
     if (jobId === undefined && currentVersion === body.targetVersion) return undefined
     if (jobId === undefined || !(await isSame(api, jobId, body))) throw error
-    say(`${cellOf(jobId)} is doing that already.`)
+    say(`Already running: ${cellOf(jobId)}.`)
     return jobId
   }
 }

@@ -14,7 +14,6 @@ import { addCommand, addListCommand, several } from './add-command.ts'
 type User = Schemas['UserProfile']
 type Role = Schemas['UserCreation']['roles'][number]
 
-/** `plat user …`. */
 export function addUserCommands(program: Command): void {
   const user = program.command('user').description('users of the organisation')
   addListCommand(user, 'list', 'list users').action(async ({ limit, all, ...options }: Shown & Extent) =>
@@ -25,22 +24,22 @@ export function addUserCommands(program: Command): void {
       { title: 'ROLES', of: ({ roles }) => roles, isFlexible: true },
     ]),
   )
-  addCommand(user, 'get <user>', 'show a user, named by username or identifier').action(
-    async (wanted: string, options: Shown) => showOne(options, await findUser(connect(), wanted)),
+  addCommand(user, 'get <user>', 'show a user by name or id').action(async (wanted: string, options: Shown) =>
+    showOne(options, await findUser(connect(), wanted)),
   )
-  addCommand(user, 'create <username>', 'create a user; the password is asked for', [
+  addCommand(user, 'create <username>', 'create a user; prompts for the password', [
     'plat user create grace --email grace@example.com --role Operator --password-stdin < password.txt',
   ])
-    .requiredOption('--email <address>', 'the e-mail address')
-    .requiredOption('--role <role>', 'a role; several times for several', several)
-    .option('--organisation <id>', 'seed another organisation with its first user')
-    .option('--password-stdin', 'read the password from standard input; or set PLAT_NEW_PASSWORD; asked for if missing')
+    .requiredOption('--email <address>', 'e-mail address')
+    .requiredOption('--role <role>', 'role; repeatable', several)
+    .option('--organisation <id>', 'create the first user of another organisation')
+    .option('--password-stdin', 'read the password from standard input (default: PLAT_NEW_PASSWORD or prompt)')
     .action(create)
   addCommand(user, 'update <user>', 'change e-mail or roles')
-    .option('--email <address>', 'the e-mail address')
-    .option('--role <role>', 'a role, in the place of those now; several times for several', several)
+    .option('--email <address>', 'e-mail address')
+    .option('--role <role>', 'role, replaces the current ones; repeatable', several)
     .action(update)
-  addCommand(user, 'delete <user>', 'remove a user').option('--yes', 'do not ask').action(remove)
+  addCommand(user, 'delete <user>', 'remove a user').option('--yes', 'skip the confirmation').action(remove)
 }
 
 const listUsers = (api: Api, extent: Extent) =>
@@ -50,7 +49,7 @@ async function findUser(api: Api, wanted: string): Promise<User> {
   if (wanted.startsWith('user_')) return unwrap(api.GET('/api/v1/users/{id}', { params: { path: { id: wanted } } }))
   const { items } = await listUsers(api, { limit: Infinity, all: true })
   const found = items.find(({ username }) => username.toLowerCase() === wanted.toLowerCase())
-  if (found === undefined) throw new CliError('refused', `No user is called ${cellOf(wanted)}. See: plat user list`)
+  if (found === undefined) throw new CliError('refused', `No user named ${cellOf(wanted)}. See: plat user list`)
   return found
 }
 
@@ -74,7 +73,7 @@ interface Update extends Shown {
 }
 
 async function update(wanted: string, { email, role: roles, ...options }: Update): Promise<void> {
-  if (email === undefined && roles === undefined) throw new CliError('usage', 'Say what to change: --email or --role.')
+  if (email === undefined && roles === undefined) throw new CliError('usage', 'Give a change: --email or --role.')
   const api = connect()
   const { id } = await findUser(api, wanted)
   const body = { ...(email !== undefined && { email }), ...(roles && { roles }) }
@@ -86,5 +85,5 @@ async function remove(wanted: string, { json, yes }: Shown & { yes?: true }): Pr
   const { id, username } = await findUser(api, wanted)
   await confirm(`Remove ${username} (${id})?`, { ...(yes && { yes }) })
   await expectNoBody(api.DELETE('/api/v1/users/{id}', { params: { path: { id } } }))
-  await (json ? writeJson({ id, deleted: true }) : say(`${username} is removed.`))
+  await (json ? writeJson({ id, deleted: true }) : say(`${username} removed.`))
 }

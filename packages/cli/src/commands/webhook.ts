@@ -10,9 +10,8 @@ import { addCommand, addListCommand, several } from './add-command.ts'
 const path = '/api/v1/webhooks/{id}'
 type Events = Schemas['WebhookCreation']['events']
 
-/** `plat webhook …`. */
 export function addWebhookCommands(program: Command): void {
-  const webhook = program.command('webhook').description('events, delivered to addresses of yours')
+  const webhook = program.command('webhook').description('webhooks')
   addCommand(webhook, 'list', 'list webhooks').action(async (options: Shown) =>
     showList(options, await unwrap(connect().GET('/api/v1/webhooks')), [
       { title: 'ID', of: ({ id }) => id },
@@ -22,19 +21,19 @@ export function addWebhookCommands(program: Command): void {
       { title: 'FAILURES', of: ({ failureCount }) => failureCount },
     ]),
   )
-  addCommand(webhook, 'create <url>', 'subscribe an address; prints the secret once', [
+  addCommand(webhook, 'create <url>', 'create a webhook; prints its secret once', [
     `plat webhook create https://hooks.example.com/platform --event 'platform.job.*'`,
   ])
-    .requiredOption('--event <type>', 'what to deliver, such as platform.job.failed or *; several times', several)
+    .requiredOption('--event <type>', 'event type, such as platform.job.failed or *; repeatable', several)
     .action(async (url: string, { event: events, ...options }: Shown & { event: Events }) =>
       showOne(options, await unwrap(connect().POST('/api/v1/webhooks', { body: { url, events } }))),
     )
-  addCommand(webhook, 'enable <id>', 'switch a webhook on').action(switched(true))
-  addCommand(webhook, 'disable <id>', 'switch a webhook off').action(switched(false))
+  addCommand(webhook, 'enable <id>', 'enable a webhook').action(switched(true))
+  addCommand(webhook, 'disable <id>', 'disable a webhook').action(switched(false))
   addCommand(webhook, 'test <id>', 'send a test event to a webhook').action(async (id: string, options: Shown) =>
     showOne(options, await unwrap(connect().POST(`${path}/test`, { params: { path: { id } } }))),
   )
-  addListCommand(webhook, 'deliveries <id>', 'list what was delivered, or was not').action(deliveries)
+  addListCommand(webhook, 'deliveries <id>', 'list deliveries').action(deliveries)
   addCommand(webhook, 'redeliver <id> <delivery>', 'deliver an event again').action(
     async (id: string, deliveryId: string, options: Shown) => {
       const call = connect().POST(`${path}/deliveries/{deliveryId}/redeliver`, { params: { path: { id, deliveryId } } })
@@ -43,7 +42,7 @@ export function addWebhookCommands(program: Command): void {
   )
   addCommand(webhook, 'delete <id>', 'remove a webhook').action(async (id: string, { json }: Shown) => {
     await expectNoBody(connect().DELETE(path, { params: { path: { id } } }))
-    await (json ? writeJson({ id, deleted: true }) : say(`${id} is removed.`))
+    await (json ? writeJson({ id, deleted: true }) : say(`${id} removed.`))
   })
 }
 

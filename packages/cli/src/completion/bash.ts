@@ -1,6 +1,5 @@
 import { type Place, quoted } from './tree.ts'
 
-/** Completion for bash: `source <(plat completion bash)`. */
 export const bashScript = (places: readonly Place[]): string => `\
 # Completion of plat for bash. Load it with: source <(plat completion bash)
 _plat() {

@@ -1,6 +1,5 @@
 import { type Place, quoted } from './tree.ts'
 
-/** Completion for fish: `plat completion fish | source`. */
 export const fishScript = (places: readonly Place[]): string => `\
 # Completion of plat for fish. Load it with: plat completion fish | source
 function __plat_at --description 'Whether the command line stands at a command of plat'

@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
 
-/** A word that may come next, and what it means. */
 export interface Word {
   text: string
   meaning: string
@@ -10,11 +9,11 @@ export interface Word {
 export interface Place {
   path: string
   words: Word[]
-  /** Options whose value is one of a few. */
+  /** Options with a fixed set of values. */
   choices: { option: string; values: readonly string[] }[]
 }
 
-/** Every command of the tree with what may follow it: all that the completion of a shell needs. */
+/** Every command of the tree with its completions. */
 export function placesOf(command: Command, path: string = command.name()): Place[] {
   const { commands } = command
   const options = [...command.options, { long: '--help', description: 'display help', argChoices: undefined }]
@@ -34,5 +33,5 @@ export function placesOf(command: Command, path: string = command.name()): Place
   return [place, ...commands.flatMap((one) => placesOf(one, `${path} ${one.name()}`))]
 }
 
-/** Text as one word of any POSIX shell, and of fish. */
+/** Quotes text for POSIX shells and fish. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

@@ -1,6 +1,5 @@
 import { type Place, quoted, type Word } from './tree.ts'
 
-/** Completion for zsh: `source <(plat completion zsh)`. */
 export const zshScript = (places: readonly Place[]): string => `\
 #compdef plat
 # Completion of plat for zsh. Load it with: source <(plat completion zsh)

@@ -2,28 +2,27 @@ import type { Schemas } from '../api/client.ts'
 import { CliError, messageOf } from '../exit.ts'
 import { cellOf } from '../print/table.ts'
 
-/** A job of a batch file, its cluster by name or identifier. */
+/** A job of a batch file; `cluster` is a name or id. */
 export interface Entry {
   cluster: string
   submission: Omit<Schemas['JobSubmission'], 'clusterId'>
 }
 
-/** What a batch file says. */
 export interface BatchFile {
   entries: Entry[]
   limits: Pick<Schemas['BatchSubmission'], 'maxConcurrency' | 'maxErrors'>
 }
 
 /**
- * Reads `{"jobs": […]}`, an array, or a job on each line. A job is as the API takes it, or shorter: `cluster` may hold
- * a name in the place of `clusterId`, `script` and `timeoutSeconds` stand for those of `payload`, `type` is InvokeScript.
+ * Reads `{"jobs": […]}`, an array, or one job per line. A job has the format of the API, or a short form: `cluster` may
+ * be a name, `script` and `timeoutSeconds` replace `payload`, `type` defaults to InvokeScript.
  */
 export function readBatchFile(text: string): BatchFile {
   const fields = fieldsOf(valueOf(text))
   const { jobs } = fields
-  if (!Array.isArray(jobs) || jobs.length === 0) throw new CliError('usage', 'The batch holds no jobs.')
+  if (!Array.isArray(jobs) || jobs.length === 0) throw new CliError('usage', 'The batch has no jobs.')
   const unknown = Object.keys(fields).find((name) => !batchFields.has(name))
-  if (unknown !== undefined) throw ofBatch(`has ${cellOf(unknown)}, which no batch has`)
+  if (unknown !== undefined) throw ofBatch(`has an unknown field ${cellOf(unknown)}`)
   return {
     entries: jobs.map((job: unknown, index) => entryOf(job, index + 1)),
     limits: { ...numberOf(fields, 'maxConcurrency', ofBatch), ...numberOf(fields, 'maxErrors', ofBatch) },
@@ -35,11 +34,11 @@ const batchFields = new Set(['jobs', 'maxConcurrency', 'maxErrors'])
 type Fault = (what: string) => CliError
 const ofBatch: Fault = (what) => new CliError('usage', `The batch ${what}.`)
 
-/** A limit that is there but no number is refused: without it more would run, and for longer, than somebody wants. */
+/** Rejects a limit that is not a number: ignoring it would run more, or longer, than intended. */
 function numberOf<Name extends string>(fields: Fields, name: Name, fault: Fault): { [name in Name]?: number } {
   const value = fields[name]
   if (value === undefined) return {}
-  if (typeof value !== 'number') throw fault(`has a ${name} that is no number`)
+  if (typeof value !== 'number') throw fault(`has a ${name} that is not a number`)
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- TypeScript widens a computed name to any text
   return { [name]: value } as { [name in Name]?: number }
 }
@@ -51,7 +50,7 @@ const isFields = (value: unknown): value is Fields =>
 function fieldsOf(value: unknown): Fields {
   if (Array.isArray(value)) return { jobs: value }
   if (!isFields(value)) return {}
-  // One line of NDJSON is a job by itself.
+  // A single line of NDJSON is one job.
   return 'jobs' in value ? value : { jobs: [value] }
 }
 
@@ -61,7 +60,7 @@ function valueOf(text: string): unknown {
   } catch (error) {
     const lines = text.split('\n').map((line, index) => ({ line: line.trim(), number: index + 1 }))
     const filled = lines.filter(({ line }) => line !== '')
-    if (filled.length < 2) throw new CliError('usage', `The batch is not JSON: ${messageOf(error)}`, error)
+    if (filled.length < 2) throw new CliError('usage', `The batch is not valid JSON: ${messageOf(error)}`, error)
     return filled.map(({ line, number }) => lineOf(line, number))
   }
 }
@@ -70,7 +69,7 @@ function lineOf(line: string, number: number): unknown {
   try {
     return JSON.parse(line)
   } catch (error) {
-    throw new CliError('usage', `Line ${number} of the batch is not JSON: ${messageOf(error)}`, error)
+    throw new CliError('usage', `Line ${number} of the batch is not valid JSON: ${messageOf(error)}`, error)
   }
 }
 
@@ -88,12 +87,12 @@ function entryOf(job: unknown, number: number): Entry {
   const fields = isFields(job) ? job : {}
   const fault = (what: string) => new CliError('usage', `Job ${number} of the batch ${what}.`)
   const unknown = Object.keys(fields).find((name) => !jobFields.has(name))
-  if (unknown !== undefined) throw fault(`has ${cellOf(unknown)}, which no job has`)
+  if (unknown !== undefined) throw fault(`has an unknown field ${cellOf(unknown)}`)
   const { cluster, clusterId = cluster, type = 'InvokeScript' } = fields
   const payload = payloadOf(fields, fault)
-  if (typeof clusterId !== 'string' || clusterId === '') throw fault('names no cluster: give "cluster" or "clusterId"')
-  if (payload === undefined) throw fault('has no script: give "script", or "payload" with a "script"')
-  if (typeof type !== 'string') throw fault('has a type that is no text')
+  if (typeof clusterId !== 'string' || clusterId === '') throw fault('has no cluster: set "cluster" or "clusterId"')
+  if (payload === undefined) throw fault('has no script: set "script", or "payload" with a "script"')
+  if (typeof type !== 'string') throw fault('has a type that is not a string')
   return { cluster: clusterId, submission: { type, payload, ...numberOf(fields, 'deliverWithinSeconds', fault) } }
 }
 

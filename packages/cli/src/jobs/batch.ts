@@ -8,7 +8,7 @@ export type AcceptedBatch = Pick<Schemas['AcceptedBatch'], 'batchId' | 'jobIds'>
 export type BatchCounts = Schemas['BatchCounts']
 type JobSummary = Schemas['JobSummary']
 
-/** Hears how batches go. `onEnded` hears of each job once. */
+/** Receives the progress of batches. `onEnded` is called once per job. */
 export interface BatchListener {
   onCounts: (batchId: string, counts: BatchCounts) => void
   onEnded: (job: JobSummary) => Promise<void>
@@ -17,11 +17,9 @@ export interface BatchListener {
 const firstPauseMs = 250
 const longestPauseMs = 1000
 
-/** One batch with its counts. */
 export const getBatch = (api: Api, batchId: string): Promise<Schemas['Batch']> =>
   unwrap(api.GET('/api/v1/jobs/batch/{batchId}', { params: { path: { batchId } } }))
 
-/** The jobs of a batch, newest first. */
 export const jobsOfBatch = (api: Api, batchId: string, status?: JobSummary['status']) =>
   readList({ limit: Infinity, all: true }, (paging) =>
     unwrap(api.GET('/api/v1/jobs', { params: { query: { batchId, ...(status && { status }), ...paging } } })),
@@ -31,7 +29,7 @@ export const endedOf = ({ completed, failed, cancelled }: BatchCounts): number =
 
 const hasEnded = ({ status }: JobSummary): boolean => status !== 'Queued' && status !== 'Running'
 
-/** Follows batches until every job has ended. The more there is to look at, the less often it is looked at. */
+/** Follows batches until all jobs have ended. Polls less often the more jobs there are. */
 export async function followBatches(
   api: Api,
   batches: readonly AcceptedBatch[],
@@ -57,23 +55,23 @@ async function followBatch(
     if (endedOf(counts) > jobIds.length - open.size) {
       for (const job of (await jobsOfBatch(api, batchId)).items.toReversed()) await close(job)
     }
-    // A list may lag behind; a job by its identifier never does.
+    // Lists may lag behind; a read by id does not.
     if (status === 'Finished') for (const id of open) await close(await getJob(api, id))
     if (open.size === 0) return
     await sleep(pauseMsOf(count) * slowness)
   }
 }
 
-/** The pause before the next look: what is short is told soon, and what takes long is not asked about all the time. */
+/** Polls often at first and less often later. */
 export const pauseMsOf = (count: number): number => Math.min(longestPauseMs, firstPauseMs * 1.3 ** count)
 
-/** Asks to cancel a batch; one that has finished meanwhile is as good. */
+/** Requests cancellation; ignores a batch that has finished. */
 export async function cancelBatch(api: Api, batchId: string): Promise<void> {
   const { error, response } = await api.POST('/api/v1/jobs/batch/{batchId}/cancel', { params: { path: { batchId } } })
   if (error && response.status !== 409) await unwrap(Promise.resolve({ error, response }))
 }
 
-/** Parts of a list that the platform takes as one batch each: at most 500 jobs, and so many bytes of JSON. */
+/** Splits jobs into batches of at most 500 jobs and 4 MiB of JSON. */
 export function batchesOf<Submission>(jobs: readonly Submission[]): Submission[][] {
   const parts: Submission[][] = []
   let bytes = Infinity
@@ -92,5 +90,5 @@ export function batchesOf<Submission>(jobs: readonly Submission[]): Submission[]
 }
 
 const mostJobs = 500
-/** A body may hold 4 MiB; some is left for what stands around the jobs. */
+/** The body limit of 4 MiB, minus some bytes around the jobs. */
 const mostBytes = 4 * 1024 * 1024 - 4096

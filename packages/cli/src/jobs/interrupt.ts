@@ -1,12 +1,12 @@
 import { exitCodes } from '../exit.ts'
 import { say } from '../print/write.ts'
 
-/** npm hands on a signal that the terminal has sent already: one Ctrl-C arrives twice. */
+/** npm forwards a signal that the terminal sent too: one Ctrl-C arrives twice. */
 const samePressMs = 400
 
 /**
- * Ctrl-C while jobs run: the first one asks the platform to cancel, the second one leaves. Dispose of it when the jobs
- * have ended.
+ * Handles Ctrl-C while jobs run: the first requests cancellation, the second exits. Dispose of it when the jobs have
+ * ended.
  */
 export class Interrupt implements Disposable {
   #lastMs = -Infinity
@@ -17,7 +17,7 @@ export class Interrupt implements Disposable {
     process.on('SIGINT', this.#onSignal)
   }
 
-  /** What cancels the jobs, once they are known. Resolves when what was asked for before has been done. */
+  /** Sets how to cancel the jobs. Resolves after a cancellation that was requested before. */
   async cancelWith(cancel: () => Promise<void>): Promise<void> {
     this.#cancel = cancel
     if (this.isAsked) await this.#ask(cancel)
@@ -33,15 +33,15 @@ export class Interrupt implements Disposable {
     if (isSamePress) return
     if (this.isAsked) process.exit(exitCodes.interrupted)
     this.isAsked = true
-    // Below the ^C of the terminal, and whatever stands in its line.
+    // Starts a line below the terminal's ^C.
     if (process.stderr.isTTY) process.stderr.write('\n')
-    say('Cancelling. Ctrl-C again leaves without waiting for the end.')
+    say('Cancelling. Press Ctrl-C again to exit without waiting.')
     if (this.#cancel) void this.#ask(this.#cancel)
   }
 
   async #ask(cancel: () => Promise<void>): Promise<void> {
     await cancel().catch((error: unknown) =>
-      say(`It could not be cancelled: ${error instanceof Error ? error.message : String(error)}`),
+      say(`Failed to cancel: ${error instanceof Error ? error.message : String(error)}`),
     )
   }
 }

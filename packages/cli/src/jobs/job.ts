@@ -5,24 +5,25 @@ import { exitCodes } from '../exit.ts'
 
 export type Job = Schemas['Job']
 
-/** As long as one request may wait for news. */
+/** The longest that a request may wait for news. */
 const waitSeconds = 20
 const shortestPauseMs = 250
 const longestPauseMs = 3000
-/** No job writes so much: reading from here on waits for its end. */
+/** Beyond any output: reading from here waits for the end of the job. */
 const beyondOutput = 999_999_999_999_999
 
-/** One job with its result. */
 export const getJob = (api: Api, id: string): Promise<Job> =>
   unwrap(api.GET('/api/v1/jobs/{id}', { params: { path: { id } } }))
 
-/** Waits until a job has ended; answers it with its result. */
+/** Waits until a job has ended and returns it with its result. */
 export async function untilEnded(api: Api, id: string): Promise<Job> {
   for await (const _ of outputOf(api, id, { offset: beyondOutput }));
   return getJob(api, id)
 }
 
-/** Output of a job from an offset on, as it comes, until the job has ended; `isOver` stops where there is none yet. */
+/**
+ * Streams the output of a job from an offset until the job has ended; `isOver` stops early if there is no output yet.
+ */
 export async function* outputOf(
   api: Api,
   id: string,
@@ -38,22 +39,21 @@ export async function* outputOf(
     yield* items
     from = nextOffset
     if (finished || (isOver && items.length === 0)) return
-    // What answers at once without news is asked less and less often.
+    // Backs off while responses return immediately without output.
     pauseMs = items.length > 0 ? shortestPauseMs : Math.min(longestPauseMs, pauseMs * 1.5)
     await sleep(Math.max(0, askedAtMs + pauseMs - performance.now()))
   }
 }
 
-/** The exit code that a job hands to whoever waits for it. */
 export function exitCodeOf({ status, result }: Pick<Job, 'status' | 'result'>): number {
   const code = result?.exitCode ?? undefined
   if (status === 'Completed') return code ?? exitCodes.ok
   if (code === undefined || code === 0) return exitCodes.noExitCode
-  // A process can hand on eight bits; what is wrong must not become right by that.
+  // A process exit code has eight bits; a non-zero code must not become 0.
   return code > 0 && code < 256 ? code : code & 255 || exitCodes.refused
 }
 
-/** How a job ended, in a few words. */
+/** A short description of how a job ended. */
 export function endOf({ status, statusReason, result }: Pick<Job, 'status' | 'statusReason' | 'result'>): string {
   if (statusReason === undefined || statusReason === 'exit_nonzero')
     return `${status}, exit code ${result?.exitCode ?? '-'}`

@@ -8,7 +8,7 @@ import { getJob, type Job } from './job.ts'
 
 const pauseMs = 300
 
-/** Follows a job of the platform itself to its end, a line for each step that has ended. Answers the exit code. */
+/** Follows a platform job to its end, one line per step. Returns the exit code. */
 export async function followOperation(api: Api, id: string, { json }: Shown): Promise<number> {
   const told = new Set<string>()
   for (;;) {

@@ -4,22 +4,22 @@ import { say, write, writeError } from '../print/write.ts'
 
 type Chunk = Schemas['OutputChunk']
 
-/** Prints output as it comes, each stream to its own. */
+/** Prints output as it arrives, each stream to its own. */
 export interface OutputPrinter {
   print: (chunk: Chunk) => Promise<void>
-  /** Prints what was held back as the begin of a line. */
+  /** Prints the rest of an unfinished line. */
   end: () => Promise<void>
 }
 
 const writeTo = (stream: Chunk['stream'], text: string): Promise<void> =>
   stream === 'stdout' ? write(text) : writeError(text)
 
-/** What one node wrote, as it wrote it. */
+/** Prints the output of one node unchanged. */
 export function rawPrinter(): OutputPrinter {
   let expected: number | undefined
   return {
     async print({ offset, stream, data }) {
-      if (expected !== undefined && offset > expected) say(`(${offset - expected} bytes of output were not kept)`)
+      if (expected !== undefined && offset > expected) say(`(${offset - expected} bytes of output were dropped)`)
       expected = offset + Buffer.byteLength(data)
       await writeTo(stream, data)
     },
@@ -27,7 +27,7 @@ export function rawPrinter(): OutputPrinter {
   }
 }
 
-/** What several nodes wrote, line by line behind the name of the node. A terminal shows control characters as text. */
+/** Prints the output of several nodes, each line prefixed with its node. Terminals show control characters as text. */
 export function labelledPrinter(nameOf: ReadonlyMap<string, string>): OutputPrinter {
   const begun = new Map<string, { chunk: Chunk; text: string }>()
   const lines = (chunk: Chunk, text: string) =>
@@ -51,5 +51,5 @@ function labelled(name: string, text: string): string {
   return shown.replaceAll(/^(?=[^])/gm, `${oneLine(name)} | `)
 }
 
-/** Text of a script under a heading or a label: a terminal is not driven by it, a file gets it as it is. */
+/** Sanitises script output for terminals; files get it unchanged. */
 export const forReader = (text: string): string => (process.stdout.isTTY ? sanitiseText(text) : text)

@@ -16,8 +16,8 @@ import { forReader } from './printer.ts'
 import { type RunOptions, submissionOf } from './run-one.ts'
 
 /**
- * Runs a script on several clusters, as batches of at most 500 jobs, and prints the output of each job when it ends.
- * Answers the first exit code that is not 0, in the order of the clusters.
+ * Runs a script on several clusters, in batches of at most 500 jobs, and prints each job's output when it ends. Returns
+ * the first non-zero exit code, in the order of the clusters.
  */
 export async function runOnMany(
   api: Api,
@@ -25,7 +25,7 @@ export async function runOnMany(
   script: string,
   options: RunOptions,
 ): Promise<number> {
-  if (options.node) throw new CliError('usage', '--node names nodes of one cluster.')
+  if (options.node) throw new CliError('usage', '--node requires a single cluster.')
   if (options.outputDir !== undefined) mkdirSync(options.outputDir, { recursive: true })
   const run = new Run(api, clusters, options)
   using interrupt = new Interrupt()
@@ -39,17 +39,16 @@ export async function runOnMany(
       await unwrap(api.POST('/api/v1/jobs/batch', { body })),
     )
     await interrupt.cancelWith(() => run.cancel())
-    // What is limited must not grow with the number of batches.
+    // Limits apply across all batches, so a limited batch ends before the next starts.
     if (!options.detach && (maxConcurrency ?? maxErrors) !== undefined) await run.follow()
   }
   if (!options.detach) await run.follow()
   const code = options.detach ? await run.tellBatches() : run.tell()
-  // Of what is detached nobody knows how far the cancelling came.
+  // A detached run does not know how far its cancellation came.
   const isWhole = code === exitCodes.ok && run.untriedCount === 0 && !options.detach
   return interrupt.isAsked && !isWhole ? exitCodes.interrupted : code
 }
 
-/** One script on its way over many clusters. */
 class Run {
   readonly #api: Api
   readonly #names: ReadonlyMap<string, string>
@@ -70,7 +69,7 @@ class Run {
   add(clusterIds: readonly string[], batch: AcceptedBatch): void {
     this.#batches.push(batch)
     batch.jobIds.forEach((jobId, index) => this.#clusterOf.set(jobId, clusterIds[index] ?? ''))
-    if (!this.#options.detach) say(`${batch.batchId} is accepted: ${counted(batch.jobIds.length, 'job')}.`)
+    if (!this.#options.detach) say(`${batch.batchId} accepted: ${counted(batch.jobIds.length, 'job')}.`)
   }
 
   get failedCount(): number {
@@ -89,7 +88,7 @@ class Run {
     await Promise.all(this.#batches.map(({ batchId }) => cancelBatch(this.#api, batchId)))
   }
 
-  /** Follows the batches that were added since the last time until they have ended. */
+  /** Follows the batches that were added since the last call to their end. */
   async follow(): Promise<void> {
     const added = this.#batches.slice(this.#followed)
     this.#followed = this.#batches.length
@@ -124,7 +123,7 @@ class Run {
     if (exitCodeOf(job) !== exitCodes.ok) say(`${name} (${job.id}): ${endOf(job)}`)
   }
 
-  /** Says how it went; answers the first exit code that is not 0. */
+  /** Prints the summary and returns the first non-zero exit code. */
   tell(): number {
     const codes = [...this.#clusterOf.keys()].map((jobId) => this.#codes.get(jobId) ?? exitCodes.noExitCode)
     const failed = codes.filter((code) => code !== exitCodes.ok)
@@ -137,7 +136,7 @@ class Run {
     return this.untriedCount > 0 ? `, ${this.untriedCount} not tried` : ''
   }
 
-  /** Says which batches were accepted, and where that was broken off. */
+  /** Prints which batches were accepted. */
   async tellBatches(): Promise<number> {
     if (this.untriedCount > 0) say(`${counted(this.#clusterOf.size, 'job')} accepted${this.#untried()}.`)
     for (const batch of this.#batches) await (this.#options.json ? writeJsonLine(batch) : write(`${batch.batchId}\n`))
@@ -145,6 +144,6 @@ class Run {
   }
 }
 
-/** The name of a cluster as the name of a file; what no file may be called gets the job's identifier. */
+/** The file name for a cluster's output; includes the job id if the name is not a valid file name. */
 const fileNameOf = (name: string, jobId: string): string =>
   /^[\w][\w .-]*$/.test(name) ? `${name}.txt` : `${name.replaceAll(/[^\w.-]/g, '_').replace(/^\W+/, '')}-${jobId}.txt`

@@ -9,7 +9,6 @@ import { Interrupt } from './interrupt.ts'
 import { endOf, exitCodeOf, getJob, type Job, outputOf, untilEnded } from './job.ts'
 import { labelledPrinter, rawPrinter } from './printer.ts'
 
-/** How to run a script. */
 export interface RunOptions extends Shown {
   node?: string[]
   timeout?: number
@@ -20,7 +19,6 @@ export interface RunOptions extends Shown {
   outputDir?: string
 }
 
-/** A job as it is submitted. */
 export function submissionOf(
   clusterId: string,
   script: string,
@@ -36,10 +34,10 @@ export function submissionOf(
   }
 }
 
-/** Runs a script on one cluster and prints its output as it comes. Answers the exit code of the job. */
+/** Runs a script on one cluster and prints its output as it arrives. Returns the exit code of the job. */
 export async function runOnOne(api: Api, cluster: Cluster, script: string, options: RunOptions): Promise<number> {
   const many = (['maxConcurrency', 'maxErrors', 'outputDir'] as const).find((name) => options[name] !== undefined)
-  if (many) throw new CliError('usage', 'One cluster needs no --max-concurrency, --max-errors or --output-dir.')
+  if (many) throw new CliError('usage', '--max-concurrency, --max-errors and --output-dir require several clusters.')
   const nodes = cluster.nodeCount > 1 || options.node ? await nodesOf(api, cluster) : []
   const targets = options.node && nodeIdsOf(options.node, nodes, cluster)
   const body = submissionOf(cluster.id, script, options, targets)
@@ -50,7 +48,7 @@ export async function runOnOne(api: Api, cluster: Cluster, script: string, optio
     await (options.json ? writeJson(job) : write(`${job.id}\n`))
     return interrupt.isAsked ? exitCodes.interrupted : exitCodes.ok
   }
-  say(`${job.id} is accepted.${hintOf(cluster)}`)
+  say(`${job.id} accepted.${hintOf(cluster)}`)
   const isLabelled = nodes.length > 1 && targets?.length !== 1
   if (!options.json) await printOutput(api, job.id, isLabelled ? nodes : [], { offset: 0 })
   const ended = options.json ? await untilEnded(api, job.id) : await getJob(api, job.id)
@@ -70,14 +68,14 @@ const nodeIdsOf = (wanted: readonly string[], nodes: readonly Node[], cluster: C
   wanted.map((one) => {
     const found = nodes.filter(({ id, name }) => id === one || name === one)
     if (found[0] !== undefined && found.length === 1) return found[0].id
-    const problem = found.length === 0 ? 'is no node' : 'means more than one node'
+    const problem = found.length === 0 ? 'is not a node' : 'matches several nodes'
     throw new CliError(
       'usage',
       `${cellOf(one)} ${problem} of ${cellOf(cluster.name)}. See: plat cluster get ${cluster.id}`,
     )
   })
 
-/** Prints the output of a job until it has ended: as it is, or behind the names of several nodes. */
+/** Prints the output of a job until it has ended, prefixed with node names if there are several. */
 export async function printOutput(
   api: Api,
   jobId: string,
@@ -89,15 +87,15 @@ export async function printOutput(
   await printer.end()
 }
 
-/** Asks to cancel a job; one that has ended meanwhile is as good. */
+/** Requests cancellation; ignores a job that has ended. */
 async function cancelJob(api: Api, id: string): Promise<void> {
   const { error, response } = await api.POST('/api/v1/jobs/{id}/cancel', { params: { path: { id } } })
   if (error && response.status !== 409) await unwrap(Promise.resolve({ error, response }))
 }
 
-/** Says how a job ended where its exit code does not; answers the code to end with. */
+/** Prints why a job ended, unless the exit code says so; returns the exit code. */
 export function finalCode(job: Job, interrupt?: Interrupt): number {
   if (job.statusReason !== undefined && job.statusReason !== 'exit_nonzero') say(`${job.id} ended: ${endOf(job)}`)
-  if (job.result?.truncated) say(`${job.result.totalBytes} bytes were written; the middle of them was not kept.`)
+  if (job.result?.truncated) say(`The output has ${job.result.totalBytes} bytes; its middle was dropped.`)
   return interrupt?.isAsked && job.status === 'Cancelled' ? exitCodes.interrupted : exitCodeOf(job)
 }

@@ -4,29 +4,28 @@ const barWidth = 24
 const redrawMs = 100
 const lineEveryMs = 5000
 
-/** How far work is. */
 export interface ProgressState {
   total: number
   ended: number
-  /** What else there is to say: `running 3, failed 1`. */
+  /** Such as `running 3, failed 1`. */
   note: string
 }
 
-/** Progress on standard error: a bar in a terminal, now and then a line elsewhere. */
+/** Progress on standard error: a bar in a terminal, occasional lines elsewhere. */
 export class Progress {
   readonly #isBar = process.stderr.isTTY
   readonly #startedAtMs = performance.now()
   #shownAtMs = process.stderr.isTTY ? -Infinity : performance.now()
   #shown = ''
 
-  /** Shows where things stand, unless something was shown a moment ago. */
+  /** Shows the progress, at most every few moments. */
   update(standing: ProgressState): void {
     const sinceMs = performance.now() - this.#shownAtMs
     if (sinceMs < (this.#isBar ? redrawMs : lineEveryMs)) return
     this.#show(standing)
   }
 
-  /** Takes the bar away, so that something else can be printed. */
+  /** Clears the bar before other output. */
   clear(): void {
     if (this.#isBar && this.#shown !== '') process.stderr.write('\r\u001b[K')
     this.#shownAtMs = this.#isBar ? -Infinity : this.#shownAtMs

@@ -2,27 +2,26 @@ import { type Column, cellOf, tableOf } from './table.ts'
 import { sanitiseText, padded, widthOf } from './text.ts'
 import { say, terminalWidth, write, writeJson } from './write.ts'
 
-/** What every command that answers something can be told. */
+/** Options of every command with output. */
 export interface Shown {
   json?: true
 }
 
-/** A list of the platform, or as much of it as was asked for. */
 export interface List<Row> {
   items: Row[]
   totalCount?: number
 }
 
-/** Prints a list: one JSON document, or a table. */
+/** Prints a list as JSON or as a table. */
 export async function showList<Row>({ json }: Shown, list: List<Row>, columns: readonly Column<Row>[]): Promise<void> {
   if (json) return writeJson(list)
   const { items, totalCount = items.length } = list
   if (items.length > 0) await write(tableOf(columns, items, terminalWidth()))
-  if (totalCount === 0) say('There are none.')
-  else if (items.length < totalCount) say(`${items.length} of ${totalCount} are shown. --all shows all of them.`)
+  if (totalCount === 0) say('No items.')
+  else if (items.length < totalCount) say(`${items.length} of ${totalCount} shown. Use --all for all.`)
 }
 
-/** Prints one thing with all its fields: one JSON document, or a line for each field. */
+/** Prints a resource with all fields, as JSON or one line per field. */
 export async function showOne({ json }: Shown, value: object): Promise<void> {
   await (json ? writeJson(value) : write(fieldsOf(value)))
 }
@@ -39,7 +38,7 @@ function flat(value: object, prefix = ''): [name: string, value: unknown][] {
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.includes('\n')
 
-/** Every field on a line of its own; longer texts and lists of things below. */
+/** One line per field; long texts and nested lists follow below. */
 function fieldsOf(value: object): string {
   const fields = flat(value)
   const single = fields.filter(([, field]) => !isRows(field) && !isText(field))

@@ -1,6 +1,6 @@
 import { cut, oneLine, padded, widthOf } from './text.ts'
 
-/** A column of a table that people read. One that `isFlexible` gives way where the terminal is narrow. */
+/** A column of a table. `isFlexible` columns shrink on narrow terminals. */
 export interface Column<Row> {
   title: string
   of: (row: Row) => unknown
@@ -10,7 +10,7 @@ export interface Column<Row> {
 const gap = '  '
 const narrowest = 8
 
-/** A value as it stands in a cell: control characters visible, milliseconds left out, `-` for nothing. */
+/** A value as a table cell: control characters visible, no milliseconds, `-` for nothing. */
 export function cellOf(value: unknown): string {
   if (value === undefined || value === null || value === '') return '-'
   if (Array.isArray(value)) return value.map(cellOf).join(', ') || '-'
@@ -18,7 +18,7 @@ export function cellOf(value: unknown): string {
   return oneLine(text.replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z$/, '$1Z'))
 }
 
-/** Rows as aligned columns under their titles, one line each, no wider than the terminal. */
+/** Aligned columns with titles, one line per row, no wider than the terminal. */
 export function tableOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[], width: number): string {
   const cells = [columns.map(({ title }) => title), ...rows.map((row) => columns.map(({ of }) => cellOf(of(row))))]
   const natural = columns.map((_, index) => cells.reduce((most, line) => Math.max(most, widthOf(line[index] ?? '')), 0))
@@ -28,7 +28,7 @@ export function tableOf<Row>(columns: readonly Column<Row>[], rows: readonly Row
   return cells.map((line) => `${cut(lineOf(line).trimEnd(), width)}\n`).join('')
 }
 
-/** The widest flexible column gives way first, until the line fits or none can give any more. */
+/** Shrinks the widest flexible column until the row fits. */
 function fitted<Row>(columns: readonly Column<Row>[], natural: readonly number[], width: number): number[] {
   const widths = [...natural]
   let excess = widths.reduce((total, one) => total + one + gap.length, -gap.length) - width

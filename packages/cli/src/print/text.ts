@@ -1,4 +1,4 @@
-// Written as ranges of what drives a terminal, forges lines or turns text around: controls, line separators, bidi marks.
+// Characters that control a terminal, forge lines or reorder text: controls, line separators, bidi marks.
 const unsafe = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 const unsafeButLines = /(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 const wide =
@@ -7,10 +7,10 @@ const wide =
 const names: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 const visible = (character: string): string => names[character] ?? `\\u{${character.codePointAt(0)?.toString(16)}}`
 
-/** Text from elsewhere as one line that cannot drive a terminal: control characters become visible. */
+/** Makes control characters visible and removes line breaks, so that foreign text cannot control a terminal. */
 export const oneLine = (text: string): string => text.replaceAll(unsafe, visible)
 
-/** Text from elsewhere that cannot drive a terminal; lines and tabs stay. */
+/** The same, but keeps line breaks and tabs. */
 export const sanitiseText = (text: string): string => text.replaceAll(unsafeButLines, visible)
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
@@ -23,7 +23,7 @@ export const widthOf = (text: string): number =>
     ? text.length
     : charactersOf(text).reduce((total, character) => total + widthOfOne(character), 0)
 
-/** Text cut to so many columns, with a mark where something is missing. */
+/** Truncates text to a number of columns, with an ellipsis. */
 export function cut(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   let kept = ''
@@ -36,7 +36,6 @@ export function cut(text: string, width: number): string {
   return width < 1 ? '' : `${kept}…`
 }
 
-/** Text filled up with spaces to so many columns. */
 export const padded = (text: string, width: number): string => text + ' '.repeat(Math.max(0, width - widthOf(text)))
 
 /** A number with its noun: `1 job`, `2 jobs`. */

@@ -1,26 +1,25 @@
 import { once } from 'node:events'
 import { oneLine } from './text.ts'
 
-/** Writes to standard output and waits while its reader is slower. */
+/** Writes to standard output and waits for a slow reader. */
 export async function write(text: string): Promise<void> {
   if (text !== '' && !process.stdout.write(text)) await once(process.stdout, 'drain')
 }
 
-/** Writes to standard error and waits while its reader is slower: what scripts wrote there. */
+/** Writes to standard error and waits for a slow reader. */
 export async function writeError(text: string): Promise<void> {
   if (text !== '' && !process.stderr.write(text)) await once(process.stderr, 'drain')
 }
 
-/** Tells a person something on standard error, in one line. */
+/** Prints a line on standard error. */
 export function say(text: string): void {
   process.stderr.write(`${oneLine(text)}\n`)
 }
 
-/** Prints a value as the one JSON document of a command. */
 export const writeJson = (value: unknown): Promise<void> => write(`${JSON.stringify(value, null, 2)}\n`)
 
-/** Prints a value as one line of NDJSON. */
+/** Prints one line of NDJSON. */
 export const writeJsonLine = (value: unknown): Promise<void> => write(`${JSON.stringify(value)}\n`)
 
-/** The columns of the terminal that standard output is; no limit where it is none. */
+/** The width of the terminal; Infinity without one. */
 export const terminalWidth = (): number => (process.stdout.isTTY ? process.stdout.columns || 80 : Infinity)

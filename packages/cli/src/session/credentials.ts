@@ -7,11 +7,11 @@ import { withLock } from './lock.ts'
 import { readSession, removeSession, type Session, writeSession } from './store.ts'
 
 export const defaultServer = 'http://127.0.0.1:8080'
-/** Renewed so long before it expires: a request may be on its way for a while. */
+/** Renews a token before it expires, because a request may take a while. */
 const marginMs = 30_000
 const pauseMs = 1000
 
-/** The platform's address without a slash at its end. Throws for what is none. */
+/** The platform's address without a trailing slash. Throws `CliError` for an invalid one. */
 export function serverOf(text: string): string {
   if (!URL.canParse(text) || !/^https?:\/\//i.test(text)) {
     throw new CliError('usage', 'The server must be an http or https address, such as https://platform.example.com')
@@ -20,14 +20,14 @@ export function serverOf(text: string): string {
   return `${origin}${pathname}`.replace(/\/+$/, '')
 }
 
-/** The credentials of the environment, or else those of `plat login`. */
+/** Credentials from the environment, else from `plat login`. */
 export function credentials(environment = process.env): Credentials {
   const { PLAT_SERVER: server, PLAT_TOKEN: token } = environment
   if (token) return { server: serverOf(server || defaultServer), bearer: async () => token }
   const session = readSession()
-  if (session === undefined) throw notSignedIn(`Nobody is signed in.`)
+  if (session === undefined) throw notSignedIn(`Not signed in.`)
   if (server && serverOf(server) !== session.server) {
-    throw notSignedIn(`${session.username} is signed in at ${session.server}, and PLAT_SERVER is ${server}.`)
+    throw notSignedIn(`Signed in to ${session.server} as ${session.username}, but PLAT_SERVER is ${server}.`)
   }
   return stored(session)
 }
@@ -49,7 +49,7 @@ function stored(session: Session): Credentials {
   return { server: session.server, bearer }
 }
 
-/** Renews the session, though the platform may be away for a while. Each try may have been the one that counted. */
+/** Renews the session and retries while the platform is down. An attempt without a response may have succeeded. */
 async function renewed(expired: Session, { seconds }: RetryPolicy): Promise<Session> {
   const deadlineMs = performance.now() + 1000 * seconds
   for (;;) {
@@ -63,10 +63,10 @@ async function renewed(expired: Session, { seconds }: RetryPolicy): Promise<Sess
   }
 }
 
-/** Nobody else renews at the same time: a refresh token that is used twice ends the session (D4). */
+/** Renews under a lock: using a refresh token twice ends the session. */
 async function renewedOnce(expired: Session): Promise<Session> {
   const session = readSession()
-  // Somebody else may have signed in meanwhile: what was begun as one user does not go on as another.
+  // Another process may have signed in as another user; a command must not continue as them.
   const isSame = session?.server === expired.server && session.username === expired.username
   if (session === undefined || !isSame) throw notSignedIn('The session has ended.')
   if (session.refreshToken !== expired.refreshToken) return session
@@ -86,7 +86,6 @@ async function refreshed({ server, refreshToken }: Session) {
   }
 }
 
-/** The tokens of an answer as they are stored. */
 export const tokensOf = ({ accessToken, refreshToken, expiresIn }: Schemas['TokenSet']) => ({
   accessToken,
   refreshToken,

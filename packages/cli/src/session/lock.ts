@@ -7,13 +7,13 @@ import { CliError, hasCode } from '../exit.ts'
 import { folder } from './store.ts'
 
 const pollMs = 25
-/** Longer than the lock is ever held: a renewal is given up after 15 seconds. */
+/** Longer than any renewal, which stops after 15 seconds. */
 const staleAfterMs = 30_000
 const patienceMs = 45_000
 
 /**
- * Does some work while no other process of this user does such work: a refresh token works once. The lock of a
- * process that died is taken over.
+ * Serialises work across processes of this user, because a refresh token works once. Takes over the lock of a dead
+ * process.
  */
 export async function withLock<Result>(work: () => Promise<Result>): Promise<Result> {
   mkdirSync(folder(), { recursive: true, mode: 0o700 })
@@ -35,7 +35,7 @@ async function take(path: string, mine: string): Promise<void> {
     while (!claimed(own, path)) {
       clearStale(path)
       if (performance.now() > deadlineMs) {
-        throw new CliError('refused', `Another plat process holds ${path}. Remove the file if there is none.`)
+        throw new CliError('refused', `Another plat process holds ${path}. If none is running, remove the file.`)
       }
       await sleep(pollMs)
     }
@@ -45,11 +45,11 @@ async function take(path: string, mine: string): Promise<void> {
 }
 
 function claimed(own: string, path: string): boolean {
-  // The age of a lock counts from when it was taken, not from when the wait began.
+  // The age of a lock counts from its acquisition, not from the start of the wait.
   const now = new Date()
   utimesSync(own, now, now)
   try {
-    // A link appears at once and whole: nobody reads a lock that is half written.
+    // A link appears atomically: no process reads a partial lock.
     linkSync(own, path)
     return true
   } catch (error) {
@@ -64,7 +64,7 @@ function clearStale(path: string): void {
   const moved = `${path}.${process.pid}.stale`
   try {
     renameSync(path, moved)
-    // Of two that find the same stale lock, the slower one may move the lock that replaced it, and puts it back.
+    // Two processes may find the same stale lock; the slower one restores the lock that replaced it.
     if (contentOf(moved) === holder) rmSync(moved)
     else renameSync(moved, path)
   } catch (error) {

@@ -1,15 +1,15 @@
 import { CliError } from '../exit.ts'
 import { askSecret, canAsk, readInput } from '../print/ask.ts'
 
-/** The password of somebody who signs in: from standard input, PLAT_PASSWORD, or the person. */
+/** The password for a sign-in: standard input, PLAT_PASSWORD or a prompt. */
 export const ownPassword = (isFromInput: true | undefined): Promise<string> =>
   passwordFrom(isFromInput, 'PLAT_PASSWORD', () => askSecret('Password: '))
 
-/** A password for somebody else; a person types it twice. */
+/** A password for another user; the prompt asks twice. */
 export const newPassword = (isFromInput: true | undefined): Promise<string> =>
   passwordFrom(isFromInput, 'PLAT_NEW_PASSWORD', async () => {
     const password = await askSecret('New password: ')
-    if ((await askSecret('Once more: ')) !== password) throw new CliError('usage', 'These are two different passwords.')
+    if ((await askSecret('Repeat password: ')) !== password) throw new CliError('usage', 'The passwords do not match.')
     return password
   })
 

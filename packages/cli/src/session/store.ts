@@ -3,21 +3,20 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { hasCode } from '../exit.ts'
 
-/** What `plat login` keeps: who is signed in where. Readable by its owner alone. */
+/** The stored session, readable by its owner only. */
 export interface Session {
   server: string
   username: string
   accessToken: string
-  /** When the access token expires, in milliseconds since 1970. */
+  /** Expiry of the access token, in milliseconds since 1970. */
   expiresAtMs: number
   refreshToken: string
 }
 
-/** The folder of the command line's own files. */
 export const folder = (): string => join(process.env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'plat')
 const file = (): string => join(folder(), 'session.json')
 
-/** The stored session; undefined where nobody is signed in, or the file is damaged. */
+/** The stored session; undefined if there is none or the file is damaged. */
 export function readSession(): Session | undefined {
   try {
     const session: unknown = JSON.parse(readFileSync(file(), 'utf8'))
@@ -35,7 +34,7 @@ const isSession = (value: unknown): value is Session => {
   return texts.every((name) => typeof fields.get(name) === 'string') && typeof fields.get('expiresAtMs') === 'number'
 }
 
-/** Stores the session whole or not at all, whatever ends the program meanwhile. */
+/** Writes the session atomically. */
 export function writeSession(session: Session): void {
   mkdirSync(folder(), { recursive: true, mode: 0o700 })
   const next = `${file()}.${process.pid}`
@@ -47,5 +46,4 @@ export function writeSession(session: Session): void {
   }
 }
 
-/** Forgets the session. */
 export const removeSession = (): void => rmSync(file(), { force: true })

@@ -44,15 +44,15 @@ export interface Reference {
 
 export interface Schema {
   $ref?: string
-  type?: string
+  type?: string | readonly string[]
   format?: string
   description?: string
   example?: unknown
   default?: unknown
-  const?: unknown
   enum?: readonly unknown[]
   minLength?: number
   maxLength?: number
+  pattern?: string
   minimum?: number
   maximum?: number
   minItems?: number
@@ -77,6 +77,12 @@ export const entriesOf = ({ paths }: ApiDocument): Entry[] =>
       operation ? [{ method: method.toUpperCase(), path, operation }] : [],
     ),
   )
+
+/** The types of a schema; several only where one of them is null. */
+export const typesOf = ({ type = [] }: Schema): readonly string[] => [type].flat()
+
+/** The type of a schema apart from null. */
+export const typeOf = (schema: Schema): string | undefined => typesOf(schema).find((type) => type !== 'null')
 
 /** The last part of a reference: the name of what it points at. */
 export const nameOf = ($ref: string): string => $ref.slice($ref.lastIndexOf('/') + 1)

@@ -1,4 +1,4 @@
-import { type ApiDocument, type Entry, jsonSchemaOf, parametersOf, resolved, type Schema } from './document.ts'
+import { type ApiDocument, type Entry, jsonSchemaOf, parametersOf, resolved, type Schema, typeOf } from './document.ts'
 
 const texts: Record<string, string> = {
   'date-time': '2026-11-21T09:30:00.000Z',
@@ -25,24 +25,17 @@ function exampleObject(document: ApiDocument, { properties = {}, required = [] }
 
 /** A value that a schema describes, made of the examples that it and its parts carry. */
 export function exampleOf(document: ApiDocument, schema: Schema): unknown {
-  const {
-    example,
-    default: fallback,
-    const: constant,
-    enum: named,
-    anyOf,
-    type,
-    items,
-    ...rest
-  } = resolved(document, schema)
-  const given = example ?? fallback ?? constant ?? named?.[0]
+  const whole = resolved(document, schema)
+  const { example, default: fallback, enum: named, anyOf, items } = whole
+  const given = example ?? fallback ?? named?.[0]
   if (given !== undefined) return given
   const [first] = anyOf ?? []
   if (first) return exampleOf(document, first)
+  const type = typeOf(whole)
   if (type === 'array') return items ? [exampleOf(document, items)] : []
-  if (type === 'object') return exampleObject(document, rest)
+  if (type === 'object') return exampleObject(document, whole)
   if (type === 'boolean') return true
-  return type === 'string' ? exampleText(rest) : Math.max(0, rest.minimum ?? 0)
+  return type === 'string' ? exampleText(whole) : Math.max(0, whole.minimum ?? 0)
 }
 
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`

@@ -1,4 +1,4 @@
-import { type ApiDocument, nameOf, resolved, type Schema } from './document.ts'
+import { type ApiDocument, nameOf, resolved, type Schema, typeOf, typesOf } from './document.ts'
 import { type Html, html } from './html.ts'
 import { line } from './prose.ts'
 
@@ -14,8 +14,8 @@ function range(low: number | undefined, high: number | undefined, unit: string):
 }
 
 function limits(schema: Schema): string | undefined {
-  if (schema.type === 'array') return range(schema.minItems, schema.maxItems, ' items')
-  if (schema.type === 'string') return range(schema.minLength, schema.maxLength, ' characters')
+  if (typeOf(schema) === 'array') return range(schema.minItems, schema.maxItems, ' items')
+  if (typeOf(schema) === 'string') return range(schema.minLength, schema.maxLength, ' characters')
   return range(schema.minimum, schema.maximum, '')
 }
 
@@ -30,14 +30,15 @@ const withoutNull = (schema: Schema): Schema => ({
 function kind(schema: Schema): string {
   if (schema.$ref !== undefined) return nameOf(schema.$ref)
   if (schema.anyOf) return schema.anyOf.map((choice) => kind(choice)).join(' or ')
-  if (schema.type === 'array' && schema.items) return `list of ${kind(schema.items)}`
-  return schema.format === undefined || schema.format.startsWith('int')
-    ? (schema.type ?? 'anything')
-    : `${schema.type ?? ''} (${schema.format})`
+  const type = typeOf(schema)
+  if (type === 'array' && schema.items) return `list of ${kind(schema.items)}`
+  const hasFormat = schema.format !== undefined && !/^(int|double)/.test(schema.format)
+  const name = hasFormat ? `${type ?? ''} (${schema.format})` : (type ?? 'anything')
+  return typesOf(schema).includes('null') ? `${name} or null` : name
 }
 
 function values(schema: Schema): Html | undefined {
-  const named = schema.enum ?? schema.items?.enum ?? (schema.const === undefined ? undefined : [schema.const])
+  const named = schema.enum ?? schema.items?.enum
   if (!named) return undefined
   const codes = named.map((value, index) => html`${index > 0 ? ', ' : ''}<code>${String(value)}</code>`)
   return html`<p>${named.length > 1 ? 'One of ' : 'Always '}${codes}</p>`

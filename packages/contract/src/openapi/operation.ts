@@ -1,6 +1,5 @@
-import type { ZodOpenApiOperationObject } from 'zod-openapi'
-import * as z from 'zod'
-import { type Access, type EndpointDefinition, isIdempotent } from '../endpoint.ts'
+import type { RouteConfig } from '@hono/zod-openapi'
+import { type Access, isIdempotent } from '../endpoint.ts'
 import type { Route } from '../index.ts'
 import { isPermission } from '../permission.ts'
 import { responsesOf } from './responses.ts'
@@ -19,44 +18,30 @@ function securityOf(access: Access): Record<string, string[]>[] {
   return access === 'relay' ? [{ relayToken: [] }] : [{ bearer: [] }]
 }
 
-const IdempotencyKey = z
-  .string()
-  .min(1)
-  .max(200)
-  .optional()
-  .meta({
-    description:
-      'Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID.',
-    example: '3f0f9c5e-0b6e-4b8e-9d4e-6a8f6b7c1d2e',
-    param: { id: 'Idempotency-Key' },
-  })
+const keyDescription =
+  'Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID.'
 
-function headersOf(endpoint: EndpointDefinition): z.ZodObject | undefined {
-  const own = endpoint.request?.headers?.shape ?? {}
-  const named = { ...own, ...(isIdempotent(endpoint) && { 'Idempotency-Key': IdempotencyKey }) }
-  return Object.keys(named).length > 0 ? z.object(named) : undefined
+export const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header' as const,
+  description: keyDescription,
+  schema: { type: 'string' as const, minLength: 1, maxLength: 200, example: '3f0f9c5e-0b6e-4b8e-9d4e-6a8f6b7c1d2e' },
 }
 
-function requestOf(endpoint: EndpointDefinition): ZodOpenApiOperationObject | object {
-  const { params: path, query, queryInForm, body } = endpoint.request ?? {}
-  const header = headersOf(endpoint)
+/** One endpoint as a route of the generator, without the policy, which it would print. */
+export function operationOf({ operationId, endpoint }: Route): RouteConfig {
+  const { method, path, tags, summary, description, access, request } = endpoint
   return {
-    ...((path ?? query ?? header) && {
-      requestParams: { ...(path && { path }), ...(query && { query }), ...(header && { header }) },
-    }),
-    ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
-    ...(queryInForm && { requestBody: { content: { 'application/x-www-form-urlencoded': { schema: query } } } }),
+    method,
+    path,
+    operationId,
+    tags: [...tags],
+    summary,
+    description: [description, noteOf(access)].filter(Boolean).join('\n\n'),
+    security: securityOf(access),
+    ...(isPermission(access) && { 'x-permission': access }),
+    ...(isIdempotent(endpoint) && { parameters: [{ $ref: `#/components/parameters/${idempotencyKey.name}` }] }),
+    ...(request && { request }),
+    responses: responsesOf(endpoint),
   }
 }
-
-/** One endpoint as an OpenAPI operation. */
-export const operationOf = ({ operationId, endpoint }: Route): ZodOpenApiOperationObject => ({
-  operationId,
-  tags: [endpoint.tag],
-  summary: endpoint.summary,
-  description: [endpoint.description, noteOf(endpoint.access)].filter(Boolean).join('\n\n'),
-  security: securityOf(endpoint.access),
-  ...(isPermission(endpoint.access) && { 'x-permission': endpoint.access }),
-  ...requestOf(endpoint),
-  responses: responsesOf(endpoint),
-})

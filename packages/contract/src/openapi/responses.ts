@@ -1,21 +1,44 @@
-import type { ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi'
-import { ErrorBody } from '../common.ts'
-import type { EndpointDefinition, ResponseDefinition } from '../endpoint.ts'
+import { type EndpointDefinition, type ResponseDefinition } from '../endpoint.ts'
 import { type ErrorCode, messageOf, statusOf, wireCodeOf } from '../errors.ts'
 import { errorCodesOf } from '../failures.ts'
-import { headersOf } from './headers.ts'
 
-const describe = (codes: readonly ErrorCode[]): string =>
-  codes.map((code) => `- \`${wireCodeOf(code)}\`: ${messageOf(code)}`).join('\n')
+const integer = (minimum: number, maximum: number, example: number) => ({
+  type: 'integer' as const,
+  format: 'int32',
+  minimum,
+  maximum,
+  example,
+})
+const count = (example: number) => integer(0, 2 ** 31 - 1, example)
+const traceId = { type: 'string' as const, pattern: '^[0-9a-f]{32}$', maxLength: 32 }
 
-const failure = (status: number, codes: readonly ErrorCode[]): ZodOpenApiResponseObject => ({
-  description: describe(codes),
-  headers: headersOf(status),
-  content: { 'application/json': { schema: ErrorBody } },
+export const headers = {
+  'X-Trace-Id': { description: 'Correlates the request to server traces', required: true, schema: traceId },
+  'RateLimit-Limit': { description: 'Requests allowed per window', schema: count(600) },
+  'RateLimit-Remaining': { description: 'Requests remaining in the window', schema: count(599) },
+  'RateLimit-Reset': { description: 'Seconds until the limit is fully restored', schema: count(1) },
+  'Retry-After': {
+    description: 'Seconds to wait before the next attempt',
+    required: true,
+    schema: integer(1, 86_400, 5),
+  },
+}
+
+const headersOf = (status: number) =>
+  Object.fromEntries(
+    Object.keys(headers)
+      .filter((name) => name !== 'Retry-After' || status === 429 || status === 503)
+      .map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+  )
+
+const errorResponse = (codes: readonly [ErrorCode, ...ErrorCode[]]) => ({
+  description: codes.map((code) => `- \`${wireCodeOf(code)}\`: ${messageOf(code)}`).join('\n'),
+  headers: headersOf(statusOf(codes[0])),
+  content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
 })
 
-/** Failures that many operations share stand in the document once, under these names. */
-const named = {
+/** Errors that many operations share, under their names in the document. */
+const shared = {
   BadPath: ['invalid_path'],
   BadParameters: ['invalid_path', 'validation_failed'],
   BadBody: ['invalid_path', 'validation_failed', 'invalid_json', 'unsupported_media_type'],
@@ -28,28 +51,33 @@ const named = {
   RateLimited: ['rate_limited'],
   InternalError: ['internal_error'],
   Unavailable: ['starting', 'database_unavailable'],
-} as const satisfies Record<string, readonly ErrorCode[]>
+} as const satisfies Record<string, readonly [ErrorCode, ...ErrorCode[]]>
 
-const shared = new Map(
-  Object.entries(named).map(([id, codes]) => [codes.join(), { ...failure(statusOf(codes[0]), codes), id }] as const),
-)
+export const errorResponses = Object.entries(shared).map(([name, codes]) => [name, errorResponse(codes)] as const)
 
-const failuresOfStatus = ([status, codes]: [number, ErrorCode[]]) =>
-  [status, shared.get(codes.join()) ?? failure(status, codes)] as const
+const sharedNames = new Map(Object.entries(shared).map(([name, codes]) => [codes.join(), name] as const))
 
-function declared(status: number, promised: ResponseDefinition): ZodOpenApiResponseObject {
-  const { description, schema, contentType, otherContentTypes = [] } = promised
-  const response = { description, headers: headersOf(status) }
-  if (schema) return { ...response, content: { [contentType ?? 'application/json']: { schema } } }
-  if (contentType === undefined) return response
-  return { ...response, content: Object.fromEntries([contentType, ...otherContentTypes].map((type) => [type, {}])) }
+function errorResponseOf([first, ...others]: readonly ErrorCode[]) {
+  if (first === undefined) throw new Error('An error response needs a code.')
+  const name = sharedNames.get([first, ...others].join())
+  return name === undefined ? errorResponse([first, ...others]) : { $ref: `#/components/responses/${name}` }
 }
 
-/** All answers of an endpoint by status. What the endpoint declares itself wins over the shared error body. */
-export const responsesOf = (endpoint: EndpointDefinition): ZodOpenApiResponsesObject =>
-  Object.fromEntries([
-    ...[...Map.groupBy(new Set(errorCodesOf(endpoint)), statusOf)].map(failuresOfStatus),
-    ...Object.entries(endpoint.responses).map(
-      ([status, response]) => [Number(status), declared(Number(status), response)] as const,
-    ),
-  ])
+const successOf = (status: number, { description, content }: ResponseDefinition) => ({
+  description,
+  headers: headersOf(status),
+  ...(content && { content }),
+})
+
+/** All responses of an endpoint by status. A response that the endpoint declares replaces the error of the same status. */
+export const responsesOf = (endpoint: EndpointDefinition) => ({
+  ...Object.fromEntries(
+    [...Map.groupBy(new Set(errorCodesOf(endpoint)), statusOf)].map(([status, codes]) => [
+      status,
+      errorResponseOf(codes),
+    ]),
+  ),
+  ...Object.fromEntries(
+    Object.entries(endpoint.responses).map(([status, response]) => [status, successOf(Number(status), response)]),
+  ),
+})

@@ -9,10 +9,9 @@ import { PlatformError, platformError } from '../error.ts'
 import { sha256 } from '../id.ts'
 import { log } from '../log.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
-import { find, isLocal, parseUser, type User } from './user.ts'
-import { isProviderEnabled, isEnabledProvider } from './provider-status.ts'
+import { find, isLocal, parseUser, type User, isProviderEnabled, isEnabledProvider } from './user.ts'
 
-/** Whom an API token speaks for (D16). Each request looks its token up, so that revoking one counts at once. */
+/** Authentication by API token. Every request reads the token, so that revocation takes effect at once. */
 
 const Row = z.object({
   id: z.string(),
@@ -23,30 +22,29 @@ const Row = z.object({
   permissions: z.array(z.string()),
   createdAtMs: z.number(),
   expiresAtMs: z.number().optional(),
-  /** When the hour began in which it was last used. */
+  /** Start of the hour of the last use. */
   lastUsedAtMs: z.number().optional(),
 })
-/** An API token, as it is stored. */
+/** A stored API token. */
 export type ApiTokenRecord = z.infer<typeof Row>
 
 export const parseApiToken = (item: Item): ApiTokenRecord => Row.parse(item)
 
-/** What a token names of these permissions. */
+/** The given permissions that the token includes. */
 export const permissionsIn = (row: Pick<ApiTokenRecord, 'permissions'>, among: readonly Permission[]): Permission[] =>
   among.filter((permission) => row.permissions.includes(permission))
 
 const pattern = /^plat_([0-9a-hjkmnp-tv-z]{26})_([\w-]{43})$/
 
-/** Whether a bearer token is, or means to be, an API token. */
+/** Whether a bearer token has the form of an API token. */
 export const isApiToken = (text: string): boolean => text.startsWith('plat_')
 
-// Whose a token is, and who vouches for that user, never changes; whether it still counts is asked anew each time.
+// A token's user and provider never change, so their keys are cached; their validity is read on every request.
 const owners = new BoundedCache<readonly keys.Key[]>(500)
 
 /**
- * The caller that an API token speaks for, with what its user may do at this moment and the token names. Throws
- * `unauthenticated` or `token_expired`. One call; two where the process meets the token for the first time, three if the
- * user is an identity provider's.
+ * The caller of an API token, with the permissions that both the user and the token have. Throws `unauthenticated` or
+ * `token_expired`. One call; two the first time in a process, three for a user of an identity provider.
  */
 export async function verifyApiToken(text: string): Promise<Caller> {
   const [, ulid = '', secret = ''] = pattern.exec(text) ?? []
@@ -90,7 +88,7 @@ const callerOf = (token: ApiTokenRecord, { id, organisationId, roles }: User): C
 
 const hourMs = 3_600_000
 
-/** Writes down the hour of use, once an hour. That it fails concerns nobody. */
+/** Records the hour of use, at most once an hour. Errors are only logged. */
 async function noteUse({ id, hash, lastUsedAtMs }: ApiTokenRecord): Promise<void> {
   const atMs = now()
   const hour = atMs - (atMs % hourMs)
@@ -98,6 +96,6 @@ async function noteUse({ id, hash, lastUsedAtMs }: ApiTokenRecord): Promise<void
   try {
     await tryUpdate(keys.apiToken(id), { set: { lastUsedAtMs: hour } }, { hash: { is: hash } })
   } catch (error) {
-    log('warn', 'The use of an API token was not written down', { tokenId: id, error: String(error) })
+    log('warn', 'Failed to record API token use', { tokenId: id, error: String(error) })
   }
 }

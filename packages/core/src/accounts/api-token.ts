@@ -12,7 +12,7 @@ import { retryOnConflict } from '../db/offset-list.ts'
 import { type CurrentRights, reauthorize } from './current-rights.ts'
 import { find, userUnchanged } from './user.ts'
 
-/** The API tokens of a user (D16). Its row names them all, so that they go with it. */
+/** The API tokens of a user. The user's record lists their ids, so that removing the user removes them. */
 
 const isoOrNull = (ms: number | undefined): string | null => (ms === undefined ? null : iso(ms))
 
@@ -25,7 +25,7 @@ const view = (row: ApiTokenRecord): ApiToken => ({
   lastUsedAt: isoOrNull(row.lastUsedAtMs),
 })
 
-/** The caller's API tokens, newest first, expired ones included. Two calls. */
+/** The caller's API tokens, newest first, including expired ones. Two calls. */
 export async function list({ organisationId, userId }: Caller): Promise<{ items: ApiToken[] }> {
   const user = await find(organisationId, userId)
   if (user === undefined) throw platformError('unauthenticated')
@@ -34,7 +34,7 @@ export async function list({ organisationId, userId }: Caller): Promise<{ items:
   return { items: items.filter((item) => item !== undefined).map((item) => view(parseApiToken(item))) }
 }
 
-/** Creates an API token of the caller. Its text is shown once; the table holds a hash. Two calls without collisions. */
+/** Creates an API token. Its text is returned once; the table stores a hash. Two calls without collisions. */
 export const create = (caller: Caller, request: ApiTokenCreation): Promise<CreatedApiToken> =>
   retryOnConflict(async () => {
     const [who] = await reauthorize(caller, [])
@@ -55,7 +55,7 @@ async function tryCreate(
   const answer = { ...view(row), token: `plat_${row.id.slice('tok_'.length)}_${secret}` }
   const change = { add: { tokenIds: new Set([row.id]), version: 1 } }
   const refusal = await commit(caller, {
-    steps: [
+    writes: [
       patch(keys.user(organisationId, userId), change, userUnchanged(user)),
       creation(keys.apiToken(row.id), row),
     ],
@@ -71,7 +71,7 @@ function futureTime(text: string): number {
   throw validationFailed([{ in: 'body', path: '/expiresAt', code: 'not_in_future', message: 'must be in the future' }])
 }
 
-/** Refuses what the user may not do itself: a token that looks stronger than it is would fail later. */
+/** Rejects permissions that the user lacks: the token would look more powerful than it is. */
 function checkHeld(permissions: readonly Permission[], rights: ReadonlySet<Permission>): Permission[] {
   const message = 'must be a permission of the user'
   const details = permissions.flatMap((permission, index) =>
@@ -81,7 +81,7 @@ function checkHeld(permissions: readonly Permission[], rights: ReadonlySet<Permi
   return [...permissions]
 }
 
-/** Revokes one of the caller's API tokens: the next request with it is refused. Two calls without collisions. */
+/** Revokes one of the caller's API tokens with immediate effect. Two calls without collisions. */
 export async function remove(caller: Caller, tokenId: string): Promise<void> {
   if (!isId('tok', tokenId)) throw platformError('token_not_found')
   await retryOnConflict(() => tryRemove(caller, tokenId))
@@ -93,7 +93,7 @@ async function tryRemove(caller: Caller, tokenId: string): Promise<true | undefi
   if (!user?.tokenIds.has(tokenId)) throw platformError('token_not_found')
   const change = { drop: { tokenIds: new Set([tokenId]) }, add: { version: 1 } }
   const refusal = await commit(caller, {
-    steps: [patch(keys.user(organisationId, userId), change, userUnchanged(user)), removal(keys.apiToken(tokenId))],
+    writes: [patch(keys.user(organisationId, userId), change, userUnchanged(user)), removal(keys.apiToken(tokenId))],
     audit: { action: 'token.delete', resource: tokenId },
   })
   return refusal === undefined ? true : undefined

@@ -11,9 +11,8 @@ import { reauthorize } from './current-rights.ts'
 import { endSessions, isLocal } from './user.ts'
 
 /**
- * Changes the caller's own password and ends all its other sessions (D15). A wrong current password counts as a failed
- * sign-in. A session that has ended changes nothing, so that it cannot be the one that is kept. Throws `account_not_local` for
- * a user of an identity provider. Four calls.
+ * Changes the caller's password and ends all its other sessions. A wrong current password counts as a failed sign-in.
+ * Rejects ended sessions. Throws `account_not_local` for a user of an identity provider. Four calls.
  */
 export async function changePassword(caller: Caller, request: PasswordChange, origin: Origin): Promise<void> {
   const { organisationId, userId, sessionId } = caller
@@ -25,7 +24,7 @@ export async function changePassword(caller: Caller, request: PasswordChange, or
   const isUnchanged = { passwordHash: { is: passwordHash }, epoch: unchanged(epoch || undefined) }
   const ended = endSessions(sessionId === '' ? undefined : sessionId)
   await commit(caller, {
-    steps: [
+    writes: [
       orThrow(renewCredential(user, newHash, isUnchanged), 'conflict'),
       orThrow(patch(keys.user(organisationId, userId), ended), 'unauthenticated'),
     ],

@@ -14,13 +14,13 @@ import { recordMetric } from '../lib/metrics.ts'
 import { ipNetworkOf } from '../lib/ip-network.ts'
 import { passwordFits } from './password.ts'
 
-/** Who has a name, which is unique on the platform, and how it signs in by it. */
+/** The credential of a username, which is unique on the platform. */
 const Credential = z.object({
   userId: z.string(),
   organisationId: z.string(),
-  /** Absent for users of identity providers: no password fits. */
+  /** Absent for users of identity providers. */
   passwordHash: z.string().optional(),
-  /** As in the user's row: a session takes it from here, so that an old password opens only what has ended already. */
+  /** As in the user's record. Sessions copy it, so that an old password only opens sessions that have ended. */
   epoch: z.number().default(0),
 })
 export type Credential = z.infer<typeof Credential>
@@ -31,15 +31,15 @@ interface Owner {
   username: string
 }
 
-/** The step that gives a user its name, with a password where it has one here; refused where the name is taken. */
+/** Reserves the username, with a password for local accounts. Fails if the name is taken. */
 export const createCredential = ({ id, organisationId, username }: Owner, passwordHash?: string): WriteItem =>
   create(keys.username(username), { userId: id, organisationId, ...(passwordHash !== undefined && { passwordHash }) })
 
-/** The step that begins another epoch of a user's sessions, with another password where one is given. */
+/** Starts a new session epoch, optionally with a new password. */
 export const renewCredential = ({ id, username }: Owner, passwordHash?: string, condition: Condition = {}): WriteItem =>
   patch(keys.username(username), { set: { passwordHash }, add: { epoch: 1 } }, { userId: { is: id }, ...condition })
 
-/** A try to sign in by name: from where, what it counts under, and who has the name. */
+/** A sign-in attempt by name. */
 export interface Attempt {
   username: string
   address: string
@@ -48,10 +48,10 @@ export interface Attempt {
   credential: Credential | undefined
 }
 
-/** Begins an attempt; throws `rate_limited` after too many failures in one minute (D34). One call. */
+/** Starts an attempt. Throws `rate_limited` after too many failures in one minute. One call. */
 export async function beginAttempt(username: string, { address }: Origin): Promise<Attempt> {
   const minute = Math.floor(now() / 60_000)
-  // What was typed as a name may be a password: it is not written down.
+  // Users may type a password as the name, so only its hash is stored.
   const places = [`user:${sha256(keys.fold(username))}`, `address:${ipNetworkOf(address)}`]
   const tally = places.map((place) => keys.failedSignIns(place, minute))
   const [item, ...failures] = await getConsistent([keys.username(username), ...tally])
@@ -60,8 +60,7 @@ export async function beginAttempt(username: string, { address }: Origin): Promi
 }
 
 /**
- * What an attempt that was right is told, and items that were read for it: of guesses at the same moment the right one hears
- * it only while the others are few. One call.
+ * Reads the given items after a correct guess. Throws `rate_limited` if concurrent guesses exceed the limit. One call.
  */
 export async function acceptAttempt(
   { tally }: Attempt,
@@ -72,14 +71,14 @@ export async function acceptAttempt(
   return items.slice(tally.length)
 }
 
-/** Counts a failure before it is told: of all guesses, no more than the limit learn that they were wrong. Two calls. */
+/** Counts a failure before it is reported, so that concurrent guesses cannot exceed the limit. Two calls. */
 export async function countFailure({ minute, tally }: Attempt): Promise<void> {
   recordMetric('SignInFailures')
   const change = { add: { count: 1 }, set: { ttl: (minute + 10) * 60 } }
   refuseMany(await Promise.all(tally.map((key) => update(key, change))), 1)
 }
 
-/** Ends an attempt that was wrong: counts it, puts it on record, and throws `invalid_credentials`. Three calls. */
+/** Counts and records a failed attempt, and throws `invalid_credentials`. Three calls. */
 export async function rejectAttempt(attempt: Attempt): Promise<never> {
   await countFailure(attempt)
   await noteFailure(attempt)
@@ -87,15 +86,15 @@ export async function rejectAttempt(attempt: Attempt): Promise<never> {
 }
 
 /**
- * Who a name and a password belong to, and the user's item, read after the password was compared. Throws
- * `invalid_credentials`, or `rate_limited` after too many failures in one minute (D34). Two calls; a failure makes four.
+ * The credential and user of a name and password. Throws `invalid_credentials`, or `rate_limited` after too many
+ * failures in one minute. Two calls; four on failure.
  */
 export const checkPassword = async (
   { username, password }: Credentials,
   origin: Origin,
 ): Promise<Credential & { user: Item | undefined }> => comparePassword(await beginAttempt(username, origin), password)
 
-/** The same for an attempt that has begun. One call; a failure makes three. */
+/** Same as `checkPassword`, for a started attempt. One call; three on failure. */
 export async function comparePassword(
   attempt: Attempt,
   password: string,
@@ -107,7 +106,7 @@ export async function comparePassword(
   return { ...credential, user }
 }
 
-/** Refuses where the name or the address has as many failures as it may, `own` of them not counted. */
+/** Throws `rate_limited` at the limit of the name or the address, not counting `own` failures. */
 function refuseMany(failures: readonly (Item | undefined)[], own = 0): void {
   const limits = [config.PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE, config.PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE]
   const counts = failures.map((failure) => Number(failure?.['count'] ?? 0) - own)
@@ -115,7 +114,7 @@ function refuseMany(failures: readonly (Item | undefined)[], own = 0): void {
   throw platformError('rate_limited', { retryAfterSeconds: 60 - Math.floor((now() / 1000) % 60) })
 }
 
-/** On record with the user that was named. A name that nobody has costs the same: one write, and no message. */
+/** Records the failure for the named user. An unknown name costs the same: one write and no message. */
 async function noteFailure({ username, credential, address }: Attempt): Promise<void> {
   if (credential === undefined) {
     await transact([create(keys.dummyCredential(newId('evt')), { ttl: nowSeconds() + 600 })])
@@ -123,10 +122,10 @@ async function noteFailure({ username, credential, address }: Attempt): Promise<
   }
   const { organisationId, userId } = credential
   await commit(system(organisationId, address), {
-    steps: [],
+    writes: [],
     audit: { action: 'session.refuse', resource: userId, detail: 'Wrong password' },
     events: [{ name: 'user.sign_in_failed', subject: userId, data: { userId, username } }],
-    // By the organisation's next message, or the sweep.
-    isAnnounced: true,
+    // Processed with the organisation's next message or by the sweep.
+    isEnqueued: true,
   })
 }

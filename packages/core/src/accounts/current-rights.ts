@@ -4,25 +4,24 @@ import * as keys from '../db/keys.ts'
 import { getConsistent, type Item } from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { isOpen, parseSession } from './session.ts'
-import { parseUser, type User } from './user.ts'
-import { isProviderEnabled } from './provider-status.ts'
+import { parseUser, type User, isProviderEnabled } from './user.ts'
 
 /**
- * Access tokens live on for minutes after roles were taken away, or the session or the user removed. Whoever hands out
- * access that lasts longer than that, be it to a person, a program, a relay or a receiver, is looked up first.
+ * Access tokens outlive removed roles, sessions and users by minutes. Issuing longer-lived access re-checks current
+ * rights.
  */
 
-/** Who a caller is at this moment, and what it may do. */
+/** The current user record and permissions of a caller. */
 export interface CurrentRights {
   user: User
-  /** What both the user's roles and the token allow. */
+  /** Permissions that both the user's roles and the token include. */
   rights: ReadonlySet<Permission>
 }
 
 /**
- * The standing of a caller that holds these permissions still, and with it whatever else is needed. Throws
- * `unauthenticated` where the user or its session is no more, or nobody vouches for it, and `forbidden`. One call for up to
- * 98 keys; two for a user of an identity provider.
+ * The caller's current rights, and the requested items. Throws `unauthenticated` if the user, its session or its
+ * provider is no longer valid, and `forbidden` without these permissions. One call for up to 98 keys; two for a user of
+ * an identity provider.
  */
 export async function reauthorize(
   caller: Caller,
@@ -52,7 +51,7 @@ async function standing(
   return { user, rights }
 }
 
-/** Refuses a caller that lacks one of these permissions by now. */
+/** Throws `forbidden` if the caller lacks one of these permissions. */
 export function requireCurrentRights({ rights }: CurrentRights, permissions: readonly Permission[]): void {
   const lacking = permissions.find((permission) => !rights.has(permission))
   if (lacking !== undefined) throw platformError('forbidden', { requiredPermission: lacking })

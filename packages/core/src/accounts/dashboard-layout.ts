@@ -9,14 +9,14 @@ import { get, orThrow, upsert } from '../db/table.ts'
 import { validationFailed } from '../error.ts'
 import { newNonce } from '../id.ts'
 
-/** The dashboard layout of a user, as the portal last saved it. */
+/** The dashboard layout of a user, as last saved by the portal. */
 
 const Row = z.object({ layout: z.string(), revision: z.string(), updatedAtMs: z.number() })
 
-/** More tags than this nobody holds of one layout. */
+/** Maximum ETags in If-Match. */
 const maximumTags = 20
 
-/** A layout, and the tag that names exactly this state of it. */
+/** A layout with the ETag of this version. */
 export interface VersionedLayout {
   layout: DashboardLayout
   etag: string
@@ -24,7 +24,7 @@ export interface VersionedLayout {
 
 const etagOf = (revision: string): string => `"${revision}"`
 
-/** The caller's layout, or undefined where none was saved. One call. */
+/** The caller's layout, or undefined if none is saved. One call. */
 export async function read({ organisationId, userId }: Caller): Promise<VersionedLayout | undefined> {
   const item = await get(keys.dashboardLayout(organisationId, userId))
   if (item === undefined) return undefined
@@ -34,8 +34,8 @@ export async function read({ organisationId, userId }: Caller): Promise<Versione
 }
 
 /**
- * Saves the caller's layout and answers its tag. With `ifMatch` only over the state that it names, which the write itself
- * decides: of two at once one wins, the other gets `precondition_failed`. One call.
+ * Saves the caller's layout and returns its ETag. `ifMatch` makes the write conditional: of concurrent updates one
+ * succeeds, the others throw `precondition_failed`. One call.
  */
 export async function save(caller: Caller, { layout }: DashboardLayoutUpdate, ifMatch?: string): Promise<string> {
   const { organisationId, userId } = caller
@@ -43,13 +43,13 @@ export async function save(caller: Caller, { layout }: DashboardLayoutUpdate, if
   const set = { layout: JSON.stringify(layout), revision, updatedAtMs: now() }
   const step = upsert(keys.dashboardLayout(organisationId, userId), { set }, conditionOf(ifMatch))
   await commit(caller, {
-    steps: [orThrow(step, 'precondition_failed')],
+    writes: [orThrow(step, 'precondition_failed')],
     audit: { action: 'preference.save_layout', resource: userId, detail: `${layout.length} widgets` },
   })
   return etagOf(revision)
 }
 
-/** What `If-Match` asks for (RFC 9110): any layout, or one of the tags. A weak tag names no state, and matches none. */
+/** `If-Match` (RFC 9110): any layout, or one of the ETags. Weak tags never match. */
 function conditionOf(ifMatch: string | undefined): Condition {
   if (ifMatch === undefined) return {}
   if (ifMatch.trim() === '*') return { revision: { present: true } }

@@ -9,18 +9,18 @@ import { type ListHead, parseHead } from '../db/offset-list.ts'
 import { requireCurrentRights, type CurrentRights, reauthorize } from './current-rights.ts'
 import { parseUser, usersOf } from './user.ts'
 
-/** How far an administrator of users reaches (D15): nobody hands out, changes or removes more than the own rights. */
+/** Limits of user administration: callers cannot grant, change or remove rights beyond their own. */
 
-/** An organisation, as somebody who administers users sees it. */
+/** An organisation from the point of view of a user administrator. */
 export interface TargetOrganisation {
   organisationId: string
-  /** Whether the caller belongs to it. */
+  /** Whether it is the caller's own organisation. */
   isOwn: boolean
   isPlatform: boolean
   head: ListHead
 }
 
-/** Where the user shall be, once it is sure that the caller may put it there, and that the name is free. One call. */
+/** The target organisation of a new user, after checking the caller's rights and that the name is free. One call. */
 export async function targetOrganisationFor(
   caller: Caller,
   { organisationId = caller.organisationId, roles, username }: UserCreation,
@@ -39,7 +39,7 @@ export async function targetOrganisationFor(
   return place
 }
 
-/** Refuses roles that the organisation cannot have, or that exceed the caller's own rights. */
+/** Throws for roles that the organisation cannot have or that exceed the caller's rights. */
 export function checkGrantable(
   roles: readonly string[],
   { rights }: CurrentRights,

@@ -1,8 +1,8 @@
 import { platformError } from '../error.ts'
 
 /**
- * Password hashes keep a core busy: at most four run at once in this process (D17), and some wait. Nobody has more than
- * half of the places, so that one who signs in without end, or guesses, keeps nobody else from it.
+ * Password hashes keep a core busy: at most four run at once in this process, and some wait. Each key gets at most half
+ * of the places, so that guessing does not block other sign-ins.
  */
 
 const atOnce = 4
@@ -15,14 +15,14 @@ interface Waiting {
   start: () => void
 }
 
-/** Whose hashes run, each as often as it has one. */
+/** One entry for each running hash. */
 const running: string[] = []
 const waiting: Waiting[] = []
 
 const runningOf = (who: string): number => running.filter((each) => each === who).length
 const mayStart = (who: string): boolean => running.length < atOnce && runningOf(who) < atOnceOfOne
 
-/** Does a piece of work when its turn has come. Throws `rate_limited` where too many wait already. */
+/** Runs the work in turn. Throws `rate_limited` if too many are waiting. */
 export async function withFairQueue<Result>(who: string, work: () => Promise<Result>): Promise<Result> {
   await turnOf(who)
   try {
@@ -43,7 +43,7 @@ async function turnOf(who: string): Promise<void> {
   await new Promise<void>((resolve) => void waiting.push({ who, start: resolve }))
 }
 
-/** Whoever has the fewest at work comes first; of several the one that waits longest. */
+/** The key with the fewest running hashes is next; among several, the one that waited longest. */
 function startNext(): void {
   const [next] = waiting.filter(({ who }) => mayStart(who)).toSorted((a, b) => runningOf(a.who) - runningOf(b.who))
   if (next === undefined) return

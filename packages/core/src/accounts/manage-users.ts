@@ -1,7 +1,7 @@
 import { type UserProfile } from '@platform/contract/auth'
 import { type UserCreation, type UserUpdate } from '@platform/contract/user'
 import { type Caller } from '../caller.ts'
-import { commit } from '../outbox/commit.ts'
+import { commit, outboxWrite } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
 import { renewCredential } from './credential.ts'
 import { type Change } from '../db/expression.ts'
@@ -12,13 +12,12 @@ import { newId, timeOf } from '../id.ts'
 import { hashPassword } from './password.ts'
 import { enqueueProjections } from '../aws/queues.ts'
 import { insertWrite, removeWrite, type ListHead, nextSortTimeMs, retryOnConflict } from '../db/offset-list.ts'
-import { outboxWrite } from '../outbox/record.ts'
 import { createUserWrites, endSessions, isLocal, type User, userUnchanged, usersOf, view } from './user.ts'
 import { checkGrantable, type TargetOrganisation, targetOrganisationFor, findManageableUser } from './delegation.ts'
 
-/** What an administrator does with the users of an organisation (D15). */
+/** User administration within an organisation. */
 
-/** Creates a user with a local account. Two calls without collisions, and one password hash. */
+/** Creates a local user. Two calls without collisions, and one password hash. */
 export async function create(caller: Caller, request: UserCreation): Promise<UserProfile> {
   let passwordHash: string | undefined
   return retryOnConflict(async () => {
@@ -41,24 +40,24 @@ async function tryCreate(
   const answer = view(user)
   const [userStep, nameStep] = createUserWrites(user, passwordHash)
   const audit = { action: 'user.create', resource: id, detail: `${username}: ${roles.join(', ')}` }
-  const steps = [
+  const writes = [
     userStep,
     orThrow(nameStep, 'username_taken'),
     insertWrite(usersOf(organisationId), head, createdAtMs),
     ...countSteps(user, [], roles),
-    // The organisation that gets the user and the one that gave it both have it on record.
+    // Recorded for both organisations: the user's and the administrator's.
     ...(isOwn ? [] : [outboxWrite(caller, { audit })]),
   ]
   const events = [{ name: 'user.created' as const, subject: id, data: { userId: id, username, roles } }]
-  const refusal = await commit({ ...caller, organisationId }, { steps, answer, audit, events })
+  const refusal = await commit({ ...caller, organisationId }, { writes, answer, audit, events })
   if (refusal) return undefined
   if (!isOwn) await enqueueProjections(caller.organisationId)
   return answer
 }
 
 /**
- * The step that counts a platform administrator more or less: the last one cannot go. Those of identity providers do not
- * count, because a provider may take back its word, or be gone.
+ * Counts local platform administrators; the last one cannot be removed. Users of identity providers do not count,
+ * because a provider may be disabled or removed.
  */
 function countSteps(
   user: Pick<User, 'authProvider'>,
@@ -74,8 +73,8 @@ function countSteps(
 }
 
 /**
- * Changes a user's e-mail, roles or password; a password ends all its sessions and API tokens. Throws `account_not_local`
- * where an identity provider says what they are. Two calls without collisions.
+ * Changes a user's e-mail, roles or password; a new password ends all sessions and API tokens. Throws
+ * `account_not_local` for a user of an identity provider. Two calls without collisions.
  */
 export async function update(caller: Caller, userId: string, request: UserUpdate): Promise<UserProfile> {
   if (request.password !== undefined) checkReset(caller, userId)
@@ -89,12 +88,12 @@ export async function update(caller: Caller, userId: string, request: UserUpdate
   })
 }
 
-/** Else whoever finds an open session or an API token would keep the account, or take over others. */
+/** Prevents takeover of accounts with a stolen session or API token. */
 function checkReset({ userId: callerId, tokenId }: Caller, userId: string): void {
   if (tokenId !== undefined)
     throw new PlatformError('forbidden', 'An API token cannot set passwords. Sign in to do so.')
   if (userId !== callerId) return
-  const message = 'must be that of somebody else; change your own at PUT /api/v1/users/me/password'
+  const message = 'must be the password of another user; change your own at PUT /api/v1/users/me/password'
   throw validationFailed([{ in: 'body', path: '/password', code: 'own_password', message }])
 }
 
@@ -119,7 +118,7 @@ async function tryUpdate(
     ...(isReset ? ['password reset'] : []),
   ]
   const refusal = await commit(caller, {
-    steps: [
+    writes: [
       patch(keys.user(organisationId, id), change, userUnchanged(user)),
       ...(isReset ? [orThrow(renewCredential(user, passwordHash), 'conflict'), ...tokenRemovals(user)] : []),
       ...countSteps(user, user.roles, roles),
@@ -136,9 +135,8 @@ const linkRemovals = ({ id, authProvider, subjectHash }: User): WriteItem[] =>
   subjectHash === undefined ? [] : [removal(keys.externalIdentity(authProvider, subjectHash), { userId: { is: id } })]
 
 /**
- * Removes a user with its name, its API tokens and the link of its identity, so that whoever signs in with that one is
- * somebody new; its sessions end at their next refresh, and the sweep clears away what it had set for itself. Two calls
- * without collisions.
+ * Removes a user with its name, API tokens and identity link: a later sign-in with that identity creates a new user.
+ * Sessions end at their next refresh; the sweep purges the preferences. Two calls without collisions.
  */
 export async function remove(caller: Caller, userId: string): Promise<void> {
   await retryOnConflict(async () => {
@@ -147,13 +145,13 @@ export async function remove(caller: Caller, userId: string): Promise<void> {
   })
 }
 
-/** An access token lives for fifteen minutes, and may set something until then. */
+/** Access tokens are valid for fifteen minutes and may save preferences until then. */
 const clearAfterMs = 16 * 60_000
 
 async function tryRemove(caller: Caller, user: User, head: ListHead): Promise<true | undefined> {
   const { organisationId, id, username } = user
   const refusal = await commit(caller, {
-    steps: [
+    writes: [
       removal(keys.user(organisationId, id), userUnchanged(user)),
       removal(keys.username(username), { userId: { is: id } }),
       ...linkRemovals(user),
@@ -172,7 +170,7 @@ async function tryRemove(caller: Caller, user: User, head: ListHead): Promise<tr
 export async function endUserSessions(caller: Caller, userId: string): Promise<void> {
   const { user } = await findManageableUser(caller, userId)
   await commit(caller, {
-    steps: [
+    writes: [
       orThrow(patch(keys.user(user.organisationId, userId), endSessions()), 'user_not_found'),
       orThrow(renewCredential(user), 'conflict'),
     ],
@@ -180,13 +178,13 @@ export async function endUserSessions(caller: Caller, userId: string): Promise<v
   })
 }
 
-/** Revokes all API tokens of a user: the next request with one is refused. Two calls without collisions. */
+/** Revokes all API tokens of a user with immediate effect. Two calls without collisions. */
 export async function revokeTokens(caller: Caller, userId: string): Promise<void> {
   await retryOnConflict(async () => {
     const { user } = await findManageableUser(caller, userId)
     const change = { remove: ['tokenIds'], add: { version: 1 } }
     const refusal = await commit(caller, {
-      steps: [patch(keys.user(user.organisationId, userId), change, userUnchanged(user)), ...tokenRemovals(user)],
+      writes: [patch(keys.user(user.organisationId, userId), change, userUnchanged(user)), ...tokenRemovals(user)],
       audit: { action: 'token.delete_all', resource: userId },
     })
     return refusal === undefined ? true : undefined

@@ -8,7 +8,7 @@ import * as table from '../db/table.ts'
 import { newId } from '../id.ts'
 import { insertWrite, nextSortTimeMs, type OffsetList, readHead, readPage, retryOnConflict } from '../db/offset-list.ts'
 
-/** Organisations: the tenants of the platform, and the one that runs it (D13). */
+/** Organisations: the tenants, and the one that runs the platform. */
 
 const Row = z.object({
   id: z.string(),
@@ -17,26 +17,24 @@ const Row = z.object({
   createdAtMs: z.number(),
 })
 
-/** All organisations of the platform. */
 export const organisations: OffsetList = {
   head: keys.organisationOffsets(),
   pk: keys.organisation('').pk,
   prefix: 'org',
 }
 
-/** An organisation of its stored item. */
 export const parseOrganisation = (item: table.Item): z.infer<typeof Row> => Row.parse(item)
 
 const view = ({ createdAtMs, ...row }: z.infer<typeof Row>): Organisation => ({ ...row, createdAt: iso(createdAtMs) })
 
-/** The organisation that runs the platform; undefined before setup is complete. It is the oldest of all. One call. */
+/** The organisation that runs the platform, which is the oldest; undefined before setup is complete. One call. */
 export async function platformOrganisationId(): Promise<string | undefined> {
   const { items } = await table.query({ pk: organisations.pk, limit: 1 })
   const oldest = items.map(parseOrganisation)[0]
   return oldest?.isPlatform === true ? oldest.id : undefined
 }
 
-/** One page of all organisations, newest first: nothing else reads across them. Two calls. */
+/** One page of all organisations, newest first. Two calls. */
 export async function list(query: { page: number; pageSize: number }) {
   const { items, ...page } = await readPage(organisations, query)
   return { items: items.map((item) => view(parseOrganisation(item))), ...page }
@@ -52,7 +50,7 @@ async function tryCreate(caller: Caller, { name }: OrganisationCreation): Promis
   const row = { id: newId('org', createdAtMs), name, isPlatform: false, createdAtMs }
   const answer = view(row)
   const refusal = await commit(caller, {
-    steps: [
+    writes: [
       table.orThrow(table.create(keys.organisationName(name), { organisationId: row.id }), 'organisation_name_taken'),
       insertWrite(organisations, head, createdAtMs),
       table.create(keys.organisation(row.id), row),

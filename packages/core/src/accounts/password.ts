@@ -1,7 +1,7 @@
 import { argon2, type Argon2Parameters, randomBytes, timingSafeEqual } from 'node:crypto'
 import { withFairQueue } from './hash-queue.ts'
 
-/** Passwords: argon2id with 19 MiB, two passes, one lane (D17). Stored as `argon2id$m$t$p$salt$hash`, base64url. */
+/** Passwords: argon2id with 19 MiB, two passes, one lane. Stored as `argon2id$m$t$p$salt$hash`, base64url. */
 
 const memoryKiB = 19_456
 const passes = 2
@@ -31,15 +31,15 @@ async function hash(
   return withFairQueue(who, work)
 }
 
-/** The stored form of a password. About 30 ms of one core; `who` is whose turn that takes, see `hash-queue.ts`. */
+/** The stored form of a password. About 30 ms of one core; `who` is the key of the fair queue. */
 export async function hashPassword(password: string, who: string): Promise<string> {
   const salt = randomBytes(16)
   const tag = await hash(who, password, salt, memoryKiB, passes, lanes)
   return ['argon2id', memoryKiB, passes, lanes, salt.toString('base64url'), tag.toString('base64url')].join('$')
 }
 
-/** What an unknown user is measured against, so that it costs the same time. */
-const nobody = [
+/** A dummy hash, so that unknown users take the same time. */
+const dummyCredential = [
   'argon2id',
   memoryKiB,
   passes,
@@ -48,9 +48,9 @@ const nobody = [
   randomBytes(tagBytes).toString('base64url'),
 ].join('$')
 
-/** Whether a password fits the stored form. Without one the answer is false, after the same work. */
+/** Whether a password matches the stored form. Without one returns false after the same work. */
 export async function passwordFits(password: string, storedForm: string | undefined, who: string): Promise<boolean> {
-  const [, memory, time, parallelism, salt, tag] = (storedForm ?? nobody).split('$')
+  const [, memory, time, parallelism, salt, tag] = (storedForm ?? dummyCredential).split('$')
   const actual = await hash(
     who,
     password,

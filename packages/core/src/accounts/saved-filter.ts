@@ -8,7 +8,7 @@ import * as table from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { idsBefore, isId, newId, timeOf } from '../id.ts'
 
-/** Saved filters: each belongs to one user. What they hold is free-form, and kept as text. */
+/** Saved filters: each belongs to one user. Their free-form content is stored as text. */
 
 const Row = z.object({ sk: z.string(), name: z.string(), context: z.string(), filter: z.string() })
 const Filter = z.record(z.string(), z.unknown())
@@ -18,14 +18,14 @@ function view(item: table.Item): SavedFilter {
   return { id, name, context, filter: Filter.parse(JSON.parse(filter)), createdAt: iso(timeOf(id)) }
 }
 
-/** All filters of the caller, newest first. One call; two where they hold more than 1 MB. */
+/** All filters of the caller, newest first. One call; two beyond 1 MB. */
 export async function list({ organisationId, userId }: Caller): Promise<{ items: SavedFilter[] }> {
   const { pk } = keys.preferences(organisationId, userId)
   const items = await table.queryAll({ pk, from: idsBefore('filter', 0), newestFirst: true })
   return { items: items.map(view) }
 }
 
-/** A filter of the caller, or `filter_not_found`. One call. */
+/** A filter of the caller. Throws `filter_not_found`. One call. */
 export async function read({ organisationId, userId }: Caller, filterId: string): Promise<SavedFilter> {
   const key = keys.savedFilter(organisationId, userId, filterId)
   const item = isId('filter', filterId) ? await table.get(key) : undefined
@@ -33,7 +33,7 @@ export async function read({ organisationId, userId }: Caller, filterId: string)
   return view(item)
 }
 
-/** Saves a filter; at most a hundred, by a counter in the same transaction. One call. */
+/** Saves a filter. The same transaction limits a user to a hundred. One call. */
 export async function create(caller: Caller, { name, context, filter }: SavedFilterCreation): Promise<SavedFilter> {
   const { organisationId, userId } = caller
   const id = newId('filter')
@@ -42,7 +42,7 @@ export async function create(caller: Caller, { name, context, filter }: SavedFil
   const counting = table.upsert(keys.filterCount(organisationId, userId), { add: { count: 1 } }, hasRoom)
   const row = { name, context, filter: JSON.stringify(filter) }
   await commit(caller, {
-    steps: [table.orThrow(counting, 'limit_reached'), table.create(keys.savedFilter(organisationId, userId, id), row)],
+    writes: [table.orThrow(counting, 'limit_reached'), table.create(keys.savedFilter(organisationId, userId, id), row)],
     answer,
     audit: { action: 'preference.create_filter', resource: id, detail: name },
   })
@@ -55,7 +55,7 @@ export async function remove(caller: Caller, filterId: string): Promise<void> {
   if (!isId('filter', filterId)) throw platformError('filter_not_found')
   const removal = table.remove(keys.savedFilter(organisationId, userId, filterId), { pk: { present: true } })
   await commit(caller, {
-    steps: [
+    writes: [
       table.orThrow(removal, 'filter_not_found'),
       table.upsert(keys.filterCount(organisationId, userId), { add: { count: -1 } }),
     ],

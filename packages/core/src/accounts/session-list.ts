@@ -10,9 +10,9 @@ import { indexedKeys } from '../db/index-page.ts'
 import { isOpen, parseSession, revokeSessionWrite, type SessionRecord } from './session.ts'
 import { find, parseUser } from './user.ts'
 
-/** A user's own sessions: seen by index, which may lag; ended by key, at once. */
+/** A user's own sessions: listed by an index, which may lag, and ended by key. */
 
-/** The caller's open sessions among the hundred newest, newest first. Three calls. */
+/** The caller's open sessions among the newest hundred. Three calls. */
 export async function list({ organisationId, userId, sessionId }: Caller): Promise<{ items: Session[] }> {
   const range = { index: 'gsi1', pk: keys.userSessions(userId), newestFirst: true, limit: sessionLimit } as const
   const [user, found] = await Promise.all([find(organisationId, userId), indexedKeys(range)])
@@ -40,7 +40,7 @@ export async function end(caller: Caller, sessionId: string): Promise<void> {
   if (!isOpenNow) throw platformError('session_not_found')
   const isOwn = { userId: { is: userId } }
   await commit(caller, {
-    steps: [orThrow(revokeSessionWrite(sessionId, isOwn), 'session_not_found')],
+    writes: [orThrow(revokeSessionWrite(sessionId, isOwn), 'session_not_found')],
     audit: { action: 'session.revoke', resource: sessionId },
   })
 }

@@ -12,13 +12,12 @@ import { transact } from '../db/transact.ts'
 import { platformError } from '../error.ts'
 import { isId, newId, newSecret, sha256 } from '../id.ts'
 import { accessTokenSeconds, issueAccessToken } from '../signing/access-token.ts'
-import { find, parseUser, type User } from './user.ts'
-import { isProviderEnabled } from './provider-status.ts'
+import { find, parseUser, type User, isProviderEnabled } from './user.ts'
 
-/** Sessions (D4): one sign-in is one family of refresh tokens. Each works once; a second use ends the family. */
+/** Sessions: one sign-in is one family of refresh tokens. Each token works once; reuse ends the session. */
 
 const refreshTokenMs = refreshTokenSeconds * 1000
-/** Used tokens are remembered past their expiry, so that a second use is still recognised. */
+/** Used tokens are kept past their expiry, so that reuse is still detected. */
 const ttlOf = (expiresAtMs: number): number => Math.ceil(expiresAtMs / 1000) + 24 * 3600
 
 const Row = z.object({
@@ -31,7 +30,7 @@ const Row = z.object({
   epoch: z.number(),
   revokedAtMs: z.number().optional(),
 })
-/** One sign-in, as it is stored. */
+/** A stored session. */
 export type SessionRecord = z.infer<typeof Row>
 
 export const parseSession = (item: Item): SessionRecord => Row.parse(item)
@@ -52,7 +51,7 @@ const tokenSet = async (family: Family, refreshToken: string): Promise<TokenSet>
   tokenType: 'Bearer',
 })
 
-/** A fresh refresh token of a session, as text and as the step that stores its hash. */
+/** A new refresh token, as text and as the write that stores its hash. */
 function mintRefreshToken(sessionId: string, atMs: number) {
   const tokenId = newSecret().slice(0, 12)
   const secret = newSecret()
@@ -61,15 +60,15 @@ function mintRefreshToken(sessionId: string, atMs: number) {
   return { text: `${sessionId}.${tokenId}.${secret}`, step: create(keys.refreshToken(sessionId, tokenId), item) }
 }
 
-/** Whether a session lives on: it was neither ended by itself nor with its user's others, and was used within seven days. */
+/** Whether the session is open: not revoked, of the current epoch, and used within seven days. */
 export const isOpen = (session: SessionRecord, { epoch, keptSessionId }: User): boolean =>
   session.revokedAtMs === undefined &&
   session.lastUsedAtMs + refreshTokenMs > now() &&
   (session.epoch === epoch || session.id === keptSessionId)
 
 /**
- * Steps that open a session for a user, and its tokens, which are worth nothing before. They are signed first: where that
- * cannot be done nothing has happened. `epoch` is that of its credential.
+ * The writes that open a session, and its tokens. Tokens are signed first, so that a signing error changes nothing.
+ * `epoch` is that of the credential.
  */
 export function open(
   user: Pick<User, 'id' | 'organisationId' | 'roles'>,
@@ -91,13 +90,13 @@ export function open(
 }
 
 /**
- * Signs in with a local account. Three calls: name, user, session; the first two tell of failures, too.
- * Throws `invalid_credentials`, or `rate_limited` after too many failures in one minute (D34).
+ * Signs in with a local account. Three calls. Throws `invalid_credentials`, or `rate_limited` after too many failures
+ * in one minute.
  */
 export const signIn = async ({ username, password }: Credentials, origin: Origin): Promise<TokenSet> =>
   signInLocally(await beginAttempt(username, origin), password, origin)
 
-/** The same for an attempt that has begun. Two calls. */
+/** Same as `signIn`, for a started attempt. Two calls. */
 export async function signInLocally(attempt: Attempt, password: string, origin: Origin): Promise<TokenSet> {
   const { epoch, user: item } = await comparePassword(attempt, password)
   if (item === undefined) throw platformError('invalid_credentials')
@@ -105,19 +104,19 @@ export async function signInLocally(attempt: Attempt, password: string, origin: 
   const session = open(user, origin, epoch)
   const tokens = await session.tokens()
   await commit(signingInCaller(user, origin), {
-    steps: session.steps.map((step) => orThrow(step, 'conflict')),
+    writes: session.steps.map((step) => orThrow(step, 'conflict')),
     ...sessionOpenedEffects(user, session.id),
   })
   return tokens
 }
 
-/** What the opening of a session tells. */
+/** The audit entry and events of a new session. */
 export const sessionOpenedEffects = ({ id, username }: User, sessionId: string) => ({
   audit: { action: 'session.open', resource: sessionId },
   events: [{ name: 'user.signed_in' as const, subject: id, data: { userId: id, username, sessionId } }],
 })
 
-/** A user that is signing in, as who makes the change. */
+/** A user that is signing in, as the actor of the change. */
 export const signingInCaller = (
   { id, organisationId }: Pick<User, 'id' | 'organisationId'>,
   { address }: Origin,
@@ -131,9 +130,9 @@ export const signingInCaller = (
 })
 
 /**
- * Trades a refresh token for a new set. Three calls, four for a user of an identity provider; where that is disabled or gone
- * the session ends. A token that was used before, even at the same moment, ends the session, too: of two users of one token
- * the platform cannot tell which is the thief (RFC 9700).
+ * Exchanges a refresh token for a new token set. Three calls, four for a user of an identity provider; a disabled or
+ * removed provider ends the session. Reuse of a token, also concurrent, ends the session: the thief cannot be
+ * identified (RFC 9700).
  */
 export async function refresh({ refreshToken }: { refreshToken: string }, origin?: Origin): Promise<TokenSet> {
   const known = await findByToken(refreshToken)
@@ -144,13 +143,13 @@ export async function refresh({ refreshToken }: { refreshToken: string }, origin
   if (token.usedAtMs !== undefined) return endFamily(family, origin)
   if (token.expiresAtMs <= now()) throw platformError('invalid_refresh_token')
 
-  // Read after the session: whatever has ended it together with others stands here.
+  // Read after the session: a revocation of several sessions is recorded here.
   const user = await find(session.organisationId, session.userId)
   if (user === undefined || !isOpen(session, user)) throw platformError('invalid_refresh_token')
   if (!(await isProviderEnabled(user))) return endUnvouched(family, origin)
   const atMs = now()
   const successor = mintRefreshToken(sessionId, atMs)
-  // Signed before the old token is used up: where keys cannot be had just now, it stays good.
+  // Signed before the old token is consumed: without signing keys it stays valid.
   const tokens = await tokenSet({ sessionId, ...session, roles: user.roles }, successor.text)
   const used = { set: { lastUsedAtMs: atMs, ttl: ttlOf(atMs + refreshTokenMs) } }
   const refusal = await transact([
@@ -163,7 +162,7 @@ export async function refresh({ refreshToken }: { refreshToken: string }, origin
   return tokens
 }
 
-/** The session of a refresh token that is genuine, used or not, unless it has ended. One call. */
+/** The session of a genuine refresh token, used or not, unless it has ended. One call. */
 async function findByToken(refreshToken: string) {
   const [sessionId = '', tokenId = '', secret = '', ...more] = refreshToken.split('.')
   if (!isId('sess', sessionId) || !/^[\w-]{12}$/.test(tokenId) || more.length > 0) return undefined
@@ -181,7 +180,7 @@ async function endFamily(
   origin?: Origin,
 ): Promise<never> {
   await commit(system(organisationId, origin?.address), {
-    steps: [revokeSessionWrite(sessionId)],
+    writes: [revokeSessionWrite(sessionId)],
     audit: { action: 'session.revoke', resource: sessionId, detail: 'A refresh token was used twice' },
     events: [{ name: 'session.reuse_detected', subject: sessionId, data: { userId, sessionId } }],
   })
@@ -190,13 +189,13 @@ async function endFamily(
 
 async function endUnvouched({ sessionId, organisationId }: Omit<Family, 'roles'>, origin?: Origin): Promise<never> {
   await commit(system(organisationId, origin?.address), {
-    steps: [revokeSessionWrite(sessionId)],
+    writes: [revokeSessionWrite(sessionId)],
     audit: { action: 'session.revoke', resource: sessionId, detail: 'The identity provider is disabled or gone' },
   })
   throw platformError('invalid_refresh_token')
 }
 
-/** The step that ends a session; refused where it has ended already, or the store has forgotten it. */
+/** Ends a session. Fails if it has ended or expired. */
 export function revokeSessionWrite(sessionId: string, condition: Condition = {}): WriteItem {
   const revokedAtMs = now()
   const set = { revokedAtMs, ttl: ttlOf(revokedAtMs + refreshTokenMs) }
@@ -204,19 +203,18 @@ export function revokeSessionWrite(sessionId: string, condition: Condition = {})
   return patch(keys.session(sessionId), { set, remove: ['gsi1pk'] }, { ...isAlive, ...condition })
 }
 
-/** Ends the caller's session: all its refresh tokens die, the access token lives until it expires. One call. */
+/** Ends the caller's session with all its refresh tokens. The access token stays valid until it expires. One call. */
 export async function signOut(caller: Caller): Promise<void> {
   if (caller.sessionId === '') return
   const { sessionId } = caller
   await commit(caller, {
-    steps: [revokeSessionWrite(sessionId)],
+    writes: [revokeSessionWrite(sessionId)],
     audit: { action: 'session.close', resource: sessionId },
   })
 }
 
 /**
- * Ends the session that a refresh token belongs to, for whoever holds it: a used one and an expired one, too. Where there is no
- * such session, or no more, nothing happens. Two calls.
+ * Ends the session of a refresh token, even of a used or expired one. Does nothing if the session has ended. Two calls.
  */
 export async function endSessionByToken(refreshToken: string, origin: Origin): Promise<void> {
   const known = await findByToken(refreshToken)

@@ -1,16 +1,16 @@
-import { type UserProfile } from '@platform/contract/auth'
+import type { UserProfile } from '@platform/contract/auth'
 import { type Permission, permissionsOf, roleNames } from '@platform/contract/permission'
-import { type RoleDescription } from '@platform/contract/user'
+import type { RoleDescription } from '@platform/contract/user'
 import * as z from 'zod'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { iso } from '../clock.ts'
-import { createCredential } from './credential.ts'
 import { type Change, type Condition, unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
+import { type OffsetList, readPage } from '../db/offset-list.ts'
 import { create, get, type Item, type WriteItem } from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { isId } from '../id.ts'
-import { type OffsetList, readPage } from '../db/offset-list.ts'
+import { createCredential } from './credential.ts'
 
 const Row = z.object({
   id: z.string(),
@@ -18,46 +18,44 @@ const Row = z.object({
   username: z.string(),
   email: z.string(),
   roles: z.array(z.string()),
-  /** `local`, or the identity provider that vouches for the user. */
+  /** `local`, or the user's identity provider. */
   authProvider: z.string(),
-  /** Of an identity provider's user: with the provider the key of the item that links its identity with this row. */
+  /** For users of identity providers: part of the key of the item that links the identity to this record. */
   subjectHash: z.string().optional(),
   createdAtMs: z.number(),
-  /** Goes up with every change that was decided by what the row says. */
+  /** Incremented by every change that depended on the record. */
   version: z.number().default(0),
-  /** Sessions that were opened in an earlier epoch have ended, all but the kept one. */
+  /** Sessions of earlier epochs have ended, except the kept one. */
   epoch: z.number().default(0),
   keptSessionId: z.string().optional(),
-  /** The API tokens, by id. */
+  /** Ids of the API tokens. */
   tokenIds: z.set(z.string()).default(() => new Set<string>()),
 })
 export type User = z.infer<typeof Row>
 
-/** A user of its stored item. */
 export const parseUser = (item: Item): User => Row.parse(item)
 
-/** The condition that a user is as it was read. A row that has never counted a change has no version, and reads as 0. */
+/** The record is unchanged since it was read. Records without a version count as 0. */
 export const userUnchanged = ({ version }: User): Condition => ({ version: unchanged(version || undefined) })
 
-/** The users of an organisation. */
 export const usersOf = (organisationId: string): OffsetList => ({
   head: keys.userOffsets(organisationId),
   pk: keys.user(organisationId, '').pk,
   prefix: 'user',
 })
 
-/** Whether the platform itself keeps the user's password, e-mail and roles. */
+/** Whether the platform manages the user's password, e-mail and roles. */
 export const isLocal = ({ authProvider }: Pick<User, 'authProvider'>): boolean => authProvider === 'local'
 
-/** Steps that make a user, with a password where it has one here; the second is refused where the name is taken. */
+/** The writes that create a user, with a password for local accounts. The second one fails if the name is taken. */
 export const createUserWrites = (user: z.input<typeof Row>, passwordHash?: string): [WriteItem, WriteItem] => [
   create(keys.user(user.organisationId, user.id), { ...user, version: 1 }),
   createCredential(user, passwordHash),
 ]
 
-/** The change of a user's row that ends its sessions; with `renewCredential` in one transaction. */
+/** The change of a user record that ends its sessions; use it with `renewCredential` in one transaction. */
 export const endSessions = (keptSessionId?: string): Change => ({
-  // An API token that is being made by one of these sessions is decided anew.
+  // Makes a concurrent API token creation by one of these sessions retry.
   add: { epoch: 1, version: 1 },
   ...(keptSessionId === undefined ? { remove: ['keptSessionId'] } : { set: { keptSessionId } }),
 })
@@ -68,7 +66,7 @@ export async function find(organisationId: string, userId: string): Promise<User
   return item && parseUser(item)
 }
 
-/** The wire form of a user. */
+/** The API representation of a user. */
 export const view = (
   { id, username, email, roles, organisationId, authProvider, createdAtMs }: z.input<typeof Row>,
   permissions: Permission[] = permissionsOf(roles),
@@ -83,7 +81,7 @@ export const view = (
   permissions,
 })
 
-/** The signed-in user's own profile, with what an API token leaves of its permissions. One call. */
+/** The caller's own profile, with the permissions that an API token leaves. One call. */
 export async function profile(caller: Caller): Promise<UserProfile> {
   const user = await find(caller.organisationId, caller.userId)
   if (user === undefined) throw platformError('unauthenticated')
@@ -104,10 +102,18 @@ export async function read({ organisationId }: Caller, userId: string): Promise<
   return view(user)
 }
 
-/** The roles, and which of them the caller may give to a colleague: nobody hands out more than the own rights. No call. */
+/** The roles, and which of them the caller may grant: those within its own rights. No call. */
 export const roles = ({ permissions }: Caller): { items: RoleDescription[] } => ({
   items: roleNames.map((name) => {
     const granted = permissionsOf([name])
     return { name, permissions: granted, grantable: granted.every((permission) => permissions.has(permission)) }
   }),
 })
+
+/** Users of an identity provider are valid while it is enabled; local users always. */
+
+export const isEnabledProvider = (item: Item | undefined): boolean => item?.['isEnabled'] === true
+
+/** Whether the user's provider is enabled. No call for a local user, one for others. */
+export const isProviderEnabled = async (user: User): Promise<boolean> =>
+  isLocal(user) || isEnabledProvider(await get(keys.identityProvider(user.authProvider)))

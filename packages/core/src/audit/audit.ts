@@ -11,14 +11,16 @@ import { type IndexRange, type Page, pageOfAll } from '../db/index-page.ts'
 export { verify } from './verify.ts'
 export { exportPage } from './export.ts'
 
-/** The audit trail as callers see it (D40). Nothing here changes or removes an entry. */
+/** The audit trail as callers see it. Entries are never changed or removed. */
 
-/** Writes an entry for what happens elsewhere; it joins the chain when the record is booked. One call and one message. */
+/**
+ * Appends an entry for an external event; it joins the chain when the record is projected. One call and one message.
+ */
 export async function appendEntry(caller: Caller, { action, resource, detail }: AuditEntryRequest): Promise<void> {
-  await commit(caller, { steps: [], answer: null, audit: { action, resource, detail, isExtra: true } })
+  await commit(caller, { writes: [], answer: null, audit: { action, resource, detail, isExtra: true } })
 }
 
-/** What a list is narrowed to; times in milliseconds, `to` excluded. */
+/** Filters of a list; times in milliseconds, `to` exclusive. */
 export interface AuditQuery extends Page {
   actor?: string | undefined
   action?: string | undefined
@@ -28,8 +30,8 @@ export interface AuditQuery extends Page {
 }
 
 /**
- * One page, newest first. Without filters two calls, between two times up to four more; a filter takes three, and one
- * more for every further 5,000 entries that it leaves, which are counted.
+ * One page, newest first. Two calls without filters, up to four more with times. Other filters take three, and one more
+ * per 5,000 matching entries, which are counted.
  */
 export async function list(caller: Caller, wanted: AuditQuery) {
   const { page, pageSize } = wanted
@@ -47,7 +49,7 @@ async function pageOfFilter(
   { organisationId }: Caller,
   { from, to, page, pageSize, ...values }: AuditQuery,
 ): Promise<Found> {
-  // The store refuses a range that ends before it begins.
+  // The store rejects a range that ends before it begins.
   if (from !== undefined && to !== undefined && from >= to) return { rows: [], totalCount: 0 }
   const bounds = {
     ...(from !== undefined && { from: idsBefore('aud', from) }),
@@ -68,7 +70,7 @@ const filterIndexes = [
   ['resource', 'gsi3'],
 ] as const
 
-/** Entries are numbered without gaps: a page is a range of numbers. */
+/** Entries are numbered without gaps, so a page is a range of numbers. */
 async function pageOfChain({ organisationId }: Caller, { from, to, page, pageSize }: AuditQuery): Promise<Found> {
   const { seq } = await auditHead(organisationId)
   const [before, last] = await Promise.all([
@@ -86,7 +88,10 @@ async function pageOfChain({ organisationId }: Caller, { from, to, page, pageSiz
 
 const probes = 100
 
-/** How many of the first `high` entries are older than a time. Times ascend along the chain: every call looks at a hundredth. */
+/**
+ * How many of the first `high` entries are older than a time. Times ascend along the chain: each call narrows the range
+ * to a hundredth.
+ */
 async function entriesBefore(organisationId: string, high: number, timeMs: number): Promise<number> {
   let [low, end] = [0, high]
   while (low < end) {

@@ -6,11 +6,11 @@ import { derivedId, sha256 } from '../id.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 
 /**
- * The form of audit entries (D40). An entry's hash covers its canonical JSON (RFC 8785), which holds the hash of the entry
- * before. Stored is that very text: what is shown, exported and verified is what was hashed.
+ * The format of audit entries. A hash covers the entry's canonical JSON (RFC 8785), including the previous hash. That
+ * JSON is stored, displayed, exported and verified as is.
  */
 
-/** Names in the order of RFC 8785, those of nested objects among them. */
+/** Field names in RFC 8785 order, including those of nested objects. */
 const names = [
   'action',
   'actor',
@@ -29,18 +29,18 @@ const names = [
 
 const canonical = (content: Omit<AuditEntry, 'hash'>): string => JSON.stringify(content, names)
 
-/** What the first entry of an organisation names as the hash before it. */
+/** The previous hash of an organisation's first entry. */
 export const genesisHash = (organisationId: string): string => sha256(organisationId)
 
-/** Where an entry stands in its chain. */
+/** The position of an entry in its chain. */
 export interface ChainPosition {
   seq: number
-  /** Times ascend along a chain: pages and time filters find entries by either. */
+  /** Times ascend along a chain, so that pages and time filters find entries by either. */
   atMs: number
   previousHash: string
 }
 
-/** The stored item of the entry that a record asks for, at its place. */
+/** The stored item of a record's entry at its position. */
 export function entryItem(record: OutboxRecord, audit: NonNullable<OutboxRecord['audit']>, place: ChainPosition) {
   const { organisationId, actor, address, traceId } = record
   const id = derivedId('aud', place.atMs, record.id)
@@ -73,11 +73,10 @@ export function entryItem(record: OutboxRecord, audit: NonNullable<OutboxRecord[
 
 const bounded = (text: string, length: number): string => text.slice(0, length).toWellFormed()
 
-/** An entry of its stored item. */
 export const parseEntry = ({ entry, hash }: Item): AuditEntry =>
   AuditEntry.parse({ ...JSON.parse(String(entry)), hash })
 
-/** Whether a stored item is the entry of its place: whole, in its turn, and filed where filters look for it. */
+/** Whether a stored item is intact, in sequence and indexed correctly. */
 export function hasValidHash(
   organisationId: string,
   item: Item,

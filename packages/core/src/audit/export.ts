@@ -5,16 +5,16 @@ import { type Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { query } from '../db/table.ts'
 
-/** Entries of one part; the store hands out 1 MB at most, and a function may answer 6 MB. */
+/** Entries per part: a query returns at most 1 MB, and a function response 6 MB. */
 const entriesAtOnce = 1000
 
-/** Which part of an export is wanted: what stands behind the entry numbered `after`. */
+/** The part of an export after the entry numbered `after`. */
 export interface ExportQuery {
   format: (typeof auditFormats)[number]
   after: number
 }
 
-/** A part of the trail as text, oldest first. `next`: the number that the next part begins behind. Two calls. */
+/** One part of the trail as text, oldest first. `next` is the `after` of the next part. Two calls. */
 export async function exportPage(
   { organisationId }: Caller,
   { format, after }: ExportQuery,
@@ -31,7 +31,7 @@ export async function exportPage(
   return { text, next: last < head.seq ? last : undefined }
 }
 
-/** The columns of RFC 4180 rows, in their order. */
+/** CSV columns (RFC 4180) in order. */
 const columns: Record<string, (entry: AuditEntry) => string | undefined> = {
   seq: ({ seq }) => String(seq),
   id: ({ id }) => id,
@@ -54,5 +54,5 @@ function csvOf(entries: readonly AuditEntry[], hasHeader: boolean): string {
   return [...(hasHeader ? [Object.keys(columns)] : []), ...rows].map((row) => `${row.map(cell).join(',')}\r\n`).join('')
 }
 
-/** A cell that a spreadsheet would take for a formula gets an apostrophe, and so does one that has one: it can be undone. */
+/** Prefixes cells that a spreadsheet would run as a formula with an apostrophe, reversibly. */
 const cell = (text: string): string => `"${text.replace(/^[=+\-@\t\r']/, "'$&").replaceAll('"', '""')}"`

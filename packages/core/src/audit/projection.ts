@@ -5,23 +5,23 @@ import * as keys from '../db/keys.ts'
 import { create, get, replace, type WriteItem } from '../db/table.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 
-/** Where a chain ends. */
+/** The end of a chain. */
 const Head = z.object({ seq: z.number(), hash: z.string(), atMs: z.number() })
 export type AuditHead = z.infer<typeof Head>
 
-/** The head of an organisation's chain, as it stands now. One call. */
+/** The current head of an organisation's chain. One call. */
 export async function auditHead(organisationId: string): Promise<AuditHead> {
   const item = await get(keys.auditHead(organisationId))
   return Head.parse(item ?? { seq: 0, hash: genesisHash(organisationId), atMs: 0 })
 }
 
 /**
- * The audit trail: one entry for each record that asks for one. The closing transaction advances the chain's head from
- * where it was read, so that two closings cannot both add to one place. One call; one write for each entry, and the head.
+ * The audit trail: one entry per record with an audit. The transaction advances the head conditionally, so that
+ * concurrent projections cannot fork the chain. One call; one write per entry, and the head.
  */
 export const auditProjection: Projection = {
   name: 'audit',
-  entries: async (organisationId, records) => {
+  writes: async (organisationId, records) => {
     if (records.every(({ audit }) => audit === undefined)) return []
     const before = await auditHead(organisationId)
     const { head, steps } = records.reduce(added, { head: before, steps: [] })
@@ -32,7 +32,7 @@ export const auditProjection: Projection = {
 
 function added({ head, steps }: { head: AuditHead; steps: WriteItem[] }, record: OutboxRecord) {
   if (record.audit === undefined) return { head, steps }
-  // Records of different processes arrive a little out of order.
+  // Records of different processes arrive slightly out of order.
   const place = { seq: head.seq + 1, atMs: Math.max(record.atMs, head.atMs + 1), previousHash: head.hash }
   const item = entryItem(record, record.audit, place)
   return {

@@ -5,12 +5,12 @@ import { type Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { get, type Item, query } from '../db/table.ts'
 
-/** Entries of one verification: a few seconds' work. */
+/** Entries per verification: a few seconds of work. */
 const entriesAtOnce = 20_000
 
 /**
- * Computes the chain anew behind the entry numbered `after`, up to its head or for as many entries as one call can check.
- * Two calls, and another one for every 1 MB; holds 1 MB at a time.
+ * Recomputes the chain after the entry numbered `after`, up to the head or the limit of one call. Two calls, and one
+ * per MB; holds 1 MB at a time.
  */
 export async function verify(
   { organisationId }: Caller,
@@ -34,7 +34,7 @@ export async function verify(
   return previousHash === head.hash ? { valid: true, ...told } : { valid: false, ...told, firstBroken: head.seq }
 }
 
-/** The hash that the entry behind this one must name. */
+/** The hash of an entry, or the genesis hash. */
 async function hashOf(organisationId: string, seq: number): Promise<string> {
   if (seq === 0) return genesisHash(organisationId)
   const item = await get(keys.auditEntry(organisationId, seq))

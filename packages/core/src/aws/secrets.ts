@@ -10,11 +10,11 @@ import {
 import { platformError } from '../error.ts'
 import { awsTimeouts } from './timeouts.ts'
 
-/** The only code that speaks Secrets Manager. */
+/** The only code that calls Secrets Manager. */
 
 const client = new SecretsManagerClient({ requestHandler: awsTimeouts })
 
-/** The current value of a secret, or undefined where there is none yet. */
+/** The current value of a secret, or undefined if there is none yet. */
 export async function readSecret(name: string): Promise<string | undefined> {
   try {
     return (await client.send(new GetSecretValueCommand({ SecretId: name }))).SecretString
@@ -24,7 +24,7 @@ export async function readSecret(name: string): Promise<string | undefined> {
   }
 }
 
-/** Makes a value the current one; the secret is created where it is missing. */
+/** Sets the current value, creating the secret if it is missing. */
 export async function writeSecret(name: string, value: string): Promise<void> {
   const put = () => client.send(new PutSecretValueCommand({ SecretId: name, SecretString: value })).catch(unlessMissing)
   try {
@@ -35,12 +35,12 @@ export async function writeSecret(name: string, value: string): Promise<void> {
   }
 }
 
-/** The same for every secret: of several first values one becomes its version. */
+/** The same for every secret: of several concurrent first values one becomes this version. */
 const firstVersion = '00000000-0000-4000-8000-000000000001'
 
 /**
- * Gives a secret its first value, and makes it where no deployment has; false where it has had one already, and then nothing
- * has changed. The SDK repeats a call whose answer was lost: whoever has given the value hears so.
+ * Sets the first value of a secret, creating it if needed. Returns false, without a change, if it has a value. The SDK
+ * retries a lost response with the same token, so the writer still gets true.
  */
 export async function createSecretOnce(name: string, value: string): Promise<boolean> {
   const first = { SecretString: value, ClientRequestToken: firstVersion }
@@ -52,9 +52,9 @@ export async function createSecretOnce(name: string, value: string): Promise<boo
   }
 }
 
-/** Creates a secret with its first value; false where it exists already, and then nothing has changed. */
+/** Creates a secret with its first value. Returns false, without a change, if it exists. */
 export const createSecret = (name: string, value: string): Promise<boolean> =>
-  // The SDK repeats a lost answer with the same token: whoever has created it hears so.
+  // The SDK retries a lost response with the same token, so the creator still gets true.
   isFirst(() => client.send(new CreateSecretCommand({ Name: name, SecretString: value })))
 
 async function isFirst(write: () => Promise<unknown>): Promise<boolean> {
@@ -67,7 +67,7 @@ async function isFirst(write: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** Removes a secret for good; one that is not there has been removed. */
+/** Deletes a secret permanently, if it exists. */
 export async function deleteSecret(name: string): Promise<void> {
   try {
     await client.send(new DeleteSecretCommand({ SecretId: name, ForceDeleteWithoutRecovery: true }))
@@ -76,7 +76,7 @@ export async function deleteSecret(name: string): Promise<void> {
   }
 }
 
-/** That a secret is missing is for whoever wrote to decide; with everything else the place is not reachable. */
+/** Passes on `ResourceNotFoundException`; other errors mean that Secrets Manager is unreachable. */
 function unlessMissing(error: unknown): never {
   throw error instanceof ResourceNotFoundException ? error : unreachable(error)
 }

@@ -27,22 +27,22 @@ import { collectOrphans, isOrphanedSecret } from '../identity-providers/orphaned
 import { nextCheckAfterSweep } from '../clusters/status.ts'
 
 /**
- * The minutely sweep looks at what is due and at nothing else: its cost grows with what is overdue, not with the fleet.
- * Each look is a conditional write, so that sweeps may overlap, repeat or stop halfway.
+ * The minutely sweep processes due items only: its cost grows with overdue work, not with the fleet. All writes are
+ * conditional, so sweeps may overlap, repeat or stop halfway.
  */
 
 const atOnce = 50
 
-/** Removed clusters are cleared for so long at a sweep, none of them begun later: deadlines do not wait for the next one. */
+/** Time for purging removed clusters in one sweep, so that deadlines are not delayed. */
 const clearForMs = 15_000
 
-/** What the looks of one sweep share: organisations whose records are announced, and removed clusters, for the end. */
+/** State of one sweep: organisations already enqueued, and removed clusters to purge last. */
 interface Seen {
   announced: Set<string>
   removed: Item[]
 }
 
-/** Looks at everything that is due, and then clears removed clusters. One call per index partition when nothing is. */
+/** Processes all due items, and then purges removed clusters. One call per index partition if nothing is due. */
 export async function sweep(): Promise<void> {
   const seen: Seen = { announced: new Set(), removed: [] }
   const shards = Array.from({ length: keys.dueShards }, (_, shard) => sweepShard(keys.duePartition(shard), seen))
@@ -67,14 +67,14 @@ async function sweepShard(pk: string, seen: Seen): Promise<number> {
   return looked
 }
 
-/** The first of a part is the one that has waited longest. */
+/** The first item of a partition is the oldest. */
 function measureLateness(oldest: Item | undefined): void {
-  if (oldest !== undefined) recordMetric('SweepLateness', (now() - keys.dueTimeOf(String(oldest['duesk']))) / 1000)
+  if (oldest !== undefined) recordMetric('SweepDelay', (now() - keys.dueTimeOf(String(oldest['duesk']))) / 1000)
 }
 
 /**
- * Records that no message has led to the books: one message for each organisation leads all of its to them. A webhook's
- * worker files it anew.
+ * Outbox records that no message has led to a projection: one message per organisation. A webhook's worker reschedules
+ * it.
  */
 async function lookAtAll(due: readonly keys.Key[], { announced, removed }: Seen): Promise<void> {
   const [records, webhooks] = [due.filter(keys.isOutbox), due.filter(keys.isWebhook)]
@@ -91,9 +91,9 @@ async function lookAtAll(due: readonly keys.Key[], { announced, removed }: Seen)
   ])
 }
 
-const isRemovedCluster = ({ pk, sk }: Item): boolean => sk === 'CLUSTER' && String(pk).startsWith('REMOVED#')
+const isRemovedCluster = ({ pk, sk }: Item): boolean => sk === 'CLUSTER' && String(pk).startsWith('PURGE#')
 
-/** One after another, the one that has waited longest first: many of them take more sweeps, and no time from other things. */
+/** Sequential, oldest first: a backlog takes more sweeps instead of delaying other work. */
 async function clearClusters(removed: readonly Item[]): Promise<void> {
   const untilMs = now() + clearForMs
   for (const item of removed.toSorted((a, b) => (String(a['duesk']) < String(b['duesk']) ? -1 : 1))) {
@@ -101,13 +101,13 @@ async function clearClusters(removed: readonly Item[]): Promise<void> {
   }
 }
 
-/** One thing that cannot be judged must not keep the others from it. */
+/** An error of one item must not block the others. */
 async function lookSafely(item: Item): Promise<void> {
   try {
     await look(item)
   } catch (error) {
     recordMetric('SweepFailures')
-    log('error', 'The sweep failed at an item', { pk: item['pk'], sk: item['sk'], error: String(error) })
+    log('error', 'Sweep failed for an item', { pk: item['pk'], sk: item['sk'], error: String(error) })
   }
 }
 
@@ -121,7 +121,7 @@ async function look(item: Item): Promise<void> {
   return lookAtCluster(parseCluster(item))
 }
 
-/** Persists what silence has made of a cluster's status, and files it where the next look is due. */
+/** Persists the status of a silent cluster and schedules its next check. */
 async function lookAtCluster(row: ClusterRecord): Promise<void> {
   const status = currentStatus(row)
   const dueAtMs = nextCheckAfterSweep(row, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
@@ -130,10 +130,10 @@ async function lookAtCluster(row: ClusterRecord): Promise<void> {
     set: { ...due, ...(status === row.status ? {} : statusIndexKeys(row, status)) },
     remove: dueAtMs === undefined ? ['duepk', 'duesk'] : [],
   }
-  // A beat that came meanwhile makes the condition fail, and is right.
+  // A concurrent heartbeat fails the condition and takes precedence.
   const asRead = { lastSeenAtMs: { is: row.lastSeenAtMs }, status: { is: row.status } }
   await commit(system(row.organisationId), {
-    steps: [
+    writes: [
       patch(keys.cluster(row.organisationId, row.id), change, asRead),
       ...(status === row.status ? [] : [statusCountWrite(row, row.status, status)]),
     ],
@@ -141,7 +141,7 @@ async function lookAtCluster(row: ClusterRecord): Promise<void> {
   })
 }
 
-/** A batch is due until it is finished: its message may have been lost, or what followed from the end of a job. */
+/** Batches stay due until they are finished, because a message or a follow-up may have been lost. */
 async function lookAtBatch({ organisationId, id }: BatchRecord): Promise<void> {
   await enqueueBatch({ organisationId, batchId: id })
   const change = { set: keys.due(id, now() + 2 * outboxRetryMs) }

@@ -5,7 +5,7 @@ import { type ClusterQuery } from './list.ts'
 import { platformError } from '../error.ts'
 import { read } from '../accounts/saved-filter.ts'
 
-/** What clusters can be filtered by. */
+/** Filters that clusters support. */
 const Applicable = z.strictObject({
   status: z.enum(clusterStatuses).optional(),
   type: z.enum(clusterTypes).optional(),
@@ -13,8 +13,8 @@ const Applicable = z.strictObject({
 })
 
 /**
- * A query of the cluster list with the caller's saved filter applied; what the query itself says wins. One call where a
- * filter is named. Throws `filter_not_found`, or `filter_not_applicable` for one that asks for anything else of clusters.
+ * Applies the caller's saved filter to a cluster query; explicit parameters take precedence. One call if a filter is
+ * named. Throws `filter_not_found`, or `filter_not_applicable` for one with other fields.
  */
 export async function withSavedFilter<Query extends Pick<ClusterQuery, 'status' | 'type' | 'search'>>(
   caller: Caller,

@@ -49,7 +49,7 @@ export async function find(
   return item && parseCluster(item)
 }
 
-/** Registers a cluster: Pending, with an enrollment token. Two calls without collisions. */
+/** Registers a cluster as Pending, with an enrollment token. Two calls without collisions. */
 export async function register(caller: Caller, request: ClusterRegistration): Promise<RegisteredCluster> {
   checkSiteId(request.siteId)
   return retryOnConflict(() => tryRegister(caller, request))
@@ -61,7 +61,7 @@ async function tryRegister(
 ): Promise<RegisteredCluster | undefined> {
   const { organisationId } = caller
   const clusters = clustersOf(organisationId)
-  // The enrollment token that comes with a cluster outlives the access token.
+  // The enrollment token outlives the caller's access token.
   const [, headItem] = await reauthorize(caller, ['clusters:write'], [clusters.head])
   const head = parseHead(headItem)
   const timeMs = nextSortTimeMs(head)
@@ -79,7 +79,7 @@ async function tryRegister(
     ...enrollment.shown,
   }
 
-  const steps = [
+  const writes = [
     orThrow(create(keys.clusterName(organisationId, name), { clusterId: id }), 'cluster_name_taken'),
     insertWrite(clusters, head, timeMs),
     create(keys.cluster(organisationId, id), filed),
@@ -88,7 +88,7 @@ async function tryRegister(
     ...siteSteps(organisationId, siteId),
   ]
   const refusal = await commit(caller, {
-    steps,
+    writes,
     answer,
     audit: { action: 'cluster.register', resource: id, detail: name },
     events: [{ name: 'cluster.registered', subject: id, data: { clusterId: id, name, type } }],
@@ -96,12 +96,12 @@ async function tryRegister(
   return refusal === undefined ? answer : undefined
 }
 
-/** Text that is no id names no site, and makes no key. */
+/** Reject malformed site ids before building a key. */
 function checkSiteId(siteId: string | null | undefined): void {
   if (typeof siteId === 'string' && !isId('site', siteId)) throw platformError('unknown_site')
 }
 
-/** A site counts its clusters, so that it cannot vanish under one. */
+/** Sites count their clusters, so that a site with clusters cannot be removed. */
 const siteSteps = (organisationId: string, siteId: string | undefined) =>
   siteId === undefined
     ? []
@@ -147,7 +147,7 @@ export async function update(caller: Caller, clusterId: string, change: ClusterU
   }
   const changed = { set: { name, siteId }, remove: siteId === undefined ? ['siteId'] : [] }
   await commit(caller, {
-    steps: [
+    writes: [
       orThrow(patch(keys.cluster(organisationId, clusterId), changed, asRead), 'conflict'),
       ...renameSteps(row, name),
       ...(siteId === row.siteId ? [] : moveSteps(row, siteId)),
@@ -173,9 +173,8 @@ const moveSteps = (row: ClusterRecord, siteId: string | undefined): WriteItem[] 
 ]
 
 /**
- * Removes a cluster and all that belongs to it; its ended jobs follow at the next sweep. Refused while a job is Queued
- * or Running, by the counter in the row itself, or accepted with a batch that does not count yet (D30). Three calls
- * without collisions, one more while batches are open.
+ * Removes a cluster and its data; the sweep purges its ended jobs. Fails while a job is Queued or Running, or accepted
+ * with a batch that is not counted yet. Three calls without collisions, one more while batches are open.
  */
 export async function remove(caller: Caller, clusterId: string): Promise<void> {
   await retryOnConflict(() => tryRemove(caller, clusterId))
@@ -190,7 +189,7 @@ async function tryRemove(caller: Caller, clusterId: string): Promise<true | unde
   const gate = parseRemovalGuard(item)
   if (await isUsedByOpenBatch(organisationId, gate, clusterId)) throw platformError('cluster_has_active_jobs')
   const refusal = await commit(caller, {
-    steps: [...removalSteps(row, parseHead(head)), countRemovalWrite(organisationId, gate)],
+    writes: [...removalSteps(row, parseHead(head)), countRemovalWrite(organisationId, gate)],
     audit: { action: 'cluster.delete', resource: clusterId, detail: row.name },
     events: [{ name: 'cluster.deleted', subject: clusterId, data: { clusterId, name: row.name } }],
   })

@@ -1,13 +1,13 @@
 import * as keys from '../db/keys.ts'
 import { patch, type WriteItem } from '../db/table.ts'
 
-/** What a job changes in the counters of its cluster: jobs it ever had, jobs that are not over, jobs in the inbox. */
+/** Changes of a cluster's counters: all jobs, active jobs and jobs in the inbox. */
 export interface CounterChange {
   clusterId: string
   add: Partial<Record<'jobs' | 'activeJobs' | 'waitingJobs', number>>
 }
 
-/** The steps that make many such changes, one for each cluster: a transaction may write an item once only. */
+/** The writes of many such changes, one per cluster: a transaction may write an item only once. */
 export function counterWrites(
   organisationId: string,
   changes: readonly CounterChange[],

@@ -6,10 +6,10 @@ import * as keys from '../db/keys.ts'
 import { create } from '../db/table.ts'
 import { newId, newSecret, sha256 } from '../id.ts'
 
-/** Enrollment tokens: `<public id>.<secret>`, one use, 24 hours. Only the hash of the secret is stored. */
+/** Enrollment tokens: `<public id>.<secret>`, one use, 24 hours. Only the secret's hash is stored. */
 
 const enrollmentLifeMs = 24 * 3_600_000
-/** Kept this much longer, so that a late second use is still recognised for what it is. */
+/** Kept longer, so that late reuse is still detected. */
 const rememberMs = 7 * 24 * 3_600_000
 
 export const EnrollmentRecord = z.object({
@@ -25,7 +25,7 @@ export const EnrollmentRecord = z.object({
 })
 export type EnrollmentRecord = z.infer<typeof EnrollmentRecord>
 
-/** A fresh token: its id, what its owner is shown, and the step that stores it. */
+/** A new token: its id, the text for its owner, and the write that stores it. */
 export function createEnrollmentToken(organisationId: string, clusterId: string) {
   const id = newId('enroll')
   const secret = newSecret()
@@ -41,7 +41,7 @@ export function createEnrollmentToken(organisationId: string, clusterId: string)
   return { id, shown: shown(`${id}.${secret}`), step: create(keys.enrollment(id), item) }
 }
 
-/** The command fetches the relay that this platform serves and hands it the token by its environment (D22). */
+/** The command downloads the relay from this platform and passes the token in its environment. */
 const shown = (enrollmentToken: string): Enrollment => ({
   enrollmentToken,
   relayCommand: `curl -fsSL ${config.PLAT_API_URL}/relay/relay.mjs -o platform-relay.mjs && PLAT_ENROLLMENT_TOKEN=${enrollmentToken} node platform-relay.mjs --server ${config.PLAT_API_URL}`,

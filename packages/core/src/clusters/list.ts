@@ -12,9 +12,8 @@ import { getConsistent, type Item } from '../db/table.ts'
 import { type Page, pageOfKeys } from '../db/index-page.ts'
 import { newestRecords, parseHead, type OffsetList, recordsFrom } from '../db/offset-list.ts'
 
-/** Pages of clusters, newest first (D12). Lists may lag behind writes by the store's replication, below a second. */
+/** Pages of clusters, newest first. Lists may lag behind writes by replication, less than a second. */
 
-/** The clusters of an organisation. */
 export const clustersOf = (organisationId: string): OffsetList => ({
   head: keys.clusterOffsets(organisationId),
   pk: keys.cluster(organisationId, '').pk,
@@ -24,9 +23,9 @@ export const clustersOf = (organisationId: string): OffsetList => ({
 export interface ClusterQuery {
   status?: ClusterStatus | undefined
   type?: ClusterType | undefined
-  /** Part of the name, without regard to case; nothing in particular finds everything. */
+  /** Case-insensitive part of the name; empty matches all. */
   search?: string | undefined
-  /** At most 100 identifiers with commas between them. */
+  /** At most 100 comma-separated ids. */
   ids?: string | undefined
   page: number
   pageSize: number
@@ -39,15 +38,15 @@ export interface ClusterPage {
   pageSize: number
 }
 
-/** Up to this many clusters a filter looks at every row, and is exact at the moment of the call. One query reads them. */
+/** Up to this many clusters a filter reads every record and is exact. One query reads them. */
 const exactFilterLimit = 1000
-/** A search looks at the names of so many clusters, the newest ones. */
+/** A search covers the newest clusters up to this number. */
 const searchLimit = 10_000
 
 /**
- * One page. Two calls; a filtered page of a large organisation three, more only far from both ends. There the filter
- * goes by the status that the last beat or sweep persisted. A search reads up to 10,000 rows, in one call per 1 MB;
- * named clusters are read in one.
+ * One page. Two calls; a filtered page of a large organisation takes three, and more far from both ends. Such filters
+ * use the status last persisted by a heartbeat or sweep. A search reads up to 10,000 records, one call per 1 MB; named
+ * clusters take one call.
  */
 export async function list(caller: Caller, { search = '', ids, ...query }: ClusterQuery): Promise<ClusterPage> {
   const { organisationId } = caller
@@ -83,7 +82,7 @@ export async function list(caller: Caller, { search = '', ids, ...query }: Clust
   return answer(await pageByIndex(organisationId, { status, type }, count, { page, pageSize }), count)
 }
 
-/** Those of the ids that there are, in their order. */
+/** The existing clusters among the ids, in their order. */
 async function named(organisationId: string, ids: string): Promise<Item[]> {
   const wanted = [...new Set(ids.split(','))].map((id) => keys.cluster(organisationId, id))
   return (await getConsistent(wanted, { stale: true })).filter((item) => item !== undefined)
@@ -109,7 +108,7 @@ const tallied = (tally: Item | undefined, status: ClusterStatus | undefined, typ
 
 type Filter = Pick<ClusterQuery, 'status' | 'type'>
 
-/** Two calls, unless the page lies far from both ends. */
+/** Two calls, unless the page is far from both ends. */
 async function pageByIndex(
   organisationId: string,
   { status, type }: Filter,

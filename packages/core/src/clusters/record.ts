@@ -9,8 +9,8 @@ import { timeOf } from '../id.ts'
 import { clusterStatus } from './status.ts'
 
 /**
- * How a cluster is stored. The row holds its relay's presence, so that a beat is one write and a page one query; what its
- * keys say already it does not repeat, because every page reads every byte.
+ * The stored form of a cluster. The record includes its relay's presence, so that a heartbeat is one write and a page
+ * one query. It repeats nothing that its keys contain, because pages read every byte.
  */
 const StoredCluster = z.object({
   pk: z.string(),
@@ -18,9 +18,9 @@ const StoredCluster = z.object({
   name: z.string(),
   type: z.enum(clusterTypes),
   siteId: z.string().optional(),
-  /** The status that indexes and tallies know: the last one that a beat or the sweep has persisted. */
+  /** The status in indexes and counts: as last persisted by a heartbeat or the sweep. */
   status: z.enum(clusterStatuses),
-  /** The unused enrollment token, if there is one. */
+  /** The unused enrollment token, if any. */
   enrollmentId: z.string().optional(),
   relayId: z.string().optional(),
   relayName: z.string().default(''),
@@ -29,22 +29,22 @@ const StoredCluster = z.object({
   saidGoodbye: z.boolean().default(false),
   nodeCount: z.number().default(0),
   nodesOnline: z.number().default(0),
-  /** Tells whether a beat reports anything new about nodes. */
+  /** Detects whether a heartbeat changes the nodes. */
   nodesHash: z.string().default(''),
-  /** Set afresh by every beat: two at once cannot both be written, and each can tell its own write. */
+  /** New with every heartbeat: of concurrent ones only one is written, and each recognises its own write. */
   beatNonce: z.string().default(''),
-  /** Request tokens of recent beats, so that none works twice. */
+  /** Request tokens of recent heartbeats, to reject replays. */
   recentTokens: z.string().default('0'),
   duesk: z.string().optional(),
-  /** Jobs that are Queued or Running (D30). */
+  /** Queued or Running jobs. */
   activeJobs: z.number().default(0),
   /** Jobs in the inbox. */
   waitingJobs: z.number().default(0),
-  /** Jobs that it ever had: they stay as long as the cluster does. */
+  /** All jobs: they are kept as long as the cluster. */
   jobs: z.number().default(0),
 })
 
-/** A cluster as its row and its keys tell. `dueAtMs` is 0 while the sweep has no reason to look at it. */
+/** A cluster from its record and keys. `dueAtMs` is 0 if no check is scheduled. */
 export function parseCluster(item: Item) {
   const { pk, duesk, ...row } = StoredCluster.parse(item)
   const facts = {
@@ -56,11 +56,11 @@ export function parseCluster(item: Item) {
 }
 export type ClusterRecord = ReturnType<typeof parseCluster>
 
-/** A cluster's status now. */
+/** A cluster's current status. */
 export const currentStatus = (row: ClusterRecord): ClusterStatus =>
   clusterStatus(row, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
 
-/** The wire form of a row. */
+/** The API representation of a cluster. */
 export const summary = (row: ClusterRecord): ClusterSummary => ({
   id: row.id,
   name: row.name,
@@ -72,10 +72,10 @@ export const summary = (row: ClusterRecord): ClusterSummary => ({
   lastSeenAt: row.lastSeenAtMs === 0 ? null : iso(row.lastSeenAtMs),
 })
 
-/** The name of a tally of clusters. */
+/** The name of a counter of clusters. */
 export const statusCountName = (type: string, status: string): string => `${type}#${status}`
 
-/** How many clusters of each status a stored item tallies. */
+/** The number of clusters per status in a stored item. */
 export function countByStatus(item: Item | undefined): ClusterCounts {
   const of = (status: ClusterStatus): number =>
     Math.max(
@@ -86,8 +86,8 @@ export function countByStatus(item: Item | undefined): ClusterCounts {
 }
 
 /**
- * The step that moves a cluster between tallies, in the transaction that changes its status. The revision tells which of two
- * looks at the tallies is the later one.
+ * Moves a cluster between status counts, in the transaction that changes its status. The revision orders concurrent
+ * readings of the counts.
  */
 export const statusCountWrite = (
   row: Pick<ClusterRecord, 'organisationId' | 'type'>,
@@ -102,7 +102,7 @@ export const statusCountWrite = (
     },
   })
 
-/** The event that a cluster's status has changed. */
+/** The event for a changed cluster status. */
 export const statusEvent = (
   { id, name, status: previousStatus }: Pick<ClusterRecord, 'id' | 'name' | 'status'>,
   status: ClusterStatus,
@@ -112,7 +112,7 @@ export const statusEvent = (
   data: { clusterId: id, name, status, previousStatus },
 })
 
-/** Attributes that file a row under a status. */
+/** Index attributes of a record with this status. */
 export const statusIndexKeys = (row: Pick<ClusterRecord, 'organisationId' | 'type'>, status: ClusterStatus) => ({
   status,
   ...keys.clusterIndexKeys(row.organisationId, row.type, status),

@@ -1,36 +1,36 @@
 import * as z from 'zod'
-import { parseClusters } from '../jobs/batches/chunks.ts'
 import { now } from '../clock.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item, type WriteItem, upsert } from '../db/table.ts'
+import { decompress } from '../lib/compression.ts'
 
 /**
- * The gate between accepting batches and removing clusters (D30). A batch names up to 500 clusters, more than a transaction
- * can hold, so one item of the organisation stands for them all: a batch is accepted only if no cluster has gone since the
- * batch's clusters were looked up, and a cluster goes only if no batch was accepted since the open ones were.
+ * The removal guard between accepting batches and removing clusters. A batch names more clusters than a transaction can
+ * check, so both write one item of the organisation: a batch fails if a cluster was removed since the lookup, and a
+ * removal fails if a batch was accepted since the open ones were read.
  */
 const RemovalGuard = z.object({
-  /** Grows with every accepted batch, and every removed cluster. */
+  /** Incremented by every accepted batch and every removed cluster. */
   version: z.number().default(0),
   removals: z.number().default(0),
   lastRemovalAtMs: z.number().default(0),
-  /** Batches that were ever accepted. */
+  /** All batches ever accepted. */
   accepted: z.number().default(0),
-  /** Batches whose jobs do not all count at their clusters yet. */
+  /** Batches with jobs that their clusters do not count yet. */
   open: z.instanceof(Set<string>).default(new Set()),
 })
 export type RemovalGuard = z.infer<typeof RemovalGuard>
 
 export const parseRemovalGuard = (item: Item | undefined): RemovalGuard => RemovalGuard.parse(item ?? {})
 
-/** Beyond any time that a call may take, and any difference between clocks. */
+/** Longer than any call and any clock difference. */
 const settledMs = 60_000
 
-/** Whether clusters that were read together with the gate may have gone before it was read. */
+/** Whether no cluster read together with the guard can have been removed before the guard was read. */
 export const isGuardCurrent = ({ lastRemovalAtMs }: RemovalGuard): boolean => lastRemovalAtMs + settledMs < now()
 
-/** The step that opens a batch; refused where a cluster has gone since the gate was read. */
+/** Opens a batch. Fails if a cluster was removed since the guard was read. */
 export const openBatchWrite = (organisationId: string, { removals }: RemovalGuard, batchId: string): WriteItem =>
   upsert(
     keys.removalGuard(organisationId),
@@ -38,11 +38,11 @@ export const openBatchWrite = (organisationId: string, { removals }: RemovalGuar
     { removals: unchanged(removals || undefined) },
   )
 
-/** The step that closes a batch: its jobs count at their clusters now. */
+/** Closes a batch: its clusters count all its jobs now. */
 export const closeBatchWrite = (organisationId: string, batchId: string): WriteItem =>
   upsert(keys.removalGuard(organisationId), { drop: { open: new Set([batchId]) } })
 
-/** The step that counts the removal of a cluster; refused where a batch was accepted since the gate was read. */
+/** Counts the removal of a cluster. Fails if a batch was accepted since the guard was read. */
 export const countRemovalWrite = (organisationId: string, { version }: RemovalGuard): WriteItem =>
   upsert(
     keys.removalGuard(organisationId),
@@ -65,3 +65,6 @@ export async function isUsedByOpenBatch(
   }
   return false
 }
+
+/** The clusters of a stored list. */
+export const parseClusters = (item: Item): string[] => decompress(item['clusters']).split('\n')

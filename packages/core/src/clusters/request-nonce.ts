@@ -3,27 +3,26 @@ import { sha256 } from '../id.ts'
 import * as keys from '../db/keys.ts'
 import { create, orThrow } from '../db/table.ts'
 
-/** No signed relay request works twice (D21). */
+/** Replay protection: every signed relay request is accepted once. */
 
-/** A token is refused by its age this long after it was issued, skew included. */
+/** Older tokens are rejected by their age, clock skew included. */
 const rememberSeconds = 130
 
-/** The step that spends a request's token, in the transaction that does what the request asks. Refused: a replay. */
+/** Consumes a request's token, in the transaction of the request's change. Fails on a replay. */
 export const consumeNonce = ({ relayId, tokenId, issuedAtMs }: RelayCaller) =>
   orThrow(create(keys.relayRequest(relayId, tokenId), { ttl: rememberedUntil(issuedAtMs) }), 'unauthenticated')
 
-/** In seconds; by the relay's clock, which may be ahead of ours. */
+/** Seconds by the relay's clock, which may be ahead. */
 const rememberedUntil = (issuedAtMs: number): number => Math.ceil(issuedAtMs / 1000) + rememberSeconds
 
 /**
- * Beats would pay twice for a token item of their own, so the row that a beat writes anyway remembers the last few, as
- * text: `<floor>,<hash><issued>,…` in seconds, base 36. Where there were more, the floor refuses whatever is as old as the
- * oldest that was dropped.
+ * Separate token items would double the cost of a heartbeat, so the cluster record keeps the last few as text:
+ * `<floor>,<hash><issued>,…` in seconds, base 36. Tokens as old as the last dropped one (the floor) are rejected.
  */
 const keep = 32
 const hashDigits = 10
 
-/** The remembered tokens with this one, or undefined if it was used before. */
+/** The stored tokens including this one, or undefined if it was used before. */
 export function consumeHeartbeatNonce(
   remembered: string,
   { tokenId, issuedAtMs }: RelayCaller,

@@ -23,10 +23,10 @@ export async function create(caller: Caller, { name }: { name: string }): Promis
   const { organisationId } = caller
   const row = { id: newId('site'), name, createdAtMs: now(), clusters: 0 }
   const answer = view(row)
-  // Counted one by one, the number never leaps over the limit.
+  // Incremented one by one, the count cannot skip the limit.
   const counted = table.upsert(keys.siteCount(organisationId), { add: { count: 1 } }, { count: { isNot: siteLimit } })
   await commit(caller, {
-    steps: [
+    writes: [
       table.orThrow(table.create(keys.siteName(organisationId, name), { siteId: row.id }), 'site_name_taken'),
       table.orThrow(counted, 'limit_reached'),
       table.create(keys.site(organisationId, row.id), row),
@@ -37,20 +37,20 @@ export async function create(caller: Caller, { name }: { name: string }): Promis
   return answer
 }
 
-/** Removes a site that no cluster belongs to. Two calls. */
+/** Removes a site without clusters. Two calls. */
 export async function remove(caller: Caller, siteId: string): Promise<void> {
   const { organisationId } = caller
   const item = isId('site', siteId) ? await table.get(keys.site(organisationId, siteId)) : undefined
   if (item === undefined) throw platformError('site_not_found')
   const { name } = Row.parse(item)
   const refusal = await commit(caller, {
-    steps: [
+    writes: [
       table.remove(keys.site(organisationId, siteId), { clusters: { is: 0 } }),
       table.remove(keys.siteName(organisationId, name), { siteId: { is: siteId } }),
       table.upsert(keys.siteCount(organisationId), { add: { count: -1 } }),
     ],
     audit: { action: 'site.delete', resource: siteId, detail: name },
   })
-  // Whoever removed it first leaves nothing; whoever moved a cluster into it leaves the site.
+  // No item: already removed. Otherwise a cluster was moved into it.
   if (refusal) throw platformError(refusal.item === undefined ? 'site_not_found' : 'site_in_use')
 }

@@ -1,20 +1,20 @@
 import { type ClusterStatus, type NodeStatus, type RelayStatus } from '@platform/contract/cluster'
 
-/** D20 as pure functions of the time and of what a cluster's row says: reads, filters and the sweep all ask these. */
+/** Presence rules as pure functions of the time and the cluster record, shared by reads, filters and the sweep. */
 
-/** What is known of a cluster's presence. */
+/** The presence data of a cluster. */
 export interface Presence {
   relayId?: string | undefined
-  /** 0 until a relay has enrolled. */
+  /** 0 until a relay enrolls. */
   lastSeenAtMs: number
-  /** False between the first beat after Offline and the second. */
+  /** False from the first heartbeat after Offline to the second. */
   isSteady: boolean
   saidGoodbye: boolean
   nodeCount: number
   nodesOnline: number
 }
 
-/** When silence turns a cluster Degraded and Offline. Where the interval is short the grace of 20 s decides both. */
+/** When a silent cluster becomes Degraded and Offline. For short intervals the grace period of 20 s decides both. */
 export const heartbeatTimeouts = (intervalSeconds: number): { degradedMs: number; offlineMs: number } => {
   const degradedMs = (2 * intervalSeconds + 20) * 1000
   return { degradedMs, offlineMs: Math.max(4 * intervalSeconds * 1000, degradedMs) }
@@ -38,13 +38,13 @@ export function relayStatus(presence: Presence, nowMs: number, intervalSeconds: 
   return silenceMs > degradedMs ? 'Stale' : 'Connected'
 }
 
-/** What is known of a node while its cluster has a status: nothing, once the cluster is Offline. */
+/** The status of a node: unknown while its cluster is Offline. */
 export const nodeStatus = (reported: 'Online' | 'Offline', cluster: ClusterStatus): NodeStatus =>
   cluster === 'Offline' ? 'Unknown' : reported
 
 /**
- * When the sweep must look at a cluster that has just been heard, or undefined if silence cannot change its status.
- * The due time lags the rule by three beats and a half: an index write is needed at every fourth beat only, late ones too.
+ * When the sweep must check a cluster after a heartbeat, or undefined if silence cannot change its status. The due time
+ * lags by 3.5 heartbeats, so that only every fourth heartbeat writes the index.
  */
 export function nextCheckAfterHeartbeat(
   nowMs: number,
@@ -56,7 +56,7 @@ export function nextCheckAfterHeartbeat(
   return isFarEnough ? undefined : nowMs + degradedMs + 3500 * intervalSeconds
 }
 
-/** When the sweep must look again at a cluster whose status it has just judged, or undefined if only a beat changes it. */
+/** When the sweep must check a cluster again, or undefined if only a heartbeat can change its status. */
 export function nextCheckAfterSweep(presence: Presence, nowMs: number, intervalSeconds: number): number | undefined {
   if (presence.relayId === undefined || presence.saidGoodbye) return undefined
   const { degradedMs, offlineMs } = heartbeatTimeouts(intervalSeconds)

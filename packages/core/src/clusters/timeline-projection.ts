@@ -6,13 +6,13 @@ import { derivedId, isId } from '../id.ts'
 import { type OutboxRecord, type StoredOutboxEvent } from '../outbox/record.ts'
 import { keepSeconds, type TimelineRecord } from './timeline.ts'
 
-/** The timelines of clusters: a row for each event and each audit entry that concerns one. One call per 25 rows. */
+/** Timelines of clusters: a record for each event and audit entry about a cluster. One call per 25 records. */
 export const timelineProjection: Projection = {
   name: 'timeline',
-  prepare: (_, records) => batchPut(records.flatMap((record) => [...eventRows(record), ...auditRows(record)])),
+  beforeCommit: (_, records) => batchPut(records.flatMap((record) => [...eventRows(record), ...auditRows(record)])),
 }
 
-/** What ends with its cluster leaves no row behind: the cluster's timeline goes with it. */
+/** The removal of a cluster is not recorded: its timeline is purged with it. */
 const lastEvent = 'cluster.deleted'
 const lastAction = 'cluster.delete'
 
@@ -33,7 +33,7 @@ function auditRows(record: OutboxRecord): Item[] {
 
 type Content = Pick<TimelineRecord, 'kind' | 'title' | 'detail' | 'resource' | 'extra'>
 
-/** The row's id derives from what it tells of: written twice it is the same row. */
+/** The id derives from the event, so that a repeated write is idempotent. */
 const row = (
   { organisationId, atMs, actor }: OutboxRecord,
   clusterId: string,

@@ -11,9 +11,9 @@ import { idsBefore, timeOf } from '../id.ts'
 import { type Page } from '../db/index-page.ts'
 import { StoredActor } from '../outbox/record.ts'
 
-/** How long timelines are kept. */
+/** Retention of timelines. */
 export const keepSeconds = 90 * 86_400
-/** A timeline shows no more than this: reading a page costs a few calls, however much goes on. */
+/** Limit of a timeline, so that reading a page costs few calls. */
 const rowsShown = 10_000
 
 const Row = z.object({
@@ -27,7 +27,7 @@ const Row = z.object({
 })
 export type TimelineRecord = z.infer<typeof Row>
 
-/** One page of what happened to a cluster, newest first. Two calls, and another one per further 1 MB of rows. */
+/** One page of a cluster's timeline, newest first. Two calls, and one per further 1 MB. */
 export async function read({ organisationId }: Caller, clusterId: string, { page, pageSize }: Page) {
   if ((await Cluster.find(organisationId, clusterId)) === undefined) throw platformError('cluster_not_found')
   const rows = await shownRows(organisationId, clusterId)
@@ -40,7 +40,7 @@ function shownRows(organisationId: string, clusterId: string): Promise<Item[]> {
   return queryAll({ pk, from, newestFirst: true, stale: true }, rowsShown)
 }
 
-/** Removes rows of a cluster that is gone, a thousand at most; answers whether none are left. One call per 50. */
+/** Removes up to a thousand records of a removed cluster; returns whether none are left. One call per 50. */
 export async function purgeTimeline(organisationId: string, clusterId: string): Promise<boolean> {
   const { pk } = keys.timeline(organisationId, clusterId, '')
   for (let part = 0; part < 20; part++) {

@@ -7,27 +7,26 @@ import { get, type Item, query, type WriteItem, tryUpdate, upsert } from '../db/
 import { type OutboxRecord } from '../outbox/record.ts'
 
 /**
- * What the portal draws charts of, in slots of 15 minutes: a small item for each slot in which something happened, and none
- * for the others. Jobs are counted where their records say that something happened to them, once; a job that is cleared
- * away stays counted. Clusters stand as the tallies say when the books are entered, and the last look of a slot counts.
+ * Data of the portal's charts in buckets of 15 minutes: one small item per bucket with activity. Jobs are counted once,
+ * when their records are projected; purged jobs stay counted. Clusters are the status counts of the bucket's last
+ * projection.
  */
-export const historyProjection: Projection = { name: 'history', prepare, entries }
+export const historyProjection: Projection = { name: 'history', beforeCommit, writes: entries }
 
-/** How long a slot is. */
 export const bucketMs = 15 * 60_000
-/** The longest range that is asked for, and a day. */
+/** The longest range of a request, and a day. */
 const keepSeconds = 31 * 86_400
 
-/** The beginning of the slot that a time lies in. */
+/** The start of a time's bucket. */
 export const bucketAt = (ms: number): number => Math.floor(ms / bucketMs) * bucketMs
 
 const counting = new Set(['cluster.registered', 'cluster.enrolled', 'cluster.status_changed', 'cluster.deleted'])
 
-/** No call where the status of no cluster has changed; else three, one more in a slot's first look. */
-async function prepare(organisationId: string, records: readonly OutboxRecord[]): Promise<void> {
+/** No call if no cluster status changed; otherwise three, one more for the first reading of a bucket. */
+async function beforeCommit(organisationId: string, records: readonly OutboxRecord[]): Promise<void> {
   if (!records.some(({ events }) => events.some(({ name }) => counting.has(name)))) return
   const [tally, last] = await Promise.all([get(keys.clusterStatusCounts(organisationId)), lastLook(organisationId)])
-  // The clock of another process may be ahead.
+  // Another process's clock may be ahead.
   const slot = Math.max(bucketAt(now()), last?.slot ?? 0)
   if (last !== undefined && last.slot < slot) await letExpire(organisationId, last.slot)
   const revision = Number(tally?.['revision'] ?? 0)
@@ -41,7 +40,7 @@ async function lastLook(organisationId: string): Promise<{ slot: number } | unde
   return items.map((item: Item) => ({ slot: keys.bucketStartOf(item['sk']) }))[0]
 }
 
-/** A look holds until the next one, however long that takes: only from then on it grows old. */
+/** A reading is valid until the next one and expires only after it. */
 const letExpire = (organisationId: string, slot: number): Promise<unknown> =>
   tryUpdate(
     keys.clusterHistory(organisationId, slot),
@@ -55,14 +54,14 @@ const ended: Partial<Record<JobStatus, string>> = {
   Cancelled: 'cancelled',
 }
 
-/** One write for each slot that the records lie in; nearly always one. */
+/** One write per bucket of the records, nearly always one. */
 async function entries(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {
   const slots = new Map<number, Record<string, number>>()
-  for (const { atMs, moves } of records) {
+  for (const { atMs, transitions } of records) {
     const slot = bucketAt(atMs)
     const counts = slots.get(slot) ?? {}
     const count = (name: string) => (counts[name] = (counts[name] ?? 0) + 1)
-    for (const { from, to } of moves) {
+    for (const { from, to } of transitions) {
       if (to === undefined) continue
       if (from === undefined) count('submitted')
       const how = ended[to]

@@ -7,20 +7,20 @@ import * as keys from '../db/keys.ts'
 import { get, type Item, query, queryAll } from '../db/table.ts'
 import { bucketMs } from './history-projection.ts'
 
-/** What was, as the portal draws it: see `book.ts` for what is kept of it. */
+/** Reads the history for charts; see `history-projection.ts` for the stored data. */
 
-/** Steps that people can read a chart by, each a number of slots. */
+/** Readable chart intervals, as multiples of a bucket. */
 const stepsMinutes = [15, 30, 60, 120, 240] as const
 
-/** Steps of a range, oldest first: when each begins, and how long each is. */
+/** The intervals of a range, oldest first: their starts and length. */
 interface Steps {
   starts: readonly number[]
   stepMs: number
 }
 
 /**
- * The last hours in steps, what the caller may read. The longer the range, the longer the steps. Up to four calls at once: the
- * longest range is one query of at most 2,880 small items for clusters, and one for jobs.
+ * The last hours in intervals, as far as the caller may read them. Longer ranges have longer intervals. Up to four
+ * concurrent calls; the longest range is one query of at most 2,880 small items for clusters and one for jobs.
  */
 export async function readHistory({ organisationId, permissions }: Caller, hours: number): Promise<History> {
   const steps = stepsOf(hours)
@@ -44,13 +44,13 @@ function stepsOf(hours: number): Steps {
   return { starts: Array.from({ length: count }, (_, index) => lastMs - (count - 1 - index) * stepMs), stepMs }
 }
 
-/** All items of the slots from one to another, oldest first. One call per 1 MB, which holds more than the longest range. */
+/** All items of a range of buckets, oldest first. One call per 1 MB, which covers the longest range. */
 const slotsBetween = (from: keys.Key, to: keys.Key): Promise<Item[]> =>
   queryAll({ pk: from.pk, from: from.sk, to: to.sk, stale: true })
 
 const latestSlot = ({ starts, stepMs }: Steps): number => (starts.at(-1) ?? 0) + stepMs - bucketMs
 
-/** What is not known is undefined. The last step stands as the clusters stand now. */
+/** Unknown values are undefined. The last interval has the current counts. */
 async function clustersOver(organisationId: string, steps: Steps): Promise<(ClusterCounts | undefined)[]> {
   const firstMs = steps.starts[0] ?? 0
   const key = (slot: number) => keys.clusterHistory(organisationId, slot)
@@ -70,7 +70,7 @@ async function clustersOver(organisationId: string, steps: Steps): Promise<(Clus
   })
 }
 
-/** The last look before a time: it holds until the next one. One call. */
+/** The last reading before a time, which is valid until the next one. One call. */
 async function lookBefore(organisationId: string, ms: number): Promise<Item | undefined> {
   const { pk, sk } = keys.clusterHistory(organisationId, ms - bucketMs)
   const { items } = await query({ pk, from: 'CLUSTERS#', to: sk, newestFirst: true, limit: 1, stale: true })

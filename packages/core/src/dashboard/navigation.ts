@@ -5,7 +5,7 @@ import { type Caller } from '../caller.ts'
 import { isServing, readModules } from '../modules/module.ts'
 import { type ModuleRecord } from '../modules/record.ts'
 
-/** The portal's navigation (D48): built-in entries, and those of modules that serve. */
+/** The portal's navigation: built-in entries and those of running modules. */
 
 interface BuiltIn {
   entry: NavigationEntry
@@ -22,7 +22,7 @@ const builtIn =
 const primary = builtIn('nav.primary', '')
 const settings = builtIn('nav.settings', '/settings')
 
-/** Their places are 0 to 50; modules come behind. */
+/** Built-in orders are 0 to 50; modules follow. */
 const builtIns: readonly BuiltIn[] = [
   primary(0, 'dashboard', 'Dashboard', 'layout-dashboard'),
   primary(10, 'clusters', 'Clusters', 'server', 'clusters:read'),
@@ -39,11 +39,11 @@ const builtIns: readonly BuiltIn[] = [
   settings(50, 'updates', 'Updates', 'circle-arrow-up', 'platform:admin'),
 ]
 
-/** The entries that a caller may use, lowest place first. One call. */
+/** The entries that a caller may use, in order. One call. */
 export const navigation = async (caller: Caller): Promise<{ items: NavigationEntry[] }> =>
   navigationOf(caller, (await readModules()).modules)
 
-/** The entries that a caller may use while these are the modules. */
+/** The entries that a caller may use with these modules. */
 export function navigationOf({ permissions }: Caller, modules: readonly ModuleRecord[]): { items: NavigationEntry[] } {
   const own = builtIns.filter(({ needs }) => needs === undefined || permissions.has(needs))
   const entries = [...own.map(({ entry }) => entry), ...modules.filter(isServing).flatMap(entriesOf)]

@@ -3,16 +3,16 @@ import { isWithin, now } from '../clock.ts'
 import { type PlatformState, readState } from '../platform/state.ts'
 import { version } from '../lib/version.ts'
 
-/** What a browser must know before anybody has signed in. */
+/** Configuration that a browser needs before sign-in. */
 
-/** What setup has written nobody changes; the time is for the day that somebody does. */
+/** Setup writes the configuration once; the limit would pick up later changes. */
 const keepMs = 60_000
 
 let known: { state: PlatformState; atMs: number } | undefined
 
 /**
- * The configuration of the portal. One call; none for a minute in a process that has seen setup complete. That it is not is
- * never remembered: whoever has just completed it must not be sent back to the wizard.
+ * The portal's configuration. One call; after setup a process caches it for a minute. Incomplete setup is never cached,
+ * so that the wizard is not shown again.
  */
 export async function portalConfiguration(): Promise<PortalConfiguration> {
   const { setupComplete, platformName, timezone, publicUrl } = await currentState()

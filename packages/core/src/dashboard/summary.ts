@@ -14,15 +14,14 @@ import { countJobs } from '../jobs/totals-projection.ts'
 import { currentHealth, type InstalledModules, isInstalled, readModules } from '../modules/module.ts'
 import { navigationOf } from './navigation.ts'
 import { lastKnownUpdate, parseCheck } from '../updates/check-result.ts'
-import { parseUpdateState } from '../updates/record.ts'
-import { previousRelease } from '../updates/active-release.ts'
+import { parseUpdateState, previousRelease } from '../updates/record.ts'
 import { unreadCount } from '../notifications/unread.ts'
 
-/** All numbers of the portal at once. Every open tab asks every few seconds: counters are read, lists are not. */
+/** All numbers of the portal in one response. Every open tab polls it, so it reads counters, never lists. */
 
 /**
- * What the caller may see. Three calls at once: one for five small items, one for the newest notification and one for the
- * modules, which all callers of half a second share. One more where the caller's notifications have changed.
+ * The summary, as far as the caller may read it. Three concurrent calls: five small items, the newest notification, and
+ * the modules, which callers share for half a second. One more if the caller's notifications changed.
  */
 export async function portalSummary(caller: Caller): Promise<PortalSummary> {
   const [items, unread, installed] = await Promise.all([readCounters(caller), unreadCount(caller), currentModules()])
@@ -33,7 +32,7 @@ export async function portalSummary(caller: Caller): Promise<PortalSummary> {
     ...(has('modules:read') && { modules: moduleNumbers(installed, items.scan) }),
     ...(has('platform:admin') && { update: updateNumbers(items.check, items.update) }),
     unreadCount: unread,
-    // That the store answers whoever reads this has seen.
+    // The store is healthy, because it answered this request.
     health: { aggregate: aggregateOf(moduleChecks(installed)) },
     navigationTag: sha256(JSON.stringify(navigationOf(caller, installed.modules))).slice(0, 16),
   }
@@ -47,7 +46,7 @@ interface Counters {
   update: Item | undefined
 }
 
-/** The small items that the summary is made of. No call for a caller that may see none of them. */
+/** The counters of the summary. No call for a caller without permissions. */
 async function readCounters({ organisationId, permissions }: Caller): Promise<Counters> {
   const wanted: [Permission, keys.Key][] = [
     ['clusters:read', keys.clusterStatusCounts(organisationId)],
@@ -64,13 +63,13 @@ async function readCounters({ organisationId, permissions }: Caller): Promise<Co
 
 const sum = (counts: Record<string, number>): number => Object.values(counts).reduce((total, count) => total + count, 0)
 
-/** Each cluster is in one tally. */
+/** Each cluster is in exactly one count. */
 function clusterNumbers(tally: Item | undefined) {
   const byStatus = countByStatus(tally)
   return { total: sum(byStatus), byStatus }
 }
 
-/** As the list of jobs tells its totals. */
+/** The same totals as in the list of jobs. */
 function jobNumbers(totals: Item | undefined) {
   const of = (status: JobStatus): number => countJobs(totals, status)
   return {
@@ -102,8 +101,7 @@ function updateNumbers(check: Item | undefined, state: Item | undefined) {
 }
 
 /**
- * Modules are the whole platform's: whoever asks so soon after another one is told the same. With the four seconds between
- * two polls it is less than the five in which a new entry of the navigation has to be seen.
+ * Modules are the same for all callers. With the four seconds between polls a new navigation entry appears within five.
  */
 const sharedMs = 500
 

@@ -1,6 +1,6 @@
-/** Conditions and changes as plain values, turned into DynamoDB expressions here and nowhere else. */
+/** Builds DynamoDB expressions from plain conditions and changes. No other code builds expressions. */
 
-/** What one attribute must satisfy for a write to happen. */
+/** The condition of one attribute. */
 export type AttributeCondition =
   | { is: unknown }
   | { isNot: unknown }
@@ -11,14 +11,14 @@ export type AttributeCondition =
   | { absentOrAtMost: number }
   | { oneOf: readonly unknown[] }
 
-/** The attribute is as it was read: equal, or still absent. */
+/** Unchanged since it was read: equal or still absent. */
 export const unchanged = (value: unknown): AttributeCondition =>
   value === undefined ? { absent: true } : { is: value }
 
-/** All tests must hold. An empty condition always does. */
+/** All must hold. An empty condition always does. */
 export type Condition = Record<string, AttributeCondition>
 
-/** A change of single attributes. `add` starts from zero, and puts members into a set; `drop` takes them out. */
+/** Attribute changes. `add` increments from zero or adds set members; `drop` removes set members. */
 export interface Change {
   set?: Record<string, unknown>
   add?: Record<string, number | ReadonlySet<string>>
@@ -91,20 +91,20 @@ const values = (builder: Builder) =>
 
 const clause = (word: string, parts: string[]): string[] => (parts.length > 0 ? [`${word} ${parts.join(', ')}`] : [])
 
-/** Request parts of a write that happens only if the condition holds. */
+/** Request fields of a conditional write. */
 export function conditional(condition: Condition) {
   const builder = new Builder()
   const text = builder.condition(condition)
   return { ...(text === '' ? {} : { ConditionExpression: text }), ...names(builder), ...values(builder) }
 }
 
-/** Request parts of a step that is nothing but a condition. */
+/** Request fields of a condition check. */
 export function required(condition: Condition) {
   const builder = new Builder()
   return { ConditionExpression: builder.condition(condition), ...names(builder), ...values(builder) }
 }
 
-/** Request parts of an update. */
+/** Request fields of an update. */
 export function updating(change: Change, condition: Condition) {
   const builder = new Builder()
   const update = builder.change(change)

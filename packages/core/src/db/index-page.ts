@@ -2,11 +2,11 @@ import { type IndexName, type Key } from './keys.ts'
 import { count, type Item, query, queryAll } from './table.ts'
 
 /**
- * Lists by index: a walk over keys only, which lists share. Indexes lag behind writes, below a second, and hold about
- * 5,000 keys in the 1 MB that one call reads.
+ * Lists by index: walks keys only. Indexes lag behind writes by less than a second, and one call reads about 5,000 keys
+ * (1 MB).
  */
 
-/** One partition of an index, or the part of it between two ids (inclusive). `limit` ends the walk early. */
+/** A partition of an index, optionally between two ids (inclusive). `limit` ends the walk early. */
 export interface IndexRange {
   index: Exclude<IndexName, 'due'>
   pk: string
@@ -16,24 +16,24 @@ export interface IndexRange {
   limit?: number
 }
 
-/** What an index tells of an item: its key, and the id that the index sorts by. */
+/** An index entry: the item's key and the id that sorts it. */
 export interface IndexedKey extends Key {
   id: string
 }
 
 const keyOf = ({ pk, sk, id }: Item): IndexedKey => ({ pk: String(pk), sk: String(sk), id: String(id) })
 
-/** The keys of a range, by id. One call, and another one for every further 5,000 keys. */
+/** The keys of a range, by id. One call, and one per further 5,000 keys. */
 export const indexedKeys = async ({ limit, ...range }: IndexRange): Promise<IndexedKey[]> =>
   (await queryAll(range, limit)).map(keyOf)
 
-/** A page as callers ask for it, from 1. */
+/** A page of a request, from 1. */
 export interface Page {
   page: number
   pageSize: number
 }
 
-/** The keys of one page, newest first, of a range that holds `count` of them. Walks from the nearer end. */
+/** The keys of one page, newest first, of a range with `count` keys. Walks from the nearer end. */
 export async function pageOfKeys(range: IndexRange, count: number, { page, pageSize }: Page): Promise<IndexedKey[]> {
   const offset = (page - 1) * pageSize
   if (offset >= count) return []
@@ -44,16 +44,16 @@ export async function pageOfKeys(range: IndexRange, count: number, { page, pageS
   return newestFirst ? found : found.toReversed()
 }
 
-/** The keys of a page, and how many keys there are in all. */
+/** The keys of a page, and the total number. */
 export interface FoundKeys {
   found: IndexedKey[]
   totalCount: number
 }
 
-/** So many of the newest keys are found from the newest one on: there no total has to be right. One call reads them. */
+/** The newest keys are read directly, without an exact total. One call. */
 const nearest = 1000
 
-/** The keys of one page, newest first. A page that turns out shorter or longer than the total says tells better. */
+/** The keys of one page, newest first. A page that does not fit the total corrects it. */
 export async function pageOfRange(range: IndexRange, total: () => Promise<number>, page: Page): Promise<FoundKeys> {
   const offset = (page.page - 1) * page.pageSize
   const end = offset + page.pageSize
@@ -68,8 +68,8 @@ export async function pageOfRange(range: IndexRange, total: () => Promise<number
 }
 
 /**
- * The keys of one page of what all these ranges hold, newest first. One range is counted, which takes a call per 5,000
- * keys and transfers none of them; several are walked side by side until one of them ends, and none is kept in memory.
+ * The keys of one page of the intersection of ranges, newest first. A single range is counted, one call per 5,000 keys;
+ * several are merged without holding them in memory.
  */
 export async function pageOfAll(ranges: readonly IndexRange[], page: Page): Promise<FoundKeys> {
   const [range, ...others] = ranges
@@ -87,7 +87,7 @@ export async function pageOfAll(ranges: readonly IndexRange[], page: Page): Prom
 
 type Keys = AsyncGenerator<IndexedKey, void>
 
-/** The keys of a range, newest first, of which one call's worth is in memory. */
+/** The keys of a range, newest first, one call's worth in memory. */
 async function* walk(range: IndexRange): Keys {
   let after: Item | undefined
   do {
@@ -97,7 +97,7 @@ async function* walk(range: IndexRange): Keys {
   } while (after !== undefined)
 }
 
-/** The keys that two walks have in common: whichever is at the newer key goes on. */
+/** The keys that both walks contain. */
 async function* common(left: Keys, right: Keys): Keys {
   let [a, b] = await Promise.all([left.next(), right.next()])
   while (!a.done && !b.done) {

@@ -1,7 +1,7 @@
 /**
- * Where to find the n-th newest of many rows without walking the ones before it (D12). Rows stand in buckets of up to 50
- * in the order of their creation time; an entry of seven bytes tells where a bucket begins and how many rows it holds.
- * 100,000 rows take 14 KB. Creation times within one list are distinct.
+ * Finds the n-th newest of many records without walking the newer ones. Records are in buckets of up to 50 in order of
+ * creation; an entry of seven bytes has a bucket's start and size. 100,000 records take 14 KB. Creation times within a
+ * list are distinct.
  */
 
 const entryBytes = 7
@@ -15,10 +15,9 @@ const startMs = (ranks: OffsetIndex, entry: number): number =>
 const rowsIn = (ranks: OffsetIndex, entry: number): number => ranks[entry * entryBytes + 6] ?? 0
 const entries = (ranks: OffsetIndex): number => ranks.length / entryBytes
 
-/** An empty list. */
 export const emptyOffsets = (): OffsetIndex => new Uint8Array()
 
-/** The list with one more row, created at `timeMs`, which is later than every row before it. */
+/** Adds a record created at `timeMs`, which is later than every existing one. */
 export function withRecord(ranks: OffsetIndex, timeMs: number): OffsetIndex {
   const last = entries(ranks) - 1
   if (last >= 0 && rowsIn(ranks, last) < bucketRows) return counted(ranks, last, 1)
@@ -31,7 +30,7 @@ export function withRecord(ranks: OffsetIndex, timeMs: number): OffsetIndex {
   return longer
 }
 
-/** The list without the row created at `timeMs`. */
+/** Removes the record created at `timeMs`. */
 export function withoutRecord(ranks: OffsetIndex, timeMs: number): OffsetIndex {
   const entry = entryOf(ranks, timeMs)
   if (entry < 0) return ranks
@@ -48,7 +47,7 @@ function counted(ranks: OffsetIndex, entry: number, by: number): OffsetIndex {
   return copy
 }
 
-/** The last bucket that begins at or before a time; -1 if none does. */
+/** The last bucket that starts at or before a time; -1 if there is none. */
 function entryOf(ranks: OffsetIndex, timeMs: number): number {
   let low = 0
   let high = entries(ranks)
@@ -61,8 +60,8 @@ function entryOf(ranks: OffsetIndex, timeMs: number): number {
 }
 
 /**
- * Where the row stands that has `offset` newer ones: read rows older than `beforeMs` (undefined: all) newest first and
- * skip `skip` of them. `skip` is below 50. Undefined if the list is shorter.
+ * The position behind the `offset` newest records: read records older than `beforeMs` (undefined: all), newest first,
+ * and skip `skip` (below 50). Undefined if the list is shorter.
  */
 export function seekOffset(
   ranks: OffsetIndex,

@@ -8,19 +8,19 @@ import { idsBefore } from '../id.ts'
 import { seekOffset, emptyOffsets, type OffsetIndex, withoutRecord, withRecord } from './offset-index.ts'
 
 /**
- * Lists whose pages all cost the same, however deep (D12). The rows of a list stand in one partition by id, newest last;
- * beside them one head item says how many there are and where each bucket of them begins. Whoever enters or removes a row
- * replaces the head in the same transaction. Pages may lag behind writes by the store's replication, below a second.
+ * Lists with constant page cost at any depth. Records are in one partition by id, newest last; a head item has the
+ * total and the offset index. Inserts and removals replace the head in the same transaction. Pages may lag behind
+ * writes by replication, less than a second.
  */
 
-/** Where a list stands, and the prefix of the ids in it. */
+/** The location of a list, and the prefix of its ids. */
 export interface OffsetList {
   head: Key
   pk: string
   prefix: IdPrefix
 }
 
-/** A list's head: how many rows there are, and where each bucket of them begins. */
+/** The head of a list: the total and the offset index. */
 export const ListHead = z.object({
   total: z.number().default(0),
   ranks: z.custom<OffsetIndex>((value) => value instanceof Uint8Array).default(emptyOffsets),
@@ -29,20 +29,20 @@ export const ListHead = z.object({
 })
 export type ListHead = z.infer<typeof ListHead>
 
-/** The head of its stored item; that of an empty list where there is none. */
+/** The head of a stored item; an empty list without one. */
 export const parseHead = (item: Item | undefined): ListHead => ListHead.parse(item ?? {})
 
-/** A list's head as it stands now. One call. */
+/** The current head of a list. One call. */
 export const readHead = async ({ head }: OffsetList): Promise<ListHead> => parseHead(await get(head))
 
-/** The creation time of the next row: times within one list are distinct and ascend, whatever the clocks of processes say. */
+/** The creation time of the next record: distinct and ascending within a list, despite clock differences. */
 export const nextSortTimeMs = ({ lastTimeMs }: ListHead): number => Math.max(now(), lastTimeMs + 1)
 
-/** The step that enters a row created at `timeMs`; refused where the list has changed since its head was read. */
+/** Inserts a record created at `timeMs`. Fails if the list has changed since its head was read. */
 export const insertWrite = (list: OffsetList, head: ListHead, timeMs: number): WriteItem =>
   replaceHead(list, head, { total: head.total + 1, ranks: withRecord(head.ranks, timeMs), lastTimeMs: timeMs })
 
-/** The step that takes out the row created at `timeMs`; refused where the list has changed since its head was read. */
+/** Removes the record created at `timeMs`. Fails if the list has changed since its head was read. */
 export const removeWrite = (list: OffsetList, head: ListHead, timeMs: number): WriteItem =>
   replaceHead(list, head, { ...head, total: head.total - 1, ranks: withoutRecord(head.ranks, timeMs) })
 
@@ -53,14 +53,14 @@ const replaceHead = (list: OffsetList, { version }: ListHead, next: Omit<ListHea
     version === 0 ? { pk: { absent: true } } : { version: { is: version } },
   )
 
-/** The step that starts a list with its first row, whatever was there before. */
+/** Starts a list with its first record, replacing any head. */
 export const initialiseWrite = ({ head }: OffsetList, timeMs: number): WriteItem =>
   replace(head, { total: 1, ranks: withRecord(emptyOffsets(), timeMs), lastTimeMs: timeMs, version: 1 })
 
-/** Changes of one list are made one after another; this many may meet. */
+/** Attempts of one change among concurrent ones. */
 const turns = 20
 
-/** Makes a change that was refused because others changed the same once more, until it answers something. */
+/** Retries a change that failed because of a concurrent one, until it returns a result. */
 export async function retryOnConflict<Result>(attempt: () => Promise<Result | undefined>): Promise<Result> {
   for (let turn = 0; turn < turns; turn++) {
     if (turn > 0) await backOff(turn)
@@ -70,13 +70,13 @@ export async function retryOnConflict<Result>(attempt: () => Promise<Result | un
   throw storeContention()
 }
 
-/** One page of a list, newest first, and how many rows there are. Two calls. */
+/** One page of a list, newest first, and the total. Two calls. */
 export async function readPage(list: OffsetList, { page, pageSize }: { page: number; pageSize: number }) {
   const { total, ranks } = parseHead(await get(list.head, { stale: true }))
   return { items: await recordsFrom(list, ranks, (page - 1) * pageSize, pageSize), totalCount: total, page, pageSize }
 }
 
-/** The rows of a list behind the `offset` newest ones, newest first. One call. */
+/** The records behind the `offset` newest ones, newest first. One call. */
 export async function recordsFrom(list: OffsetList, ranks: OffsetIndex, offset: number, size: number): Promise<Item[]> {
   const place = seekOffset(ranks, offset)
   if (place === undefined) return []
@@ -84,7 +84,7 @@ export async function recordsFrom(list: OffsetList, ranks: OffsetIndex, offset: 
   return rows.slice(place.skip)
 }
 
-/** The newest rows of a list, or the newest of those created before a time. One call per 1 MB. */
+/** The newest records, optionally before a time. One call per 1 MB. */
 export async function newestRecords({ pk, prefix }: OffsetList, limit: number, beforeMs?: number): Promise<Item[]> {
   const before = beforeMs === undefined ? {} : { to: idsBefore(prefix, beforeMs) }
   return queryAll({ pk, ...before, newestFirst: true, stale: true }, limit)

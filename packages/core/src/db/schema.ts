@@ -1,9 +1,8 @@
 import { type CreateTableCommandInput } from '@aws-sdk/client-dynamodb'
 
-/** The table as the runner and the deployment create it: one table, four indexes that hold keys only. */
+/** The table for the local runner and the deployment: four indexes that project keys only. */
 const tableAttributes = ['pk', 'sk', 'id', 'gsi1pk', 'gsi2pk', 'gsi3pk', 'duepk', 'duesk']
 
-/** The keys of each index. */
 export const tableIndexes = {
   gsi1: ['gsi1pk', 'id'],
   gsi2: ['gsi2pk', 'id'],
@@ -25,7 +24,8 @@ export const createTableInput = (TableName: string): CreateTableCommandInput => 
   })),
 })
 
-const keySchema = (hash: string, range: string) => [
+/** The key schema of a table or index. */
+export const keySchema = (hash: string, range: string) => [
   { AttributeName: hash, KeyType: 'HASH' as const },
   { AttributeName: range, KeyType: 'RANGE' as const },
 ]

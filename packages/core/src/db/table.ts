@@ -1,6 +1,6 @@
-import { ConditionalCheckFailedException, TransactionConflictException } from '@aws-sdk/client-dynamodb'
-import { type ErrorCode } from '@platform/contract/errors'
+import { DynamoDBClient, ConditionalCheckFailedException, TransactionConflictException } from '@aws-sdk/client-dynamodb'
 import {
+  DynamoDBDocumentClient,
   BatchGetCommand,
   BatchWriteCommand,
   GetCommand,
@@ -9,20 +9,55 @@ import {
   type TransactWriteCommandInput,
   UpdateCommand,
 } from '@aws-sdk/lib-dynamodb'
+import type { ErrorCode } from '@platform/contract/errors'
+import { awsTimeouts } from '../aws/timeouts.ts'
 import { config } from '../config.ts'
-import { storeContention, platformError } from '../error.ts'
+import { platformError, storeContention } from '../error.ts'
 import { jitter } from '../id.ts'
 import { chunk } from '../lib/async.ts'
-import { client, callStore } from './client.ts'
 import { type Change, type Condition, conditional, required, updating } from './expression.ts'
-import { type IndexName, type Key } from './keys.ts'
+import type { IndexName, Key } from './keys.ts'
 import { tableIndexes } from './schema.ts'
 
-/** With its neighbours in this folder the only code that speaks DynamoDB. Steps are made here, and taken by `transact.ts`. */
+/** One client per process. Timeouts are short: callers wait at most a few seconds for an unavailable store. */
+export const client: DynamoDBDocumentClient = DynamoDBDocumentClient.from(
+  new DynamoDBClient({ maxAttempts: 4, requestHandler: awsTimeouts }),
+  { marshallOptions: { removeUndefinedValues: true } },
+)
+
+const transient = new Set([
+  'ProvisionedThroughputExceededException',
+  'ThrottlingException',
+  'RequestLimitExceeded',
+  'InternalServerError',
+  'ServiceUnavailable',
+  'TimeoutError',
+  'ResourceNotFoundException',
+  'TransactionInProgressException',
+])
+
+// Network errors have a code such as ECONNRESET, store errors a name. Programming errors are ERR_….
+const isOfNetwork = (error: Error): boolean =>
+  'code' in error && typeof error.code === 'string' && /^E(?!RR_)[A-Z_]+$/.test(error.code)
+
+const isTransient = (error: unknown): boolean =>
+  error instanceof Error && (transient.has(error.name) || isOfNetwork(error) || error.name.startsWith('AbortError'))
+
+/** Converts transient errors to `database_unavailable`; other errors are passed on. */
+export async function callStore<Answer>(call: Promise<Answer>): Promise<Answer> {
+  try {
+    return await call
+  } catch (error) {
+    if (!isTransient(error)) throw error
+    throw platformError('database_unavailable', { retryAfterSeconds: 2 }, { cause: error })
+  }
+}
+
+/** Only this folder calls DynamoDB. Writes are built here and executed by `transact.ts`. */
 
 export type Item = Record<string, unknown>
 
-/** One write of a transaction, and the code that a caller hears when its condition does not hold. */
+/** One write of a transaction, with the error code for a failed condition. */
 export interface WriteItem {
   write: NonNullable<TransactWriteCommandInput['TransactItems']>[number]
   refusal?: ErrorCode
@@ -31,20 +66,22 @@ export interface WriteItem {
 const TableName = config.PLAT_TABLE
 const returnOld = { ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const
 
-/** One item by its key, as it stands now. One call. */
+/** One item, by a consistent read. One call. */
 export async function get(key: Key, options: { stale?: boolean } = {}): Promise<Item | undefined> {
   const ConsistentRead = options.stale !== true
   const answer = await callStore(client.send(new GetCommand({ TableName, Key: { ...key }, ConsistentRead })))
   return answer.Item
 }
 
-/** Up to 100 items in the order of their keys, as they stand now. One call, unless the store leaves some out. */
+/**
+ * Up to 100 items in the order of their keys, by a consistent read. One call, unless the store leaves some unprocessed.
+ */
 export async function getConsistent(
   keys: readonly Key[],
   options: { stale?: boolean } = {},
 ): Promise<(Item | undefined)[]> {
   const found = new Map<string, Item>()
-  // What an index tells of an item holds more than its key.
+  // Index entries have more fields than the key.
   let pending: Item[] = keys.map(({ pk, sk }) => ({ pk, sk }))
   for (let attempt = 0; pending.length > 0; attempt++) {
     if (attempt > 4) throw platformError('database_unavailable', { retryAfterSeconds: 2 })
@@ -57,14 +94,14 @@ export async function getConsistent(
   return keys.map((key) => found.get(name(key)))
 }
 
-/** Any number of items in the order of their keys. One call per 100, all at once. */
+/** Any number of items in the order of their keys. One call per 100, concurrently. */
 export async function getMany(keys: readonly Key[]): Promise<(Item | undefined)[]> {
   return (await Promise.all(chunk(keys, 100).map((part) => getConsistent(part)))).flat()
 }
 
 const name = ({ pk, sk }: Partial<Record<keyof Key, unknown>>): string => JSON.stringify([pk, sk])
 
-/** A range of one partition. `from` and `to` are inclusive; `after` continues behind a key that a query returned. */
+/** A range of one partition. `from` and `to` are inclusive; `after` continues behind a returned key. */
 export interface Range {
   index?: IndexName
   pk: string
@@ -95,7 +132,7 @@ export async function queryAll(range: Omit<Range, 'limit' | 'after'>, limit = In
   return found
 }
 
-/** How many items a range holds; none of them is transferred. One call per 1 MB. */
+/** The number of items in a range, without transferring them. One call per 1 MB. */
 export async function count(range: Range): Promise<number> {
   const request = { ...queryInput(range), Select: 'COUNT' as const }
   let found = 0
@@ -133,8 +170,8 @@ function boundsOf(sk: string, { from, to }: Range): string {
 }
 
 /**
- * Changes one item without asking whether it happened before: only for changes that may happen twice. One call, unless it
- * meets a transaction.
+ * Changes one item. Only for changes that may be applied twice, because a lost response is retried. One call, unless it
+ * collides with a transaction.
  */
 export async function update(key: Key, change: Change, condition: Condition = {}): Promise<Item> {
   const request = { TableName, Key: { ...key }, ...updating(change, condition), ReturnValues: 'ALL_NEW' as const }
@@ -142,7 +179,7 @@ export async function update(key: Key, change: Change, condition: Condition = {}
     try {
       return (await callStore(client.send(new UpdateCommand(request)))).Attributes ?? {}
     } catch (error) {
-      // The SDK does not try again where a transaction was under way at the item.
+      // The SDK does not retry collisions with a transaction.
       if (!(error instanceof TransactionConflictException)) throw error
       if (attempt === 6) throw storeContention()
       await backOff(attempt)
@@ -151,8 +188,8 @@ export async function update(key: Key, change: Change, condition: Condition = {}
 }
 
 /**
- * Changes one item if a condition holds; answers the item afterwards, or undefined. One call. The SDK repeats a lost answer, and then the
- * condition can fail because of the first try: the caller must be able to tell its own write.
+ * Changes one item if a condition holds; returns the new item or undefined. One call. The SDK retries a lost response,
+ * so the condition may fail because of the first attempt: the caller must recognise its own write.
  */
 export async function tryUpdate(key: Key, change: Change, condition: Condition): Promise<Item | undefined> {
   try {
@@ -163,30 +200,30 @@ export async function tryUpdate(key: Key, change: Change, condition: Condition):
   }
 }
 
-/** Steps of a transaction. Each says under which condition it may happen. */
+/** Writes of a transaction, each with its condition. */
 export const create = (key: Key, item: Item): WriteItem => replace(key, item, { pk: { absent: true } })
 export const replace = (key: Key, item: Item, condition: Condition = {}): WriteItem => ({
   write: { Put: { TableName, Item: { ...key, ...item }, ...conditional(condition), ...returnOld } },
 })
-/** Changes an item that exists. */
+/** Changes an existing item. */
 export const patch = (key: Key, change: Change, condition: Condition = {}): WriteItem =>
   upsert(key, change, { pk: { present: true }, ...condition })
-/** Changes an item or makes it. */
+/** Changes or creates an item. */
 export const upsert = (key: Key, change: Change, condition: Condition = {}): WriteItem => ({
   write: { Update: { TableName, Key: { ...key }, ...updating(change, condition), ...returnOld } },
 })
 export const remove = (key: Key, condition: Condition = {}): WriteItem => ({
   write: { Delete: { TableName, Key: { ...key }, ...conditional(condition), ...returnOld } },
 })
-/** Changes nothing; refuses the transaction where the condition does not hold. */
+/** Fails the transaction if the condition does not hold. */
 export const check = (key: Key, condition: Condition): WriteItem => ({
   write: { ConditionCheck: { TableName, Key: { ...key }, ...required(condition), ...returnOld } },
 })
 
-/** The step, refused to the caller with this code where its condition does not hold. */
+/** The write, with this error code for a failed condition. */
 export const orThrow = (step: WriteItem, refusal: ErrorCode): WriteItem => ({ ...step, refusal })
 
-/** Writes items that may be written twice, in any order: each by itself, none of them conditional. One call per 25. */
+/** Unconditional writes in any order that may be repeated. One call per 25. */
 export async function batchPut(items: readonly Item[]): Promise<void> {
   let pending = items.map((Item) => ({ PutRequest: { Item } }))
   for (let attempt = 0; pending.length > 0; attempt++) {
@@ -205,7 +242,7 @@ async function writePart(part: PutRequests): Promise<PutRequests> {
   return left.map(({ PutRequest }) => ({ PutRequest: { Item: PutRequest?.Item ?? {} } }))
 }
 
-/** Waits with full jitter before another attempt: 20 ms, 40 ms, 80 ms … 640 ms at most. */
+/** Waits with full jitter before another attempt: 20 ms, doubling up to 640 ms. */
 export const backOff = (attempt: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, jitter() * 10 * 2 ** Math.min(attempt, 6))

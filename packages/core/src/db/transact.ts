@@ -3,44 +3,43 @@ import { TransactionCanceledException } from '@aws-sdk/client-dynamodb'
 import { TransactWriteCommand } from '@aws-sdk/lib-dynamodb'
 import { unmarshall } from '@aws-sdk/util-dynamodb'
 import { storeContention, platformError } from '../error.ts'
-import { client, callStore } from './client.ts'
-import { type Item, backOff, type WriteItem } from './table.ts'
+import { client, callStore, type Item, backOff, type WriteItem, query, type Range, remove } from './table.ts'
 
-/** Which step of a transaction was refused, and the item that refused it (undefined: there was none). */
+/** The failed write of a transaction, and its existing item (undefined if there is none). */
 export interface ConditionFailure {
   step: number
   item: Item | undefined
 }
 
 /**
- * All steps or none, once: the SDK repeats a lost answer with the same token. Answers the first step whose condition
- * failed, or throws its code where it has one; undefined when all happened. Collisions with other writers are retried.
+ * Executes all writes or none, exactly once: the SDK retries a lost response with the same token. Returns the first
+ * write with a failed condition, or throws its error code; undefined on success. Retries collisions with other writers.
  * One call without collisions.
  */
-export async function transact(steps: readonly WriteItem[]): Promise<ConditionFailure | undefined> {
+export async function transact(writes: readonly WriteItem[]): Promise<ConditionFailure | undefined> {
   let token = randomUUID()
   for (let attempt = 1; ; attempt++) {
-    const outcome = await callStore(send(steps, token))
-    if (outcome !== 'collided' && outcome !== 'collided when repeated') return told(steps, outcome)
+    const outcome = await callStore(send(writes, token))
+    if (outcome !== 'collided' && outcome !== 'collided when repeated') return told(writes, outcome)
     if (attempt === 6) throw storeContention()
-    // The answer that was lost may have been that it is done: under another token it would be refused now.
+    // The lost response may have been a success: with another token its conditions would fail now.
     if (outcome === 'collided') token = randomUUID()
     await backOff(attempt)
   }
 }
 
-function told(steps: readonly WriteItem[], refusal: ConditionFailure | undefined): ConditionFailure | undefined {
-  const code = refusal && steps[refusal.step]?.refusal
+function told(writes: readonly WriteItem[], refusal: ConditionFailure | undefined): ConditionFailure | undefined {
+  const code = refusal && writes[refusal.step]?.refusal
   if (code !== undefined) throw platformError(code)
   return refusal
 }
 
 async function send(
-  steps: readonly WriteItem[],
+  writes: readonly WriteItem[],
   ClientRequestToken: string,
 ): Promise<ConditionFailure | undefined | 'collided' | 'collided when repeated'> {
   try {
-    const TransactItems = steps.map(({ write }) => write)
+    const TransactItems = writes.map(({ write }) => write)
     await client.send(new TransactWriteCommand({ TransactItems, ClientRequestToken }))
     return undefined
   } catch (error) {
@@ -55,3 +54,14 @@ async function send(
 }
 
 const collisions = new Set(['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded'])
+
+/** Removes a range, last items first, because others depend on the first. Interrupted, the next call continues. */
+export async function removeAll(range: Pick<Range, 'pk' | 'from' | 'to'>): Promise<void> {
+  let after: Item | undefined
+  do {
+    const part = await query({ ...range, limit: 50, newestFirst: true, ...(after && { after }) })
+    const keys = part.items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) }))
+    if (keys.length > 0) await transact(keys.map((key) => remove(key)))
+    after = part.next
+  } while (after !== undefined)
+}

@@ -19,14 +19,14 @@ import { deleteOrphanQuietly, markOrphaned, adopt } from './orphaned-secrets.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
 import { checkGrantable } from '../accounts/delegation.ts'
 
-/** Identity providers are added and changed (D41). */
+/** Adds and changes identity providers. */
 
 export const providerLimit = 50
 
 /**
- * Adds a provider, or changes the one of the same type and place: all is as the request says, but a secret that it leaves
- * out stays. Three calls without collisions, and one of Secrets Manager; a new secret takes one call more, and one that it
- * replaces goes with two and one. Throws `idp_config_invalid`, `url_not_allowed`, `role_not_grantable`, `limit_reached`.
+ * Adds a provider, or replaces the settings of the one with the same type and location; an omitted secret is kept.
+ * Three calls without collisions, and one to Secrets Manager; a new secret takes one more call, a replaced one two and
+ * one. Throws `idp_config_invalid`, `url_not_allowed`, `role_not_grantable` and `limit_reached`.
  */
 export async function configure(caller: Caller, request: ProviderRequest): Promise<Provider> {
   const wanted = configurationOf(request)
@@ -40,13 +40,13 @@ export async function configure(caller: Caller, request: ProviderRequest): Promi
     })
     return providerView(row, portal)
   } catch (error) {
-    // Whether the change has happened after all or not: what is in use has no note, and stays.
+    // The change may have been committed after all: a secret in use has no marker and is kept.
     if (secretName !== undefined) await deleteOrphanQuietly(secretName)
     throw error
   }
 }
 
-/** Which provider is meant, as it is now, once it is sure that the request will do. */
+/** The provider's current state, after validation of the request. */
 async function lookAt(
   caller: Caller,
   request: ProviderRequest,
@@ -61,7 +61,7 @@ async function lookAt(
   const details = [...problems, ...(isKept || secret !== undefined ? [] : [required(secretField)])]
   if (details.length > 0) throw platformError('idp_config_invalid', { details: details.slice(0, 50) })
 
-  // A provider makes users: whoever chooses their roles hands those out.
+  // Providers create users, so their role mappings grant roles.
   const isPlatform = organisation !== undefined && parseOrganisation(organisation).isPlatform
   checkGrantable(rolesOf(request), who, { organisationId, isOwn: true, isPlatform })
   return { id, before }
@@ -71,7 +71,7 @@ const rolesOf = ({ roleMappings = [], defaultRole = 'Viewer' }: ProviderRequest)
   ...new Set([defaultRole, ...roleMappings.map(({ role }) => role)]),
 ]
 
-/** Writes a secret under a name of its own, with a note that goes when a row names it. Answers the name. */
+/** Writes a secret under a new name, with an orphan marker until a record refers to it. Returns the name. */
 async function keepNewSecret(providerId: string, secret: ProviderSecret): Promise<string> {
   const name = `${config.PLAT_SECRET_IDENTITY_PREFIX}/${providerId}/${sha256(newSecret()).slice(0, 16)}`
   await transact([markOrphaned(name)])
@@ -93,7 +93,7 @@ function configured(
 ): ProviderRecord {
   const { type, displayName, enabled = true, roleMappings = [], defaultRole = 'Viewer' } = request
   const { settings } = wanted
-  // Consent was asked for one client.
+  // Consent belongs to one client.
   const consent = before?.settings.clientId === settings.clientId ? before?.consent : undefined
   const nowMs = now()
   return {
@@ -113,7 +113,7 @@ function configured(
   }
 }
 
-/** Undefined where somebody else has changed the provider meanwhile. */
+/** Undefined if the provider was changed concurrently. */
 async function tryConfigure(
   caller: Caller,
   before: ProviderRecord | undefined,
@@ -129,7 +129,7 @@ async function tryConfigure(
     { count: { isNot: providerLimit } },
   )
   const refusal = await commit(caller, {
-    steps: [
+    writes: [
       replace(keys.identityProvider(id), providerItem(row), asRead ?? { pk: { absent: true } }),
       ...(isNewSecret ? [orThrow(adopt(row.secretName), 'conflict')] : []),
       ...(before === undefined ? [orThrow(counted, 'limit_reached')] : []),
@@ -144,7 +144,7 @@ async function tryConfigure(
   return row
 }
 
-/** For the audit trail: whom people are believed from now on, and what those may become. */
+/** For the audit trail: the provider, and the roles that its users may get. */
 function detailOf(
   { type, displayName, isEnabled, secretName, ...row }: ProviderRecord,
   before?: ProviderRecord,

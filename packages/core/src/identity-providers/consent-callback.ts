@@ -12,11 +12,11 @@ import { type ProviderRecord } from './record.ts'
 import { retryOnConflict } from '../db/offset-list.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
 
-/** What comes back from a request for consent, by the browser of whoever runs the provider (D3). */
+/** Handles the response to a consent request, in the browser of the provider's operator. */
 
 const Request = z.object({ providerId: z.string(), clientId: z.string(), expiresAtMs: z.number() })
 
-/** What the portal is told. Nothing that came from outside is passed on: these are all the words there are. */
+/** The codes for the portal. Nothing from outside is passed on. */
 type ConsentError =
   | 'tenant_mismatch'
   | 'issuer_mismatch'
@@ -26,18 +26,18 @@ type ConsentError =
   | 'incomplete'
 type Verdict = { consent: 'granted' | 'denied' } | { consent: 'error'; error: ConsentError }
 
-/** What came back, who vouches for it, and what is used up with it. */
+/** The response, its authorised actor, and the writes that consume it. */
 interface Given {
   actor: Actor
   row: ProviderRecord
-  /** The client that consent was asked for. */
+  /** The client of the consent request. */
   clientId: string | undefined
   spent: readonly WriteItem[]
 }
 
 /**
- * Takes an answer, authorised by the `state` of the request or else by a caller with platform:admin; answers where the
- * browser goes. Four calls. Throws `unauthenticated` where nobody vouches for it, and for an answer that was taken before.
+ * Handles a response, authorised by the request's `state` or by a caller with platform:admin; returns the redirect URL.
+ * Four calls. Throws `unauthenticated` without authorisation and for a repeated response.
  */
 export async function handleConsentCallback(
   answer: ConsentCallback,
@@ -64,7 +64,7 @@ async function byState({ state = '' }: ConsentCallback, { address }: Origin): Pr
   return { actor: system(row.organisationId, address), row, clientId: asked.clientId, spent }
 }
 
-/** Without a state, an answer names its provider by the tenant alone. */
+/** Without a state, the response names its provider only by the tenant. */
 async function byCaller({ tenant }: ConsentCallback, caller: Caller | undefined): Promise<Given | undefined> {
   if (caller === undefined) throw platformError('unauthenticated')
   await reauthorize(caller, ['platform:admin'])
@@ -77,11 +77,11 @@ async function byCaller({ tenant }: ConsentCallback, caller: Caller | undefined)
 const isTenant = ({ type, settings }: ProviderRecord, tenant: string | undefined): boolean =>
   type === 'CloudDirectory' && settings.tenantId?.toLowerCase() === tenant?.toLowerCase()
 
-/** As sign-in compares them: an issuer that is a host calls itself with a slash at the end or without. */
+/** Same comparison as at sign-in: a trailing slash after the host is ignored. */
 const isIssuer = (row: ProviderRecord, iss: string): boolean =>
   URL.canParse(iss) && new URL(iss).href === new URL(issuerOf(row)).href
 
-/** How providers say that somebody has said no. */
+/** Error codes by which providers report a denial. */
 const denials = new Set(['access_denied', 'permission_denied'])
 
 const failed = (error: ConsentError): Verdict => ({ consent: 'error', error })
@@ -90,7 +90,7 @@ function verdictOf({ row, clientId }: Given, { tenant, iss, error, admin_consent
   const isCloud = row.type === 'CloudDirectory'
   if (row.settings.clientId !== clientId) return failed('provider_changed')
   if (iss !== undefined && !isIssuer(row, iss)) return failed('issuer_mismatch')
-  // A refusal need not name the tenant; consent must.
+  // A denial may omit the tenant; consent must include it.
   if (isCloud && !(error !== undefined && tenant === undefined) && !isTenant(row, tenant))
     return failed('tenant_mismatch')
   if (error !== undefined) return denials.has(error) ? { consent: 'denied' } : failed('provider_error')
@@ -101,14 +101,14 @@ function verdictOf({ row, clientId }: Given, { tenant, iss, error, admin_consent
 
 const consents = { granted: 'Granted', denied: 'Denied' } as const
 
-/** False where the provider was changed meanwhile. */
+/** False if the provider was changed concurrently. */
 async function conclude({ actor, row, spent }: Given, verdict: Verdict): Promise<boolean> {
   const { id: providerId, type, revision } = row
   const { consent } = verdict
   const key = keys.identityProvider(providerId)
   const kept = consent !== 'error' && { set: { consent: consents[consent], updatedAtMs: now() }, add: { revision: 1 } }
   const refusal = await commit(actor, {
-    steps: [...spent, ...(kept ? [patch(key, kept, { revision: { is: revision } })] : [])],
+    writes: [...spent, ...(kept ? [patch(key, kept, { revision: { is: revision } })] : [])],
     audit: {
       action: 'identity_provider.consent_received',
       resource: providerId,

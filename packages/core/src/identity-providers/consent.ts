@@ -13,14 +13,13 @@ import { consentRedirectUri, issuerOf, publicUrl } from './provider.ts'
 import { type ProviderRecord } from './record.ts'
 import { OutboundError } from '../outbound/outbound.ts'
 
-/** Whoever runs a provider is asked to let the platform in (D3). What comes back: `consent-answer.ts`. */
+/** Requests consent from a provider's operator. The response: `consent-callback.ts`. */
 
 const requestMs = 10 * 60_000
 
 /**
- * The address that asks for consent, for a browser; good for ten minutes and one answer. Three calls, and for providers
- * other than a cloud directory what it takes to ask where they want to be asked. Throws `consent_not_applicable`, and
- * `idp_config_invalid` where the provider does not tell.
+ * The URL of a consent request for a browser, valid for ten minutes and one response. Three calls, and discovery for
+ * providers other than Entra ID. Throws `consent_not_applicable`, and `idp_config_invalid` if discovery fails.
  */
 export async function request(caller: Caller, providerId: string): Promise<{ url: string }> {
   const row = await ownProvider(caller, providerId)
@@ -31,7 +30,7 @@ export async function request(caller: Caller, providerId: string): Promise<{ url
   const answer = { url: await addressOf(row, consentRedirectUri(await publicUrl()), state) }
   const pending = { set: { consent: 'Pending', updatedAtMs: now() }, add: { revision: 1 } }
   await commit(caller, {
-    steps: [
+    writes: [
       create(keys.consentRequest(sha256(state)), { ...asked, ttl: Math.ceil(expiresAtMs / 1000) }),
       orThrow(patch(keys.identityProvider(row.id), pending), 'identity_provider_not_found'),
     ],
@@ -49,7 +48,7 @@ async function addressOf(row: ProviderRecord, returnTo: string, state: string): 
     ...common,
     response_type: 'code',
     prompt: 'consent',
-    // Some providers insist on it. The code that comes back is thrown away, and nobody else can use it.
+    // Some providers require PKCE. The returned code is discarded and unusable for others.
     code_challenge: createHash('sha256').update(newSecret()).digest('base64url'),
     code_challenge_method: 'S256',
   })
@@ -72,9 +71,9 @@ async function authorizationEndpoint(row: ProviderRecord): Promise<string> {
   throw platformError('idp_config_invalid', { details: [whyUnknown(row)] })
 }
 
-/** Tells no more of what is near the platform than one word. */
+/** Discloses only one error code about addresses near the platform. */
 function whyUnknown({ type }: ProviderRecord, cause?: unknown): ErrorDetail {
   const code = cause instanceof OutboundError ? cause.problem : 'discovery_failed'
   const field = type === 'OpenSourceIdp' ? 'baseUrl' : 'issuer'
-  return addressError(field, code, 'does not tell where to ask for consent; see the test of the provider')
+  return addressError(field, code, 'has no known consent address; run the provider test')
 }

@@ -3,7 +3,7 @@ import { roleNames } from '@platform/contract/permission'
 import { username as usernameForm } from '@platform/contract/setup'
 import * as z from 'zod'
 import { type Origin, system } from '../caller.ts'
-import { commit } from '../outbox/commit.ts'
+import { commit, outboxWrite } from '../outbox/commit.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item, orThrow, patch, replace, type WriteItem } from '../db/table.ts'
 import { normalDn } from './ldap/distinguished-name.ts'
@@ -11,31 +11,31 @@ import { platformError } from '../error.ts'
 import { newId, sha256 } from '../id.ts'
 import { type ExternalIdentity, type ProviderRecord } from './record.ts'
 import { insertWrite, nextSortTimeMs, parseHead, retryOnConflict } from '../db/offset-list.ts'
-import { outboxWrite, type Effects } from '../outbox/record.ts'
+import { type Effects } from '../outbox/record.ts'
 import { signingInCaller, open, sessionOpenedEffects } from '../accounts/session.ts'
 import { createUserWrites, find, parseUser, type User, userUnchanged, usersOf } from '../accounts/user.ts'
 
 /**
- * Users whom an identity provider vouches for (D41). Provider and subject say who somebody is here, and nothing else
- * does: neither a name nor an e-mail address ever leads to a user that is there already.
+ * Users of identity providers. Provider and subject alone identify a user; names and e-mail addresses never match an
+ * existing user.
  */
 
-/** Where a user stands. */
+/** The key of a user. */
 export interface UserReference {
   userId: string
   organisationId: string
 }
 
-/** Somebody who arrives: the user, and what makes or changes it; no steps where the row says all of it. */
+/** The user and the writes that create or change it; no writes if it is unchanged. */
 interface Arrival {
   user: User
-  steps: readonly WriteItem[]
-  told?: Effects
+  writes: readonly WriteItem[]
+  effects?: Effects
 }
 
 /**
- * Signs in somebody whom a provider vouches for; makes the user where there is none, and takes over what the provider
- * says of it. Two calls the first time, then three; without collisions.
+ * Signs in a user of a provider, creating or updating it as the provider reports. Two calls the first time, then three;
+ * without collisions.
  */
 export const signInExternal = (
   provider: ProviderRecord,
@@ -43,23 +43,23 @@ export const signInExternal = (
   origin: Origin,
 ): Promise<TokenSet> =>
   retryOnConflict(async () => {
-    const { user, steps, told } = await arrivalOf(provider, identity)
+    const { user, writes, effects } = await arrivalOf(provider, identity)
     const session = open(user, origin, user.epoch)
     const tokens = await session.tokens()
     const { audit, events } = sessionOpenedEffects(user, session.id)
-    const before = told?.audit && outboxWrite(system(user.organisationId, origin.address), { audit: told.audit })
+    const before = effects?.audit && outboxWrite(system(user.organisationId, origin.address), { audit: effects.audit })
     const refusal = await commit(signingInCaller(user, origin), {
-      steps: [...steps, ...(before ? [before] : []), ...session.steps],
+      writes: [...writes, ...(before ? [before] : []), ...session.steps],
       audit,
-      // In one record: their order is theirs.
-      events: [...(told?.events ?? []), ...events],
+      // One record keeps the events in order.
+      events: [...(effects?.events ?? []), ...events],
     })
     return refusal === undefined ? tokens : undefined
   })
 
 /**
- * The user of an identity, as `signInExternal` makes or changes it, without a session. Two calls, the second a write or a
- * read; three where something has changed.
+ * Creates or updates the user of an identity as `signInExternal` does, without a session. Two calls, the second a write
+ * or a read; three after a change.
  */
 export const resolveExternalUser = (
   provider: ProviderRecord,
@@ -67,16 +67,16 @@ export const resolveExternalUser = (
   origin: Origin,
 ): Promise<UserReference> =>
   retryOnConflict(async () => {
-    const { user, steps, told } = await arrivalOf(provider, identity)
+    const { user, writes, effects } = await arrivalOf(provider, identity)
     const { id: userId, organisationId } = user
-    if (steps.length === 0) return { userId, organisationId }
-    const refusal = await commit(system(organisationId, origin.address), { steps, ...told })
+    if (writes.length === 0) return { userId, organisationId }
+    const refusal = await commit(system(organisationId, origin.address), { writes, ...effects })
     return refusal === undefined ? { userId, organisationId } : undefined
   })
 
 /**
- * Opens a session of a user that `externalSession` has answered, in one transaction with the steps that use up what proves
- * the sign-in. Throws `sign_in_code_invalid` where the user is no more. Two calls.
+ * Opens a session of a resolved user, in one transaction with the writes that consume the proof of sign-in. Throws
+ * `sign_in_code_invalid` if the user was removed. Two calls.
  */
 export async function openExternalSession(
   { userId, organisationId }: UserReference,
@@ -88,7 +88,7 @@ export async function openExternalSession(
   const session = open(user, origin, user.epoch)
   const tokens = await session.tokens()
   await commit(signingInCaller(user, origin), {
-    steps: [...proof, ...session.steps.map((step) => orThrow(step, 'conflict'))],
+    writes: [...proof, ...session.steps.map((step) => orThrow(step, 'conflict'))],
     ...sessionOpenedEffects(user, session.id),
   })
   return tokens
@@ -96,7 +96,7 @@ export async function openExternalSession(
 
 const Link = z.object({ userId: z.string() })
 
-/** One call for somebody new, else two. */
+/** One call for a new user, else two. */
 async function arrivalOf(provider: ProviderRecord, identity: ExternalIdentity): Promise<Arrival> {
   const { organisationId } = provider
   const names = namesOf(provider, identity)
@@ -111,12 +111,12 @@ async function arrivalOf(provider: ProviderRecord, identity: ExternalIdentity): 
   return joining(provider, identity, { username, head, linkKey, userIdBefore: link?.userId })
 }
 
-/** What somebody new enters with. */
+/** The data of a new user. */
 interface Entry {
   username: string
   head: Item | undefined
   linkKey: keys.Key
-  /** Of a user that is no more, where its link is still there. */
+  /** The removed user that the identity link still refers to. */
   userIdBefore: string | undefined
 }
 
@@ -136,12 +136,12 @@ function joining(
   const isAsFound = userIdBefore === undefined ? { pk: { absent: true } as const } : { userId: { is: userIdBefore } }
   return {
     user: parseUser(row),
-    steps: [
+    writes: [
       replace(linkKey, { userId: id, organisationId }, isAsFound),
       ...createUserWrites(row),
       insertWrite(list, head, createdAtMs),
     ],
-    told: {
+    effects: {
       audit: {
         action: 'user.create',
         resource: id,
@@ -152,11 +152,11 @@ function joining(
   }
 }
 
-/** The row changes where the provider says something else than before, and only then. */
+/** Updates the record only if the provider reports something else. */
 function returning(user: User, provider: ProviderRecord, identity: ExternalIdentity): Arrival {
   const [email, roles] = [emailOf(identity), rolesOf(provider, identity)]
   const isSame = email === user.email && roles.join() === user.roles.join()
-  if (isSame) return { user, steps: [] }
+  if (isSame) return { user, writes: [] }
   const detail = [
     `roles ${user.roles.join(', ')} → ${roles.join(', ')}`,
     ...(email === user.email ? [] : [`e-mail ${user.email} → ${email}`]),
@@ -165,12 +165,12 @@ function returning(user: User, provider: ProviderRecord, identity: ExternalIdent
   const change = { set: { email, roles }, add: { version: 1 } }
   return {
     user: { ...user, email, roles },
-    steps: [patch(keys.user(user.organisationId, user.id), change, userUnchanged(user))],
-    told: { audit: { action: 'user.update', resource: user.id, detail: detail.join('; ') } },
+    writes: [patch(keys.user(user.organisationId, user.id), change, userUnchanged(user))],
+    effects: { audit: { action: 'user.update', resource: user.id, detail: detail.join('; ') } },
   }
 }
 
-/** All roles that the groups map to, in the order of the role list; the default role where there is none. */
+/** All roles that the groups map to, in the order of the role list, or the default role. */
 function rolesOf({ type, roleMappings, defaultRole }: ProviderRecord, { groups }: ExternalIdentity): string[] {
   const spelled = (group: string) => (type === 'LDAP' ? normalDn(group) : group)
   const held = new Set(groups.map(spelled))
@@ -180,13 +180,10 @@ function rolesOf({ type, roleMappings, defaultRole }: ProviderRecord, { groups }
 
 const Email = z.email().max(254)
 
-/** None where the provider tells nothing that is one. */
+/** Empty without a valid address. */
 const emailOf = ({ email }: ExternalIdentity): string => (Email.safeParse(email).success ? email : '')
 
-/**
- * The names that somebody may get, the first free one of them: as the provider says, where that has the form of a name,
- * else marked with what nobody else's provider and subject make.
- */
+/** Candidate names in order: the provider's name if valid, else a name with a suffix unique to provider and subject. */
 function namesOf({ id }: ProviderRecord, { username, subject }: ExternalIdentity): string[] {
   const mark = sha256(JSON.stringify([id, subject]))
   const plain = usernameForm.safeParse(username)

@@ -9,7 +9,7 @@ import { type ProviderRecord, type ProviderSecret } from './record.ts'
 import { providerView } from './view.ts'
 import { deleteOrphanQuietly, markOrphaned } from './orphaned-secrets.ts'
 
-/** What operators do with identity providers beside configuring them (`configure.ts`). */
+/** Lists, removes and tests identity providers. */
 
 /** The providers of the organisation, the oldest first. Two calls. */
 export async function list({ organisationId }: Caller): Promise<{ items: Provider[] }> {
@@ -19,42 +19,42 @@ export async function list({ organisationId }: Caller): Promise<{ items: Provide
   return { items: oldestFirst.map((row) => providerView(row, portal)) }
 }
 
-/** A provider of the caller's organisation; throws `identity_provider_not_found`. One call. */
+/** A provider of the caller's organisation. Throws `identity_provider_not_found`. One call. */
 export async function ownProvider({ organisationId }: Caller, providerId: string): Promise<ProviderRecord> {
   const row = await findProvider(providerId)
   if (row === undefined || row.organisationId !== organisationId) throw platformError('identity_provider_not_found')
   return row
 }
 
-/** Removes a provider and its secret. Its users stay, and cannot sign in. Four calls, and one of Secrets Manager. */
+/** Removes a provider and its secret. Its users stay but cannot sign in. Four calls, and one to Secrets Manager. */
 export async function remove(caller: Caller, providerId: string): Promise<void> {
   const { id, organisationId, type, displayName, secretName } = await ownProvider(caller, providerId)
   const refusal = await commit(caller, {
-    steps: [
+    writes: [
       removal(keys.identityProvider(id), { secretName: { is: secretName } }),
       markOrphaned(secretName),
       upsert(keys.identityProviderCount(organisationId), { add: { count: -1 } }),
     ],
     audit: { action: 'identity_provider.delete', resource: id, detail: `${type} ${displayName}` },
   })
-  // Whoever removed it first leaves nothing; whoever changed it leaves another secret.
+  // No item: already removed. Otherwise it was changed and has another secret.
   if (refusal)
     throw refusal.item === undefined ? platformError('identity_provider_not_found') : platformError('conflict')
   await deleteOrphanQuietly(secretName)
 }
 
-/** Tries whether the platform can work with a provider, and tells of every try. Two calls, and what the provider is asked. */
+/** Tests whether the platform can use a provider, and reports each check. Two calls, and those to the provider. */
 export async function test(caller: Caller, providerId: string): Promise<ProviderTest> {
   const row = await ownProvider(caller, providerId)
   const checks = await checksOf(row, await secretOf(row))
   const failed = checks.filter(({ ok }) => !ok).map(({ name }) => name)
   const answer = { ok: checks.length > 0 && failed.length === 0, checks }
   const detail = answer.ok ? 'works' : `fails at ${failed.join(', ')}`
-  await commit(caller, { steps: [], answer, audit: { action: 'identity_provider.test', resource: row.id, detail } })
+  await commit(caller, { writes: [], answer, audit: { action: 'identity_provider.test', resource: row.id, detail } })
   return answer
 }
 
-/** What speaks to providers is loaded when it is needed: this function's first answers do not wait for it. */
+/** The provider clients are loaded on demand, for a fast cold start. */
 async function checksOf(row: ProviderRecord, secret: ProviderSecret): Promise<ProviderTest['checks']> {
   if (row.type === 'LDAP') return (await import('./ldap/test.ts')).testLdap(row, secret)
   return (await import('./oidc/test.ts')).testOidc(row, secret)

@@ -7,42 +7,42 @@ import { log } from '../log.ts'
 import { deleteSecret } from '../aws/secrets.ts'
 
 /**
- * No transaction holds both the table and Secrets Manager. So a note in the table stands for every secret that nothing uses:
- * it is there before a new secret is, goes with the transaction that puts it to use, and comes back with the one that puts
- * it out of use. What a process that died has left behind, the sweep removes.
+ * No transaction spans the table and Secrets Manager. The table therefore has a marker for every unused secret: written
+ * before a new secret, removed by the transaction that adopts it, and restored by the one that replaces it. The sweep
+ * deletes secrets that a crashed process left behind.
  */
 
-/** A request that writes a secret has ended long before. */
+/** Longer than any request that writes a secret. */
 const graceMs = 10 * 60_000
 
 const Unused = z.object({ name: z.string() })
 
-/** The step that notes a secret as one that nothing uses: one that is going to be written, or one that may go. */
+/** Marks a secret as unused, before it is written or deleted. */
 export const markOrphaned = (name: string): WriteItem =>
   create(keys.orphanedSecret(name), { name, ...keys.due(name, now() + graceMs) })
 
-/** The step that puts a noted secret to use; refused once it is being removed. */
+/** Removes the marker of a secret. Fails once the secret is being deleted. */
 export const adopt = (name: string): WriteItem =>
   remove(keys.orphanedSecret(name), { pk: { present: true }, isGoing: { absent: true } })
 
-/** Removes a noted secret, then its note. Two calls, and one of Secrets Manager. */
+/** Deletes a marked secret, then its marker. Two calls, and one to Secrets Manager. */
 async function dispose(name: string): Promise<void> {
-  // From here on nobody can put it to use; without a note somebody has, or it has gone.
+  // Prevents adoption from now on. Without a marker it was adopted or deleted.
   if (await transact([patch(keys.orphanedSecret(name), { set: { isGoing: true } })])) return
   await deleteSecret(name)
   await transact([remove(keys.orphanedSecret(name))])
 }
 
-/** The same, where nobody needs to wait for it: what fails is left to the sweep. */
+/** Same as `dispose`, but leaves errors to the sweep. */
 export async function deleteOrphanQuietly(name: string): Promise<void> {
   try {
     await dispose(name)
   } catch (error) {
-    log('warn', 'An unused secret is left to the sweep', { name, error: String(error) })
+    log('warn', 'Failed to delete an orphaned secret; the sweep retries', { name, error: String(error) })
   }
 }
 
-/** What the sweep does with a note that is due. */
+/** Called by the sweep for a due marker. */
 export const collectOrphans = (item: Item): Promise<void> => dispose(Unused.parse(item).name)
 
-export const isOrphanedSecret = ({ sk }: Item): boolean => sk === 'UNUSED-SECRET'
+export const isOrphanedSecret = ({ sk }: Item): boolean => sk === 'ORPHANED-SECRET'

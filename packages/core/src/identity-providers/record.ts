@@ -2,11 +2,11 @@ import { providerTypes } from '@platform/contract/identity'
 import { roleNames } from '@platform/contract/permission'
 import * as z from 'zod'
 import { type Item } from '../db/table.ts'
-import { jsonString } from '../lib/json.ts'
+import { jsonString } from '../lib/validate.ts'
 
-/** How identity providers are stored (D41). Their secrets are not: the row names the secret that holds them. */
+/** The stored form of identity providers. Secrets are in Secrets Manager; the record has the secret's name. */
 
-/** What the type needs, as `ProviderRequest` names it, with the defaults filled in. */
+/** The settings of the type, as in `ProviderRequest`, with defaults. */
 const Settings = z.object({
   tenantId: z.string().optional(),
   clientId: z.string().optional(),
@@ -30,7 +30,7 @@ const Settings = z.object({
 export type ProviderSettings = z.infer<typeof Settings>
 
 export const ProviderRecord = z.object({
-  /** Derived of organisation, type and place: whoever removes a provider and adds it again finds its users again. */
+  /** Derived from organisation, type and location: a provider that is removed and added again keeps its users. */
   id: z.string(),
   organisationId: z.string(),
   type: z.enum(providerTypes),
@@ -40,26 +40,26 @@ export const ProviderRecord = z.object({
   roleMappings: jsonString(z.array(z.object({ group: z.string(), role: z.enum(roleNames) }))),
   defaultRole: z.enum(roleNames),
   consent: z.enum(['Pending', 'Granted', 'Denied']).optional(),
-  /** Of the secret in Secrets Manager that holds `ProviderSecret` as JSON; each change of it has a name of its own. */
+  /** The secret in Secrets Manager with `ProviderSecret` as JSON; every change uses a new name. */
   secretName: z.string(),
   createdAtMs: z.number(),
   updatedAtMs: z.number(),
-  /** Goes up with every change. */
+  /** Incremented by every change. */
   revision: z.number(),
 })
 export type ProviderRecord = z.infer<typeof ProviderRecord>
 
 export const parseProvider = (item: Item): ProviderRecord => ProviderRecord.parse(item)
 
-/** What is kept in Secrets Manager of a provider. */
+/** The secret of a provider. */
 export const ProviderSecret = z.object({ clientSecret: z.string().optional(), bindPassword: z.string().optional() })
 export type ProviderSecret = z.infer<typeof ProviderSecret>
 
-/** Somebody whom a provider vouches for. */
+/** A user as a provider reports it. */
 export interface ExternalIdentity {
-  /** Of the provider, and never somebody else's there: OIDC `sub`; LDAP `entryUUID`, else the distinguished name. */
+  /** Unique and never reassigned within the provider: OIDC `sub`; LDAP `entryUUID`, else the distinguished name. */
   subject: string
-  /** As the provider calls the person; the name here may differ, where somebody has it already. */
+  /** The provider's name for the user; the platform's may differ if that is taken. */
   username: string
   email: string
   groups: readonly string[]

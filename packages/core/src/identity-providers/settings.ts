@@ -5,16 +5,16 @@ import { ldapAddress, addressError, httpAddressErrors } from './url.ts'
 import { issuerOf } from './provider.ts'
 import { type ProviderSecret, type ProviderSettings } from './record.ts'
 
-/** What each type of provider needs and may have (D41), and how a request becomes settings. */
+/** Required and optional settings per provider type, and their validation. */
 
 type Setting = keyof ProviderSettings
 
 interface Kind {
   needs: readonly Setting[]
-  /** Without which it is not known which provider is meant. */
+  /** The settings that identify the provider. */
   place: readonly Setting[]
   secret: keyof ProviderSecret
-  /** What else it may have, and what that is where nobody says. */
+  /** Optional settings with their defaults. */
   defaults: { [Name in Setting]?: ProviderSettings[Name] | undefined }
 }
 
@@ -53,19 +53,19 @@ const kinds: Record<ProviderType, Kind> = {
   },
 }
 
-/** What a request says of a provider. */
+/** The parsed request. */
 export interface Configuration {
   settings: ProviderSettings
-  /** Which provider of its type it is; undefined where the request does not tell. */
+  /** The provider's location, which identifies it within its type; undefined if missing. */
   place: string | undefined
-  /** Which secret the type needs. */
+  /** The secret that the type needs. */
   secretField: keyof ProviderSecret
-  /** The secret, where the request brings it. */
+  /** The secret, if the request includes it. */
   secret: ProviderSecret | undefined
   problems: ErrorDetail[]
 }
 
-/** Reads a request, with all that is wrong with it. Throws `url_not_allowed`. No call. */
+/** Parses a request and collects all problems. Throws `url_not_allowed`. No call. */
 export function configurationOf(request: ProviderRequest): Configuration {
   const kind = kinds[request.type]
   const settings = settingsOf(kind, request)
@@ -81,7 +81,7 @@ export function configurationOf(request: ProviderRequest): Configuration {
   }
 }
 
-/** What the type does not know is left out. */
+/** Settings of other types are dropped. */
 function settingsOf({ needs, defaults }: Kind, request: ProviderRequest): ProviderSettings {
   const known = new Set<string>([...needs, ...Object.keys(defaults)])
   const given = Object.entries({ ...defaults, ...request }).filter(
@@ -97,12 +97,12 @@ function settingsOf({ needs, defaults }: Kind, request: ProviderRequest): Provid
 }
 
 export const required = (field: string): ErrorDetail =>
-  addressError(field, 'required', 'is needed for this type of provider')
+  addressError(field, 'required', 'is required for this type of provider')
 
 const missing = ({ needs }: Kind, settings: ProviderSettings): ErrorDetail[] =>
   needs.filter((name) => settings[name] === undefined).map(required)
 
-/** Directories of Entra that mean everybody's tenants: whoever has any account there would get in. */
+/** Entra tenants that accept any account. */
 const everybody = /^(common|organizations|consumers)$/i
 
 const checks: Record<ProviderType, (settings: ProviderSettings) => ErrorDetail[]> = {
@@ -117,26 +117,26 @@ const checks: Record<ProviderType, (settings: ProviderSettings) => ErrorDetail[]
 
 function ldapProblems(url: string, isStartTls: boolean): ErrorDetail[] {
   if (ldapAddress(url) === undefined)
-    return [addressError('url', 'invalid_url', 'must be ldap(s)://host:port and no more')]
+    return [addressError('url', 'invalid_url', 'must be ldap(s)://host:port without a path')]
   if (url.startsWith('ldaps:')) {
     return isStartTls
-      ? [addressError('startTls', 'not_applicable', 'is for ldap: alone; ldaps: is encrypted anyway')]
+      ? [addressError('startTls', 'not_applicable', 'applies to ldap: only; ldaps: is always encrypted')]
       : []
   }
   if (isStartTls) return []
-  return [addressError('startTls', 'tls_required', 'must be true for ldap:, or passwords would travel in clear text')]
+  return [addressError('startTls', 'tls_required', 'must be true for ldap:, to encrypt passwords')]
 }
 
 const certificates = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g
 
-/** Certificates and nothing else: a key that somebody has pasted by mistake would be shown to every administrator. */
+/** Certificates only: a private key pasted by mistake would be visible to all administrators. */
 function certificateProblems({ caCertificate: text }: ProviderSettings): ErrorDetail[] {
   if (text === undefined) return []
   const blocks = text.match(certificates) ?? []
   const isPem = blocks.length > 0 && text.replaceAll(certificates, '').trim() === '' && blocks.every(isCertificate)
   return isPem
     ? []
-    : [addressError('caCertificate', 'invalid_certificate', 'must be certificates in PEM and nothing else')]
+    : [addressError('caCertificate', 'invalid_certificate', 'must contain only certificates in PEM format')]
 }
 
 function isCertificate(pem: string): boolean {
@@ -147,11 +147,11 @@ function isCertificate(pem: string): boolean {
   }
 }
 
-/** Where a provider is: one of another issuer, or another directory, is another provider, and gets no secret of this one. */
+/** The location of a provider: another issuer or directory is another provider and never receives this one's secret. */
 const placeOf = (type: ProviderType, settings: ProviderSettings): string =>
   settings.url ?? new URL(issuerOf({ type, settings })).href.replace(/\/+$/, '')
 
-/** What people choose at sign-in, where nobody has said it. */
+/** The default display name at sign-in. */
 export function nameFrom(type: ProviderType, settings: ProviderSettings): string {
   const { tenantId, realm } = settings
   const { hostname } = new URL(settings.url ?? issuerOf({ type, settings }))

@@ -1,21 +1,21 @@
-import { type Credentials, type TokenSet } from '@platform/contract/auth'
-import { type Origin } from '../caller.ts'
+import { Credentials, type TokenSet } from '@platform/contract/auth'
+import type { BrowserSignIn } from '@platform/contract/browser-session'
 import { type Attempt, beginAttempt } from '../accounts/credential.ts'
-import { type ProviderRecord } from './record.ts'
-import { signInLocally } from '../accounts/session.ts'
+import { signInLocally, refresh } from '../accounts/session.ts'
+import type { Origin } from '../caller.ts'
+import type { ProviderRecord } from './record.ts'
 
 /**
- * Signs in with the local account of a name; where there is none, with the directories (D41). A name that has a password
- * here is tried here only: no directory ever gets to know it, and none that is down keeps its owner out. Three calls for a
- * local account; a name without one asks for the providers, one more, and so does a failure. Throws as `signIn` of sessions
- * does, and `directory_unreachable`.
+ * Signs in with the local account of a name, else with the LDAP providers. Directories never receive the password of a
+ * name with a local password. Three calls for a local account; others read the providers with one more, and so does a
+ * failure. Throws the errors of the session's `signIn`, and `directory_unreachable`.
  */
 export async function signIn({ username, password }: Credentials, origin: Origin): Promise<TokenSet> {
   const attempt = await beginAttempt(username, origin)
   if (attempt.credential?.passwordHash !== undefined) return signInByPassword(attempt, password, origin)
   const directories = await enabledDirectories()
   if (directories.length === 0) return signInLocally(attempt, password, origin)
-  // Whoever signs in with a local account does not wait for the client of directories to be loaded.
+  // Local sign-ins do not load the LDAP client.
   const { signInByDirectory } = await import('./ldap/sign-in.ts')
   return signInByDirectory(directories, attempt, password, origin)
 }
@@ -27,8 +27,23 @@ async function signInByPassword(attempt: Attempt, password: string, origin: Orig
   try {
     return await signInLocally(attempt, password, origin)
   } catch (error) {
-    // As where nobody has the name: else the time of a failure would tell whether somebody has.
+    // Same calls as for an unknown name: response time must not reveal which names exist.
     await enabledDirectories()
     throw error
   }
+}
+
+/**
+ * Starts a browser session by name and password, by the code of an identity provider (`browser` is its bound secret) or
+ * by a refresh token. Same calls, errors and records as the API.
+ */
+export async function startBrowserSession(
+  { code, refreshToken, ...credentials }: BrowserSignIn,
+  { browser, origin }: { browser: string; origin: Origin },
+): Promise<TokenSet> {
+  if (refreshToken !== undefined) return refresh({ refreshToken }, origin)
+  if (code === undefined) return signIn(Credentials.parse(credentials), origin)
+  // Sign-ins by name and password do not load it.
+  const { exchange } = await import('./oidc/code.ts')
+  return exchange(code, browser, origin)
 }

@@ -4,11 +4,11 @@ import { platformError } from '../error.ts'
 import { checkUrl } from '../outbound/outbound.ts'
 import { parseAllowlist, hostPortOf } from '../lib/settings/allowlist.ts'
 
-/** Addresses of identity providers, as far as their text tells. What their names lead to shows when they are called. */
+/** Validates URLs of identity providers before any connection. Resolved addresses are checked when called. */
 
 const allowed = parseAllowlist(config.PLAT_OUTBOUND_ALLOW)
 
-/** A field of a provider's configuration that will not do (D32). Values are never echoed. */
+/** A validation error of a provider's field. Contains no values. */
 export const addressError = (field: string, code: string, message: string): ErrorDetail => ({
   in: 'body',
   path: `/${field}`,
@@ -17,24 +17,24 @@ export const addressError = (field: string, code: string, message: string): Erro
 })
 
 /**
- * What is wrong with the address of something that speaks HTTP: plain http is for what `PLAT_OUTBOUND_ALLOW` names. Throws
- * `url_not_allowed` for private addresses and those with credentials.
+ * Validates an HTTP address: plain http only if `PLAT_OUTBOUND_ALLOW` names it. Throws `url_not_allowed` for private
+ * addresses and those with credentials.
  */
 export function httpAddressErrors(field: string, address: string): ErrorDetail[] {
   const url = publicUrlOf(address)
   const isBare = url.search === '' && url.hash === '' && !/[?#]/.test(address)
   const isSafe = url.protocol === 'https:' || allowed.has(hostPortOf(url))
   return [
-    ...(isBare ? [] : [addressError(field, 'invalid_url', 'must hold no query and no fragment')]),
-    ...(isSafe ? [] : [addressError(field, 'https_required', 'must be https: secrets travel there')]),
+    ...(isBare ? [] : [addressError(field, 'invalid_url', 'must not contain a query or fragment')]),
+    ...(isSafe ? [] : [addressError(field, 'https_required', 'must be https, because secrets are sent')]),
   ]
 }
 
 const ldapPorts: Record<string, number> = { 'ldap:': 389, 'ldaps:': 636 }
 
 /**
- * The address of a directory as it is kept: scheme, host and port, the host spelled as the guard of outbound calls spells it.
- * Undefined where it is no such address. Throws `url_not_allowed` as `problemsOfHttp` does.
+ * The normalised address of a directory: scheme, host and port. Undefined if invalid. Throws `url_not_allowed` as
+ * `httpAddressErrors` does.
  */
 export function ldapAddress(address: string): string | undefined {
   const { protocol, host, port, pathname, search, hash, username, password } = new URL(address)

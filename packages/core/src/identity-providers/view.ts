@@ -4,7 +4,7 @@ import { type Item } from '../db/table.ts'
 import { consentRedirectUri, redirectUri } from './provider.ts'
 import { type ProviderRecord } from './record.ts'
 
-/** A provider as it is stored, and as its operators see it. */
+/** A provider as stored. */
 
 export const providerItem = ({ settings, roleMappings, ...row }: ProviderRecord): Item => ({
   ...row,
@@ -19,7 +19,7 @@ function statusOf({ isEnabled, consent }: ProviderRecord): Provider['status'] {
   return consent === undefined ? 'Configured' : consents[consent]
 }
 
-/** The wire form of a provider; `portal` is where people reach the portal. Nothing secret stands in a row. */
+/** The API representation of a provider; `portal` is the portal's public URL. Records contain no secrets. */
 export const providerView = (row: ProviderRecord, portal: string): Provider => ({
   id: row.id,
   type: row.type,

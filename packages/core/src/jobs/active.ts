@@ -4,16 +4,16 @@ import { indexedKeys } from '../db/index-page.ts'
 import { countJobs } from './totals-projection.ts'
 import { organisations } from '../accounts/organisation.ts'
 
-/** With more organisations than this some job always runs. */
+/** With more organisations a job is assumed to be running. */
 const organisationLimit = 20_000
 const pageSize = 1000
 
-/** So many of the jobs that may run are looked at; where there are as many, one does. */
+/** The number of job records checked; with as many entries a job is assumed to be running. */
 const lookedAt = 100
 
 /**
- * Whether a job runs in any organisation, those of the platform on itself included. The totals say where to look: they lag
- * behind by as much as the books do. Eleven calls for each 1,000 organisations, 220 at most, and two for each that may be busy.
+ * Whether a job or operation runs in any organisation. Candidates come from the job totals, which lag as projections
+ * do. Eleven calls per 1,000 organisations, 220 at most, and two per candidate.
  */
 export async function isAnyJobRunning(limit = organisationLimit): Promise<boolean> {
   let after: Item | undefined
@@ -29,7 +29,9 @@ export async function isAnyJobRunning(limit = organisationLimit): Promise<boolea
   return true
 }
 
-/** What the totals say is looked at: an update that has just ended is in them still, and must not hold up the way back. */
+/**
+ * Checks the job records, because the totals may still count an update that has ended, which must not block a rollback.
+ */
 async function isJobRunningIn(organisationId: string): Promise<boolean> {
   const range = { index: 'gsi3', pk: keys.organisationJobs(organisationId, 'Running') } as const
   const found = await indexedKeys({ ...range, newestFirst: true, limit: lookedAt })

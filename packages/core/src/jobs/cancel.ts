@@ -8,14 +8,14 @@ import { transact } from '../db/transact.ts'
 import { type JobEnd, type JobRecord, effectsOfFinish } from './record.ts'
 import { notifyRelay } from '../lib/relay-notify.ts'
 
-/** Ends that nobody claims, and requests to stop: of one job, or of many of one organisation at once. */
+/** Ends unclaimed jobs and requests cancellation: of one job, or of many of one organisation. */
 
-/** A running job that was asked to stop and is not confirmed stopped ends after this long (D25). */
+/** A running job without confirmation of its cancellation ends after this time. */
 export const cancelConfirmMs = 60_000
-/** A job takes up to three writes of the 100 that a transaction holds. */
+/** A job takes up to three of a transaction's 100 writes. */
 export const maxJobsPerTransaction = 32
 
-/** When something happens, and what a caller who may repeat the request is answered. */
+/** The time of the change, and the response to store for an idempotent request. */
 interface Occasion {
   atMs?: number
   answer?: unknown
@@ -23,7 +23,7 @@ interface Occasion {
 
 const kept = ({ answer }: Occasion) => (answer === undefined ? {} : { answer })
 
-/** Ends jobs that no relay has claimed, all or none; answers whether all were still as read. One transaction. */
+/** Ends unclaimed jobs, all or none; returns whether all were unchanged. One transaction. */
 export async function finishQueued(
   actor: Actor,
   jobs: readonly JobRecord[],
@@ -33,11 +33,11 @@ export async function finishQueued(
   const counters = counterWrites(actor.organisationId, jobs.map(counterOfEnd))
   const told = jobs.map((job) => effectsOfFinish(job, end))
   const refusal = await commit(actor, {
-    steps: [...jobs.flatMap((job) => endSteps(job, end, occasion)), ...counters.map(({ step }) => step)],
+    writes: [...jobs.flatMap((job) => endSteps(job, end, occasion)), ...counters.map(({ step }) => step)],
     ...kept(occasion),
     ...(actor.kind === 'user' && { audit: { action: 'job.cancel', resource: jobs[0]?.id ?? '' } }),
     events: told.flatMap(({ events }) => events),
-    moves: told.flatMap(({ moves }) => moves),
+    transitions: told.flatMap(({ transitions }) => transitions),
   })
   return refusal === undefined
 }
@@ -63,11 +63,11 @@ function endSteps(job: JobRecord, end: JobEnd, { atMs = now() }: Occasion): Writ
   ]
 }
 
-/** Asks the relay of a running job to stop it; answers whether the job was still as read. One transaction. */
+/** Requests cancellation of a running job by its relay; returns whether the job was unchanged. One transaction. */
 export async function requestCancel(actor: Actor, job: JobRecord, occasion: Occasion = {}): Promise<boolean> {
   if (job.cancelRequestedAtMs === undefined) {
     const refusal = await commit(actor, {
-      steps: [stopStep(job, occasion)],
+      writes: [stopStep(job, occasion)],
       ...kept(occasion),
       audit: { action: 'job.cancel', resource: job.id },
     })
@@ -77,7 +77,7 @@ export async function requestCancel(actor: Actor, job: JobRecord, occasion: Occa
   return true
 }
 
-/** Asks for many jobs at once, all or none, on behalf of somebody who asked for that already. One transaction. */
+/** Requests cancellation of many jobs of a cancelled batch, all or none. One transaction. */
 export async function requestCancelAll(jobs: readonly JobRecord[]): Promise<boolean> {
   if (await transact(jobs.map((job) => stopStep(job)))) return false
   await Promise.all([...new Set(jobs.map(({ clusterId }) => clusterId))].map(notifyRelay))

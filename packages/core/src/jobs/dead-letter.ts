@@ -10,21 +10,21 @@ import { JobRecord } from './record.ts'
 import { log } from '../log.ts'
 import { type BatchReference, type JobReference } from '../aws/queues.ts'
 
-/** What becomes of messages that nobody could handle: their jobs fail, and whoever waits for them learns so. */
+/** Handles dead-lettered messages: their jobs fail visibly. */
 
 const deadLettered = { status: 'Failed', statusReason: 'dead_lettered' } as const
 
-/** Fails a job that could not be put into its cluster's inbox. One that got there, or ended, stays as it is. Two calls. */
+/** Fails a job that could not be dispatched. A dispatched or ended one is unchanged. Two calls. */
 export async function deadLetterJob({ organisationId, jobId }: JobReference): Promise<void> {
   const item = await get(keys.job(organisationId, jobId))
   if (item === undefined) return
   const { success, data: job } = JobRecord.safeParse(item)
-  if (!success) return log('error', 'A job cannot be read, and stays as it is', { organisationId, jobId })
-  if (job.status !== 'Queued' || job.dispatchedAtMs !== undefined || job.isHeld) return
+  if (!success) return log('error', 'Job record unreadable; left unchanged', { organisationId, jobId })
+  if (job.status !== 'Queued' || job.dispatchedAtMs !== undefined || job.isThrottled) return
   if (!(await finishQueued(system(organisationId), [job], deadLettered))) throw storeContention()
 }
 
-/** Fails the jobs of a batch that could not be made to stand in the table. Those that do run, or wait their turn. */
+/** Fails the jobs of a batch that could not be stored. Stored ones run or wait for their release. */
 export async function deadLetterBatch(reference: BatchReference): Promise<void> {
   const { organisationId, batchId } = reference
   const isOpen = { starts: { present: true }, deadLetteredAtMs: { absent: true } } as const

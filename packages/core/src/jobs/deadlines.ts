@@ -7,13 +7,14 @@ import { patch } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { outboxRetryMs, enqueueJob } from '../aws/queues.ts'
 import { cancelConfirmMs, finishQueued } from './cancel.ts'
-import { nextCheckWhileRunning, finishWrites } from './claim.ts'
+import { nextCheckWhileRunning } from './claim.ts'
+import { finishWrites } from './complete.ts'
 import { resultWrite } from './result.ts'
 import { type JobRecord, effectsOfFinish } from './record.ts'
 
-/** What becomes of jobs whose time has come: nobody fetched them, nobody renewed their lease, nobody confirmed that they stopped. */
+/** Enforces deadlines of jobs: delivery timeout, lease and cancellation. */
 
-/** Ends a job that is out of time, or files it where the next look is due; announces again one that waits to be dispatched. One transaction. */
+/** Ends an overdue job, or schedules its next check; enqueues an undispatched one again. One transaction. */
 export async function enforceDeadline(job: JobRecord): Promise<void> {
   if (job.status === 'Queued') return lookAtQueued(job)
   if (job.status === 'Running') return lookAtRunning(job)
@@ -39,7 +40,7 @@ async function lookAtRunning(job: JobRecord): Promise<void> {
     ? ({ status: 'Cancelled', statusReason: 'cancelled_by_user' } as const)
     : ({ status: 'Failed', statusReason: isOutOfTime ? 'execution_timeout' : 'lease_lost' } as const)
   await commit(system(job.organisationId), {
-    steps: [...finishWrites(job, ended), await resultWrite(job, { exitCode: null, nodes: [] })],
+    writes: [...finishWrites(job, ended), await resultWrite(job, { exitCode: null, nodes: [] })],
     ...effectsOfFinish(job, ended),
   })
 }

@@ -8,15 +8,15 @@ import { enqueueProjections, type JobReference } from '../aws/queues.ts'
 import { notifyRelay } from '../lib/relay-notify.ts'
 
 /**
- * Puts an announced job into its cluster's inbox, where the relay's next beat finds it, and wakes a waiting relay. A
- * message that comes twice, late, or for a job that is gone changes nothing. Two calls.
+ * Puts a job into its cluster's inbox for the relay's next heartbeat, and notifies a waiting relay. Idempotent for
+ * repeated and late messages. Two calls.
  */
 export async function dispatch({ organisationId, jobId }: JobReference): Promise<void> {
   const item = await get(keys.job(organisationId, jobId))
   if (item === undefined) return
   const job = parseJob(item)
   if (isTerminal(job)) return
-  if (job.status === 'Queued' && job.dispatchedAtMs === undefined && !job.isHeld) {
+  if (job.status === 'Queued' && job.dispatchedAtMs === undefined && !job.isThrottled) {
     await transact([
       patch(
         keys.job(organisationId, jobId),

@@ -4,31 +4,33 @@ import {
   defaultTimeoutSeconds,
   type Job,
   type JobSubmission,
+  InvokeScriptPayload,
+  jobTypes,
 } from '@platform/contract/job'
-import { batchIdOf } from './batches/id.ts'
-import { findJob } from './batches/find-job.ts'
-import { type Caller } from '../caller.ts'
-import { commit } from '../outbox/commit.ts'
+import { outboxRetryMs, enqueueJob } from '../aws/queues.ts'
+import type { Caller } from '../caller.ts'
 import { iso, now } from '../clock.ts'
+import { parseNodes } from '../clusters/node.ts'
 import * as keys from '../db/keys.ts'
 import { create, get, getConsistent, orThrow, patch } from '../db/table.ts'
-import { expand } from './batches/expand.ts'
 import { platformError } from '../error.ts'
 import { isId, newId } from '../id.ts'
-import { requestCancel, finishQueued } from './cancel.ts'
-import { isTerminal, jobView, parseJob, parsePayload, effectsOfQueued } from './record.ts'
-import { payloadOf, type SubmittedPayload } from './submission.ts'
-import { parseNodes } from '../clusters/node.ts'
+import { parseBody } from '../lib/validate.ts'
 import { isOperationTerminal, isOperation, parseOperation } from '../operations/record.ts'
 import { operationView } from '../operations/view.ts'
-import { outboxRetryMs, enqueueJob } from '../aws/queues.ts'
+import { commit } from '../outbox/commit.ts'
+import { expand } from './batches/expand.ts'
+import { findJob } from './batches/find-job.ts'
+import { batchIdOf } from './batches/id.ts'
+import { requestCancel, finishQueued } from './cancel.ts'
+import { isTerminal, jobView, parseJob, parsePayload, effectsOfQueued } from './record.ts'
 import { readResult } from './result.ts'
 
-/** Jobs as callers see them: submit, read, cancel (D25 to D30). */
+/** Jobs as callers see them: submit, read, cancel. */
 
 const attempts = 5
 
-/** Accepts a job. One transaction and one message; with target nodes one read before. */
+/** Accepts a job. One transaction and one message; with target nodes one more read. */
 export async function submit(caller: Caller, submission: JobSubmission): Promise<AcceptedJob> {
   const { organisationId } = caller
   const payload = payloadOf(submission)
@@ -46,7 +48,7 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
   }
   const filed = { ...job, ...keys.jobIndexKeys(job), ...keys.due(job.id, now() + outboxRetryMs) }
   await commit(caller, {
-    steps: [
+    writes: [
       orThrow(patch(keys.cluster(organisationId, clusterId), { add: { activeJobs: 1, jobs: 1 } }), 'cluster_not_found'),
       create(keys.job(organisationId, job.id), filed),
       create(keys.payload(organisationId, job.id), { payload: payload.text }),
@@ -54,8 +56,8 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
     answer,
     audit: { action: 'job.submit', resource: job.id, detail: clusterId },
     ...effectsOfQueued(job),
-    // Whoever puts the job into the inbox leads its record to the books: one message does both.
-    isAnnounced: true,
+    // The dispatch enqueues the projections too, which saves a message.
+    isEnqueued: true,
   })
   await enqueueJob({ organisationId, jobId: job.id })
   return answer
@@ -65,7 +67,7 @@ async function checkTargets(organisationId: string, clusterId: string, targets: 
   const item = await get(keys.nodes(organisationId, clusterId))
   const known = new Set(parseNodes(item).map(({ id }) => id))
   if (targets.every((id) => known.has(id))) return
-  // Nodes of a cluster that is not there must not look different from the cluster not being there.
+  // An unknown cluster takes precedence over its nodes.
   const isThere = item ?? (await get(keys.cluster(organisationId, clusterId)))
   throw platformError(isThere === undefined ? 'cluster_not_found' : 'node_not_in_cluster')
 }
@@ -90,7 +92,7 @@ const newJob = (
   }
 }
 
-/** One job with its result. One call; output beyond 32 KiB takes more, and so does a batch's job that is not stored yet. */
+/** One job with its result. One call; more for output beyond 32 KiB, and for a batch's job that is not stored yet. */
 export async function read({ organisationId }: Caller, jobId: string): Promise<Job> {
   const found = await findJob(organisationId, jobId, () => storedWhole(organisationId, jobId))
   if ('operation' in found) return operationView(found.operation)
@@ -110,12 +112,12 @@ async function storedWhole(organisationId: string, jobId: string) {
   if (row && isOperation(row)) return { operation: parseOperation(row) }
   if (!row || !payload) return undefined
   const job = parseJob(row)
-  // The three are read one by one: the job may have ended after its result was looked for.
+  // The items are not read atomically: the job may have ended after its result was read.
   const isMissing = result === undefined && isTerminal(job) && job.startedAtMs !== undefined
   return { job, payload: payload['payload'], result: isMissing ? await get(resultKey) : result }
 }
 
-/** Cancels a job: at once while it is Queued, by its relay while it is Running. Two calls. */
+/** Cancels a job: a Queued one at once, a Running one by its relay. Two calls. */
 export async function cancel(caller: Caller, jobId: string): Promise<Job> {
   const { organisationId } = caller
   for (let attempt = 0; attempt < attempts; attempt++) {
@@ -144,3 +146,28 @@ export async function cancel(caller: Caller, jobId: string): Promise<Job> {
 }
 
 const cancelled = { status: 'Cancelled', statusReason: 'cancelled_by_user' } as const
+
+/** Limit of a submitted job, alone or in a batch. */
+
+const payloadBytes = 262_144
+
+/** A valid payload with its JSON, which the relay receives. */
+export interface SubmittedPayload extends InvokeScriptPayload {
+  text: string
+}
+
+/**
+ * Validates the payload of a submission `under` a path of the body. Throws `unknown_job_type`,
+ * `job_type_not_submittable`, `validation_failed` or `payload_too_large`.
+ */
+export function payloadOf({ type, payload }: JobSubmission, under: readonly PropertyKey[] = []): SubmittedPayload {
+  if (type !== 'InvokeScript') {
+    throw platformError(
+      (jobTypes as readonly string[]).includes(type) ? 'job_type_not_submittable' : 'unknown_job_type',
+    )
+  }
+  const parsed = parseBody(InvokeScriptPayload, payload, [...under, 'payload'])
+  const text = JSON.stringify(parsed)
+  if (Buffer.byteLength(text) > payloadBytes) throw platformError('payload_too_large')
+  return { ...parsed, text }
+}

@@ -13,7 +13,7 @@ import { pageOfType, pageWithoutOperations } from '../operations/list.ts'
 import { isOperation, type OperationRecord, parseOperation } from '../operations/record.ts'
 import { operationSummary } from '../operations/view.ts'
 
-/** Pages of jobs, newest first (D12, D28). They lag behind writes as indexes do, and totals until the books are closed. */
+/** Pages of jobs, newest first. Lists lag as indexes do, totals as projections do. */
 
 /** Filters, in any combination. */
 export interface JobFilter {
@@ -29,8 +29,8 @@ export interface JobPage extends Page {
 }
 
 /**
- * One page. Three calls; more only far from both ends of thousands. Within one batch all of its jobs are looked at, in six
- * calls for 500; of one cluster and one status at once, the keys of both. By type: see `operation/list.ts`.
+ * One page. Three calls; more only far from both ends of thousands. A batch filter reads all jobs of the batch, six
+ * calls for 500; cluster and status together walk both indexes. By type: see `operations/list.ts`.
  */
 export async function list(caller: Caller, { page, pageSize, ...filter }: JobFilter & Page): Promise<JobPage> {
   const found = await findJobs(caller, filter, { page, pageSize })
@@ -47,7 +47,7 @@ const nothing: Found = { jobs: [], totalCount: 0 }
 async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Page): Promise<Found> {
   const { clusterId, status, type, batchId } = filter
   if (type !== undefined && type !== 'InvokeScript') {
-    // Jobs of the platform itself belong to no cluster and no batch.
+    // Operations belong to no cluster and no batch.
     return clusterId === undefined && batchId === undefined
       ? pageOfType(organisationId, { type, status }, page)
       : nothing
@@ -86,7 +86,7 @@ const clusterOf = (job: JobRecord | OperationRecord) => ('clusterId' in job ? jo
 const matches = (job: JobRecord | OperationRecord, { clusterId, status }: JobFilter): boolean =>
   (clusterId === undefined || clusterId === clusterOf(job)) && (status ?? job.status) === job.status
 
-/** What the index still shows, and is gone or has another status by now, is not counted either. */
+/** Index entries of removed or changed jobs are neither shown nor counted. */
 async function readPage(filter: JobFilter, wanted: Promise<FoundKeys>): Promise<Found> {
   const { found, totalCount } = await wanted
   const items = found.length === 0 ? [] : await getConsistent(found, { stale: true })
@@ -95,7 +95,7 @@ async function readPage(filter: JobFilter, wanted: Promise<FoundKeys>): Promise<
   return { jobs: matching, totalCount: totalCount - (found.length - matching.length) }
 }
 
-/** Jobs of one batch by their ids. First those that do not stand in the table yet: some may come to meanwhile. */
+/** Jobs of one batch by id. Pending ones are read first, because they may be stored during the request. */
 async function pageOfBatch(organisationId: string, batchId: string, filter: JobFilter, page: Page): Promise<Found> {
   const batch = await findBatch(organisationId, batchId)
   if (batch === undefined) return nothing

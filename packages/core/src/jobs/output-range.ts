@@ -1,9 +1,9 @@
-/** Which part of a job's output is kept (D27): the first 256 KiB and the last 768 KiB, cut between characters. */
+/** Retained output of a job: the first 256 KiB and the last 768 KiB, cut between characters. */
 
 export const headBytes = 262_144
 export const tailBytes = 786_432
 
-/** A stretch of output at its place in the whole. */
+/** A part of the output with its offset. */
 export interface ByteRange {
   offset: number
   data: string
@@ -23,7 +23,7 @@ function cutStart(bytes: Buffer, start: number): Buffer {
   return bytes.subarray(cut)
 }
 
-/** The kept text of stretches in order, out of `totalBytes` that there were. */
+/** The retained text of ordered parts, out of `totalBytes`. */
 export function retainedOutput(stretches: readonly ByteRange[], totalBytes: number): string {
   if (totalBytes <= headBytes + tailBytes) return stretches.map(({ data }) => data).join('')
   const tailFrom = totalBytes - tailBytes
@@ -38,14 +38,14 @@ export function retainedOutput(stretches: readonly ByteRange[], totalBytes: numb
   return Buffer.concat(parts).toString()
 }
 
-/** A stretch without what lies before an offset; the cut moves on to the next whole character. */
+/** The part from an offset on, cut at the next whole character. */
 export function truncateAt({ offset, data }: ByteRange, from: number): ByteRange {
   const bytes = Buffer.from(data)
   const rest = cutStart(bytes, from - offset)
   return { offset: offset + bytes.length - rest.length, data: rest.toString() }
 }
 
-/** The text, or so much of its first quarter and its end that it takes no more than `carriedBytes` of a function's answer. */
+/** The text, or its start (a quarter) and its end, within `carriedBytes` of a function's response. */
 export function fitToResponse(text: string, carriedBytes: number): string {
   let kept = text
   for (let size = carriedSize(kept); size > carriedBytes; size = carriedSize(kept)) {
@@ -55,5 +55,5 @@ export function fitToResponse(text: string, carriedBytes: number): string {
   return kept
 }
 
-/** A function's answer is JSON, and the body in it is a text of it: a quote in the output is four characters there. */
+/** A function's response is JSON with the body as a JSON string: a quote becomes four characters. */
 const carriedSize = (text: string): number => Buffer.byteLength(JSON.stringify(JSON.stringify(text)))

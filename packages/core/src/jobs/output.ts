@@ -5,9 +5,8 @@ import { findJob, storedJob } from './batches/find-job.ts'
 import { type Caller, type RelayCaller } from '../caller.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { removeAll } from '../db/remove-all.ts'
+import { removeAll, transact } from '../db/transact.ts'
 import { create, patch } from '../db/table.ts'
-import { transact } from '../db/transact.ts'
 import { storeContention, platformError } from '../error.ts'
 import { isTerminal, type JobRecord } from './record.ts'
 import { checkLease, findOwnJob } from './claim.ts'
@@ -16,18 +15,18 @@ import { truncateAt, headBytes, tailBytes } from './output-range.ts'
 import { consumeNonce } from '../clusters/request-nonce.ts'
 import { lastChunk, readChunks } from './result.ts'
 
-/** Live output: relays append, callers read from an offset on. */
+/** Live output: relays append, callers read from an offset. */
 
 const attempts = 4
-/** Output that has left the kept window is cleared away at every multiple of this. */
+/** Output between head and tail is deleted at every multiple of this. */
 const clearEveryBytes = 131_072
-/** At seven bytes of a function’s answer for a control character, still below what a function may answer. */
+/** At seven bytes per control character still below the response limit of a function. */
 const readChunkLimit = 10
-/** Pauses of a look that waits for output. */
+/** Pauses between reads while waiting for output. */
 const firstPauseMs = 250
 const longestPauseMs = 1000
 
-/** Appends output. Two calls. The same seq twice changes nothing. */
+/** Appends output. Two calls. Idempotent by seq. */
 export async function append(caller: RelayCaller, jobId: string, report: OutputReport): Promise<OutputResponse> {
   for (let attempt = 0; attempt < attempts; attempt++) {
     const job = await findOwnJob(caller, jobId)
@@ -57,11 +56,11 @@ function appendSteps(caller: RelayCaller, job: JobRecord, { seq, nodeId, stream,
   ]
 }
 
-/** Removes what lies between the first 256 KiB and the last 768 KiB. What a kill leaves behind, the next time takes. */
+/** Deletes output between the first 256 KiB and the last 768 KiB. Interrupted, the next call continues. */
 async function clearMiddle({ organisationId, id, outputBytes }: JobRecord, addedBytes: number): Promise<void> {
   const total = outputBytes + addedBytes
   const isDue = Math.floor(total / clearEveryBytes) > Math.floor(outputBytes / clearEveryBytes)
-  // One chunk may reach into the window from before it: it stays.
+  // One chunk may overlap the start of the tail and is kept.
   const clearTo = total - tailBytes - outputChunkBytes
   if (!isDue || clearTo <= headBytes) return
   const { pk, sk: from } = keys.output(organisationId, id, headBytes)
@@ -70,8 +69,8 @@ async function clearMiddle({ organisationId, id, outputBytes }: JobRecord, added
 }
 
 /**
- * Output from a byte offset on. Two calls; where there is none yet and the job goes on, it waits so long for some, and looks
- * again with growing pauses.
+ * Output from a byte offset on. Two calls; without output of a running job it waits and reads again with growing
+ * pauses.
  */
 export async function readOutput(caller: Caller, jobId: string, offset: number, waitSeconds = 0): Promise<JobOutput> {
   const deadlineMs = now() + waitSeconds * 1000
@@ -85,7 +84,7 @@ export async function readOutput(caller: Caller, jobId: string, offset: number, 
 
 async function outputNow({ organisationId }: Caller, jobId: string, offset: number): Promise<JobOutput> {
   const stored = await findJob(organisationId, jobId, () => storedJob(organisationId, jobId))
-  // What the platform does on itself tells by its steps.
+  // Operations report steps instead of output.
   if ('operation' in stored) return silent(stored.operation, offset)
   const { job } = stored
   const items = offset >= job.outputBytes ? [] : await readFrom(job, offset)
@@ -101,7 +100,7 @@ const silent = (operation: OperationRecord, offset: number): JobOutput => ({
   finished: isOperationTerminal(operation),
 })
 
-/** Chunks from an offset on; one that begins before the offset and reaches past it is cut there. */
+/** Chunks from an offset on; the first one is cut at the offset. */
 async function readFrom(job: JobRecord, offset: number): Promise<OutputChunk[]> {
   const chunks = await readChunks(job, offset, readChunkLimit)
   if (chunks[0]?.offset === offset) return chunks

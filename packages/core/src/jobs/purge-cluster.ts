@@ -8,13 +8,13 @@ import { purgeTimeline as clearTimeline } from '../clusters/timeline.ts'
 
 const Removed = z.object({ organisationId: z.string(), clusterId: z.string(), removedAtMs: z.number() })
 
-/** Jobs are cleared for so long at a time; the rest waits for the next sweep. */
+/** Time per sweep for purging jobs; the next sweep continues. */
 const clearForMs = 5000
 
-/** An index may show a job late: a removed cluster is looked at until it has shown none for this long. */
+/** Indexes lag: a removed cluster is checked until it shows no jobs for this long. */
 const watchForMs = 60_000
 
-/** Clears away the ended jobs and the timeline of a removed cluster, for some seconds, and last what says that it is to be done. */
+/** Purges the ended jobs and the timeline of a removed cluster for some seconds, and finally the purge marker. */
 export async function purgeCluster(marker: Item): Promise<void> {
   const { organisationId, clusterId, removedAtMs } = Removed.parse(marker)
   const areJobsClear = await purgeJobs(organisationId, clusterId, now() + clearForMs)

@@ -2,20 +2,20 @@ import { system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { removeAll } from '../db/remove-all.ts'
+import { removeAll } from '../db/transact.ts'
 import { getConsistent, type Item, query, remove } from '../db/table.ts'
 import { parseJob } from './record.ts'
 import { transitionOf } from '../outbox/record.ts'
 
-/** Rows that go in one transaction, and are counted out of the totals with it. */
+/** Records removed in one transaction with their totals. */
 const atOnce = 50
 
-/** Jobs whose output and results are removed side by side. */
+/** Jobs whose output and results are removed concurrently. */
 const sideBySide = 10
 
 /**
- * Clears ended jobs of a removed cluster until none is left or some time is over; answers whether there were none. One walk:
- * what the index still shows of jobs that went is passed.
+ * Purges ended jobs of a removed cluster until none is left or the time is over; returns whether there were none. Walks
+ * the index once and skips stale entries.
  */
 export async function purgeJobs(organisationId: string, clusterId: string, untilMs: number): Promise<boolean> {
   let isClear = true
@@ -33,16 +33,16 @@ export async function purgeJobs(organisationId: string, clusterId: string, until
   return isClear
 }
 
-/** A job's own row, which the index shows, goes last, and with it the job leaves the totals. */
+/** The job's record, which the index shows, is removed last, together with its totals. */
 async function clear(organisationId: string, found: readonly keys.Key[]): Promise<void> {
   for (let from = 0; from < found.length; from += sideBySide) {
-    // The first text behind that of the row itself.
+    // Sorts directly after the record itself.
     await Promise.all(found.slice(from, from + sideBySide).map(({ pk, sk }) => removeAll({ pk, from: `${sk} ` })))
   }
   const rows = (await getConsistent(found)).filter((item) => item !== undefined).map(parseJob)
   if (rows.length === 0) return
   await commit(system(organisationId), {
-    steps: rows.map(({ id, status }) => remove(keys.job(organisationId, id), { status: { is: status } })),
-    moves: rows.map((row) => transitionOf(row, row.status, undefined)),
+    writes: rows.map(({ id, status }) => remove(keys.job(organisationId, id), { status: { is: status } })),
+    transitions: rows.map((row) => transitionOf(row, row.status, undefined)),
   })
 }

@@ -12,12 +12,12 @@ import { type Item } from '../db/table.ts'
 import { isOperation } from '../operations/record.ts'
 import { transitionOf } from '../outbox/record.ts'
 
-/** How a job is stored. Payload and result stand in items of their own: a change of status does not rewrite them. */
+/** The stored form of a job. Payload and result are separate items, so that status changes do not rewrite them. */
 export const JobRecord = z.object({
   id: z.string(),
   organisationId: z.string(),
   clusterId: z.string(),
-  /** The batch that it came with. */
+  /** The batch of the job. */
   batchId: z.string().optional(),
   type: z.enum(jobTypes),
   status: z.enum(jobStatuses),
@@ -25,13 +25,13 @@ export const JobRecord = z.object({
   timeoutSeconds: z.number(),
   createdAtMs: z.number(),
   createdBy: z.string(),
-  /** Until then a relay may claim it. */
+  /** Relays may claim it until then. */
   expiresAtMs: z.number(),
-  /** How long it may wait for its relay, where its batch has to know that. */
+  /** The delivery timeout, if the batch releases the job later. */
   deliverWithinSeconds: z.number().optional(),
-  /** Its batch holds it back: it waits for its turn, not for its relay. */
-  isHeld: z.literal(true).optional(),
-  /** Set when the job has entered its cluster's inbox. */
+  /** The batch holds the job back: it waits for its release. */
+  isThrottled: z.literal(true).optional(),
+  /** Set when the job was put into its cluster's inbox. */
   dispatchedAtMs: z.number().optional(),
   startedAtMs: z.number().optional(),
   completedAtMs: z.number().optional(),
@@ -39,11 +39,11 @@ export const JobRecord = z.object({
   relayId: z.string().optional(),
   leaseId: z.string().optional(),
   leaseRenewedAtMs: z.number().default(0),
-  /** The relay's own key of its claim: the same claim may be repeated. */
+  /** The relay's idempotency key of the claim. */
   claimKey: z.string().optional(),
   nextSeq: z.number().default(0),
   outputBytes: z.number().default(0),
-  /** Tells a repeated completion from another one. */
+  /** Identifies a repeated completion. */
   completion: z.string().optional(),
   lateResult: z.object({ outcome: z.string(), exitCode: z.number().nullable(), reportedAtMs: z.number() }).optional(),
 })
@@ -51,19 +51,18 @@ export type JobRecord = z.infer<typeof JobRecord>
 
 export const parseJob = (item: Item): JobRecord => JobRecord.parse(item)
 
-/** The job of a stored item, where relays have a part in it: none in what the platform does on itself. */
+/** The job of a stored item; undefined for an operation, which has no relay. */
 export const parseRelayed = (item: Item | undefined): JobRecord | undefined =>
   item === undefined || isOperation(item) ? undefined : parseJob(item)
 
 const Payload = z.record(z.string(), z.unknown())
 
-/** The payload of its stored text. */
 export const parsePayload = (text: unknown): Record<string, unknown> => Payload.parse(JSON.parse(String(text)))
 
-/** Whether a job has ended: its status does not change any more. */
+/** Whether a job has ended and its status is final. */
 export const isTerminal = ({ status }: JobRecord): boolean => status !== 'Queued' && status !== 'Running'
 
-/** How a job ends. */
+/** The end of a job. */
 export interface JobEnd {
   status: 'Completed' | 'Failed' | 'Cancelled'
   statusReason?: JobRecord['statusReason']
@@ -72,7 +71,7 @@ export interface JobEnd {
 
 const endNames = { Completed: 'job.completed', Failed: 'job.failed', Cancelled: 'job.cancelled' } as const
 
-/** What every event of a job tells. */
+/** The data of every event of a job. */
 export const jobEventData = ({
   id,
   clusterId,
@@ -87,29 +86,29 @@ export const jobEventData = ({
   createdBy,
 })
 
-/** What a new job tells. */
+/** Effects of a new job. */
 export const effectsOfQueued = (job: Parameters<typeof jobEventData>[0]) => ({
   events: [{ name: 'job.queued' as const, subject: job.id, data: jobEventData(job) }],
-  moves: [transitionOf(job, undefined, 'Queued')],
+  transitions: [transitionOf(job, undefined, 'Queued')],
 })
 
-/** What the end of a job tells: the event, and where totals move it. */
+/** Effects of a job's end: the event and the transition for totals. */
 export function effectsOfFinish(job: JobRecord, { status, statusReason, exitCode }: JobEnd) {
   const previousStatus = job.status === 'Running' ? ('Running' as const) : ('Queued' as const)
   const data = { ...jobEventData(job), previousStatus, statusReason, exitCode }
   return {
     events: [{ name: endNames[status], subject: job.id, data }],
-    moves: [transitionOf(job, job.status, status)],
+    transitions: [transitionOf(job, job.status, status)],
   }
 }
 
-/** What a job tells that has ended before it could stand in the table as Queued. */
+/** Effects of a job that ended at creation. */
 export const effectsOfFailedCreation = (job: JobRecord, end: JobEnd) => ({
   ...effectsOfFinish(job, end),
-  moves: [transitionOf(job, undefined, end.status)],
+  transitions: [transitionOf(job, undefined, end.status)],
 })
 
-/** The wire form in lists: without payload and result. */
+/** The API representation in lists: without payload and result. */
 export const jobSummary = (row: JobRecord): JobSummary => ({
   id: row.id,
   clusterId: row.clusterId,
@@ -123,7 +122,7 @@ export const jobSummary = (row: JobRecord): JobSummary => ({
   ...optionalTimestamp('cancelRequestedAt', row.cancelRequestedAtMs),
 })
 
-/** The wire form, but for the result. */
+/** The API representation without the result. */
 export const jobView = (row: JobRecord, payload: Record<string, unknown>): Job => ({
   ...jobSummary(row),
   payload,
@@ -131,14 +130,14 @@ export const jobView = (row: JobRecord, payload: Record<string, unknown>): Job =
   ...(row.lateResult === undefined ? {} : { lateResult: lateView(row.lateResult) }),
 })
 
-/** The time of a job that is held back begins when it is let go. */
+/** The delivery timeout of a throttled job starts at its release. */
 function expiryOf({
   status,
-  isHeld,
+  isThrottled,
   expiresAtMs,
   deliverWithinSeconds = defaultDeliverWithinSeconds,
 }: JobRecord): number {
-  return isHeld && status === 'Queued' ? now() + deliverWithinSeconds * 1000 : expiresAtMs
+  return isThrottled && status === 'Queued' ? now() + deliverWithinSeconds * 1000 : expiresAtMs
 }
 
 const lateView = ({ outcome, exitCode, reportedAtMs }: NonNullable<JobRecord['lateResult']>) => ({

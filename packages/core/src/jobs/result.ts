@@ -7,14 +7,17 @@ import { type Item, query, queryAll, replace } from '../db/table.ts'
 import { type JobRecord } from './record.ts'
 import { fitToResponse, headBytes, retainedOutput, tailBytes } from './output-range.ts'
 
-/** Results of ended jobs (D27). Output up to 32 KiB stands in the result's own item, more in the items it arrived in. */
+/** Results of ended jobs. Up to 32 KiB of output are in the result item; more stays in its chunks. */
 
 const inlineBytes = 32_768
-/** Many small chunks take far more room than their text; then they stay where they are. */
+/** Many small chunks take much more space than their text and stay separate. */
 const inlineChunks = 200
 const inlineJsonBytes = 100_000
 
-/** A function may answer 6 MB, in which line breaks grow threefold, and control characters sevenfold: output and nodes get this much each. */
+/**
+ * A function response has at most 6 MB; line breaks grow threefold there, control characters sevenfold. The limit of
+ * output and of nodes, each.
+ */
 const shownBytes = 2_400_000
 
 const Chunks = z.array(
@@ -23,7 +26,7 @@ const Chunks = z.array(
 const NodeExits = z.array(z.object({ nodeId: z.string(), exitCode: z.number().nullable() }))
 const Row = z.object({ exitCode: z.number().nullable(), nodes: z.string(), chunks: z.string().optional() })
 
-/** The step that stores the result of a run. One call where there is little output. */
+/** The write that stores a result. One call if there is little output. */
 export async function resultWrite(job: JobRecord, { exitCode, nodes }: Pick<Completion, 'exitCode' | 'nodes'>) {
   const chunks = await inlined(job)
   return replace(keys.result(job.organisationId, job.id), {
@@ -39,7 +42,7 @@ async function inlined(job: JobRecord): Promise<string | undefined> {
   return Buffer.byteLength(chunks) <= inlineJsonBytes ? chunks : undefined
 }
 
-/** The first non-zero exit code of the nodes, else 0; null where a node never ended by itself (D27). */
+/** The first non-zero exit code of the nodes, else 0; null if a node was stopped. */
 export function exitCodeOf(nodes: Completion['nodes'], reported: number | null): number | null {
   if (nodes.length === 0) return reported
   const failed = nodes.find(({ exitCode }) => exitCode !== null && exitCode !== 0)
@@ -57,7 +60,7 @@ export async function readChunks(
   return Chunks.parse(await queryAll({ pk, from, to: `${to}~` }, limit))
 }
 
-/** The last stored chunk that begins at or before a byte offset. One call. */
+/** The last stored chunk that starts at or before a byte offset. One call. */
 export async function lastChunk({ organisationId, id }: JobRecord, offset: number): Promise<OutputChunk | undefined> {
   const { pk, sk: to } = keys.output(organisationId, id, offset)
   const { sk: from } = keys.output(organisationId, id, 0)
@@ -65,7 +68,7 @@ export async function lastChunk({ organisationId, id }: JobRecord, offset: numbe
   return Chunks.parse(items)[0]
 }
 
-/** The wire form of a stored result. */
+/** The API representation of a stored result. */
 export async function readResult(job: JobRecord, item: Item): Promise<JobResult> {
   const row = Row.parse(item)
   const chunks = row.chunks === undefined ? await readChunks(job, 0) : Chunks.parse(JSON.parse(row.chunks))

@@ -5,26 +5,26 @@ import { type Item, type WriteItem, upsert } from '../db/table.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 
 /**
- * How many jobs an organisation has, in all and by status: one write for each closing of the books. Transactions of jobs
- * never touch it, or they would all meet there.
+ * The number of jobs of an organisation, in total and by status: one write per transaction of projections. Job
+ * transactions never write it, which would cause contention.
  */
-export const jobTotalsProjection: Projection = { name: 'job totals', entries }
+export const jobTotalsProjection: Projection = { name: 'job totals', writes }
 
-/** The jobs that a stored item counts, in all or of one status. */
+/** The number of jobs in a stored item, in total or of one status. */
 export const countJobs = (item: Item | undefined, status: JobStatus | 'total' = 'total'): number =>
   Math.max(0, Number(item?.[status] ?? 0))
 
-/** Those of them that clients have submitted. */
+/** The number of jobs without operations. */
 export const countSubmitted = (item: Item | undefined, status: JobStatus | 'total' = 'total'): number =>
   Math.max(0, countJobs(item, status) - Number(item?.[operationsOf(status)] ?? 0))
 
-/** Where the jobs among them are counted once more that the platform does on itself. */
+/** Operations are also counted separately. */
 const operationsOf = (status: string): string => `operations ${status}`
 
-async function entries(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {
+async function writes(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {
   const sums: Record<string, number> = {}
   const count = (name: string, by: number) => (sums[name] = (sums[name] ?? 0) + by)
-  for (const { clusterId, from, to } of records.flatMap(({ moves }) => moves)) {
+  for (const { clusterId, from, to } of records.flatMap(({ transitions }) => transitions)) {
     const counters = clusterId === undefined ? [String, operationsOf] : [String]
     for (const counter of counters) {
       if (from !== undefined) count(counter(from), -1)

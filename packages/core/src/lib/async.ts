@@ -1,10 +1,10 @@
-/** Items in parts of a size; the last one may be smaller. */
+/** Splits items into chunks of a size; the last one may be smaller. */
 export const chunk = <Item>(items: readonly Item[], size: number): Item[][] =>
   Array.from({ length: Math.ceil(items.length / size) }, (_, part) => items.slice(part * size, (part + 1) * size))
 
 /**
- * Does some work for each item, so many at once, and begins in their order. When one throws nothing else is begun, and the
- * caller hears of it when what was under way has ended.
+ * Runs the work for each item in order, with limited concurrency. After an error no more is started; throws once the
+ * running work has ended.
  */
 export async function forEachLimit<Item>(
   count: number,

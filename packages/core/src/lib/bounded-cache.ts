@@ -1,4 +1,4 @@
-/** A map that keeps its latest entries and forgets the oldest beyond a limit. */
+/** A map that evicts its oldest entries beyond a limit. */
 export class BoundedCache<Value> {
   private readonly entries = new Map<string, Value>()
   private readonly limit: number

@@ -1,7 +1,7 @@
-/** Does work, unless `most` of that name are under way already. */
+/** Runs the work unless `most` of that name are running. */
 export type Bulkhead = <Result>(name: string, most: number, work: () => Promise<Result>) => Promise<Result>
 
-/** Counts the work of this process by name. Nobody waits: what would be too much fails at once. */
+/** Limits concurrent work of this process by name. Excess work fails at once instead of waiting. */
 export function bulkhead(refusal: () => Error): Bulkhead {
   const underWay = new Map<string, number>()
   return async (name, most, work) => {

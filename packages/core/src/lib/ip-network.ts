@@ -1,8 +1,7 @@
 import ipaddr from 'ipaddr.js'
 
 /**
- * What limits count an address under: an IPv4 address by itself, mapped into IPv6 or not, of IPv6 the first 64 bits. Who
- * has one IPv6 address has all of them that begin so.
+ * The network that limits count an address by: an IPv4 address, also if mapped to IPv6, or the first 64 bits of IPv6.
  */
 export function ipNetworkOf(address: string): string {
   const [plain = ''] = address.split('%')

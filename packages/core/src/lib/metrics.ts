@@ -5,55 +5,54 @@ import { currentTraceId } from '../log.ts'
 import { version } from './version.ts'
 
 /**
- * What an operator watches in the cloud: CloudWatch's embedded metric format, one line of JSON for each request, batch of
- * messages or scheduled run, from which CloudWatch makes metrics by itself. It costs no call. Switched by `PLAT_METRICS`.
+ * Metrics in CloudWatch's embedded metric format: one JSON line per request, batch or scheduled run. No calls. Enabled
+ * by `PLAT_METRICS`.
  */
 
 type Unit = 'Count' | 'Seconds' | 'Milliseconds'
 
-/** Every metric there is, with its unit. Within one line counts add up, and of times the longest stays. */
+/** All metrics with their units. Within one line counts are summed; of times the longest is kept. */
 export const metricUnits = {
-  /** Answers of the API, and how long they took. */
+  /** API responses and their duration. */
   Requests: 'Count',
   RequestDuration: 'Milliseconds',
-  /** Answers 5xx; written with every request, so that their average is the share of requests that failed. */
-  Faults: 'Count',
-  /** Answers 429. */
-  Refusals: 'Count',
-  MessagesDone: 'Count',
+  /** 5xx responses, written with every request, so that the average is the error rate. */
+  ServerErrors: 'Count',
+  /** 429 responses. */
+  RateLimited: 'Count',
+  MessagesProcessed: 'Count',
   MessagesFailed: 'Count',
-  /** A batch lasts as long as its slowest message. */
+  /** A batch takes as long as its slowest message. */
   BatchDuration: 'Milliseconds',
-  Runs: 'Count',
-  RunFailures: 'Count',
-  RunDuration: 'Milliseconds',
-  /** How overdue the oldest thing was that a sweep found. */
-  SweepLateness: 'Seconds',
-  /** Things that a sweep could not judge. */
+  ScheduledRuns: 'Count',
+  ScheduledRunFailures: 'Count',
+  ScheduledRunDuration: 'Milliseconds',
+  /** How overdue the oldest item of a sweep was. */
+  SweepDelay: 'Seconds',
+  /** Items that a sweep failed to process. */
   SweepFailures: 'Count',
-  /** How old the oldest record was that was entered into the books. */
-  BooksLag: 'Seconds',
-  /** Records that some book could not take. */
-  RecordsSetAside: 'Count',
+  /** The age of the oldest projected record. */
+  OutboxLag: 'Seconds',
+  /** Records that a projection could not process. */
+  RecordsQuarantined: 'Count',
   SignInFailures: 'Count',
-  /** Calls to addresses outside that got no answer. */
+  /** Outbound calls without a response. */
   OutboundFailures: 'Count',
-  /** Attempts to deliver to a webhook that failed, with an answer or without. */
+  /** Failed webhook delivery attempts. */
   DeliveryFailures: 'Count',
 } as const satisfies Record<string, Unit>
 
-/** The name of a metric. */
 export type MetricName = keyof typeof metricUnits
 
 const namespace = 'Platform'
-/** One: every combination of values is a metric of its own, paid for by the month. What else a line says can be searched for. */
+/** Only one dimension: every combination of values is a separately billed metric. Other fields can be searched. */
 const dimensions = [['Function']]
 
 type Values = Map<MetricName, number>
 
 const measuring = new AsyncLocalStorage<Values>()
 
-/** Adds to what the running piece of work tells; outside of one it does nothing. */
+/** Adds to the metrics of the running work; does nothing outside of it. */
 export function recordMetric(name: MetricName, value = 1): void {
   const values = measuring.getStore()
   if (values === undefined || !Number.isFinite(value)) return
@@ -62,7 +61,7 @@ export function recordMetric(name: MetricName, value = 1): void {
   else values.set(name, metricUnits[name] === 'Count' ? earlier + value : Math.max(earlier, value))
 }
 
-/** Does a piece of work, and then writes one line of what was measured in it, even where it fails. */
+/** Runs the work and writes one line with its metrics, even on error. */
 export async function withMetrics<Result>(work: () => Promise<Result>): Promise<Result> {
   if (config.PLAT_METRICS === 'off') return work()
   const values: Values = new Map()
@@ -73,7 +72,7 @@ export async function withMetrics<Result>(work: () => Promise<Result>): Promise<
   }
 }
 
-/** The line in the embedded metric format. The trace leads from a number to the log of its request. */
+/** The line in the embedded metric format. The trace id links a metric to the request's log. */
 function metricLine(values: Values): object {
   const traceId = currentTraceId()
   const Metrics = [...values.keys()].map((Name) => ({ Name, Unit: metricUnits[Name] }))

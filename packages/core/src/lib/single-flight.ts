@@ -1,7 +1,6 @@
 /**
- * Work that takes up all there is to do when it begins, asked for many times at once: in one process one run at a time for
- * each name. Whoever comes while one is under way goes at once, and when it has ended `again` sees to it that another
- * begins: nobody holds a slot of a queue only to wait.
+ * Runs work for a name at most once at a time in this process. Calls during a run return at once, and `again` is called
+ * after it, so that no queue slot is held while waiting.
  */
 export function singleFlight(
   work: (name: string) => Promise<void>,

@@ -1,8 +1,8 @@
-import { type ErrorDetail } from '@platform/contract/common'
-import type * as z from 'zod'
+import type { ErrorDetail } from '@platform/contract/common'
+import * as z from 'zod'
 import { validationFailed } from '../error.ts'
 
-/** Parses a part of a request by its schema; refuses it with one detail per field (D32). Values are never echoed. */
+/** Parses a part of a request; throws one detail per invalid field. Details contain no values. */
 export function parsePart<Schema extends z.ZodType>(
   where: ErrorDetail['in'],
   schema: Schema,
@@ -21,7 +21,7 @@ export function parsePart<Schema extends z.ZodType>(
   )
 }
 
-/** Parses a request body, or the part of it that lies `under` a path. */
+/** Parses a request body, or its part `under` a path. */
 export const parseBody = <Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
@@ -34,3 +34,10 @@ export const jsonPointer = (path: readonly PropertyKey[]): string =>
     .map((segment) => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`)
     .join('')
     .slice(0, 500)
+
+/** A value stored as JSON: free-form, or always read as a whole. */
+export const jsonString = <Schema extends z.ZodType>(schema: Schema) =>
+  z
+    .string()
+    .transform((text): unknown => JSON.parse(text))
+    .pipe(schema)

@@ -2,8 +2,8 @@ import packageFile from '../../package.json' with { type: 'json' }
 
 declare const releasedVersion: string | undefined
 
-/** Whether this code came as a release that was applied; it was deployed else, or is a checkout. */
+/** Whether this code was applied as a release, instead of deployed or run from a checkout. */
 export const isReleased: boolean = typeof releasedVersion === 'string'
 
-/** The version of the platform that this code is: what its release says, in a checkout what the package says. SemVer. */
+/** The version of this code: from its release, in a checkout from package.json. SemVer. */
 export const version: string = typeof releasedVersion === 'string' ? releasedVersion : packageFile.version

@@ -4,22 +4,22 @@ import { iconNames } from './icons.ts'
 import { isUnder } from './path-prefix.ts'
 import { sdkRange } from './sdk-range.ts'
 
-/** What the schema of the manifest cannot say (D49): things that have to exist, to mean something, or to agree. */
+/** Manifest rules that the schema cannot express: existence, meaning and consistency. */
 
-/** A field of a manifest, and what is wrong with it. */
+/** A problem of a manifest field. */
 export interface ManifestProblem {
   path: readonly (string | number)[]
   code: string
   message: string
 }
 
-/** An id that stands for something else in the paths of the API. */
+/** This id is part of the API's paths. */
 const reservedId = 'catalog'
 
-/** What the platform says to a module itself; nobody else may ask for it. */
+/** Control requests come only from the platform. */
 const controlPaths = '/_platform'
 
-/** Everything that is wrong with a manifest which follows the schema. */
+/** All problems of a manifest that matches the schema. */
 export const checkManifest = (manifest: ModuleManifest): ManifestProblem[] => [
   ...idProblems(manifest),
   ...specProblems(manifest),
@@ -32,13 +32,13 @@ export const checkManifest = (manifest: ModuleManifest): ManifestProblem[] => [
 
 const idProblems = ({ metadata }: ModuleManifest): ManifestProblem[] =>
   metadata.id === reservedId
-    ? [{ path: ['metadata', 'id'], code: 'reserved', message: 'is a word of the platform’s own paths' }]
+    ? [{ path: ['metadata', 'id'], code: 'reserved', message: 'is reserved by the platform' }]
     : []
 
 function specProblems({ spec }: ModuleManifest): ManifestProblem[] {
   const problems: ManifestProblem[] = []
   if (sdkRange(spec.sdkVersion) === undefined) {
-    const message = 'must be a range of npm, or one like [0.1.0,1.0.0)'
+    const message = 'must be an npm range, or one like [0.1.0,1.0.0)'
     problems.push({ path: ['spec', 'sdkVersion'], code: 'invalid_range', message })
   }
   if (parseReference(spec.image) === undefined) {
@@ -63,7 +63,7 @@ const slotProblems = ({ metadata, spec }: ModuleManifest): ManifestProblem[] =>
   })
 
 function pathProblems({ spec }: ModuleManifest): ManifestProblem[] {
-  const message = `must not lie under ${controlPaths}`
+  const message = `must not be below ${controlPaths}`
   const checks = spec.healthChecks.map(({ path }, index) => ({ text: path, path: ['healthChecks', index, 'path'] }))
   return [{ text: spec.healthEndpoint, path: ['healthEndpoint'] }, ...checks].flatMap(({ text, path }) =>
     isUnder(text, controlPaths) ? [{ path: ['spec', ...path], code: 'reserved', message }] : [],
@@ -75,6 +75,6 @@ function repeated<Each>(entries: readonly Each[], list: string, nameOf: (entry: 
   return names.flatMap((name, index) =>
     names.indexOf(name) === index
       ? []
-      : [{ path: ['spec', list, index], code: 'duplicate', message: 'has the name of an earlier entry' }],
+      : [{ path: ['spec', list, index], code: 'duplicate', message: 'duplicates the name of an earlier entry' }],
   )
 }

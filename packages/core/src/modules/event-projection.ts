@@ -9,14 +9,13 @@ import { type OutboxRecord } from '../outbox/record.ts'
 import { isSubscribed } from '../webhooks/record.ts'
 
 /**
- * Turns events into what waits for modules (D37): one item for each module that has subscribed, under a key that the record
- * gives, so that records that are prepared twice make nothing twice. Modules are the platform's: they hear of every
- * organisation, whose name is in the envelope.
+ * Stores events for subscribed modules: one item per module, under a key derived from the record, so that repetition is
+ * idempotent. Modules belong to the platform and receive events of all organisations.
  */
 
-/** What no module has taken by then is dropped. */
+/** Undelivered events expire after this time. */
 export const eventRetentionSeconds = 24 * 3600
-/** Who has subscribed is read again after this long: the event bus costs a busy process one small read in it, an idle one none. */
+/** Subscriptions are cached for this time: one small read in a busy process, none in an idle one. */
 const subscribersMs = 2000
 
 interface Subscriber {
@@ -26,9 +25,9 @@ interface Subscriber {
 
 let known: { atMs: number; subscribers: readonly Subscriber[] } | undefined
 
-/** Modules that run and have subscribed to something. One call, or none. */
+/** Running modules with subscriptions. At most one call. */
 async function subscribersNow(): Promise<readonly Subscriber[]> {
-  // A clock that was set back must not keep it either.
+  // The clock may be set back.
   if (known === undefined || Math.abs(now() - known.atMs) >= subscribersMs) {
     const { claims } = parseRoutes(await get(keys.moduleRoutes(), { stale: true }))
     const subscribers = [...claims].map(([moduleId, { subscriptions = [] }]) => ({ moduleId, subscriptions }))
@@ -37,26 +36,26 @@ async function subscribersNow(): Promise<readonly Subscriber[]> {
   return known.subscribers
 }
 
-/** Modules that have got something, by the records that brought it, until those are closed. */
+/** Modules with new events, by their records, until those are committed. */
 const told = new WeakMap<readonly OutboxRecord[], ReadonlySet<string>>()
 
 export const moduleEventProjection: Projection = {
   name: 'modules',
-  /** One call in two seconds, and one per 25 items that modules get. */
-  prepare: async (_, records) => {
+  /** One call in two seconds, and one per 25 items. */
+  beforeCommit: async (_, records) => {
     if (!records.some(({ events }) => events.length > 0)) return
     const waiting = (await subscribersNow()).map((subscriber) => ({ subscriber, items: itemsFor(subscriber, records) }))
     await batchPut(waiting.flatMap(({ items }) => items))
     const woken = waiting.filter(({ items }) => items.length > 0).map(({ subscriber: { moduleId } }) => moduleId)
     told.set(records, new Set(woken))
   },
-  /** One message for each module. Should it be lost, the next heartbeat finds what waits. */
-  follow: async (organisationId, records) => {
+  /** One message per module. If it is lost, the next supervision run delivers. */
+  afterCommit: async (organisationId, records) => {
     await Promise.all([...(told.get(records) ?? [])].map((moduleId) => enqueueModuleDelivery(organisationId, moduleId)))
   },
 }
 
-/** What a module publishes it does not hear itself: it would answer itself without end. */
+/** Modules do not receive their own events, which could loop forever. */
 const itemsFor = ({ moduleId, subscriptions }: Subscriber, records: readonly OutboxRecord[]): Item[] =>
   records.flatMap((record) =>
     record.events.flatMap((event, index) => {

@@ -8,17 +8,17 @@ import { PlatformError } from '../error.ts'
 import { readManifest, type ReadManifest, manifestTooLarge } from './manifest.ts'
 import { fetchManifest } from './manifest-source.ts'
 
-/** The manifest that belongs to an image (D47). */
+/** Finds the manifest of an image. */
 
-/** An image, and who has found it. */
+/** An image and the registry client that found it. */
 export interface FoundImage {
   client: RegistryClient
   image: Image
 }
 
 /**
- * The manifest at the address that was given, or else the one in the image. A signature covers the image only: where there
- * is one, what both say must be the same. Throws the faults of a manifest, and `RegistryFailure`.
+ * The manifest at the given URL, else the one in the image. If the signed image has one, both must be equal. Throws
+ * manifest errors and `RegistryError`.
  */
 export async function manifestOf(
   found: FoundImage,
@@ -37,9 +37,9 @@ export async function manifestOf(
   return named.manifest
 }
 
-const noManifest = 'The image holds no module.json. Put it at /module.json, or name manifestUrl.'
+const noManifest = 'The image contains no module.json. Add it at /module.json, or set manifestUrl.'
 
-/** Where an image holds its manifest: the first of these that is there. */
+/** Paths of the manifest in an image; the first existing one counts. */
 function manifestPaths({ config: { config } }: Image): string[] {
   const { WorkingDir: folder = '' } = config
   return ['/module.json', ...(folder === '' ? [] : [`${folder}/module.json`])]

@@ -1,22 +1,31 @@
-import { type ImageInstallation, type InstallAccepted } from '@platform/contract/module'
+import type { ImageInstallation, InstallAccepted } from '@platform/contract/module'
 import { parseReference } from '@platform/oci/reference'
-import { type Caller } from '../caller.ts'
-import { readCatalog } from './catalog/catalog.ts'
-import { latestOf, choicesByModule, releaseOf } from './catalog/select.ts'
+import { enqueueOperation } from '../aws/queues.ts'
+import type { Caller } from '../caller.ts'
+import { now } from '../clock.ts'
+import * as keys from '../db/keys.ts'
+import { retryOnConflict } from '../db/offset-list.ts'
+import { create, type WriteItem } from '../db/table.ts'
 import { PlatformError, platformError } from '../error.ts'
-import { requestInstall, rejectIfInstalled } from './request-install.ts'
-import { rejectIfLocked, readInstallState } from './install-state.ts'
+import { newOperation, queueChange } from '../operations/operation.ts'
+import type { OperationRecord } from '../operations/record.ts'
+import { commit } from '../outbox/commit.ts'
+import { readCatalog } from './catalog/catalog.ts'
+import { latestOf, choicesByModule, releaseOf, isNewer } from './catalog/select.ts'
+import { rejectIfLocked, readInstallState, lockWrite, type InstallState } from './install-state.ts'
+import { installSteps } from './plans.ts'
+import { isModuleId, type ModuleRelease, type ModuleRecord, serialise } from './record.ts'
 import { resolveRelease } from './release.ts'
-import { isModuleId } from './record.ts'
+import { reserveRoutesWrite, findRouteConflict, hasCapacity } from './routes.ts'
 
 /**
- * Installs and upgrades (D47). What can be refused is refused before anything is written: the image is read and verified
- * first. Then one transaction takes the module and stores the job that does the rest.
+ * Installs and upgrades modules. All checks come before the first write, including reading and verifying the image. One
+ * transaction then locks the module and stores the operation.
  */
 
 /**
- * Installs a module of the catalog, or upgrades it: the version that is asked for, or the newest verified one. Three calls,
- * those to the registry, and a message. Throws `module_not_found`, `version_not_available` and what `resolveRelease` does.
+ * Installs or upgrades a module of the catalog: the given version or the newest verified one. Three calls, those to the
+ * registry, and a message. Throws `module_not_found`, `version_not_available` and the errors of `resolveRelease`.
  */
 export async function installFromCatalog(
   caller: Caller,
@@ -29,7 +38,7 @@ export async function installFromCatalog(
   const offers = choicesByModule(repositories).get(moduleId)
   if (offers === undefined && row === undefined) throw platformError('module_not_found')
   rejectIfLocked(row)
-  // What the catalog says of signatures may be outdated: the image itself is asked.
+  // The catalog's signature status may be outdated: the image itself is verified below.
   const offer = version === undefined ? latestOf(offers ?? []) : releaseOf(offers ?? [], version)
   if (offer === undefined) throw platformError('version_not_available')
   const isUnasked = version === undefined
@@ -41,8 +50,8 @@ export async function installFromCatalog(
 }
 
 /**
- * Installs the module that an image is, or upgrades it: asking for an image is asking for its version. Two calls, those to the
- * registry, and a message. Throws what `resolveRelease` does.
+ * Installs or upgrades the module of an image. Two calls, those to the registry, and a message. Throws the errors of
+ * `resolveRelease`.
  */
 export async function installFromImage(
   caller: Caller,
@@ -54,3 +63,109 @@ export async function installFromImage(
   const release = await resolveRelease({ reference, manifestUrl })
   return requestInstall(caller, release, { first: await readInstallState(caller, release.moduleId), isUnasked: false })
 }
+
+/**
+ * Throws `module_already_installed` for the installed version, and for an older one that was not requested explicitly.
+ */
+function rejectIfInstalled({ state, release }: ModuleRecord, version: string, isUnasked: boolean): void {
+  if (state !== 'Failed' && release.version === version) throw platformError('module_already_installed')
+  if (isUnasked && isNewer(release.version, version)) {
+    throw new PlatformError(
+      'module_already_installed',
+      `Version ${release.version} is installed, newer than ${version}.`,
+    )
+  }
+}
+
+/**
+ * Locks the module and stores its operation in one transaction; retries after a concurrent change. `isUnasked`: no
+ * version was requested, so it must not be older than the installed one. One call without collisions, and a message.
+ */
+export async function requestInstall(
+  caller: Caller,
+  release: ModuleRelease,
+  { first, isUnasked }: { first: InstallState; isUnasked: boolean },
+): Promise<InstallAccepted> {
+  let known: InstallState | undefined = first
+  return retryOnConflict(async () => {
+    const standing = known ?? (await readInstallState(caller, release.moduleId))
+    known = undefined
+    const { row, routes } = standing
+    rejectIfLocked(row)
+    if (row !== undefined) rejectIfInstalled(row, release.version, isUnasked)
+    const { apiBasePath } = release.manifest.spec
+    if (findRouteConflict(routes, release.moduleId, apiBasePath) !== undefined)
+      throw platformError('module_route_taken')
+    if (row === undefined && !hasCapacity(routes)) throw platformError('limit_reached')
+    const operation = operationFor(caller, release, row)
+    const answer = answerTo(operation, release)
+    const queued = queueChange(operation)
+    const refusal = await commit(caller, {
+      writes: [...takingSteps(operation, release, standing), ...queued.writes],
+      answer,
+      audit: { action: 'module.install', resource: release.moduleId, detail: detailOf(release) },
+      events: [installing(operation, release, row), ...queued.events],
+      transitions: queued.transitions,
+    })
+    if (refusal !== undefined) return undefined
+    await enqueueOperation({ organisationId: caller.organisationId, jobId: operation.id })
+    return answer
+  })
+}
+
+function operationFor(caller: Caller, release: ModuleRelease, row: ModuleRecord | undefined): OperationRecord {
+  const { moduleId, version, repository, digest, isVerified } = release
+  const previous = row && { previousVersion: row.release.version }
+  return newOperation(caller, {
+    type: 'ModuleInstall',
+    payload: { moduleId, version, image: `${repository}@${digest}`, verified: isVerified, ...previous },
+    plan: { release, ...previous },
+    steps: installSteps,
+  })
+}
+
+/** An existing module keeps its release, which may keep running; a new one reserves its route. */
+function takingSteps(operation: OperationRecord, release: ModuleRelease, { row, routes }: InstallState): WriteItem[] {
+  const [updatedAtMs, jobId] = [now(), operation.id]
+  if (row !== undefined) {
+    return [lockWrite(row, { state: row.deployment === undefined ? 'Installing' : 'Upgrading', jobId, updatedAtMs })]
+  }
+  const { apiBasePath } = release.manifest.spec
+  return [createModule(release, operation, updatedAtMs), reserveRoutesWrite(routes, release.moduleId, { apiBasePath })]
+}
+
+const createModule = (
+  release: ModuleRelease,
+  { id, organisationId }: OperationRecord,
+  updatedAtMs: number,
+): WriteItem =>
+  create(keys.module(release.moduleId), {
+    id: release.moduleId,
+    organisationId,
+    state: 'Installing',
+    release: serialise(release),
+    jobId: id,
+    updatedAtMs,
+  })
+
+const answerTo = (operation: OperationRecord, { moduleId, version, digest, isVerified }: ModuleRelease) => ({
+  jobId: operation.id,
+  moduleId,
+  version,
+  status: 'Installing' as const,
+  imageDigest: digest,
+  verified: isVerified,
+})
+
+const detailOf = ({ version, repository, digest, isVerified, verifiedBy }: ModuleRelease): string =>
+  `${version} ${repository}@${digest}, ${isVerified ? `verified by ${verifiedBy}` : 'not verified'}`
+
+const installing = (
+  operation: OperationRecord,
+  { moduleId, version }: ModuleRelease,
+  row: ModuleRecord | undefined,
+) => ({
+  name: 'module.installing' as const,
+  subject: moduleId,
+  data: { moduleId, version, jobId: operation.id, ...(row && { previousVersion: row.release.version }) },
+})

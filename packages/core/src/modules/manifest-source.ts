@@ -5,14 +5,14 @@ import { outboundFetch, checkUrl, type OutboundResponse, OutboundError } from '.
 import { hostPortOf } from '../lib/settings/allowlist.ts'
 import { registryAllowlist } from './registries.ts'
 
-/** Where the manifest of an image is when it is not in the image: at an address that a caller names (D47). */
+/** Downloads an image's manifest from a URL of the caller. */
 
 const redirects = 3
 const timeoutMs = 10_000
 
 /**
- * What stands at the address: https, or http where the settings allow the target, and the same for every redirect. Throws
- * `url_not_allowed` or `image_unreachable`. One byte more than a manifest may have is read, so that too long a one shows.
+ * Downloads a manifest over https, or http where the settings allow the target, also for redirects. Throws
+ * `url_not_allowed` or `image_unreachable`. Reads one byte more than allowed, to detect larger ones.
  */
 export async function fetchManifest(address: string): Promise<Uint8Array> {
   const endMs = now() + timeoutMs
@@ -22,10 +22,10 @@ export async function fetchManifest(address: string): Promise<Uint8Array> {
     const { location } = answer.headers
     const isRedirect = [301, 302, 303, 307, 308].includes(answer.status) && location !== undefined
     if (!isRedirect) return contentOf(answer)
-    if (!URL.canParse(location, url.href)) throw unreadable('its address leads to what is no address')
+    if (!URL.canParse(location, url.href)) throw unreadable('it redirects to an invalid URL')
     url = checked(new URL(location, url).href)
   }
-  throw unreadable('its address leads from one to the next without an end')
+  throw unreadable('too many redirects')
 }
 
 function checked(address: string): URL {
@@ -35,7 +35,7 @@ function checked(address: string): URL {
   } catch (cause) {
     throw platformError('url_not_allowed', {}, { cause })
   }
-  throw new PlatformError('url_not_allowed', 'The manifest has to be reached by https.')
+  throw new PlatformError('url_not_allowed', 'The manifest URL must use https.')
 }
 
 async function ask(url: URL, leftMs: number): Promise<OutboundResponse> {

@@ -4,18 +4,18 @@ import { type PlatformError, platformError } from '../error.ts'
 import { checkManifest, type ManifestProblem } from './check-manifest.ts'
 import { jsonPointer } from '../lib/validate.ts'
 
-/** `module.json` as it is found somewhere: nothing of it is known to be true before it is read here. */
+/** Parses an untrusted `module.json`. */
 
 const maximumDepth = 16
 const maximumDetails = 50
 
-/** A manifest, and the document that it was read from. */
+/** A manifest and its source document. */
 export interface ReadManifest {
   manifest: ModuleManifest
   document: unknown
 }
 
-/** Reads a manifest. Throws `manifest_invalid` with a detail for each field, or for the whole where there are none. */
+/** Parses a manifest. Throws `manifest_invalid` with a detail per field, or one for the whole document. */
 export function readManifest(bytes: Uint8Array): ReadManifest {
   if (bytes.length > manifestBytes) throw manifestTooLarge()
   const document = jsonOf(bytes)
@@ -30,7 +30,7 @@ export function readManifest(bytes: Uint8Array): ReadManifest {
   return { manifest: parsed.data, document }
 }
 
-/** The fault for one that nobody has read to its end. */
+/** The error for a manifest that was not read completely. */
 export const manifestTooLarge = (options?: ErrorOptions): PlatformError =>
   refused([whole('too_large', `must have at most ${manifestBytes} bytes`)], options)
 
@@ -56,7 +56,7 @@ function jsonOf(bytes: Uint8Array): unknown {
   }
 }
 
-/** What no store and no reader shall meet: deep nesting, and text that is not Unicode. A walk level by level. */
+/** Limits that protect stores and readers: nesting depth and valid Unicode. Walks level by level. */
 function boundsProblem(document: unknown): ManifestProblem | undefined {
   let level: unknown[] = [document]
   for (let depth = 0; level.length > 0; depth++) {

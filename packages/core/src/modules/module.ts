@@ -14,17 +14,17 @@ import { platformError } from '../error.ts'
 import { log } from '../log.ts'
 import { isModuleId, ModuleHealthRecord, type ModuleRecord, parseModule, type StoredCheck } from './record.ts'
 
-/** Installed modules as callers see them. They belong to the platform as a whole: every organisation sees the same. */
+/** Installed modules as callers see them. They belong to the platform: all organisations see the same. */
 
-/** All modules by id, and what the last probe of each has found. */
+/** All modules by id, with their last health check. */
 export interface InstalledModules {
   modules: readonly ModuleRecord[]
-  /** Ids of modules whose rows cannot be read: another release of the platform has written them. */
+  /** Ids of modules with invalid records, written by another release of the platform. */
   unreadable: ReadonlySet<string>
   healths: ReadonlyMap<string, ModuleHealthRecord>
 }
 
-/** All installed modules, those included that are on their way in or out. One call per 1 MB. */
+/** All installed modules, including those being installed or uninstalled. One call per 1 MB. */
 export async function readModules(): Promise<InstalledModules> {
   const items = await queryAll(keys.modules())
   const [rows, healths] = [under(items, keys.module('').sk), under(items, keys.moduleHealth('').sk)]
@@ -36,20 +36,20 @@ export async function readModules(): Promise<InstalledModules> {
   }
 }
 
-/** The items whose sort keys begin so, by what follows there. */
+/** The items with this sort key prefix, by the rest of the key. */
 function under(items: readonly Item[], prefix: string): Map<string, Item> {
   const own = items.filter(({ sk }) => String(sk).startsWith(prefix))
   return new Map(own.map((item) => [String(item['sk']).slice(prefix.length), item]))
 }
 
-/** One that cannot be read must not keep anybody from the others. */
+/** An invalid record must not block the others. */
 function readableOf<Row>(items: ReadonlyMap<string, Item>, parse: (item: Item) => Row): Map<string, Row> {
   const rows = new Map<string, Row>()
   for (const [id, item] of items) {
     try {
       rows.set(id, parse(item))
     } catch (cause) {
-      log('error', 'What is stored of a module cannot be read', { moduleId: id, cause })
+      log('error', 'Stored module record is invalid', { moduleId: id, cause })
     }
   }
   return rows
@@ -81,42 +81,44 @@ export const listFor = async (caller: Caller): Promise<{ items: Module[] }> => (
   items: (await list()).items.map((module) => seenBy(caller, module)),
 })
 
-/** One installed module as a caller may see it, with what it adds to the platform. One call. */
+/** One installed module as a caller may see it, with its manifest details. One call. */
 export async function readFor(caller: Caller, moduleId: string): Promise<ModuleDetail> {
   const [row, health] = await readRows(moduleId)
   const { navSlots, backgroundJobs } = row.release.manifest.spec
   return { ...seenBy(caller, moduleView(row, health)), navSlots, backgroundJobs }
 }
 
-/** What a module said when it failed may be about anybody's affairs: whoever does not install modules hears what it means. */
+/**
+ * A module's error text may contain data of any organisation: callers who cannot install modules see a general message.
+ */
 function seenBy({ permissions }: Caller, { lastError, ...module }: Module): Module {
   if (lastError === undefined) return module
   const message = permissions.has('modules:install') ? lastError.message : moduleErrors[lastError.code]
   return { ...module, lastError: { ...lastError, message } }
 }
 
-/** Probes that were missed before a result says nothing any more. */
+/** Missed health checks after which a result is stale. */
 const staleAfterTicks = 3
 
-/** Whether the platform has stopped looking at a module, so that what it saw last may be wrong by now. */
+/** Whether the last result is too old to be trusted. */
 export const isStale = (checkedAtMs: number): boolean =>
-  checkedAtMs + staleAfterTicks * config.PLAT_MODULE_TICK_SECONDS * 1000 < now()
+  checkedAtMs + staleAfterTicks * config.PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS * 1000 < now()
 
-/** Whether something of a module serves, whatever else is done with it. */
+/** Whether the module serves, even during an operation. */
 export const isServing = ({ state }: ModuleRecord): boolean => state === 'Running' || state === 'Upgrading'
 
-/** One that is being installed for the first time is not installed yet; one that is being uninstalled still is. */
+/** A first installation in progress does not count; an uninstallation in progress still does. */
 export const isInstalled = (row: ModuleRecord | undefined): row is ModuleRecord =>
   row !== undefined && (row.state !== 'Installing' || row.installedAtMs !== undefined)
 
-/** How a module is, by what is known of it. */
+/** A module's current health. */
 export function currentHealth(row: ModuleRecord, health: ModuleHealthRecord | undefined): ModuleHealth {
   if (row.state === 'Failed') return 'Unhealthy'
   if (!isServing(row) || health === undefined) return 'Unknown'
   return health.checks.some(({ checkedAtMs }) => isStale(checkedAtMs)) ? 'Unknown' : health.health
 }
 
-/** What is known of its checks. Nobody looks at one any more that has failed: whatever it said last, nothing of it is well. */
+/** The current health checks. A failed module is not checked any more and is Unhealthy. */
 export function currentChecks(
   { state, error }: ModuleRecord,
   health: ModuleHealthRecord | undefined,
@@ -138,7 +140,7 @@ const checkView = ({ name, status, tags, description, durationMs, checkedAtMs }:
   checkedAt: iso(checkedAtMs),
 })
 
-/** The wire form. */
+/** The API representation of a module. */
 function moduleView(row: ModuleRecord, health: ModuleHealthRecord | undefined): Module {
   const { repository, digest, version, manifest, isVerified, verifiedBy } = row.release
   return {

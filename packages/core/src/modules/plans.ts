@@ -2,15 +2,15 @@ import * as z from 'zod'
 import { ModuleRelease } from './record.ts'
 import { type OperationRecord } from '../operations/record.ts'
 
-/** What the operations on modules are done with, and their steps in order (D47). */
+/** Plans and steps of module operations. */
 
 export const installSteps = ['verify', 'deploy', 'configure', 'start', 'probe', 'publish'] as const
 export const uninstallSteps = ['stop', 'remove'] as const
 
 /**
- * `release` is the wanted one, found good. `previousVersion`: the module's row was there before, with another release that
- * it goes back to where this one fails: `Running` where the row has a deployment, else `Failed`. Its claim of a path is
- * still that of the other release. Without it the row and the claim are new, and go.
+ * `release` is the verified new release. With `previousVersion` the module existed and returns to its release if this
+ * one fails: `Running` if it has a deployment, else `Failed`; its route reservation is unchanged. Without it the record
+ * and the reservation are new and are removed on failure.
  */
 const InstallPlan = z.object({ release: ModuleRelease, previousVersion: z.string().optional() })
 export type InstallPlan = z.infer<typeof InstallPlan>
@@ -18,8 +18,7 @@ export type InstallPlan = z.infer<typeof InstallPlan>
 const UninstallPlan = z.object({ moduleId: z.string(), version: z.string() })
 export type UninstallPlan = z.infer<typeof UninstallPlan>
 
-/** The plan of a `ModuleInstall`. */
 export const installPlan = ({ plan }: OperationRecord): InstallPlan => InstallPlan.parse(plan)
 
-/** The plan of a `ModuleUninstall`. What is to be stopped stands in the module's row. */
+/** The plan of a `ModuleUninstall`. The module's record has the deployment. */
 export const uninstallPlan = ({ plan }: OperationRecord): UninstallPlan => UninstallPlan.parse(plan)

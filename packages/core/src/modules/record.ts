@@ -2,41 +2,40 @@ import { ModuleId, ModuleManifest } from '@platform/contract/manifest'
 import { moduleErrorCodes, moduleHealths, moduleStates } from '@platform/contract/module'
 import * as z from 'zod'
 import { type Item } from '../db/table.ts'
-import { jsonString } from '../lib/json.ts'
+import { jsonString } from '../lib/validate.ts'
 
-/** How modules are stored. JSON on purpose is what is free-form, or never read but whole. */
+/** The stored form of modules. Free-form values and those always read as a whole are JSON. */
 
-/** Where a release of a module runs: plain data, understood by the runtime that made it. Holds no secret. */
+/** A running release of a module: plain data for the runtime that created it. Contains no secrets. */
 export const Deployment = z.object({
   runtime: z.enum(['process', 'container', 'lambda']),
-  /** In words for people: what keeps it apart from the platform. */
+  /** A description of its isolation from the platform. */
   isolation: z.string(),
-  /** Chosen by whoever deploys; deploying the same twice is deploying once. */
+  /** Chosen by the caller, so that deploying is idempotent. */
   id: z.string(),
   moduleId: z.string(),
   version: z.string(),
   digest: z.string(),
-  /** The runtime's own name for it. */
+  /** The runtime's own name. */
   handle: z.string(),
 })
 export type Deployment = z.infer<typeof Deployment>
 
 /**
- * A manifest that was found good when its module was installed. Another release of the platform may have done so, by a schema
- * with other fields: where it does not fit today it counts as it stands, so that the module goes on.
+ * A manifest that was valid when installed, possibly by the schema of another release of the platform: if it does not
+ * match today's, it is used as stored.
  */
 const StoredManifest = z.union([
   ModuleManifest,
   z.custom<ModuleManifest>((value) => typeof value === 'object' && value !== null),
 ])
 
-/** What a module is made of: an image by digest, the manifest that belongs to it, and who vouches for them. */
+/** An image by digest, its manifest, and its verification. */
 export const ModuleRelease = z.object({
   moduleId: z.string(),
   version: z.string(),
-  /** `registry/repository`. */
   repository: z.string(),
-  /** Of the manifest or index that the reference named. */
+  /** The digest of the referenced manifest or index. */
   digest: z.string(),
   manifest: StoredManifest,
   isVerified: z.boolean(),
@@ -46,33 +45,33 @@ export type ModuleRelease = z.infer<typeof ModuleRelease>
 
 const ModuleError = z.object({ code: z.enum(moduleErrorCodes), message: z.string(), atMs: z.number() })
 
-/** An installed module, or one that is being installed for the first time: then nothing of it serves yet. */
+/** An installed module, or a first installation in progress. */
 export const ModuleRecord = z.object({
   id: z.string(),
-  /** The platform organisation: where its jobs, events and audit entries belong. */
+  /** The platform organisation, which owns its jobs, events and audit entries. */
   organisationId: z.string(),
   state: z.enum(moduleStates),
-  /** The release that serves or has failed; while Installing for the first time the one that shall serve. */
+  /** The running or failed release; during a first installation the new one. */
   release: jsonString(ModuleRelease),
-  /** Where it runs; absent while Installing and after it Failed. */
+  /** Absent while Installing, and after Failed. */
   deployment: jsonString(Deployment).optional(),
-  /** Event types that it has subscribed to. */
+  /** Subscribed event types. */
   subscriptions: z.array(z.string()).default([]),
   warnings: z.array(z.string()).default([]),
   error: jsonString(ModuleError).optional(),
-  /** The job that changes it just now: the lock of install, upgrade and uninstall. */
+  /** The job of a running operation: the lock of install, upgrade and uninstall. */
   jobId: z.string().optional(),
   installedAtMs: z.number().optional(),
   updatedAtMs: z.number(),
 })
 export type ModuleRecord = z.infer<typeof ModuleRecord>
 
-/** Whether a text may be the id of a module; anything else names none. */
+/** Whether a text is a valid module id. */
 export const isModuleId = (text: string): boolean => ModuleId.safeParse(text).success
 
 export const parseModule = (item: Item): ModuleRecord => ModuleRecord.parse(item)
 
-/** The stored form of whatever the row holds as JSON. */
+/** The JSON of a record's field. */
 export const serialise = (value: object): string => JSON.stringify(value)
 
 const StoredCheck = z.object({
@@ -85,16 +84,16 @@ const StoredCheck = z.object({
 })
 export type StoredCheck = z.infer<typeof StoredCheck>
 
-/** The last probe of a module: `missed` counts probes without an answer, in a row (D44). */
+/** The last health check of a module: `missed` counts consecutive checks without a response. */
 export const ModuleHealthRecord = z.object({
   health: z.enum(moduleHealths),
   checks: jsonString(z.array(StoredCheck)),
   missed: z.number().default(0),
-  /** Background job → its last runs that were missed, in a row; nothing of one that ran well. */
+  /** Background job → consecutive missed runs; absent after a successful one. */
   missedRuns: z.record(z.string(), z.number()).default({}),
-  /** Background job → the slot of time that it was last called in. */
+  /** Background job → time slot of its last call. */
   slots: z.record(z.string(), z.number()).default({}),
-  /** Counts what was written of it: of two ticks at once one calls the jobs. */
+  /** Incremented by every write: of concurrent supervisors only one calls the jobs. */
   revision: z.number().default(0),
 })
 export type ModuleHealthRecord = z.infer<typeof ModuleHealthRecord>

@@ -9,15 +9,15 @@ import { outboundFetch, OutboundError } from '../outbound/outbound.ts'
 import { parseAllowlist } from '../lib/settings/allowlist.ts'
 import { readSecret } from '../aws/secrets.ts'
 
-/** The registries that modules come from, asked by the platform's one way out and with the operator's credentials. */
+/** Registries of modules, called through the outbound guard with the operator's credentials. */
 
-/** Private targets that may be asked for images and manifests. */
+/** Private targets that images and manifests may come from. */
 export const registryAllowlist: ReadonlySet<string> = new Set([
   ...parseAllowlist(config.PLAT_OUTBOUND_ALLOW),
   ...parseAllowlist(config.PLAT_REGISTRY_ALLOW),
 ])
 
-/** Until when an exchange has to be over, in this process's time. */
+/** The deadline of a registry exchange. */
 interface Limits {
   untilMs?: number
 }
@@ -31,8 +31,8 @@ const transport =
   }
 
 /**
- * A client of a registry (`host[:port]`): https, and plain http where the setting names a target on this machine. No call
- * yet; the credentials are asked for where the registry asks for them. Throws `RegistryFailure` for what is no host.
+ * A client of a registry (`host[:port]`): https, or plain http if the setting names a local target. Makes no call;
+ * reads the credentials when the registry requests them. Throws `RegistryError` for an invalid host.
  */
 export const registryClientFor = (
   registry: string,
@@ -41,7 +41,7 @@ export const registryClientFor = (
 
 const privateRegistry = 'The registry has a private address. The operator may allow it by PLAT_REGISTRY_ALLOW.'
 
-/** What people are told of a registry that was of no help. */
+/** The reason of a registry error, for users. */
 export const describeRegistryError = ({ cause, message }: RegistryError): string =>
   cause instanceof OutboundError && cause.problem === 'address_not_allowed' ? privateRegistry : message
 
@@ -51,7 +51,7 @@ const Held = z.record(z.string(), z.object({ username: z.string(), password: z.s
 
 let held: { credentials: z.infer<typeof Held>; untilMs: number } | undefined
 
-/** What the operator has given for a registry. One Secrets Manager call per five minutes. */
+/** The operator's credentials for a registry. One Secrets Manager call per five minutes. */
 async function credentialsOf(registry: string): Promise<Credentials | undefined> {
   if (held === undefined || held.untilMs <= now()) {
     held = { credentials: parse((await readSecret(config.PLAT_SECRET_REGISTRIES)) ?? '{}'), untilMs: now() + keepMs }
@@ -59,12 +59,12 @@ async function credentialsOf(registry: string): Promise<Credentials | undefined>
   return Object.hasOwn(held.credentials, registry) ? held.credentials[registry] : undefined
 }
 
-/** Without credentials public images can be had still. The text is not logged: it holds passwords. */
+/** Public images need no credentials. The text is not logged, because it contains passwords. */
 function parse(text: string): z.infer<typeof Held> {
   try {
     return Held.parse(JSON.parse(text))
   } catch {
-    log('error', 'The credentials of registries cannot be read', { secret: config.PLAT_SECRET_REGISTRIES })
+    log('error', 'Failed to read registry credentials', { secret: config.PLAT_SECRET_REGISTRIES })
     return {}
   }
 }

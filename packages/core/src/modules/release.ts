@@ -13,19 +13,19 @@ import { type ModuleRelease } from './record.ts'
 import { registryClientFor, describeRegistryError } from './registries.ts'
 import { sdkVersion, supportsSdk } from './sdk-range.ts'
 
-/** What an image reference stands for, found good or refused (D46, D47). Nothing is stored here, and nothing is run. */
+/** Resolves and verifies an image reference. Stores nothing and runs nothing. */
 
-/** What registries get to answer in all, so that whoever has asked gets an answer, too. */
+/** Time limit of all registry requests. */
 const registryMs = 20_000
 
-/** The labels of an image that is a module (section 9). */
+/** The labels of a module image. */
 const labels = {
   isModule: 'org.platform.module',
   id: 'org.platform.module.id',
   version: 'org.platform.module.version',
 } as const
 
-/** What is wanted: an image, where its manifest is if not in it, and what it has to be. */
+/** The image, the URL of its manifest if not in it, and the expected module. */
 export interface ReleaseRequest {
   reference: ImageReference
   manifestUrl?: string | undefined
@@ -34,9 +34,9 @@ export interface ReleaseRequest {
 }
 
 /**
- * Reads an image's labels, its manifest and its signatures, and answers the release that they make. The tag is resolved
- * once: what is read, verified and answered is one digest. Throws the faults of D31, `module_signature_unverified` last. No
- * store calls; a handful of requests to the registry, which has 20 seconds for them all.
+ * Reads an image's labels, manifest and signatures, and returns its release. The tag is resolved once, so that all of
+ * them are of one digest. Throws the errors of installation, `module_signature_unverified` last. No store calls; a few
+ * registry requests within 20 seconds.
  */
 export async function resolveRelease(wanted: ReleaseRequest): Promise<ModuleRelease> {
   try {
@@ -67,7 +67,7 @@ async function resolve({ reference, manifestUrl, ...expected }: ReleaseRequest):
     moduleId: manifest.metadata.id,
     version: manifest.metadata.version,
     repository: `${registry}/${repository}`,
-    // Of an index only one image may be signed: then that one is installed, wherever it runs.
+    // If only one image of an index is signed, that one is installed.
     digest: verdict.isVerified ? verdict.digest : image.topDigest,
     manifest,
     isVerified,
@@ -75,13 +75,13 @@ async function resolve({ reference, manifestUrl, ...expected }: ReleaseRequest):
   }
 }
 
-/** What an image says of itself. */
+/** An image's description in its labels. */
 export interface ImageClaims {
   id: string
   version: string
 }
 
-/** The module that an image is by its labels; undefined where it is none. */
+/** The module of an image by its labels; undefined if it is not one. */
 export function claimsOf(image: Image): ImageClaims | undefined {
   const { [labels.isModule]: isModule, [labels.id]: id, [labels.version]: version } = image.labels
   return isModule === 'true' && id !== undefined && version !== undefined ? { id, version } : undefined
@@ -95,28 +95,28 @@ function checkAgreement(
   if (claims.id !== id) {
     throw new PlatformError(
       'manifest_id_mismatch',
-      `The manifest is of ${id}, the image of another module by its labels.`,
+      `The manifest is for ${id}, but the image labels name another module.`,
     )
   }
   if ((expected.id ?? id) !== id) {
-    throw new PlatformError('manifest_id_mismatch', `The image is of ${id}, not of ${expected.id}.`)
+    throw new PlatformError('manifest_id_mismatch', `The image is for ${id}, not for ${expected.id}.`)
   }
   if (claims.version !== version || (expected.version ?? version) !== version) {
-    throw new PlatformError('manifest_mismatch', `The manifest is of version ${version}, the image of another one.`)
+    throw new PlatformError('manifest_mismatch', `The manifest is for version ${version}, the image for another one.`)
   }
 }
 
 const incompatible = ({ spec }: ModuleManifest): PlatformError =>
-  new PlatformError('sdk_incompatible', `The module needs SDK ${spec.sdkVersion}; the platform has ${sdkVersion}.`)
+  new PlatformError('sdk_incompatible', `The module requires SDK ${spec.sdkVersion}; the platform has ${sdkVersion}.`)
 
 const unverified = ({ reason }: Extract<Verdict, { isVerified: false }>): PlatformError =>
-  refusal('module_signature_unverified', `${reason} Sign it, or trust the key that did.`)
+  refusal('module_signature_unverified', `${reason} Sign the image, or trust its signing key.`)
 
 const faultOf = (failure: RegistryError): PlatformError =>
   refusal('image_unreachable', describeRegistryError(failure), failure)
 
 const messageLength = 1000
 
-/** What a registry or an image says of itself is as long as they like. */
+/** Limits text from registries and images. */
 const refusal = (code: ErrorCode, message: string, cause?: unknown): PlatformError =>
   new PlatformError(code, message.slice(0, messageLength).toWellFormed(), {}, { cause })

@@ -5,20 +5,20 @@ import { Deployment } from './record.ts'
 import { isUnder } from './path-prefix.ts'
 
 /**
- * Which API paths belong to which module, and where it runs: one item, so that a request to a module reads one item, and
- * so that two installations cannot take the same path at once (D48). A module has claimed a path from the moment that its
- * manifest was found good; it is served from the moment that it is published.
+ * API paths of modules and their deployments in one item, so that a proxied request is one read and concurrent
+ * installations cannot reserve the same path. Routes are reserved when the manifest is accepted, and served once
+ * published.
  */
 
 const Claim = z.object({
   apiBasePath: z.string(),
   deployment: Deployment.optional(),
-  /** Types of events that it has subscribed to: what tells of an event asks for this one item too. */
+  /** Subscribed event types, for event delivery. */
   subscriptions: z.array(z.string()).optional(),
 })
 export type RouteReservation = z.infer<typeof Claim>
 
-/** All claims by module id, and the revision that a change of them must name. */
+/** All reservations by module id, and the revision for conditional changes. */
 export interface ModuleRoutes {
   revision: number
   claims: ReadonlyMap<string, RouteReservation>
@@ -33,11 +33,11 @@ export function parseRoutes(item: Item | undefined): ModuleRoutes {
   return { revision: Number(item?.['revision'] ?? 0), claims: new Map(claims) }
 }
 
-/** The claims. One call; `stale` for whoever serves requests. */
+/** The reservations. One call; `stale` for serving requests. */
 export const readRoutes = async (options: { stale?: boolean } = {}): Promise<ModuleRoutes> =>
   parseRoutes(await get(keys.moduleRoutes(), options))
 
-/** The step that sets a module's claim, or drops it; refused where the claims have changed since they were read. */
+/** Sets or removes a module's reservation. Fails if the reservations have changed since they were read. */
 export const reserveRoutesWrite = (
   { revision }: ModuleRoutes,
   moduleId: string,
@@ -52,14 +52,14 @@ export const reserveRoutesWrite = (
     revision === 0 ? { revision: { absent: true } } : { revision: { is: revision } },
   )
 
-/** An item holds 400 KB. The rest is for what those modules subscribe to that are being installed. */
+/** An item holds 400 KB. The rest is for subscriptions of modules being installed. */
 const claimsBytes = 330_000
 
-/** Whether another module may be installed: the claims of all of them have to fit into one item. */
+/** Whether the reservations have room for another module. */
 export const hasCapacity = ({ claims }: ModuleRoutes): boolean =>
   Buffer.byteLength(JSON.stringify([...claims])) < claimsBytes
 
-/** The module that another one's path would collide with. */
+/** The module with a conflicting API path. */
 export function findRouteConflict({ claims }: ModuleRoutes, moduleId: string, apiBasePath: string): string | undefined {
   const others = [...claims].filter(([id]) => id !== moduleId)
   return others.find(
@@ -67,14 +67,14 @@ export function findRouteConflict({ claims }: ModuleRoutes, moduleId: string, ap
   )?.[0]
 }
 
-// What the platform keeps for itself is nobody's, whatever a claim says (D48).
+// Paths of the platform itself, whatever a reservation says.
 const reserved = /^\/api\/(?:v[0-9]+|modules)(?:\/|$)/
 
-/** Whether a path can belong to a module at all. */
+/** Whether a path can belong to a module. */
 export const isModulePath = (path: string): boolean =>
   path.startsWith('/modules/') || (path.startsWith('/api/') && !reserved.test(path))
 
-/** The module that a request is for: `/modules/<id>…`, or below an API path. Undefined where nothing serves it. */
+/** The module of a request: `/modules/<id>…`, or by API path. Undefined if none serves it. */
 export function findRouteOwner(
   { claims }: ModuleRoutes,
   path: string,

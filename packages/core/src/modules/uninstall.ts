@@ -14,8 +14,8 @@ import { enqueueOperation } from '../aws/queues.ts'
 import { retryOnConflict } from '../db/offset-list.ts'
 
 /**
- * Uninstalls a module, a failed one as well: nothing of it is reached from outside from now on, and a job stops it and
- * clears it away. Two calls and a message. Throws `module_not_installed`, or `module_not_found` where the catalog has none.
+ * Uninstalls a module, also a failed one: it is unreachable at once, and an operation stops and removes it. Two calls
+ * and a message. Throws `module_not_installed`, or `module_not_found` if the catalog has none.
  */
 export async function uninstall(caller: Caller, moduleId: string): Promise<UninstallAccepted> {
   if (!isModuleId(moduleId)) throw platformError('module_not_found')
@@ -33,15 +33,15 @@ export async function uninstall(caller: Caller, moduleId: string): Promise<Unins
     const answer = { jobId: operation.id, moduleId, status: 'Uninstalling' as const }
     const queued = queueChange(operation)
     const refusal = await commit(caller, {
-      steps: [
+      writes: [
         lockWrite(row, { state: 'Uninstalling', jobId: operation.id, updatedAtMs: now() }),
         reserveRoutesWrite(routes, moduleId, undefined),
-        ...queued.steps,
+        ...queued.writes,
       ],
       answer,
       audit: { action: 'module.uninstall', resource: moduleId, detail: version },
       events: queued.events,
-      moves: queued.moves,
+      transitions: queued.transitions,
     })
     if (refusal !== undefined) return undefined
     await enqueueOperation({ organisationId: caller.organisationId, jobId: operation.id })

@@ -6,12 +6,12 @@ import { get, backOff, tryUpdate } from '../db/table.ts'
 import { storeContention } from '../error.ts'
 
 /**
- * Notifications of one type about one cluster come 15 minutes apart (D20). Which events were let through is stored, by
- * their ids: asked again about the same event, the answer is the same.
+ * Limits notifications of one type about one cluster to one in 15 minutes. The ids of allowed events are stored, so
+ * that a repeated call returns the same.
  */
 
 const coolDownMs = 900_000
-/** Events that one cluster's record remembers: more than could be asked about again together. */
+/** Stored event ids per cluster: more than are ever repeated together. */
 const remembered = 20
 const keepSeconds = 86_400
 const attempts = 8
@@ -19,7 +19,7 @@ const attempts = 8
 const Passed = z.array(z.object({ id: z.string(), atMs: z.number() }))
 const Row = z.object({ passed: z.string().optional() })
 
-/** Something that may be notified. */
+/** A possible notification. */
 export interface CooldownContext {
   organisationId: string
   clusterId: string
@@ -28,7 +28,7 @@ export interface CooldownContext {
   atMs: number
 }
 
-/** Whether an event may be notified. One call, and another one to let it through. */
+/** Whether an event may be notified. One call, and one more if allowed. */
 export async function claimCooldown({
   organisationId,
   clusterId,

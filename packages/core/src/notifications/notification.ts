@@ -17,18 +17,18 @@ import { storeContention } from '../error.ts'
 import { idsBefore, isId, newNonce, timeOf } from '../id.ts'
 import { type Page } from '../db/index-page.ts'
 
-/** The notifications of one user: a feed of small entries, read whole, so that counts are exact (D12, D38). */
+/** The notifications of a user: a feed of small entries that is read as a whole, so that counts are exact. */
 
-/** How long notifications are kept. */
+/** Retention of notifications. */
 export const keepSeconds = 90 * 86_400
-/** Entries that one transaction marks, with room for the record. */
+/** Entries marked in one transaction, with room for the outbox record. */
 const marksAtOnce = 90
 const attempts = 5
 
 interface Entry {
   id: string
   isRead: boolean
-  /** Not known of entries that an earlier release has written: no filter finds those. */
+  /** Missing in entries of earlier releases, which no filter matches. */
   type?: unknown
   severity?: unknown
 }
@@ -40,7 +40,7 @@ export interface NotificationFilter {
   severity?: Severity | undefined
 }
 
-/** A user's entries, newest first. Up to `readTo` all are read. One call per 1 MB, which is some 8,000 entries. */
+/** A user's entries, newest first. All up to `readTo` are read. One call per 1 MB, some 8,000 entries. */
 export async function readFeed({
   organisationId,
   userId,
@@ -53,7 +53,7 @@ export async function readFeed({
 }
 
 const State = z.object({ readTo: z.string().optional() })
-/** Whether an item of a feed is its state, and no entry. */
+/** Whether an item of a feed is its state instead of an entry. */
 export const isFeedState = ({ sk }: Item): boolean => sk === keys.feedState('', '').sk
 
 const parseEntry = ({ sk, isRead, type, severity }: Item, readTo = ''): Entry => ({
@@ -71,7 +71,7 @@ const Detail = z.object({
   resource: z.string(),
 })
 
-/** One page, newest first; all counts as they stand now. Two calls. */
+/** One page, newest first, with exact counts. Two calls. */
 export async function list(caller: Caller, { unreadOnly, type, severity, page, pageSize }: NotificationFilter & Page) {
   const { entries } = await readFeed(caller)
   const unread = entries.filter(({ isRead }) => !isRead)
@@ -87,7 +87,7 @@ export async function list(caller: Caller, { unreadOnly, type, severity, page, p
 const viewOf = ({ id, isRead }: Entry, detail: Item | undefined): Notification[] =>
   detail === undefined ? [] : [{ id, ...Detail.parse(detail), read: isRead, createdAt: iso(timeOf(id)) }]
 
-/** Marks notifications as read: those named, or all that the caller has now. Two calls per 90 that are named. */
+/** Marks the given notifications as read, or all current ones. Two calls per 90 given ones. */
 export async function markRead(caller: Caller, { ids = [], markAllRead = false }: NotificationUpdate): Promise<void> {
   if (markAllRead) return untilDone(() => markAll(caller))
   const known = [...new Set(ids)].filter((id) => isId('notif', id))
@@ -96,7 +96,7 @@ export async function markRead(caller: Caller, { ids = [], markAllRead = false }
   }
 }
 
-/** An entry may expire between being read and being marked: then all is looked at again. */
+/** An entry may expire between read and write; then all is read again. */
 async function untilDone(attempt: () => Promise<boolean>): Promise<void> {
   for (let count = 0; count < attempts; count++) if (await attempt()) return
   throw storeContention()
@@ -113,8 +113,8 @@ async function markNamed(caller: Caller, ids: readonly string[]): Promise<boolea
 }
 
 /**
- * The newest are marked one by one, so that a notification that comes late and sorts among them stays unread; where there
- * are more, everything up to the next older one is read from now on.
+ * Marks the newest ones individually, so that a late notification that sorts among them stays unread; older ones are
+ * covered by `readTo`.
  */
 async function markAll(caller: Caller): Promise<boolean> {
   const { entries, readTo } = await readFeed(caller)
@@ -125,7 +125,7 @@ async function markAll(caller: Caller): Promise<boolean> {
     : write(caller, unread.slice(0, marksAtOnce), { readTo: older }, { readTo: unchanged(readTo) })
 }
 
-/** Answers whether it was done. The state goes along: whoever has counted the unread ones sees that it has to count again. */
+/** Returns whether the write succeeded. Includes the state, so that cached unread counts are refreshed. */
 async function write(
   caller: Caller,
   ids: readonly string[],
@@ -136,8 +136,8 @@ async function write(
   const { organisationId, userId } = caller
   const marks = ids.map((id) => patch(keys.feed(organisationId, userId, id), { set: { isRead: true } }))
   const set = { ...state, revision: newNonce(), ttl: nowSeconds() + keepSeconds }
-  const steps = [...marks, upsert(keys.feedState(organisationId, userId), { set }, asRead)]
+  const writes = [...marks, upsert(keys.feedState(organisationId, userId), { set }, asRead)]
   const detail = state.readTo === undefined ? `${ids.length} marked as read` : 'All marked as read'
   const audit = { action: 'notification.read', resource: userId, detail }
-  return (await commit(caller, { steps, audit })) === undefined
+  return (await commit(caller, { writes, audit })) === undefined
 }

@@ -11,10 +11,10 @@ import { forEachLimit, chunk } from '../lib/async.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 import { type NotificationTemplate, notificationFor } from './templates.ts'
 
-/** Transactions, of 100 entries each. */
+/** Concurrent transactions of 100 entries each. */
 const partsAtOnce = 4
 
-/** A telling of an event. Its id derives from the event: entered twice it is the same notification. */
+/** A notification of an event. Its id derives from the event, so that repetition is idempotent. */
 interface Occurrence extends NotificationTemplate {
   id: string
   eventId: string
@@ -22,12 +22,12 @@ interface Occurrence extends NotificationTemplate {
 }
 
 /**
- * Notifications, written to each user's feed: one small entry for each, and what it says once for all. No call where
- * records tell people nothing; else up to two for the users and the texts, and one per 100 entries, four at once.
+ * Notifications: one small entry in each user's feed, and the shared content once. No call for records without
+ * notifications; else up to two for users and contents, and one per 100 entries, four concurrently.
  */
 export const notificationProjection: Projection = {
   name: 'notifications',
-  prepare: async (organisationId, records) => {
+  beforeCommit: async (organisationId, records) => {
     const occurrences = await withoutRepeats(organisationId, records.flatMap(occurrencesOf))
     const recipients = await recipientsOf(
       organisationId,
@@ -36,7 +36,7 @@ export const notificationProjection: Projection = {
     const entries = occurrences.flatMap(({ id, audience, type, severity }) =>
       [...recipients(audience)].map((userId) => ({ key: keys.feed(organisationId, userId, id), type, severity })),
     )
-    // Whoever finds an entry finds what it says.
+    // Contents first, so that every entry has one.
     await batchPut(occurrences.map((occurrence) => detailItem(organisationId, occurrence)))
     await enter(entries)
   },
@@ -50,7 +50,7 @@ const occurrencesOf = ({ atMs, events }: OutboxRecord): Occurrence[] =>
     return [{ ...telling, id, eventId: event.id, atMs }]
   })
 
-/** Leaves out what follows too soon on another of its kind. Those of one kind are judged one after another. */
+/** Drops notifications during a cooldown. Those of one kind are checked sequentially. */
 async function withoutRepeats(organisationId: string, occurrences: readonly Occurrence[]): Promise<Occurrence[]> {
   const kinds = Map.groupBy(occurrences, ({ clusterId, type, id }) => (clusterId === undefined ? id : clusterId + type))
   const judged = [...kinds.values()].map(async (kind) => {
@@ -72,16 +72,16 @@ const detailItem = (organisationId: string, { id, type, title, body, severity, r
   body,
   severity,
   resource,
-  // It outlives its entries.
+  // Expires after its entries.
   ttl: nowSeconds() + keepSeconds + 86_400,
 })
 
-/** An entry of a user's feed, and what the feed can be filtered by. */
+/** An entry of a user's feed, with its filter fields. */
 interface FeedEntry extends Pick<NotificationTemplate, 'type' | 'severity'> {
   key: keys.Key
 }
 
-/** Enters into feeds. An entry that is there already keeps what its user has made of it. */
+/** Creates entries. Existing ones keep their read state. */
 async function enter(entries: readonly FeedEntry[]): Promise<void> {
   const ttl = nowSeconds() + keepSeconds
   const enterPart = (part: readonly FeedEntry[]) =>

@@ -3,13 +3,13 @@ import * as keys from '../db/keys.ts'
 import { queryAll } from '../db/table.ts'
 import { parseUser } from '../accounts/user.ts'
 
-/** Who is told of something: one user, whoever holds a permission, or both. */
+/** Recipients: one user, all users with a permission, or both. */
 export interface Audience {
   userId?: string
   permission?: Permission
 }
 
-/** Finds the users that audiences mean. One call per 1 MB of users, and none where no audience asks for a permission. */
+/** The users of audiences. One call per 1 MB of users; none without a permission. */
 export async function recipientsOf(
   organisationId: string,
   audiences: readonly Audience[],

@@ -4,10 +4,10 @@ import type * as z from 'zod'
 import { type Audience } from './recipients.ts'
 import { type StoredOutboxEvent } from '../outbox/record.ts'
 
-/** What an event says to people, and to whom (D38). */
+/** The notification of an event and its audience. */
 export interface NotificationTemplate extends Pick<Notification, 'type' | 'title' | 'body' | 'severity' | 'resource'> {
   audience: Audience
-  /** Set where others of the type about the same cluster keep it back for a while (D20). */
+  /** Set if a cooldown applies to the type and cluster. */
   clusterId?: string
 }
 
@@ -35,14 +35,14 @@ const clusterStatus = telling(eventSchemas['cluster.status_changed'], ({ cluster
 const reasons: Record<string, string> = {
   delivery_timeout: 'No relay took it in time.',
   exit_nonzero: 'The script ended with an error.',
-  execution_timeout: 'The script took longer than it may.',
-  relay_rejected: 'The relay refused to run it.',
+  execution_timeout: 'The script exceeded its time limit.',
+  relay_rejected: 'The relay rejected it.',
   interrupted: 'The run was interrupted.',
-  lease_lost: 'The relay was not heard of any more.',
-  dead_lettered: 'It could not be handed to the relay.',
+  lease_lost: 'The relay stopped responding.',
+  dead_lettered: 'It could not be delivered to the relay.',
 }
 
-/** Jobs of a batch are told of together, when it has finished; what the platform does on itself tells by events of its own. */
+/** Jobs of a batch are notified together when the batch finishes; operations have their own events. */
 const jobFailed = telling(eventSchemas['job.failed'], (data) => {
   const { jobId, batchId, type, statusReason = '', exitCode, createdBy } = data
   if (batchId !== undefined || type !== 'InvokeScript') return undefined
@@ -69,7 +69,7 @@ const sessionReused = telling(eventSchemas['session.reuse_detected'], ({ userId,
   type: 'SecurityAlert',
   severity: 'critical',
   title: 'One of your sessions was ended',
-  body: 'Its refresh token was used twice: somebody else may hold it. Change your password if it was not you.',
+  body: 'Its refresh token was used twice. Change your password if this was not you.',
   resource: sessionId,
   audience: { userId },
 }))
@@ -86,8 +86,8 @@ const enrollmentReused = telling(eventSchemas['enrollment.reuse_detected'], ({ c
 const webhookDisabled = telling(eventSchemas['webhook.disabled'], ({ webhookId, url, createdBy }) => ({
   type: 'WebhookDisabled',
   severity: 'warning',
-  title: 'A webhook was switched off',
-  body: `Too many deliveries to ${url} failed, or it answered that it is gone.`,
+  title: 'A webhook was disabled',
+  body: `Too many deliveries to ${url} failed, or it responded 410 Gone.`,
   resource: webhookId,
   audience: { userId: createdBy, ...administrators },
 }))
@@ -121,8 +121,8 @@ const moduleFailed = telling(eventSchemas['module.failed'], ({ moduleId, version
 const moduleSilent = telling(eventSchemas['module.heartbeat_missed'], ({ moduleId, missed }) => ({
   type: 'ModuleFailed',
   severity: 'warning',
-  title: `Module ${moduleId} does not answer`,
-  body: `It has missed ${missed} heartbeats in a row.`,
+  title: `Module ${moduleId} does not respond`,
+  body: `It missed ${missed} health checks in a row.`,
   resource: moduleId,
   audience: operators,
 }))
@@ -134,7 +134,7 @@ const shown = (version: string): string => version.slice(0, 100)
 const updateAvailable = telling(eventSchemas['update.available'], ({ version, currentVersion, releaseNotesUrl }) => ({
   type: 'UpdateAvailable',
   severity: 'info',
-  title: `Version ${shown(version)} of the platform can be applied`,
+  title: `Version ${shown(version)} of the platform is available`,
   body: `Version ${currentVersion} serves.${releaseNotesUrl === undefined ? '' : ` What is new: ${releaseNotesUrl}`}`,
   resource: shown(version),
   audience: platformOperators,
@@ -152,8 +152,8 @@ const updateCompleted = telling(eventSchemas['update.completed'], ({ jobId, vers
 const updateRolledBack = telling(eventSchemas['update.rolled_back'], ({ jobId, version, previousVersion }) => ({
   type: 'UpdateCompleted',
   severity: 'info',
-  title: `The platform went back to ${shown(version)}`,
-  body: `Version ${version} serves instead of ${previousVersion}, as somebody asked.`,
+  title: `The platform was rolled back to ${shown(version)}`,
+  body: `Version ${version} serves instead of ${previousVersion}, as requested.`,
   resource: jobId,
   audience: platformOperators,
 }))
@@ -161,7 +161,7 @@ const updateRolledBack = telling(eventSchemas['update.rolled_back'], ({ jobId, v
 const updateFailed = telling(eventSchemas['update.failed'], ({ jobId, action, version, previousVersion, message }) => ({
   type: 'UpdateFailed',
   severity: 'critical',
-  title: `The ${action === 'apply' ? 'update' : 'way back'} to ${shown(version)} failed`,
+  title: `The ${action === 'apply' ? 'update' : 'rollback'} to ${shown(version)} failed`,
   body: `${message} Version ${previousVersion} serves.`,
   resource: jobId,
   audience: platformOperators,
@@ -183,6 +183,6 @@ const tellings: Partial<Record<EventName, (data: unknown) => NotificationTemplat
   'update.failed': updateFailed,
 }
 
-/** What an event says to people; undefined for most. */
+/** The notification of an event; undefined for most. */
 export const notificationFor = ({ name, data }: StoredOutboxEvent): NotificationTemplate | undefined =>
   isEventName(name) ? tellings[name]?.(data) : undefined

@@ -5,22 +5,22 @@ import { query } from '../db/table.ts'
 import { isFeedState, readFeed } from './notification.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
 
-/** How many notifications of a user are unread, for whoever asks every few seconds. */
+/** The number of a user's unread notifications, for frequent polling. */
 
 interface Counted {
-  /** Changes with a new notification, and whenever the user marks any. */
+  /** Changes with a new notification and with every marking. */
   mark: string
   unread: number
   atMs: number
 }
 
 const counted = new BoundedCache<Counted>(2000)
-/** What has come late and sorts among older ones, or has expired, is seen after this long. */
+/** Late notifications that sort among older ones, and expired ones, show after this time. */
 const keepMs = 60_000
 
 /**
- * The count that the list tells. One small call; one more that reads the feed where something has changed, and at least once
- * a minute in each process.
+ * The unread count as in the list. One small call; one more that reads the feed after a change, and at least once a
+ * minute per process.
  */
 export async function unreadCount(caller: Caller): Promise<number> {
   const who = `${caller.organisationId} ${caller.userId}`
@@ -33,7 +33,7 @@ export async function unreadCount(caller: Caller): Promise<number> {
   return unread
 }
 
-/** The state sorts behind all entries: the first two items are it and the newest entry, or two entries. */
+/** The state sorts after all entries: the first two items include the newest entry. */
 async function markOf({ organisationId, userId }: Caller): Promise<string> {
   const { pk } = keys.feedState(organisationId, userId)
   const { items } = await query({ pk, newestFirst: true, limit: 2 })

@@ -2,26 +2,26 @@ import { now } from '../clock.ts'
 import { releaseForRetry, operationLeaseMs, renewLease } from './operation.ts'
 import { type OperationRecord, type StoredStep } from './record.ts'
 
-/** The claim is renewed so often while a slow hook runs, or an image is on its way. */
+/** Renewal interval of the lease, for slow lifecycle hooks and image downloads. */
 const renewMs = operationLeaseMs / 6
 
-/** An operation under way: what its worker writes of it, one thing after the other. All of it throws `OperationLost`. */
+/** A claimed operation with its sequential writes. All throw `LeaseLost`. */
 export interface OperationLease {
-  /** As it was written last. */
+  /** As last written. */
   readonly operation: OperationRecord
-  /** Begins a step: those before it are done, those behind it are not. One call. */
-  enter: (step: string) => Promise<void>
-  /** Makes sure that the operation is still this worker's. One call. */
+  /** Starts a step: earlier ones are done, later ones pending. One call. */
+  startStep: (step: string) => Promise<void>
+  /** Renews the lease. One call. */
   keep: () => Promise<void>
-  /** Leaves the operation to the next try, after a pause. One call. */
-  leave: (pauseMs: number, message: string) => Promise<void>
+  /** Leaves the operation to the next attempt, after a pause. One call. */
+  releaseForRetry: (pauseMs: number, message: string) => Promise<void>
 }
 
 export function holdLease(begun: OperationRecord): OperationLease {
   let operation = begun
   let last: Promise<void> = Promise.resolve()
   const after = async (before: Promise<void>, make: (current: OperationRecord) => Promise<OperationRecord>) => {
-    // A write that failed in passing is made up for by the next one; an operation that is lost stays lost.
+    // The next write makes up for a transient error; a lost lease stays lost.
     await before.catch(() => undefined)
     operation = await make(operation)
   }
@@ -31,15 +31,15 @@ export function holdLease(begun: OperationRecord): OperationLease {
     get operation() {
       return operation
     },
-    enter: (step) => write((current) => renewLease(current, entered(current.steps, step))),
+    startStep: (step) => write((current) => renewLease(current, entered(current.steps, step))),
     keep: () => write((current) => renewLease(current)),
-    leave: (pauseMs, message) => releaseForRetry(operation, pauseMs, left(operation.steps, message)),
+    releaseForRetry: (pauseMs, message) => releaseForRetry(operation, pauseMs, left(operation.steps, message)),
   }
 }
 
-/** Does some work while the claim is renewed. One call in ten seconds. */
+/** Runs the work while renewing the lease. One call in ten seconds. */
 export async function withRenewal<Result>(journal: OperationLease, work: () => Promise<Result>): Promise<Result> {
-  // Whoever writes next hears that the operation is lost.
+  // The next write reports a lost lease.
   const timer = setInterval(() => void journal.keep().catch(() => undefined), renewMs)
   try {
     return await work()
@@ -62,6 +62,6 @@ const messageLength = 1000
 
 const left = (steps: readonly StoredStep[], message: string): StoredStep[] =>
   steps.map((step) => {
-    const tried = `It is tried again after: ${message}`.slice(0, messageLength).toWellFormed()
+    const tried = `Retrying after: ${message}`.slice(0, messageLength).toWellFormed()
     return step.status === 'Running' ? { ...step, message: tried } : step
   })

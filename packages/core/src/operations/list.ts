@@ -4,7 +4,7 @@ import { getMany } from '../db/table.ts'
 import { type FoundKeys, indexedKeys, type IndexRange, type Page, pageOfRange } from '../db/index-page.ts'
 import { type OperationRecord, operationTypes, type OperationType, parseOperation } from './record.ts'
 
-/** Operations among the jobs of an organisation: few, and those of the platform's own organisation alone. */
+/** Operations of an organisation: few, and only of the platform organisation. */
 
 const ofType = (organisationId: string, type: OperationType): IndexRange => ({
   index: 'gsi1',
@@ -13,8 +13,8 @@ const ofType = (organisationId: string, type: OperationType): IndexRange => ({
 })
 
 /**
- * One page of the operations of a type, newest first. Two calls, where a status is asked for one per 100 operations: all of
- * them are looked at then.
+ * One page of the operations of a type, newest first. Two calls; with a status filter one per 100 operations, because
+ * all are read.
  */
 export async function pageOfType(
   organisationId: string,
@@ -34,8 +34,8 @@ async function operationsAt(found: readonly keys.Key[]): Promise<OperationRecord
 }
 
 /**
- * The keys of one page of a range of jobs without the operations among them. Four calls more than `pageOfRange`; where there
- * are operations, a page far from the newest job takes a call per 5,000 jobs before it.
+ * The keys of one page of a range of jobs, without operations. Four calls more than `pageOfRange`; with operations a
+ * page far from the newest job takes a call per 5,000 jobs before it.
  */
 export async function pageWithoutOperations(
   organisationId: string,

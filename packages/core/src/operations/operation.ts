@@ -12,24 +12,24 @@ import { outboxRetryMs, enqueueOperation, type OperationReference } from '../aws
 import { transitionOf, type Effects } from '../outbox/record.ts'
 
 /**
- * Operations from their request to their end: a verb stores one with the change that asks for it, and a worker of the
- * `updates` queue claims it, journals its steps, and ends it with the change that it was for.
+ * Operations of the platform: a use case stores one with its change, and a worker of the `updates` queue claims it,
+ * runs its steps and finishes it with the resulting change.
  */
 
-/** A worker that has said nothing for so long has gone: the next one begins the operation anew. */
+/** Lease time before another worker restarts the operation. */
 export const operationLeaseMs = config.PLAT_OPERATION_LEASE_SECONDS * 1000
 
-/** Thrown to a worker whose operation somebody else does by now, or has ended: it stops, and undoes nothing. */
+/** The worker lost the operation to another one, or it has ended. The worker stops without compensation. */
 export class LeaseLost extends Error {
-  override readonly name = 'OperationLost'
+  override readonly name = 'LeaseLost'
 }
 
-/** What is asked for: its facts for callers and for its worker, and the names of its steps in their order. */
+/** The public payload, the worker's plan, and the names of the steps in order. */
 export interface OperationRequest extends Pick<OperationRecord, 'type' | 'payload' | 'plan'> {
   steps: readonly string[]
 }
 
-/** An operation that nobody has begun. It is stored by the step of `queueing`, and then announced. */
+/** A new operation. `queueChange` stores it; then it is enqueued. */
 export const newOperation = (
   { organisationId, userId }: Caller,
   { type, payload, plan, steps }: OperationRequest,
@@ -43,13 +43,13 @@ export const newOperation = (
   payload,
   plan,
   steps: steps.map((name) => ({ name, status: 'Pending' })),
-  workUntilMs: 0,
+  leaseUntilMs: 0,
   attempts: 0,
 })
 
-/** Part of a change: what is written, and what it tells. */
-export interface OperationChange extends Required<Pick<Effects, 'events' | 'moves'>> {
-  steps: WriteItem[]
+/** A part of a change: writes and effects. */
+export interface OperationChange extends Required<Pick<Effects, 'events' | 'transitions'>> {
+  writes: WriteItem[]
 }
 
 const keyOf = ({ organisationId, id }: OperationRecord) => keys.job(organisationId, id)
@@ -58,7 +58,7 @@ const factsOf = ({ id, type, createdBy }: OperationRecord) => ({ jobId: id, type
 
 /** The part of a change that stores a new operation. */
 export const queueChange = (operation: OperationRecord): OperationChange => ({
-  steps: [
+  writes: [
     create(keyOf(operation), {
       ...operation,
       payload: JSON.stringify(operation.payload),
@@ -69,7 +69,7 @@ export const queueChange = (operation: OperationRecord): OperationChange => ({
     }),
   ],
   events: [{ name: 'job.queued', subject: operation.id, data: factsOf(operation) }],
-  moves: [transitionOf({}, undefined, 'Queued')],
+  transitions: [transitionOf({}, undefined, 'Queued')],
 })
 
 /** An operation by its reference. One call. */
@@ -82,67 +82,68 @@ export async function findOperation({
 }
 
 /**
- * Claims an operation for a worker, whose id is its own of this one try; undefined where there is nothing to do: it is over,
- * or somebody else is at it. Two calls, and a message at the first try.
+ * Claims an operation for one attempt of a worker; undefined if it has ended or another worker has it. Two calls, and a
+ * message at the first attempt.
  */
 export async function claimOperation(
   reference: OperationReference,
-  workerId: string,
+  leaseHolder: string,
 ): Promise<OperationRecord | undefined> {
   const row = await findOperation(reference)
-  if (row === undefined || isOperationTerminal(row) || row.workUntilMs > now()) return undefined
+  if (row === undefined || isOperationTerminal(row) || row.leaseUntilMs > now()) return undefined
   const claim = {
     status: 'Running' as const,
-    workerId,
-    workUntilMs: now() + operationLeaseMs,
+    leaseHolder,
+    leaseUntilMs: now() + operationLeaseMs,
     attempts: row.attempts + 1,
     startedAtMs: row.startedAtMs ?? now(),
   }
-  const set = { ...claim, ...keys.jobStatusIndexKey(row, 'Running'), ...keys.due(row.id, claim.workUntilMs) }
-  const asRead = { status: { is: row.status }, workerId: unchanged(row.workerId), workUntilMs: { is: row.workUntilMs } }
+  const set = { ...claim, ...keys.jobStatusIndexKey(row, 'Running'), ...keys.due(row.id, claim.leaseUntilMs) }
+  const asRead = {
+    status: { is: row.status },
+    leaseHolder: unchanged(row.leaseHolder),
+    leaseUntilMs: { is: row.leaseUntilMs },
+  }
   const refusal = await commit(system(row.organisationId), {
-    steps: [patch(keyOf(row), { set }, asRead)],
+    writes: [patch(keyOf(row), { set }, asRead)],
     ...(row.status === 'Queued' && {
       events: [{ name: 'job.started', subject: row.id, data: factsOf(row) }],
-      moves: [transitionOf({}, 'Queued', 'Running')],
+      transitions: [transitionOf({}, 'Queued', 'Running')],
     }),
   })
   return refusal ? undefined : { ...row, ...claim }
 }
 
-const isMine = ({ workerId }: OperationRecord) => ({ status: { is: 'Running' }, workerId: { is: workerId } })
+const isMine = ({ leaseHolder }: OperationRecord) => ({ status: { is: 'Running' }, leaseHolder: { is: leaseHolder } })
 
-/** Says that the worker is still at it. Throws `OperationLost`. One call. */
+/** Renews the lease. Throws `LeaseLost`. One call. */
 export async function renewLease(operation: OperationRecord, steps = operation.steps): Promise<OperationRecord> {
-  const workUntilMs = now() + operationLeaseMs
-  const set = { steps: JSON.stringify(steps), workUntilMs, ...keys.due(operation.id, workUntilMs) }
+  const leaseUntilMs = now() + operationLeaseMs
+  const set = { steps: JSON.stringify(steps), leaseUntilMs, ...keys.due(operation.id, leaseUntilMs) }
   const refusal = await transact([patch(keyOf(operation), { set }, isMine(operation))])
   if (refusal) throw new LeaseLost(operation.id)
-  return { ...operation, steps, workUntilMs }
+  return { ...operation, steps, leaseUntilMs }
 }
 
-/**
- * Leaves an operation to the next try, which may begin after a pause: this worker has nothing to say any more. Throws
- * `OperationLost`. One call.
- */
+/** Releases an operation for the next attempt, after a pause. Throws `LeaseLost`. One call. */
 export async function releaseForRetry(
   operation: OperationRecord,
   pauseMs: number,
   steps = operation.steps,
 ): Promise<void> {
-  const workUntilMs = now() + pauseMs
-  const set = { steps: JSON.stringify(steps), workUntilMs, ...keys.due(operation.id, workUntilMs) }
-  const refusal = await transact([patch(keyOf(operation), { set, remove: ['workerId'] }, isMine(operation))])
+  const leaseUntilMs = now() + pauseMs
+  const set = { steps: JSON.stringify(steps), leaseUntilMs, ...keys.due(operation.id, leaseUntilMs) }
+  const refusal = await transact([patch(keyOf(operation), { set, remove: ['leaseHolder'] }, isMine(operation))])
   if (refusal) throw new LeaseLost(operation.id)
 }
 
-/** How an operation ends; `outcome` is a sentence for people. */
+/** The end of an operation; `outcome` is a sentence for users. */
 export interface OperationEnd {
   status: 'Completed' | 'Failed'
   outcome: string
 }
 
-/** The part of a change that ends an operation; its first step is refused where the worker has lost it. */
+/** The part of a change that ends an operation. Its first write fails if the lease is lost. */
 export function finishChange(operation: OperationRecord, { status, outcome }: OperationEnd): OperationChange {
   const statusReason = status === 'Failed' ? reasonOf(operation) : undefined
   const set = {
@@ -151,15 +152,15 @@ export function finishChange(operation: OperationRecord, { status, outcome }: Op
     outcome,
     steps: JSON.stringify(operation.steps.map((step) => atEnd(step, status))),
     completedAtMs: now(),
-    workUntilMs: 0,
+    leaseUntilMs: 0,
     ...keys.jobStatusIndexKey(operation, status),
   }
   const name = status === 'Failed' ? 'job.failed' : 'job.completed'
   const data = { ...factsOf(operation), previousStatus: 'Running' as const, statusReason }
   return {
-    steps: [patch(keyOf(operation), { set, remove: ['duepk', 'duesk'] }, isMine(operation))],
+    writes: [patch(keyOf(operation), { set, remove: ['duepk', 'duesk'] }, isMine(operation))],
     events: [{ name, subject: operation.id, data }],
-    moves: [transitionOf({}, 'Running', status)],
+    transitions: [transitionOf({}, 'Running', status)],
   }
 }
 
@@ -168,19 +169,19 @@ const reasonOf = ({ type }: OperationRecord) =>
     ? ('module_operation_failed' as const)
     : ('update_failed' as const)
 
-/** The step that was under way ends as the operation does; those behind it were not begun. */
+/** The running step ends as the operation does; later ones stay pending. */
 function atEnd(step: StoredStep, status: OperationEnd['status']): StoredStep {
   if (step.status === 'Running') return { ...step, status, completedAtMs: now() }
   return step.status === 'Pending' ? { ...step, status: 'Skipped' } : step
 }
 
-/** What the sweep does with one that is due: it is announced again, unless its worker is at it. One call, and a message. */
+/** Called by the sweep for a due operation: enqueues it again unless a worker has it. One call and a message. */
 export async function requeueIfStalled(row: OperationRecord): Promise<void> {
-  const isAtWork = row.workUntilMs > now()
+  const isAtWork = row.leaseUntilMs > now()
   if (!isOperationTerminal(row) && !isAtWork)
     await enqueueOperation({ organisationId: row.organisationId, jobId: row.id })
-  const dueAtMs = isAtWork ? row.workUntilMs : now() + 2 * outboxRetryMs
+  const dueAtMs = isAtWork ? row.leaseUntilMs : now() + 2 * outboxRetryMs
   const change = isOperationTerminal(row) ? { remove: ['duepk', 'duesk'] } : { set: keys.due(row.id, dueAtMs) }
-  // Who claims or renews it meanwhile files it anew.
-  await transact([patch(keyOf(row), change, { status: { is: row.status }, workUntilMs: { is: row.workUntilMs } })])
+  // A concurrent claim or renewal schedules it again.
+  await transact([patch(keyOf(row), change, { status: { is: row.status }, leaseUntilMs: { is: row.leaseUntilMs } })])
 }

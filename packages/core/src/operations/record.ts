@@ -1,11 +1,8 @@
 import * as z from 'zod'
 import { type Item } from '../db/table.ts'
-import { jsonString } from '../lib/json.ts'
+import { jsonString } from '../lib/validate.ts'
 
-/**
- * How operations are stored: jobs of the platform on itself (D26). They stand where other jobs stand, are listed and polled
- * like them, and belong to no cluster.
- */
+/** The stored form of operations: jobs of the platform, listed and polled like other jobs but without a cluster. */
 
 export const operationTypes = ['ModuleInstall', 'ModuleUninstall', 'PlatformUpdate', 'PlatformRollback'] as const
 export type OperationType = (typeof operationTypes)[number]
@@ -31,17 +28,17 @@ export const OperationRecord = z.object({
   createdBy: z.string(),
   startedAtMs: z.number().optional(),
   completedAtMs: z.number().optional(),
-  /** What callers are shown of what it is done with; of a shape that the type decides. */
+  /** The public data of the operation, by type. */
   payload: jsonString(Facts),
-  /** What its worker needs beyond that. */
+  /** Additional data for the worker. */
   plan: jsonString(Facts),
   steps: jsonString(z.array(StoredStep)),
-  /** The worker that does it, and until when nobody else may. */
-  workerId: z.string().optional(),
-  workUntilMs: z.number().default(0),
-  /** How often a worker has begun it. */
+  /** The worker with the lease, and the end of the lease. */
+  leaseHolder: z.string().optional(),
+  leaseUntilMs: z.number().default(0),
+  /** The number of attempts. */
   attempts: z.number().default(0),
-  /** What there is to say at the end. */
+  /** The final message. */
   outcome: z.string().optional(),
 })
 export type OperationRecord = z.infer<typeof OperationRecord>

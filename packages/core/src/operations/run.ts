@@ -7,77 +7,77 @@ import { type OperationType } from './record.ts'
 import { enqueueOperation, type OperationReference } from '../aws/queues.ts'
 
 /**
- * The worker of operations. It may be ended between any two lines, hear of an operation twice or late, or not hear what the
- * store has answered: the next try walks all steps again, and the operation ends once, done or undone.
+ * The worker of operations. Crashes, repeated or late messages and lost responses are safe: the next attempt runs all
+ * steps again, and the operation completes or is compensated once.
  */
 
-/** Tries of one operation. */
+/** Attempts per operation. */
 const attemptLimit = 5
-/** Before the second try; each further one waits twice as long. */
+/** Before the second attempt; doubled for each further one. */
 const firstPauseMs = 5000
 
-/** What an error means for the operation that it ended. */
+/** The meaning of an error for its operation. */
 export interface ErrorClassification {
-  /** For people. */
+  /** For users. */
   message: string
-  /** Trying again would not help. */
+  /** A retry would not help. */
   isFinal: boolean
-  /** For the log; absent where the message says it all. */
+  /** For the log; absent if the message is sufficient. */
   cause?: unknown
 }
 
-/** How the operations of one type are done. */
+/** The handler of one operation type. */
 export interface OperationHandler {
-  /** Does it and ends it, from the first step on at every try. */
-  work: (journal: OperationLease) => Promise<void>
-  /** What ends it where work cannot: everything is as before, or as near to it as can be. */
-  giveUp: (journal: OperationLease, reason: ErrorClassification) => Promise<void>
-  judge: (error: unknown) => ErrorClassification
+  /** Runs and finishes the operation; every attempt starts at the first step. */
+  run: (journal: OperationLease) => Promise<void>
+  /** Ends a failed operation and restores the previous state as far as possible. */
+  compensate: (journal: OperationLease, reason: ErrorClassification) => Promise<void>
+  classifyError: (error: unknown) => ErrorClassification
 }
 
-/** An operation of a type without a kind is left alone. */
+/** Operations of other types are ignored. */
 export type OperationHandlers = Partial<Record<OperationType, OperationHandler>>
 
-/** Kinds, or what loads them once there is an operation to do. */
+/** The handlers, or a function that loads them on demand. */
 export type OperationHandlersOrLoader = OperationHandlers | (() => Promise<OperationHandlers>)
 
 /**
- * Does an announced operation, as far as nobody else does it or has done it. Throws what keeps the store from saying so; the
- * message then comes again.
+ * Runs an enqueued operation unless another worker has it or it has ended. Throws store errors, so that the message is
+ * redelivered.
  */
 export const runOperation = (reference: OperationReference, kinds: OperationHandlersOrLoader): Promise<void> =>
   asOnlyOne(reference, kinds, async (journal, kind) => {
     const { attempts } = journal.operation
-    if (attempts > attemptLimit) return kind.giveUp(journal, exhausted)
+    if (attempts > attemptLimit) return kind.compensate(journal, exhausted)
     try {
-      await kind.work(journal)
+      await kind.run(journal)
     } catch (error) {
       if (error instanceof LeaseLost) throw error
-      const reason = kind.judge(error)
+      const reason = kind.classifyError(error)
       const { id: jobId, type } = journal.operation
       const { message, isFinal, ...more } = reason
-      log('error', 'A try of an operation failed', { jobId, type, attempts, reason: message, ...more })
-      if (isFinal || attempts === attemptLimit) return kind.giveUp(journal, reason)
+      log('error', 'Operation attempt failed', { jobId, type, attempts, reason: message, ...more })
+      if (isFinal || attempts === attemptLimit) return kind.compensate(journal, reason)
       const pauseMs = firstPauseMs * 2 ** (attempts - 1)
-      await journal.leave(pauseMs, message)
+      await journal.releaseForRetry(pauseMs, message)
       await enqueueOperation(reference, Math.ceil(pauseMs / 1000))
     }
   })
 
 const exhausted: ErrorClassification = {
-  message: `It was begun ${attemptLimit} times, and never ended.`,
+  message: `It was started ${attemptLimit} times without completing.`,
   isFinal: true,
 }
-const buried: ErrorClassification = { message: 'Its message could not be handled.', isFinal: true }
+const buried: ErrorClassification = { message: 'Its message could not be processed.', isFinal: true }
 
-/** Gives up an operation whose message nobody could handle; one that somebody is at, or that is over, stays as it is. */
+/** Fails an operation with a dead-lettered message; a claimed or ended one is unchanged. */
 export const deadLetterOperation = (reference: OperationReference, kinds: OperationHandlersOrLoader): Promise<void> =>
-  asOnlyOne(reference, kinds, (journal, kind) => kind.giveUp(journal, buried))
+  asOnlyOne(reference, kinds, (journal, kind) => kind.compensate(journal, buried))
 
 async function asOnlyOne(
   reference: OperationReference,
   kinds: OperationHandlersOrLoader,
-  work: (journal: OperationLease, kind: OperationHandler) => Promise<void>,
+  run: (journal: OperationLease, kind: OperationHandler) => Promise<void>,
 ): Promise<void> {
   const begun = await claimOperation(reference, newId('lease'))
   if (begun === undefined) return
@@ -86,9 +86,9 @@ async function asOnlyOne(
   await failpoint('operation.begun')
   const journal = holdLease(begun)
   try {
-    await withRenewal(journal, () => work(journal, kind))
+    await withRenewal(journal, () => run(journal, kind))
   } catch (error) {
     if (!(error instanceof LeaseLost)) throw error
-    log('warn', 'Somebody else does the operation by now', { ...reference })
+    log('warn', 'Operation lease lost', { ...reference })
   }
 }

@@ -2,7 +2,7 @@ import { type Job, type JobStep, type JobSummary } from '@platform/contract/job'
 import { iso, optionalTimestamp } from '../clock.ts'
 import { isOperationTerminal, type OperationRecord, type StoredStep } from './record.ts'
 
-/** Operations as callers see them: jobs like others, with steps. */
+/** Operations as callers see them: jobs with steps. */
 
 const stepView = ({ name, status, message, startedAtMs, completedAtMs }: StoredStep): JobStep => ({
   name,
@@ -12,7 +12,7 @@ const stepView = ({ name, status, message, startedAtMs, completedAtMs }: StoredS
   ...optionalTimestamp('completedAt', completedAtMs),
 })
 
-/** The wire form in lists. */
+/** The API representation in lists. */
 export const operationSummary = (row: OperationRecord): JobSummary => ({
   id: row.id,
   type: row.type,
@@ -23,10 +23,10 @@ export const operationSummary = (row: OperationRecord): JobSummary => ({
   ...optionalTimestamp('completedAt', row.completedAtMs),
 })
 
-/** Operations are not given up for lateness: what nobody has done is done late. */
+/** Operations never expire; the API requires a time. */
 const keptMs = 24 * 3_600_000
 
-/** The wire form, progress and outcome included. */
+/** The API representation with progress and outcome. */
 export function operationView(row: OperationRecord): Job {
   const output = row.outcome ?? ''
   return {

@@ -1,34 +1,33 @@
-import { type LookupAddress } from 'node:dns'
+import type { LookupAddress } from 'node:dns'
 import { lookup as lookUpHere, Resolver } from 'node:dns/promises'
 import * as http from 'node:http'
 import * as https from 'node:https'
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
 import { addAbortSignal } from 'node:stream'
 import { callbackify } from 'node:util'
+import ipaddr from 'ipaddr.js'
 import { config } from '../config.ts'
 import { recordMetric } from '../lib/metrics.ts'
-import { isPublicAddress } from './address.ts'
 import { parseAllowlist, hostPortOf } from '../lib/settings/allowlist.ts'
 import { version } from '../lib/version.ts'
 
 /**
- * The one way out (CONTRIBUTING.md, House rules). What callers of the API name must not lead the platform to its own
- * neighbours, so every address is checked at the moment of connecting: a name that answers differently the second time
- * gains nothing. Redirects are answers like any other; whoever follows one calls again, and is checked again.
+ * The only code that makes outbound calls. Addresses named by API callers must not reach private networks, so every
+ * address is checked when connecting: DNS rebinding gains nothing. Redirects are returned; each call is checked.
  */
 
-/** What is sent, and how much of an answer is waited for. */
-export interface OutboundRequest {
+/** A request and the limits of its response. */
+interface OutboundRequest {
   method: string
   headers?: Readonly<Record<string, string>>
   body?: string | Uint8Array
-  /** For the whole exchange, from the name's resolution to the last byte. */
+  /** For the whole exchange, from name resolution to the last byte. */
   timeoutMs: number
-  /** The most that is read of the answer's body; the connection ends where there is more. */
+  /** Limit of the response body; the connection is closed beyond it. */
   maxBytes: number
 }
 
-/** An answer of whatever status. `isCutShort`: its body holds more than was read. */
+/** A response with any status. `isCutShort`: the body exceeded the limit. */
 export interface OutboundResponse {
   status: number
   headers: http.IncomingHttpHeaders
@@ -36,7 +35,7 @@ export interface OutboundResponse {
   isCutShort: boolean
 }
 
-/** Why there is no answer, in one word. */
+/** The reason for a missing response. */
 export type OutboundErrorKind =
   | 'url_not_allowed'
   | 'address_not_allowed'
@@ -45,9 +44,9 @@ export type OutboundErrorKind =
   | 'connection_failed'
   | 'timed_out'
 
-/** Why there is no answer. The message is for logs; who asked for the call is told the problem and nothing else. */
+/** A call without a response. The message is for logs; callers only receive the kind. */
 export class OutboundError extends Error {
-  override readonly name = 'OutboundFailure'
+  override readonly name = 'OutboundError'
   readonly problem: OutboundErrorKind
 
   constructor(problem: OutboundErrorKind, options?: ErrorOptions) {
@@ -56,7 +55,7 @@ export class OutboundError extends Error {
   }
 }
 
-/** What tests set: private targets that may be reached, and how names become addresses. */
+/** Overrides for tests: allowed private targets and name resolution. */
 export interface OutboundOverrides {
   allow?: ReadonlySet<string>
   resolve?: (name: string) => Promise<readonly string[]>
@@ -64,12 +63,12 @@ export interface OutboundOverrides {
 
 const allowed = parseAllowlist(config.PLAT_OUTBOUND_ALLOW)
 
-/** Whether the operator has named the target of an address as one that may be called although it is private. */
+/** Whether the operator allows this private target. */
 export const isAllowlisted = (url: URL): boolean => allowed.has(hostPortOf(url))
 
 /**
- * The address as a URL that may be called, as far as its text tells: http or https, no credentials, no private address
- * unless `PLAT_OUTBOUND_ALLOW` names it. Throws `OutboundFailure`. No call: what a name leads to shows when it is called.
+ * Checks a URL before any connection: http or https, no credentials, no private address unless `PLAT_OUTBOUND_ALLOW`
+ * names it. Throws `OutboundError`. No call: resolved addresses are checked when connecting.
  */
 export function checkUrl(address: string, { allow = allowed }: OutboundOverrides = {}): URL {
   const url = URL.canParse(address) ? new URL(address) : undefined
@@ -81,10 +80,10 @@ export function checkUrl(address: string, { allow = allowed }: OutboundOverrides
   return url
 }
 
-/** The host of an address as a connection takes it: an IPv6 address without brackets. */
+/** The host for a connection: IPv6 addresses without brackets. */
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
-/** Calls an address. Throws `OutboundFailure` where there is no answer within the request's limits. */
+/** Calls an address. Throws `OutboundError` without a response within the limits. */
 export async function outboundFetch(
   address: string,
   request: OutboundRequest,
@@ -97,10 +96,7 @@ export async function outboundFetch(
   })
 }
 
-/**
- * Opens a connection to the host and port of an address, for what is not HTTP; it ends with the signal. Throws
- * `OutboundFailure`.
- */
+/** Opens a connection to a URL's host and port for other protocols; the signal closes it. Throws `OutboundError`. */
 export async function outboundConnect(
   { href }: URL,
   signal: AbortSignal,
@@ -120,26 +116,26 @@ export async function outboundConnect(
   })
 }
 
-/** What the operator named is what it is, and may stand in the machine's own hosts file. */
+/** Allowed targets may be in the machine's hosts file. */
 const lookupOf = (url: URL, { allow, resolve }: Required<OutboundOverrides>): LookupFunction =>
   allow.has(hostPortOf(url))
     ? lookupBy(async (name) => (await lookUpHere(name, { all: true })).map((found) => found.address))
     : lookupBy(async (name) => onlyPublic(await resolve(name)))
 
-/** Asks name servers, not the machine: a lookup by the machine holds one of few threads for as long as it takes. */
+/** Queries name servers directly: system lookups block one of few threads. */
 async function resolveName(name: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: 2000, tries: 2 })
   const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
 }
 
-/** One private address among public ones is no accident: the name is refused as a whole. */
+/** A name with any private address is rejected. */
 function onlyPublic(addresses: readonly string[]): readonly string[] {
   if (!addresses.every(isPublicAddress)) throw new OutboundError('address_not_allowed')
   return addresses
 }
 
-/** The lookup of a connection: it connects to what this answers, and asks nobody else. */
+/** The connection uses exactly the addresses that this lookup returns. */
 const lookupBy = (resolve: (name: string) => Promise<readonly string[]>): LookupFunction => {
   const answer = callbackify(async (name: string): Promise<LookupAddress[]> => {
     const addresses = await resolve(name).catch((error: unknown) => {
@@ -151,13 +147,13 @@ const lookupBy = (resolve: (name: string) => Promise<readonly string[]>): Lookup
   return (name, _options, callback) => answer(name, callback)
 }
 
-/** One request on a connection of its own: a pooled one might have been opened for somebody else. */
+/** One request on its own connection: a pooled one could bypass the check. */
 function exchange(url: URL, request: OutboundRequest, lookup: LookupFunction): Promise<OutboundResponse> {
   const { method, body = '', timeoutMs, maxBytes } = request
   const headers = { 'user-agent': `Platform/${version}`, ...request.headers }
   const open = url.protocol === 'https:' ? https.request : http.request
   return new Promise((resolve, reject) => {
-    // The lookup answers lists, which a connection asks for where it may choose the family.
+    // The lookup returns lists, as `autoSelectFamily` requires.
     const choice = { lookup, autoSelectFamily: true, agent: false, rejectUnauthorized: true } as const
     const outgoing = open(url, { method, headers, ...choice })
     const fail = (failure: OutboundError) => {
@@ -171,7 +167,7 @@ function exchange(url: URL, request: OutboundRequest, lookup: LookupFunction): P
       read(incoming, maxBytes).then(resolve, (error: unknown) => fail(toOutboundError(error)))
     })
     outgoing.on('error', (error) => fail(toOutboundError(error)))
-    // An answer that is none, such as a change of protocol, ends without an error.
+    // An invalid response, such as a protocol upgrade, closes without an error.
     outgoing.on('close', () => {
       clearTimeout(timer)
       if (!isAnswered) fail(new OutboundError('connection_failed'))
@@ -194,9 +190,24 @@ async function read(incoming: http.IncomingMessage, maxBytes: number): Promise<O
 
 const certificateErrors = /CERT|SIGNATURE|ISSUER|ERR_TLS/
 
-/** Any error of a connection as why there is no answer. */
+/** Converts any connection error. */
 export function toOutboundError(error: unknown, otherwise: OutboundErrorKind = 'connection_failed'): OutboundError {
   if (error instanceof OutboundError) return error
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   return new OutboundError(certificateErrors.test(code) ? 'certificate_not_trusted' : otherwise, { cause: error })
+}
+
+/** The global unicast range of IPv6; all other addresses are special or unassigned (RFC 4291). */
+const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
+
+/**
+ * Whether an address is public: not loopback, private, link-local, shared (CGNAT), multicast, documentation or
+ * benchmark, and not an IPv6 form of IPv4 (mapped, NAT64, 6to4, Teredo).
+ */
+export function isPublicAddress(address: string): boolean {
+  // A zone names a local interface.
+  if (isIP(address) === 0 || address.includes('%')) return false
+  const parsed = ipaddr.parse(address)
+  if (parsed.range() !== 'unicast') return false
+  return parsed instanceof ipaddr.IPv4 || parsed.match(globalUnicast)
 }

@@ -1,36 +1,73 @@
-import { type Actor } from '../caller.ts'
-import { type WriteItem } from '../db/table.ts'
+import type * as z from 'zod'
+import { enqueueProjections, outboxRetryMs } from '../aws/queues.ts'
+import type { Actor } from '../caller.ts'
+import { now } from '../clock.ts'
+import * as keys from '../db/keys.ts'
+import { type WriteItem, create } from '../db/table.ts'
 import { type ConditionFailure, transact } from '../db/transact.ts'
+import { derivedId, newId, timeOf } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
-import { enqueueProjections } from '../aws/queues.ts'
-import { outboxWrite, type Effects } from './record.ts'
+import { currentTraceId } from '../log.ts'
+import { storeResponseWrite } from './idempotency.ts'
+import type { Effects, RecordBody } from './record.ts'
 
-/** A change of state: the writes that make it, what it tells, and what the caller will be answered. */
+/** A change of state: its writes, effects and response. */
 export interface Change extends Effects {
-  steps: readonly WriteItem[]
-  /** Kept with the change where the request may be repeated (D28); `undefined` for an answer without a body. */
+  writes: readonly WriteItem[]
+  /** Stored for repeats of an idempotent request; `undefined` for a response without a body. */
   answer?: unknown
-  /** Something else leads to the books: a message that is sent anyway. */
-  isAnnounced?: true
+  /** Another message of the use case leads to the projection. */
+  isEnqueued?: true
 }
 
 /**
- * Makes a change of state, once: one transaction holds the change, its record in the outbox, and the answer to a repeat.
- * Answers the first step that was refused, or throws its code where it has one. One call and one message.
+ * Commits a change once: one transaction has the writes, the outbox record and the idempotent response. Returns the
+ * first write with a failed condition, or throws its error code. One call and one message.
  */
 export async function commit(actor: Actor, change: Change): Promise<ConditionFailure | undefined> {
-  const { steps, answer, isAnnounced, ...told } = change
-  const isTold = told.audit !== undefined || told.events !== undefined || told.moves !== undefined
-  const once = actor.kind === 'user' && 'answer' in change ? actor.once : undefined
+  const { writes, answer, isEnqueued, ...effects } = change
+  const isTold = effects.audit !== undefined || effects.events !== undefined || effects.transitions !== undefined
+  const request = actor.kind === 'user' && 'answer' in change ? actor.idempotency : undefined
   const refusal = await transact([
-    ...steps,
-    ...(isTold ? [outboxWrite(actor, told)] : []),
-    ...(once ? [once.step(answer)] : []),
+    ...writes,
+    ...(isTold ? [outboxWrite(actor, effects)] : []),
+    ...(request && actor.kind === 'user'
+      ? [storeResponseWrite(actor, request, { status: request.status, body: answer })]
+      : []),
   ])
   if (refusal !== undefined) return refusal
-  once?.happened()
+  if (request) request.isStored = true
   if (!isTold) return undefined
-  await failpoint('change.written')
-  if (isAnnounced !== true) await enqueueProjections(actor.organisationId)
+  await failpoint('commit.written')
+  if (isEnqueued !== true) await enqueueProjections(actor.organisationId)
   return undefined
+}
+
+const identityOf = (actor: Actor) => {
+  if (actor.kind === 'system') return { kind: actor.kind, id: 'system' }
+  if (actor.kind === 'relay') return { kind: actor.kind, id: actor.relayId }
+  return { kind: actor.kind, id: actor.userId, ...(actor.tokenId !== undefined && { tokenId: actor.tokenId }) }
+}
+
+/** The write of an outbox record. */
+export function outboxWrite(
+  actor: Actor,
+  { audit, events = [], transitions = [], id = newId('evt') }: Effects,
+): WriteItem {
+  const eventId = (index: number) => (index === 0 ? id : derivedId('evt', timeOf(id), id, String(index)))
+  const body: z.infer<typeof RecordBody> = {
+    actor: identityOf(actor),
+    ...('address' in actor && actor.address !== undefined && { address: actor.address }),
+    traceId: currentTraceId(),
+    atMs: now(),
+    ...(audit && { audit: { detail: '', ...audit } }),
+    events: events.map((event, index) => ({ ...event, id: eventId(index) })),
+    transitions: [...transitions],
+  }
+  const { organisationId } = actor
+  return create(keys.outbox(organisationId, id), {
+    id,
+    record: JSON.stringify(body),
+    ...keys.due(id, now() + outboxRetryMs),
+  })
 }

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import * as z from 'zod'
-import { type Caller } from '../caller.ts'
+import { type Caller, type IdempotentRequest } from '../caller.ts'
 import { now, nowSeconds } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { get, orThrow, replace, type WriteItem } from '../db/table.ts'
@@ -9,35 +9,18 @@ import { platformError } from '../error.ts'
 import { sha256 } from '../id.ts'
 
 /**
- * Requests that may be repeated (D28): the first answer is kept for 24 hours under the caller's `Idempotency-Key`, in the
- * transaction that does the work, so that the two happen together or not at all. What is kept may hold a secret that is
- * shown once, and tells a password by its hash; it is encrypted with a key that only the holder of the
- * `Idempotency-Key` can derive.
+ * Idempotent requests: the response is stored for 24 hours under the caller's `Idempotency-Key`, in the transaction of
+ * the change. It may contain one-time secrets and is encrypted with a key derived from the `Idempotency-Key`.
  */
 
 const keepSeconds = 24 * 3600
-/** More does not fit into an item. */
+/** Larger responses do not fit into an item. */
 const keptBytes = 390_000
 
-/** A request that carries a key. */
-export interface IdempotentRequest {
-  key: string
-  /** Tells another request under the same key. */
-  fingerprint: string
-}
-
-/** An answer that was given before. */
+/** A stored response. */
 export interface StoredResponse {
   status: number
   body?: unknown
-}
-
-/** What a verb does with a repeatable request: its transaction keeps the answer, once in a request. */
-export interface IdempotencyRecorder {
-  /** The step that keeps the answer. */
-  step: (answer: unknown) => WriteItem
-  /** Says that the transaction with the step has happened. */
-  happened: () => void
 }
 
 const Row = z.object({ sealed: z.instanceof(Uint8Array), expiresAtMs: z.number() })
@@ -46,7 +29,7 @@ const Sealed = z.object({ fingerprint: z.string(), status: z.number(), body: z.u
 const keyOf = ({ organisationId, userId }: Caller, { key }: IdempotentRequest) =>
   keys.idempotencyRecord(organisationId, sha256(JSON.stringify([userId, key])))
 
-/** The answer to an earlier request with the same key. Throws `idempotency_key_reused` for another request. One call. */
+/** The stored response of the same key. Throws `idempotency_key_reused` for another request. One call. */
 export async function findStoredResponse(
   caller: Caller,
   request: IdempotentRequest,
@@ -59,24 +42,21 @@ export async function findStoredResponse(
   return answer
 }
 
-/** The step that keeps an answer. An expired one that the store has not forgotten yet makes room. */
-export function storeResponseWrite(
-  caller: Caller,
-  { key, fingerprint }: IdempotentRequest,
-  answer: StoredResponse,
-): WriteItem {
+/** Stores a response. Replaces an expired one that the store has not deleted yet. */
+export function storeResponseWrite(caller: Caller, request: IdempotentRequest, answer: StoredResponse): WriteItem {
+  const { key, fingerprint } = request
   const item = {
     sealed: seal(key, JSON.stringify({ fingerprint, ...answer })),
     expiresAtMs: now() + keepSeconds * 1000,
     ttl: nowSeconds() + keepSeconds,
   }
   const isFree = { expiresAtMs: { absentOrAtMost: now() } }
-  return orThrow(replace(keyOf(caller, { key, fingerprint }), item, isFree), 'conflict')
+  return orThrow(replace(keyOf(caller, request), item, isFree), 'conflict')
 }
 
 /**
- * Keeps the answer of a verb that has not kept it itself, because repeating it changes nothing. Answers what a repeat was
- * faster to keep, if there was one. One call, two after a lost race.
+ * Stores the response of a use case without a change, which is safe to repeat. Returns the response of a faster repeat,
+ * if any. One call, two after a lost race.
  */
 export async function storeResponse(
   caller: Caller,

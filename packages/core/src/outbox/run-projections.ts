@@ -1,44 +1,46 @@
 import { statusOf } from '@platform/contract/errors'
+import * as z from 'zod'
+import { enqueueProjections } from '../aws/queues.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { get, type Item, backOff, query, remove, replace, type WriteItem } from '../db/table.ts'
+import { get, type Item, backOff, query, remove, replace, type WriteItem, tryUpdate } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { storeContention, PlatformError } from '../error.ts'
+import { newNonce } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
-import { log } from '../log.ts'
 import { recordMetric } from '../lib/metrics.ts'
+import { log } from '../log.ts'
 import { type OutboxRecord, parseRecord } from './record.ts'
 
 /**
- * The books of an organisation: audit trail, totals, timelines, notifications, webhook deliveries. Everything that a
- * change means beyond itself is entered here, later and in one place, from the record that the change left in the outbox.
- * Entering is repeatable up to the closing transaction, which happens once: it makes the entries that count, and takes
- * the records out of the outbox.
+ * Runs an organisation's projections: audit trail, totals, timelines, notifications and webhook deliveries, from outbox
+ * records. All work before the transaction is repeatable; the transaction runs once, makes the writes and removes the
+ * records.
  */
 
-/** A book: what it makes of records. */
+/** A projection of outbox records. */
 export interface Projection {
   name: string
-  /** Work that may happen twice, and happens at least once. */
-  prepare?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<void>
-  /** Writes that happen exactly once, with the closing transaction; refused where somebody else has closed meanwhile. */
-  entries?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<readonly WriteItem[]>
-  /** Work that follows, may happen twice, and may be lost: something else finds it then. */
-  follow?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<void>
+  /** Runs at least once; must be repeatable. */
+  beforeCommit?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<void>
+  /** Writes that happen exactly once, in the transaction. They fail after a concurrent projection. */
+  writes?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<readonly WriteItem[]>
+  /** Follow-up work that may repeat or be lost; something else recovers it. */
+  afterCommit?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<void>
 }
 
-/** Records of one closing. A transaction holds 100 writes, and a record needs up to four. */
+/** Records per transaction, which has 100 writes; a record needs up to four. */
 const recordsAtOnce = 20
 const eventsAtOnce = 60
 const attempts = 12
 
 /**
- * Enters all records of an organisation into the books, oldest first, until a time. Several callers may do so at once.
- * Answers whether none is left.
+ * Projects all records of an organisation, oldest first, until a time. Concurrent calls are safe. Returns whether none
+ * is left.
  */
 export async function runProjections(
   organisationId: string,
-  books: readonly Projection[],
+  projections: readonly Projection[],
   endMs = Number.POSITIVE_INFINITY,
 ): Promise<boolean> {
   let lost = 0
@@ -48,7 +50,7 @@ export async function runProjections(
     if (now() > endMs) return false
     const records = closedTogether(await readableOf(items))
     measureLag(records[0])
-    const isClosed = records.length === 0 || (await bookSafely(organisationId, records, books))
+    const isClosed = records.length === 0 || (await projectSafely(organisationId, records, projections))
     lost = isClosed ? 0 : lost + 1
     if (lost === attempts) throw storeContention()
     if (!isClosed) await backOff(lost)
@@ -56,10 +58,10 @@ export async function runProjections(
 }
 
 function measureLag(oldest: OutboxRecord | undefined): void {
-  if (oldest !== undefined) recordMetric('BooksLag', (now() - oldest.atMs) / 1000)
+  if (oldest !== undefined) recordMetric('OutboxLag', (now() - oldest.atMs) / 1000)
 }
 
-/** As many records as hold few events: what a closing does for notifications and webhooks grows with those. */
+/** Limits the events per transaction, because notifications and deliveries grow with them. */
 function closedTogether(records: readonly OutboxRecord[]): readonly OutboxRecord[] {
   let events = 0
   const tooMany = records.findIndex((record) => (events += record.events.length) > eventsAtOnce)
@@ -69,84 +71,159 @@ function closedTogether(records: readonly OutboxRecord[]): readonly OutboxRecord
 const readableOf = async (items: readonly Item[]): Promise<OutboxRecord[]> =>
   (await Promise.all(items.map(readable))).filter((record) => record !== undefined)
 
-/** A record that nobody can read must not keep the others back: it is set aside, and the log tells where. */
+/** An unreadable record must not block the others: it is quarantined and logged. */
 async function readable(item: Item): Promise<OutboxRecord | undefined> {
   try {
     return parseRecord(item)
   } catch (error) {
-    log('error', 'A record cannot be read and is set aside', { pk: item['pk'], sk: item['sk'], cause: error })
-    await setAside(item)
+    log('error', 'Outbox record unreadable; quarantined', { pk: item['pk'], sk: item['sk'], cause: error })
+    await quarantine(item)
     return undefined
   }
 }
 
-const setAside = async (item: Item): Promise<void> => {
-  await transact([remove({ pk: String(item['pk']), sk: String(item['sk']) }), asideStep(item)])
+const quarantine = async (item: Item): Promise<void> => {
+  await transact([remove({ pk: String(item['pk']), sk: String(item['sk']) }), quarantineWrite(item)])
 }
 
-/** The step that copies a record to where people look for what the books could not take. */
-function asideStep(item: Item): WriteItem {
-  recordMetric('RecordsSetAside')
+/** Copies a record to the quarantine. */
+function quarantineWrite(item: Item): WriteItem {
+  recordMetric('RecordsQuarantined')
   const { pk, sk, duepk: _, duesk: __, ...kept } = item
   return replace(keys.quarantinedRecord(String(pk), String(sk)), kept)
 }
 
-/** A record that some book cannot take must not keep back the others. What may pass by itself is thrown. */
-async function bookSafely(organisationId: string, records: readonly OutboxRecord[], books: readonly Projection[]) {
+/** A failing record must not block the others. Transient errors are thrown. */
+async function projectSafely(
+  organisationId: string,
+  records: readonly OutboxRecord[],
+  projections: readonly Projection[],
+) {
   try {
-    return await book(organisationId, records, books)
+    return await project(organisationId, records, projections)
   } catch (error) {
     if (mayPass(error)) throw error
-    for (const record of records) await bookWhatCan(organisationId, record, books)
+    for (const record of records) await projectWhatSucceeds(organisationId, record, projections)
     return true
   }
 }
 
 const mayPass = (error: unknown): boolean => error instanceof PlatformError && statusOf(error.code) === 503
 
-/** Enters a record into the books that can take it; a copy is set aside for those that cannot, with a line in the log. */
-async function bookWhatCan(organisationId: string, record: OutboxRecord, books: readonly Projection[]): Promise<void> {
-  const tried = await Promise.all(books.map(async (each) => ({ each, canTake: await canTake(each, record) })))
+/** Projects a record by all projections that can process it; quarantines a copy for the others. */
+async function projectWhatSucceeds(
+  organisationId: string,
+  record: OutboxRecord,
+  projections: readonly Projection[],
+): Promise<void> {
+  const tried = await Promise.all(projections.map(async (each) => ({ each, canTake: await canTake(each, record) })))
   const able = tried.filter(({ canTake }) => canTake).map(({ each }) => each)
   const item = await get(keys.outbox(organisationId, record.id))
   if (item === undefined) return
-  const copy = able.length === books.length ? [] : [asideStep(item)]
+  const copy = able.length === projections.length ? [] : [quarantineWrite(item)]
   try {
-    await book(organisationId, [record], able, copy)
+    await project(organisationId, [record], able, copy)
   } catch (cause) {
     if (mayPass(cause)) throw cause
-    // No book refuses it by itself, but the store refuses what they make of it.
-    log('error', 'A record cannot be entered and is set aside', { organisationId, recordId: record.id, cause })
-    await setAside(item)
+    // Each projection succeeds, but the store rejects their writes.
+    log('error', 'Outbox record rejected; quarantined', { organisationId, recordId: record.id, cause })
+    await quarantine(item)
   }
 }
 
-async function canTake({ name, prepare, entries }: Projection, record: OutboxRecord): Promise<boolean> {
+async function canTake({ name, beforeCommit, writes }: Projection, record: OutboxRecord): Promise<boolean> {
   const { organisationId, id: recordId } = record
   try {
-    await prepare?.(organisationId, [record])
-    await entries?.(organisationId, [record])
+    await beforeCommit?.(organisationId, [record])
+    await writes?.(organisationId, [record])
     return true
   } catch (cause) {
     if (mayPass(cause)) throw cause
-    log('error', 'A book cannot take a record', { book: name, organisationId, recordId, cause })
+    log('error', 'Projection failed for a record', { projection: name, organisationId, recordId, cause })
     return false
   }
 }
 
-/** Answers whether the records were closed; false where somebody else closed some of them meanwhile. */
-async function book(
+/** Returns whether the records were projected; false after a concurrent projection. */
+async function project(
   organisationId: string,
   records: readonly OutboxRecord[],
-  books: readonly Projection[],
+  projections: readonly Projection[],
   more: readonly WriteItem[] = [],
 ): Promise<boolean> {
-  await Promise.all(books.map(async ({ prepare }) => prepare?.(organisationId, records)))
-  await failpoint('books.prepared')
-  const entries = await Promise.all(books.map(async ({ entries }) => entries?.(organisationId, records) ?? []))
+  await Promise.all(projections.map(async ({ beforeCommit }) => beforeCommit?.(organisationId, records)))
+  await failpoint('projection.prepared')
+  const writes = await Promise.all(
+    projections.map(async ({ writes: entries }) => entries?.(organisationId, records) ?? []),
+  )
   const closing = records.map(({ id }) => remove(keys.outbox(organisationId, id), { pk: { present: true } }))
-  if (await transact([...closing, ...entries.flat(), ...more])) return false
-  await failpoint('books.closed')
-  await Promise.all(books.map(async ({ follow }) => follow?.(organisationId, records)))
+  if (await transact([...closing, ...writes.flat(), ...more])) return false
+  await failpoint('projection.committed')
+  await Promise.all(projections.map(async ({ afterCommit }) => afterCommit?.(organisationId, records)))
   return true
+}
+
+/**
+ * One worker at a time runs an organisation's projections. Another one only sets a flag, and the worker runs again
+ * before it releases the lease. Only an optimisation: concurrent projections are safe.
+ */
+
+/** Functions have 30 seconds. */
+const workMs = 15_000
+/** Renewal interval. */
+const stretchMs = 5000
+/** A crashed worker blocks others no longer than this. */
+const turnMs = 10_000
+
+const Turn = z.object({ holder: z.string().optional() })
+
+/**
+ * Runs the work under the lease, again while the flag is set; not at all if another worker has the lease. Work receives
+ * its end time and returns whether it is done; otherwise a message continues it. Two calls more than the work.
+ */
+export async function withLease(organisationId: string, work: (endMs: number) => Promise<boolean>): Promise<void> {
+  const [holder, endMs] = [newNonce(), now() + workMs]
+  if (!(await begin(organisationId, holder))) return
+  let isOver = false
+  try {
+    while (!isOver && now() <= endMs) {
+      const isDone = await work(Math.min(endMs, now() + stretchMs))
+      isOver = isDone ? await end(organisationId, holder) : !(await goOn(organisationId, holder))
+    }
+  } finally {
+    if (!isOver) await leave(organisationId, holder)
+  }
+  if (!isOver) await enqueueProjections(organisationId)
+}
+
+/** Releases the lease regardless of the flag. */
+const leave = (organisationId: string, holder: string): Promise<unknown> =>
+  tryUpdate(keys.projectionLease(organisationId), { remove: ['holder', 'untilMs'] }, { holder: { is: holder } })
+
+async function begin(organisationId: string, holder: string): Promise<boolean> {
+  const key = keys.projectionLease(organisationId)
+  for (;;) {
+    const taken = { set: { holder, untilMs: now() + turnMs }, remove: ['isRequested'] }
+    if (await tryUpdate(key, taken, { untilMs: { absentOrAtMost: now() } })) return true
+    const { holder: current } = Turn.parse((await get(key)) ?? {})
+    // Our own lease, after a lost response.
+    if (current === holder) return true
+    if (current === undefined) continue
+    if (await tryUpdate(key, { set: { isRequested: true } }, { holder: { is: current } })) return false
+  }
+}
+
+/** Returns false if the flag was set: then the lease is kept. */
+async function end(organisationId: string, holder: string): Promise<boolean> {
+  const key = keys.projectionLease(organisationId)
+  const isOurs = { holder: { is: holder } } as const
+  const rested = await tryUpdate(key, { remove: ['holder', 'untilMs'] }, { ...isOurs, isRequested: { absent: true } })
+  if (rested !== undefined) return true
+  return !(await goOn(organisationId, holder))
+}
+
+/** Renews the lease; false if it expired and another worker has it. */
+async function goOn(organisationId: string, holder: string): Promise<boolean> {
+  const longer = { set: { untilMs: now() + turnMs }, remove: ['isRequested'] }
+  return (await tryUpdate(keys.projectionLease(organisationId), longer, { holder: { is: holder } })) !== undefined
 }

@@ -8,10 +8,10 @@ import { type PlatformState, readState } from './state.ts'
 import { readSecret, writeSecret } from '../aws/secrets.ts'
 import { ensureKeys } from '../signing/keys.ts'
 
-/** One API start (D10): signing keys exist afterwards, and while setup is incomplete a token to complete it. */
+/** An API start: creates signing keys if missing, and a setup token while setup is incomplete. */
 export async function bootstrap(): Promise<void> {
   await ensureKeys()
-  // Another start at the same moment makes the condition fail; then look again at what it left.
+  // A concurrent start fails the condition; then read its result.
   while (!(await countStart()));
 }
 
@@ -24,7 +24,10 @@ async function countStart(): Promise<boolean> {
   return (await transact([upsert(keys.platform(), { set }, unchanged)])) === undefined
 }
 
-/** Every second start after the mint mints afresh; so does a start that finds another token in the secret store. */
+/**
+ * Every second start after minting creates a new token, and so does a start that finds a different one in the secret
+ * store.
+ */
 async function isTokenAlive(state: PlatformState, starts: number): Promise<boolean> {
   if (starts - state.tokenMintedAtStart >= 2) return false
   const token = await readSecret(config.PLAT_SECRET_ADMIN_TOKEN)

@@ -4,9 +4,9 @@ import { currentChecks, type InstalledModules, isStale, readModules } from '../m
 import { type StoredCheck } from '../modules/record.ts'
 import { readState } from './state.ts'
 
-/** Whether the platform can serve (D36). */
+/** Health of the platform. */
 
-/** Readiness with its checks, those of modules as the last probe found them. Two calls at once. */
+/** Readiness with all checks, those of modules from their last health check. Two concurrent calls. */
 export async function ready(): Promise<{ ready: boolean; body: Readiness }> {
   const [database, installed] = await Promise.all([databaseCheck(), readModules().catch(() => undefined)])
   const checks = [database, ...(installed ? moduleChecks(installed) : [])].slice(0, checkLimit)
@@ -15,18 +15,18 @@ export async function ready(): Promise<{ ready: boolean; body: Readiness }> {
   return { ready: isReady, body: { status: isReady ? 'ok' : 'unavailable', aggregate, checks } }
 }
 
-/** What checks say together. */
+/** The aggregate status of checks. */
 export function aggregateOf(checks: readonly HealthCheck[]): Readiness['aggregate'] {
   if (checks.some((check) => isCritical(check) && check.status === 'Unhealthy')) return 'Unhealthy'
   return checks.some((check) => check.status !== 'Healthy' && counts(check)) ? 'Degraded' : 'Healthy'
 }
 
-/** As many as the contract promises at most. */
+/** The contract's maximum. */
 const checkLimit = 1000
 
 const isCritical = ({ tags }: HealthCheck): boolean => tags.includes('critical')
 
-/** What is for information alone never counts; what says nothing of itself does. */
+/** Informational checks do not count; others without tags do. */
 const counts = (check: HealthCheck): boolean =>
   isCritical(check) || check.tags.includes('degradable') || !check.tags.includes('informational')
 
@@ -47,7 +47,7 @@ async function databaseCheck(): Promise<HealthCheck> {
   }
 }
 
-/** What is on its way in or out is not part of the platform: its checks count no more, or not yet. */
+/** Checks of modules being installed or uninstalled do not count. */
 export const moduleChecks = ({ modules, healths }: InstalledModules): HealthCheck[] =>
   modules
     .filter(({ state }) => state !== 'Installing' && state !== 'Uninstalling')
@@ -55,7 +55,7 @@ export const moduleChecks = ({ modules, healths }: InstalledModules): HealthChec
 
 const descriptionLength = 500
 
-/** A good result that nobody has renewed is no good result. */
+/** An outdated good result becomes Degraded. */
 function checkView(source: string, check: StoredCheck): HealthCheck {
   const { name, tags, durationMs, checkedAtMs } = check
   const stale = isStale(checkedAtMs)
@@ -72,7 +72,7 @@ function checkView(source: string, check: StoredCheck): HealthCheck {
   }
 }
 
-/** Whether initialization, the first-run setup gate included, is done. One call. */
+/** Whether initialisation and setup are complete. One call. */
 export async function started(): Promise<boolean> {
   const state = await readState().catch(() => undefined)
   return state !== undefined && state.starts > 0

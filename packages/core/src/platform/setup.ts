@@ -17,22 +17,22 @@ import { open } from '../accounts/session.ts'
 import { createUserWrites, usersOf } from '../accounts/user.ts'
 import { parseBody } from '../lib/validate.ts'
 
-/** First-run setup (section 4, D1, D2). */
+/** First-run setup. */
 
 const attempts = 3
 const tokenLifeMs = 24 * 3_600_000
 
 const alreadyComplete = () => platformError('setup_already_complete', { setupComplete: true })
 
-/** Where setup stands; refused with `setup_already_complete` once it is done. One call. */
+/** The state of setup. Throws `setup_already_complete` afterwards. One call. */
 export async function status(): Promise<{ setupComplete: boolean; wizardStep: string }> {
   if ((await readState()).setupComplete) throw alreadyComplete()
   return { setupComplete: false, wizardStep: 'welcome' }
 }
 
 /**
- * Creates the platform organisation and its administrator, and signs the administrator in. The initial admin token is
- * consumed by the transaction that creates them: a refused request never burns it, and of many callers one wins.
+ * Creates the platform organisation and its administrator, and signs the administrator in. The same transaction
+ * consumes the setup token: errors keep it valid, and of concurrent requests one succeeds.
  */
 export async function complete(body: unknown, origin: Origin = { address: '' }): Promise<TokenSet> {
   for (let attempt = 0; attempt < attempts; attempt++) {
@@ -42,7 +42,7 @@ export async function complete(body: unknown, origin: Origin = { address: '' }):
   throw storeContention()
 }
 
-/** Undefined where setup was completed or another token was minted meanwhile: then look again. */
+/** Undefined after a concurrent setup or token change; then retry. */
 async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | undefined> {
   const state = await readState()
   if (state.setupComplete) throw alreadyComplete()
@@ -54,7 +54,7 @@ async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | un
   const session = open(administrator, origin)
   const tokens = await session.tokens()
   const { organisationId, createdAtMs } = administrator
-  const steps = [
+  const writes = [
     patch(
       keys.platform(),
       {
@@ -83,7 +83,7 @@ async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | un
     ...session.steps,
   ]
   const refusal = await commit(system(organisationId, origin.address), {
-    steps,
+    writes,
     audit: { action: 'setup.complete', resource: organisationId, detail: `Administrator ${administrator.username}` },
     events: [
       {
@@ -96,7 +96,7 @@ async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | un
   return refusal === undefined ? tokens : undefined
 }
 
-// Lists go by the time in the id.
+// Lists sort by the time in the id.
 const newAdministrator = ({ adminUsername, adminEmail }: SetupCompletion, createdAtMs = now()) => ({
   id: newId('user', createdAtMs),
   organisationId: newId('org', createdAtMs),
@@ -107,9 +107,9 @@ const newAdministrator = ({ adminUsername, adminEmail }: SetupCompletion, create
   createdAtMs,
 })
 
-/** Hashes are compared, so that time tells nothing about the token. */
+/** Compares hashes, so that timing reveals nothing about the token. */
 function checkToken(state: PlatformState, token: unknown): void {
-  const howToRetrieve = config.PLAT_HOW_TO_RETRIEVE
+  const howToRetrieve = config.PLAT_ADMIN_TOKEN_COMMAND
   if (typeof token !== 'string' || state.tokenHash === undefined || sha256(token) !== state.tokenHash) {
     throw platformError('initial_admin_token_invalid', { howToRetrieve })
   }

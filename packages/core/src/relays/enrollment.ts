@@ -18,9 +18,9 @@ import { statementKeys } from '../signing/keys.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
 import { clusterStatus, nextCheckAfterHeartbeat } from '../clusters/status.ts'
 
-/** Enrollment (D21): a token buys a relay's key its identity, once. */
+/** Enrollment: exchanges a token for a relay identity, once. */
 
-/** For this long the same token with the same key answers the same again: the first answer may have been lost. */
+/** The same token and key return the same result for this long, because the first response may have been lost. */
 const repeatMs = 600_000
 const alarmEveryMs = 3_600_000
 const attempts = 5
@@ -34,7 +34,7 @@ export async function issue(caller: Caller, clusterId: string): Promise<Enrollme
   const row = parseCluster(item)
   const enrollment = createEnrollmentToken(organisationId, clusterId)
   const refusal = await commit(caller, {
-    steps: [
+    writes: [
       patch(
         keys.cluster(organisationId, clusterId),
         { set: { enrollmentId: enrollment.id } },
@@ -50,7 +50,7 @@ export async function issue(caller: Caller, clusterId: string): Promise<Enrollme
   return enrollment.shown
 }
 
-/** Enrolls a relay: binds its key to the cluster, replaces the relay before it. Four calls. */
+/** Enrolls a relay: binds its key to the cluster and replaces the previous relay. Four calls. */
 export async function enroll(request: EnrollRequest, origin?: Origin): Promise<EnrollResponse> {
   if (new Set(request.nodes.map(({ name }) => name)).size < request.nodes.length) {
     throw validationFailed([{ in: 'body', path: '/nodes', code: 'not_unique', message: 'node names must be unique' }])
@@ -62,7 +62,7 @@ export async function enroll(request: EnrollRequest, origin?: Origin): Promise<E
   throw storeContention()
 }
 
-/** Undefined where the token or its cluster changed meanwhile: then look again. */
+/** Undefined after a concurrent change of the token or cluster; then retry. */
 async function tryEnroll(
   request: EnrollRequest,
   thumbprint: string,
@@ -80,7 +80,7 @@ async function tryEnroll(
   const relayId = relayIdOf(token, thumbprint)
   const { id: clusterId, name, relayId: previousRelayId } = cluster
   const refusal = await commit(system(token.organisationId, origin?.address), {
-    steps: steps(token, cluster, relayId, thumbprint, request),
+    writes: steps(token, cluster, relayId, thumbprint, request),
     audit: { action: 'relay.enroll', resource: clusterId, detail: `${relayId} on ${request.hostname}` },
     events: [
       {
@@ -124,20 +124,20 @@ async function repeated(
   throw platformError('enrollment_token_used')
 }
 
-/** Who has a used token has stolen it, or mislaid their own. One alarm an hour: a thief may knock often. */
+/** Reuse suggests that the token was stolen. At most one alarm per hour. */
 async function raiseAlarm(
   { organisationId, clusterId, id: enrollmentId }: EnrollmentRecord,
   origin: Origin | undefined,
 ) {
   const alarmHour = Math.floor(now() / alarmEveryMs)
   await commit(system(organisationId, origin?.address), {
-    steps: [patch(keys.enrollment(enrollmentId), { set: { alarmHour } }, { alarmHour: { isNot: alarmHour } })],
+    writes: [patch(keys.enrollment(enrollmentId), { set: { alarmHour } }, { alarmHour: { isNot: alarmHour } })],
     audit: { action: 'relay.refuse', resource: clusterId, detail: `Second use of ${enrollmentId}` },
     events: [{ name: 'enrollment.reuse_detected', subject: clusterId, data: { clusterId, enrollmentId } }],
   })
 }
 
-// Derived, so that a repeated enrollment names the same relay and the same nodes.
+// Derived, so that a repeated enrollment returns the same relay and nodes.
 const relayIdOf = (token: EnrollmentRecord, thumbprint: string): string =>
   derivedId('relay', timeOf(token.id), token.id, thumbprint)
 const nodesOf = (token: EnrollmentRecord, { nodes }: EnrollRequest): StoredNode[] =>

@@ -17,18 +17,18 @@ import { forEachLimit } from '../lib/async.ts'
 import { consumeHeartbeatNonce } from '../clusters/request-nonce.ts'
 import { clusterStatus, nextCheckAfterHeartbeat } from '../clusters/status.ts'
 
-/** Beats and goodbyes of relays (D20, D21). */
+/** Heartbeats and goodbyes of relays. */
 
-/** Beats of one relay come one after another; a second at the same moment looks again. */
+/** Heartbeats of a relay are sequential; a concurrent one retries. */
 const attempts = 4
-/** A beat may name a thousand jobs. */
+/** A heartbeat may name a thousand jobs. */
 const renewedAtOnce = 25
-/** A cluster that comes back needs two beats; the second is asked for at once. */
+/** A returning cluster needs two heartbeats; the second one is requested at once. */
 const secondBeatSeconds = 1
 
 /**
- * One beat: presence, node statuses, leases of running jobs; answers work. One read and one write when there is nothing
- * to do. `idle` says that the answer may be held back until there is.
+ * One heartbeat: updates presence, node statuses and job leases; returns work. One read and one write if there is
+ * nothing to do. `idle` allows the gateway to hold the response.
  */
 export async function heartbeat(
   caller: RelayCaller,
@@ -48,7 +48,7 @@ export async function heartbeat(
   }
 }
 
-/** The first look may lag: what it decides is written only if the row is still as it was, and it refuses nobody. */
+/** The first read may be stale: writes are conditional, and it never causes a rejection. */
 async function currentCluster(
   { organisationId, clusterId, relayId }: RelayCaller,
   attempt: number,
@@ -66,7 +66,7 @@ async function recordBeat(caller: RelayCaller, beat: Heartbeat): Promise<Cluster
   const nonce = newNonce()
   for (let attempt = 0; attempt < attempts; attempt++) {
     const row = await currentCluster(caller, attempt)
-    // Our own write, whose acknowledgement was lost, is a success; any other use of the token is a replay.
+    // Our own write after a lost response is a success; any other use of the token is a replay.
     if (row.beatNonce === nonce) return row
     const recentTokens = consumeHeartbeatNonce(row.recentTokens, caller, now())
     if (recentTokens === undefined) throw platformError('unauthenticated')
@@ -77,7 +77,7 @@ async function recordBeat(caller: RelayCaller, beat: Heartbeat): Promise<Cluster
   throw storeContention()
 }
 
-/** What a beat tells about a cluster. Node names are read only when a status differs from the last report. */
+/** Changes of a cluster by a heartbeat. Node names are read only if a status changed. */
 async function heardFrom(row: ClusterRecord, beat: Heartbeat) {
   const hash = nodesHash(beat.nodes)
   if (hash === row.nodesHash) return { presence: presenceAfter(row, row.nodesOnline), nodes: undefined }
@@ -92,7 +92,7 @@ async function heardFrom(row: ClusterRecord, beat: Heartbeat) {
   return { presence: { ...presenceAfter(row, nodesOnline), nodesHash: hash, nodesOnline }, nodes }
 }
 
-/** The first beat after Offline does not count yet; the second does (D20). */
+/** The first heartbeat after Offline does not change the status; the second one does. */
 function presenceAfter(row: ClusterRecord, nodesOnline: number) {
   const before = clusterStatus({ ...row, isSteady: true }, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
   const isFirst = before === 'Offline' && nodesOnline > 0
@@ -101,7 +101,7 @@ function presenceAfter(row: ClusterRecord, nodesOnline: number) {
 
 type Heard = Awaited<ReturnType<typeof heardFrom>> & { recentTokens: string; nonce: string }
 
-/** The row after the beat, or undefined if it was no longer as read. */
+/** The new record, or undefined after a concurrent change. */
 async function writeBeat(row: ClusterRecord, heard: Heard): Promise<ClusterRecord | undefined> {
   const { presence, nodes, recentTokens, nonce } = heard
   const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
@@ -117,7 +117,7 @@ async function writeBeat(row: ClusterRecord, heard: Heard): Promise<ClusterRecor
   }
   const filed = { set: { ...change.set, ...statusIndexKeys(row, status) } }
   const refusal = await commit(system(row.organisationId), {
-    steps: [
+    writes: [
       patch(key, filed, { ...asRead, status: { is: row.status } }),
       ...(nodes === undefined ? [] : [replace(keys.nodes(row.organisationId, row.id), nodesItem(nodes))]),
       ...(status === row.status ? [] : [statusCountWrite(row, row.status, status)]),
@@ -127,14 +127,14 @@ async function writeBeat(row: ClusterRecord, heard: Heard): Promise<ClusterRecor
   return refusal === undefined ? { ...row, ...presence } : undefined
 }
 
-/** The oldest jobs of the inbox, as many as the relay has room for. No call where the row says that it is empty. */
+/** The oldest jobs of the inbox, up to the relay's free slots. No call if the record shows an empty inbox. */
 async function waitingJobs(row: ClusterRecord, freeSlots: number): Promise<string[]> {
   if (row.waitingJobs <= 0 || freeSlots === 0) return []
   const { items } = await query({ pk: keys.inbox(row.id, '').pk, limit: freeSlots })
   return items.map((item) => String(item['sk']))
 }
 
-/** Renews the leases of the jobs that a relay says it runs; answers those that it shall stop. */
+/** Renews the leases of the relay's running jobs; returns those to cancel. */
 async function tendRunning(caller: RelayCaller, jobIds: readonly string[]): Promise<string[]> {
   if (jobIds.length === 0) return []
   const unique = [...new Set(jobIds)]
@@ -145,9 +145,9 @@ async function tendRunning(caller: RelayCaller, jobIds: readonly string[]): Prom
   return unique.filter((_, index) => !isOurs(jobs[index]) || jobs[index]?.cancelRequestedAtMs !== undefined)
 }
 
-/** The relay stops: its cluster is Offline at once. Two calls. */
+/** The relay stops: its cluster becomes Offline at once. Two calls. */
 export async function goodbye(caller: RelayCaller, { reason }: { reason: string }): Promise<void> {
-  log('info', 'A relay says goodbye', { clusterId: caller.clusterId, reason })
+  log('info', 'Relay signed off', { clusterId: caller.clusterId, reason })
   const nonce = newNonce()
   for (let attempt = 0; attempt < attempts; attempt++) {
     const row = await currentCluster(caller, attempt)

@@ -9,11 +9,13 @@ import { platformError } from '../error.ts'
 import { isId } from '../id.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
 
-/** Signed relay requests (D21): a fresh EdDSA token per request, bound to its path and body, by the key that enrolled. */
+/**
+ * Authenticates relay requests: a new EdDSA token per request, bound to path and body and signed by the enrolled key.
+ */
 
 export const relayAudience = 'platform-relay'
 const lifeSeconds = 60
-/** Relays run on machines whose clocks are not ours. */
+/** Tolerance for the clocks of relays. */
 const skewSeconds = 60
 
 const Row = z.object({ relayId: z.string(), organisationId: z.string(), clusterId: z.string(), publicKey: z.string() })
@@ -31,7 +33,7 @@ interface Identity {
   clusterId: string
 }
 
-// A relay's key and cluster never change. Whether it is still the cluster's relay, each verb asks the cluster's row.
+// A relay's key and cluster never change. Each use case checks that it is the cluster's current relay.
 const identities = new BoundedCache<Identity>(10_000)
 
 async function identityOf(relayId: string): Promise<Identity | undefined> {
@@ -46,7 +48,7 @@ async function identityOf(relayId: string): Promise<Identity | undefined> {
   return identity
 }
 
-/** The relay that signed a request to this path with this body. Throws `unauthenticated`. No call for a relay known to the process. */
+/** The relay that signed this request. Throws `unauthenticated`. No call for a cached relay. */
 export async function authenticateRelay(token: string, path: string, body: Uint8Array): Promise<RelayCaller> {
   try {
     const { kid } = decodeProtectedHeader(token)

@@ -10,14 +10,14 @@ import { readAccessKeys, keyCacheMs } from './published-keys.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
 import { signer } from './keys.ts'
 
-/** Access tokens (section 5): EdDSA, fifteen minutes, verified without a store call by a process that knows the keys. */
+/** Access tokens: EdDSA, fifteen minutes, verified without a store call by a process with the keys. */
 
 export const accessTokenSeconds = 900
 
 const issuer = 'platform'
 const audience = 'platform-api'
 const typ = 'at+jwt'
-/** The clocks of those who sign and of those who verify may differ by so much. */
+/** Tolerance between the clocks of issuer and verifier. */
 const skewSeconds = 5
 
 const Claims = z.object({
@@ -29,7 +29,7 @@ const Claims = z.object({
   exp: z.number(),
 })
 
-/** Who a token speaks for. */
+/** The identity in a token. */
 export interface Subject {
   userId: string
   organisationId: string
@@ -52,12 +52,12 @@ export async function issueAccessToken({ userId, organisationId, sessionId, role
     .sign(key)
 }
 
-/** How long a module may believe what it is told about a caller. */
+/** Lifetime of the caller's token for a module. */
 export const moduleTokenSeconds = 60
 
 /**
- * Tells one module who asks (D48): a token of a minute with the module's id as its audience. It never passes for an access
- * token, whatever the module is called: its type is another.
+ * Issues a caller token for one module: a minute, with the module's id as audience. Its type prevents use as an access
+ * token.
  */
 export async function issueModuleToken(
   moduleId: string,
@@ -81,11 +81,10 @@ interface Verified {
   expiresAtMs: number
 }
 
-// An access token cannot be revoked before it expires, so what was verified once stays true until then; only its key may be
-// withdrawn meanwhile.
+// Access tokens cannot be revoked, so a verified one stays valid until it expires; only its key may be withdrawn.
 const verified = new BoundedCache<Verified>(500)
 
-/** The caller that a token speaks for. Throws `unauthenticated` or `token_expired`. */
+/** The caller of a token. Throws `unauthenticated` or `token_expired`. */
 export async function verifyAccessToken(token: string): Promise<Caller> {
   const known = verified.get(token)
   if (known !== undefined && known.expiresAtMs > now()) {
@@ -110,7 +109,7 @@ async function verify(token: string): Promise<Verified> {
       currentDate: new Date(now()),
     })
     const { sub, org, sid, roles, iat, exp } = Claims.parse(payload)
-    // Whoever has stolen a key can write any time of expiry; and the tolerance is for the beginning of a token, not its end.
+    // A stolen key could sign any expiry. The clock tolerance applies to the start of a token, not to its end.
     const expiresAtMs = Math.min(exp, iat + accessTokenSeconds) * 1000
     if (expiresAtMs <= now()) throw platformError('token_expired')
     const permissions = new Set(permissionsOf(roles))
@@ -126,13 +125,13 @@ async function verify(token: string): Promise<Verified> {
 
 let publicKeys = new Map<string, CryptoKey>()
 let readAtMs = Number.NEGATIVE_INFINITY
-/** A key that was withdrawn is believed no longer than this. */
+/** A withdrawn key is accepted no longer than this. */
 const believedMs = 300_000
 
 async function keyOf(token: string): Promise<CryptoKey> {
   const { kid = '' } = decodeProtectedHeader(token)
   const ageMs = now() - readAtMs
-  // Forged key ids must not turn into store calls, and a store that is away must not turn away who is known.
+  // Forged key ids must not cause store calls, and an unavailable store must not reject known keys.
   if (ageMs >= believedMs) await readPublicKeys().catch(unlessKnown(kid))
   else if (!publicKeys.has(kid) && ageMs >= keyCacheMs) await readPublicKeys()
   const key = publicKeys.get(kid)

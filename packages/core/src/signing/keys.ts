@@ -1,19 +1,18 @@
 import { generateKeyPairSync, hkdfSync } from 'node:crypto'
-import { type KeySet } from '@platform/contract/relay'
+import type { KeySet } from '@platform/contract/relay'
 import { type CryptoKey, importJWK } from 'jose'
 import * as z from 'zod'
+import { createSecretOnce, readSecret, writeSecret } from '../aws/secrets.ts'
 import { now } from '../clock.ts'
 import { config } from '../config.ts'
-import { failpoint } from '../lib/failpoint.ts'
 import { platformError } from '../error.ts'
 import { newSecret } from '../id.ts'
+import { failpoint } from '../lib/failpoint.ts'
 import { publishKey, publicKeyOf, keyCacheMs, retireKeys, type Revocation } from './published-keys.ts'
-import { createSecretOnce, readSecret, writeSecret } from '../aws/secrets.ts'
 
 /**
- * Keys that the platform signs with: one for access tokens, one for job statements, and the masters of which the secrets of
- * webhooks and the tokens of modules are derived. They live in Secrets Manager; the public halves of access keys stand in the table, so that whoever
- * only verifies needs no secret.
+ * The platform's keys: access tokens, job statements, and the root keys of webhook secrets and module tokens. Private
+ * keys are in Secrets Manager; public access keys are in the table, so that verification needs no secret.
  */
 
 const PrivateJwk = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), d: z.string() })
@@ -22,7 +21,7 @@ const Keys = z
   .object({
     access: z.array(PrivateKey).min(1),
     statement: z.array(PrivateKey).min(1),
-    /** 256 random bits. It never changes: every webhook's receiver verifies with what is derived of it. */
+    /** 256 random bits. Never rotated, because webhook receivers verify with derived secrets. */
     webhook: z.string().optional(),
   })
   .transform((held) => ({
@@ -33,13 +32,13 @@ const Keys = z
 type PrivateKey = z.infer<typeof PrivateKey>
 type Keys = z.infer<typeof Keys>
 
-/** A master that is not kept by itself: whoever reads the same keys derives the same one. */
+/** A root key that is not stored, but derived from the statement key. */
 function derived(statement: readonly PrivateKey[], purpose: string): string {
   const seed = Buffer.from(statement.at(-1)?.jwk.d ?? '', 'base64url')
   return Buffer.from(hkdfSync('sha256', seed, '', purpose, 32)).toString('base64url')
 }
 
-/** What a key is for. A token of one purpose never passes for another. */
+/** The purpose of a key. A token of one purpose is never valid for another. */
 export type KeyPurpose = 'access' | 'statement'
 
 const rotateAfterMs = 30 * 24 * 3_600_000
@@ -55,7 +54,7 @@ async function stored(): Promise<Keys | undefined> {
   return text === undefined ? undefined : Keys.parse(JSON.parse(text))
 }
 
-/** The keys; throws `starting` before the first start has made them. */
+/** The stored keys. Throws `starting` before the first start has created them. */
 async function held(): Promise<Keys> {
   const keys = await stored()
   if (keys === undefined) throw platformError('starting', { retryAfterSeconds: 2 })
@@ -64,22 +63,22 @@ async function held(): Promise<Keys> {
 
 let masters: { webhook: string; module: string } | undefined
 
-/** How keys are replaced before their time. */
+/** Options of a key rotation. */
 export interface Rotation extends Revocation {
   rotate?: boolean
 }
 
 /**
- * Makes sure that keys exist, are published, and that the access key is not older than thirty days. May be repeated, run
- * several times at once, and end halfway: each key is published before anything is signed with it, and stays so until
- * what it signed has expired. Two store calls and two of Secrets Manager; a rotation makes one more of each.
+ * Ensures that keys exist and are published, and that the access key is at most thirty days old. Idempotent, safe
+ * concurrently and after interruption: a key is published before its first signature, until its tokens have expired.
+ * Two store calls and two to Secrets Manager; a rotation takes one more of each.
  */
 export async function ensureKeys(rotation: Rotation = {}): Promise<void> {
   const old = (await stored()) ?? (await mintAll())
   const [current] = old.access
   const isFresh = current !== undefined && now() - current.createdAtMs < rotateAfterMs
   if (!isFresh || rotation.rotate === true) await replaceAccessKey(old, rotation)
-  // Of two rotations at once the secret that was written last is the truth.
+  // Of concurrent rotations the secret written last wins.
   await retireKeys((await stored())?.access[0], rotation)
   signers.clear()
   masters = undefined
@@ -88,14 +87,14 @@ export async function ensureKeys(rotation: Rotation = {}): Promise<void> {
 async function replaceAccessKey(old: Keys, { withdraw = false }: Rotation): Promise<void> {
   const minted = mint()
   await publishKey(minted)
-  await failpoint('keys.announced')
-  // Its age counts from here on: before, nobody could have read it.
+  await failpoint('keys.published')
+  // Its age counts from publication: clients could not have read it before.
   const access = [{ ...minted, createdAtMs: now() }, ...(withdraw ? [] : untilMature(old.access))]
   await writeSecret(config.PLAT_SECRET_SIGNING_KEYS, JSON.stringify({ ...old, access }))
   await failpoint('keys.written')
 }
 
-/** Of two first starts at once one makes the keys, and the other takes them: relays and receivers keep what they are told. */
+/** Of concurrent first starts one creates the keys and the others read them, because relays and receivers pin them. */
 async function mintAll(): Promise<Keys> {
   const first = mint()
   await publishKey(first)
@@ -104,7 +103,7 @@ async function mintAll(): Promise<Keys> {
   return held()
 }
 
-/** A key ready to sign with. */
+/** A key ready for signing. */
 export interface Signer {
   kid: string
   key: CryptoKey
@@ -113,12 +112,12 @@ export interface Signer {
 const signers = new Map<KeyPurpose, { signer: Signer; untilMs: number }>()
 const believedMs = 300_000
 
-/** A key signs once every verifier can know it: no request fails because its token is newer than what somebody has read. */
+/** A key signs only once every verifier can know it, so that no token is rejected. */
 const signsAfterMs = 2 * keyCacheMs
 
 const isMature = ({ createdAtMs }: PrivateKey): boolean => now() - createdAtMs >= signsAfterMs
 
-/** The newest keys, the last of them one that may sign. */
+/** The newest keys, up to one that may sign. */
 function untilMature(list: readonly PrivateKey[]): readonly PrivateKey[] {
   const index = list.findIndex(isMature)
   return index < 0 ? list : list.slice(0, index + 1)
@@ -136,13 +135,24 @@ export async function signer(purpose: KeyPurpose): Promise<Signer> {
   return fresh
 }
 
-/** What the secrets of webhooks are derived of. One Secrets Manager call per process. */
+/** The root key of webhook secrets. One Secrets Manager call per process. */
 export const webhookRootKey = async (): Promise<string> => (masters ??= await held()).webhook
 
-/** What the tokens are derived of that the platform and a module's instance know each other by. The same one call. */
+/** The root key of tokens between the platform and module instances. The same call. */
 export const moduleRootKey = async (): Promise<string> => (masters ??= await held()).module
 
-/** Public keys that verify job statements: a relay pins them when it enrolls (D24). */
+/** Public keys of job statements; relays pin them at enrollment. */
 export async function statementKeys(): Promise<KeySet> {
   return { keys: (await held()).statement.map(publicKeyOf) }
+}
+
+const Order = z.strictObject({ rotate: z.literal('access'), withdraw: z.boolean().default(false) })
+
+/**
+ * Parses a rotation request: `{"rotate": "access"}`, with `"withdraw": true` for a leaked key. Undefined for other
+ * events; throws for an unknown key. No call.
+ */
+export function rotationIn(event: unknown): Rotation | undefined {
+  if (typeof event !== 'object' || event === null || !('rotate' in event)) return undefined
+  return { rotate: true, withdraw: Order.parse(event).withdraw }
 }

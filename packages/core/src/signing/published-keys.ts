@@ -6,14 +6,14 @@ import { get, type Item, upsert } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 
 /**
- * The public halves of the keys that access tokens are signed with, in one item of the table. A key is published before
- * anything is signed with it, and stays so until what it signed has expired.
+ * The public keys of access tokens, in one item of the table. A key is published before its first signature, until its
+ * tokens have expired.
  */
 
-/** Verifiers read the published keys again for one that they do not know, but not more often than this. */
+/** Verifiers reload the published keys for an unknown key id, at most this often. */
 export const keyCacheMs = 5000
 
-/** Longer than anybody signs with a replaced key, and than what they sign with it lives: five minutes, and fifteen. */
+/** Longer than a replaced key signs (five minutes) and its tokens live (fifteen). */
 const keepReplacedMs = 3_600_000
 
 interface Key {
@@ -30,7 +30,7 @@ const PublishedKey = z.looseObject({
 })
 type PublishedKey = z.infer<typeof PublishedKey>
 
-/** What of a key everybody may know. */
+/** The public part of a key. */
 export const publicKeyOf = ({ kid, jwk }: Key): KeySet['keys'][number] => ({
   kty: jwk.kty,
   crv: jwk.crv,
@@ -49,18 +49,18 @@ const publishedKeys = (item: Item | undefined): PublishedKey[] =>
     .filter(([name]) => name.startsWith('key:'))
     .map(([, value]) => PublishedKey.parse(value))
 
-/** Publishes a key that will sign. One call. */
+/** Publishes a key before it signs. One call. */
 export async function publishKey(key: Key): Promise<void> {
   await transact([upsert(keys.accessKeys(), { set: entry(key) })])
 }
 
-/** How keys end before their time. */
+/** Options for ending keys early. */
 export interface Revocation {
-  /** Nothing but the current key is believed any more, for when one has leaked: what others have signed ends with them. */
+  /** Revokes all keys but the current one, after a leak: their tokens become invalid. */
   withdraw?: boolean
 }
 
-/** Publishes the key that signs, and takes back those that it has replaced, once what they signed has expired. Two calls. */
+/** Publishes the signing key, and removes replaced ones once their tokens have expired. Two calls. */
 export async function retireKeys(current: Key | undefined, { withdraw = false }: Revocation): Promise<void> {
   if (current === undefined) return
   const replaced = publishedKeys(await get(keys.accessKeys())).filter(({ kid }) => kid !== current.kid)
@@ -75,7 +75,7 @@ export async function retireKeys(current: Key | undefined, { withdraw = false }:
   ])
 }
 
-/** Public keys that verify access tokens, as the table holds them. One call. */
+/** The public keys of access tokens. One call. */
 export async function readAccessKeys(): Promise<KeySet> {
   const published = publishedKeys(await get(keys.accessKeys()))
   return {

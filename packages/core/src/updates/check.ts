@@ -12,20 +12,19 @@ import { log } from '../log.ts'
 import { platformOrganisationId } from '../accounts/organisation.ts'
 import { newestRelease } from './release-feed.ts'
 import { type CheckRecord, type CheckResult, newerReleaseIn, parseCheck } from './check-result.ts'
-import { runningUpdate } from './lock.ts'
-import { parseUpdateState } from './record.ts'
-import { previousRelease } from './active-release.ts'
+import { runningUpdate } from './request.ts'
+import { parseUpdateState, previousRelease } from './record.ts'
 import { version } from '../lib/version.ts'
 
-/** Looking for newer releases (D50), on demand and by the clock. What is found is kept for when it cannot be found again. */
+/** Checks for newer releases, on demand and by schedule. The result is stored as a fallback. */
 
-/** Versions that are not told of again: more than anybody withdraws. */
+/** Announced versions that are remembered: more than are ever withdrawn. */
 const toldLimit = 50
 
 /**
- * Looks for a newer release. Where the releases cannot be read the last result is answered, as old as it is; without one,
- * throws `release_source_unreachable`. Two calls, three during an update, those to the registry, and a message where a version
- * is seen for the first time.
+ * Checks for a newer release. If the repository is unreachable, returns the last result or throws
+ * `release_source_unreachable`. Two calls, three during an update, those to the registry, and a message for a new
+ * version.
  */
 export async function check({ organisationId }: Caller): Promise<UpdateCheck> {
   const [stateItem, checkItem] = await getConsistent([keys.updateState(), keys.updateCheck()])
@@ -47,8 +46,8 @@ export async function check({ organisationId }: Caller): Promise<UpdateCheck> {
 }
 
 /**
- * Looks for a newer release by the clock, for whom an event tells of it. Releases that cannot be read now can be the next
- * time. Three calls, one before setup is complete, none where updates are off; those to the registry, and a message as `check`.
+ * The scheduled check, which announces a new version by an event. Ignores an unreachable repository. Three calls, one
+ * before setup is complete, none if updates are disabled; those to the registry, and a message as `check`.
  */
 export async function checkRegularly(): Promise<void> {
   if (config.PLAT_RELEASE_SOURCE === '') return
@@ -58,7 +57,7 @@ export async function checkRegularly(): Promise<void> {
     await look(organisationId, parseCheck(await get(keys.updateCheck())))
   } catch (error) {
     if (!isUnreachable(error)) throw error
-    log('warn', 'The releases could not be read', { reason: error.message })
+    log('warn', 'Failed to read releases', { reason: error.message })
   }
 }
 
@@ -74,9 +73,9 @@ async function look(organisationId: string, before: CheckRecord | undefined): Pr
     await keep(organisationId, { ...found, source }, before)
     return found
   } catch (error) {
-    // What another repository had says nothing of this one.
+    // Results of another repository do not count.
     if (!isUnreachable(error) || before?.source !== source) throw error
-    log('warn', 'The releases could not be read; what was found last is told', { reason: error.message })
+    log('warn', 'Failed to read releases; serving the last result', { reason: error.message })
     return before
   }
 }
@@ -87,8 +86,8 @@ const latestOf = ({ version: latest, releaseNotesUrl }: NonNullable<CheckResult[
 })
 
 /**
- * Stores what was found, and tells of a version that was not told of before: once, whoever looks at the same time. Whoever was
- * faster has stored as much, and the next look tells what that one did not see. One call, and a message where it tells.
+ * Stores a result and announces a new version once, also among concurrent checks: a slower one is dropped, and the next
+ * check announces what it found. One call, and a message for an announcement.
  */
 async function keep(
   organisationId: string,
@@ -106,7 +105,7 @@ async function keep(
     revision: (before?.revision ?? 0) + 1,
   }
   await commit(system(organisationId), {
-    steps: [replace(keys.updateCheck(), row, { revision: unchanged(before?.revision) })],
+    writes: [replace(keys.updateCheck(), row, { revision: unchanged(before?.revision) })],
     ...(isNew && {
       events: [{ name: 'update.available', subject: latest.version, data: { ...latest, currentVersion: version } }],
     }),

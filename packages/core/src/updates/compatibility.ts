@@ -5,32 +5,32 @@ import { config } from '../config.ts'
 import { infrastructureRevision } from './infrastructure.ts'
 import { type Release } from './release-document.ts'
 
-/** Why a release that is genuine cannot be applied to what serves now. */
+/** The reason why a genuine release cannot be applied to the active one. */
 export interface Incompatibility {
   code: Extract<ErrorCode, 'version_not_available' | 'infrastructure_update_required'>
-  /** A sentence for people. */
+  /** A sentence for users. */
   reason: string
 }
 
-/** Prereleases are for trying out, not for a platform that people work with: they are deployed, never applied. */
+/** Prereleases are for testing: they can be deployed but not applied. */
 export const isStable = (version: string): boolean => prerelease(version) === null
 
-/** What is in the way of applying a release where `current` serves; undefined where nothing is. */
+/** The reason why a release cannot be applied to `current`; undefined if it can. */
 export function findIncompatibility({ document }: Release, current: string): Incompatibility | undefined {
   const { version, minFrom, infrastructure } = document
   if (!isStable(version)) return notAvailable('It is a prerelease; only stable releases are applied.')
-  if (!isNewer(version, current)) return notAvailable(`It is not newer than ${current}, which serves.`)
+  if (!isNewer(version, current)) return notAvailable(`It is not newer than ${current}, which is active.`)
   if (minFrom !== undefined && isNewer(minFrom, current)) {
     return notAvailable(
-      `It can be applied from version ${minFrom} on, and ${current} serves. Update to that one first.`,
+      `It requires version ${minFrom} or later, and ${current} is active. Update to that version first.`,
     )
   }
   if (infrastructure === infrastructureRevision()) return undefined
-  const reason = `It needs other infrastructure than ${current} has. Get its sources and run: ${commands[config.PLAT_UPDATE_TARGET]}`
+  const reason = `It requires other infrastructure than ${current} has. Get its sources and run: ${commands[config.PLAT_UPDATE_TARGET]}`
   return { code: 'infrastructure_update_required', reason: reason.slice(0, 500) }
 }
 
-/** What installs a release as a whole, its surroundings included. */
+/** The commands that install a release with its infrastructure. */
 const commands = {
   'local-supervisor': 'npm ci && npm start',
   'lambda-alias': 'npm ci && npm run deploy -- --stage NAME',

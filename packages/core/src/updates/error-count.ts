@@ -4,26 +4,26 @@ import { query, update } from '../db/table.ts'
 import { log } from '../log.ts'
 import { version } from '../lib/version.ts'
 
-/** How often each version of the platform fails unexpectedly: what an update of it is judged by (D51). */
+/** Unexpected errors per platform version: the error budget of an update. */
 
 const minuteMs = 60_000
 const betweenMs = 1000
 const keptSeconds = 3600
 
-/** Failures that no write has carried yet. */
+/** Errors not written yet. */
 let waiting = 0
 let writtenAtMs = -Infinity
 let nextWrite: NodeJS.Timeout | undefined
 
 /**
- * Counts an unexpected failure against the version that runs here. Never throws, and takes as long as the store does at
- * most. One call in a second, however many failures there are.
+ * Counts an unexpected error of the running version. Never throws, and waits at most for one store call. One call per
+ * second.
  */
 export async function countVersionError(): Promise<void> {
   waiting++
   const pauseMs = writtenAtMs + betweenMs - now()
   if (pauseMs <= 0) return write()
-  // Where the process is frozen until its next call, what waits is written then.
+  // If the process is frozen between calls, the rest is written in the next one.
   nextWrite ??= setTimeout(() => void write(), Math.min(pauseMs, betweenMs)).unref()
   return undefined
 }
@@ -45,7 +45,7 @@ async function write(): Promise<void> {
 
 const minuteOf = (ms: number): number => Math.floor(ms / minuteMs)
 
-/** How often a version has failed since then, the whole of that minute included; counts may be a second late. One call. */
+/** Errors of a version since a time, including that whole minute; counts may lag a second. One call. */
 export async function versionErrorsSince(ofVersion: string, sinceMs: number): Promise<number> {
   const first = keys.versionErrorCount(ofVersion, minuteOf(sinceMs))
   const last = keys.versionErrorCount(ofVersion, minuteOf(now()) + 1)

@@ -8,14 +8,17 @@ import { type OperationRecord } from '../operations/record.ts'
 import { type Effects } from '../outbox/record.ts'
 import { updatePlan } from './record.ts'
 
-/** What the end of an update, or of the way back, makes of the platform's state. */
+/** The effect of a finished update or rollback on the platform's state. */
 interface UpdateOutcome {
-  /** Refused where the update holds the lock no more. */
+  /** Fails if the update no longer holds the lock. */
   step: WriteItem
   events: NonNullable<Effects['events']>
 }
 
-/** Done: the release serves and what served before is the previous one. Failed: all is as it was. The lock is gone. */
+/**
+ * Completed: the release becomes the active one and the active one the previous. Failed: unchanged. Both release the
+ * lock.
+ */
 function updateOutcome(operation: OperationRecord, { status, outcome }: OperationEnd): UpdateOutcome {
   const { action, release, before } = updatePlan(operation)
   const isMine = { jobId: { is: operation.id } }
@@ -37,17 +40,17 @@ function updateOutcome(operation: OperationRecord, { status, outcome }: Operatio
 }
 
 /**
- * Ends an update with what it makes of the platform's state: one transaction. Throws `OperationLost` where the worker has
- * lost it. One call and a message; two where the state knows nothing of the update, as after a restore: it ends all the same.
+ * Finishes an update with its effect on the platform's state, in one transaction. Throws `LeaseLost`. One call and a
+ * message; two if the state does not know the update, as after a restore.
  */
 export async function finishUpdate(operation: OperationRecord, end: OperationEnd): Promise<void> {
   const ended = finishChange(operation, end)
   const { step, events } = updateOutcome(operation, end)
-  const told = { events: [...events, ...ended.events], moves: ended.moves }
+  const told = { events: [...events, ...ended.events], transitions: ended.transitions }
   const actor = system(operation.organisationId)
-  const refusal = await commit(actor, { steps: [...ended.steps, step], ...told })
+  const refusal = await commit(actor, { writes: [...ended.writes, step], ...told })
   if (refusal === undefined) return
-  const isLost = refusal.step < ended.steps.length || (await commit(actor, { steps: ended.steps, ...told }))
+  const isLost = refusal.step < ended.writes.length || (await commit(actor, { writes: ended.writes, ...told }))
   if (isLost) throw new LeaseLost(operation.id)
-  log('error', 'An update has ended that held no lock', { jobId: operation.id, ...end })
+  log('error', 'Update finished without holding the lock', { jobId: operation.id, ...end })
 }

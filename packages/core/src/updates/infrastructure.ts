@@ -6,15 +6,15 @@ import { tableIndexes, ttlAttribute } from '../db/schema.ts'
 import { sha256 } from '../id.ts'
 
 /**
- * What a release needs around its functions: routes, queues, clocks, grants and indexes. An update replaces the functions and
- * nothing else, so that a release of another revision has to be deployed. 64 hex digits.
+ * A digest of what a release needs around its functions: routes, queues, schedules, grants and indexes. Updates replace
+ * functions only; a release with another digest must be deployed. 64 hex digits.
  */
 export const infrastructureRevision = (): string =>
   sha256(
     JSON.stringify({
       routes: routes.map((route) => [
         route.function,
-        route.endpoint.method,
+        route.method,
         route.endpoint.path,
         capabilitiesOf(route.endpoint),
       ]),

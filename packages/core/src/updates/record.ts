@@ -1,11 +1,12 @@
 import * as z from 'zod'
-import { type Item } from '../db/table.ts'
-import { jsonString } from '../lib/json.ts'
-import { type OperationRecord } from '../operations/record.ts'
+import type { Item } from '../db/table.ts'
+import { jsonString } from '../lib/validate.ts'
+import { isReleased, version } from '../lib/version.ts'
+import type { OperationRecord } from '../operations/record.ts'
 
-/** How updates are stored (D50, D51). */
+/** The stored form of updates. */
 
-/** A release that serves or has served; without a digest one that was deployed, not applied. */
+/** An active or previous release; without a digest it was deployed, not applied. */
 const InstalledRelease = z.object({
   version: z.string(),
   repository: z.string().optional(),
@@ -13,23 +14,23 @@ const InstalledRelease = z.object({
 })
 export type InstalledRelease = z.infer<typeof InstalledRelease>
 
-/** Which release was applied last, what served before, and the job that changes it just now: the lock of updates. */
+/** The applied release, the previous one, and the job of a running update, which is the lock. */
 export const UpdateState = z.object({
   current: jsonString(InstalledRelease).optional(),
   previous: jsonString(InstalledRelease).optional(),
   jobId: z.string().optional(),
-  /** Goes up with every change. */
+  /** Incremented by every change. */
   revision: z.number().default(0),
 })
 export type UpdateState = z.infer<typeof UpdateState>
 
 export const parseUpdateState = (item: Item | undefined): UpdateState => UpdateState.parse(item ?? {})
 
-/** The steps of an update in order; of a rollback the same (D51). */
+/** The steps of an update and of a rollback, in order. */
 export const updateSteps = ['preflight', 'stage', 'smoke', 'shift-10', 'shift-50', 'shift-100', 'commit'] as const
 export const rollbackSteps = ['preflight', 'stage', 'smoke', 'shift-100', 'commit'] as const
 
-/** What an update is done with. `release` is to serve, `before` is what to go back to. */
+/** The plan of an update: `release` becomes active; `before` is the rollback target. */
 const UpdatePlan = z.object({
   action: z.enum(['apply', 'rollback']),
   release: InstalledRelease,
@@ -39,3 +40,31 @@ export type UpdatePlan = z.infer<typeof UpdatePlan>
 
 /** The plan of a `PlatformUpdate` or `PlatformRollback`. */
 export const updatePlan = ({ plan }: OperationRecord): UpdatePlan => UpdatePlan.parse(plan)
+
+/** A release from a repository; deployed ones have no digest. */
+export interface FetchedRelease extends InstalledRelease {
+  digest: string
+}
+
+/** Only the identifying fields of a release. */
+export function releaseIdentity(release: FetchedRelease): { version: string; repository?: string; digest: string }
+export function releaseIdentity(release: InstalledRelease): InstalledRelease
+export function releaseIdentity({ version, repository, digest }: InstalledRelease): InstalledRelease {
+  return { version, ...(repository !== undefined && { repository }), ...(digest !== undefined && { digest }) }
+}
+
+/** Whether two are the same release, regardless of their repository. */
+export const isSameRelease = (one: InstalledRelease, other: InstalledRelease): boolean =>
+  one.version === other.version && one.digest === other.digest
+
+/** Whether the applied release is active, and was not replaced by a deployment, also one of the same version. */
+const isApplied = ({ version: its, digest }: InstalledRelease): boolean =>
+  its === version && (digest !== undefined) === isReleased
+
+/** The active release: as applied, or only the version if deployed. */
+export const activeRelease = ({ current }: UpdateState): InstalledRelease =>
+  current !== undefined && isApplied(current) ? current : { version }
+
+/** The rollback target; undefined after a deployment. */
+export const previousRelease = ({ current, previous }: UpdateState): InstalledRelease | undefined =>
+  current !== undefined && isApplied(current) ? previous : undefined

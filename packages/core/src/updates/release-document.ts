@@ -1,14 +1,11 @@
 import { version } from '@platform/contract/manifest'
 import * as z from 'zod'
 
-/**
- * A release of the platform as its artifact describes it (D50): the configuration of an OCI manifest whose layers are the
- * functions, one zip each.
- */
+/** A release of the platform: the configuration of an OCI manifest with one layer (a zip) per function. */
 
 export const releaseMediaType = 'application/vnd.platform.release.v1+json'
 export const functionMediaType = 'application/vnd.platform.function.v1+zip'
-/** The annotation of a layer that names its function. */
+/** The layer annotation with the function's name. */
 export const functionAnnotation = 'org.platform.function'
 
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/)
@@ -20,11 +17,11 @@ export const ReleaseDocument = z.object({
     .url({ protocol: /^https?$/ })
     .max(2000)
     .exactOptional(),
-  /** The oldest version that may be updated to this one; absent: any. */
+  /** The oldest version that can be updated to this one; absent: any. */
   minFrom: version.exactOptional(),
-  /** As `infrastructureRevision` tells of the code that it was built from. */
+  /** The `infrastructureRevision` of its code. */
   infrastructure: z.string().regex(/^[0-9a-f]{64}$/),
-  /** Function name → its zip: `index.mjs`, and `dist/` with the files that it hands out. */
+  /** Function name → its zip: `index.mjs`, and `dist/` with static files. */
   functions: z.record(
     z
       .string()
@@ -35,16 +32,16 @@ export const ReleaseDocument = z.object({
 })
 export type ReleaseDocument = z.infer<typeof ReleaseDocument>
 
-/** A release that was found good: what it says of itself, and which manifest says so. */
+/** A verified release: its document and its manifest's digest. */
 export interface Release {
   document: ReleaseDocument
   /** `registry/repository`. */
   repository: string
-  /** Of the manifest. */
+  /** The digest of the manifest. */
   digest: string
   /** Name of the key that signed it. */
   verifiedBy: string
 }
 
-/** The tag of a version: a tag holds no `+`. */
+/** The tag of a version: tags cannot contain `+`. */
 export const tagOf = (releaseVersion: string): string => releaseVersion.replace('+', '_')

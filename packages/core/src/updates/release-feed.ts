@@ -1,40 +1,47 @@
 import { version as Version } from '@platform/contract/manifest'
-import { type RegistryClient } from '@platform/oci/client'
+import type { RegistryClient } from '@platform/oci/client'
 import { RegistryError } from '@platform/oci/error'
+import { verifyImage } from '@platform/oci/signature/verify'
+import type { Index, Manifest } from '@platform/oci/types'
 import compareBuild from 'semver/functions/compare-build.js'
 import parse from 'semver/functions/parse.js'
-import { isNewer } from '../modules/catalog/select.ts'
 import { now } from '../clock.ts'
 import { config } from '../config.ts'
 import { PlatformError } from '../error.ts'
-import { log } from '../log.ts'
-import { registryClientFor, describeRegistryError } from '../modules/registries.ts'
-import { type Release, tagOf } from './release-document.ts'
-import { isStable, findIncompatibility } from './compatibility.ts'
-import { isBroken, readRelease, type InvalidReleaseError } from './release-read.ts'
 import { type ReleaseRepository, parseReleaseRepository } from '../lib/settings/release-source.ts'
+import { log } from '../log.ts'
+import { isNewer } from '../modules/catalog/select.ts'
+import { registryClientFor, describeRegistryError } from '../modules/registries.ts'
+import { isStable, findIncompatibility } from './compatibility.ts'
+import {
+  type Release,
+  tagOf,
+  functionAnnotation,
+  functionMediaType,
+  ReleaseDocument,
+  releaseMediaType,
+} from './release-document.ts'
 
 /**
- * The releases of the platform, as the release repository has them (D50). Nothing that is there is believed but what a key of
- * `PLAT_RELEASE_KEYS` has signed, and whatever is there, looking at it ends: after so many tags, releases and seconds.
+ * Reads platform releases from the release repository. Only releases signed by a key of `PLAT_RELEASE_KEYS` are
+ * accepted; tags, releases and time are limited.
  */
 
 const sourceMs = 20_000
 const [tagLimit, candidateLimit] = [20_000, 20]
 
-/** What was found, newest first: the newest release that can be applied, and newer ones that cannot. */
+/** The newest applicable release, and newer ones that cannot be applied. */
 export interface Feed {
   release?: Release
   refused: { version: string; reason: string }[]
 }
 
-/** Where releases are; undefined where updates are off. */
+/** The release repository; undefined if updates are disabled. */
 const source = (): ReleaseRepository | undefined => parseReleaseRepository(config.PLAT_RELEASE_SOURCE)
 
 /**
- * The newest stable release above `current` that can be applied to it; none where updates are off. No store calls; a request
- * for each page of tags and a handful for each of at most 20 releases, 20 seconds in all. Throws
- * `release_source_unreachable`.
+ * The newest stable release that can be applied to `current`; none if updates are disabled. No store calls; a request
+ * per page of tags and a few for each of at most 20 releases, within 20 seconds. Throws `release_source_unreachable`.
  */
 export const newestRelease = async (current: string): Promise<Feed> => {
   const place = source()
@@ -53,7 +60,7 @@ async function newestIn({ registry, repository }: ReleaseRepository, current: st
   return { refused }
 }
 
-/** The newest stable versions above `current` that tags name, newest first. Tags that are no versions are others' business. */
+/** The newest stable versions above `current` among the tags, newest first. Other tags are ignored. */
 async function candidates(client: RegistryClient, repository: string, current: string): Promise<string[]> {
   const versions = (await tagsOf(client, repository)).flatMap((tag) => versionOf(tag) ?? [])
   const newer = new Set(versions.filter((version) => isStable(version) && isNewer(version, current)))
@@ -62,7 +69,7 @@ async function candidates(client: RegistryClient, repository: string, current: s
   return newestFirst.slice(0, candidateLimit).map(({ version }) => version)
 }
 
-/** A repository that is not there has no releases: nobody has made one yet. */
+/** A missing repository has no releases yet. */
 async function tagsOf(client: RegistryClient, repository: string): Promise<string[]> {
   const tags: string[] = []
   try {
@@ -71,12 +78,12 @@ async function tagsOf(client: RegistryClient, repository: string): Promise<strin
     }
   } catch (error) {
     if (!(error instanceof RegistryError && error.problem === 'not_found')) throw error
-    log('info', 'There is no repository of releases', { source: config.PLAT_RELEASE_SOURCE })
+    log('info', 'The release repository does not exist', { source: config.PLAT_RELEASE_SOURCE })
   }
   return tags
 }
 
-/** The version that a tag is of; undefined for what is none. A tag has at most 128 characters. */
+/** The version of a tag; undefined if it has none. Tags have at most 128 characters. */
 const versionOf = (tag: string): string | undefined => {
   const version = tag.length <= 128 ? tag.replace('_', '+') : ''
   return isVersion(version) ? version : undefined
@@ -84,7 +91,7 @@ const versionOf = (tag: string): string | undefined => {
 
 const isVersion = (text: string): boolean => Version.safeParse(text).success
 
-/** Somebody who may push could put an old release under a new tag: what has signed is the document, and that says which. */
+/** Someone with push access could tag an old release as new: the signed document has the version. */
 async function releaseAt(
   client: RegistryClient,
   repository: string,
@@ -96,31 +103,32 @@ async function releaseAt(
 }
 
 /**
- * The release of a version, genuine, whether it can be applied or not. No store calls; a handful of requests, 20 seconds in
- * all. Throws `version_not_available` with the reason, and `release_source_unreachable`.
+ * The verified release of a version, whether applicable or not. No store calls; a few requests within 20 seconds.
+ * Throws `version_not_available` with the reason, and `release_source_unreachable`.
  */
 export async function findRelease(version: string): Promise<Release> {
   const place = source()
-  if (place === undefined) throw notAvailable(version, 'Updates are off: PLAT_RELEASE_SOURCE names no repository.')
+  if (place === undefined) throw notAvailable(version, 'Updates are disabled: PLAT_RELEASE_SOURCE is empty.')
   const isNamed = isVersion(version) && version.length <= 128
-  if (!isNamed) throw notAvailable(version, 'It is no version of a release.')
+  if (!isNamed) throw notAvailable(version, 'It is not a release version.')
   const client = registryClientFor(place.registry, { untilMs: now() + sourceMs })
   return genuine(version, () => releaseAt(client, place.repository, version))
 }
 
 /**
- * The release that a digest of a repository (`registry/repository`) is, looked at and verified anew. As `findRelease`.
+ * The release of a digest in a repository (`registry/repository`), read and verified again. Calls and errors as
+ * `findRelease`.
  */
 export async function releaseByDigest(repository: string, digest: string): Promise<Release> {
   const place = parseReleaseRepository(repository)
-  if (place === undefined) throw notAvailable(repository, 'It names no repository.')
+  if (place === undefined) throw notAvailable(repository, 'It is not a repository.')
   const client = registryClientFor(place.registry, { untilMs: now() + sourceMs })
   return genuine(digest, () => readRelease(client, place.repository, digest))
 }
 
 /**
- * The zip of a function of a release, as the release has it: digest and size are those that were signed. Throws
- * `version_not_available`, and `release_source_unreachable`. No store calls; one request.
+ * The zip of a release's function, with the signed digest and size. Throws `version_not_available` and
+ * `release_source_unreachable`. No store calls; one request.
  */
 export async function fetchFunction({ repository, document }: Release, functionName: string): Promise<Uint8Array> {
   const { functions, version } = document
@@ -157,4 +165,84 @@ async function reached<Result>(ask: () => Promise<Result>): Promise<Result> {
     const message = describeRegistryError(error).slice(0, 1000).toWellFormed()
     throw new PlatformError('release_source_unreachable', message, { retryAfterSeconds }, { cause: error })
   }
+}
+
+/** Reads a manifest of the release repository: a release, or the reason why it is not one. */
+
+const documentBytes = 256 * 1024
+/** Far more functions than the platform has, each up to Lambda's limit. */
+const [functionLimit, functionBytes] = [200, 50 * 1024 * 1024]
+
+/** The reason why something is not a usable release: a sentence for users. */
+export interface InvalidReleaseError {
+  reason: string
+}
+
+/**
+ * Reads a tag or digest. The signature by a key of `PLAT_RELEASE_KEYS` is verified before the document is parsed.
+ * Throws `RegistryError` if the registry is unreachable; broken content is not a release. No store calls; requests for
+ * the manifest, the document, and two or more for signatures.
+ */
+export async function readRelease(
+  client: RegistryClient,
+  repository: string,
+  reference: string,
+): Promise<Release | InvalidReleaseError> {
+  try {
+    return await read(client, repository, reference)
+  } catch (error) {
+    if (!isBroken(error)) throw error
+    return refused(error.message)
+  }
+}
+
+/** Whether the registry responded with invalid content, so that a retry would not help. */
+export const isBroken = (error: unknown): error is RegistryError =>
+  error instanceof RegistryError && ['invalid', 'not_found', 'too_large'].includes(error.problem)
+
+async function read(
+  client: RegistryClient,
+  repository: string,
+  reference: string,
+): Promise<Release | InvalidReleaseError> {
+  const found = await client.manifest(repository, reference)
+  if (found === undefined) return refused('The repository has no such release.')
+  const { content, descriptor } = found
+  if (!isRelease(content)) return refused('It is not a release of the platform.')
+  const verdict = await verifyImage(client, repository, [descriptor.digest], config.PLAT_RELEASE_KEYS, { atMs: now() })
+  if (!verdict.isVerified) return refused(verdict.reason)
+  const document = parseDocument(await client.blob(repository, content.config, documentBytes))
+  if (document === undefined) return refused('Its document is invalid.')
+  if (!hasLayersOf(content, document)) return refused('Its layers do not match its document.')
+  const { digest } = descriptor
+  return { document, repository: `${client.registry}/${repository}`, digest, verifiedBy: verdict.by }
+}
+
+/** Limits text from registries in reasons. */
+const refused = (reason: string): InvalidReleaseError => ({ reason: reason.slice(0, 500).toWellFormed() })
+
+const isRelease = (content: Manifest | Index): content is Manifest =>
+  'layers' in content && content.artifactType === releaseMediaType && content.config.mediaType === releaseMediaType
+
+function parseDocument(bytes: Buffer): ReleaseDocument | undefined {
+  try {
+    return ReleaseDocument.safeParse(JSON.parse(bytes.toString())).data
+  } catch {
+    return undefined
+  }
+}
+
+/** The layers must be exactly the document's functions, so that no registry can omit or add one. */
+function hasLayersOf({ layers }: Manifest, { functions }: ReleaseDocument): boolean {
+  const named = new Map(layers.map((layer) => [layer.annotations?.[functionAnnotation], layer]))
+  const told = Object.entries(functions)
+  const isComplete = told.length > 0 && told.length <= functionLimit && told.length === layers.length
+  return (
+    isComplete &&
+    told.every(([name, { digest, size }]) => {
+      const layer = named.get(name)
+      const isSame = layer?.digest === digest && layer.size === size && layer.mediaType === functionMediaType
+      return isSame && size <= functionBytes
+    })
+  )
 }

@@ -1,35 +1,43 @@
-import { type UpdateAccepted, type UpdateAction, type UpdateRequest } from '@platform/contract/update'
-import { isAnyJobRunning } from '../jobs/active.ts'
-import { type Caller } from '../caller.ts'
-import { commit } from '../outbox/commit.ts'
-import * as keys from '../db/keys.ts'
-import { PlatformError, platformError, validationFailed } from '../error.ts'
-import { newOperation, type OperationRequest, queueChange } from '../operations/operation.ts'
-import { enqueueOperation } from '../aws/queues.ts'
-import { findRelease } from './release-feed.ts'
-import { findIncompatibility } from './compatibility.ts'
+import type { UpdateAccepted, UpdateAction, UpdateRequest } from '@platform/contract/update'
 import { reauthorize } from '../accounts/current-rights.ts'
-import { lockUpdateWrite, runningUpdate } from './lock.ts'
-import { parseUpdateState, rollbackSteps, type UpdatePlan, updateSteps, type UpdateState } from './record.ts'
-import { previousRelease, activeRelease } from './active-release.ts'
+import { enqueueOperation } from '../aws/queues.ts'
+import type { Caller } from '../caller.ts'
+import * as keys from '../db/keys.ts'
+import { orThrow, type WriteItem, upsert } from '../db/table.ts'
+import { PlatformError, platformError, validationFailed } from '../error.ts'
+import { isAnyJobRunning } from '../jobs/active.ts'
 import { version } from '../lib/version.ts'
+import { newOperation, type OperationRequest, queueChange, findOperation } from '../operations/operation.ts'
+import { isOperationTerminal } from '../operations/record.ts'
+import { commit } from '../outbox/commit.ts'
+import {
+  previousRelease,
+  activeRelease,
+  parseUpdateState,
+  rollbackSteps,
+  type UpdatePlan,
+  updateSteps,
+  type UpdateState,
+} from './record.ts'
+import { findIncompatibility } from './compatibility.ts'
+import { findRelease } from './release-feed.ts'
 
 /**
- * Updates of the platform and the way back, as they are asked for (D51). All that can be refused is refused before anything
- * is written; then one transaction takes the platform and stores the job that does the rest.
+ * Requests updates and rollbacks. All checks come before the first write; one transaction then locks the platform and
+ * stores the operation.
  */
 
-/** What an update is done with, and who vouches for its release where that was looked at now. */
+/** The plan of an update, and the signer of a release verified now. */
 interface Wanted {
   plan: UpdatePlan
   verifiedBy?: string
 }
 
 /**
- * Begins an update to a version, or the way back to the previous one. Throws, in this order, `update_in_progress`, what is wrong
- * with the target (`version_not_available`, `infrastructure_update_required`, `release_source_unreachable`,
- * `no_previous_version`), and `active_jobs`. Two calls and a message, one more where a job has left its lock, those of
- * `isAnyJobRunning` without `force`, and those to the registry; a rollback needs no registry.
+ * Starts an update or a rollback. Throws, in this order, `update_in_progress`, errors of the target
+ * (`version_not_available`, `infrastructure_update_required`, `release_source_unreachable`, `no_previous_version`), and
+ * `active_jobs`. Two calls and a message, one more if the lock names a job, those of `isAnyJobRunning` without `force`,
+ * and those to the registry; a rollback needs no registry.
  */
 export async function update(caller: Caller, request: UpdateRequest): Promise<UpdateAccepted> {
   const { action, force = false } = request
@@ -43,11 +51,11 @@ export async function update(caller: Caller, request: UpdateRequest): Promise<Up
   return { jobId, action, targetVersion: wanted.plan.release.version, status: 'InProgress' }
 }
 
-/** What a request leads to, once the state is known. Throws `validation_failed` for an update that names no version. */
+/** The target of a request, given the state. Throws `validation_failed` for an update without a version. */
 function targetOf({ action, targetVersion }: UpdateRequest): (state: UpdateState) => Wanted | Promise<Wanted> {
   if (action === 'rollback') return (state) => wayBack(targetVersion, state)
   if (targetVersion !== undefined) return (state) => updateTo(targetVersion, state)
-  const message = 'must name a version, such as the latest one that the check tells of'
+  const message = 'must be a version, such as the latest one of the update check'
   throw validationFailed([{ in: 'body', path: '/targetVersion', code: 'invalid_type', message }])
 }
 
@@ -62,14 +70,14 @@ async function updateTo(targetVersion: string, state: UpdateState): Promise<Want
   return { plan: { action: 'apply', release: wanted, before: activeRelease(state) }, verifiedBy }
 }
 
-/** What serves was verified when it was applied; the previous release is kept where it ran, or verified again on its way. */
+/** The active release was verified when applied; the previous one is kept, or verified again by the worker. */
 function wayBack(targetVersion: string | undefined, state: UpdateState): Wanted {
   const release = previousRelease(state)
   if (release === undefined) throw platformError('no_previous_version')
   if (targetVersion !== undefined && targetVersion !== release.version) {
     throw new PlatformError(
       'version_not_available',
-      `The previous version is ${release.version}: a rollback leads to no other.`,
+      `The previous version is ${release.version}: a rollback cannot use another one.`,
     )
   }
   return { plan: { action: 'rollback', release, before: activeRelease(state) } }
@@ -89,10 +97,10 @@ async function begin(caller: Caller, { plan, verifiedBy }: Wanted, state: Update
   const queued = queueChange(operation)
   const data = { jobId, action, version: release.version, previousVersion: before.version }
   await commit(caller, {
-    steps: [lockUpdateWrite(state, jobId), ...queued.steps],
+    writes: [lockUpdateWrite(state, jobId), ...queued.writes],
     audit: { action: `update.${action}`, resource: release.version, detail: detailOf(plan) },
     events: [{ name: 'update.started', subject: jobId, data }, ...queued.events],
-    moves: queued.moves,
+    transitions: queued.transitions,
   })
   await enqueueOperation({ organisationId: caller.organisationId, jobId })
   return jobId
@@ -103,3 +111,24 @@ const imageOf = ({ release: { repository, digest } }: UpdatePlan): { image?: str
 
 const detailOf = (plan: UpdatePlan): string =>
   [`from ${plan.before.version} to ${plan.release.version}`, imageOf(plan).image].filter(Boolean).join(', ')
+
+/** One update at a time: the update state has its job. */
+
+/**
+ * The running update's job, if any. An ended or missing job holds no lock. One call if the state has a job, else none.
+ */
+export async function runningUpdate(organisationId: string, { jobId }: UpdateState): Promise<string | undefined> {
+  const operation = jobId === undefined ? undefined : await findOperation({ organisationId, jobId })
+  return operation === undefined || isOperationTerminal(operation) ? undefined : operation.id
+}
+
+/** Locks the platform for an update. Throws `update_in_progress` after a concurrent lock. */
+const lockUpdateWrite = ({ revision }: UpdateState, jobId: string): WriteItem =>
+  orThrow(
+    upsert(
+      keys.updateState(),
+      { set: { jobId }, add: { revision: 1 } },
+      { revision: revision === 0 ? { absent: true } : { is: revision } },
+    ),
+    'update_in_progress',
+  )

@@ -1,19 +1,19 @@
 import * as z from 'zod'
 
-/** What asks a function of the platform for nothing but its version: an update looks so whether a release begins at all. */
+/** Asks a function only for its version: updates check this way that a release starts. */
 export const probeEvent = { platformProbe: true } as const
 export type ProbeEvent = typeof probeEvent
 
-/** What every function answers to it. */
+/** The response of every function. */
 export const ProbeAnswer = z.object({ version: z.string() })
 export type ProbeAnswer = z.infer<typeof ProbeAnswer>
 
-/** Of what a gateway or a queue makes for a function. */
+/** Members of gateway and queue events. */
 const madeForOthers = ['requestContext', 'Records']
 
 /**
- * Whether an event is a probe. Only who may invoke functions can send one: what callers and messages say stands below the
- * members that gateway and queue give every event, and never beside them.
+ * Whether an event is a probe. Only those who may invoke functions can send one: input of callers and messages is
+ * always nested in members of gateway and queue events.
  */
 export const isProbe = (event: unknown): event is ProbeEvent =>
   typeof event === 'object' &&

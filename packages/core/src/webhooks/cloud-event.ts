@@ -2,10 +2,10 @@ import { type CloudEvent, isModuleEventName } from '@platform/contract/event'
 import { iso } from '../clock.ts'
 import { type OutboxRecord, type StoredOutboxEvent } from '../outbox/record.ts'
 
-/** What a record tells of the circumstances of its events. */
+/** The fields of a record that all its events share. */
 type Circumstances = Pick<OutboxRecord, 'organisationId' | 'atMs' | 'traceId'>
 
-/** An event as the world sees it (D37): CloudEvents 1.0. */
+/** An event in its public form: CloudEvents 1.0. */
 export const cloudEvent = (
   { id, name, subject, data }: Omit<StoredOutboxEvent, 'name'> & { name: string },
   { organisationId, atMs, traceId }: Circumstances,

@@ -7,13 +7,13 @@ import { outboundFetch, OutboundError } from '../outbound/outbound.ts'
 import { type WebhookRecord } from './record.ts'
 import { signedHeaders } from './secret.ts'
 
-/** One attempt to deliver: what goes over the wire (D39). */
+/** One delivery attempt over HTTP. */
 
 const attemptMs = 10_000
-/** An answer is read so far for politeness, and dropped. */
+/** This much of the response is read and discarded. */
 const answerBytes = 16_384
 
-/** Posts an event to its receiver, signed afresh; answers what became of it. Only a 2xx within ten seconds is a success. */
+/** Posts an event with a new signature; returns the result. Success is a 2xx within ten seconds. */
 export async function attemptDelivery(webhook: WebhookRecord, { eventId, body }: DeliveryRecord): Promise<Attempt> {
   const signed = await signedHeaders(webhook, eventId, nowSeconds(), body)
   const headers = { 'content-type': 'application/json', ...signed }

@@ -23,7 +23,7 @@ import { currentTraceId } from '../log.ts'
 import { enqueueWebhook } from '../aws/queues.ts'
 import { findWebhook, clearQuietPeriod, wakeWrite, type WebhookRecord } from './record.ts'
 
-/** Deliveries as the owners of a webhook see them: what became of each, and once more (D39). */
+/** Deliveries as the owners of a webhook see them: list, test and redeliver. */
 
 /** One page of the newest thousand, newest first. Three calls. */
 export async function list({ organisationId }: Caller, webhookId: string, { page, pageSize }: Page) {
@@ -42,7 +42,7 @@ export async function list({ organisationId }: Caller, webhookId: string, { page
   return { items, totalCount: found.length, page, pageSize }
 }
 
-/** Sends an event of its own to one webhook. Two calls and two messages. */
+/** Sends a test event to one webhook. Two calls and two messages. */
 export async function test(caller: Caller, webhookId: string): Promise<Delivery> {
   const webhook = await enabledWebhook(caller, webhookId)
   const { organisationId } = caller
@@ -54,7 +54,7 @@ export async function test(caller: Caller, webhookId: string): Promise<Delivery>
   return send(caller, webhook, row, deliveryWrites(row), 'webhook.test')
 }
 
-/** Delivers an event again, whatever became of it: the same body and id. Three calls and two messages. */
+/** Delivers an event again with the same body and id. Three calls and two messages. */
 export async function redeliver(caller: Caller, webhookId: string, deliveryId: string): Promise<Delivery> {
   const webhook = await enabledWebhook(caller, webhookId)
   const item = isId('dlv', deliveryId)
@@ -78,7 +78,7 @@ function renewSteps(row: DeliveryRecord, again: DeliveryRecord & { nextAttemptAt
   ]
 }
 
-/** Somebody waits for it: the quiet that failures have brought ends. */
+/** A user waits for it, so the back-off ends. */
 async function send(
   caller: Caller,
   webhook: WebhookRecord,
@@ -89,7 +89,7 @@ async function send(
   const { organisationId, webhookId } = row
   const answer = deliveryView(row)
   await commit(caller, {
-    steps: [orThrow(wakeWrite(webhook, clearQuietPeriod), 'webhook_not_found'), ...steps],
+    writes: [orThrow(wakeWrite(webhook, clearQuietPeriod), 'webhook_not_found'), ...steps],
     answer,
     audit: { action, resource: webhookId, detail: row.id },
   })

@@ -8,24 +8,24 @@ import { type Attempt, type DeliveryRecord, keyOf, pendingKey, pendingWrite, wit
 import { jitter } from '../id.ts'
 import { resetFailures, originOf, type WebhookRecord } from './record.ts'
 
-/** What an attempt means: for the delivery, which is tried again, and for the webhook, which is left alone for a while (D39). */
+/** Evaluates attempts: retries of the delivery, and back-off of the webhook. */
 
-/** Seconds from a failed attempt to the next one: seven retries in about a day. */
+/** Seconds between attempts: seven retries in about a day. */
 export const retrySeconds: readonly number[] = [10, 60, 300, 1800, 7200, 28_800, 46_800]
-/** Each wait is so much shorter or longer, at random: receivers that failed together are not met together again. */
+/** Random share of each pause, so that receivers that failed together are not retried together. */
 export const jitterShare = 0.2
-/** A receiver that has failed often is tried at least so often, with whatever waits for it. */
+/** The longest back-off of a failing receiver. */
 const longestQuietSeconds = 7200
-/** So many failures in a row switch a webhook off. */
+/** Consecutive failures that disable a webhook. */
 export const failureLimit = 20
 
 const isGone = ({ statusCode }: Attempt): boolean => statusCode === 410
 
-/** The receiver lives and does not want this event. 408 and 429 tell of the receiver, not of the event. */
+/** The receiver works but rejects this event. 408 and 429 are about the receiver. */
 const isRefused = ({ statusCode = 0 }: Attempt): boolean =>
   statusCode >= 400 && statusCode < 500 && statusCode !== 408 && statusCode !== 429
 
-/** Stores what became of an attempt. Answers whether the webhook may be given the next delivery. One call. */
+/** Records an attempt. Returns whether the webhook may receive the next delivery. One call. */
 export const recordAttempt = (webhook: WebhookRecord, delivery: DeliveryRecord, attempt: Attempt): Promise<boolean> =>
   attempt.error === undefined ? recordSuccess(webhook, delivery, attempt) : recordFailure(webhook, delivery, attempt)
 
@@ -34,7 +34,7 @@ async function recordSuccess(webhook: WebhookRecord, delivery: DeliveryRecord, a
     ...moveSteps(delivery, attempt, { status: 'Delivered' }),
     ...(webhook.failures > 0 ? [patchLeased(webhook, resetFailures)] : []),
   ])
-  // Where it was asked for once more meanwhile, it is delivered once more.
+  // After a concurrent redelivery request it is delivered once more.
   return refusal === undefined || refusal.step === 0
 }
 
@@ -54,18 +54,18 @@ async function recordFailure(webhook: WebhookRecord, delivery: DeliveryRecord, a
   }
   const isAlive = isRefused(attempt)
   const quietSeconds = Math.min(retrySeconds[outages] ?? longestQuietSeconds, longestQuietSeconds)
-  const standing = isAlive ? { outages: 0 } : { outages: outages + 1, quietUntilMs: afterAbout(quietSeconds) }
+  const standing = isAlive ? { outages: 0 } : { outages: outages + 1, backOffUntilMs: afterAbout(quietSeconds) }
   await transact([...moved, patchLeased(webhook, { set: { failures, ...standing } })])
   return isAlive
 }
 
-/** Tells times so many seconds from now, all a little less or all a little more. */
+/** Scales times from now by one random factor. */
 function jittered(): (seconds: number) => number {
   const spread = 1 - jitterShare + 2 * jitterShare * jitter()
   return (seconds) => Math.round(now() + seconds * spread * 1000)
 }
 
-/** What waits stays Pending: it goes out when somebody switches the webhook on again. */
+/** Pending deliveries stay and continue when the webhook is enabled again. */
 async function switchOff(
   webhook: WebhookRecord,
   moved: readonly WriteItem[],
@@ -75,20 +75,20 @@ async function switchOff(
   const { id, organisationId, url, createdBy } = webhook
   const off = {
     set: { isEnabled: false, disabledAtMs: now(), failures },
-    remove: ['quietUntilMs', 'leaseId', 'leaseUntilMs', 'duepk', 'duesk'],
+    remove: ['backOffUntilMs', 'leaseId', 'leaseUntilMs', 'duepk', 'duesk'],
   }
   await commit(system(organisationId), {
-    steps: [...moved, patchLeased(webhook, off)],
+    writes: [...moved, patchLeased(webhook, off)],
     audit: { action: 'webhook.disable', resource: id, detail },
     events: [{ name: 'webhook.disabled', subject: id, data: { webhookId: id, url: originOf(url), createdBy } }],
   })
 }
 
-/** Refused where the lease has gone to somebody else, or the webhook is gone. */
+/** Fails if another worker has the lease or the webhook was removed. */
 const patchLeased = ({ organisationId, id, leaseId }: WebhookRecord, change: Parameters<typeof patch>[1]): WriteItem =>
   patch(keys.webhook(organisationId, id), change, { leaseId: { is: leaseId } })
 
-/** The steps that move a delivery on; the first is refused where it is not as it was read. */
+/** The writes that advance a delivery. The first one fails if it has changed. */
 function moveSteps(
   delivery: DeliveryRecord,
   attempt: Attempt,

@@ -5,9 +5,9 @@ import { iso } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { create, type Item, replace, type WriteItem } from '../db/table.ts'
 
-/** How long a delivery is kept, and can be delivered again. */
+/** Retention of deliveries, for redelivery. */
 export const deliveryRetentionMs = 30 * 24 * 3_600_000
-/** Attempts that a delivery remembers. */
+/** Stored attempts per delivery. */
 const rememberedAttempts = 20
 
 const StoredAttempt = z.object({
@@ -18,7 +18,7 @@ const StoredAttempt = z.object({
 })
 export type Attempt = z.infer<typeof StoredAttempt>
 
-/** One event for one webhook. The body is fixed when it is stored: every attempt sends the same. */
+/** One event for one webhook. The stored body is sent at every attempt. */
 const DeliveryRecord = z.object({
   id: z.string(),
   organisationId: z.string(),
@@ -27,10 +27,10 @@ const DeliveryRecord = z.object({
   eventType: z.string(),
   body: z.string(),
   status: z.enum(deliveryStatuses),
-  /** Attempts since it was stored, or since somebody asked for another delivery. */
+  /** Attempts since it was stored or last redelivered. */
   tries: z.number(),
   attempts: z.array(StoredAttempt),
-  /** Set while it is Pending; names the item that waits for it. */
+  /** Set while Pending; part of the key of the pending item. */
   nextAttemptAtMs: z.number().optional(),
   createdAtMs: z.number(),
 })
@@ -38,7 +38,7 @@ export type DeliveryRecord = z.infer<typeof DeliveryRecord>
 
 export const parseDelivery = (item: Item): DeliveryRecord => DeliveryRecord.parse(item)
 
-/** The wire form. */
+/** The API representation of a delivery. */
 export const deliveryView = (row: DeliveryRecord): Delivery => ({
   id: row.id,
   status: row.status,
@@ -49,7 +49,7 @@ export const deliveryView = (row: DeliveryRecord): Delivery => ({
   createdAt: iso(row.createdAtMs),
 })
 
-/** A delivery that may be attempted at once. */
+/** A delivery that is due at once. */
 export const newDelivery = (
   id: string,
   webhook: { organisationId: string; id: string },
@@ -71,7 +71,7 @@ export const newDelivery = (
   }
 }
 
-/** The steps that store a delivery; the first is refused where it is stored already. */
+/** The writes that store a delivery. The first one fails if it exists. */
 export const deliveryWrites = (row: DeliveryRecord): WriteItem[] => [
   create(keyOf(row), {
     ...row,
@@ -83,16 +83,16 @@ export const deliveryWrites = (row: DeliveryRecord): WriteItem[] => [
 
 export const keyOf = (row: DeliveryRecord): keys.Key => keys.delivery(row.organisationId, row.webhookId, row.id)
 
-/** The item that lets a delivery wait for its attempt at a time: fresh events do not stand behind old failures. */
+/** The pending item of a delivery by due time: new events are not behind old failures. */
 export const pendingKey = ({ organisationId, webhookId, id, tries }: DeliveryRecord, atMs: number): keys.Key =>
   keys.pendingDelivery(organisationId, webhookId, { isFirst: tries === 0, atMs, deliveryId: id })
 
-/** The step that lets a delivery wait; repeating it changes nothing. */
+/** Makes a delivery pending; idempotent. */
 export const pendingWrite = (row: DeliveryRecord, atMs: number): WriteItem =>
   replace(pendingKey(row, atMs), { deliveryId: row.id, atMs, ttl: ttlOf(row) })
 
 const ttlOf = ({ createdAtMs }: DeliveryRecord): number => Math.ceil((createdAtMs + deliveryRetentionMs) / 1000)
 
-/** What a delivery remembers once another attempt was made. */
+/** The attempts including a new one, within the limit. */
 export const withAttempt = ({ attempts }: DeliveryRecord, attempt: Attempt): Attempt[] =>
   [...attempts, attempt].slice(-rememberedAttempts)

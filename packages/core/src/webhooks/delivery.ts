@@ -13,28 +13,28 @@ import { enqueueWebhook, type WebhookReference } from '../aws/queues.ts'
 import { findWebhook, parseWebhook, type WebhookRecord } from './record.ts'
 
 /**
- * Works a webhook's deliveries off (D39): one worker at a time, under a lease in the webhook's row, so that a receiver that
- * hangs holds one worker and nobody else's. At least once: a worker that dies between attempt and record leaves the
- * delivery Pending, and it goes out again under the same `webhook-id`.
+ * Sends a webhook's pending deliveries: one worker at a time, with a lease in the webhook's record, so that a hanging
+ * receiver blocks only one worker. At least once: if a worker crashes between attempt and record, the delivery is
+ * repeated with the same `webhook-id`.
  */
 
-/** No attempt is begun later than this; with the ten seconds of the last one a message takes twenty. */
+/** Attempts start within this time; with ten seconds for the last one a message takes twenty. */
 const workMs = 10_000
-/** Longer than a message takes. A worker that was killed holds the webhook up for no longer than this. */
+/** Longer than a message takes. A crashed worker blocks the webhook no longer than this. */
 const leaseMs = 30_000
 const atOnce = 10
-/** The longest that a message can be held back; what is due later is left to the sweep. */
+/** The longest message delay; the sweep handles later deliveries. */
 const longestDelayMs = 900_000
 
-/** A worker's webhook: `leaseId` is the worker's own. */
+/** A leased webhook: `leaseId` is this worker's. */
 type Leased = WebhookRecord & { leaseId: string }
 
 const Waiting = z.object({ pk: z.string(), sk: z.string(), deliveryId: z.string(), atMs: z.number() })
 type Waiting = z.infer<typeof Waiting>
 
 /**
- * Delivers what is due to one webhook: first attempts, then others, the earliest first. Six calls, two for each delivery, two for every further ten. Where
- * somebody else is at it one call: that worker sees what has come since before it rests.
+ * Sends due deliveries of one webhook: first attempts, then retries by due time. Six calls, two per delivery, two per
+ * further ten. One call if another worker has the lease: that one sees new deliveries before it releases it.
  */
 export async function drainDeliveries({ organisationId, webhookId }: WebhookReference): Promise<void> {
   const lastStartMs = now() + workMs
@@ -42,7 +42,7 @@ export async function drainDeliveries({ organisationId, webhookId }: WebhookRefe
   let webhook = row && (await lease(row))
   while (webhook !== undefined) {
     const waiting = await nextWaiting(webhook)
-    const isReady = webhook.isEnabled && webhook.quietUntilMs <= now()
+    const isReady = webhook.isEnabled && webhook.backOffUntilMs <= now()
     const due = isReady ? waiting.filter(({ atMs }) => atMs <= now()) : []
     if (due.length === 0 && (await rest(webhook, waiting[0]))) return
     for (const one of due) {
@@ -53,7 +53,7 @@ export async function drainDeliveries({ organisationId, webhookId }: WebhookRefe
   }
 }
 
-/** Takes the webhook for this worker; undefined where somebody else has it. */
+/** Takes the lease; undefined if another worker has it. */
 async function lease(row: WebhookRecord): Promise<Leased | undefined> {
   const { organisationId, id, leaseId: previous } = row
   if (previous !== undefined && row.leaseUntilMs > now()) return undefined
@@ -63,7 +63,7 @@ async function lease(row: WebhookRecord): Promise<Leased | undefined> {
   return refusal ? undefined : { ...row, ...leased }
 }
 
-/** The webhook as it stands now, if it is still this worker's. */
+/** The current webhook, if this worker still has the lease. */
 async function stillLeased({ organisationId, id, leaseId }: Leased): Promise<Leased | undefined> {
   const row = await findWebhook(organisationId, id)
   return row?.leaseId === leaseId ? { ...row, leaseId } : undefined
@@ -74,7 +74,7 @@ async function nextWaiting({ organisationId, id }: WebhookRecord): Promise<Waiti
   return items.map((item) => Waiting.parse(item))
 }
 
-/** Attempts one delivery. Answers whether the next one may follow. Two calls. */
+/** Attempts one delivery. Returns whether the next one may follow. Two calls. */
 async function deliver(
   { organisationId, id, leaseId }: Leased,
   { pk, sk, deliveryId, atMs }: Waiting,
@@ -93,10 +93,10 @@ async function deliver(
   return recordAttempt(webhook, delivery, attempt)
 }
 
-/** Gives the webhook back and files it for its next attempt. Answers false where something has come since it was read. */
+/** Releases the lease and schedules the next attempt. Returns false if deliveries arrived since it was read. */
 async function rest(webhook: Leased, next: Waiting | undefined): Promise<boolean> {
   const { organisationId, id, leaseId, wakes } = webhook
-  const dueAtMs = webhook.isEnabled && next !== undefined ? Math.max(next.atMs, webhook.quietUntilMs) : undefined
+  const dueAtMs = webhook.isEnabled && next !== undefined ? Math.max(next.atMs, webhook.backOffUntilMs) : undefined
   const change = {
     ...(dueAtMs !== undefined && { set: keys.due(id, dueAtMs) }),
     remove: ['leaseId', 'leaseUntilMs', ...(dueAtMs === undefined ? ['duepk', 'duesk'] : [])],
@@ -109,7 +109,7 @@ async function rest(webhook: Leased, next: Waiting | undefined): Promise<boolean
   return true
 }
 
-/** Leaves what is still due to the next message: this one has taken its share of time. */
+/** Leaves the remaining deliveries to the next message. */
 async function handOn({ organisationId, id, leaseId }: Leased): Promise<void> {
   const change = { set: keys.due(id, now()), remove: ['leaseId', 'leaseUntilMs'] }
   await transact([patch(keys.webhook(organisationId, id), change, { leaseId: { is: leaseId } })])

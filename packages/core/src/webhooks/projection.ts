@@ -12,23 +12,20 @@ import { enqueueWebhook } from '../aws/queues.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 import { isSubscribed, parseWebhook, wakeWrite, type WebhookRecord } from './record.ts'
 
-/**
- * Turns events into deliveries: one for each webhook that has subscribed to it, with an id derived of the two, so that records
- * that are prepared twice make nothing twice.
- */
+/** Creates deliveries: one per event and subscribed webhook, with a derived id, so that repetition is idempotent. */
 
-/** A transaction holds 100 writes: two for a delivery, one for the webhook. */
+/** A transaction has 100 writes: two per delivery, one for the webhook. */
 const deliveriesAtOnce = 49
-/** One organisation with many webhooks must not keep the store, or the process, from the others. */
+/** Limits the load of one organisation with many webhooks. */
 const webhooksAtOnce = 3
 
-/** Webhooks that have got something, by the records that brought it, until those are closed. */
+/** Webhooks with new deliveries, by their records, until those are committed. */
 const woken = new WeakMap<readonly OutboxRecord[], readonly WebhookRecord[]>()
 
 export const webhookProjection: Projection = {
   name: 'webhooks',
-  /** One query, and one transaction for each webhook that has subscribed; two calls more where some are stored already. */
-  prepare: async (organisationId, records) => {
+  /** One query, and one transaction per subscribed webhook; two more calls if some deliveries exist. */
+  beforeCommit: async (organisationId, records) => {
     const events = records.flatMap((record) => record.events.map((event) => cloudEvent(event, record)))
     if (events.length === 0) return
     const told = (await enabledWebhooks(organisationId))
@@ -40,9 +37,9 @@ export const webhookProjection: Projection = {
       told.map(({ webhook }) => webhook),
     )
   },
-  /** One message for each webhook. One that is left alone after failures is announced when its time has come. */
-  follow: async (organisationId, records) => {
-    const ready = (woken.get(records) ?? []).filter(({ quietUntilMs }) => quietUntilMs <= now())
+  /** One message per webhook. During a back-off it is scheduled instead. */
+  afterCommit: async (organisationId, records) => {
+    const ready = (woken.get(records) ?? []).filter(({ backOffUntilMs }) => backOffUntilMs <= now())
     await Promise.all(ready.map(({ id: webhookId }) => enqueueWebhook({ organisationId, webhookId })))
   },
 }
@@ -57,7 +54,7 @@ async function tell(webhook: WebhookRecord, events: readonly CloudEvent[]): Prom
   for (const part of chunk(deliveries, deliveriesAtOnce)) await store(webhook, part)
 }
 
-/** Stores deliveries, those that are stored already excepted: what has become of them stays. None where the webhook is gone. */
+/** Stores new deliveries; existing ones are unchanged. None if the webhook was removed. */
 async function store(webhook: WebhookRecord, deliveries: readonly DeliveryRecord[]): Promise<void> {
   let missing = deliveries
   while (missing.length > 0) {

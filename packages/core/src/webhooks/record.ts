@@ -7,7 +7,7 @@ import { get, type Item, patch, type WriteItem } from '../db/table.ts'
 import { isId } from '../id.ts'
 import { outboxRetryMs } from '../aws/queues.ts'
 
-/** How a webhook is stored: what its owner has set, how its receiver fares, and who is delivering to it. */
+/** The stored form of a webhook: settings, failures and lease. */
 const StoredWebhook = z.object({
   pk: z.string(),
   id: z.string(),
@@ -17,35 +17,35 @@ const StoredWebhook = z.object({
   secretVersion: z.number().default(1),
   createdAtMs: z.number(),
   createdBy: z.string(),
-  /** When the platform switched it off. */
+  /** When the platform disabled it. */
   disabledAtMs: z.number().optional(),
-  /** Failed attempts since the last success, and when the first of them was. */
+  /** Failed attempts since the last success, and the time of the first one. */
   failures: z.number().default(0),
-  /** Failed attempts since the receiver last showed that it lives. */
+  /** Failed attempts since the receiver last responded properly. */
   outages: z.number().default(0),
-  /** Until then nothing is attempted, whatever waits: a receiver that fails is left alone. */
-  quietUntilMs: z.number().default(0),
-  /** Who delivers, and until when nobody else does. */
+  /** No attempts until then, after failures. */
+  backOffUntilMs: z.number().default(0),
+  /** The worker with the lease, and the end of the lease. */
   leaseId: z.string().optional(),
   leaseUntilMs: z.number().default(0),
-  /** Counts what gives a worker something to do: one that saw less must not go to rest. */
+  /** Counts new work: a worker that read an older count must not release the lease. */
   wakes: z.number().default(0),
 })
 
-/** A webhook as its row tells. */
+/** A webhook from its record. */
 export function parseWebhook(item: Item) {
   const { pk, ...row } = StoredWebhook.parse(item)
   return { ...row, organisationId: keys.organisationOf(pk) }
 }
 export type WebhookRecord = ReturnType<typeof parseWebhook>
 
-/** A webhook as it stands now, or undefined. One call. */
+/** The current webhook, or undefined. One call. */
 export async function findWebhook(organisationId: string, webhookId: string): Promise<WebhookRecord | undefined> {
   const item = isId('hook', webhookId) ? await get(keys.webhook(organisationId, webhookId)) : undefined
   return item && parseWebhook(item)
 }
 
-/** The wire form of a row. */
+/** The API representation of a webhook. */
 export const webhookView = (row: WebhookRecord): Webhook => ({
   id: row.id,
   url: row.url,
@@ -56,16 +56,16 @@ export const webhookView = (row: WebhookRecord): Webhook => ({
   createdAt: iso(row.createdAtMs),
 })
 
-/** What of a webhook's address may be told to others: what follows may be a secret between the receiver and its owner. */
+/** The public part of a webhook's URL: its path may contain a secret. */
 export const originOf = (url: string): string => new URL(url).origin
 
-/** Whether a webhook has subscribed to a type of event. */
+/** Whether a webhook subscribes to an event type. */
 export const isSubscribed = ({ events }: Pick<WebhookRecord, 'events'>, type: string): boolean =>
   events.some(
     (wanted) => wanted === '*' || wanted === type || (wanted.endsWith('.*') && type.startsWith(wanted.slice(0, -1))),
   )
 
-/** The step that gives a webhook's worker something to do, and files it so that the sweep finds what no message tells. */
+/** Notes new work for a webhook's worker, and makes it due for the sweep in case the message is lost. */
 export const wakeWrite = (
   { organisationId, id }: Pick<WebhookRecord, 'organisationId' | 'id'>,
   { set, remove }: Pick<Change, 'set' | 'remove'> = {},
@@ -77,8 +77,8 @@ export const wakeWrite = (
     condition,
   )
 
-/** What ends the count of failures. */
-export const resetFailures = { set: { failures: 0 }, remove: ['quietUntilMs', 'outages'] } as const
+/** Resets the failure count. */
+export const resetFailures = { set: { failures: 0 }, remove: ['backOffUntilMs', 'outages'] } as const
 
-/** What ends the quiet after failures, because somebody has asked for an attempt. */
-export const clearQuietPeriod = { remove: ['quietUntilMs'] } as const
+/** Ends the back-off, because a user requested an attempt. */
+export const clearQuietPeriod = { remove: ['backOffUntilMs'] } as const

@@ -1,12 +1,9 @@
 import { createHmac, hkdfSync } from 'node:crypto'
 import { webhookRootKey } from '../signing/keys.ts'
 
-/**
- * Secrets of webhooks are not stored: each is derived of the master in Secrets Manager, the webhook's id, and a version that
- * a rotation would count up.
- */
+/** Webhook secrets are not stored, but derived from the root key, the webhook's id and a version for rotation. */
 
-/** What a secret is derived for. */
+/** The input of a derived secret. */
 export interface SecretOf {
   id: string
   secretVersion: number
@@ -17,11 +14,11 @@ async function keyOf({ id, secretVersion }: SecretOf): Promise<Buffer> {
   return Buffer.from(hkdfSync('sha256', master, '', `webhook ${id} ${secretVersion}`, 32))
 }
 
-/** The secret as its owner is told it: `whsec_` and base64 (Standard Webhooks). */
+/** The secret in its public form: `whsec_` and base64 (Standard Webhooks). */
 export const secretOf = async (webhook: SecretOf): Promise<string> =>
   `whsec_${(await keyOf(webhook)).toString('base64')}`
 
-/** The headers that sign a body at a time, as Standard Webhooks has them. `messageId` is the same at every attempt. */
+/** Signature headers of a body at a time, by Standard Webhooks. `messageId` is the same at every attempt. */
 export async function signedHeaders(webhook: SecretOf, messageId: string, timeSeconds: number, body: string) {
   const hmac = createHmac('sha256', await keyOf(webhook)).update(`${messageId}.${timeSeconds}.${body}`)
   return {

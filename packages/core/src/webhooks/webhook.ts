@@ -18,7 +18,7 @@ import { reauthorize } from '../accounts/current-rights.ts'
 import { parseWebhook, resetFailures, originOf, wakeWrite, type WebhookRecord, webhookView } from './record.ts'
 import { secretOf } from './secret.ts'
 
-/** Webhooks as their owners see them (D39). What is delivered to them: `delivery.ts`. */
+/** Webhooks as their owners see them. Deliveries: `delivery.ts`. */
 
 /** The webhooks of an organisation, newest first. One call. */
 export async function list({ organisationId }: Caller): Promise<{ items: Webhook[] }> {
@@ -27,7 +27,7 @@ export async function list({ organisationId }: Caller): Promise<{ items: Webhook
   return { items: items.map((item) => webhookView(parseWebhook(item))) }
 }
 
-/** Creates a webhook, and tells its secret this once. Two calls, and Secrets Manager's where the process is new. */
+/** Creates a webhook and returns its secret once. Two calls, and one to Secrets Manager in a new process. */
 export async function create(
   caller: Caller,
   { url, events, enabled = true }: WebhookCreation,
@@ -44,21 +44,21 @@ export async function create(
     createdAtMs: now(),
     createdBy: userId,
     failures: 0,
-    quietUntilMs: 0,
+    backOffUntilMs: 0,
     wakes: 0,
   }
   const answer = {
     ...webhookView({ ...row, organisationId, outages: 0, leaseUntilMs: 0 }),
     secret: await secretOf(row),
   }
-  // Counted one by one, the number never leaps over the limit.
+  // Incremented one by one, the count cannot skip the limit.
   const counted = table.upsert(
     keys.webhookCount(organisationId),
     { add: { count: 1 } },
     { count: { isNot: webhookLimit } },
   )
   await commit(caller, {
-    steps: [table.orThrow(counted, 'limit_reached'), table.create(keys.webhook(organisationId, row.id), row)],
+    writes: [table.orThrow(counted, 'limit_reached'), table.create(keys.webhook(organisationId, row.id), row)],
     answer,
     audit: { action: 'webhook.create', resource: row.id, detail: originOf(url) },
   })
@@ -66,8 +66,8 @@ export async function create(
 }
 
 /**
- * Changes a webhook. Two calls, and a message where something may wait for it. Another address, and switching it on, start
- * the count of failures anew.
+ * Changes a webhook. Two calls, and a message if deliveries may be pending. A new URL or enabling it resets the failure
+ * count.
  */
 export async function change(caller: Caller, webhookId: string, change: WebhookChange): Promise<Webhook> {
   if (!isId('hook', webhookId)) throw platformError('webhook_not_found')
@@ -81,11 +81,11 @@ export async function change(caller: Caller, webhookId: string, change: WebhookC
 
   const next = { url, events: [...new Set(events)], isEnabled: enabled }
   const isFresh = change.enabled === true || url !== row.url
-  // Nothing else is written: another change, or the platform that switches it off, may come at the same moment.
+  // Writes changed fields only: another change or the platform disabling it may be concurrent.
   const named = { url: change.url, events: change.events && next.events, isEnabled: change.enabled }
   const step = isFresh ? startAnew(row, named) : leave(row, named)
   await commit(caller, {
-    steps: [table.orThrow(step, 'webhook_not_found')],
+    writes: [table.orThrow(step, 'webhook_not_found')],
     audit: { action: 'webhook.change', resource: row.id, detail: changed.join(', ') },
   })
   if (isFresh && enabled) await enqueueWebhook({ organisationId: row.organisationId, webhookId: row.id })
@@ -101,13 +101,13 @@ const startAnew = (row: WebhookRecord, settings: Settings) =>
 const leave = (row: WebhookRecord, settings: Settings) =>
   table.patch(keys.webhook(row.organisationId, row.id), { set: settings })
 
-/** Removes a webhook. What waits for it is never attempted, and expires. One call. */
+/** Removes a webhook. Pending deliveries are never attempted and expire. One call. */
 export async function remove(caller: Caller, webhookId: string): Promise<void> {
   if (!isId('hook', webhookId)) throw platformError('webhook_not_found')
   const { organisationId } = caller
   const removed = table.remove(keys.webhook(organisationId, webhookId), { pk: { present: true } })
   await commit(caller, {
-    steps: [
+    writes: [
       table.orThrow(removed, 'webhook_not_found'),
       table.upsert(keys.webhookCount(organisationId), { add: { count: -1 } }),
     ],
@@ -115,7 +115,7 @@ export async function remove(caller: Caller, webhookId: string): Promise<void> {
   })
 }
 
-/** What a name leads to is checked at each delivery; what the address itself tells can be refused at once. */
+/** Addresses are checked at each delivery; a private one in the URL itself is rejected at once. */
 function refusePrivate(url: string): void {
   try {
     checkUrl(url)

@@ -1,27 +1,26 @@
 import * as z from 'zod'
 
 /**
- * The portal's built files in one. Whoever has read it has one build, whole: no path of a file system is made of a request,
- * and a build that comes meanwhile is not seen in part. A line of JSON says what lies where behind it.
+ * The portal's build as one file, so that a process serves exactly one build and no request is mapped to a file system
+ * path. The first line is a JSON index; the file contents follow.
  */
 
-/** How a file can be sent, the shortest first. */
+/** Content encodings, the smallest first. */
 export const encodings = ['br', 'gzip', 'identity'] as const
 export type Encoding = (typeof encodings)[number]
 
-/** A file of the portal. */
 export interface PortalFile {
-  /** With its character set. */
+  /** Includes the charset. */
   contentType: string
-  /** Its name tells its content: who has it need never ask again. */
+  /** The name contains a content hash, so browsers may cache the file forever. */
   isHashed: boolean
-  /** Tells contents apart. */
+  /** Identifies the content, for the ETag. */
   tag: string
-  /** The same content in each encoding that there is of it. */
+  /** The content in each available encoding. */
   bodies: Readonly<{ identity: Uint8Array } & Partial<Record<Encoding, Uint8Array>>>
 }
 
-/** The page that loads everything else, and the other files by the path that they are asked for by. */
+/** The page that loads all other files, and those by URL path. */
 export interface PortalFiles {
   shell: PortalFile
   files: ReadonlyMap<string, PortalFile>
@@ -39,7 +38,7 @@ const Index = z.object({ shell: Entry, files: z.record(z.string(), Entry) })
 
 const newline = 10
 
-/** Puts files into one. */
+/** Packs the files into one. */
 export function packFiles({ shell, files }: PortalFiles): Uint8Array {
   const bodies: Uint8Array[] = []
   let end = 0
@@ -56,7 +55,7 @@ export function packFiles({ shell, files }: PortalFiles): Uint8Array {
   return Buffer.concat([Buffer.from(`${JSON.stringify(index)}\n`), ...bodies])
 }
 
-/** The files that `packed` has put into one. Throws for anything else. */
+/** Unpacks the result of `packFiles`. Throws for anything else. */
 export function unpackFiles(pack: Uint8Array): PortalFiles {
   const start = pack.indexOf(newline) + 1
   const index = Index.parse(JSON.parse(Buffer.from(pack.subarray(0, start)).toString()))

@@ -1,7 +1,4 @@
-/**
- * What a browser lets the portal's page do: its own files and the API, frames for the pages of modules, and nothing that
- * stands in the markup. Text becomes neither script nor style, whoever wrote it.
- */
+/** The portal's policy: its own files, the API, and frames for module pages. No inline scripts or styles. */
 const contentPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -9,7 +6,7 @@ const contentPolicy = [
   "img-src 'self' data:",
   "font-src 'self'",
   "connect-src 'self'",
-  // Scripts of modules are of this origin, too: none of them may stay behind and answer for the portal.
+  // Module scripts share this origin: none may register a service worker that answers for the portal.
   "worker-src 'none'",
   "frame-src 'self'",
   "manifest-src 'self'",
@@ -20,13 +17,13 @@ const contentPolicy = [
   "trusted-types 'none'",
 ].join('; ')
 
-/** Neither the portal nor a module that it shows asks for any of these. */
+/** Browser features that neither the portal nor module pages use. */
 const refused = ['camera', 'display-capture', 'geolocation', 'microphone', 'payment', 'serial', 'usb']
 
-/** A browser that came by TLS keeps to it, for a year. Of what came by plain HTTP browsers ignore it. */
+/** HSTS for one year. Browsers ignore it over plain HTTP. */
 const keptToTls = { 'strict-transport-security': 'max-age=31536000' }
 
-/** The headers of the portal's page, as it was asked for. `protocol` is what the gateway was asked by, `https` or `http`. */
+/** The headers of the portal's page. `protocol` is the gateway's request protocol: `https` or `http`. */
 export const shellHeaders = (protocol: string | undefined): Record<string, string> => ({
   'content-security-policy': contentPolicy,
   'cross-origin-opener-policy': 'same-origin',

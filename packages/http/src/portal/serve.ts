@@ -1,24 +1,22 @@
+import { portalPaths } from '@platform/contract/portal-paths'
 import { platformError } from '@platform/core/error'
 import { createApp, toHonoHandler } from '../app.ts'
 import type { HttpContext } from '../context.ts'
-import { type GatewayEvent, type GatewayResult, toResult } from '../event.ts'
+import type { GatewayEvent } from '../request.ts'
+import { type HttpResponse, httpResponse, type GatewayResult, toResult, matchesEtag } from '../response.ts'
 import { type WithVersionProbe, withVersionProbe } from '../version-probe.ts'
-import { type HttpResponse, httpResponse } from '../response.ts'
-import { matchesEtag } from '../to-response.ts'
-import { encodingFor } from './encoding.ts'
-import { type Encoding, type PortalFile, type PortalFiles, unpackFiles } from './pack.ts'
-import { hashedFolder, isPortalPath } from './paths.ts'
+import { type Encoding, type PortalFile, type PortalFiles, unpackFiles, encodings } from './pack.ts'
 import { shellHeaders } from './policy.ts'
 
 /**
- * One Lambda function that answers what no route does: with a file of the portal, with its page where a browser navigates, and
- * with `route_not_found` otherwise. `load` gets what `packed` has made, once in a process. No store calls.
+ * One Lambda function for all paths without a route: serves the portal's files, its page for browser navigation, and
+ * else `route_not_found`. `load` returns a pack and runs once per process. No store calls.
  */
 export function servePortal(load: () => Promise<Uint8Array>): WithVersionProbe<GatewayEvent, GatewayResult> {
   let held: Promise<PortalFiles> | undefined
   const files = () => {
     held ??= load().then(unpackFiles)
-    // The next request tries again.
+    // The next request retries.
     held.catch(() => (held = undefined))
     return held
   }
@@ -35,7 +33,7 @@ async function perform(context: HttpContext, load: () => Promise<PortalFiles>): 
   if (file !== undefined) return fresh(context, file, fileHeaders(file))
   if (!isNavigation(event)) throw platformError('route_not_found')
   const headers = { vary: 'accept, accept-encoding', ...shellHeaders(event.headers['x-forwarded-proto']) }
-  // Where there is no such page, the portal says so.
+  // The portal renders "not found" itself.
   return isPortalPath(rawPath)
     ? fresh(context, shell, { ...askedFor, ...headers })
     : whole(context, 404, shell, headers)
@@ -44,11 +42,11 @@ async function perform(context: HttpContext, load: () => Promise<PortalFiles>): 
 const isReading = ({ requestContext: { http } }: GatewayEvent): boolean =>
   http.method === 'GET' || http.method === 'HEAD'
 
-/** Whether a page is wanted. A file that is missing is of another version: the page in its place would be run as a script. */
+/** Whether the browser navigates. A missing hashed file is of another version and must not be answered by the page. */
 const isNavigation = ({ rawPath, headers }: GatewayEvent): boolean =>
   rawPath === '/' || (!rawPath.startsWith(hashedFolder) && /\btext\/html\b/i.test(headers['accept'] ?? ''))
 
-/** May be kept, and is asked about before each use. */
+/** Caches must revalidate. */
 const askedFor = { 'cache-control': 'no-cache' }
 const keptForever = { 'cache-control': 'public, max-age=31536000, immutable' }
 
@@ -58,16 +56,16 @@ const fileHeaders = ({ isHashed }: PortalFile): Record<string, string> => ({
   ...(isHashed ? keptForever : askedFor),
 })
 
-/** A file, unless the caller has it. */
+/** A file, or 304 if the caller's copy is current. */
 function fresh(context: HttpContext, file: PortalFile, headers: Record<string, string>): HttpResponse {
   const encoding = encodingOf(context, file)
-  // A tag is of one sequence of bytes.
+  // An ETag identifies one sequence of bytes, so each encoding has its own.
   const etag = encoding === 'identity' ? `"${file.tag}"` : `"${file.tag}-${encoding}"`
   const named = { etag, ...headers }
   return matchesEtag(etag, context) ? httpResponse(304, null, named) : whole(context, 200, file, named)
 }
 
-/** The content of a file; HEAD gets all but that. */
+/** The file's content; no body for HEAD. */
 function whole(context: HttpContext, status: number, file: PortalFile, headers: Record<string, string>): HttpResponse {
   const encoding = encodingOf(context, file)
   const body = context.env.event.requestContext.http.method === 'HEAD' ? null : (file.bodies[encoding] ?? null)
@@ -80,3 +78,25 @@ function whole(context: HttpContext, status: number, file: PortalFile, headers: 
 
 const encodingOf = ({ env: { event } }: HttpContext, file: PortalFile): Encoding =>
   encodingFor(event.headers['accept-encoding'], file)
+
+/** The smallest encoding that the client accepts (`Accept-Encoding`, RFC 9110). */
+function encodingFor(accepted: string | undefined, { bodies }: PortalFile): Encoding {
+  const weights = new Map((accepted ?? '').split(',').map(weightOf))
+  const isAccepted = (encoding: Encoding) => (weights.get(encoding) ?? weights.get('*') ?? 0) > 0
+  // Unencoded content is better than an error, even if the client excludes it.
+  return encodings.find((each) => bodies[each] !== undefined && isAccepted(each)) ?? 'identity'
+}
+
+/** Parses `gzip;q=0.8`. */
+function weightOf(part: string): readonly [name: string, weight: number] {
+  const [name = '', ...parameters] = part.split(';').map((each) => each.trim().toLowerCase())
+  const weight = parameters.find((each) => each.startsWith('q='))?.slice('q='.length)
+  return [name, weight === undefined ? 1 : Number(weight)]
+}
+
+/** Files with hashed names. A missing one belongs to another version. */
+export const hashedFolder = '/assets/'
+
+const patterns = portalPaths.map((path) => new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}/?$`))
+
+const isPortalPath = (path: string): boolean => patterns.some((pattern) => pattern.test(path))

@@ -7,31 +7,29 @@ import type { Deployment } from '@platform/core/modules/record'
 import { createApp, toHonoHandler } from '../app.ts'
 import { authenticate, identityOf } from '../authorize.ts'
 import type { HttpContext } from '../context.ts'
-import { type GatewayEvent, type GatewayResult, refuseLargeBody, toResult } from '../event.ts'
-import { type ProxyResponse, toClientResponse } from './response.ts'
+import { type GatewayEvent, refuseLargeBody } from '../request.ts'
+import { type ProxyResponse, toClientResponse, isPageNavigation, redirectToPortal } from './response.ts'
 import { lookUpRouteOwner, refreshRouteOwner, type RouteOwner, negativeCacheMs } from './route-owner.ts'
 import { type ProxyRequest, toModuleRequest } from './request.ts'
-import { limit } from '../rate-limits.ts'
-import { isPageNavigation, redirectToPortal } from '../portal/navigation.ts'
+import { limit } from '../rate-limit.ts'
 import { type WithVersionProbe, withVersionProbe } from '../version-probe.ts'
-import { type HttpResponse, httpResponse } from '../response.ts'
+import { type HttpResponse, httpResponse, type GatewayResult, toResult } from '../response.ts'
 
-/** Asks a deployment; throws `module_unavailable`, `module_timeout` or `module_failed`, the first where nothing has reached it. */
+/** Throws `module_unavailable` if the request did not reach the deployment, `module_timeout` or `module_failed`. */
 export type ModuleClient = (deployment: Deployment, request: ProxyRequest) => Promise<ProxyResponse>
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
 /**
- * One Lambda function that hands requests to modules (D48): it knows the caller, counts the call, and lets through what is on
- * its lists, there and back. Where no module answers a path nobody needs a token to hear so. Pages that a browser opens by
- * itself are shown by the portal, whatever module they are of.
+ * One Lambda function that proxies requests to modules. It authenticates, applies rate limits and filters headers in
+ * both directions. Unknown paths need no token. Browser navigation to module pages redirects to the portal.
  */
 export function moduleProxy(ask: ModuleClient): WithVersionProbe<GatewayEvent, GatewayResult> {
   const app = createApp((it) => it.use(toHonoHandler((context) => perform(context, ask))))
   return withVersionProbe(async (event) => toResult(await app(event)))
 }
 
-/** The way of one request; what comes first is what a caller hears of, as it is with the platform's own endpoints. */
+/** The order decides which error a caller receives, as for the platform's own endpoints. */
 async function perform(context: HttpContext, ask: ModuleClient): Promise<HttpResponse> {
   const { event } = context.env
   if (isPageNavigation(event)) return redirectToPortal(event)
@@ -45,7 +43,7 @@ async function perform(context: HttpContext, ask: ModuleClient): Promise<HttpRes
   const caller = await authenticate('user', event)
   addLogFields(identityOf(caller))
   if (caller?.kind !== 'user') throw platformError('unauthenticated')
-  limit(context, { method: 'GET', path: rawPath, access: 'user' }, { caller, address, json: () => ({}) })
+  limit(context, { method: 'get', path: rawPath, access: 'user' }, { caller, address, json: () => ({}) })
   const { moduleId } = owner
   const answer = await besideOthers(`${moduleId} ${caller.organisationId}`, ofOneOrganisation, () =>
     besideOthers(moduleId, atOnce, () => askOwner(ask, owner, event, caller)),
@@ -54,7 +52,7 @@ async function perform(context: HttpContext, ask: ModuleClient): Promise<HttpRes
   return httpResponse(status, body ?? null, headers)
 }
 
-/** Asks where the module is known to run; where nothing has reached it, once more where it runs by now. */
+/** Sends the request to the known deployment, and once more to its successor if it was unreachable. */
 async function askOwner(
   ask: ModuleClient,
   owner: RouteOwner,
@@ -72,7 +70,7 @@ async function askOwner(
   }
 }
 
-/** Who answers instead of an owner that could not be reached. What was read just before may be from before that was so. */
+/** The new owner of a path after the known one was unreachable. The second read is past the negative cache. */
 async function successorOf({ claim }: RouteOwner, path: string): Promise<RouteOwner | undefined> {
   for (const pauseMs of [0, negativeCacheMs + 10]) {
     await delay(pauseMs)
@@ -88,8 +86,8 @@ function deploymentOf({ claim: { deployment } }: RouteOwner): Deployment {
   return deployment
 }
 
-/** A module that does not answer must not use up what the others and the platform need: connections and memory. */
+/** Limits the connections and memory that a slow module can hold. */
 const atOnce = 100
-/** One organisation that asks a slow module all the time must leave room for its neighbours. */
+/** One organisation's requests to a slow module leave room for others. */
 const ofOneOrganisation = 50
 const besideOthers = bulkhead(() => platformError('module_unavailable', { retryAfterSeconds: 1 }))

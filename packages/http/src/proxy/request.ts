@@ -3,19 +3,18 @@ import type { Caller } from '@platform/core/caller'
 import { platformError } from '@platform/core/error'
 import { currentTraceId } from '@platform/core/log'
 import { issueModuleToken } from '@platform/core/signing/access-token'
-import { bytesOf, type GatewayEvent } from '../event.ts'
-import { proxyHeaders } from './headers.ts'
+import { bytesOf, type GatewayEvent } from '../request.ts'
 
-/** A request as a module gets it. */
+/** A request as a module receives it. */
 export interface ProxyRequest {
   method: string
-  /** With its query; percent-encoded. */
+  /** Percent-encoded, with the query. */
   path: string
   headers: Readonly<Record<string, string>>
   body?: Uint8Array
 }
 
-/** What a module may know of a request. Credentials, addresses and whatever else says who asks are not among it (D48). */
+/** Request headers that modules receive. Credentials and addresses are excluded. */
 const passed = [
   'accept',
   'accept-language',
@@ -30,7 +29,7 @@ const passed = [
   'range',
 ]
 
-/** The request for a module: the caller's, without what is not its business, and with a token that says who asks. */
+/** The module's request: filtered headers, and a token that identifies the caller. */
 export async function toModuleRequest(event: GatewayEvent, moduleId: string, caller: Caller): Promise<ProxyRequest> {
   const { method } = event.requestContext.http
   const isBodiless = !event.body || method === 'GET' || method === 'HEAD'
@@ -46,13 +45,25 @@ export async function toModuleRequest(event: GatewayEvent, moduleId: string, cal
   }
 }
 
-/**
- * Path and query of a request, percent-encoded. The path was decoded on its way here, and holds no percent sign any more; the
- * query is as it was sent.
- */
+/** The percent-encoded path and query. The path arrives decoded and without percent signs; the query as sent. */
 export function encodedPath({ rawPath, rawQueryString }: GatewayEvent): string {
   if (!rawPath.isWellFormed()) throw platformError('invalid_path')
   const path = rawPath.split('/').map(encodeURIComponent).join('/')
   const query = rawQueryString.toWellFormed().replaceAll(/[^\u0021-\u007e]|#/gu, encodeURIComponent)
   return query === '' ? path : `${path}?${query}`
 }
+
+/** Whether a header value is safe to forward: other characters could start a second header elsewhere. */
+export const isHeaderSafe = (value: string): boolean => /^[\t\u0020-\u007e\u0080-\u00ff]*$/.test(value)
+
+/** The listed headers that are present and safe to forward. */
+export const proxyHeaders = (
+  list: readonly string[],
+  headers: Readonly<Record<string, string | undefined>>,
+): Record<string, string> =>
+  Object.fromEntries(
+    list.flatMap((name) => {
+      const value = headers[name]
+      return value !== undefined && isHeaderSafe(value) ? [[name, value]] : []
+    }),
+  )

@@ -1,17 +1,19 @@
+import { openedPage } from '@platform/contract/portal-paths'
 import { platformError } from '@platform/core/error'
 import { isUnder } from '@platform/core/modules/path-prefix'
-import { isHeaderSafe, proxyHeaders } from './headers.ts'
+import type { GatewayEvent } from '../request.ts'
+import { type HttpResponse, httpResponse } from '../response.ts'
+import { isHeaderSafe, proxyHeaders, encodedPath } from './request.ts'
 import type { RouteOwner } from './route-owner.ts'
-import { varyHeadersFor } from '../portal/navigation.ts'
 
-/** An answer as a module gives it. Header names are lower-case. */
+/** A response as a module returns it. Header names are lower-case. */
 export interface ProxyResponse {
   status: number
   headers: Readonly<Record<string, string>>
   body: Uint8Array
 }
 
-/** What a module may say about its answer. All else is the platform's to say, or nobody's (D48). */
+/** Response headers that modules may set. */
 const passed = [
   'accept-ranges',
   'allow',
@@ -27,8 +29,8 @@ const passed = [
 ]
 
 /**
- * A page of a module has the address of the platform, and must not be taken for one of its pages: a browser runs it in an
- * origin of its own, where it sees nothing of the portal's, and lets it load from here only.
+ * Module pages share the platform's host. The sandbox gives them an opaque origin without access to the portal, and
+ * they may load resources from this host only.
  */
 const pagePolicy = [
   'sandbox allow-scripts allow-forms',
@@ -42,14 +44,14 @@ const pagePolicy = [
   "frame-ancestors 'self'",
 ].join('; ')
 
-/** Types that no browser makes a document of in which something could run. */
+/** Types that browsers never render as a document with active content. */
 const inert =
   /^(?:application\/(?:json|[\w.-]+\+json|x-ndjson|javascript|wasm)|text\/(?:plain|css|csv|javascript)|image\/(?:png|jpeg|gif|webp|avif|x-icon|vnd\.microsoft\.icon)|font\/\w+|(?:audio|video)\/[\w-]+)$/
 
 const unknownType = 'application/octet-stream'
 const statusesWithoutBody = new Set([204, 205, 304])
 
-/** What of an answer is handed on to the caller. Throws `module_failed` for one that is none. */
+/** The filtered response for the caller. Throws `module_failed` for an invalid one. */
 export function toClientResponse(answer: ProxyResponse, owner: RouteOwner, path: string) {
   const { status, headers } = answer
   if (!Number.isInteger(status) || status < 200 || status > 599) throw platformError('module_failed')
@@ -65,7 +67,7 @@ export function toClientResponse(answer: ProxyResponse, owner: RouteOwner, path:
         .filter((name) => name !== '' && isHeaderSafe(name))
         .join(', '),
       ...(location !== undefined && { location }),
-      // One of these without a body would replace those of the body that the caller has kept.
+      // On a response without a body these would replace the headers of the caller's cached body.
       ...(hasBody && { 'content-type': type.full, ...policyOf(type.essence) }),
     },
   }
@@ -76,10 +78,7 @@ function policyOf(type: string): Record<string, string> {
   return { 'content-security-policy': type === 'text/html' ? pagePolicy : 'sandbox' }
 }
 
-/**
- * The type of an answer, spelled anew: in a value that is written in a strange way a browser might find another type than
- * the one that the policy is chosen for.
- */
+/** The normalised content type: browsers might parse an unusual value differently and so escape the policy. */
 function typeOf(value = ''): { essence: string; full: string } {
   const [, type = '', parameters = ''] = /^\s*([\w.+-]+\/[\w.+-]+)\s*(;[^,]*)?$/.exec(value) ?? []
   const essence = type.toLowerCase() || unknownType
@@ -87,7 +86,7 @@ function typeOf(value = ''): { essence: string; full: string } {
   return { essence, full: charset === undefined ? essence : `${essence}; charset=${charset}` }
 }
 
-/** Where a module may send a caller: to one of its own paths. */
+/** Modules may only redirect to their own paths. */
 function locationOf(value: string | undefined, { moduleId, claim }: RouteOwner, path: string): string | undefined {
   const base = new URL('http://module')
   base.pathname = path
@@ -96,3 +95,22 @@ function locationOf(value: string | undefined, { moduleId, claim }: RouteOwner, 
   const isOwn = isUnder(pathname, `/modules/${moduleId}`) || isUnder(pathname, claim.apiBasePath)
   return origin === base.origin && isOwn ? pathname + search + hash : undefined
 }
+
+const folder = '/modules/'
+
+/** Module pages vary by `Sec-Fetch-Dest`; other paths do not. */
+const varyHeadersFor = (path: string): string[] => (path.startsWith(folder) ? ['sec-fetch-dest'] : [])
+
+/** Whether a browser navigates to a module page at the top level, not in a frame. */
+export const isPageNavigation = ({ rawPath, headers, requestContext }: GatewayEvent): boolean =>
+  rawPath.startsWith(folder) && requestContext.http.method === 'GET' && headers['sec-fetch-dest'] === 'document'
+
+/**
+ * Redirects to the portal, which shows the page in a frame. Only one function serves the portal's page: during an
+ * update another one may have a different version and refer to missing files.
+ */
+export const redirectToPortal = (event: GatewayEvent): HttpResponse =>
+  httpResponse(302, null, {
+    location: `/?${openedPage}=${encodeURIComponent(encodedPath(event))}`,
+    vary: varyHeadersFor(event.rawPath).join(', '),
+  })

@@ -7,15 +7,15 @@ import {
   readRoutes,
 } from '@platform/core/modules/routes'
 
-/** The module that answers a path. */
+/** The module that owns a path. */
 export interface RouteOwner {
   moduleId: string
   claim: RouteReservation
 }
 
-/** What was installed or removed meanwhile is known to every process after so long. */
+/** Every process learns of installs and removals within this time. */
 const believedMs = 1000
-/** A path that is unknown may have been installed a moment ago; guessing paths must not become a call for each guess. */
+/** A path that is unknown may have been installed a moment ago, but probing paths must not cost one call each. */
 export const negativeCacheMs = 100
 
 interface Reading {
@@ -25,9 +25,9 @@ interface Reading {
 
 let last: Reading | undefined
 
-/** The claims, read not longer ago than this. Requests at the same moment share one call. */
+/** The reservations, read at most this long ago. Concurrent requests share one call. */
 function routesWithin(ageMs: number, stale: boolean): Promise<ModuleRoutes> {
-  // Clocks are set back at times.
+  // The clock may be set back.
   const isFresh = last !== undefined && Math.abs(now() - last.atMs) < ageMs
   if (last === undefined || !isFresh) {
     const reading = { routes: readRoutes({ stale }), atMs: now() }
@@ -39,12 +39,12 @@ function routesWithin(ageMs: number, stale: boolean): Promise<ModuleRoutes> {
   return last.routes
 }
 
-/** Who answers a path; undefined where nobody does. At most one call, and for known paths one in a second. */
+/** The owner of a path, or undefined. At most one call; known paths cost one call per second. */
 export async function lookUpRouteOwner(path: string): Promise<RouteOwner | undefined> {
   if (!isModulePath(path)) return undefined
   return findRouteOwner(await routesWithin(believedMs, true), path) ?? refreshRouteOwner(path)
 }
 
-/** Who answers it now, as far as was known a moment ago. At most one call, shared by those who ask at once. */
+/** The current owner, except for the negative cache. At most one call, shared by concurrent requests. */
 export const refreshRouteOwner = async (path: string): Promise<RouteOwner | undefined> =>
   findRouteOwner(await routesWithin(negativeCacheMs, false), path)

@@ -1,4 +1,4 @@
-/** `npm run backup -- FILE`: writes all state of this machine's platform, which must not run, into a file. */
+/** `npm run backup -- FILE`: writes all state of this machine's platform to a file. The platform must be stopped. */
 import { resolve } from 'node:path'
 import { parseSettings } from '../settings.ts'
 import { fileArgument, runCommand } from './command.ts'
@@ -9,5 +9,5 @@ await runCommand(async () => {
   const { files, createdAt } = await writeBackup(parseSettings(process.env).dataDir, target)
   const mebibytes = files.reduce((sum, { bytes }) => sum + bytes, 0) / 2 ** 20
   console.log(`${files.length} files, ${mebibytes.toFixed(1)} MiB, are in ${target}, as of ${createdAt}.`)
-  console.log('It holds keys and secrets: whoever has it can act as this platform.')
+  console.log('It contains keys and secrets: anyone who has it can act as this platform.')
 })

@@ -1,18 +1,18 @@
 import { valid } from 'semver'
 import * as z from 'zod'
 
-/** A backup: a gzipped tar of the data folder, whose last entry says what the others must be. */
+/** A backup: a gzipped tar of the data folder. Its last entry lists the other ones with their digests. */
 
 /** The last entry of a backup. */
 export const manifestName = 'manifest.json'
-/** The other entries lie below. */
+/** All other entries have this prefix. */
 export const dataPrefix = 'data/'
 
-/** A segment of a path, and nothing that leads elsewhere. */
+/** A path segment, without any that leads to another folder. */
 const segment = String.raw`(?!\.{1,2}(?:/|$))[^/\\\0]{1,255}`
 const plainPath = new RegExp(`^${segment}(?:/${segment})*$`)
 
-/** Whether a path stays below the folder that it is taken from. */
+/** Whether a path stays below the folder it is resolved against. */
 export const isPlainPath = (path: string): boolean => path.length <= 1024 && plainPath.test(path)
 
 const SavedFile = z.object({
@@ -22,18 +22,18 @@ const SavedFile = z.object({
 })
 export type SavedFile = z.infer<typeof SavedFile>
 
-/** What a backup holds, and what wrote it. */
+/** The content of a backup, and the versions that wrote it. */
 export const Manifest = z.object({
   format: z.literal(1),
   createdAt: z.iso.datetime(),
-  /** Of the platform that made the backup. */
+  /** The version of the platform that made the backup. */
   platformVersion: z.string().refine((text) => valid(text) !== null),
   nodeVersion: z.string(),
   files: z.array(SavedFile),
 })
 export type Manifest = z.infer<typeof Manifest>
 
-/** A backup cannot be made or restored, for a reason that the message tells and its user can mend. */
+/** A backup cannot be made or restored for a reason that the user can fix. */
 export class BackupError extends Error {
-  override readonly name = 'BackupFailure'
+  override readonly name = 'BackupError'
 }

@@ -11,22 +11,21 @@ import { extract } from 'tar-stream'
 import { syncFolder } from '../emulators/secrets/durable-file.ts'
 import { BackupError, dataPrefix, isPlainPath, Manifest, manifestName, type SavedFile } from './manifest.ts'
 
-/** One entry of the archive, as it comes. */
 type Entry = ReturnType<typeof extract> extends AsyncIterable<infer Each> ? Each : never
 
 const damaged = (reason: string, cause?: unknown): BackupError =>
   new BackupError(`This is no whole backup: ${reason}. Nothing was restored.`, { cause })
 
 /**
- * Makes a data folder of a backup, whole or not at all. Throws `BackupFailure` where there are data already, and where the
- * file is not exactly what was backed up.
+ * Restores a data folder from a backup, completely or not at all. Throws `BackupError` if the folder has data, or if
+ * the file differs from the backup.
  */
 export async function restoreBackup(file: string, dataDir: string): Promise<Manifest> {
   const present = await readdir(dataDir).catch(() => [])
   if (present.length > 0)
     throw new BackupError(`There are data in ${dataDir}. Move them away, or set PLAT_DATA_DIR to another folder.`)
   await mkdir(dirname(dataDir), { recursive: true })
-  // Beside its place, so that it gets there in one step.
+  // Beside the target, so that one rename moves it there.
   const draft = await mkdtemp(join(dirname(dataDir), `${basename(dataDir)}.restoring-`))
   try {
     const manifest = await unpackBackup(file, draft)
@@ -52,7 +51,7 @@ async function unpackBackup(file: string, folder: string): Promise<Manifest> {
       else await saveFile(entry, folder, found)
     }
   }
-  // Both ends have stopped before what they left is cleared away.
+  // Both streams must have stopped before the draft is removed.
   const ends = await Promise.allSettled([read(), pipeline(createReadStream(file), createGunzip(), entries)])
   const reasons: unknown[] = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []))
   if (reasons.length > 0) throw explained(reasons, file)
@@ -61,7 +60,7 @@ async function unpackBackup(file: string, folder: string): Promise<Manifest> {
   return manifest
 }
 
-/** When one end fails the other breaks off: which of the reasons is the one. */
+/** If one stream fails, the other one aborts: selects the original cause. */
 function explained(reasons: readonly unknown[], file: string): unknown {
   const ours = reasons.find((reason) => reason instanceof BackupError)
   const full = reasons.find((reason) => codeOf(reason) === 'ENOSPC')
@@ -81,7 +80,7 @@ async function readManifest(entry: Entry): Promise<Manifest> {
   return parsed.data
 }
 
-/** Writes a file where it belongs. Its folders are made here, and nothing but folders and files is: no link leads away. */
+/** Writes a file below the folder. Only folders and files are created, so no link leads out of it. */
 async function saveFile(entry: Entry, folder: string, found: Map<string, SavedFile>): Promise<void> {
   const { name } = entry.header
   const path = name.slice(dataPrefix.length)

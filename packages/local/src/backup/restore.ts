@@ -1,4 +1,4 @@
-/** `npm run restore -- FILE`: makes the state of a platform on this machine of a backup. */
+/** `npm run restore -- FILE`: restores the state of this machine's platform from a backup. */
 import { resolve } from 'node:path'
 import { parseSettings } from '../settings.ts'
 import { fileArgument, runCommand } from './command.ts'

@@ -10,9 +10,7 @@ import { claimDataFolder } from '../data-folder.ts'
 import { syncFolder } from '../emulators/secrets/durable-file.ts'
 import { BackupError, dataPrefix, isPlainPath, type Manifest, manifestName, type SavedFile } from './manifest.ts'
 
-/**
- * Of one run of a platform only, and unpacked images: those come from their registries again, by digest.
- */
+/** State of one run, and unpacked images, which are fetched again by digest. */
 const leftOut = new Set([
   'lock.sqlite',
   'lock.sqlite-journal',
@@ -23,15 +21,15 @@ const leftOut = new Set([
 ])
 
 /**
- * Writes all state of a data folder into a file that only its owner may read, whole or not at all. Throws `BackupFailure` or
- * `StartFailure`: where a platform runs on the data, for instance.
+ * Writes all state of a data folder to a file that only its owner may read, completely or not at all. Throws
+ * `BackupError`, or `StartError` while a platform uses the folder.
  */
 export async function writeBackup(dataDir: string, target: string): Promise<Manifest> {
   await requirePlaces(dataDir, target)
-  // Nobody may write while it is read, and no platform may start.
+  // No platform may write to or start on the folder during the backup.
   using claim = new DisposableStack()
   claim.use(await claimDataFolder(dataDir))
-  // A name of its own: what a backup that was killed has left, or another one writes, is not touched.
+  // A unique name: files of other or killed backups are not touched.
   const draft = `${target}.${randomUUID()}.draft`
   try {
     const manifest = await writeArchive(dataDir, draft)
@@ -62,7 +60,7 @@ async function requirePlaces(dataDir: string, target: string): Promise<void> {
 async function writeArchive(dataDir: string, draft: string): Promise<Manifest> {
   const archive = pack()
   const file = createWriteStream(draft, { flags: 'wx', mode: 0o600 })
-  // Most of it is compressed already.
+  // Most files are already compressed.
   const written = pipeline(archive, createGzip({ level: 1 }), file)
   const [manifest] = await Promise.all([addAll(archive, dataDir).catch(giveUp(archive)), written])
   await using handle = await open(draft)
@@ -70,7 +68,7 @@ async function writeArchive(dataDir: string, draft: string): Promise<Manifest> {
   return manifest
 }
 
-/** Ends the other end of the pipeline as well. */
+/** Ends the other stream of the pipeline as well. */
 const giveUp = (archive: Pack) => (error: Error) => {
   archive.destroy(error)
   throw error

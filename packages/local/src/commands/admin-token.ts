@@ -1,4 +1,4 @@
-/** `npm run -s admin-token`: prints the initial admin token of the running platform, and nothing else (D54). */
+/** `npm run -s admin-token`: prints only the initial admin token of the running platform. */
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
 import { clientSettings } from '../emulators/http/environment.ts'
 import { readRuntimeFile, type RuntimeFile } from '../runtime-file.ts'
@@ -11,7 +11,7 @@ async function findPlatform(): Promise<RuntimeFile> {
   if (runtime === undefined || response === undefined) {
     throw new Error(`No platform runs on the data in ${dataDir}. Start it with: npm start`)
   }
-  if (response.status === 403) throw new Error('Setup is complete: there is no initial admin token any more.')
+  if (response.status === 403) throw new Error('Setup is complete: there is no initial admin token.')
   if (!response.ok) throw new Error(`The platform at ${runtime.apiUrl} is not ready: it answers ${response.status}.`)
   return runtime
 }

@@ -1,4 +1,4 @@
-/** `npm run -s registry-password`: prints the password of the embedded registry's user `platform`, and nothing else. */
+/** `npm run -s registry-password`: prints only the password of the embedded registry's user `platform`. */
 import { readRegistryPassword } from '../generated-secrets.ts'
 import { parseSettings } from '../settings.ts'
 

@@ -1,4 +1,4 @@
-/** `npm run rotate-keys`: access tokens of the running platform are signed with another key from now on. */
+/** `npm run rotate-keys`: the running platform signs new access tokens with another key. */
 import { parseArgs } from 'node:util'
 import { awsEnvironment } from '../emulators/http/environment.ts'
 import { findRunningPlatform } from '../running-platform.ts'
@@ -6,8 +6,8 @@ import { findRunningPlatform } from '../running-platform.ts'
 const done = `Access tokens are signed with a new key, by every thread within five minutes.
 Those that were signed before stay valid until they expire, after fifteen minutes at most.`
 
-const withdrawn = `Access tokens are signed with a new key, and no other key is valid any more: callers sign in anew, or refresh.
-Some threads still believe the old keys, for five minutes at most. To end that at once, restart the platform.`
+const withdrawn = `Access tokens are signed with a new key, and no other key is valid: callers must sign in again or refresh.
+Some threads accept the old keys for up to five minutes. Restart the platform to reject them immediately.`
 
 async function rotate(withdraw: boolean): Promise<void> {
   const { table, signingKeysSecret, ...standIns } = await findRunningPlatform(process.env)
@@ -15,7 +15,7 @@ async function rotate(withdraw: boolean): Promise<void> {
     PLAT_TABLE: table,
     ...(signingKeysSecret !== undefined && { PLAT_SECRET_SIGNING_KEYS: signingKeysSecret }),
   })
-  // Settings are read when this is first imported.
+  // This import reads the settings.
   const { ensureKeys } = await import('@platform/core/signing/keys')
   await ensureKeys({ rotate: true, withdraw })
   console.log(withdraw ? withdrawn : done)

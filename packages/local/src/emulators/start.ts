@@ -4,21 +4,25 @@ import * as z from 'zod'
 import { newAccessKeyId, type StandIns } from './http/environment.ts'
 import { compileCache } from '../compile-cache.ts'
 
-/** What the thread of the stand-ins is told, and what it answers. */
-export const EmulatorsData = z.object({ dataDir: z.string(), accessKeyId: z.string() })
+/** Messages between the platform and the thread of the emulators. */
+export const EmulatorsData = z.object({ dataDir: z.string(), accessKeyId: z.string(), hooks: z.url().optional() })
 export const EmulatorUrls = z.object({ dynamoDbUrl: z.string(), sqsUrl: z.string(), secretsUrl: z.string() })
 
-/** DynamoDB, SQS and Secrets Manager on a thread of their own: a busy store does not hold up the gateway. */
+/** DynamoDB, SQS and Secrets Manager on their own thread, so a busy store does not block the gateway. */
 export interface RunningEmulators extends StandIns {
   close: () => Promise<void>
 }
 
-/** As with functions: the heap is collected before it is many times what is in use. Messages that wait are kept on it. */
+/** Limits garbage on the heap, as for functions. Waiting messages are on this heap. */
 const resourceLimits = { maxOldGenerationSizeMb: 1024 }
 
-/** Starts the stand-ins on free loopback ports; `onDeath` hears when they end unasked. */
-export async function startEmulators(dataDir: string, onDeath: (error: Error) => void): Promise<RunningEmulators> {
-  const workerData: z.infer<typeof EmulatorsData> = { dataDir, accessKeyId: newAccessKeyId() }
+/** Starts the emulators on free loopback ports. `onDeath` is called if their thread ends; `hooks` is a module of hooks. */
+export async function startEmulators(
+  dataDir: string,
+  onDeath: (error: Error) => void,
+  hooks?: string,
+): Promise<RunningEmulators> {
+  const workerData: z.infer<typeof EmulatorsData> = { dataDir, accessKeyId: newAccessKeyId(), hooks }
   const options = { name: 'stand-ins', env: compileCache, workerData, resourceLimits }
   const worker = new Worker(new URL('thread.ts', import.meta.url), options)
   const [message] = await once(worker, 'message')

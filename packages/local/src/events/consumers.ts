@@ -8,32 +8,31 @@ import type { Log } from '../log.ts'
 import type { QueueName, Queues } from '../provision.ts'
 import { startQueuePoller } from './poller.ts'
 
-/** What the pumps work with. */
 export interface ConsumerOptions {
   standIns: StandIns
   queues: Queues
-  /** Every function there is: `queue/<name>` consumes the queue of that name, a dead-letter queue among them. */
+  /** Names of all functions: `queue/<name>` consumes the queue of that name, including dead-letter queues. */
   functionNames: readonly string[]
   invoke: FunctionPool['invoke']
   log: Log
 }
 
-/** Running pumps, one for each queue that a function consumes. */
+/** Running pollers, one for each queue with a function. */
 export interface Consumers {
-  /** Takes no more messages, and resolves once every batch under way is handled. */
+  /** Receives no more messages; resolves when running batches are handled. */
   stop: () => Promise<void>
 }
 
 const known: Readonly<Record<string, Task>> = tasks
 
-/** How a queue's messages are handed out: how many at once, and how many of those batches. */
+/** The batch size and the concurrency of a queue. */
 function batchingOf(name: QueueName): { batchSize: number; maximumConcurrency: number } {
   const { trigger } = known[`queue/${name}`] ?? {}
   if (typeof trigger !== 'object' || !('queue' in trigger)) throw new Error(`No task consumes the queue ${name}.`)
   return trigger
 }
 
-/** What a consumer may answer. Anything else fails the batch, as on Lambda. */
+/** The valid responses of a consumer. As on Lambda, any other fails the batch. */
 const BatchResponse = z
   .object({ batchItemFailures: z.array(z.object({ itemIdentifier: z.string() })).default([]) })
   .nullish()

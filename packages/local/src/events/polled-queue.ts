@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { DeleteMessageBatchCommand, type Message, ReceiveMessageCommand, type SQSClient } from '@aws-sdk/client-sqs'
 
-/** Called for everything that an operator may want to know of. */
+/** Called for events that an operator may need. */
 export type PollerLog = (message: string, details: Record<string, unknown>) => void
 
-/** The queue that a pump empties. */
+/** The queue of a poller. */
 export interface PolledQueue {
   client: SQSClient
   queueUrl: string
@@ -12,18 +12,21 @@ export interface PolledQueue {
   log: PollerLog
 }
 
-/** The most that SQS hands over or deletes in one call. */
+/** Maximum messages that SQS receives or deletes in one call. */
 export const maximumMessagesPerCall = 10
-/** The longest that SQS lets a call wait for messages. */
+/** Maximum time of a receive call. */
 const maximumWaitSeconds = 20
 
 const firstRetryMs = 100
 const longestRetryMs = 10_000
 
-/** Receives up to ten messages, waiting for the first; an empty list when there were none, after a failure or at stop. */
+/**
+ * Receives up to ten messages, waiting for the first; returns an empty list if there are none, after an error or a
+ * stop.
+ */
 export type Receive = (count: number) => Promise<Message[]>
 
-/** A receiver that never fails: it logs, and pauses longer after each failure in a row. */
+/** A receiver that never fails: it logs errors, and waits longer after each consecutive error. */
 export function createReceive(
   { client, queueUrl, visibilityTimeoutSeconds, log }: PolledQueue,
   stopping: AbortSignal,
@@ -52,7 +55,7 @@ export function createReceive(
   }
 }
 
-/** Deletes messages; one that could not be deleted comes again. */
+/** Deletes messages; one that could not be deleted is delivered again. */
 export async function deleteMessages(
   { client, queueUrl, log }: PolledQueue,
   messages: readonly Message[],
@@ -71,7 +74,7 @@ export async function deleteMessages(
   }
 }
 
-/** A random share of a time that doubles with every failure, so that many clients do not come back at once. */
+/** A random delay with a limit that doubles after every error, so clients do not retry at the same time. */
 function fullJitterMs(failuresInARow: number): number {
   return Math.random() * Math.min(longestRetryMs, firstRetryMs * 2 ** failuresInARow)
 }

@@ -2,24 +2,27 @@ import type { Message } from '@aws-sdk/client-sqs'
 import { failedIds, type SqsBatchResponse, type SqsEvent, sqsEvent } from './sqs-event.ts'
 import { createReceive, deleteMessages, maximumMessagesPerCall, type PolledQueue } from './polled-queue.ts'
 
-/** Settings of a pump; names and meaning are those of Lambda's event source mapping. */
+/** Settings of a poller, named as in Lambda's event source mapping. */
 export interface QueuePollerOptions extends PolledQueue {
   queueArn: string
-  /** At most 10: what one receive brings is a batch, as without a batching window. */
+  /** At most 10: each receive is one batch, as without a batching window. */
   batchSize: number
-  /** Batches that may be under way at once. */
+  /** Maximum concurrent batches. */
   maximumConcurrency: number
-  /** Handles a batch. What it names as failed comes again after the visibility timeout; after a throw, everything does. */
+  /**
+   * Handles a batch. Messages named as failed are delivered again after the visibility timeout; all of them after an
+   * error.
+   */
   invoke(event: SqsEvent): Promise<SqsBatchResponse | null | void>
 }
 
-/** A running pump. */
+/** A running poller. */
 export interface QueuePoller {
-  /** Takes no more messages, and resolves once every batch under way is handled and deleted. */
+  /** Receives no more messages; resolves when running batches are handled and deleted. */
   stop(): Promise<void>
 }
 
-/** Hands the messages of a queue to a function, at least once each, until it is stopped. */
+/** Delivers the messages of a queue to a function, at least once each, until it is stopped. */
 export function startQueuePoller(options: QueuePollerOptions): QueuePoller {
   const { batchSize, maximumConcurrency } = options
   if (batchSize > maximumMessagesPerCall) throw new RangeError('A batch size above 10 needs a batching window.')

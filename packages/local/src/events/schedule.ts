@@ -1,7 +1,7 @@
 import { localAccountId, localRegion } from '../emulators/http/environment.ts'
 import type { Log } from '../log.ts'
 
-/** What EventBridge hands to a function on a schedule. */
+/** The event that EventBridge sends to a scheduled function. */
 export interface ScheduledEvent {
   version: '0'
   id: string
@@ -14,25 +14,23 @@ export interface ScheduledEvent {
   detail: Record<string, never>
 }
 
-/** Settings of a schedule. */
 export interface ScheduleOptions {
   name: string
   intervalMs: number
-  /** Whether it runs once at the start as well. */
+  /** Whether it also runs once at the start. */
   startsNow?: boolean
   invoke: (event: ScheduledEvent) => Promise<unknown>
   log: Log
 }
 
-/** A running schedule. */
 export interface Schedule {
-  /** Starts no more runs, and resolves once the one under way has ended. */
+  /** Starts no more runs; resolves when the current one has ended. */
   stop: () => Promise<void>
 }
 
 /**
- * Invokes a function at every multiple of the interval after now. Runs never overlap: one that takes longer makes the
- * next wait for the following multiple.
+ * Invokes a function at every multiple of the interval. Runs never overlap: after a long one, the next starts at the
+ * following multiple.
  */
 export function startSchedule({ name, intervalMs, startsNow = false, invoke, log }: ScheduleOptions): Schedule {
   const startedMs = Date.now()
@@ -66,7 +64,7 @@ export function startSchedule({ name, intervalMs, startsNow = false, invoke, log
   }
 }
 
-/** What a schedule hands over at a time. */
+/** The event of a scheduled run. */
 export const scheduledEvent = (name: string, time: Date): ScheduledEvent => ({
   version: '0',
   id: crypto.randomUUID(),

@@ -1,6 +1,6 @@
 import type { Message, MessageAttributeValue } from '@aws-sdk/client-sqs'
 
-/** One message as Lambda hands it to a function. */
+/** One message as Lambda delivers it to a function. */
 export interface SqsRecord {
   messageId: string
   receiptHandle: string
@@ -23,12 +23,12 @@ export interface SqsRecordAttribute {
   dataType: string
 }
 
-/** What a function reads from a queue, in the shape of Lambda's event source mapping. */
+/** A batch of messages in the format of Lambda's event source mapping. */
 export interface SqsEvent {
   Records: SqsRecord[]
 }
 
-/** The messages that a function could not handle; they come again. */
+/** The messages that a function could not handle; they are delivered again. */
 export interface SqsBatchResponse {
   batchItemFailures?: { itemIdentifier: string }[]
 }
@@ -39,8 +39,8 @@ export function sqsEvent(messages: readonly Message[], queueArn: string): SqsEve
 }
 
 /**
- * The ids that come again. As on Lambda, no list means that all went well, and a list that names nothing of the batch
- * means that nothing did.
+ * The ids to deliver again. As on Lambda, no list means success, and a list with only unknown ids fails the whole
+ * batch.
  */
 export function failedIds(response: SqsBatchResponse | null | void, messages: readonly Message[]): ReadonlySet<string> {
   const all = new Set(messages.map((message) => message.MessageId ?? ''))

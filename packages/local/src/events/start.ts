@@ -7,23 +7,22 @@ import type { Queues } from '../provision.ts'
 import { startSchedule } from './schedule.ts'
 import type { Settings } from '../settings.ts'
 
-/** The functions of a platform: all that there are, and how one is run. */
+/** The functions of a platform, and how to invoke them. */
 export interface Functions {
   invoke: FunctionPool['invoke']
   names: readonly string[]
 }
 
-/** What is there to be worked on. */
 interface Work {
   standIns: StandIns
   queues: Queues
-  /** Whether the catalog was made a moment ago. */
+  /** Whether the catalog was just scanned. */
   isCatalogNew: boolean
 }
 
 /**
- * Starts what runs without a request: the consumers of the queues and the schedules. Modules that are installed are loaded at
- * once. What it answers stops it: nothing begins any more, and what is under way ends.
+ * Starts the consumers of the queues and the schedules, and loads installed modules. Returns a function that starts no
+ * more work and resolves when the running work has ended.
  */
 export function startWork(
   settings: Settings,

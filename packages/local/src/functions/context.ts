@@ -13,7 +13,6 @@ export interface LambdaContext {
   getRemainingTimeInMillis(): number
 }
 
-/** The context of one invocation. */
 export const lambdaContext = (functionName: string, requestId: string, deadlineMs: number): LambdaContext => ({
   awsRequestId: requestId,
   functionName,

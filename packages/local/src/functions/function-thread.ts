@@ -11,7 +11,6 @@ interface Waiting {
   functionName: string
 }
 
-/** Where a thread runs and what it sees. */
 export interface ThreadOptions extends FunctionThreadData {
   name: string
   environment: Record<string, string>
@@ -20,20 +19,20 @@ export interface ThreadOptions extends FunctionThreadData {
 /** How a thread ended. */
 export interface Death {
   reason: string
-  /** Otherwise it could not even start. */
+  /** False if the thread failed to start. */
   hasStarted: boolean
 }
 
-/** How long a thread may be deaf before it counts as hung. */
+/** Time without a response after which a thread counts as hung. */
 const pingTimeoutMs = 1000
 
 /**
- * As much as most functions have on Lambda, and several times what they use. Without a limit V8 goes by the memory of
- * the whole machine, and lets much more garbage lie about before it collects.
+ * As much as most functions have on Lambda, and several times their use. Without a limit, V8 adapts to the machine's
+ * memory and collects garbage much later.
  */
 const resourceLimits = { maxOldGenerationSizeMb: 512 }
 
-/** One thread of functions, seen from outside. It runs many invocations at once, and they fail with it. */
+/** The handle of one thread of functions. It runs many invocations concurrently; they fail if it dies. */
 export class FunctionThread {
   readonly #worker: Worker
   readonly #waiting = new Map<number, Waiting>()
@@ -62,17 +61,17 @@ export class FunctionThread {
     })
   }
 
-  /** How many answers are outstanding. */
+  /** Number of outstanding responses. */
   get load(): number {
     return this.#waiting.size
   }
 
-  /** Imports a function, so that its first invocation does not wait for that. */
+  /** Imports a function before its first invocation. */
   async warm(functionName: string, timeoutMs: number): Promise<void> {
     await this.#ask({ kind: 'load', functionName }, functionName, timeoutMs)
   }
 
-  /** Runs a function; rejects with `FunctionFailed` or `FunctionTimedOut`. */
+  /** Runs a function; rejects with `FunctionError` or `FunctionTimeout`. */
   async invoke(functionName: string, event: unknown, requestId: string, timeoutMs: number): Promise<unknown> {
     const deadlineMs = Date.now() + timeoutMs
     const question = { kind: 'invoke', functionName, event, requestId, deadlineMs } as const
@@ -102,8 +101,8 @@ export class FunctionThread {
   }
 
   /**
-   * A busy loop in one function would starve every other one of the thread for ever. One that is still starting runs
-   * no function yet: on a busy machine that takes longer than an answer may.
+   * A busy loop in one function would block all others of the thread. A starting thread runs no function yet and may
+   * take longer than a response.
    */
   #endIfHung(): void {
     if (!this.#hasStarted) return

@@ -2,28 +2,27 @@ import type { Log } from '../log.ts'
 import { FunctionError } from './errors.ts'
 import { FunctionThread } from './function-thread.ts'
 
-/** Settings of the threads that run functions. */
 export interface PoolOptions {
   threads: number
   /** Folder of the function modules. */
   functionsDir: string
-  /** What follows the name of a function in the name of its module; `.ts` by default. */
+  /** File extension of the function modules; `.ts` by default. */
   suffix?: string
-  /** How long the import of a function may take, a minute by default. */
+  /** Time limit for the import of a function, a minute by default. */
   warmUpTimeoutMs?: number
-  /** The whole environment of the functions. */
+  /** The complete environment of the functions. */
   environment: Record<string, string>
   timeoutMsOf: (functionName: string) => number
   log: Log
 }
 
-/** Runs functions on threads of their own, so that a busy or broken one leaves the platform alone. */
+/** Runs functions on threads, so a busy or broken one does not affect the platform. */
 export interface FunctionPool {
-  /** Runs a function; rejects with `FunctionFailed` or `FunctionTimedOut`. */
+  /** Runs a function; rejects with `FunctionError` or `FunctionTimeout`. */
   invoke: (functionName: string, event: unknown, requestId?: string) => Promise<unknown>
-  /** Imports functions on every thread; rejects when one cannot be imported. */
+  /** Imports functions on every thread; rejects if one cannot be imported. */
   warmUp: (functionNames: readonly string[]) => Promise<void>
-  /** Ends the threads; what runs on them fails. */
+  /** Ends the threads; running invocations fail. */
   close: () => Promise<void>
 }
 
@@ -31,10 +30,10 @@ const usualWarmUpMs = 60_000
 
 const noThread = { name: 'NoThread', message: 'none of the threads starts', stack: '', isTallied: false }
 
-/** Before another try to start a thread that could not start. */
+/** Delay before another attempt to start a thread. */
 const restartMs = 1000
 
-/** Starts the threads. One that dies is replaced: at once, but after a pause where it could not even start. */
+/** Starts the threads. A thread that dies is replaced at once, or after a delay if it failed to start. */
 export function startPool(options: PoolOptions): FunctionPool {
   const { threads: count, functionsDir, suffix = '.ts', environment, timeoutMsOf, log } = options
   const { warmUpTimeoutMs = usualWarmUpMs } = options

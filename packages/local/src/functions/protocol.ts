@@ -1,26 +1,26 @@
 import * as z from 'zod'
 
-/** What the platform's thread asks of a thread that runs functions. Each question has one answer under the same id. */
+/** A request to a thread that runs functions. Each gets one response with the same id. */
 export type ThreadRequest =
   | { id: number; kind: 'invoke'; functionName: string; event: unknown; requestId: string; deadlineMs: number }
   | { id: number; kind: 'load'; functionName: string }
   | { id: number; kind: 'ping' }
 
-/** What comes back: the result of the function, or why there is none. */
+/** The result of the function, or its error. */
 export type ThreadResponse = { id: number; result: unknown } | { id: number; failure: Failure }
 
-/** What a thread says first, once it can be asked. */
+/** The first message of a thread, when it accepts requests. */
 export const ready = 'ready'
 
-/** An error that a function threw, fit to cross threads. */
+/** An error of a function, serialised for another thread. */
 export interface Failure {
   name: string
   message: string
   stack: string
-  /** The function has counted it itself. */
+  /** Whether the function has counted the error itself. */
   isTallied: boolean
 }
 
-/** Where a thread finds the functions: `<functionsDir>/<name><suffix>`, each with an export `handler`. */
+/** The location of the functions: `<functionsDir>/<name><suffix>`, each with an export `handler`. */
 export const FunctionThreadData = z.object({ functionsDir: z.string(), suffix: z.string() })
 export type FunctionThreadData = z.infer<typeof FunctionThreadData>

@@ -1,4 +1,4 @@
-/** The thread that runs functions, as Lambda would: each module is imported once, on first use, and kept. */
+/** The thread that runs functions, like Lambda: each module is imported once, on first use. */
 import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -24,7 +24,7 @@ const load = async (functionName: string): Promise<Handler> => {
 const keepAfterMs = 500
 let keeping: NodeJS.Timeout | undefined
 
-/** A thread that is killed keeps nothing of what it has compiled: it is kept once the functions are loaded. */
+/** Writes the compile cache once the functions are loaded, since a killed thread does not. */
 function keepCompiled(): void {
   clearTimeout(keeping)
   keeping = setTimeout(flushCompileCache, keepAfterMs).unref()
@@ -55,7 +55,7 @@ async function respond(question: ThreadRequest): Promise<void> {
   try {
     port?.postMessage(given)
   } catch (error) {
-    // A result that cannot cross threads, such as a function, could not cross the network either.
+    // A result that cannot be cloned, such as a function, fails the invocation.
     port?.postMessage({ id: question.id, failure: failureOf(error) })
   }
 }

@@ -1,16 +1,15 @@
 import type { IncomingMessage } from 'node:http'
 import { platformError } from '@platform/core/error'
 
-/** The largest request that API Gateway takes. */
+/** Maximum request size of API Gateway. */
 const maximumRequestBytes = 10 * 1024 * 1024
 
-/** The body of an event; without a body it has none. */
 export interface EventBody {
   body?: string
   isBase64Encoded: boolean
 }
 
-/** Reads a request body; refuses one that is too large as soon as that is known. */
+/** Reads a request body; rejects one that is too large as early as possible. */
 export function readBody(request: IncomingMessage): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > maximumRequestBytes) {
     return Promise.reject(platformError('payload_too_large'))
@@ -28,10 +27,10 @@ export function readBody(request: IncomingMessage): Promise<Buffer> {
   })
 }
 
-/** Texts by API Gateway's measure; a form and a body without a type are not. */
+/** Types that API Gateway treats as text; forms and bodies without a type are not. */
 const textType = /^(text\/.*|application\/(json|xml|javascript))$/
 
-/** A text goes into an event as it is, anything else in Base64. */
+/** Text is passed unchanged in an event, anything else in Base64. */
 export function eventBody(bytes: Buffer, contentType: string | undefined): EventBody {
   if (bytes.length === 0) return { isBase64Encoded: false }
   const mediaType = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''

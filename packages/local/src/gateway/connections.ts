@@ -2,20 +2,20 @@ import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-/** An answer that is still owed on a connection. */
+/** A pending response on a connection. */
 export interface Exchange {
   request: IncomingMessage
   response: ServerResponse
 }
 
-/** Knows which connections owe an answer, so that a server can close without cutting one off. */
+/** Tracks connections with pending responses, so a server can close without interrupting one. */
 export interface Connections {
   begin: (exchange: Exchange) => void
-  /** The answers owed on a connection, oldest first. */
+  /** The pending responses of a connection, oldest first. */
   owed: (socket: Duplex) => readonly Exchange[]
-  /** Whether connections end with the answer under way. */
+  /** Whether connections close after their current response. */
   readonly draining: boolean
-  /** Closes what owes nothing now, and the rest with their last answer. */
+  /** Closes idle connections now, and the others after their last response. */
   drain: () => void
 }
 
@@ -50,7 +50,7 @@ export function trackConnections(server: Server): Connections {
   }
 }
 
-/** Takes no more connections, answers what is under way, and cuts off what is still there after the limit. */
+/** Accepts no more connections, completes running requests, and closes the remaining ones after the limit. */
 export async function drainServer(server: Server, connections: Connections, limitMs: number): Promise<void> {
   if (!server.listening) return
   const closed = once(server, 'close')

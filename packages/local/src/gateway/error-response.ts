@@ -4,19 +4,19 @@ import { PlatformError, platformError } from '@platform/core/error'
 import { FunctionTimeout } from '../functions/errors.ts'
 import type { HttpAnswer } from './result.ts'
 
-/** Where a request failed because it took too long: the closed list has no code of its own for that. */
+/** A timeout of a request; the error codes have no code for it. */
 const tookTooLong = () =>
   new PlatformError('database_unavailable', 'The request took too long to answer. Try again shortly.', {
     retryAfterSeconds: 2,
   })
 
-/** What the caller gets to see of an error. */
+/** The public form of an error. */
 export function publicError(error: unknown): PlatformError {
   if (error instanceof PlatformError) return error
   return error instanceof FunctionTimeout ? tookTooLong() : platformError('internal_error')
 }
 
-/** An answer of the gateway itself: the same error body that functions answer with. */
+/** A response of the gateway itself, with the same error body as those of functions. */
 export function errorResponse({ code, message, extra }: PlatformError, traceId: string): HttpAnswer {
   const body: ErrorBody = { error: wireCodeOf(code), message, traceId }
   const headers = new Map([

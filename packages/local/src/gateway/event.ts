@@ -6,7 +6,7 @@ import { eventHeaders, eventQuery, sourceAddress } from './fields.ts'
 import type { Match } from './routes.ts'
 import type { Target } from './target.ts'
 
-/** What API Gateway (HTTP API, payload format 2.0) hands to a function. Members without a value are absent. */
+/** The event of API Gateway (HTTP API, payload format 2.0). Members without a value are absent. */
 export interface HttpEvent {
   version: '2.0'
   routeKey: string
@@ -14,7 +14,7 @@ export interface HttpEvent {
   rawPath: string
   rawQueryString: string
   cookies?: string[]
-  /** Names in lower case; what came more than once is joined by commas. */
+  /** Names in lower case; repeated headers are joined by commas. */
   headers: Record<string, string>
   queryStringParameters?: Record<string, string>
   pathParameters?: Record<string, string>
@@ -36,7 +36,7 @@ export interface RequestContext {
   timeEpoch: number
 }
 
-/** What is known of a request once it is read. */
+/** A request that has been read. */
 export interface ReadRequest {
   request: IncomingMessage
   target: Target
@@ -46,10 +46,10 @@ export interface ReadRequest {
   requestId: string
 }
 
-/** The largest event that Lambda takes, and the largest answer. */
+/** Maximum event and response size of Lambda. */
 export const maximumPayloadBytes = 6 * 1024 * 1024
 
-/** Builds the event of a request; refuses one that Lambda would not take. */
+/** Builds the event of a request; rejects one that is too large for Lambda. */
 export function httpEvent({ request, target, match, bytes, traceId, requestId }: ReadRequest): HttpEvent {
   const { functionName: _function, ...route } = match
   const event: HttpEvent = {
@@ -66,7 +66,7 @@ export function httpEvent({ request, target, match, bytes, traceId, requestId }:
   return event
 }
 
-/** The size on Lambda's wire. Writing it out is worth its time for large bodies only. */
+/** The size in Lambda's wire format; serialised only if the body is large. */
 export function payloadBytes(payload: object, body = ''): number {
   const mayBeLarge = body.length > maximumPayloadBytes / 8
   return mayBeLarge ? Buffer.byteLength(JSON.stringify(payload)) : body.length

@@ -3,8 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { PlatformError, platformError } from '@platform/core/error'
 import { traceIdOf } from '@platform/core/lib/trace'
 import type { Log } from '../log.ts'
-import type { RequestWatch } from '../metrics/metrics.ts'
-import type { Scrape } from '../metrics/scrape.ts'
 import { readBody } from './body.ts'
 import { httpEvent, type HttpEvent } from './event.ts'
 import { longPollOf, type LongPolls } from './long-polls.ts'
@@ -13,13 +11,24 @@ import { answerOf, type HttpAnswer } from './result.ts'
 import type { Router } from './routes.ts'
 import { parseTarget } from './target.ts'
 
+/** Metrics of one request, recorded by the gateway. */
+export interface RequestWatch {
+  /** Sets its route; without one it counts with the unknown paths. */
+  routed: (route: { functionName: string; routeKey: string }) => void
+  /** Ends the measured time: later delays are long polls or rate limits. */
+  answered: () => void
+  done: (status: number) => void
+}
+
+/** Returns the metrics to an authorised reader, else undefined: the path is then unknown. */
+export type Scrape = (request: IncomingMessage, path: string) => Promise<HttpAnswer | undefined>
+
 /** Runs a function with an event. */
 export type Invoke = (functionName: string, event: HttpEvent, requestId: string) => Promise<unknown>
 
-/** A caller who does not wait after 429 is made to: refusing thousands a second would slow down everybody else. */
+/** Delays a caller after 429: thousands of rejections per second would slow down all others. */
 const refusalMs = 1000
 
-/** What an exchange needs of the platform. */
 export interface ExchangeContext {
   route: Router
   invoke: Invoke
@@ -28,7 +37,7 @@ export interface ExchangeContext {
   metrics: { begin: () => RequestWatch; scrape: Scrape }
 }
 
-/** Makes the answer to a request, whatever happens: HTTP → event → function → HTTP. */
+/** Responds to a request, also after an error: HTTP → event → function → HTTP. */
 export async function answerRequest(
   context: ExchangeContext,
   request: IncomingMessage,
@@ -42,7 +51,7 @@ export async function answerRequest(
   return answer
 }
 
-/** What is known of a request from the beginning, and who watches it. */
+/** The ids of a request, and its metrics. */
 interface Marks {
   traceId: string
   requestId: string
@@ -90,7 +99,7 @@ async function runFunction(
   return answer
 }
 
-/** Two readers of a request with two hosts, or without a version, could disagree about what it means. */
+/** Two parsers could interpret a request with two hosts or without a version differently. */
 function requireSoundHead({ headersDistinct, httpVersion }: IncomingMessage): void {
   const hosts = headersDistinct['host']?.length ?? 0
   if (httpVersion !== '1.1' && httpVersion !== '1.0') throw new PlatformError('validation_failed', 'Use HTTP/1.1.')
@@ -106,7 +115,7 @@ function goneSignal(response: ServerResponse): AbortSignal {
   return gone.signal
 }
 
-/** The answer of a platform that is not up yet: alive, and nothing else. */
+/** The response of a starting platform: alive, but not ready. */
 export function answerWhileStarting(request: IncomingMessage): HttpAnswer {
   const isLivenessProbe = request.method === 'GET' && /^\/health\/live(\?|$)/.test(request.url ?? '')
   if (!isLivenessProbe) {

@@ -1,15 +1,15 @@
 import type { IncomingMessage } from 'node:http'
-import { hopByHop } from '@platform/worker/runtimes/hop-by-hop'
+import { hopByHop } from '@platform/worker/runtimes/instance-request'
 import { amazonTrace } from './trace.ts'
 
-/** Headers of a connection, not of a request; API Gateway keeps them to itself. */
+/** Headers of a connection, which API Gateway does not forward. */
 export const connectionHeaders: ReadonlySet<string> = new Set([...hopByHop, 'expect'])
 
-/** The caller's address; one of IPv4 in the form of IPv4. */
+/** The caller's address; IPv4 without the IPv6 prefix. */
 export const sourceAddress = ({ socket }: IncomingMessage): string =>
   (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '')
 
-/** The headers of an event, and its cookies apart from them. */
+/** The headers of an event, and its cookies separately. */
 export function eventHeaders(
   request: IncomingMessage,
   traceId: string,
@@ -35,7 +35,7 @@ export function eventQuery(query: string): { queryStringParameters?: Record<stri
   return { queryStringParameters: Object.fromEntries(parameters) }
 }
 
-/** What comes more than once is joined by commas. */
+/** Repeated values are joined by commas. */
 function append(fields: Map<string, string>, name: string, value: string): void {
   const earlier = fields.get(name)
   fields.set(name, earlier === undefined ? value : `${earlier},${value}`)

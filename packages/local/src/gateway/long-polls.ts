@@ -1,20 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Lets answers wait for a channel to ring. */
+/** Holds responses until their channel is notified. */
 export interface LongPolls {
-  /** A point in time, to be taken before the function looks whether there is something to do. */
+  /** A point in time, to be taken before the function checks for work. */
   mark: () => number
-  /** Resolves when the channel has rung since the mark, the time is over, or the caller has gone. */
+  /** Resolves when the channel was notified after the mark, the time is over, or the caller has disconnected. */
   wait: (channel: string, since: number, timeoutMs: number, gone: AbortSignal) => Promise<void>
-  /** Ends the waits of a channel, and those that began to look for work before this moment. */
+  /** Ends the waits of a channel, including those with an earlier mark. */
   ring: (channel: string) => void
-  /** How many wait. */
+  /** Number of waits. */
   count: () => number
-  /** Ends all waits, now and from now on. */
+  /** Ends all waits, and prevents new ones. */
   releaseAll: () => void
 }
 
-/** An answer that is to wait: on which channel, and how long at most. */
+/** A response to hold: its channel and time limit. */
 export interface LongPoll {
   channel: string
   timeoutMs: number
@@ -22,7 +22,7 @@ export interface LongPoll {
 
 const longestHoldSeconds = 600
 
-/** Reads the hold that a function asks for, and takes it out of the headers: it is for the gateway only. */
+/** Reads the long poll that a function requests, and removes its headers, which are only for the gateway. */
 export function longPollOf(headers: Map<string, string | string[]>): LongPoll | undefined {
   const [hold, channel, timeout] = ['grip-hold', 'grip-channel', 'grip-timeout'].map((name) => {
     const value = headers.get(name)
@@ -36,7 +36,7 @@ export function longPollOf(headers: Map<string, string | string[]>): LongPoll | 
 
 const rememberedChannels = 10_000
 
-/** Keeps, per channel, who waits and when it last rang; the times of the channels that rang longest ago are dropped. */
+/** Keeps the waits and the last notification of each channel; drops the oldest notifications. */
 export function createLongPolls(): LongPolls {
   const waiting = new Map<string, Set<AbortController>>()
   const lastRings = new Map<string, number>()
@@ -53,7 +53,7 @@ export function createLongPolls(): LongPolls {
     forgotten = oldest[1]
   }
 
-  /** A channel whose ring may have been forgotten counts as rung: one look too many costs little, one too few a wait. */
+  /** A channel with a dropped notification counts as notified: an extra check costs less than a missed one. */
   const hasRungSince = (channel: string, mark: number) => (lastRings.get(channel) ?? forgotten) > mark
 
   return {

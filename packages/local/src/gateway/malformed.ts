@@ -5,10 +5,10 @@ import { traceIdOf } from '@platform/core/lib/trace'
 import type { Connections } from './connections.ts'
 import { errorResponse } from './error-response.ts'
 
-/** What the HTTP parser tells of bytes that it could not read. */
+/** An error of the HTTP parser. */
 export type ParserError = Error & { code?: string; rawPacket?: Buffer }
 
-/** Answers bytes that are no request, and closes the connection: nobody knows where the next request would begin. */
+/** Responds to bytes that are no request, and closes the connection, since the start of the next request is unknown. */
 export function refuseBytes(connections: Connections, socket: Duplex, error: ParserError): void {
   if (!socket.writable || error.code === 'ECONNRESET' || owesOlderAnswer(connections, socket)) {
     socket.destroy()
@@ -17,7 +17,7 @@ export function refuseBytes(connections: Connections, socket: Duplex, error: Par
   socket.end(rawAnswer(faultOf(error)), () => socket.destroy())
 }
 
-/** An answer on a connection that HTTP no longer handles. */
+/** A response on a connection that HTTP no longer handles. */
 export function rawAnswer(reason: PlatformError): Buffer {
   const { status, headers, body } = errorResponse(reason, traceIdOf(undefined))
   headers.set('content-length', String(body.length)).set('connection', 'close')
@@ -25,7 +25,7 @@ export function rawAnswer(reason: PlatformError): Buffer {
   return Buffer.concat([Buffer.from(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n`), body])
 }
 
-/** An answer to the broken bytes would be taken for the answer to the request before them. */
+/** A response now would be taken for that of an earlier request. */
 function owesOlderAnswer(connections: Connections, socket: Duplex): boolean {
   return connections.owed(socket).some(({ request, response }) => request.complete || response.headersSent)
 }

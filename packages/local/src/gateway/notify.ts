@@ -5,9 +5,9 @@ import { text } from 'node:stream/consumers'
 import * as z from 'zod'
 import { listenAt } from '../listening.ts'
 
-/** Where functions ring a channel. */
+/** Receives notifications of functions. */
 export interface NotifyListener {
-  /** `POST {"channel": "…"}` to this address; its path is the secret that lets callers in. */
+  /** `POST {"channel": "…"}` to this address; its secret path authorises the caller. */
   url: string
   close: () => Promise<void>
 }

@@ -2,7 +2,7 @@ import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { maximumPayloadBytes, payloadBytes } from './event.ts'
 import { connectionHeaders } from './fields.ts'
 
-/** An HTTP answer, ready to be sent. */
+/** An HTTP response to send. */
 export interface HttpAnswer {
   status: number
   /** Names in lower case. */
@@ -10,7 +10,7 @@ export interface HttpAnswer {
   body: Buffer
 }
 
-/** A function answered what API Gateway would not send on. */
+/** A function returned a response that API Gateway would reject. */
 class BadResult extends Error {
   override readonly name = 'BadResult'
 }
@@ -25,7 +25,7 @@ interface ProxyResult {
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
-/** Reads what a function returned, by the rules of payload format 2.0; throws `BadResult`. */
+/** Reads the result of a function by the rules of payload format 2.0; throws `BadResult`. */
 export function answerOf(result: unknown): HttpAnswer {
   const proxied = isObject(result) && 'statusCode' in result ? checked(result) : wholeAsJson(result)
   const { statusCode, cookies = [], body = '', isBase64Encoded } = proxied
@@ -36,7 +36,7 @@ export function answerOf(result: unknown): HttpAnswer {
   return { status: statusCode, headers, body: Buffer.from(body, isBase64Encoded === true ? 'base64' : 'utf8') }
 }
 
-/** A function may return anything without a status code; it becomes the body. */
+/** A result without a status code becomes the body. */
 const wholeAsJson = (result: unknown): ProxyResult => ({
   statusCode: 200,
   headers: { 'content-type': 'application/json' },

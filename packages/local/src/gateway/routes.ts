@@ -1,16 +1,16 @@
 /** A method and a path, and the function that serves them. */
 export interface GatewayRoute {
   functionName: string
-  /** `ANY` stands for every method that the path has no route for. */
+  /** `ANY` matches every method without a route of its path. */
   method: string
-  /** Path with `{name}` parameters; a `{name+}` at its end takes all segments that are left, at least one. */
+  /** Path with `{name}` parameters; a final `{name+}` matches one or more remaining segments. */
   path: string
 }
 
 /** The route of one request. */
 export interface Match {
   functionName: string
-  /** As API Gateway names it: `GET /api/v1/jobs/{id}`, or `$default`. */
+  /** The name in API Gateway: `GET /api/v1/jobs/{id}`, or `$default`. */
   routeKey: string
   pathParameters?: Record<string, string>
 }
@@ -25,8 +25,8 @@ interface Branch {
 }
 
 /**
- * Finds the route of a request as API Gateway does: one that fits the whole path goes before a greedy one; of two that fit,
- * the one with the earlier literal segment.
+ * Finds the route of a request as API Gateway does: a full match before a greedy one; of two matches, the one with the
+ * earlier literal segment.
  */
 export function createRouter(routes: readonly GatewayRoute[], defaultFunction: string): Router {
   const roots = new Map<string, Branch>()
@@ -82,7 +82,7 @@ function find(branch: Branch, segments: readonly string[], index: number): Gatew
   return find(branch.parameter, segments, index + 1)
 }
 
-/** The greedy route with the longest beginning that fits. */
+/** The greedy route with the longest matching prefix. */
 function findGreedy(branch: Branch, segments: readonly string[], index: number): GatewayRoute | undefined {
   const segment = segments[index]
   if (segment === undefined) return undefined

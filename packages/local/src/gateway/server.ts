@@ -7,29 +7,28 @@ import { answerRequest, answerWhileStarting, type ExchangeContext } from './exch
 import { rawAnswer, refuseBytes } from './malformed.ts'
 import type { HttpAnswer } from './result.ts'
 
-/** Where the platform is reached. */
 export interface Gateway {
-  /** `http://host:port` with the port that was bound. */
+  /** `http://host:port` with the bound port. */
   url: string
-  /** Begins to serve; before, every path but liveness answers 503 `starting`. */
+  /** Starts serving; until then every path except liveness returns 503 `starting`. */
   open: (context: ExchangeContext) => void
-  /** Takes no more connections, answers what is under way, and cuts off what is still there after the limit. */
+  /** Accepts no more connections, completes running requests, and closes the remaining ones after the limit. */
   drain: (limitMs: number) => Promise<void>
 }
 
-/** The limits of a front door: API Gateway's where it has one. */
+/** API Gateway's limits, where it has one. */
 const limits = {
   maxHeaderSize: 10_240,
   headersTimeout: 10_000,
   requestTimeout: 60_000,
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 5000,
-  // Checked by the exchange instead, which answers with an error body.
+  // The exchange checks this and responds with an error body.
   requireHostHeader: false,
 }
 const maximumConnections = 10_000
 
-/** Listens; port 0 takes a free one. Rejects when the address cannot be bound. */
+/** Listens; port 0 picks a free one. Rejects if the address cannot be bound. */
 export async function listen(host: string, port: number): Promise<Gateway> {
   const server = createServer(limits)
   server.maxConnections = maximumConnections
@@ -46,7 +45,7 @@ export async function listen(host: string, port: number): Promise<Gateway> {
   server.on('checkExpectation', (request, response) => void respond(request, response))
   server.on('clientError', (error, socket) => refuseBytes(connections, socket, error))
   server.on('connect', (_request, socket) => {
-    // HTTP lets go of the socket here; without a listener a caller who hangs up would end the process.
+    // HTTP releases the socket here; without a listener, a disconnect would end the process.
     socket.on('error', () => socket.destroy())
     socket.end(rawAnswer(platformError('route_not_found')))
   })
@@ -63,14 +62,14 @@ export async function listen(host: string, port: number): Promise<Gateway> {
 function send(response: ServerResponse, { status, headers, body }: HttpAnswer, isLast: boolean): void {
   if (response.destroyed || response.headersSent) return
   if (isLast) headers.set('connection', 'close')
-  // To HEAD a function may leave out the body, whose length is not known then.
+  // A function may omit the body of a HEAD response; its length is then unknown.
   const isEmpty = status === 204 || status === 304 || (response.req.method === 'HEAD' && body.length === 0)
   if (!isEmpty) headers.set('content-length', String(body.length))
   response.writeHead(status, Object.fromEntries(headers))
   response.end(isEmpty ? undefined : body)
 }
 
-/** A wildcard address names no place to connect to; this machine does. */
+/** Replaces a wildcard address by the loopback address. */
 function urlOf({ address, family, port }: AddressInfo): string {
   const host = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address
   return `http://${family === 'IPv6' && host !== '127.0.0.1' ? `[${host}]` : host}:${port}`

@@ -1,6 +1,6 @@
 import { platformError } from '@platform/core/error'
 
-/** What a request asks for: the path as functions see it, percent-decoded, and the query as it was sent. */
+/** The target of a request: the decoded path as functions see it, and the raw query. */
 export interface Target {
   path: string
   query: string
@@ -8,7 +8,7 @@ export interface Target {
 
 const origin = /^https?:\/\/[^/?]*/i
 
-/** Takes a request target apart; refuses one that cannot be decoded. */
+/** Parses a request target; rejects one that cannot be decoded. */
 export function parseTarget(text: string): Target {
   const relative = text.replace(origin, '')
   const [rawPath, query] = splitAtFirst(relative, '?')

@@ -1,2 +1,2 @@
-/** A trace (D33) in the header that API Gateway adds. */
+/** The trace id in the header that API Gateway adds. */
 export const amazonTrace = (traceId: string): string => `Root=1-${traceId.slice(0, 8)}-${traceId.slice(8)}`

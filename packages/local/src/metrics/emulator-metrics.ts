@@ -16,16 +16,16 @@ const Depths = z.object({
 })
 const StoreCalls = z.object({ operations: z.record(z.string(), z.object({ calls: z.number(), failures: z.number() })) })
 
-/** The stand-ins run on a thread of their own: one that is too busy to say how it is must not keep the rest from the reader. */
+/** An emulator that is too busy to respond must not block the other metrics. */
 const timeoutMs = 2000
 
-/** Adds what the stand-ins tell of themselves. It is asked for when the metrics are read, with two calls. */
+/** Adds the metrics of the emulators: two calls per scrape. */
 export function watchEmulators({ registry, onScrape }: Metrics, { sqsUrl, dynamoDbUrl }: StandIns): void {
   onScrape(queueReader(registry, `${sqsUrl}/_queues`))
   onScrape(storeReader(registry, `${dynamoDbUrl}/_metrics`))
 }
 
-/** What a stand-in answers; undefined where it does not in time. */
+/** The response of an emulator; undefined after the time limit. */
 async function answerOf<Schema extends z.ZodType>(url: string, schema: Schema): Promise<z.output<Schema> | undefined> {
   try {
     return schema.parse(await (await fetch(url, { signal: AbortSignal.timeout(timeoutMs) })).json())

@@ -2,9 +2,8 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import { FunctionTimeout } from '../functions/errors.ts'
 import type { FunctionPool } from '../functions/pool.ts'
 
-/** Watches functions at work. */
 export interface FunctionMetrics {
-  /** Invokes as it is told to, and counts that and what came of it. */
+  /** Returns an `invoke` that counts invocations and their results. */
   watched: (invoke: Invoke) => Invoke
 }
 
@@ -18,7 +17,7 @@ interface Invocation {
   hasFailed: boolean
 }
 
-/** Metrics of invocations, of messages and of schedules: the last two show in what functions are handed and answer. */
+/** Metrics of invocations, messages and schedules; the last two are derived from events and results. */
 export function functionMetrics(registry: Registry): FunctionMetrics {
   const registers = [registry]
   const counter = (name: string, help: string, ...labelNames: string[]) =>
@@ -71,7 +70,7 @@ function noteMessages(messages: Counter, queue: string, { event, result, hasFail
   messages.inc({ queue, outcome: 'done' }, handed - failed)
 }
 
-/** How long a list is that an object may hold. */
+/** The length of a list in an object. */
 function listIn(object: unknown, name: string): number {
   const list: unknown = typeof object === 'object' && object !== null ? Reflect.get(object, name) : undefined
   return Array.isArray(list) ? list.length : 0

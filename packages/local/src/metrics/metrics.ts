@@ -1,32 +1,24 @@
+import type { RequestWatch } from '../gateway/exchange.ts'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { version } from '@platform/core/lib/version'
 import { functionMetrics, type FunctionMetrics } from './function-metrics.ts'
 
-/** What an operator watches on one machine, in the words of Prometheus. All of it passes through the runner. */
+/** The Prometheus metrics of one machine. The runner records them all. */
 export interface Metrics extends FunctionMetrics {
   registry: Registry
-  /** Begins to watch one request. */
+  /** Starts the metrics of one request. */
   begin: () => RequestWatch
-  /** What is asked for when somebody reads the metrics. */
+  /** Registers a function to run before each scrape. */
   onScrape: (ask: () => Promise<void>) => void
   /** All metrics, in the text format. */
   read: () => Promise<{ contentType: string; text: string }>
-}
-
-/** One request, as the gateway sees it. */
-export interface RequestWatch {
-  /** Names its route; before, it counts with the paths that no route fits. */
-  routed: (route: { functionName: string; routeKey: string }) => void
-  /** Stops the clock: whoever is held back after this waits by their own wish, or because they ask too often. */
-  answered: () => void
-  done: (status: number) => void
 }
 
 const bucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 let ofProcess: Registry | undefined
 
-/** Of the process there is one, however many platforms it runs. */
+/** One registry per process, independent of the number of platforms in it. */
 function processRegistry(): Registry {
   if (ofProcess === undefined) {
     ofProcess = new Registry()
@@ -63,7 +55,7 @@ export function createMetrics(threads: number): Metrics {
     read: async () => {
       await Promise.all(asked.map((ask) => ask()))
       const all = Registry.merge([registry, processRegistry()])
-      // The library's spelling of what is no number is not the format's.
+      // The library's spelling of NaN is invalid in the format.
       return { contentType: all.contentType, text: (await all.metrics()).replaceAll(/ Nan$/gm, ' NaN') }
     },
   }
@@ -87,6 +79,5 @@ function watchRequest(requests: Counter, durations: Histogram): RequestWatch {
   }
 }
 
-/** A gauge of this registry. */
 export const gauge = (registry: Registry, name: string, help: string, labelNames: string[] = []): Gauge =>
   new Gauge({ name, help, labelNames, registers: [registry] })

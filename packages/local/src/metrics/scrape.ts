@@ -1,18 +1,15 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
-import type { HttpAnswer } from '../gateway/result.ts'
+import type { Scrape } from '../gateway/exchange.ts'
 import type { Metrics } from './metrics.ts'
 
-/** Answers whoever may read the metrics; undefined for everybody and everything else, who meet an unknown path. */
-export type Scrape = (request: IncomingMessage, path: string) => Promise<HttpAnswer | undefined>
-
-/** `GET /metrics`, for whoever has the token; where none is set, for this machine itself. */
+/** `GET /metrics`: requires the token; without a configured token, allows only this machine. */
 export const createScrape =
   (metrics: Metrics, token: string | undefined): Scrape =>
   async (request, path) => {
     if (path !== '/metrics' || request.method !== 'GET') return undefined
-    // Some proxies on this machine cannot be told from it: once there is a token, it is asked for.
+    // Some proxies on this machine look like a local caller, so a configured token is always required.
     if (!(token === undefined ? isFromHere(request) : hasToken(request, token))) return undefined
     const { contentType, text } = await metrics.read()
     const headers = new Map([
@@ -26,7 +23,7 @@ export const createScrape =
 const loopbackName = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
 const ofProxies = /^(?:forwarded|via|x-real-ip|x-forwarded-.*)$/
 
-/** A proxy on this machine speaks for somebody else, and a page may have had its name lead here. */
+/** A proxy on this machine forwards for others, and the host name of a web page may resolve to it. */
 function isFromHere({ socket, headers }: IncomingMessage): boolean {
   const isProxied = Object.keys(headers).some((name) => ofProxies.test(name))
   return isLoopback(socket.remoteAddress ?? '') && !isProxied && loopbackName.test(headers.host ?? '')
@@ -42,5 +39,5 @@ function hasToken({ headers }: IncomingMessage, token: string): boolean {
   return given !== undefined && timingSafeEqual(digest(given), digest(token))
 }
 
-/** Of one length, whatever was given. */
+/** Equal length for any input. */
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

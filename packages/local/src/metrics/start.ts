@@ -2,10 +2,11 @@ import type { StandIns } from '../emulators/http/environment.ts'
 import type { LongPolls } from '../gateway/long-polls.ts'
 import type { Settings } from '../settings.ts'
 import { createMetrics, gauge, type Metrics } from './metrics.ts'
-import { createScrape, type Scrape } from './scrape.ts'
+import type { Scrape } from '../gateway/exchange.ts'
+import { createScrape } from './scrape.ts'
 import { watchEmulators } from './emulator-metrics.ts'
 
-/** The metrics of a whole platform, and who answers when they are asked for. */
+/** The metrics of a platform, and its scrape endpoint. */
 export function startMetrics(
   { functionThreads, metricsToken }: Settings,
   standIns: StandIns,
@@ -13,7 +14,7 @@ export function startMetrics(
 ): Metrics & { scrape: Scrape } {
   const metrics = createMetrics(functionThreads)
   watchEmulators(metrics, standIns)
-  const held = gauge(metrics.registry, 'platform_http_held_requests', 'Requests that wait for something to happen.')
+  const held = gauge(metrics.registry, 'platform_http_long_polls', 'Requests that wait for something to happen.')
   metrics.onScrape(async () => held.set(holding.count()))
   return { ...metrics, scrape: createScrape(metrics, metricsToken) }
 }

@@ -5,11 +5,11 @@ import { type Call, type CallsOptions, type RpcServer, jsonOf, serveRpc } from '
 
 export interface HostServerOptions extends Pick<CallsOptions, 'token' | 'port' | 'onError'> {
   runtime: ModuleRuntime
-  /** By deployment; each is there before the runtime is asked to start it, and until it is removed. */
+  /** By deployment; set before it is started, and removed with it. */
   tokens: Map<string, string>
 }
 
-/** Serves the runtime on loopback: what the functions of the same platform may ask of it. `host-protocol` of modules describes the calls. */
+/** Serves the module runtime to functions on loopback; `host-protocol` of worker/runtimes describes the calls. */
 export async function serveHost({ runtime, tokens, ...options }: HostServerOptions): Promise<RpcServer> {
   const calls: Record<string, Call> = {
     'POST /deploy': async (received) => {

@@ -1,4 +1,4 @@
-/** The thread of the module host: says where it listens, and ends what it runs when it is told to. */
+/** The thread of the module host: reports its address, and ends its modules on request. */
 import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -9,7 +9,7 @@ import { serveHost } from './host-server.ts'
 import { moduleLine } from './module-log.ts'
 import { runFolderFor } from './run-folder.ts'
 
-/** Modules get so long to end when the platform does. */
+/** Time limit for modules to stop with the platform. */
 const graceMs = 10_000
 
 const { dataDir, mode, token, port } = HostThreadData.parse(workerData)
@@ -18,7 +18,7 @@ if (parent === null) throw new Error('This file runs as a worker thread only.')
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker is not a window
 const tell = (message: HostThreadMessage) => parent.postMessage(message)
 
-// Loaded when it is needed: most starts ask no registry, as what shall run is here already.
+// Loaded on demand: most starts need no registry, since the images are on the disk.
 const fetch: FetchImage = async (name, folder) => {
   const { fetchImage } = await import('@platform/worker/runtimes/fetch-image')
   const { registryClientFor } = await import('@platform/core/modules/registries')
@@ -49,7 +49,7 @@ const closing = new Promise<void>((resolve) => {
   })
 })
 tell({ kind: 'ready', url: server.url, isolation: runtime.isolation })
-// A thread that is killed keeps nothing.
+// A killed thread does not write its compile cache.
 flushCompileCache()
 await closing
 await Promise.all([server.close(), runtime.close(graceMs)])

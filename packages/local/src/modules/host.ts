@@ -5,7 +5,6 @@ import * as z from 'zod'
 import { compileCache } from '../compile-cache.ts'
 import type { Log } from '../log.ts'
 
-/** What the thread of the host is told, and what it says. */
 export const HostThreadData = z.object({
   dataDir: z.string(),
   mode: z.enum(['auto', 'process', 'container']),
@@ -18,23 +17,23 @@ export type HostThreadMessage =
   | { kind: 'ready'; url: string; isolation: string }
   | { kind: 'log'; message: string; details: Record<string, unknown> }
 
-/** What the thread of the host is told later: to close, or what else of the environment is known by then. */
+/** A later message to the host's thread: close, or further environment. */
 export type HostThreadOrder = 'close' | { environment: Record<string, string> }
 
 export interface ModuleHostOptions extends Pick<HostThreadData, 'dataDir' | 'mode'> {
-  /** Settings of the functions: registries are asked with the same ones (core/module/registries.ts). */
+  /** Settings of the functions, for the same access to registries. */
   environment: Record<string, string>
   log: Log
 }
 
 /** Runs the modules of a platform on one machine. */
 export interface ModuleHost {
-  /** What the functions get as `PLAT_MODULE_HOST_URL` and `PLAT_MODULE_HOST_TOKEN`. */
+  /** The values of `PLAT_MODULE_HOST_URL` and `PLAT_MODULE_HOST_TOKEN`. */
   url: string
   token: string
-  /** In words for people: what keeps modules apart from the platform. */
+  /** A description of the isolation between modules and the platform. */
   isolation: string
-  /** Adds to the environment, before anything is deployed: where the credentials of registries are. */
+  /** Adds the credentials of registries to the environment, before anything is deployed. */
   provide: (environment: Record<string, string>) => void
   /** Ends the modules, within ten seconds. */
   close: () => Promise<void>
@@ -43,7 +42,7 @@ export interface ModuleHost {
 interface HostThread {
   url: string
   isolation: string
-  /** Settles when the thread is no more. */
+  /** Settles when the thread has ended. */
   ended: Promise<unknown>
   order: (order: HostThreadOrder) => void
   close: () => Promise<void>
@@ -53,9 +52,8 @@ const restartMs = 1000
 const ownThread = new URL('host-thread.ts', import.meta.url)
 
 /**
- * Starts the module host, on a thread of its own: unpacking images and reading what modules print hold up nobody. A host that
- * dies is replaced at the same address; its modules ended with it, and the platform deploys them again. Rejects with what stands
- * in the way of a start.
+ * Starts the module host on its own thread, so unpacking images and reading output block no other work. A host that
+ * dies is replaced at the same address; the platform deploys its modules again. Rejects if the host cannot start.
  */
 export async function startModuleHost(options: ModuleHostOptions, threadUrl = ownThread): Promise<ModuleHost> {
   const { dataDir, mode, log } = options
@@ -80,7 +78,7 @@ export async function startModuleHost(options: ModuleHostOptions, threadUrl = ow
   const close = async () => {
     closing.abort()
     await thread.close()
-    // One that was just being started.
+    // A replacement may just be starting.
     await kept
     await thread.close()
   }

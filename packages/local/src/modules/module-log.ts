@@ -1,9 +1,9 @@
 import { escapeTerminal } from '@platform/core/log'
 
-/** A line of a module as it goes to the platform's output: JSON, whatever it was, that names the module. */
+/** A line of a module as JSON that names the module. */
 export function moduleLine(moduleId: string, line: string): string {
   const fields = objectIn(line)
-  // A module's own JSON stays as it is, unless it says that it is somebody else's.
+  // Keeps a module's own JSON, unless it names another module.
   if (fields?.['module_id'] === moduleId) return escapeTerminal(line)
   const time = new Date().toISOString()
   const content = fields ?? { time, level: 'info', message: line }

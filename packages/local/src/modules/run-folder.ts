@@ -6,8 +6,8 @@ import { checkRunFolder } from '@platform/worker/runtimes/supervised'
 import { StartError } from '../start-error.ts'
 
 /**
- * The folder for the sockets of modules: in the data folder, unless its path is too long for sockets; then one in the folder
- * for temporary files, always the same for the same data. Throws `StartFailure` where that belongs to somebody else.
+ * The folder for the sockets of modules: in the data folder, or a fixed temporary folder if the path is too long for
+ * sockets. Throws `StartError` if another user owns that folder.
  */
 export async function runFolderFor(dataDir: string): Promise<string> {
   const usual = join(dataDir, 'modules', 'run')
@@ -21,7 +21,7 @@ export async function runFolderFor(dataDir: string): Promise<string> {
     const found = await lstat(folder)
     const isOwn = found.isDirectory() && found.uid === uid && (found.mode & 0o077) === 0
     if (!isOwn)
-      throw new StartError(`${folder} belongs to somebody else. Set PLAT_DATA_DIR to a folder with a shorter path.`)
+      throw new StartError(`${folder} belongs to another user. Set PLAT_DATA_DIR to a folder with a shorter path.`)
     return join(folder, 'run')
   }
 }

@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-/** Files that are there whole or not at all, whenever the process ends. */
+/** Files that are written completely or not at all, even if the process ends. */
 export interface Disk {
-  /** Where a file may be written that has no place yet. Drafts of a process that was killed go at the next start. */
+  /** A path for a new file. Drafts of a killed process are removed at the next start. */
   draft: () => string
-  /** Gives a draft its place, over what is there. */
+  /** Moves a draft to its path, and replaces an existing file. */
   place: (draft: string, path: string) => Promise<void>
   write: (path: string, content: string | Uint8Array) => Promise<void>
 }
 
-/** Prepares a folder for drafts, which must lie beside their places. */
+/** Prepares a folder for drafts, which must be on the same file system. */
 export async function openDisk(drafts: string): Promise<Disk> {
   await rm(drafts, { recursive: true, force: true })
   await mkdir(drafts, { recursive: true, mode: 0o700 })
@@ -25,7 +25,7 @@ export async function openDisk(drafts: string): Promise<Disk> {
 }
 
 async function place(draft: string, path: string): Promise<void> {
-  // A name that outlives a power cut must not lead to content that did not.
+  // A name that survives a power loss must not refer to content that did not.
   await using file = await open(draft, 'r+')
   await file.sync()
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
@@ -35,18 +35,18 @@ async function place(draft: string, path: string): Promise<void> {
 const ifMissing =
   <Other>(other: Other) =>
   (error: NodeJS.ErrnoException): Other => {
-    // ENOTDIR: a file stands where a folder was asked for.
+    // ENOTDIR: a file exists where a folder is expected.
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return other
     throw error
   }
 
-/** The names in a folder, sorted; none where there is no such folder. */
+/** The names in a folder, sorted; empty if it does not exist. */
 export const namesIn = async (folder: string): Promise<string[]> =>
   (await readdir(folder).catch(ifMissing<string[]>([]))).toSorted()
 
-/** The size of a file; undefined where there is none. */
+/** The size of a file; undefined if it does not exist. */
 export const sizeOf = async (path: string): Promise<number | undefined> =>
   (await stat(path).catch(ifMissing(undefined)))?.size
 
-/** The text of a file; undefined where there is none. */
+/** The text of a file; undefined if it does not exist. */
 export const textOf = (path: string): Promise<string | undefined> => readFile(path, 'utf8').catch(ifMissing(undefined))

@@ -5,15 +5,14 @@ import type { Log } from '../log.ts'
 import { explainListenError } from '../start-error.ts'
 import { type Registry, startRegistry } from './server.ts'
 
-/** The registry of a platform. */
 export interface EmbeddedRegistry extends Registry {
   password: string
   folder: string
-  /** Whether it is elsewhere than at the last start: what was noted of where its images are is out of date. */
+  /** Whether its address differs from the last start, so stored image references are outdated. */
   hasMoved: boolean
 }
 
-/** Starts the registry of a data folder. Where any port will do it takes the one that it had last, if that is free. */
+/** Starts the registry of a data folder. With port 0 it reuses its last port, if that is free. */
 export async function startEmbeddedRegistry(dataDir: string, port: number, log: Log): Promise<EmbeddedRegistry> {
   const folder = join(dataDir, 'registry')
   const password = await loadOrCreateRegistryPassword(dataDir)

@@ -1,4 +1,4 @@
-/** Codes of the distribution specification, each with the status that it is answered with. */
+/** Codes of the distribution specification with their statuses. */
 const statuses = {
   BLOB_UNKNOWN: 404,
   BLOB_UPLOAD_INVALID: 400,
@@ -19,9 +19,9 @@ const statuses = {
 } as const
 export type RefusalCode = keyof typeof statuses
 
-/** A request that the registry does not do, in the words of the distribution specification. */
+/** A rejected request, with a code of the distribution specification. */
 export class RegistryServerError extends Error {
-  override readonly name = 'Refusal'
+  override readonly name = 'RegistryServerError'
   readonly code: RefusalCode
   readonly status: number
   readonly headers: Readonly<Record<string, string>>

@@ -22,7 +22,7 @@ type ManifestBody = z.infer<typeof ManifestBody>
 const indexTypes = new Set<string>([mediaTypes.index, mediaTypes.dockerIndex])
 const imageTypes = new Set<string>([mediaTypes.manifest, mediaTypes.dockerManifest])
 
-/** Reads what a manifest names; refuses one that is none, or that names what the repository does not have. */
+/** Validates a manifest and its references; rejects one that names content missing in the repository. */
 export async function checkManifest(store: Store, repository: string, mediaType: string, bytes: Buffer) {
   const manifest = parse(mediaType, bytes)
   const isMissing = await Promise.all([
@@ -53,7 +53,7 @@ function parse(mediaType: string, bytes: Buffer): ManifestBody {
   if ((data.mediaType ?? mediaType) !== mediaType) {
     throw new RegistryServerError('MANIFEST_INVALID', 'The manifest says another type than Content-Type.')
   }
-  // One document that is read as an image by some and as a list by others could be signed as the one and run as the other.
+  // A document read as an image by some and as a list by others could be signed as one and run as the other.
   const isBoth = isIndex ? data.config !== undefined || data.layers.length > 0 : data.manifests.length > 0
   if (isBoth || (!isIndex && data.config === undefined)) {
     throw new RegistryServerError('MANIFEST_INVALID', 'A manifest has a config and layers, an index has manifests.')

@@ -2,13 +2,13 @@ import { RegistryServerError } from './error.ts'
 
 const maximumPage = 1000
 
-/** A page of a sorted list, and the `Link` header that leads to the next one. */
+/** A page of a sorted list, and the `Link` header of the next one. */
 export interface Page {
   items: string[]
   link: Readonly<Record<string, string>>
 }
 
-/** The part of a list that `n` and `last` of a query ask for. */
+/** The page that `n` and `last` of a query select. */
 export function pageOf(all: readonly string[], path: string, query: URLSearchParams): Page {
   const asked = query.get('n') ?? String(maximumPage)
   if (!/^\d{1,9}$/.test(asked)) throw new RegistryServerError('PAGINATION_NUMBER_INVALID', 'n must be a whole number.')

@@ -14,7 +14,7 @@ export interface Question {
   range: string | undefined
 }
 
-/** Answers GET and HEAD: everything but the state of an upload. */
+/** Responds to GET and HEAD, except for the state of an upload. */
 export async function answerReading(store: Store, { target, path, query, range }: Question): Promise<RegistryAnswer> {
   switch (target.kind) {
     case 'base':
@@ -67,7 +67,7 @@ const Referrer = z.object({
   annotations: z.record(z.string(), z.string()).optional(),
 })
 
-/** One that an older release has taken may not be of the form: what it says of itself is left out, and hides no other. */
+/** A manifest of an older release may have another form; its invalid members are omitted. */
 function descriptorOf({ mediaType, digest, bytes }: KeptManifest) {
   const { artifactType, config, annotations } = Referrer.safeParse(JSON.parse(bytes.toString('utf8'))).data ?? {}
   const type = artifactType ?? config?.mediaType

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { RegistryServerError } from './error.ts'
 
-/** What the registry answers: bytes, or part of a file. Header names are lower-case. */
+/** A response of the registry: bytes, or part of a file. Header names are lower-case. */
 export interface RegistryAnswer {
   status: number
   headers?: Readonly<Record<string, string>>
@@ -22,7 +22,7 @@ const sizeOf = (body: RegistryAnswer['body']): number => {
   return 'path' in body ? body.end - body.start + 1 : body.length
 }
 
-/** Sends an answer; for HEAD its head only. Rejects when the caller hangs up. */
+/** Sends a response; only its head for HEAD. Rejects when the caller disconnects. */
 export async function sendAnswer(
   request: IncomingMessage,
   response: ServerResponse,
@@ -56,11 +56,11 @@ export const jsonAnswer = (
   body: Buffer.from(JSON.stringify(content)),
 })
 
-/** A refusal in the form of the distribution specification. */
+/** An error in the format of the distribution specification. */
 export const refusalAnswer = ({ status, code, message, headers }: RegistryServerError): RegistryAnswer =>
   jsonAnswer(status, { errors: [{ code, message }] }, headers)
 
-/** A file or the one part of it that a `Range` header asks for; several parts are answered with the whole. */
+/** A file, or the single part that a `Range` header selects; several parts return the whole file. */
 export function fileAnswer(
   path: string,
   size: number,

@@ -6,14 +6,14 @@ import { projectDir } from '../settings.ts'
 import type { EmbeddedRegistry } from './embedded.ts'
 import { writerName } from './writer.ts'
 
-/** Where the reference module is, of all that the platform's own key may sign. */
+/** The repository of the reference module, the only one that the platform's own key may sign. */
 export const helloRepository = 'modules/hello'
 
 const manifestFile = join(projectDir, 'packages/hello/module.json')
 
 /**
- * Puts the reference module into the registry, signed, under the tags `latest` and its version; answers whether there was
- * something to do. What was put there before is left alone, and so is its absence: somebody has removed it.
+ * Pushes the signed reference module under the tags `latest` and its version; returns whether it changed anything.
+ * Content that was pushed before is not pushed again, even if a user has removed it.
  */
 export async function seedHello(registry: EmbeddedRegistry, assetsDir: string, signingKey: string): Promise<boolean> {
   const [program, manifest] = await Promise.all([
@@ -38,7 +38,7 @@ interface Release {
   signingKey: string
 }
 
-// What makes and sends images is loaded at the starts that need it only.
+// Loaded only at the starts that push an image.
 async function pushHello({ host, password }: EmbeddedRegistry, { program, manifest, signingKey }: Release) {
   const [{ buildImage }, { pushImage }, { registryClient }, { plainTransport }, { signImage }] = await Promise.all([
     import('@platform/oci/build'),
@@ -63,7 +63,7 @@ async function pushHello({ host, password }: EmbeddedRegistry, { program, manife
       'org.opencontainers.image.source': repositoryUrl,
     },
   })
-  // Signed before the tags lead to it: a scan in between would find it unverified.
+  // Signed before it is tagged, so no scan finds it unverified.
   const { digest } = await pushImage(client, helloRepository, image, [])
   await signImage(client, helloRepository, digest, signingKey)
   await pushImage(client, helloRepository, image, [version, 'latest'])

@@ -13,20 +13,20 @@ import { answerWriting } from './writing.ts'
 
 /** An OCI registry (distribution specification 1.1) on a loopback port. */
 export interface Registry {
-  /** `127.0.0.1:<port>`: how references to its images begin. */
+  /** `127.0.0.1:<port>`: the prefix of its image references. */
   host: string
-  /** Takes no more requests, and lets those under way end for so long. */
+  /** Accepts no more requests, and waits for running ones up to the limit. */
   close: (limitMs: number) => Promise<void>
 }
 
 export interface RegistryOptions {
-  /** Nobody else may write there. */
+  /** Folder for this process only. */
   folder: string
-  /** 0 takes a free one. */
+  /** 0 picks a free one. */
   port: number
-  /** Of the one user who may write. */
+  /** The password for writing. */
   password: string
-  /** Size of the largest blob: 1 GiB, which is more than a layer of a module should have. */
+  /** Maximum blob size; 1 GiB by default. */
   maximumBlobBytes?: number
   log: Log
 }
@@ -39,10 +39,10 @@ interface Context {
 }
 
 const maximumConnections = 1000
-/** A name that a web page made resolve to this machine would open the registry to that page. */
+/** A host name of a web page that resolves to this machine would open the registry to that page. */
 const loopbackHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/i
 
-/** Starts a registry on what is in its folder. Rejects when the port cannot be bound. */
+/** Starts a registry on its folder. Rejects if the port cannot be bound. */
 export async function startRegistry(options: RegistryOptions): Promise<Registry> {
   const { folder, port, password, maximumBlobBytes = 1024 ** 3, log } = options
   const store = await openStore(folder)
@@ -66,7 +66,7 @@ async function respond(context: Context, request: IncomingMessage, response: Ser
       await answer(context, request).catch((error: unknown) => refused(context, error)),
     )
   } catch {
-    // The caller hung up, or a file went away: half an answer must not look like a whole one.
+    // After a disconnect or a missing file, a partial response must not look complete.
     response.destroy()
   }
 }
@@ -81,7 +81,7 @@ async function answer({ store, uploads, password }: Context, request: IncomingMe
     throw new RegistryServerError('NAME_UNKNOWN', 'There is no such path, or the name is not valid.')
   const parameters = new URLSearchParams(query)
   const isReading = (method === 'GET' || method === 'HEAD') && target.kind !== 'upload'
-  // Clients ask the base path whether the registry wants to know them, and send no password later where it does not.
+  // Clients learn from the base path whether the registry requires a password.
   if (!isReading || target.kind === 'base') requireWriter(request, password)
   return isReading
     ? answerReading(store, { target, path, query: parameters, range: headers.range })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { digestOf } from '@platform/oci/digest'
 import { type Disk, namesIn, openDisk, sizeOf, textOf } from './disk.ts'
 
-/** A manifest as it is kept: its bytes under the type that it was sent with. */
+/** A stored manifest: its bytes and the type it was pushed with. */
 export interface KeptManifest {
   digest: string
   mediaType: string
@@ -11,37 +11,37 @@ export interface KeptManifest {
 }
 
 /**
- * Content by its digest, once for all repositories, and what each repository names of it. Files under names that begin
- * with `_` are no repositories: no part of a repository's name begins so.
+ * Content by digest, shared by all repositories, and the references of each repository. Names that begin with `_` are
+ * no repositories.
  */
 export interface Store {
   disk: Disk
-  /** Where a blob's content is; undefined where the repository has no such blob. */
+  /** The content of a blob; undefined if the repository does not have it. */
   blob: (repository: string, digest: string) => Promise<{ path: string; size: number } | undefined>
-  /** Takes a draft of that very digest over. */
+  /** Moves a verified draft to its digest. */
   adoptBlob: (repository: string, digest: string, draft: string) => Promise<void>
-  /** Gives a repository a blob that another one has; answers whether that one has it. */
+  /** Adds a blob of another repository; returns whether that one has it. */
   mountBlob: (repository: string, digest: string, from: string) => Promise<boolean>
   removeBlob: (repository: string, digest: string) => Promise<boolean>
   /** By tag or digest. */
   manifest: (repository: string, reference: string) => Promise<KeptManifest | undefined>
   hasManifest: (repository: string, digest: string) => Promise<boolean>
-  /** Keeps a manifest, and names it among what refers to its subject. */
+  /** Stores a manifest, and lists it as a referrer of its subject. */
   addManifest: (repository: string, mediaType: string, bytes: Uint8Array, subject?: string) => Promise<string>
-  /** Lets a tag name a manifest that the repository has. */
+  /** Points a tag to a manifest of the repository. */
   setTag: (repository: string, tag: string, digest: string) => Promise<void>
-  /** Removes a tag, or by digest a manifest with all its tags; answers whether there was one. */
+  /** Removes a tag, or by digest a manifest with all its tags; returns whether it existed. */
   removeManifest: (repository: string, reference: string) => Promise<boolean>
-  /** Sorted; undefined where there never was a manifest. */
+  /** Sorted; undefined for a repository that never had a manifest. */
   tags: (repository: string) => Promise<string[] | undefined>
   referrers: (repository: string, subject: string) => Promise<KeptManifest[]>
-  /** Those that have a manifest, sorted. */
+  /** Those with a manifest, sorted. */
   repositories: () => Promise<string[]>
 }
 
 const hexOf = (digest: string): string => digest.slice('sha256:'.length)
 
-/** Where everything lies below a folder. */
+/** The paths below a folder. */
 function layout(folder: string) {
   const repositories = join(folder, 'repositories')
   return {
@@ -49,17 +49,17 @@ function layout(folder: string) {
     repositories,
     content: (digest: string) => join(folder, 'content', hexOf(digest).slice(0, 2), hexOf(digest)),
     blob: (repository: string, digest: string) => join(repositories, repository, '_blobs', hexOf(digest)),
-    /** Holds the type of a manifest. */
+    /** Contains the type of a manifest. */
     manifest: (repository: string, digest: string) => join(repositories, repository, '_manifests', hexOf(digest)),
     manifests: (repository: string) => join(repositories, repository, '_manifests'),
-    /** Holds the digest that a tag names. */
+    /** Contains the digest of a tag. */
     tag: (repository: string, tag: string) => join(repositories, repository, '_tags', tag),
     tags: (repository: string) => join(repositories, repository, '_tags'),
     referrers: (repository: string, subject: string) => join(repositories, repository, '_referrers', hexOf(subject)),
   }
 }
 
-/** Opens the store in a folder, or makes one. Only one process at a time may have it. */
+/** Opens or creates the store in a folder, for one process at a time. */
 export async function openStore(folder: string): Promise<Store> {
   const at = layout(folder)
   const disk = await openDisk(at.drafts)
@@ -101,7 +101,7 @@ export async function openStore(folder: string): Promise<Store> {
       const digest = digestOf(bytes)
       await disk.write(at.content(digest), bytes)
       if (subject !== undefined) await disk.write(join(at.referrers(repository, subject), hexOf(digest)), '')
-      // Last, because this is what makes it known.
+      // Written last, because it makes the manifest visible.
       await disk.write(at.manifest(repository, digest), mediaType)
       return digest
     },

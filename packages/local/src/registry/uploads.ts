@@ -2,14 +2,14 @@ import { createHash, type Hash, randomUUID } from 'node:crypto'
 import { open, rm } from 'node:fs/promises'
 import { RegistryServerError } from './error.ts'
 
-/** Blobs on their way in. They are of this process only: after a restart a client begins again. */
+/** Blobs that are being uploaded. They belong to this process: after a restart a client starts again. */
 export interface Uploads {
   begin: (repository: string) => Promise<Upload>
   /** Throws `BLOB_UPLOAD_UNKNOWN`. */
   find: (repository: string, id: string) => Upload
-  /** Writes more of a blob. What arrived before the sender broke off stays. */
+  /** Writes more of a blob. Content received before a disconnect is kept. */
   append: (upload: Upload, chunks: AsyncIterable<Uint8Array>) => Promise<void>
-  /** Ends an upload: its file is the caller's if the content is what the digest says, else it is thrown away. */
+  /** Ends an upload: hands its file over if the digest matches, else deletes it. */
   finish: (upload: Upload, digest: string) => Promise<void>
   cancel: (upload: Upload) => Promise<void>
 }
@@ -17,7 +17,6 @@ export interface Uploads {
 export interface Upload {
   id: string
   repository: string
-  /** The file that is being written. */
   draft: string
   /** Bytes so far. */
   size: number
@@ -29,7 +28,7 @@ export interface Upload {
 const maximumUploads = 100
 const forgottenAfterMs = 3_600_000
 
-/** `maximumBytes` is the size of the largest blob. */
+/** `maximumBytes` is the maximum blob size. */
 export function createUploads(newDraft: () => string, maximumBytes: number): Uploads {
   const uploads = new Map<string, Upload>()
 
@@ -69,7 +68,7 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
       try {
         await write(upload, chunks, maximumBytes)
       } catch (error) {
-        // Of what failed while it was written nobody knows how much is there.
+        // After a failed write the length of the content is unknown.
         if (!isHangUp(error)) await cancel(upload)
         throw error
       } finally {
@@ -100,7 +99,7 @@ async function write(upload: Upload, chunks: AsyncIterable<Uint8Array>, maximumB
   }
 }
 
-/** The sender broke off: the request ended before its body did. */
+/** The client disconnected: the request ended before its body. */
 const isHangUp = (error: unknown): boolean =>
   error instanceof Error &&
   'code' in error &&

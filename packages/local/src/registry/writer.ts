@@ -2,12 +2,12 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { RegistryServerError } from './error.ts'
 
-/** The one user who may write. */
+/** The only user with write access. */
 export const writerName = 'platform'
 
 const hash = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Lets the writer through; refuses everybody else with `UNAUTHORIZED`. */
+/** Accepts the writer; rejects others with `UNAUTHORIZED`. */
 export function requireWriter({ headers }: IncomingMessage, password: string): void {
   const [, encoded = ''] = /^basic +([\w+/]+=*)$/i.exec(headers.authorization ?? '') ?? []
   const given = Buffer.from(encoded, 'base64').toString('utf8')

@@ -7,14 +7,14 @@ import { RegistryServerError } from './error.ts'
 import type { Store } from './store.ts'
 import type { Upload, Uploads } from './uploads.ts'
 
-/** A request that changes something, or asks how far an upload is. */
+/** A request that changes something, or reads the state of an upload. */
 export interface Order {
   target: Target
   query: URLSearchParams
   request: IncomingMessage
 }
 
-/** What may be done, by method and what it is done to. */
+/** The operations by method and target. */
 export function answerWriting(store: Store, uploads: Uploads, { target, query, request }: Order) {
   const { method } = request
   if (target.kind === 'uploads' && method === 'POST')
@@ -91,7 +91,7 @@ function requireDigest(digest: string): void {
     throw new RegistryServerError('DIGEST_INVALID', 'digest must be sha256: and 64 hexadecimal digits.')
 }
 
-/** Chunks come in order: each begins where the one before ended. */
+/** Chunks arrive in order: each begins at the end of the previous one. */
 function requireOrder(upload: Upload, contentRange: string | undefined): void {
   const start = /^(?:bytes[ =])?(\d{1,15})-\d{1,15}(?:\/.*)?$/.exec(contentRange ?? '')?.[1]
   const isInOrder = contentRange === undefined || (start !== undefined && Number(start) === upload.size)

@@ -15,15 +15,15 @@ import { type Call, jsonOf, serveRpc } from '../rpc-server.ts'
 import type { Log } from '../log.ts'
 import type { UpdateControl } from './control.ts'
 
-/** Where the functions of a platform ask for updates of themselves. */
+/** Receives updates from the functions of the platform. */
 export interface ControlServer {
-  /** What they get as `PLAT_UPDATE_HOST_URL` and `PLAT_UPDATE_HOST_TOKEN`. */
+  /** The values of `PLAT_UPDATE_SUPERVISOR_URL` and `PLAT_UPDATE_SUPERVISOR_TOKEN`. */
   url: string
   token: string
   close: () => Promise<void>
 }
 
-/** Listens on loopback; calls wait until there is something that can be asked. `host-protocol` of updates describes them. */
+/** Listens on loopback; calls wait for `control`. `host-protocol` of updates describes them. */
 export async function serveControl(control: Promise<UpdateControl>, log: Log): Promise<ControlServer> {
   const token = randomBytes(32).toString('base64url')
   const calls: Record<string, Call> = {

@@ -1,5 +1,4 @@
-import { type FetchedRelease, isSameRelease } from '@platform/core/updates/release-identity'
-import type { InstalledRelease } from '@platform/core/updates/record'
+import { type FetchedRelease, isSameRelease, type InstalledRelease } from '@platform/core/updates/record'
 import { TargetError, type UpdateTarget } from '@platform/worker/updates/target/port'
 import { writeCurrentRelease } from './current.ts'
 import { draftedFunctions, draftFunction, folderName, removeAllBut } from './folder.ts'
@@ -7,24 +6,24 @@ import type { TrafficSplit } from './traffic-split.ts'
 import { isFetched, missingFunctions, sealRelease, type StagingOptions, startRelease } from './staging.ts'
 import { unpack } from './zip.ts'
 
-/** What functions may ask of the platform that runs them: the port of updates, where releases are handed over in pieces. */
+/** The update operations for functions; a release arrives one function at a time. */
 export interface UpdateControl extends Pick<
   UpdateTarget,
   'current' | 'invoke' | 'unanswered' | 'shift' | 'commit' | 'revert'
 > {
-  /** The functions of a release that are still to be added. */
+  /** The functions of a release that are not added yet. */
   missing: (release: InstalledRelease, functionNames: readonly string[]) => Promise<string[]>
   add: (release: FetchedRelease, functionName: string, zip: Uint8Array) => Promise<void>
-  /** Has a release of which nothing is missing started beside the one that serves. */
+  /** Starts a complete release beside the current one. */
   ready: (release: InstalledRelease, functionNames: readonly string[]) => Promise<void>
-  /** Removes what nobody needs any more of what a commit left. */
+  /** Removes releases that are not needed after a commit. */
   tidy: () => Promise<void>
 }
 
-/** Versions that may end what they have begun while another one is staged: each holds memory. */
+/** Versions that may complete their work while another one is staged; each uses memory. */
 const leavingLimit = 1
 
-/** Changes which releases a rotation has. One call after the other: none meets what another one has done half. */
+/** Changes the releases of a traffic split, one call at a time. */
 export function createControl(options: StagingOptions & { rotation: TrafficSplit }): UpdateControl {
   const { releasesDir, checkout, rotation } = options
   const inTurn = createTurn()
@@ -46,7 +45,7 @@ export function createControl(options: StagingOptions & { rotation: TrafficSplit
   }
 
   const tidy = async () => {
-    // Nobody has said yet what is to be kept.
+    // No commit has decided yet what to keep.
     if (kept.length === 0) return
     const needed = [...kept, expected, rotation.current(), rotation.staged(), ...rotation.leaving()]
     const names = needed.flatMap((each) => (each !== undefined && isFetched(each) ? folderName(each) : []))

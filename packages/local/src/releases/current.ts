@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { version } from '@platform/contract/manifest'
-import { type FetchedRelease, releaseIdentity } from '@platform/core/updates/release-identity'
+import { type FetchedRelease, releaseIdentity } from '@platform/core/updates/record'
 import gte from 'semver/functions/gte.js'
 import * as z from 'zod'
 import type { Log } from '../log.ts'
@@ -9,25 +9,25 @@ import { StartError } from '../start-error.ts'
 import { removeFile, renameDurably, replaceFile } from './durable.ts'
 import { DamagedRelease, type KeptRelease, readRelease } from './folder.ts'
 
-/** Which release serves: `current.json` names it. Without that file the functions of the checkout do. */
+/** The current release: `current.json` names it. Without that file it is the checkout. */
 
-/** The code that the runner itself is. */
+/** The code of the runner itself. */
 export interface Checkout {
   version: string
-  /** What the functions need around them; see core/update/infrastructure.ts. */
+  /** The infrastructure version that the functions require; see core/updates. */
   infrastructure: string
 }
 
 const Current = z.object({
   release: z.object({ version, repository: z.string().exactOptional(), digest: z.string() }),
-  /** What was here when the release was applied. */
+  /** The checkout when the release was applied. */
   checkout: z.object({ version, infrastructure: z.string() }),
 })
 
 const fileIn = (releasesDir: string): string => join(releasesDir, 'current.json')
 const asideIn = (releasesDir: string): string => join(releasesDir, 'current-set-aside.json')
 
-/** Notes which release serves from the next start on; undefined: the functions of the checkout. All of it or nothing is written. */
+/** Stores atomically the release to start with; undefined for the functions of the checkout. */
 export async function writeCurrentRelease(
   releasesDir: string,
   release: FetchedRelease | undefined,
@@ -39,9 +39,9 @@ export async function writeCurrentRelease(
 }
 
 /**
- * The release that serves from the start on; undefined where the functions of the checkout do. Those do as well where a newer
- * checkout has come since the release was applied, or one with another infrastructure: the release is set aside. Throws
- * `StartFailure` for a release that is not as it was.
+ * The release to start with; undefined for the functions of the checkout. These are also used if a newer checkout, or
+ * one with another infrastructure, has replaced the one the release was applied to. Throws `StartError` for a damaged
+ * release.
  */
 export async function releaseAtStart(
   releasesDir: string,
@@ -86,7 +86,7 @@ function outrankedBy(
   { version: itsVersion, infrastructure }: Checkout,
 ): string | undefined {
   if (then.infrastructure !== infrastructure) return `version ${itsVersion} of this folder has another infrastructure`
-  // An older release that was gone back to on purpose stays.
+  // Keeps an older release after a deliberate rollback.
   const isNew = then.version !== itsVersion
   return isNew && gte(itsVersion, release.version) ? `version ${itsVersion} of this folder is as new` : undefined
 }

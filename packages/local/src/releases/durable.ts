@@ -1,9 +1,9 @@
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 
-/** What is on the disk once a call has settled stays there, whatever happens to the machine. None of it stalls the thread. */
+/** Writes that are durable when a call resolves, without blocking the thread. */
 
-/** A name in a folder is durable once its folder is. */
+/** A name in a folder is durable only after the folder is synced. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r')
   try {
@@ -23,7 +23,7 @@ async function writeSynced(path: string, content: string | Uint8Array): Promise<
   }
 }
 
-/** Writes files below a folder, which is made where it is missing; half of them may be there after a failure. */
+/** Writes files below a folder, which is created if missing; an error may leave some of them. */
 export async function writeFiles(folder: string, files: ReadonlyMap<string, string | Uint8Array>): Promise<void> {
   const folders = new Set([folder])
   for (const path of files.keys()) {
@@ -37,20 +37,20 @@ export async function writeFiles(folder: string, files: ReadonlyMap<string, stri
   await Promise.all([...folders].map(syncFolder))
 }
 
-/** Gives a file or a folder another name in the same folder: it has the one or the other. */
+/** Renames a file or a folder within its folder, atomically. */
 export async function renameDurably(from: string, to: string): Promise<void> {
   await rename(from, to)
   await syncFolder(dirname(to))
 }
 
-/** Replaces a file: it holds the old text or the new one, never a part. */
+/** Replaces a file atomically. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const draft = `${path}.draft`
   await writeSynced(draft, text)
   await renameDurably(draft, path)
 }
 
-/** Removes a file that need not be there. */
+/** Removes a file, if it exists. */
 export async function removeFile(path: string): Promise<void> {
   await rm(path, { force: true })
   await syncFolder(dirname(path))

@@ -2,19 +2,20 @@ import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { version } from '@platform/contract/manifest'
-import type { FetchedRelease } from '@platform/core/updates/release-identity'
+import type { FetchedRelease } from '@platform/core/updates/record'
 import * as z from 'zod'
 import { renameDurably, writeFiles } from './durable.ts'
 import type { Files } from './zip.ts'
 
-/** Releases on the disk: `<folder>/<version>-<12 hex digits>/functions/<name>/index.mjs`, and what they are in `release.json`. */
+/**
+ * Releases on the disk: `<folder>/<version>-<12 hex digits>/functions/<name>/index.mjs`, described by `release.json`.
+ */
 
-/** What a release's folder says of itself. */
 const Note = z.strictObject({
   version,
   repository: z.string().exactOptional(),
   digest: z.string(),
-  /** Of the platform that it was put here for. */
+  /** Of the platform that fetched it. */
   infrastructure: z.string(),
   functionNames: z.array(z.string()),
   /** Path → SHA-256, in hexadecimal, of all files but this one. */
@@ -22,13 +23,13 @@ const Note = z.strictObject({
 })
 type Note = z.infer<typeof Note>
 
-/** A release that is on the disk, as it came. */
+/** A stored release. */
 export interface KeptRelease extends Omit<Note, 'files'> {
   /** Absolute path. */
   folder: string
 }
 
-/** A release's folder is not what was written there. */
+/** The folder of a release differs from what was written. */
 export class DamagedRelease extends Error {
   override readonly name = 'DamagedRelease'
 }
@@ -42,7 +43,7 @@ export const folderName = (release: FetchedRelease): string =>
 const draftOf = (releasesDir: string, release: FetchedRelease): string =>
   join(releasesDir, `${folderName(release)}${draftSuffix}`)
 
-/** The release, compared with what was written byte by byte; undefined where there is none. Throws `DamagedRelease`. */
+/** The release, verified against its digests; undefined if it is not stored. Throws `DamagedRelease`. */
 export async function readRelease(releasesDir: string, release: FetchedRelease): Promise<KeptRelease | undefined> {
   const folder = join(releasesDir, folderName(release))
   const found = await digestsIn(folder)
@@ -63,7 +64,7 @@ async function noteIn(folder: string): Promise<Note> {
   }
 }
 
-/** The names of the functions that a draft holds already. */
+/** The functions that a draft already has. */
 export async function draftedFunctions(releasesDir: string, release: FetchedRelease): Promise<ReadonlySet<string>> {
   const functions = join(draftOf(releasesDir, release), 'functions')
   const entries = await readdir(functions, { recursive: true, withFileTypes: true }).catch(ignoreMissing)
@@ -71,7 +72,7 @@ export async function draftedFunctions(releasesDir: string, release: FetchedRele
   return new Set(programs.map(({ parentPath }) => relative(functions, parentPath).replaceAll(sep, '/')))
 }
 
-/** Puts a function into the draft of its release: the whole of it, or nothing. */
+/** Adds a function to the draft of its release, completely or not at all. */
 export async function draftFunction(
   releasesDir: string,
   { release, name, files }: { release: FetchedRelease; name: string; files: Files },
@@ -85,7 +86,7 @@ export async function draftFunction(
   }
 }
 
-/** Makes the draft of a release the release. A damaged one that has its name makes place. */
+/** Turns the draft into the release, and replaces a damaged one. */
 export async function sealDraft(releasesDir: string, note: Omit<Note, 'files'>): Promise<void> {
   const draft = draftOf(releasesDir, note)
   const files = Object.fromEntries((await digestsIn(draft)) ?? [])
@@ -95,11 +96,11 @@ export async function sealDraft(releasesDir: string, note: Omit<Note, 'files'>):
   await renameDurably(draft, folder)
 }
 
-/** Removes drafts, of which nobody knows how far they came after a start. */
+/** Removes drafts, since their state is unknown after a restart. */
 export const removeDrafts = (releasesDir: string): Promise<void> =>
   removeFolders(releasesDir, (name) => name.endsWith(draftSuffix))
 
-/** Removes all releases and drafts but those of these folder names. */
+/** Removes all releases and drafts except these folder names. */
 export const removeAllBut = (releasesDir: string, names: ReadonlySet<string>): Promise<void> =>
   removeFolders(releasesDir, (name) => !names.has(name.replace(/\.draft$/, '')))
 
@@ -110,7 +111,10 @@ async function removeFolders(releasesDir: string, isToGo: (name: string) => bool
   await Promise.all(folders.map(({ name }) => rm(join(releasesDir, name), { recursive: true, force: true })))
 }
 
-/** Path → digest of all files below a folder but the note, `''` for what is no file; undefined where there is no folder. */
+/**
+ * Path → digest of all files below a folder except the note, `''` for anything that is no file; undefined without a
+ * folder.
+ */
 async function digestsIn(folder: string): Promise<Map<string, string> | undefined> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(ignoreMissing)
   if (entries === undefined) return undefined

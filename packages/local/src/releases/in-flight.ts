@@ -3,23 +3,23 @@ import type { InFlightStats } from '@platform/worker/updates/target/port'
 import { mayTakeMinutes } from '../function-limits.ts'
 import { FunctionError } from '../functions/errors.ts'
 
-/** What is known of the invocations of one version of the functions, whatever they say of themselves. */
+/** Tracks the invocations of one version of the functions. */
 export interface InFlightInvocations {
-  /** Follows an invocation to its end, and answers as that does. */
+  /** Tracks an invocation, and returns its result. */
   follow: <Result>(functionName: string, invoke: () => Promise<Result>) => Promise<Result>
-  /** Those that ended without an answer since then, the whole of that second included, and the oldest that may yet. */
+  /** Invocations that ended without a response since this second, and the oldest one in progress. */
   unanswered: (sinceMs: number) => InFlightStats
 }
 
-/** As long as updates look back, and more. */
+/** Longer than updates look back. */
 const keptSeconds = 600
 
 const secondOf = (ms: number): number => Math.floor(ms / 1000)
 
-/** Counts by the second, and keeps ten minutes. */
+/** Counts per second, for ten minutes. */
 export function trackInvocations(): InFlightInvocations {
   const faults = new Map<number, number>()
-  /** When they began, the oldest first. */
+  /** Their start times, oldest first. */
   const underWay = new Map<symbol, number>()
 
   const countFault = () => {

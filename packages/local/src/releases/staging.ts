@@ -1,24 +1,24 @@
-import { type FetchedRelease, releaseIdentity } from '@platform/core/updates/release-identity'
-import type { InstalledRelease } from '@platform/core/updates/record'
+import { type FetchedRelease, releaseIdentity, type InstalledRelease } from '@platform/core/updates/record'
 import { TargetError } from '@platform/worker/updates/target/port'
 import type { Checkout } from './current.ts'
 import { DamagedRelease, draftedFunctions, type KeptRelease, readRelease, sealDraft } from './folder.ts'
 import type { Version } from './traffic-split.ts'
 
-/** What releases are staged with. */
 export interface StagingOptions {
   releasesDir: string
   checkout: Checkout
   /** Every function that the platform calls. */
   functionNames: readonly string[]
-  /** Starts the threads of a release, or of the checkout's own functions; rejects where one of them cannot be imported. */
+  /** Starts the threads of a release, or of the checkout; rejects if a function cannot be imported. */
   start: (release?: KeptRelease) => Promise<Version>
 }
 
-/** Whether a release came from a repository; the functions of the checkout did not. */
+/** Whether a release came from a repository, unlike the functions of the checkout. */
 export const isFetched = (release: InstalledRelease): release is FetchedRelease => release.digest !== undefined
 
-/** The functions of a release that are not on the disk yet. Throws `TargetFailure` where the release lacks one that is called. */
+/**
+ * The functions of a release that are not stored yet. Throws `TargetError` if the release lacks a required function.
+ */
 export async function missingFunctions(
   { releasesDir, functionNames: called }: StagingOptions,
   release: FetchedRelease,
@@ -33,7 +33,7 @@ export async function missingFunctions(
   return functionNames.filter((name) => !drafted.has(name))
 }
 
-/** Makes of what was added a release that can be started, unless it is one already. */
+/** Completes a release from its draft, unless it is already complete. */
 export async function sealRelease(
   options: StagingOptions,
   release: FetchedRelease,
@@ -50,7 +50,7 @@ export async function sealRelease(
   })
 }
 
-/** Starts what is on the disk. Throws `TargetFailure` where it is not there as it came, or does not start: for good. */
+/** Starts a stored release. Throws a final `TargetError` if it is missing or damaged, or does not start. */
 export async function startRelease(options: StagingOptions, release: InstalledRelease): Promise<Version> {
   const kept = await onDisk(options, release)
   return options.start(kept).catch((cause: unknown) => {

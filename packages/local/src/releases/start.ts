@@ -13,22 +13,20 @@ import { type KeptRelease, removeDrafts } from './folder.ts'
 import { createTrafficSplit } from './traffic-split.ts'
 import { startVersion } from './version.ts'
 
-/** Where functions ask for updates of themselves. */
 export type UpdateHost = Pick<ControlServer, 'url' | 'token'>
 
-/** The functions of a platform, of whichever release, and where they can be replaced. */
+/** The functions of the current release, and the address that replaces them. */
 export interface RunningFunctions extends Functions {
   host: UpdateHost
-  /** Ends all threads; what runs on them fails. */
+  /** Ends all threads; running invocations fail. */
   close: () => Promise<void>
 }
 
-/** Makes the whole environment of the functions. */
 type EnvironmentFor = (updateHost: UpdateHost) => Record<string, string>
 
 /**
- * Starts the functions: those of the release that was applied last, or else those of the checkout. Resolves once those that
- * somebody waits for are imported. Throws `StartFailure` for a release that is damaged or does not start.
+ * Starts the functions of the release that was applied last, or of the checkout. Resolves when the functions that serve
+ * requests are imported. Throws `StartError` for a release that is damaged or does not start.
  */
 export async function startFunctions(
   settings: Settings,
@@ -58,12 +56,12 @@ export async function startFunctions(
   const onGone = () => void tidy().catch((error: unknown) => log('releases could not be removed', { error }))
   const rotation = createTrafficSplit(first, onGone)
   parts.defer(rotation.close)
-  // Nobody waits for a staged release: whatever of it cannot be imported has to come out before it serves.
+  // No request waits for a staged release, so import all functions to find errors before it serves.
   const startWhole = (staged?: KeptRelease) => start(names, staged)
   control.resolve(createControl({ releasesDir, checkout, functionNames: names, rotation, start: startWhole }))
   const ownParts = parts.move()
   return { invoke: rotation.invoke, names, host, close: () => ownParts.disposeAsync() }
 }
 
-/** Whether somebody waits for a function to be loaded. Consumers and schedules load theirs when they run. */
+/** Whether requests wait for a function. Consumers and schedules are imported when they run. */
 const isAwaited = (functionName: string): boolean => !/^(?:queue|schedule)\//.test(functionName)

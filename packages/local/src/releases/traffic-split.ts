@@ -1,40 +1,41 @@
 import { isSingleVersion } from '@platform/core/updates/function-names'
-import { isSameRelease } from '@platform/core/updates/release-identity'
-import type { InstalledRelease } from '@platform/core/updates/record'
+import { isSameRelease, type InstalledRelease } from '@platform/core/updates/record'
 import type { InFlightStats } from '@platform/worker/updates/target/port'
 import type { FunctionPool } from '../functions/pool.ts'
 import { trackInvocations, type InFlightInvocations } from './in-flight.ts'
 
-/** A set of functions that can serve: the checkout's own, or those of a release. */
+/** A set of functions that can serve: the checkout's, or those of a release. */
 export interface Version {
   release: InstalledRelease
   pool: Pick<FunctionPool, 'invoke' | 'close'>
 }
 
-/** Divides invocations between the version that serves and one that is to follow it. */
+/** Divides invocations between the current version and a staged one. */
 export interface TrafficSplit {
-  /** Runs a function of the version whose turn it is. */
+  /** Runs a function of the selected version. */
   invoke: FunctionPool['invoke']
-  /** Runs a function of the version that serves, or of the one that is staged, and counts it nowhere; undefined where it is neither. */
+  /** Runs a function of the current or the staged version without counting it; undefined for any other. */
   invokeOf: (release: InstalledRelease) => FunctionPool['invoke'] | undefined
-  /** What `invoke` has got no answer to from a version that has not gone; undefined for any other. */
+  /** The invocations without a response of a running version; undefined for any other. */
   unanswered: (release: InstalledRelease, sinceMs: number) => InFlightStats | undefined
-  /** What serves but for the share of what is staged. */
+  /** The version that serves all traffic except the staged share. */
   current: () => InstalledRelease
   staged: () => InstalledRelease | undefined
-  /** Versions that end what they have begun. */
+  /** Versions that are completing their work. */
   leaving: () => readonly InstalledRelease[]
-  /** Puts a version beside the one that serves; it gets nothing yet. One that was there before leaves. */
+  /** Adds a version without traffic beside the current one. An earlier staged version drains. */
   stage: (version: Version) => void
-  /** Stages a version that is leaving and has not gone yet; answers whether there is such a one. */
+  /** Stages a version that is still draining; returns whether there is one. */
   bringBack: (release: InstalledRelease) => boolean
-  /** Gives the staged version so many percent of the invocations of each function; of one that is undivided all or nothing. */
+  /**
+   * Gives the staged version this percentage of the invocations of each function; an undivided function moves at 100 %.
+   */
   shift: (share: number) => void
-  /** What is staged serves alone; what served leaves. */
+  /** The staged version serves all traffic; the previous one drains. */
   commit: () => void
-  /** What is staged leaves. */
+  /** The staged version drains. */
   revert: () => void
-  /** Ends all versions; what runs on them fails. */
+  /** Ends all versions; running invocations fail. */
   close: () => Promise<void>
 }
 
@@ -44,10 +45,10 @@ interface Member extends Version {
 }
 
 /**
- * Starts with one version. One that leaves gets nothing any more, ends what it has begun, however long that takes, and is closed
- * then; `onGone` hears of it.
+ * Starts with one version. A draining version gets no new invocations and closes after its last one; `onDrained` is
+ * called then.
  */
-export function createTrafficSplit(first: Version, onGone: (release: InstalledRelease) => void): TrafficSplit {
+export function createTrafficSplit(first: Version, onDrained: (release: InstalledRelease) => void): TrafficSplit {
   const memberOf = (version: Version): Member => ({ ...version, underWay: 0, invocations: trackInvocations() })
   let serving = memberOf(first)
   let next: Member | undefined
@@ -59,7 +60,7 @@ export function createTrafficSplit(first: Version, onGone: (release: InstalledRe
     if (member.underWay > 0 || !leaving.delete(member)) return
     const closed = member.pool.close().finally(() => {
       closing.delete(closed)
-      onGone(member.release)
+      onDrained(member.release)
     })
     closing.add(closed)
   }
@@ -129,8 +130,8 @@ export function createTrafficSplit(first: Version, onGone: (release: InstalledRe
 }
 
 /**
- * Says of each invocation whether it is the staged version's: of any hundred of one function exactly `share`, spread evenly, so
- * that a function that is called seldom gets its share like all others.
+ * Selects the staged version for exactly `share` of any hundred invocations of a function, evenly distributed, also for
+ * rarely called functions.
  */
 function createTurns(share: number): (functionName: string) => boolean {
   const credits = new Map<string, number>()

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { releaseIdentity } from '@platform/core/updates/release-identity'
+import { releaseIdentity } from '@platform/core/updates/record'
 import { version } from '@platform/core/lib/version'
 import { compileCacheFor } from '../compile-cache.ts'
 import { timeoutMsOf } from '../function-limits.ts'
@@ -9,16 +9,15 @@ import type { Settings } from '../settings.ts'
 import type { KeptRelease } from './folder.ts'
 import type { Version } from './traffic-split.ts'
 
-/** What the threads of every version have in common. */
 interface Threads {
   settings: Pick<Settings, 'functionThreads' | 'functionsDir'>
   environment: Record<string, string>
-  /** How long the import of a function may take, a minute by default. */
+  /** Time limit for the import of a function, a minute by default. */
   warmUpTimeoutMs?: number
   log: Log
 }
 
-/** Starts threads, and imports functions on each; rejects where one cannot be imported, and then leaves none running. */
+/** Starts threads, and imports functions on each. If one cannot be imported, rejects and leaves no thread running. */
 export async function startVersion(
   { settings, environment, ...options }: Threads,
   toImport: readonly string[],
@@ -37,7 +36,7 @@ export async function startVersion(
   return { pool, release: release === undefined ? { version } : releaseIdentity(release) }
 }
 
-/** What a function of a release hands out lies beside its code. */
+/** The files that a function of a release serves are beside its code. */
 const placeOf = ({ folder }: KeptRelease, environment: Record<string, string>) => ({
   functionsDir: join(folder, 'functions'),
   suffix: '/index.mjs',

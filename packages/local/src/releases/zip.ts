@@ -1,7 +1,7 @@
 import { TargetError } from '@platform/worker/updates/target/port'
 import { unzipSync } from 'fflate'
 
-/** What one function may have unpacked. */
+/** Limits of one unpacked function. */
 const maxBytes = 50 * 1024 * 1024
 const maxFiles = 1000
 
@@ -9,8 +9,8 @@ const maxFiles = 1000
 export type Files = ReadonlyMap<string, Uint8Array>
 
 /**
- * The files of a function's zip. A link in it is a file like any other: nothing of what stands here is followed. Throws
- * `TargetFailure` for a zip that is broken or too large, or that has a name outside of its folder or no `index.mjs`.
+ * The files of a function's zip. A link becomes a plain file and is never followed. Throws `TargetError` for a zip that
+ * is broken, too large, or without `index.mjs`, and for a name outside its folder.
  */
 export function unpack(zip: Uint8Array): Files {
   let bytes = 0
@@ -35,7 +35,7 @@ function contentOf(zip: Uint8Array, filter: NonNullable<Parameters<typeof unzipS
   }
 }
 
-/** Whether a name stays below the folder that it is put into, on every system. */
+/** Whether a name stays below its folder, on every operating system. */
 const isInside = (name: string): boolean =>
   // oxlint-disable-next-line no-control-regex -- such characters are what is looked for
   !/[\\:\u0000-\u001f]/.test(name) &&

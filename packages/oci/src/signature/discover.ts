@@ -5,21 +5,23 @@ import { bundleType, openBundle } from './envelope.ts'
 import { simpleSigningDigests, statementDigests } from './payload.ts'
 import { signatureAnnotation, type SignatureLayout, signatureTag, simpleSigningType } from './sign.ts'
 
-/** A signature as it was found: nothing of it is known to be true. */
+/** A signature as found, not verified. */
 export interface DiscoveredSignature {
   layout: SignatureLayout
-  /** What it is over, and itself; undefined where there is no signature in what was found. */
+  /** The signed bytes and the signature; undefined if the content contains no signature. */
   text: { signed: Buffer; signature: Buffer } | undefined
-  /** The digests that it is for. To be asked for after the signature was found to hold, not before. */
+  /** The digests in the signed content. Call it only after the signature has been verified. */
   digests: () => string[]
 }
 
-/** More than anybody makes; fewer than keep a registry and us busy. Of each layout. */
+/** Maximum for each layout: more than images have in practice, and few enough to limit the load. */
 const maxSignatures = 50
 const maxPayloadBytes = 64 * 1024
 const maxBundleBytes = 2 ** 20
 
-/** The signatures of a digest, referrers first. Throws `RegistryFailure` where the registry is of no help. */
+/**
+ * Yields the signatures of a digest, referrers first. Throws `RegistryError` if the registry gives no usable response.
+ */
 export async function* discoverSignatures(
   client: RegistryClient,
   repository: string,
@@ -64,7 +66,10 @@ async function annotated(client: RegistryClient, repository: string, layer: Desc
   return { text: { signed, signature: Buffer.from(signature, 'base64') }, digests: () => simpleSigningDigests(signed) }
 }
 
-/** What is broken in a registry is no signature. A registry that gives no answer says nothing about any. */
+/**
+ * Returns `broken` for malformed or missing content, which is not a signature. Rethrows other errors, which do not show
+ * whether there is a signature.
+ */
 async function unlessBroken<Value>(ask: () => Promise<Value>): Promise<Value | 'broken'> {
   try {
     return await ask()

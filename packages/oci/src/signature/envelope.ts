@@ -1,16 +1,16 @@
 import * as z from 'zod'
 import { statementType } from './payload.ts'
 
-/** The media type of a referrer that is a signature, of its one layer, and of the document in it. */
+/** Media type of a referrer that is a signature, of its only layer, and of the document in the layer. */
 export const bundleType = 'application/vnd.dev.sigstore.bundle.v0.3+json'
 
-/** What the signature of an envelope is over (DSSE): the kind of the text, and the text. */
+/** The bytes that a DSSE signature covers: the payload type and the payload. */
 export function envelopeBytes(payloadType: string, payload: Buffer): Buffer {
   const head = `DSSEv1 ${Buffer.byteLength(payloadType)} ${payloadType} ${payload.length} `
   return Buffer.concat([Buffer.from(head), payload])
 }
 
-/** A signed statement as a document (sigstore bundle 0.3). `keyHint` only tells which key to try. */
+/** Serializes a signed statement (Sigstore bundle 0.3). `keyHint` only indicates which key to try. */
 export const sealBundle = (payload: Buffer, signature: Buffer, keyHint: string): Buffer =>
   Buffer.from(
     JSON.stringify({
@@ -24,7 +24,7 @@ export const sealBundle = (payload: Buffer, signature: Buffer, keyHint: string):
     }),
   )
 
-/** A certificate in place of the key would have to be believed: there is nobody here to believe. */
+/** Accepts public keys only. A certificate requires a trusted authority, and there is none. */
 const Bundle = z.object({
   mediaType: z.literal(bundleType),
   verificationMaterial: z.object({ publicKey: z.object({}) }),
@@ -37,12 +37,12 @@ const Bundle = z.object({
 
 export interface OpenedBundle {
   payload: Buffer
-  /** What the signature is over. */
+  /** The bytes that the signature covers. */
   signed: Buffer
   signature: Buffer
 }
 
-/** What is in such a document; undefined where it is another. Its payload is not looked into. */
+/** Parses a bundle; undefined for any other document. Does not inspect the payload. */
 export function openBundle(bytes: Buffer): OpenedBundle | undefined {
   const { data } = Bundle.safeParse(parsed(bytes))
   if (data === undefined) return undefined

@@ -1,12 +1,12 @@
 import * as crypto from 'node:crypto'
 
-/** PEM texts: PKCS #8 without a passphrase, and SPKI. */
+/** PEM: PKCS #8 without a passphrase, and SPKI. */
 export interface KeyPair {
   privateKeyPem: string
   publicKeyPem: string
 }
 
-/** A new key pair to sign images with: ECDSA on P-256, which everyone who verifies such signatures knows. */
+/** Generates a key pair to sign images: ECDSA on P-256, which all verifiers of such signatures support. */
 export function generateKeyPair(): KeyPair {
   const { privateKey, publicKey } = crypto.generateKeyPairSync('ec', {
     namedCurve: 'P-256',
@@ -16,12 +16,12 @@ export function generateKeyPair(): KeyPair {
   return { privateKeyPem: privateKey, publicKeyPem: publicKey }
 }
 
-/** The hash that goes with a curve. */
+/** The hash algorithm of each curve. */
 const curveHashes: Record<string, string> = { prime256v1: 'sha256', secp384r1: 'sha384', secp521r1: 'sha512' }
 
 /**
- * The hashes that a key may sign with, the usual one first; null where the key brings its own. None for a key that is
- * not taken: ECDSA on P-256, P-384 or P-521, Ed25519, and RSA of 2,048 bits or more are.
+ * The hash algorithms that a key may sign with, the default first; null if the algorithm includes its hash. Empty for
+ * an unsupported key. Supported keys: ECDSA on P-256, P-384 or P-521, Ed25519, and RSA of at least 2,048 bits.
  */
 function hashesOf({ asymmetricKeyType, asymmetricKeyDetails = {} }: crypto.KeyObject): (string | null)[] {
   const { namedCurve = '', modulusLength = 0 } = asymmetricKeyDetails
@@ -31,7 +31,7 @@ function hashesOf({ asymmetricKeyType, asymmetricKeyDetails = {} }: crypto.KeyOb
   return hash === undefined ? [] : [...new Set([hash, 'sha256'])]
 }
 
-/** The public key in a PEM text; undefined where there is another thing, such as a private key, or one too weak. */
+/** Parses a public key in PEM; undefined for other content, such as a private key, and for unsupported or weak keys. */
 export function readPublicKey(pem: string): crypto.KeyObject | undefined {
   if (!pem.trimStart().startsWith('-----BEGIN PUBLIC KEY-----')) return undefined
   try {
@@ -42,7 +42,7 @@ export function readPublicKey(pem: string): crypto.KeyObject | undefined {
   }
 }
 
-/** The private key in a PEM text. Throws `TypeError` where it cannot be signed with. */
+/** Parses a private key in PEM. Throws `TypeError` if the key cannot sign. */
 export function readPrivateKey(pem: string): crypto.KeyObject {
   const key = attempt(() => crypto.createPrivateKey(pem))
   if (key === undefined || hashesOf(key).length === 0) {
@@ -59,19 +59,19 @@ const attempt = <Value>(make: () => Value): Value | undefined => {
   }
 }
 
-/** How a signature names its key: the SHA-256 of the public key, in base64. */
+/** The identifier of a key in signatures: the SHA-256 of the public key, in base64. */
 export const keyHint = (key: crypto.KeyObject): string =>
   crypto
     .createHash('sha256')
     .update((key.type === 'private' ? crypto.createPublicKey(key) : key).export({ type: 'spki', format: 'der' }))
     .digest('base64')
 
-/** Signs bytes. `hash`: `own` is that of the key's curve. */
+/** Signs bytes. `hash`: `own` selects the hash algorithm of the key's curve. */
 export function signBytes(key: crypto.KeyObject, bytes: Uint8Array, hash: 'own' | 'sha256'): Buffer {
   const [own = null] = hashesOf(key)
   return crypto.sign(own === null || hash === 'own' ? own : hash, bytes, key)
 }
 
-/** Whether a signature over bytes was made with the key, with either of the hashes that are in use. */
+/** Whether the key made a signature, with either of its hash algorithms. */
 export const isSignatureValid = (key: crypto.KeyObject, bytes: Uint8Array, signature: Uint8Array): boolean =>
   hashesOf(key).some((hash) => attempt(() => crypto.verify(hash, bytes, key, signature)) ?? false)

@@ -1,8 +1,8 @@
 import * as z from 'zod'
 
 /**
- * What is signed, of both layouts of cosign: the tag `sha256-<digest>.sig` (simple signing) and the referrer (a
- * statement of in-toto). Both name the digest; the name of the image is in neither so that one could rely on it.
+ * Signed payloads of both cosign layouts: the tag `sha256-<digest>.sig` (simple signing) and the referrer (an in-toto
+ * statement). Both contain the digest. Neither contains a reliable image name.
  */
 
 export const statementType = 'application/vnd.in-toto+json'
@@ -14,7 +14,7 @@ const json = (content: unknown): Buffer => Buffer.from(JSON.stringify(content))
 
 const hexOf = (digest: string): string => digest.slice('sha256:'.length)
 
-/** The text that the signature under the tag is over. `reference`: registry and repository, for who reads it. */
+/** The signed payload of the tag layout. `reference`: registry and repository, for information only. */
 export const simpleSigning = (reference: string, digest: string): Buffer =>
   json({
     critical: {
@@ -25,7 +25,7 @@ export const simpleSigning = (reference: string, digest: string): Buffer =>
     optional: null,
   })
 
-/** The statement that the referrer's signature is over. */
+/** The signed statement of the referrer layout. */
 export const statement = (digest: string): Buffer =>
   json({
     _type: 'https://in-toto.io/Statement/v1',
@@ -55,13 +55,13 @@ function parsed(bytes: Buffer): unknown {
   }
 }
 
-/** The digests that a signed text is for; none where it is another kind of text. Only for what a signature holds of. */
+/** The digests in a simple signing payload; empty for other content. Use it only with a verified signature. */
 export const simpleSigningDigests = (payload: Buffer): string[] => {
   const { data } = SimpleSigning.safeParse(parsed(payload))
   return data ? [data.critical.image['docker-manifest-digest']] : []
 }
 
-/** As `simpleSigningDigests`, of a statement. */
+/** Same as `simpleSigningDigests`, for a statement. */
 export const statementDigests = (payload: Buffer): string[] => {
   const { data } = Statement.safeParse(parsed(payload))
   return data?.subject.map(({ digest }) => `sha256:${digest.sha256}`) ?? []

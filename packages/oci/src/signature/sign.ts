@@ -7,7 +7,7 @@ import { bundleType, envelopeBytes, sealBundle } from './envelope.ts'
 import { isSignatureValid, keyHint, readPrivateKey, signBytes } from './key.ts'
 import { signPredicate, simpleSigning, statement, statementType } from './payload.ts'
 
-/** `referrer`: as cosign does it since version 3. `tag`: as it did before, for who reads no other. */
+/** `referrer`: layout of cosign 3 and later. `tag`: earlier layout, for clients that support no other. */
 export type SignatureLayout = 'referrer' | 'tag'
 
 export const simpleSigningType = 'application/vnd.dev.cosign.simplesigning.v1+json'
@@ -17,9 +17,9 @@ export const signatureAnnotation = 'dev.cosignproject.cosign/signature'
 export const signatureTag = (digest: string): string => `${digestTag(digest)}.sig`
 
 /**
- * Signs a digest of a repository with a private key (PEM), and puts the signature beside it; other signatures stay.
- * Whether it is an index or one platform's image makes no difference. Two who sign the same digest under the tag at
- * the same moment may lose one signature. Answers the descriptor of what was written. Throws `RegistryFailure`, and
+ * Signs a digest of a repository with a private key (PEM) and adds the signature to the repository; other signatures
+ * remain. The digest may be of an index or of a single-platform image. Concurrent signing of the same digest in the tag
+ * layout may lose a signature. Returns the descriptor of the signature's manifest. Throws `RegistryError`, and
  * `TypeError` for a key that cannot sign.
  */
 export function signImage(
@@ -69,7 +69,7 @@ async function signByTag(
   const payload = simpleSigning(`${client.registry}/${repository}`, digest)
   const found = await client.manifest(repository, signatureTag(digest))
   const others = found !== undefined && 'layers' in found.content ? found.content.layers : []
-  // Signed before, by the same key: a second signature would say nothing new.
+  // The same key has already signed the digest.
   if (found !== undefined && others.some((layer) => isOver(layer, payload, key))) return found.descriptor
   const signature = signBytes(key, payload, 'sha256').toString('base64')
   const blob = await client.putBlob(repository, payload)

@@ -5,23 +5,24 @@ import { type DiscoveredSignature, discoverSignatures } from './discover.ts'
 import { isSignatureValid, readPublicKey } from './key.ts'
 import type { SignatureLayout } from './sign.ts'
 
-/** A public key whose signatures are believed. */
+/** A public key whose signatures are trusted. */
 export interface TrustedKey {
-  /** What people call it. */
+  /** Display name. */
   name: string
-  /** SPKI, as `readPublicKey` takes it; another text is a key that has signed nothing. */
+  /** SPKI, as accepted by `readPublicKey`. Other text is ignored and verifies no signature. */
   pem: string
   /**
-   * The repositories that it may sign for, and all below them: `team` is `team` and `team/hello` at every registry,
-   * `registry.example.com/team` at that one. What comes first and has a dot or a colon is a registry. All by default.
+   * Repositories that the key may sign, including all below them: `team` matches `team` and `team/hello` in every
+   * registry, `registry.example.com/team` only in that registry. A first component with a dot or a colon, or
+   * `localhost`, is a registry. Default: all repositories.
    */
   repositories?: readonly string[]
-  /** ISO 8601. Nobody vouches for when a signature was made: what counts is the moment it is looked at. */
+  /** ISO 8601. Compared with the time of verification, because the time of signing is not attested. */
   notBefore?: string
   notAfter?: string
 }
 
-/** Why an image is not verified, in one word. What comes first here is told first where several are true. */
+/** Reasons for failed verification. If several apply, the first in this order is reported. */
 const problems = [
   'signature_of_other_image',
   'key_out_of_scope',
@@ -33,9 +34,9 @@ const problems = [
 export type UnverifiedProblem = (typeof problems)[number] | 'unsigned'
 
 export type Verdict =
-  /** `by`: the name of the key. `digest`: the one of those asked about that it has signed. */
+  /** `by`: name of the key. `digest`: the requested digest that the key has signed. */
   | { isVerified: true; by: string; layout: SignatureLayout; digest: string }
-  /** `reason`: a sentence for people. */
+  /** `reason`: a human-readable sentence. */
   | { isVerified: false; problem: UnverifiedProblem; reason: string }
 
 type Refusal = Extract<Verdict, { isVerified: false }>
@@ -45,9 +46,9 @@ interface Key extends TrustedKey {
 }
 
 /**
- * Whether a key of the list has signed one of some digests: that of a platform's image, that of the index it is in.
- * A signature binds a digest and no name. Certificates and claims of a transparency log count for nothing. Throws
- * `RegistryFailure` where the registry cannot tell. Two requests for each digest, and two for each signature.
+ * Verifies that a trusted key has signed one of several digests: of a platform's image or of its index. A signature
+ * covers a digest, not a name. Certificates and transparency log entries are ignored. Throws `RegistryError` if the
+ * registry gives no usable response. Two requests for each digest, and two for each signature.
  */
 export async function verifyImage(
   client: RegistryClient,
@@ -109,9 +110,9 @@ const isFor = ({ repositories }: TrustedKey, registry: string, repository: strin
     .map((each) => `${each.replace(/\/+$/, '')}/`)
     .some((each) => `${namesRegistry(each) ? `${registry}/` : ''}${repository}/`.startsWith(each))
 
-/** As in references of images. */
+/** Same rule as in image references. */
 const namesRegistry = (place: string): boolean => /^(?:localhost\/|[^/]*[.:])/.test(place)
 
-/** A date that cannot be read is one that never comes, or has long been. */
+/** An invalid date makes the key invalid. */
 const isInTime = ({ notBefore, notAfter }: TrustedKey, atMs: number): boolean =>
   (notBefore === undefined || Date.parse(notBefore) <= atMs) && (notAfter === undefined || atMs <= Date.parse(notAfter))

@@ -3,7 +3,7 @@ import { api, unwrap, type Schemas } from './client.ts'
 import { ApiError } from './api-error.ts'
 import { publicQuery, pollEvery, queries } from './query.ts'
 
-/** What every page knows: the platform, the user, where one can go, and the numbers that change all the time. */
+/** Queries that every page uses: platform, user, navigation and summary. */
 
 export const configurationQuery = queryOptions({
   queryKey: ['configuration'],
@@ -17,7 +17,7 @@ export const meQuery = queryOptions({
   queryFn: async () => {
     const me = await unwrap(api.GET('/api/v1/auth/me'))
     const before = queries.getQueryData<Schemas['UserProfile']>(['me'])
-    // Somebody else has signed in, in another tab: nothing of what was seen here is theirs.
+    // Another user signed in from another tab: drop all data of the previous one.
     if (before !== undefined && before.id !== me.id) location.reload()
     return me
   },
@@ -25,16 +25,15 @@ export const meQuery = queryOptions({
   retry: false,
 })
 
-/** The signed-in user. For pages behind the sign-in, which load it before they are shown. */
+/** The signed-in user. Pages behind the sign-in load it before they render. */
 export const useMe = (): Schemas['UserProfile'] => useSuspenseQuery(meQuery).data
 
-/** A permission, as the platform names it. */
 export type Permission = Schemas['UserProfile']['permissions'][number]
 
-/** Whether the user holds a permission: what is not allowed is not offered. The platform decides all the same. */
+/** Whether to offer something to the user. The platform enforces permissions itself. */
 export const useHasPermission = (permission: Permission): boolean => useMe().permissions.includes(permission)
 
-/** Seconds between two looks at the numbers: a module's entry is in the navigation within five seconds. */
+/** A new module must be in the navigation within five seconds. */
 const summarySeconds = 4
 
 export const summaryQuery = queryOptions({
@@ -54,21 +53,21 @@ export const summaryQuery = queryOptions({
   refetchInterval: pollEvery(summarySeconds),
 })
 
-/** All numbers that are shown outside of lists. The one poll of the portal: use it, do not poll beside it. */
+/** All numbers outside lists. The only poll of the shell: use it instead of another one. */
 export const useSummary = () => useQuery(summaryQuery)
 
-/** Whether the platform does not answer just now: the poll says so, before it gives up as well. */
+/** Whether the platform does not respond; true from the first failed poll. */
 export function useIsOffline(): boolean {
   const { error, failureReason } = useQuery({ ...summaryQuery, enabled: false })
   const failure = error ?? failureReason
   return failure instanceof ApiError && failure.isPassing
 }
 
-/** How many notifications are unread, as far as it is known. Whoever uses it hears of no other number. */
+/** The number of unread notifications, 0 until loaded. Renders only when it changes. */
 export const useUnreadCount = (): number =>
   useQuery({ ...summaryQuery, select: ({ unreadCount }) => unreadCount }).data ?? 0
 
-/** Where one can go, and what tells this very navigation from others; absent where a proxy has taken it away. */
+/** The navigation and its entity tag, which a proxy may remove. */
 interface Navigation {
   items: Schemas['NavigationEntry'][]
   tag: string | undefined

@@ -1,4 +1,4 @@
-/** One field of a request that the platform did not take (D32). */
+/** A rejected field of a request. */
 export interface ErrorDetail {
   in: string
   /** A JSON Pointer. */
@@ -16,23 +16,23 @@ interface ErrorBody {
 const bodyOf = (value: unknown): ErrorBody & Record<string, unknown> =>
   typeof value === 'object' && value !== null ? { ...value } : {}
 
-/** What went wrong with a call: what the platform said, or that it said nothing. */
+/** An error response of the platform, or a missing response. */
 export class ApiError extends Error {
-  override readonly name = 'ApiFault'
-  /** The HTTP status; 0 where no answer came. */
+  override readonly name = 'ApiError'
+  /** The HTTP status; 0 without a response. */
   readonly status: number
-  /** The machine's word for it, one of the API's closed list, or `unreachable`. */
+  /** An error code of the API, or `unreachable`. */
   readonly code: string
-  /** Leads to the server's log lines; undefined where no answer came. */
+  /** Finds the log lines of the request; undefined without a response. */
   readonly traceId: string | undefined
   readonly details: readonly ErrorDetail[]
-  /** Everything that the body holds: some errors tell more, such as `howToRetrieve`. */
+  /** The whole body: some errors have more fields, such as `howToRetrieve`. */
   readonly body: Readonly<Record<string, unknown>>
   readonly retryAfterSeconds: number | undefined
 
   constructor(status: number, error: unknown, headers?: Headers, options?: ErrorOptions) {
     const body = bodyOf(error)
-    super(body.message ?? `The platform answered with ${status}. Try again.`, options)
+    super(body.message ?? `The platform returned ${status}. Try again.`, options)
     this.status = status
     this.code = body.error ?? 'unknown'
     this.traceId = body.traceId ?? headers?.get('x-trace-id') ?? undefined
@@ -42,13 +42,13 @@ export class ApiError extends Error {
     this.retryAfterSeconds = Number.isFinite(seconds) ? seconds : undefined
   }
 
-  /** No answer came: the connection, the proxy or the platform is away. */
+  /** No response: connection, proxy or platform is down. */
   static unreachable(cause: unknown): ApiError {
     const message = 'The platform cannot be reached. Check the connection and try again.'
     return new ApiError(0, { error: 'unreachable', message }, undefined, { cause })
   }
 
-  /** Whether the same call may well succeed a little later. */
+  /** Whether a retry may succeed shortly. */
   get isPassing(): boolean {
     return this.status === 0 || this.status === 429 || this.status === 502 || this.status === 503 || this.status === 504
   }
@@ -57,7 +57,7 @@ export class ApiError extends Error {
 export const isApiError = (error: unknown, code: string): error is ApiError =>
   error instanceof ApiError && error.code === code
 
-/** The same fault in other words, where the portal knows more about the moment than the platform does. */
+/** The same error with a message that fits the context. */
 export const withMessage = (
   fault: ApiError,
   message: string,

@@ -1,44 +1,43 @@
-/** Keys of POSTs whose answer was lost, by what was sent. */
+/** Idempotency keys of POSTs without a definite response, by their content. */
 const unanswered = new Map<string, { key: string; atMs: number }>()
 
-/** Whoever sends the same again within this time means the same; later it may well be meant to happen again. */
+/** The same POST within this time is a retry; later it is a new request. */
 const sameMs = 5 * 60_000
 
-/** Who is not known, may not do it, or asks too often: said before the platform looks at the key. */
+/** These responses are sent before the platform checks the idempotency key. */
 const atTheDoor = new Set([401, 403, 429])
 
-/** What a POST is known by. */
 export interface IdempotentCall {
-  /** The value of its `Idempotency-Key`. */
+  /** The value of `Idempotency-Key`. */
   key: string
-  /** Hears what became of it; undefined: no answer came. */
+  /** Reports the response; undefined if there was none. */
   settle: (response: Response | undefined) => void
 }
 
 /**
- * The key under which the platform does a POST once, however often it is sent (D28): a fresh one, unless the same was sent
- * just now and nobody knows what became of it.
+ * Chooses the idempotency key of a POST: a new one, or the previous one if the same POST was sent recently and its
+ * outcome is unknown.
  */
 export async function withIdempotencyKey(request: Request): Promise<IdempotentCall> {
   const sent = await digestOf(request.clone())
   const before = unanswered.get(sent)
   const key = before !== undefined && Date.now() - before.atMs < sameMs ? before.key : freshKey()
   const settle = (response: Response | undefined): void => {
-    // A platform that failed, or took too long for a gateway, may have done its part.
+    // After a server error the request may have been executed.
     if (response === undefined || response.status >= 500) unanswered.set(sent, { key, atMs: Date.now() })
-    // Refused before it was looked at, it says nothing of what became of it before.
+    // A rejection before the key check does not reveal the outcome of an earlier attempt.
     else if (!atTheDoor.has(response.status)) unanswered.delete(sent)
   }
   return { key, settle }
 }
 
-/** Bodies hold secrets: none is kept. Without TLS browsers compute no digest, and each POST is another one. */
+/** Stores a digest only, because bodies contain secrets. Without TLS there is no digest, so every POST is new. */
 async function digestOf(request: Request): Promise<string> {
   if (!('subtle' in crypto)) return freshKey()
   const bytes = new TextEncoder().encode(`${request.url} ${await request.text()}`)
   return new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)).join()
 }
 
-/** `randomUUID` is missing, too, where a page came without TLS: there the platform itself says what is wrong. */
+/** `randomUUID` does not exist without TLS; there the platform itself explains the error. */
 const freshKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')

@@ -1,15 +1,14 @@
 import type { Permission } from './account.ts'
 
-/** What each permission lets one do, in plain words. */
 export const permissionTexts: Readonly<Record<Permission, string>> = {
-  'clusters:read': 'See clusters, nodes and sites',
-  'clusters:write': 'Register and change clusters and sites, renew enrollment',
+  'clusters:read': 'View clusters, nodes and sites',
+  'clusters:write': 'Register and edit clusters and sites, issue enrollment tokens',
   'clusters:admin': 'Remove clusters',
-  'jobs:read': 'See jobs and their output',
+  'jobs:read': 'View jobs and their output',
   'jobs:write': 'Run and cancel jobs',
-  'modules:read': 'See and use modules',
+  'modules:read': 'View and use modules',
   'modules:install': 'Install and remove modules',
-  'users:admin': 'Administer users and webhooks',
+  'users:admin': 'Manage users and webhooks',
   'audit:read': 'Read the audit trail',
-  'platform:admin': 'Administer the platform: organisations, identity providers, updates',
+  'platform:admin': 'Manage the platform: organisations, identity providers, updates',
 }

@@ -4,13 +4,13 @@ import { ApiError } from './api-error.ts'
 const secondMs = 1000
 const longestPauseMs = 60 * secondMs
 
-/** How long to wait after so many failures in a row: twice as long each time, or what the platform asked for. */
+/** Doubles with each failure, or follows Retry-After. */
 export const backOffMs = (failures: number, error: unknown): number => {
   const asked = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * secondMs : 0
   return Math.min(longestPauseMs, Math.max(asked, secondMs * 2 ** failures))
 }
 
-/** Answers are fresh for a few seconds; what may pass is tried again, what will not is told at once. */
+/** Data is fresh for a few seconds; only transient errors are retried. */
 export const queries = new QueryClient({
   defaultOptions: {
     queries: {
@@ -24,8 +24,8 @@ export const queries = new QueryClient({
 })
 
 /**
- * Puts what a write has done into what is known. A look that is under way may have begun before the write and would undo it: it is
- * given up, and begins once more. So it does where nothing is known yet.
+ * Stores the result of a write. Cancels reads that started before it, because they would overwrite it, and restarts
+ * them.
  */
 export async function setQueryData<Data>(
   queryKey: DataTag<QueryKey, Data, Error>,
@@ -38,12 +38,12 @@ export async function setQueryData<Data>(
   if (isAsked || before === undefined) void queries.invalidateQueries({ queryKey })
 }
 
-/** Marks, as a query's `meta`, what anybody may know: it is kept when the user has gone. */
+/** Query `meta` for public data, which is kept after the sign-out. */
 export const publicQuery = { isPublic: true }
 
 /**
- * Asks again every so often while the tab is seen; while it fails, after as long as it has failed so far. Hand it to
- * `refetchInterval`. Shared by key: however many parts of a page use a query, it is one poll.
+ * A `refetchInterval` that polls while the tab is visible, and backs off while the query fails. Queries with the same
+ * key share one poll.
  */
 export const pollEvery =
   (seconds: number) =>
@@ -57,6 +57,12 @@ interface PollState {
   errorUpdateCount: number
 }
 
-/** How long it has failed; where there never was an answer, longer each time. */
+/** How long the query has been failing; grows with each attempt if it never succeeded. */
 const failingMs = ({ dataUpdatedAt, errorUpdatedAt, errorUpdateCount }: PollState): number =>
   dataUpdatedAt === 0 ? secondMs * 2 ** errorUpdateCount : errorUpdatedAt - dataUpdatedAt
+
+/** Refetches all data about modules. The list comes first, so that removed modules are not refetched. */
+export async function refreshModules(): Promise<void> {
+  await queries.invalidateQueries({ queryKey: ['modules'] })
+  await queries.invalidateQueries({ queryKey: ['module'] })
+}

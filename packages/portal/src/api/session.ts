@@ -1,6 +1,6 @@
 /**
- * The browser's session: its tokens stand in cookies that no script reads. When the access token has expired, one tab trades
- * the refresh token, and all calls of all tabs go on. A refresh token works once (D4): it is never tried twice at a time.
+ * The browser session. Its tokens are in cookies that scripts cannot read. When the access token expires, one tab
+ * renews it for all calls of all tabs, because a refresh token works once.
  */
 
 import { withIdempotencyKey } from './idempotency-key.ts'
@@ -8,15 +8,15 @@ import { withIdempotencyKey } from './idempotency-key.ts'
 const sessionPath = '/api/v1/auth/session'
 const listeners = new Set<() => void>()
 
-/** Calls back when the session turns out to have ended. Returns what takes the listener away again. */
+/** Calls back when the session has ended. Returns a function that removes the listener. */
 export function onSignedOut(listener: () => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
 }
 
-/** `fetch` for the API: renews the session when it has to, and does a POST once however often it is sent (D28). */
+/** `fetch` for the API: renews the session and adds idempotency keys to POSTs. */
 export async function fetchInSession(request: Request): Promise<Response> {
-  // A module's page may bring a key of its own.
+  // A module's page may set its own key.
   const isKeyless = request.method === 'POST' && !request.headers.has('idempotency-key')
   const repeat = isKeyless ? await withIdempotencyKey(request) : undefined
   if (repeat !== undefined) request.headers.set('idempotency-key', repeat.key)
@@ -44,15 +44,15 @@ async function send(request: Request): Promise<Response> {
   return renewal.ok ? fetch(again) : renewal.clone()
 }
 
-/** Of these a 401 says something about what was sent, not about the session. */
+/** A 401 of these paths is about the request, not the session. */
 const isAboutSession = (path: string): boolean =>
   path.startsWith(sessionPath) || path.startsWith('/api/v1/setup/') || path.startsWith('/api/v1/users/me/password')
 
 let renewal: Promise<Response> | undefined
 
 /**
- * What the platform says to going on: a success, 401 where the session has ended, or why not just now, which is the answer to
- * the calls that wait for it. All who ask while it is renewed hear the same.
+ * The response to the renewal: a success, 401 if the session has ended, or the error for all waiting calls. Concurrent
+ * callers share it.
  */
 function renewed(): Promise<Response> {
   renewal ??= withTabLock(renew).finally(() => (renewal = undefined))
@@ -60,19 +60,19 @@ function renewed(): Promise<Response> {
 }
 
 /**
- * One tab after the other, for whatever changes the session: the cookies of an answer that comes late would undo those of a later
- * one. Without TLS there are no locks, and no session that tabs could share.
+ * Serialises session changes across tabs, because a late response would overwrite newer cookies. Without TLS there are
+ * no locks, but also no session.
  */
 export const withTabLock = async <Result>(work: () => Promise<Result>): Promise<Result> =>
   'locks' in navigator ? navigator.locks.request('session', work) : work()
 
 async function renew(): Promise<Response> {
-  // Another tab may have renewed the session while this one waited for its turn.
+  // Another tab may have renewed the session in the meantime.
   const probe = await readToEnd(fetch('/api/v1/auth/me'))
   return probe.ok ? probe : readToEnd(fetch(`${sessionPath}/refresh`, { method: 'POST' }))
 }
 
-/** An answer that nobody reads to its end holds its connection, of which a browser has six. */
+/** An unread response blocks one of the browser's six connections. */
 async function readToEnd(call: Promise<Response>): Promise<Response> {
   const response = await call
   return new Response(await response.text(), response)

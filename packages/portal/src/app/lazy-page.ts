@@ -2,9 +2,9 @@ import { lazyRouteComponent } from '@tanstack/react-router'
 import { ApiError } from '../api/api-error.ts'
 
 /**
- * A page that is loaded when it is first needed. Where its file does not come, that is told as any call that gets no answer: the
- * router would load the portal anew, which a browser without a platform answers with a page of its own, and all that was typed
- * is lost. A tab of another version sees to itself (`reloadOnceWhenOutdated`).
+ * A page that loads on first use. A failed load is an error like an unanswered call: the router would reload the
+ * portal, which loses all input and shows a browser error while the platform is down. `reloadOnceAfterUpdate` handles
+ * outdated tabs.
  */
 export const lazyPage: typeof lazyRouteComponent = (load, name) =>
   lazyRouteComponent(

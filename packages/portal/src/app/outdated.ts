@@ -1,12 +1,11 @@
-import { remember, remembered } from './preferences.ts'
+import { remember, remembered } from '../lib/preferences.ts'
 
 const name = 'reloaded'
 const pauseSeconds = 60
 
 /**
- * After an update the platform no longer has the files of the portal that a tab was loaded with: the first one that is missed
- * loads the portal anew, at the same address. Not where the platform does not answer at all, and not again within a minute:
- * then something else is wrong, and is shown.
+ * Reloads the portal at the same address when a file of its version no longer exists after an update. Not while the
+ * platform is down, and at most once a minute.
  */
 export function reloadOnceAfterUpdate(): void {
   addEventListener('vite:preloadError', () => {

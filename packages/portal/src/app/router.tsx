@@ -4,7 +4,6 @@ import { NotFound } from '../shell/not-found.tsx'
 import { PageFailure } from '../shell/page-failure.tsx'
 import { routeTree } from './routes.tsx'
 
-/** Addresses and what they show. */
 export const router = createRouter({
   routeTree,
   defaultPreload: 'intent',
@@ -15,7 +14,7 @@ export const router = createRouter({
   defaultErrorComponent: PageFailure,
 })
 
-// When a page is left the router would keep where it was scrolled to: the portal keeps nothing there, and the browser knows, too.
+// The router stores scroll positions on unload; the browser restores them anyway.
 addEventListener('pagehide', () => sessionStorage.clear())
 
 declare module '@tanstack/react-router' {

@@ -5,9 +5,9 @@ import { ApiError } from '../api/api-error.ts'
 import { queries } from '../api/query.ts'
 import { Toasts } from '../ui/toast.tsx'
 import { lazyPage } from './lazy-page.ts'
-import { defined, oneOfIn, textIn } from './search.ts'
+import { defined, oneOfIn, textIn } from '../lib/search.ts'
 
-/** The map of the portal. Every page is loaded when it is first needed; the sign-in and the shell do not wait for each other. */
+/** The routes of the portal. Every page loads on first use; sign-in and shell load independently. */
 
 const root = createRootRoute({
   component: () => (
@@ -18,7 +18,7 @@ const root = createRootRoute({
   ),
 })
 
-/** Nothing but the wizard is there before setup is complete, and no wizard after. */
+/** Shows only the wizard before setup, and never after. */
 async function requireSetup(isComplete: boolean): Promise<void> {
   const { setupComplete } = await queries.ensureQueryData(configurationQuery)
   if (setupComplete !== isComplete) throw redirect({ to: isComplete ? '/setup' : '/sign-in' })
@@ -47,7 +47,7 @@ const signIn = createRoute({
   component: lazyPage(() => import('../pages/sign-in/sign-in-page.tsx'), 'SignInPage'),
 })
 
-/** Everything behind the sign-in: it knows the user and where one can go before it shows anything. */
+/** Pages behind the sign-in: load user and navigation first. */
 const signedIn = createRoute({
   getParentRoute: () => root,
   id: 'signed-in',
@@ -70,13 +70,13 @@ const home = createRoute({
   path: '/',
   validateSearch: (search) => defined({ open: textIn(search, openedPage) }),
   beforeLoad: ({ search: { open } }) => {
-    // The page of a module that a browser has opened by its address: the platform has sent it here.
+    // The platform redirects direct visits of a module's page here.
     const href = moduleAddress(open)
     throw href === undefined ? redirect({ to: '/dashboard' }) : redirect({ href })
   },
 })
 
-/** An address below that of all modules, as a browser reads it, or nothing: it may be anybody's. */
+/** A URL below `/modules`, or undefined: the address may be forged. */
 function moduleAddress(text = ''): string | undefined {
   const url = URL.parse(text, location.origin)
   const isOne = url?.origin === location.origin && url.pathname.startsWith('/modules/')
@@ -161,7 +161,7 @@ const modules = createRoute({
   component: lazyPage(() => import('../pages/modules/modules-page.tsx'), 'ModulesPage'),
 })
 
-/** A module's own page, and whatever is below it: the rest of the path is the module's business. */
+/** A module's page; the module handles the rest of the path. */
 const modulePage = createRoute({
   getParentRoute: parent,
   path: '/modules/$moduleId/$',

@@ -1,4 +1,4 @@
-/** Round numbers from 0 to at least the highest, whole ones, at most five. */
+/** At most five round ticks from 0 to at least the maximum. */
 export function countTicks(highest: number): number[] {
   const rough = Math.max(1, highest / 4)
   const size = 10 ** Math.floor(Math.log10(rough))
@@ -10,14 +10,14 @@ export function countTicks(highest: number): number[] {
 const hourMs = 3_600_000
 const hourSteps = [1, 2, 3, 6, 12, 24, 48, 96, 168]
 
-/** Full hours or days of the user's zone between two times, as many as there is room for. */
+/** Full hours or days of the browser's time zone, at most `most`. */
 export function timeTicks(fromMs: number, toMs: number, most: number): number[] {
   const hours = (toMs - fromMs) / hourMs
   const step = hourSteps.find((each) => hours / each <= most) ?? 336
   const tick = new Date(fromMs)
   tick.setHours(0, 0, 0, 0)
   const ticks: number[] = []
-  // By the calendar: where a day has 23 or 25 hours, its midnight is still a midnight.
+  // Calendar steps keep midnights right on days with 23 or 25 hours.
   for (let at = tick.getTime(); at <= toMs; at = tick.getTime()) {
     if (at >= fromMs) ticks.push(at)
     if (step < 24) tick.setHours(tick.getHours() + step)
@@ -31,9 +31,9 @@ const hour = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-di
 const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' })
 const whole = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 
-/** A tick in few letters: the date at midnight, the time otherwise. */
+/** The date at midnight, else the time. */
 export const tickText = (atMs: number): string => (new Date(atMs).getHours() === 0 ? day : hour).format(atMs)
 
-/** The span of time that a point stands for. */
+/** The time span of a point. */
 export const spanText = (atMs: number, stepMinutes: number): string =>
   whole.formatRange(atMs, atMs + stepMinutes * 60_000)

@@ -2,7 +2,7 @@ import { spanText } from './axis.ts'
 import styles from './chart.module.css'
 import type { ChartData } from './series.ts'
 
-/** The same numbers to be read, the newest first. */
+/** The chart's data as a table, newest first. */
 export const ChartTable = ({ label, series, points, stepMinutes }: ChartData) => (
   // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls must be reachable by keyboard
   <div className={styles['scroll']} role="region" aria-label={`${label}, as a table`} tabIndex={0}>

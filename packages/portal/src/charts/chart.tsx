@@ -8,11 +8,13 @@ import { Plot } from './plot.tsx'
 import { type ChartData, maxValue } from './series.ts'
 
 interface ChartProps extends ChartData {
-  /** Instead of a chart of nothing. */
+  /** Replaces a chart without data. */
   empty: ReactNode
 }
 
-/** Numbers over time, stacked: as a picture that the pointer and the keyboard can ask, or as a table. Times are the user's. */
+/**
+ * Numbers over time, as a stacked chart that pointer and keyboard explore, or as a table. Times use the browser's zone.
+ */
 export function Chart({ empty, ...chart }: ChartProps) {
   const [isTable, setIsTable] = useState(false)
   const id = useId()

@@ -6,20 +6,20 @@ import { type ChartData, type ChartPoint, maxValue, stackedTops } from './series
 interface DrawingProps extends Omit<ChartData, 'label'> {
   width: number
   height: number
-  /** The point that is looked at. */
+  /** The highlighted point. */
   marked: number | undefined
 }
 
 const room = { left: 36, right: 8, top: 8, bottom: 22 }
 const tickPixels = 76
 
-/** Where the first point begins and how wide each is, in pixels. */
+/** The left edge of the first point and the width of each, in pixels. */
 export const stepsOf = (width: number, count: number): { left: number; step: number } => ({
   left: room.left,
   step: Math.max(1, width - room.left - room.right) / Math.max(1, count),
 })
 
-/** The picture alone. Whoever does not see it hears the points, or reads the table. */
+/** The drawing without interaction. Screen readers use the slider or the table. */
 export function Drawing({ look, series, points, stepMinutes, width, height, marked }: DrawingProps) {
   const stepMs = stepMinutes * 60_000
   const { left, step } = stepsOf(width, points.length)
@@ -90,7 +90,7 @@ function bars(points: readonly ChartPoint[], index: number, { left, step, yOf }:
     .join('')
 }
 
-/** Steps, not slopes: a cluster does not go offline bit by bit. Where nothing is known there is a gap. */
+/** Steps instead of slopes, because statuses change at once. Unknown points leave a gap. */
 function areas(points: readonly ChartPoint[], index: number, { left, step, yOf }: Scale): string {
   let path = ''
   for (let from = 0; from < points.length; from++) {

@@ -2,7 +2,6 @@ import { classes } from '../ui/class-names.ts'
 import styles from './chart.module.css'
 import type { Series } from './series.ts'
 
-/** Which colour is what. */
 export const Legend = ({ series }: { series: readonly Series[] }) => (
   <ul className={styles['legend']}>
     {series.map(({ name, tone }) => (
@@ -13,7 +12,7 @@ export const Legend = ({ series }: { series: readonly Series[] }) => (
   </ul>
 )
 
-/** The colour of a series, beside its name. */
+/** The colour of a series. */
 export const Swatch = ({ tone }: { tone: Series['tone'] }) => (
   <svg width={12} height={12} aria-hidden className={classes(styles['shape'], styles[tone])}>
     <rect width={12} height={12} rx={2} />

@@ -8,7 +8,7 @@ import { useSize } from './use-size.ts'
 
 const pageSteps = 10
 
-/** The picture, and what it says at one point: at the pointer, or where the arrow keys have gone. */
+/** The drawing and the values at the pointer or the keyboard position. */
 export function Plot({ label, look, series, points, stepMinutes }: ChartData) {
   const frame = useRef<HTMLDivElement>(null)
   const { width, height } = useSize(frame)
@@ -82,7 +82,7 @@ function textOf(point: Looked['point'], series: Looked['series'], stepMinutes: n
   return `${spanText(atMs, stepMinutes)}: ${counts}`
 }
 
-/** Beside the point, on the side where there is more room. */
+/** Placed on the side with more room. */
 const Tooltip = ({ x, isLeft, point, series, stepMinutes }: Looked & { x: number; isLeft: boolean }) =>
   point && (
     <div className={styles['tooltip']} aria-hidden style={{ left: x, translate: isLeft ? 'calc(-100% - 8px)' : '8px' }}>

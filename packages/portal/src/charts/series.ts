@@ -1,27 +1,26 @@
 import type { BadgeVariant } from '../ui/badge.tsx'
 
-/** One of the things that a chart counts. It is drawn in the tone that badges of it have. */
+/** A series of a chart, in the colour of its badge. */
 export interface Series {
   name: string
   tone: BadgeVariant
 }
 
-/** What was counted in one step of time, one number for each series; undefined where nobody knows. */
+/** One number per series; undefined if unknown. */
 export interface ChartPoint {
   atMs: number
   values: readonly number[] | undefined
 }
 
-/** How numbers are drawn: what stood at each time, or what happened in each step. */
+/** Areas show states, bars show events per step. */
 export type SeriesVariant = 'areas' | 'bars'
 
-/** What a chart shows. */
 export interface ChartData {
-  /** What the numbers are of, such as "Jobs over time". */
+  /** Such as "Jobs over time". */
   label: string
   look: SeriesVariant
   series: readonly Series[]
-  /** Oldest first, a step apart. */
+  /** Oldest first, at equal steps. */
   points: readonly ChartPoint[]
   stepMinutes: number
 }
@@ -32,6 +31,5 @@ export const stackedTops = (values: readonly number[]): number[] => {
   return values.map((value) => (sum += value))
 }
 
-/** The highest stack. */
 export const maxValue = (points: readonly ChartPoint[]): number =>
   Math.max(0, ...points.map(({ values }) => values?.reduce((sum, value) => sum + value, 0) ?? 0))

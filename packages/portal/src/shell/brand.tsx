@@ -1,7 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import styles from './shell.module.css'
 
-/** The mark of the platform, at the top of every page. */
 export const Brand = ({ name }: { name: string }) => (
   <Link to="/dashboard" className={styles['brand']}>
     <img src="/icon.svg" alt="" width={24} height={24} />

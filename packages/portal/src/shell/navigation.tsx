@@ -12,10 +12,10 @@ const groups: readonly { slotId: Entry['slotId']; heading?: string }[] = [
   { slotId: 'nav.settings', heading: 'Settings' },
 ]
 
-/** Where the user can go: what the platform says, in its order. */
+/** The navigation entries in the platform's order. */
 export const useNavigation = (): Entry[] => useSuspenseQuery(navigationQuery).data.items
 
-/** The navigation. Entries of modules stand among the others. */
+/** The navigation, including entries of modules. */
 export function Navigation({ onNavigate }: { onNavigate?: () => void }) {
   const entries = useNavigation()
   return (
@@ -54,7 +54,7 @@ const Group = ({ heading, entries, onNavigate }: GroupProps) =>
     </div>
   )
 
-/** A page below an entry belongs to it, unless it has an entry of its own, as the pages of modules have. */
+/** An entry is active for pages below it that have no entry of their own. */
 const activeFor = (route: string, entries: readonly Entry[]) => ({
   includeSearch: false,
   exact: entries.some((other) => other.route.startsWith(`${route}/`)),

@@ -5,7 +5,7 @@ import { useIsOffline } from '../api/account.ts'
 import { queries } from '../api/query.ts'
 import styles from './shell.module.css'
 
-/** Says, once for the whole page, that the platform does not answer. When it does again, what has failed meanwhile is asked anew. */
+/** Shown once per page while the platform does not respond. Refetches failed queries when it does. */
 export function OfflineBanner() {
   const isAway = useIsOffline()
   const wasAway = useRef(false)
@@ -21,8 +21,8 @@ export function OfflineBanner() {
     <div role="status" className={styles['away']}>
       {isAway && (
         <p>
-          <CloudOff size={16} aria-hidden /> The platform does not answer just now. What is shown may be out of date;
-          the portal tries again by itself.
+          <CloudOff size={16} aria-hidden /> The platform is not responding. Data may be outdated. Retrying
+          automatically.
         </p>
       )}
     </div>

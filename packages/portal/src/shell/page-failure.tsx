@@ -4,7 +4,6 @@ import { ErrorNote } from '../ui/error-note.tsx'
 import { Page } from '../ui/page.tsx'
 import { NotFound } from './not-found.tsx'
 
-/** Instead of a page that could not be shown. */
 export function PageFailure({ error, reset }: ErrorComponentProps) {
   const router = useRouter()
   const retry = () => {
@@ -13,7 +12,7 @@ export function PageFailure({ error, reset }: ErrorComponentProps) {
   }
   if (error instanceof ApiError && error.status === 404) return <NotFound />
   return (
-    <Page title="This page could not be shown">
+    <Page title="Failed to load this page">
       <ErrorNote error={error} onRetry={retry} />
     </Page>
   )

@@ -8,7 +8,7 @@ import { type Command, type CommandGroup, useCommands } from './use-commands.ts'
 
 const lookId = 'palette-look'
 
-/** Everything that can be reached by typing: pages, actions, clusters by name, and whatever an id belongs to. */
+/** Finds pages, actions, clusters by name and resources by id. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('')
   const { groups, isSearching } = useCommands(text)
@@ -25,7 +25,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
         <Dialog.Popup
           className={styles['palette']}
           aria-label="Search and commands"
-          // On another page one begins at its top: the shell sees to that.
+          // On another page the shell sets the focus.
           finalFocus={() => !goes.current}
         >
           <Autocomplete.Root
@@ -34,7 +34,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
             mode="none"
             items={groups}
             value={text}
-            // What is chosen is done, not written into the field.
+            // A chosen item runs and is not written into the field.
             onValueChange={(value, { reason }) => reason !== 'item-press' && setText(value)}
             itemToStringValue={({ label }: Command) => label}
             autoHighlight="always"
@@ -52,10 +52,10 @@ export function Palette({ onClose }: { onClose: () => void }) {
               <Dialog.Close className={styles['close']}>Esc</Dialog.Close>
             </div>
             <Autocomplete.Status id={lookId} className={styles['status']}>
-              {isSearching ? 'Looking for clusters …' : 'Arrow keys choose, Enter opens.'}
+              {isSearching ? 'Searching clusters …' : 'Use the arrow keys and Enter.'}
             </Autocomplete.Status>
             <Autocomplete.Empty className={styles['empty']}>
-              {!isSearching && text !== '' && 'Nothing is called so.'}
+              {!isSearching && text !== '' && 'No results.'}
             </Autocomplete.Empty>
             <Autocomplete.List className={styles['list']}>
               {(group: CommandGroup) => <Group key={group.value} group={group} onRun={run} />}

@@ -6,19 +6,19 @@ import { EmptyState } from '../ui/state.tsx'
 
 interface OnlyWithProps {
   permission: Permission
-  /** The heading of the page, as it is for who may see it. */
+  /** The heading of the page. */
   title: string
   children: ReactNode
 }
 
-/** A page for those who hold a permission. Others are told so, instead of being shown what the platform refuses them. */
+/** A page that requires a permission. Other users see which one. */
 export const RequirePermission = ({ permission, title, children }: OnlyWithProps) =>
   useHasPermission(permission) ? (
     children
   ) : (
     <Page title={title}>
-      <EmptyState icon={Lock} title="You may not see this page">
-        It takes the permission <code>{permission}</code>. Ask an administrator for a role that has it.
+      <EmptyState icon={Lock} title="Access denied">
+        Requires the permission <code>{permission}</code>. Ask an administrator for a role that includes it.
       </EmptyState>
     </Page>
   )

@@ -12,14 +12,14 @@ import { TopBar } from './top-bar.tsx'
 
 const loadDrawer = () => import('./drawer.tsx')
 
-/** What stands around every page behind the sign-in. */
+/** The frame around every page behind the sign-in. */
 export function Shell() {
   const main = useFocusOnNavigation()
   useEffect(loadToasts, [])
   return (
     <div className={styles['shell']}>
       <a href="#main" className={styles['skip']}>
-        Skip to the page
+        Skip to content
       </a>
       <TopBar menu={<DrawerButton />} />
       <aside className={styles['side']} aria-label="Navigation">
@@ -35,7 +35,7 @@ export function Shell() {
   )
 }
 
-/** On a new page a reader begins at its top, wherever the focus was before. Changes of the search leave the focus alone. */
+/** Focuses a new page at its top. Changes of the search parameters keep the focus. */
 function useFocusOnNavigation() {
   const main = useRef<HTMLElement>(null)
   const path = useRouterState({ select: ({ location }) => location.pathname })
@@ -48,10 +48,10 @@ function useFocusOnNavigation() {
   return main
 }
 
-/** Opens the navigation where there is no room for it beside the page. */
+/** Opens the navigation on narrow screens. */
 function DrawerButton() {
   const [isOpen, setIsOpen] = useState(false)
-  const [drawer, fetchDrawer] = useLazyPart(loadDrawer, 'The navigation could not be opened')
+  const [drawer, fetchDrawer] = useLazyPart(loadDrawer, 'Failed to open the navigation')
   const open = () => {
     setIsOpen(true)
     fetchDrawer()

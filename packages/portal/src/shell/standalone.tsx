@@ -4,15 +4,14 @@ import { useTitle } from '../ui/page.tsx'
 import styles from './standalone.module.css'
 
 interface StandaloneProps {
-  /** The page's one heading of the first level, and the title of the tab. */
+  /** The only h1 of the page and the title of the document. */
   title: string
-  /** The name of the platform. */
   brand: string
   isWide?: boolean
   children: ReactNode
 }
 
-/** A page before the sign-in: nothing stands around it, as there is nowhere else to go. */
+/** A page without the shell, for users who are not signed in. */
 export function Standalone({ title, brand, isWide = false, children }: StandaloneProps) {
   useTitle(title)
   return (

@@ -3,7 +3,7 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { Bell, BookOpen, CircleUser, LogOut, Monitor, Moon, Search, Sun } from 'lucide-react'
 import { type ReactNode, useEffect, useEffectEvent, useState } from 'react'
 import { configurationQuery, useMe, useUnreadCount } from '../api/account.ts'
-import { chooseTheme, type Theme, useTheme } from '../app/theme.ts'
+import { chooseTheme, type Theme, useTheme } from '../lib/theme.ts'
 import { IconButton } from '../ui/button.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { useLazyPart } from '../ui/use-lazy-part.ts'
@@ -13,7 +13,6 @@ import { useSignOut } from './use-sign-out.ts'
 
 const loadPalette = () => import('./palette.tsx')
 
-/** The bar at the top: the platform, the search, notifications, the look, and the user. */
 export function TopBar({ menu }: { menu: ReactNode }) {
   const { data: configuration } = useSuspenseQuery(configurationQuery)
   return (
@@ -28,10 +27,10 @@ export function TopBar({ menu }: { menu: ReactNode }) {
   )
 }
 
-/** Opens the command palette, as Ctrl K and ⌘ K do from anywhere. */
+/** Opens the command palette, as Ctrl K and ⌘ K do. */
 function PaletteButton() {
   const [isOpen, setIsOpen] = useState(false)
-  const [palette, fetchPalette] = useLazyPart(loadPalette, 'The search could not be opened')
+  const [palette, fetchPalette] = useLazyPart(loadPalette, 'Failed to open the search')
   const open = () => {
     setIsOpen(true)
     fetchPalette()
@@ -75,7 +74,7 @@ function NotificationBell() {
 }
 
 const themes = [
-  { theme: 'system', label: 'As the system', icon: Monitor },
+  { theme: 'system', label: 'System theme', icon: Monitor },
   { theme: 'light', label: 'Light', icon: Sun },
   { theme: 'dark', label: 'Dark', icon: Moon },
 ] as const satisfies { theme: Theme; label: string; icon: unknown }[]

@@ -2,23 +2,21 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { type LinkProps, useNavigate } from '@tanstack/react-router'
 import { type Permission, useMe } from '../api/account.ts'
 import { api, unwrap } from '../api/client.ts'
-import { addressOf } from '../app/address-of.ts'
-import { chooseTheme } from '../app/theme.ts'
+import { addressOf } from '../lib/address-of.ts'
+import { chooseTheme } from '../lib/theme.ts'
 import { useDebounced } from '../ui/use-debounced.ts'
 import { useNavigation } from './navigation.tsx'
 import { useSignOut } from './use-sign-out.ts'
 
-/** Something that the palette can do. */
 export interface Command {
   id: string
   label: string
   icon: string
   run: () => void
-  /** Whether it leads to another page, where one then reads on. */
+  /** Whether it opens another page. */
   isPlace?: boolean
 }
 
-/** Commands of one kind, under its name. */
 export interface CommandGroup {
   value: string
   items: Command[]
@@ -29,7 +27,7 @@ type Navigate = ReturnType<typeof useNavigate>
 const fits = (label: string, words: readonly string[]): boolean =>
   words.every((word) => label.toLowerCase().includes(word))
 
-/** What fits the text, in groups that are not empty. Nobody is offered what the user may not do. */
+/** Matching commands in groups that are not empty, limited to the user's permissions. */
 export function useCommands(text: string): { groups: CommandGroup[]; isSearching: boolean } {
   const navigate = useNavigate()
   const signOut = useSignOut()
@@ -70,7 +68,7 @@ function actions(permissions: readonly Permission[], navigate: Navigate, signOut
     ...may('clusters:write', place('Register cluster', 'server', '/clusters/register')),
     ...may('jobs:write', place('Run job', 'square-terminal', '/jobs/new')),
     ...may('modules:install', place('Install module', 'blocks', '/modules')),
-    deed('Theme: as the system', 'monitor', () => chooseTheme('system')),
+    deed('Theme: system', 'monitor', () => chooseTheme('system')),
     deed('Theme: light', 'sun', () => chooseTheme('light')),
     deed('Theme: dark', 'moon', () => chooseTheme('dark')),
     deed('API reference', 'book-open', () => window.open('/docs', '_blank', 'noopener')),
@@ -81,10 +79,10 @@ function actions(permissions: readonly Permission[], navigate: Navigate, signOut
 const pageSize = 8
 const longestName = 64
 
-/** As the platform compares names. */
+/** Normalises names as the platform does. */
 const fold = (name: string): string => name.normalize('NFC').toLowerCase()
 
-/** Clusters whose names hold the text. Asked once the typing pauses; an answer that nobody waits for is given up. */
+/** Clusters that match the text. Requested after a pause in typing; outdated requests are aborted. */
 function useClusters(text: string, mayRead: boolean, navigate: Navigate) {
   const wanted = text.trim().slice(0, longestName)
   const search = useDebounced(wanted)
@@ -96,7 +94,7 @@ function useClusters(text: string, mayRead: boolean, navigate: Navigate) {
     placeholderData: keepPreviousData,
   })
   const found = isWanted && search !== '' ? (query.data?.items ?? []) : []
-  // They may be those of the text before this one: Enter opens nothing that does not fit what is typed now.
+  // Results of the previous text must not be opened by Enter.
   const fitting = found.filter(({ name }) => fold(name).includes(fold(wanted)))
   const items = fitting.map(({ id, name, status }): Command => {
     const run = () => void navigate({ to: '/clusters/$clusterId', params: { clusterId: id } })

@@ -13,7 +13,7 @@ import type { ReactNode } from 'react'
 import styles from './badge.module.css'
 import { classes } from './class-names.ts'
 
-/** What a badge says at a glance. Colour never says it alone: there is a word, and mostly an icon. */
+/** The meaning of a badge's colour. A word, and mostly an icon, always repeats it. */
 export type BadgeVariant = 'good' | 'warn' | 'bad' | 'busy' | 'quiet'
 
 interface BadgeProps {
@@ -23,7 +23,6 @@ interface BadgeProps {
   title?: string | undefined
 }
 
-/** A word about a thing. */
 export const Badge = ({ tone = 'quiet', icon: Icon, children, title }: BadgeProps) => (
   <span className={classes(styles['badge'], tone !== 'quiet' && styles[tone])} title={title}>
     {Icon && <Icon size={14} aria-hidden />}
@@ -56,7 +55,7 @@ const looks: Record<string, [BadgeVariant, LucideIcon]> = {
   Unknown: ['quiet', CircleHelp],
 }
 
-/** A status as the platform names it. */
+/** A status with its colour and icon. */
 export function StatusBadge({ status, title }: { status: string; title?: string }) {
   const [tone, icon] = looks[status] ?? ['quiet', undefined]
   return (
@@ -66,5 +65,5 @@ export function StatusBadge({ status, title }: { status: string; title?: string 
   )
 }
 
-/** The tone of a status, for what is drawn by it. */
+/** The variant of a status, for drawings. */
 export const variantOf = (status: string): BadgeVariant => looks[status]?.[0] ?? 'quiet'

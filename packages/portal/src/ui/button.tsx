@@ -4,7 +4,7 @@ import type { ComponentProps, ReactNode } from 'react'
 import styles from './button.module.css'
 import { classes } from './class-names.ts'
 
-/** How much a button stands out: one `primary` a page or dialog, `danger` for what cannot be undone. */
+/** One `primary` button per page or dialog; `danger` for irreversible actions. */
 export type ButtonVariant = 'default' | 'primary' | 'danger' | 'quiet'
 
 interface Looks {
@@ -16,7 +16,7 @@ const classOf = (look: ButtonVariant): string => classes(styles['button'], look 
 
 type ButtonProps = ComponentProps<'button'> & Looks & { isBusy?: boolean | undefined }
 
-/** A button. While it is busy it says so, keeps the focus, and does nothing. */
+/** While busy, it keeps the focus and ignores clicks. */
 export function Button({ look = 'default', icon: Icon, isBusy = false, children, className, ...rest }: ButtonProps) {
   const busy = isBusy && { 'aria-disabled': true, 'aria-busy': true, onClick: stop }
   return (
@@ -35,7 +35,7 @@ type IconButtonProps = Omit<ComponentProps<'button'>, 'children'> & {
   isBusy?: boolean
 }
 
-/** A button that is an icon only; its label is told to assistive technology and shown as a tooltip. */
+/** A button with an icon only. Its label is the accessible name and a tooltip. */
 export function IconButton({ label, icon: Icon, isBusy = false, className, ...rest }: IconButtonProps) {
   return (
     <button
@@ -52,7 +52,7 @@ export function IconButton({ label, icon: Icon, isBusy = false, className, ...re
 
 type ButtonLinkProps = LinkProps & Looks & { children: ReactNode }
 
-/** A link to another page of the portal that looks like a button. */
+/** A link that looks like a button. */
 export const ButtonLink = ({ look = 'default', icon: Icon, children, ...rest }: ButtonLinkProps) => (
   <Link {...rest} className={classOf(look)}>
     {Icon && <Icon size={16} aria-hidden />}
@@ -60,5 +60,5 @@ export const ButtonLink = ({ look = 'default', icon: Icon, children, ...rest }: 
   </Link>
 )
 
-/** Shows that something is under way. What it is, the words beside it say. */
+/** Decorative: the text next to it says what is running. */
 export const Spinner = () => <LoaderCircle size={16} aria-hidden className={styles['spinning']} />

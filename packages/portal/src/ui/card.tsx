@@ -3,12 +3,12 @@ import styles from './card.module.css'
 
 interface CardProps {
   title: ReactNode
-  /** Buttons on the right of the title. */
+  /** On the right of the title. */
   actions?: ReactNode
   children: ReactNode
 }
 
-/** A part of a page, with a heading of the second level. */
+/** A section with an h2. */
 export function Card({ title, actions, children }: CardProps) {
   const id = useId()
   return (
@@ -22,7 +22,6 @@ export function Card({ title, actions, children }: CardProps) {
   )
 }
 
-/** Names and values of a thing. */
 export const DescriptionList = ({ items }: { items: readonly (readonly [name: string, value: ReactNode])[] }) => (
   <dl className={styles['facts']}>
     {items.map(([name, value]) => (

@@ -2,7 +2,6 @@ import { type ReactNode, useId } from 'react'
 import { CheckField } from './field.tsx'
 import styles from './field.module.css'
 
-/** One thing that may be chosen with others. */
 export interface Choice<Value extends string> {
   value: Value
   label: ReactNode
@@ -16,11 +15,10 @@ interface CheckGroupProps<Value extends string> {
   choices: readonly Choice<Value>[]
   chosen: readonly Value[]
   onChange: (chosen: Value[]) => void
-  /** What is wrong with what is chosen. */
   problem?: string | undefined
 }
 
-/** Any of a few: each by a checkbox, all of them under one name. */
+/** Checkboxes with a common label. */
 export function CheckGroup<Value extends string>(props: CheckGroupProps<Value>) {
   const { label, hint, choices, chosen, onChange, problem } = props
   const id = useId()

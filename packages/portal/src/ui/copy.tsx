@@ -5,7 +5,7 @@ import styles from './copy.module.css'
 
 const shownMs = 2000
 
-/** Copies a text, and says so for a moment. */
+/** Copies a text and confirms it for a moment. */
 export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
   const [outcome, setOutcome] = useState<'copied' | 'refused'>()
   useEffect(() => {
@@ -15,7 +15,7 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
   }, [outcome])
   const copy = async () => {
     try {
-      // Not there at all where the page came without TLS.
+      // The clipboard does not exist without TLS.
       await navigator.clipboard.writeText(text)
       setOutcome('copied')
     } catch {
@@ -27,13 +27,13 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
       <IconButton label={label} icon={outcome === 'copied' ? Check : Copy} onClick={() => void copy()} />
       <span role="status" className="visually-hidden">
         {outcome === 'copied' && 'Copied'}
-        {outcome === 'refused' && 'The browser does not let the portal copy: select the text and copy it yourself.'}
+        {outcome === 'refused' && 'The browser blocked copying. Select the text and copy it.'}
       </span>
     </>
   )
 }
 
-/** A command or a secret, as it is, with a button that copies it. */
+/** A command or secret with a copy button. */
 export const CopyField = ({ text, label }: { text: string; label: string }) => (
   <div role="group" aria-label={label} className={styles['field']}>
     <code className={styles['text']}>{text}</code>

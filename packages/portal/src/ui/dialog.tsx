@@ -15,7 +15,10 @@ interface DialogProps {
   children: ReactNode
 }
 
-/** A window over the page. The focus goes to its first field, stays in it, and goes back after; Escape, the cross and a click beside it close it. */
+/**
+ * A modal dialog. The focus goes to its first field, stays inside and returns on close; Escape, the cross and the
+ * backdrop close it.
+ */
 export function Dialog({ isOpen, onClose, title, description, isWide = false, children }: DialogProps) {
   const popup = useRef<HTMLDivElement>(null)
   return (
@@ -25,7 +28,7 @@ export function Dialog({ isOpen, onClose, title, description, isWide = false, ch
         <Base.Popup
           ref={popup}
           className={classes(styles['dialog'], isWide && styles['wide'])}
-          // Where a name is asked for one begins to type; on a touch screen the keyboard would hide the rest.
+          // On touch screens the keyboard would hide the dialog, so the field is not focused.
           initialFocus={(openedBy) => (openedBy === 'touch' ? true : (firstField(popup.current) ?? true))}
         >
           <div className={styles['head']}>
@@ -48,21 +51,21 @@ const firstField = (popup: HTMLElement | null): HTMLElement | null | undefined =
   popup?.querySelector<HTMLElement>('form :is(input, select, textarea):not(:disabled, [type=hidden])')
 
 interface ConfirmProps extends Omit<DialogProps, 'children' | 'isWide'> {
-  /** What the button says that does it: a verb. */
+  /** A verb. */
   confirmLabel: string
-  /** Closes the dialog when it has succeeded; what it throws is shown. */
+  /** Closes the dialog on success; shows thrown errors. */
   onConfirm: () => Promise<unknown>
   look?: 'primary' | 'danger'
   children?: ReactNode
 }
 
-/** Asks before something is done that cannot be undone. */
+/** Confirms an irreversible action. */
 export const Confirm = ({ confirmLabel, onConfirm, look = 'danger', children, ...dialog }: ConfirmProps) => (
   <Dialog {...dialog}>
     <Form
       submitLabel={confirmLabel}
       look={look}
-      actions={<Button onClick={dialog.onClose}>Keep as it is</Button>}
+      actions={<Button onClick={dialog.onClose}>Cancel</Button>}
       onSubmit={async () => {
         await onConfirm()
         dialog.onClose()

@@ -4,7 +4,7 @@ import { Button } from './button.tsx'
 import { CopyButton } from './copy.tsx'
 import styles from './error-note.module.css'
 
-/** What went wrong, in the platform's words, with the trace id that leads whoever looks into it to the log. */
+/** An error with its trace id, which finds the log lines. */
 export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const isTold = error instanceof ApiError
   const message = isTold ? error.message : 'Something went wrong in the portal. Reload the page and try again.'

@@ -5,16 +5,16 @@ import { classes } from './class-names.ts'
 import styles from './field.module.css'
 
 interface FieldProps {
-  /** The member of the request that the field is: what the platform says of it is shown here. */
+  /** The member of the request: its errors are shown at this field. */
   name: string
   label: ReactNode
   hint?: ReactNode
   isOptional?: boolean
-  /** What is wrong with a value, before it is sent; `values` are those of the whole form. Undefined: nothing. */
+  /** Validates a value; `values` are those of the whole form. Undefined if valid. */
   check?: ((value: string, values: Record<string, unknown>) => string | undefined) | undefined
 }
 
-/** A label, a control, a hint, and what is wrong: each told to assistive technology with the others. */
+/** A label, control, hint and error, connected for screen readers. */
 export function Field({ name, label, hint, isOptional, check, children }: FieldProps & { children: ReactNode }) {
   const validate =
     check && ((value: unknown, all: Record<string, unknown>) => check(typeof value === 'string' ? value : '', all))
@@ -33,7 +33,6 @@ export function Field({ name, label, hint, isOptional, check, children }: FieldP
 export type InputProps = FieldProps &
   Omit<ComponentProps<'input'>, 'name' | 'onChange'> & { onChange?: (value: string) => void; isMono?: boolean }
 
-/** A line of text. */
 export function TextField({ name, label, hint, isOptional, check, onChange, isMono, ...rest }: InputProps) {
   return (
     <Field {...{ name, label, hint, check }} isOptional={isOptional ?? false}>
@@ -49,7 +48,6 @@ export function TextField({ name, label, hint, isOptional, check, onChange, isMo
 type TextAreaProps = FieldProps &
   Omit<ComponentProps<'textarea'>, 'name' | 'onChange'> & { onChange?: (value: string) => void; isMono?: boolean }
 
-/** Several lines of text. */
 export function TextArea({ name, label, hint, isOptional, check, onChange, isMono, ...rest }: TextAreaProps) {
   return (
     <Field {...{ name, label, hint, check }} isOptional={isOptional ?? false}>
@@ -61,7 +59,6 @@ export function TextArea({ name, label, hint, isOptional, check, onChange, isMon
   )
 }
 
-/** What a select offers. */
 export interface Option {
   value: string
   label: string
@@ -73,7 +70,7 @@ type SelectProps = FieldProps &
     onChange?: (value: string) => void
   }
 
-/** One of a few: the browser's own select, which every keyboard and phone knows. */
+/** The browser's select, which works with every keyboard and phone. */
 export function SelectField({ name, label, hint, isOptional, check, options, onChange, ...rest }: SelectProps) {
   return (
     <Field {...{ name, label, hint, check }} isOptional={isOptional ?? false}>
@@ -102,7 +99,6 @@ type CheckProps = Omit<ComponentProps<'input'>, 'onChange' | 'type'> & {
   onChange?: (isChecked: boolean) => void
 }
 
-/** Yes or no. */
 export const CheckField = ({ label, hint, onChange, ...rest }: CheckProps) => (
   <label className={styles['check']}>
     <input type="checkbox" {...rest} onChange={(event) => onChange?.(event.currentTarget.checked)} />

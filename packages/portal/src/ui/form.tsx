@@ -6,26 +6,26 @@ import { ErrorNote } from './error-note.tsx'
 import styles from './field.module.css'
 import { showErrorToast } from './toast.tsx'
 
-/** What the fields of a form hold, by their names. Of a checkbox that is not checked there is nothing. */
+/** Values by field name. Unchecked checkboxes are missing. */
 export type FormValues = Record<string, string>
 
 interface FormProps {
-  /** Sends what was filled in. What it throws is shown: beside the fields that it is about, or below them all. */
+  /** Submits the values. Thrown errors are shown at their fields or below the form. */
   onSubmit: (values: FormValues) => Promise<unknown>
   submitLabel: string
   children: ReactNode
-  /** Further buttons, before the one that submits. */
+  /** Further buttons, before the submit button. */
   actions?: ReactNode
   look?: 'primary' | 'danger'
-  /** What went wrong before this form was shown: where several make one request. */
+  /** An error from before this form was shown, if several forms make one request. */
   failure?: unknown
 }
 
-/** A form that is sent to the platform. It cannot be sent twice at a time, and keeps what was typed when it is refused. */
+/** A form. Prevents double submits and keeps its values after an error. */
 export function Form({ onSubmit, submitLabel, children, actions, look = 'primary', failure: before }: FormProps) {
   const [failure, setFailure] = useState(before)
   const [isBusy, setIsBusy] = useState(false)
-  // Whoever corrects a field makes what was said of it void: the same object must not be said again.
+  // Editing a field clears its error, and the same error object must not restore it.
   const errors = useMemo(() => fieldErrors(failure), [failure])
   const isShown = useRef(false)
   useEffect(() => {
@@ -40,7 +40,7 @@ export function Form({ onSubmit, submitLabel, children, actions, look = 'primary
     try {
       await onSubmit(values)
     } catch (error) {
-      // Its dialog may have been closed meanwhile.
+      // The dialog may have been closed in the meantime.
       if (isShown.current) setFailure(error)
       else showErrorToast(`${submitLabel}: ${outcomeOf(error)}`, error)
     } finally {
@@ -61,13 +61,13 @@ export function Form({ onSubmit, submitLabel, children, actions, look = 'primary
   )
 }
 
-/** What is known of what was to be done: where the platform has not said no itself, nothing. */
+/** Without a response the outcome is unknown. */
 function outcomeOf(error: unknown): string {
   const isRefused = error instanceof ApiError && error.status >= 400 && error.status < 500
-  return isRefused ? 'that was not done' : 'it may not have been done'
+  return isRefused ? 'failed' : 'outcome unknown'
 }
 
-/** What the platform said of each field, by the first segment of its pointer. */
+/** Errors by the first segment of their pointers. */
 function fieldErrors(failure: unknown): Record<string, string> {
   if (!(failure instanceof ApiError)) return {}
   const named = failure.details.map(({ path, message }) => [path.split('/')[1] ?? '', message] as const)

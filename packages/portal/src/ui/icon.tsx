@@ -18,7 +18,7 @@ import {
 } from 'lucide-react'
 import { createElement } from 'react'
 
-/** The icons of the platform's own entries. Any other is fetched. */
+/** Icons of the platform's own entries; others are fetched. */
 const known: Record<string, LucideIcon> = {
   bell: Bell,
   blocks: Blocks,
@@ -35,10 +35,9 @@ const known: Record<string, LucideIcon> = {
   webhook: Webhook,
 }
 
-/** One element of an icon. */
 type Part = readonly [tag: string, attributes: Readonly<Record<string, string>>]
 
-/** An icon by its Lucide name, as the navigation names it. */
+/** An icon by its Lucide name, as in navigation entries. */
 export function Icon({ name, size = 18 }: { name: string; size?: number }) {
   // Modules choose these names.
   const Known = Object.hasOwn(known, name) ? known[name] : undefined
@@ -62,5 +61,5 @@ function FetchedIcon({ name, size }: { name: string; size: number }) {
   )
 }
 
-/** What icons are drawn of. The file is the portal's own; a name that fits nothing here is left out all the same. */
+/** Allowed SVG elements. Other elements of an icon file are dropped. */
 const drawn = new Set(['circle', 'ellipse', 'line', 'path', 'polygon', 'polyline', 'rect'])

@@ -3,7 +3,7 @@ import { classes } from './class-names.ts'
 import type { MenuAction, MenuProps } from './menu.tsx'
 import styles from './menu.module.css'
 
-/** A menu that has just been asked for: it opens at once, and takes the focus that its button had. */
+/** Opens immediately and takes over the focus of the button. */
 export function OpenedMenu({ trigger, heading, actions }: MenuProps) {
   return (
     <Base.Root defaultOpen>

@@ -2,7 +2,6 @@ import type { LucideIcon } from 'lucide-react'
 import { cloneElement, type KeyboardEvent, type ReactElement, type ReactNode } from 'react'
 import { useLazyPart } from './use-lazy-part.ts'
 
-/** One thing to do from a menu. */
 export interface MenuAction {
   label: string
   icon?: LucideIcon
@@ -12,7 +11,7 @@ export interface MenuAction {
 }
 
 export interface MenuProps {
-  /** The button that opens it. */
+  /** The button that opens the menu. */
   trigger: ReactElement<Record<string, unknown>>
   heading?: ReactNode
   actions: readonly (MenuAction | 'separator')[]
@@ -21,9 +20,9 @@ export interface MenuProps {
 const load = () => import('./menu-popup.tsx')
 const prepare = () => void load().catch(() => undefined)
 
-/** A menu of actions. What opens it is a button alone until somebody is about to: menus are large, and seldom needed. */
+/** A menu of actions. Its code loads when the user is about to open it, because menus are large and rarely used. */
 export function Menu(props: MenuProps) {
-  const [popup, open] = useLazyPart(load, 'The menu could not be opened')
+  const [popup, open] = useLazyPart(load, 'Failed to open the menu')
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return
     event.preventDefault()

@@ -6,12 +6,12 @@ import { classes } from './class-names.ts'
 import styles from './page.module.css'
 
 interface PageProps {
-  /** The page's one heading of the first level, and the title of the tab. */
+  /** The only h1 of the page and the title of the document. */
   title: string
-  /** Beside the heading: a badge. */
+  /** A badge next to the heading. */
   mark?: ReactNode
   lead?: ReactNode
-  /** The page that this one is below. */
+  /** The parent page. */
   trail?: { label: string; to: NonNullable<LinkProps['to']> }
   actions?: ReactNode
   /** For forms and texts. */
@@ -19,7 +19,6 @@ interface PageProps {
   children: ReactNode
 }
 
-/** A page of the portal. */
 export function Page({ title, mark, lead, trail, actions, isNarrow = false, children }: PageProps) {
   useTitle(title)
   return (
@@ -43,7 +42,6 @@ export function Page({ title, mark, lead, trail, actions, isNarrow = false, chil
   )
 }
 
-/** Names the tab after what it shows. */
 export function useTitle(title: string): void {
   useEffect(() => {
     const name = queries.getQueryData(configurationQuery.queryKey)?.platformName ?? 'Platform'

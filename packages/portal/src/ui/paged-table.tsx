@@ -7,16 +7,17 @@ import { type VirtualVariant, VirtualTable } from './virtual-table.tsx'
 import styles from './virtual-table.module.css'
 
 interface PagedTableProps<Row> extends PageSource<Row>, VirtualVariant<Row> {
-  /** Says how many there are, above the list: `(total) => `${total} jobs``. */
+  /** The total above the list, such as `(total) => `${total} jobs``. */
   summary?: (total: number) => ReactNode
-  /** Instead of a list without rows. */
+  /** Replaces an empty list. */
   empty: ReactNode
 }
 
 /**
- * A list of the API, however long, that scrolls: `<PagedTable label="Jobs" queryKey={['jobs', 'list', filters]}
- * fetchPage={(page, signal) => ask(api.GET('/api/v1/jobs', { params: { query: { ...filters, page, pageSize: pageRows } }, signal }))}
- * columns={…} rowKey={({ id }) => id} pollSeconds={10} empty={…} />`. Another `queryKey` is another list: it begins at its head.
+ * A virtual list of an API resource: `<PagedTable label="Jobs" queryKey={['jobs', 'list', filters]} fetchPage={(page,
+ * signal) => unwrap(api.GET('/api/v1/jobs', { params: { query: { ...filters, page, pageSize: pageRows } }, signal }))}
+ * columns={…} rowKey={({ id }) => id} pollSeconds={10} empty={…} />`. Another `queryKey` starts another list at its
+ * top.
  */
 export const PagedTable = <Row,>(props: PagedTableProps<Row>) => <Rows key={hashKey(props.queryKey)} {...props} />
 

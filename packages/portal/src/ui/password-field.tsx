@@ -6,7 +6,7 @@ import { classes } from './class-names.ts'
 import { Field, type InputProps } from './field.tsx'
 import styles from './field.module.css'
 
-/** A line that nobody else shall read, with a button that shows it all the same. */
+/** A password field with a button that shows the text. */
 export function PasswordField({ name, label, hint, isOptional, check, onChange, isMono, ...rest }: InputProps) {
   const [isShown, setIsShown] = useState(false)
   const [action, icon] = isShown ? (['Hide', EyeOff] as const) : (['Show', Eye] as const)
@@ -22,7 +22,7 @@ export function PasswordField({ name, label, hint, isOptional, check, onChange, 
           onValueChange={(value) => onChange?.(value)}
           className={classes(styles['control'], isMono && styles['mono'])}
         />
-        <IconButton label={`${action} what is typed`} icon={icon} onClick={() => setIsShown(!isShown)} />
+        <IconButton label={`${action} password`} icon={icon} onClick={() => setIsShown(!isShown)} />
       </span>
     </Field>
   )

@@ -1,4 +1,4 @@
-/** Hands a file to the browser, which asks where to or puts it with the other downloads. */
+/** Downloads a file. */
 export function saveFile(name: string, parts: readonly string[], type: string): void {
   const url = URL.createObjectURL(new Blob([...parts], { type }))
   const link = Object.assign(document.createElement('a'), { href: url, download: name })

@@ -4,19 +4,19 @@ import { type InputProps, TextField } from './field.tsx'
 const pauseMs = 300
 
 interface SearchFieldProps extends Pick<InputProps, 'label' | 'placeholder' | 'maxLength'> {
-  /** What is searched for: the address holds it. */
+  /** The search parameter of the address. */
   search: string | undefined
   onChange: (search: string | undefined) => void
 }
 
-/** A text to search for. Asks when the typing pauses; what else changes the address is shown as well. */
+/** A search field that applies after a pause in typing and follows the address. */
 export function SearchField({ search, onChange, ...rest }: SearchFieldProps) {
   const [draft, setDraft] = useState<string>()
   const [sent, setSent] = useState<string>()
   const [known, setKnown] = useState(search)
   if (search !== known) {
     setKnown(search)
-    // Whoever types on meanwhile does not lose it to what was typed before.
+    // An address update must not overwrite newer input.
     if (search !== sent) setDraft(undefined)
   }
   const send = useEffectEvent((text: string) => {

@@ -9,12 +9,12 @@ import styles from './state.module.css'
 interface EmptyStateProps {
   icon: LucideIcon
   title: string
-  /** What to do about it. */
+  /** What the user can do. */
   children: ReactNode
   action?: ReactNode
 }
 
-/** Instead of a list that has nothing: why that is, and what to do next. */
+/** Replaces an empty list: the reason and the next step. */
 export const EmptyState = ({ icon: Icon, title, children, action }: EmptyStateProps) => (
   <div className={styles['state']}>
     <Icon size={32} aria-hidden />
@@ -26,7 +26,7 @@ export const EmptyState = ({ icon: Icon, title, children, action }: EmptyStatePr
   </div>
 )
 
-/** Instead of what has not come yet. Nothing is seen of it for the first moment. */
+/** A placeholder that appears after a moment. */
 export const Loading = ({ what }: { what: string }) => (
   <div role="status" aria-busy className={styles['loading']}>
     <Spinner /> Loading {what} …
@@ -39,9 +39,9 @@ interface LoadedProps<Data> {
   children: (data: Data) => ReactNode
 }
 
-/** What a query has brought; what it waits for, or what went wrong. Old data stay in sight while a refresh fails. */
+/** The data of a query, or its loading state or error. Keeps old data when a refresh fails. */
 export function Loaded<Data>({ query: { data, error, refetch }, what, children }: LoadedProps<Data>) {
-  // Then the shell says so, once: a note in every part of the page would push away what is still worth reading.
+  // The shell shows one banner instead of an error in every part of the page.
   const isAway = useIsOffline()
   if (data === undefined) {
     return error === null ? <Loading what={what} /> : <ErrorNote error={error} onRetry={() => void refetch()} />

@@ -2,26 +2,25 @@ import type { ReactNode } from 'react'
 import { classes } from './class-names.ts'
 import styles from './table.module.css'
 
-/** One column of a table. */
 export interface Column<Row> {
-  /** What stands above it; '' for a column of buttons, which then names itself by `hiddenTitle`. */
+  /** '' for a column of buttons, which `hiddenTitle` names. */
   title: string
   hiddenTitle?: string
   cell: (row: Row) => ReactNode
   isEnd?: boolean
-  /** As narrow as what it holds. */
+  /** As narrow as its content. */
   isNarrow?: boolean
 }
 
 interface TableProps<Row> {
-  /** What the table is of, for assistive technology. */
+  /** The accessible name. */
   label: string
   columns: readonly Column<Row>[]
   rows: readonly Row[]
   keyOf: (row: Row) => string
 }
 
-/** A table. Where there is no room for columns, each row becomes a list of names and values. */
+/** A table. On narrow screens each row becomes a list of names and values. */
 export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>) {
   const classOf = ({ isEnd, isNarrow }: Column<Row>) =>
     classes(isEnd && styles['end'], isNarrow && styles['shrink']) || undefined

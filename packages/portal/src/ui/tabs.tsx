@@ -2,7 +2,7 @@ import { Tabs as Base } from '@base-ui/react/tabs'
 import type { ReactNode } from 'react'
 import styles from './tabs.module.css'
 
-/** One tab: the name that addresses hold, the label that people read. */
+/** The name is part of addresses; the label is displayed. */
 export interface Tab {
   name: string
   label: ReactNode
@@ -11,13 +11,12 @@ export interface Tab {
 
 interface TabsProps {
   tabs: readonly Tab[]
-  /** Which is open. Keep it in the address, so that links lead here. */
+  /** The open tab. Keep it in the address. */
   value: string
   onChange: (name: string) => void
   label: string
 }
 
-/** Several views of one thing, one at a time. */
 export const Tabs = ({ tabs, value, onChange, label }: TabsProps) => (
   <Base.Root value={value} onValueChange={(name) => onChange(String(name))}>
     <Base.List className={styles['list']} aria-label={label}>

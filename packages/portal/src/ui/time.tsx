@@ -1,6 +1,6 @@
 import { useEffect, useState, useSyncExternalStore } from 'react'
 
-/** Times are shown in the zone that the browser is in, and said to be in it. */
+/** Times use the browser's zone and show it. */
 const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 const withZone = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' })
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' })
@@ -12,7 +12,7 @@ const steps = [
   [30 * 86_400, 'day', 86_400],
 ] as const
 
-/** How long ago or ahead, in the one unit that fits; further away than a month, the date. */
+/** Relative time in one unit; the date beyond a month. */
 function relativeText(atMs: number, nowMs: number): string {
   const seconds = Math.round((atMs - nowMs) / 1000)
   const fitting = steps.find(([below]) => Math.abs(seconds) < below)
@@ -29,7 +29,7 @@ let timer: ReturnType<typeof setInterval> | undefined
 function subscribe(listener: () => void): () => void {
   listeners.add(listener)
   if (timer === undefined) {
-    // Nobody has looked at the clock for a while.
+    // No component used the clock for a while.
     tick = Date.now()
     timer = setInterval(() => {
       tick = Date.now()
@@ -44,10 +44,10 @@ function subscribe(listener: () => void): () => void {
   }
 }
 
-/** The time, as often as texts such as "2 min. ago" change. All of them share one timer. */
+/** The current time, updated as often as texts such as "2 min. ago" change. All components share one timer. */
 export const useNow = (): number => useSyncExternalStore(subscribe, () => tick)
 
-/** The time by the second, for as long as something is under way that is measured by it. */
+/** The current time, updated every second while something runs. */
 export function useSeconds(isRunning: boolean): number {
   const [nowMs, setNowMs] = useState(Date.now)
   useEffect(() => {
@@ -58,11 +58,11 @@ export function useSeconds(isRunning: boolean): number {
   return nowMs
 }
 
-/** A time: how long ago it was, or the date; the whole of it with its zone as a tooltip. */
+/** A relative time or a date; the tooltip has the full time with its zone. */
 export function Time({ at, isAbsolute = false }: { at: string; isAbsolute?: boolean }) {
   const nowMs = useNow()
   const atMs = Date.parse(at)
-  // What has happened since the last tick is not ahead.
+  // An event since the last tick must not appear in the future.
   const sinceMs = atMs > nowMs && atMs < nowMs + tickMs ? atMs : nowMs
   return (
     <time dateTime={at} title={withZone.format(atMs)}>
@@ -71,7 +71,7 @@ export function Time({ at, isAbsolute = false }: { at: string; isAbsolute?: bool
   )
 }
 
-/** A span of time as `1 h 2 min` or `3.4 s`. */
+/** A duration as `1 h 2 min` or `3.4 s`. */
 export function durationText(ms: number): string {
   if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`
   const minutes = Math.floor(ms / 60_000)

@@ -9,11 +9,10 @@ import styles from './toast.module.css'
 const manager = Toast.createToastManager()
 
 interface ToastStackProps {
-  /** Called once messages can be shown, with what shows them. */
+  /** Called once when toasts can be shown. */
   onReady: (show: (message: Message) => void) => void
 }
 
-/** The messages that are shown just now. */
 export const ToastStack = ({ onReady }: ToastStackProps) => (
   <Toast.Provider toastManager={manager}>
     <Toast.Portal>

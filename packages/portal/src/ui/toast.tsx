@@ -1,7 +1,6 @@
 import { type ReactNode, useSyncExternalStore } from 'react'
 import { ApiError } from '../api/api-error.ts'
 
-/** What is told in passing. */
 export interface Message {
   title: string
   description?: string
@@ -10,15 +9,15 @@ export interface Message {
   timeout?: number
 }
 
-/** What came before anything could show it. */
+/** Messages from before the stack was loaded. */
 const waiting: Message[] = []
 let show: ((message: Message) => void) | undefined
 let stack: ReactNode
 const listeners = new Set<() => void>()
 
 /**
- * Loads what shows messages: when there is one, or before, so that it is there when the platform is not. Where it does not come,
- * what is to be told waits for the next try.
+ * Loads the toast stack early, so that it works while the platform is down. After a failure, messages wait for the next
+ * attempt.
  */
 export function loadToasts(): void {
   void load().catch(() => undefined)
@@ -36,11 +35,11 @@ function tell(message: Message): void {
   loadToasts()
 }
 
-/** Tells in passing that something was done. */
+/** Shows a short message. */
 export const showToast = (title: string, description?: string): void =>
   tell({ title, ...(description !== undefined && { description }) })
 
-/** Tells in passing what went wrong, where there is no place of its own for it. */
+/** Shows an error that has no other place on the page. */
 export function showErrorToast(title: string, error: unknown): void {
   const isTold = error instanceof ApiError
   const trace = isTold && error.traceId !== undefined ? ` (trace id ${error.traceId})` : ''
@@ -53,7 +52,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
-/** Where such messages appear: once on the whole page. */
+/** The place for toasts, once per page. */
 export const Toasts = () => useSyncExternalStore(subscribe, () => stack)
 
 function showWaiting(ready: (message: Message) => void): void {

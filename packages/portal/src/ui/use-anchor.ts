@@ -3,14 +3,14 @@ import { useLayoutEffect, useRef } from 'react'
 interface AnchorOptions {
   keyAt: (index: number) => string | undefined
   rowPx: number
-  /** How far the page is scrolled when the first row begins to leave the window. */
+  /** The scroll position at which the first row leaves the window. */
   headPx: number
 }
 
-/** A row is looked for so far from where it was. */
+/** Rows are searched within this distance of their previous index. */
 const anchorReach = 100
 
-/** When rows come or go above what is read, what is read stays where it is. At the head of the list new rows push. */
+/** Keeps the visible rows in place when rows above change. At the top of the list, new rows push the others down. */
 export function useAnchor({ keyAt, rowPx, headPx }: AnchorOptions): void {
   const anchor = useRef<{ index: number; key: string }>(undefined)
   useLayoutEffect(() => {

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react'
 
 const settledMs = 250
 
-/** A value as it was when it last stood still for a moment: nobody is asked for every letter. */
+/** The last value that did not change for a moment, so that not every letter causes a request. */
 export function useDebounced<Value>(value: Value): Value {
   const [settled, setSettled] = useState(value)
   useEffect(() => {

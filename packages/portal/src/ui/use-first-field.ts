@@ -1,6 +1,6 @@
 import { type RefObject, useEffect, useRef } from 'react'
 
-/** The focus goes to the first field of an element as soon as it is shown; where it has none, to what goes on. */
+/** Focuses the first field of an element on mount, or its continue button. */
 export function useFirstField<Element extends HTMLElement>(): RefObject<Element | null> {
   const element = useRef<Element>(null)
   useEffect(() => {

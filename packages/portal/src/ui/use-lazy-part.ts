@@ -3,8 +3,8 @@ import { ApiError } from '../api/api-error.ts'
 import { showErrorToast } from './toast.tsx'
 
 /**
- * A part of the page that is loaded when it is first wanted, and what loads it. Where it does not come that is told in passing,
- * and the page stays as it is: the next try may bring it.
+ * A part that loads on first use, and the function that loads it. A failure shows a toast and keeps the page; the next
+ * attempt may succeed.
  */
 export function useLazyPart<Part>(load: () => Promise<Part>, failure: string) {
   const [late, setLate] = useState<{ part: Part }>()

@@ -2,35 +2,34 @@ import { type QueryKey, useQueries, useQueryClient } from '@tanstack/react-query
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { pollEvery } from '../api/query.ts'
 
-/** Rows that are fetched at a time: the most that a page of the API holds. */
+/** The page size of requests: the maximum of the API. */
 export const pageRows = 100
 
-/** A page of the API. */
 export interface PageOf<Row> {
   items: Row[]
   totalCount: number
 }
 
 export interface PageSource<Row> {
-  /** Begins with the noun; holds all that the rows depend on, such as the filters. */
+  /** Starts with the noun and contains everything that the rows depend on. */
   queryKey: QueryKey
-  /** Asks for a page, numbered from 1, of `pageRows` rows. The signal ends it when it has been scrolled past. */
+  /** Fetches a page of `pageRows` rows, counted from 1. The signal aborts when the page scrolls out of view. */
   fetchPage: (page: number, signal: AbortSignal) => Promise<PageOf<Row>>
-  /** Seconds between two looks at the pages in view; undefined: they are not looked at again by themselves. */
+  /** The polling interval of visible pages; undefined for none. */
   pollSeconds?: number | undefined
 }
 
-/** A page that could not be fetched, or not afresh. */
+/** A page that could not be fetched or refreshed. */
 export interface PageFailure {
   page: number
   error: unknown
   retry: () => void
 }
 
-/** How long a page must be in view before it is asked for: what is scrolled past quickly never is. */
+/** Pages that scroll past faster are not requested. */
 const settleMs = 120
 
-/** The rows of a paged list, as far as they were in view. Only pages in view are fetched, and fetched again. */
+/** The rows of a paged list. Fetches and polls visible pages only. */
 export function usePages<Row>({ queryKey, fetchPage, pollSeconds }: PageSource<Row>) {
   const client = useQueryClient()
   const [wanted, onRange] = useSettledPages()
@@ -57,7 +56,7 @@ export function usePages<Row>({ queryKey, fetchPage, pollSeconds }: PageSource<R
   return { total, rowAt, failures, onRange }
 }
 
-/** The pages in view, once they have been so for a moment; the first one until then. */
+/** The pages that have been visible for a moment; the first one initially. */
 function useSettledPages() {
   const [wanted, setWanted] = useState<readonly number[]>([1])
   const next = useRef({ pages: '', timer: 0 })
@@ -77,7 +76,7 @@ function useSettledPages() {
   return [wanted, onRange] as const
 }
 
-/** So many rows above and below those in sight are fetched with them. */
+/** Rows above and below the visible ones that are fetched too. */
 const marginRows = 20
 
 function pagesOf(first: number, last: number): number[] {

@@ -2,11 +2,11 @@ import { defaultRangeExtractor, useWindowVirtualizer } from '@tanstack/react-vir
 import { useEffect, useEffectEvent, useLayoutEffect, useRef, useState } from 'react'
 import { useAnchor } from './use-anchor.ts'
 
-/** What the top bar and the heads of the columns cover of the window. */
+/** The height of the top bar and the column heads. */
 const coveredRem = 5.75
 const overscan = 6
 
-/** Heights of a row in rem: on one line, and on two where the screen is narrow. */
+/** Row heights in rem, with one line and with two. */
 export interface RowHeight {
   wide: number
   narrow: number
@@ -15,13 +15,13 @@ export interface RowHeight {
 interface RowsOptions {
   count: number
   height: RowHeight
-  /** Where the list has less room than this, each row has two lines. */
+  /** Narrower lists show rows with two lines. */
   leastRem: number
-  /** What tells rows apart; undefined for one that has not come yet. */
+  /** The key of a row; undefined until it is loaded. */
   keyAt: (index: number) => string | undefined
 }
 
-/** The rows of a long list that the window shows, and some more above and below; each is as high as any other. */
+/** The rendered rows of a long list: visible ones and some around them. All rows have the same height. */
 export function useWindowRows({ count, height, leastRem, keyAt }: RowsOptions) {
   const list = useRef<HTMLDivElement>(null)
   const { topPx, remPx, isNarrow } = useBox(list, leastRem)
@@ -34,7 +34,7 @@ export function useWindowRows({ count, height, leastRem, keyAt }: RowsOptions) {
     overscan,
     scrollMargin: topPx,
     scrollPaddingStart: coveredRem * remPx,
-    // The focus is not lost when its row leaves the window.
+    // Keeps the focused row mounted outside the window.
     rangeExtractor: (range) => withIndex(defaultRangeExtractor(range), focused, count),
   })
   useLayoutEffect(() => virtualizer.measure(), [virtualizer, rowPx])
@@ -46,7 +46,7 @@ export function useWindowRows({ count, height, leastRem, keyAt }: RowsOptions) {
       const next = nextRow(event, focused, count)
       if (next === undefined) return
       event.preventDefault()
-      // The button that is left would take the key for its own, and open its menu.
+      // The focused button would handle the key too and open its menu.
       event.stopPropagation()
       focusRow(next)
     },
@@ -55,12 +55,12 @@ export function useWindowRows({ count, height, leastRem, keyAt }: RowsOptions) {
 }
 
 interface ListEvents {
-  /** The row that has the focus now; undefined: none. */
+  /** The focused row; undefined if none is. */
   onFocus: (index: number | undefined) => void
   onKey: (event: KeyboardEvent) => void
 }
 
-/** What happens in the rows. They are no controls themselves, so that the list as a whole listens. */
+/** Events are handled by the list, because rows are not controls. */
 function useListEvents(list: { current: HTMLElement | null }, { onFocus, onKey }: ListEvents): void {
   const focusIn = useEffectEvent(({ target }: FocusEvent) => {
     const row = target instanceof Element ? target.closest<HTMLElement>('[data-index]') : null
@@ -89,7 +89,7 @@ interface Box {
   isNarrow: boolean
 }
 
-/** Where the list begins in the document, and how much room it has. */
+/** The position of the list in the document and its available width. */
 function useBox(list: { current: HTMLElement | null }, leastRem: number): Box {
   const [box, setBox] = useState<Box>({ topPx: 0, remPx: 16, isNarrow: false })
   useLayoutEffect(() => {
@@ -102,7 +102,7 @@ function useBox(list: { current: HTMLElement | null }, leastRem: number): Box {
     }
     measure()
     const observer = new ResizeObserver(measure)
-    // What stands above the list changes the height of the page when it changes its own.
+    // Content above the list changes the height of the page.
     observer.observe(document.body)
     if (list.current !== null) observer.observe(list.current)
     return () => observer.disconnect()
@@ -110,7 +110,7 @@ function useBox(list: { current: HTMLElement | null }, leastRem: number): Box {
   return box
 }
 
-/** Brings a row into the window and the focus to it, as soon as what can be done with it is there. */
+/** Scrolls to a row and focuses it once it is loaded. */
 function useRowFocus(list: { current: HTMLElement | null }, show: (index: number) => void) {
   const wanted = useRef<number>(undefined)
   const move = () => {
@@ -123,7 +123,7 @@ function useRowFocus(list: { current: HTMLElement | null }, show: (index: number
   useEffect(() => {
     if (wanted.current === undefined) return
     const { activeElement } = document
-    // Whoever has gone on meanwhile is not called back.
+    // The user has moved the focus in the meantime.
     if (activeElement === document.body || list.current?.contains(activeElement)) move()
     else wanted.current = undefined
   })
@@ -134,7 +134,7 @@ function useRowFocus(list: { current: HTMLElement | null }, show: (index: number
   }
 }
 
-/** Where the arrow keys, Page Up, Page Down, Home and End lead from a row. */
+/** The row for the arrow keys, Page Up, Page Down, Home and End. */
 function nextRow({ key, altKey, ctrlKey, metaKey }: KeyboardEvent, from: number | undefined, count: number) {
   if (from === undefined || altKey || ctrlKey || metaKey) return undefined
   const pageRows = 10

@@ -2,7 +2,7 @@ import { classes } from './class-names.ts'
 import type { VirtualColumn } from './virtual-table.tsx'
 import styles from './virtual-table.module.css'
 
-/** The columns as tracks of a CSS grid. */
+/** The columns as CSS grid tracks. */
 export const tracks = (columns: readonly { width: string }[]): string => columns.map(({ width }) => width).join(' ')
 
 const nameOf = ({ title, hiddenTitle }: { title: string; hiddenTitle?: string }): string =>
@@ -13,7 +13,7 @@ interface HeadProps<Row> {
   isNarrow: boolean
 }
 
-/** What stands above the columns. Where rows have two lines it is only told. */
+/** The column heads. With two lines per row they are visually hidden. */
 export const Head = <Row,>({ columns, isNarrow }: HeadProps<Row>) => (
   <div role="rowgroup" className={isNarrow ? 'visually-hidden' : styles['head']}>
     <div role="row" aria-rowindex={1} className={styles['heads']} style={{ gridTemplateColumns: tracks(columns) }}>
@@ -37,11 +37,9 @@ const Cell = <Row,>({ column, row }: { column: VirtualColumn<Row>; row: Row | un
   </div>
 )
 
-/** A row on one line. */
 export const Cells = <Row,>({ columns, row }: CellsProps<Row>) =>
   columns.map((column) => <Cell key={nameOf(column)} column={column} row={row} />)
 
-/** A row on two lines. */
 export const NarrowCells = <Row,>({ columns, row }: CellsProps<Row>) => (
   <>
     <div className={styles['first']}>

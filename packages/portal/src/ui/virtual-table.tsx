@@ -5,56 +5,54 @@ import { type RowHeight, useWindowRows } from './use-window-rows.ts'
 import { Cells, Head, NarrowCells, tracks } from './virtual-cells.tsx'
 import styles from './virtual-table.module.css'
 
-/** One column of a long list. */
 export interface VirtualColumn<Row> {
-  /** What stands above it; '' for a column of buttons, which then names itself by `hiddenTitle`. */
+  /** '' for a column of buttons, which `hiddenTitle` names. */
   title: string
   hiddenTitle?: string
-  /** One line of text, a link or a badge: what does not fit is cut off with an ellipsis. */
+  /** One line of text, a link or a badge; overflow is truncated. */
   cell: (row: Row) => ReactNode
-  /** A track of a CSS grid, such as `minmax(10rem, 3fr)` or `8rem`. */
+  /** A CSS grid track, such as `minmax(10rem, 3fr)` or `8rem`. */
   width: string
   isEnd?: boolean
-  /** On a narrow screen: at the start of the first line, at its end, or not at all. Others stand on the second line. */
+  /** On narrow screens: at the start or end of the first line, or hidden. Other columns are on the second line. */
   narrow?: 'lead' | 'mark' | 'hidden'
 }
 
-/** What every long list is told, wherever its rows are from. */
 export interface VirtualVariant<Row> {
-  /** What the list is of, for assistive technology. */
+  /** The accessible name. */
   label: string
   columns: readonly VirtualColumn<Row>[]
   rowKey: (row: Row) => string
   rowHeight?: RowHeight
 }
 
-/** On a list that is narrower than this, no row has one line. */
+/** Below this width, rows always have two lines. */
 const narrowRem = 40
 const gapRem = 1
 const marginRem = 1.5
 
-/** The room that columns take at least: what their widths begin with, and what stands between them. */
+/** The minimum width of all columns and gaps. */
 const roomRem = (columns: readonly { width: string }[]): number =>
   columns.reduce((sum, { width }) => sum + gapRem + Number(/[\d.]+(?=rem)/.exec(width)?.[0] ?? 0), marginRem - gapRem)
 
 interface VirtualTableProps<Row> extends VirtualVariant<Row> {
   count: number
-  /** Undefined for a row that has not come yet: its place is shown. */
+  /** Undefined for a row that is not loaded: shows a placeholder. */
   rowAt: (index: number) => Row | undefined
-  /** Hears which rows the page holds just now, the last one included. */
+  /** Reports the rendered rows, the last one included. */
   onRange?: (first: number, last: number) => void
-  /** Rows that are not there do not come by themselves: nothing says that they do. */
+  /** Whether missing rows failed to load: hides the loading state. */
   isStuck?: boolean
 }
 
-/** More rows than this a browser cannot scroll: elements end at some 17 million pixels. */
+/** Browsers limit elements to about 17 million pixels. */
 const mostRows = 200_000
 
 const usual: RowHeight = { wide: 2.75, narrow: 4 }
 
 /**
- * A table of any length that scrolls with the page: only rows in sight are elements. Arrow keys, Page Up and Down, Home and
- * End go from row to row. For rows that are all here; `PagedTable` fetches them as they are needed.
+ * A table of any length that scrolls with the page and renders visible rows only. Arrow keys, Page Up, Page Down, Home
+ * and End move between rows. `PagedTable` fetches rows on demand.
  */
 export function VirtualTable<Row>({ label, columns, rowKey, rowHeight = usual, ...rest }: VirtualTableProps<Row>) {
   const { rowAt, onRange, isStuck = false } = rest
@@ -110,21 +108,21 @@ export function VirtualTable<Row>({ label, columns, rowKey, rowHeight = usual, .
       </div>
       {rest.count > mostRows && (
         <p className={styles['note']}>
-          These are the first {mostRows.toLocaleString()}. Narrow the list down by a filter to see others.
+          These are the first {mostRows.toLocaleString()}. Filter the list to see others.
         </p>
       )}
     </div>
   )
 }
 
-/** Pages that were fetched at different moments may hold a row twice, for as long as it takes to fetch them again. */
+/** Pages from different moments may contain the same row until they are refetched. */
 function freshKey(taken: Set<string>, key: string, index: number): string {
   const fresh = taken.has(key) ? `${key} ${index}` : key
   taken.add(fresh)
   return fresh
 }
 
-/** A link in a row that is followed wherever the row is clicked. Other buttons and links of the row stay what they are. */
+/** A link that covers its row. Other controls of the row keep their clicks. */
 export const RowLink = ({ children, ...rest }: LinkProps & { children: ReactNode }) => (
   <Link {...rest} className={styles['link']}>
     {children}

@@ -14,13 +14,13 @@ const notFound = 127
 
 export type Pipes = Record<Stream, Readable>
 
-/** How a child is stopped gently; by default with SIGTERM to its group. */
+/** How to stop a child gracefully; the default is SIGTERM to its group. */
 export type GracefulStop = { ask: () => void; killAfterMs: number }
 
-/** Follows a child that leads its own process group until it, its group and its output have ended. */
+/** Follows a child that leads its own process group until the child, its group and its output have ended. */
 export function pipeOutput(child: ChildProcess, pipes: Pipes, task: Task, gentle?: GracefulStop): Running {
   const { pid } = child
-  // Without a number it could not be started, which its `error` event tells.
+  // Without a process id the child did not start; its `error` event has the cause.
   if (pid === undefined) return { ended: outcome(child, pipes, task), stop: () => false }
   const stamp = stampOf(pid)
   if (stamp !== undefined) task.onSpawned({ pid, stamp })
@@ -37,7 +37,7 @@ export function pipeOutput(child: ChildProcess, pipes: Pipes, task: Task, gentle
   }
 }
 
-/** A script that could not be started ends as in a shell, and its output says why. */
+/** Ends with the exit code that a shell returns, and writes the cause to the output of the script. */
 export function failedStart(cause: unknown, task: Task): Running {
   return { ended: Promise.resolve(failureCode(cause, task)), stop: () => false }
 }
@@ -61,7 +61,7 @@ function exitCodeOf(child: ChildProcess): Promise<number> {
   })
 }
 
-/** A descendant that left the group may hold the pipes open for ever: what it still writes is not waited for. */
+/** A descendant that left the group may hold the pipes open forever, so its further output is ignored. */
 async function drain(drained: Promise<unknown>, pipes: Pipes): Promise<void> {
   const enough = new AbortController()
   await Promise.race([drained, sleep(drainMs, undefined, { signal: enough.signal })])

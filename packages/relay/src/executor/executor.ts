@@ -6,20 +6,20 @@ export type Task = {
   jobId: string
   nodeName: string
   script: string
-  /** Takes text of the script; its UTF-8 is whole at every call. */
+  /** Receives text of the script; no call splits a UTF-8 character. */
   onOutput: (stream: Stream, text: string) => void
-  /** Called before the script begins, so that a later start finds what this one left behind. */
+  /** Called before the script runs, so a restarted relay can find its processes. */
   onSpawned: (leader: Leader) => void
 }
 
 export type StopMode = 'gently' | 'now'
 
 export type Running = {
-  /** The exit code as a shell tells it: 128 + signal after a signal, 126 or 127 when it could not be started. */
+  /** The exit code as in a shell: 128 + signal after a signal, 126 or 127 if the script could not be started. */
   ended: Promise<number>
   /**
-   * Gently: SIGTERM to everything the script started, SIGKILL five seconds later. Now: SIGKILL. Answers false when the
-   * script has ended already.
+   * Gracefully: SIGTERM to all processes of the script, then SIGKILL after five seconds. Now: SIGKILL. Returns false if
+   * the script has ended.
    */
   stop: (how: StopMode) => boolean
 }
@@ -30,7 +30,7 @@ export type Executor = {
   isOnline: () => Promise<boolean>
 }
 
-/** The environment of a script: the relay's own without its settings, the enrollment token above all. */
+/** The environment of a script: the relay's own without its settings, such as the enrollment token. */
 export function scriptEnvironment(task?: Task): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('PLAT_'))
   return {

@@ -6,8 +6,8 @@ import type { Stream } from '../backlog.ts'
 import type { Pipes } from './child.ts'
 
 /**
- * Real pipes for the output of a script, made in its folder. The ones that Node makes by itself are sockets, and a
- * script that opens `/dev/stdout` or `/dev/stderr` fails on those.
+ * Named pipes for the output of a script, in its folder. Node's own pipes are sockets, and a script that opens
+ * `/dev/stdout` or `/dev/stderr` fails on those.
  */
 export class FifoPair {
   readonly pipes: Pipes
@@ -20,7 +20,7 @@ export class FifoPair {
     this.writers = { stdout: openSync(paths.stdout, 'w'), stderr: openSync(paths.stderr, 'w') }
   }
 
-  /** Leaves writing to the script, so that reading ends with it. */
+  /** Leaves the script as the only writer, so reading ends with it. */
   releaseWriters(): void {
     closeSync(this.writers.stdout)
     closeSync(this.writers.stderr)
@@ -28,7 +28,7 @@ export class FifoPair {
 }
 
 function openReader(path: string): Socket {
-  // Without O_NONBLOCK opening would wait for a writer.
+  // Without O_NONBLOCK, opening would wait for a writer.
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   return new Socket({ fd: file, readable: true, writable: false })
 }

@@ -7,12 +7,12 @@ import { type Executor, type Running, scriptEnvironment, type Task } from './exe
 import { FifoPair } from './fifo.ts'
 
 /**
- * Waits for a line, so that nothing of a script has run before it is noted which process leads it: a relay that is
- * killed in between leaves nobody behind, as its end closes the gate. What cannot be executed is said in the name of `$0`.
+ * Waits for a line, so the relay records the leading process before anything runs. If the relay is killed first, the
+ * pipe closes and the shell exits. Errors of `exec` are reported under the name `$0`.
  */
-const gate = 'read -r PLAT_GATE <&3 || exit 1; unset PLAT_GATE; exec 3<&-; exec "$@"'
+const gate = 'read -r PLAT_START <&3 || exit 1; unset PLAT_START; exec 3<&-; exec "$@"'
 
-/** Runs scripts on this machine, each in a fresh folder under `parent` that is removed afterwards. */
+/** Runs scripts on this machine, each in a new folder under `parent` that is removed afterwards. */
 export function localExecutor(parent: string): Executor {
   return { start: (task) => startUnder(parent, task), isOnline: () => Promise.resolve(true) }
 }
@@ -53,7 +53,7 @@ function start(folder: string, task: Task): Running {
 }
 
 function openGate({ stdio: [, , , passage] }: ChildProcess): void {
-  // Whoever does not come for the line has ended, which shows in the exit code.
+  // A shell that does not read the line has exited; its exit code shows the cause.
   passage?.on('error', () => {})
   if (passage && 'end' in passage) passage.end('\n')
 }

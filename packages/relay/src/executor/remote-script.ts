@@ -1,9 +1,8 @@
 import type { Task } from './executor.ts'
 
 /**
- * The shell command that receives a script on standard input and runs it on the far side: in a fresh folder, in its own
- * process group, its output and exit code handed through. Standard input stays open while the script runs; its end, by
- * a stop or a lost connection, ends the whole group.
+ * The shell command that receives a script on standard input and runs it in a new folder and process group, with its
+ * output and exit code passed through. When standard input closes, by a stop or a lost connection, the group is ended.
  */
 export function remoteCommand({ jobId, nodeName, script }: Task): string {
   const run = script.startsWith('#!') ? '"$folder/script"' : 'sh "$folder/script"'
@@ -11,7 +10,7 @@ export function remoteCommand({ jobId, nodeName, script }: Task): string {
     'umask 077',
     'folder=$(mktemp -d "${TMPDIR:-/tmp}/platform-relay.XXXXXX") || exit 126',
     `head -c ${Buffer.byteLength(script)} >"$folder/script"`,
-    // Half a script must not run when the connection breaks.
+    // A partly received script must not run if the connection breaks.
     `[ "$(wc -c <"$folder/script")" -eq ${Buffer.byteLength(script)} ] || { rm -rf "$folder"; exit 126; }`,
     'chmod 700 "$folder/script"; mkdir "$folder/work"; cd "$folder/work" || exit 126',
     `export PLAT_JOB_ID=${quote(jobId)} PLAT_NODE_NAME=${quote(nodeName)}`,

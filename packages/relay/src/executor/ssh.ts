@@ -6,10 +6,10 @@ import { type Executor, type Running, scriptEnvironment, type Task } from './exe
 import { remoteCommand } from './remote-script.ts'
 
 const checkTimeoutMs = 15_000
-// The far side kills the group after five seconds.
+// The remote side kills the group after five seconds.
 const killAfterMs = 8000
 
-/** Runs scripts on another machine through the system's `ssh`, which must reach it without asking anything. */
+/** Runs scripts on another machine through the system's `ssh`, which must connect without a prompt. */
 export function sshExecutor(node: SshNode): Executor {
   return {
     start: (task) => {
@@ -29,11 +29,11 @@ function start(node: SshNode, task: Task): Running {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
   })
-  // A connection that breaks while the script is sent shows in the exit code.
+  // If the connection breaks while the script is sent, the exit code shows it.
   child.stdin.on('error', () => {})
   child.once('exit', () => child.stdin.destroy())
   const running = pipeOutput(child, child, task, { ask: () => child.stdin.end(), killAfterMs })
-  // Once it is noted who leads it: what has not got its script runs nothing.
+  // The script is sent only after its leader is recorded.
   child.stdin.write(task.script)
   return running
 }

@@ -4,7 +4,7 @@ import { platformError } from '@platform/core/error'
 import { newNonce } from '@platform/core/id'
 import { log } from '@platform/core/log'
 import { type Deployment } from '@platform/core/modules/record'
-import { publishedIn } from './lifecycle/published.ts'
+import { publishedIn, recordPublished } from './lifecycle/published.ts'
 import {
   type ModuleResponse,
   type ModuleRequest,
@@ -13,13 +13,12 @@ import {
   type RuntimeErrorKind,
 } from '../runtimes/port.ts'
 import { notAskedHeader, type PublishedEvent } from '@platform/modules/protocol'
-import { recordPublished } from './published.ts'
 import { findModule } from './records.ts'
 import { moduleClient } from './client.ts'
 
-/** Requests of callers on their way to a module (D48): the gateway has taken out of them what is not the module's business. */
+/** Requests from callers to a module (D48). The gateway has removed everything that is not meant for the module. */
 
-/** Gateways wait for 30 seconds, and Lambda carries 6 MB: so many bytes, once they are Base64. */
+/** Gateways time out after 30 seconds, and Lambda carries 6 MB, which is this many bytes before Base64. */
 const usualLimits = { timeoutMs: 25_000, maxBytes: 4_500_000 }
 
 const codes: Readonly<Record<RuntimeErrorKind, ErrorCode>> = {
@@ -32,8 +31,8 @@ const codes: Readonly<Record<RuntimeErrorKind, ErrorCode>> = {
 }
 
 /**
- * Asks a module, and tells the platform what it has published on the occasion. Throws `module_unavailable` where the request
- * has not reached it, `module_timeout`, `module_failed`. No store calls, and two where it has published something.
+ * Calls a module and records the events that it publishes in its response. Throws `module_unavailable` if the module
+ * did not process the request, `module_timeout` or `module_failed`. No store calls, or two if it published events.
  */
 export async function callModule(
   deployment: Deployment,
@@ -45,18 +44,18 @@ export async function callModule(
     throw error instanceof RuntimeError ? platformError(codes[error.problem], {}, { cause: error }) : error
   })
   await record(deployment.moduleId, publishedIn(deployment.moduleId, answer.headers))
-  // It is being started, or another one takes its place: nothing has been done, and the next try may reach who does it.
+  // The instance is starting or being replaced and has not processed the request; a retry may reach the right instance.
   if (answer.headers[notAskedHeader] !== undefined) throw platformError('module_unavailable')
   return answer
 }
 
-/** The caller has its answer whatever becomes of the events: what it asked for is done. */
+/** The caller gets its response even if recording fails, because its request is complete. */
 async function record(moduleId: string, published: readonly PublishedEvent[]): Promise<void> {
   if (published.length === 0) return
   try {
     const module = await findModule(moduleId)
     if (module !== undefined) await recordPublished(module, published, { atMs: now(), name: newNonce() })
   } catch (error) {
-    log('error', 'What a module has published is lost', { moduleId, events: published.length, cause: error })
+    log('error', 'Failed to record module events', { moduleId, events: published.length, cause: error })
   }
 }

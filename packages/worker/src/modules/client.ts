@@ -4,7 +4,7 @@ import { tokenOf } from '../runtimes/token.ts'
 
 let picked: Promise<ModuleClient> | undefined
 
-/** What asks modules here, for functions that only ask: with it comes no code that deploys, and reads no images. */
+/** The client for functions that only call modules: it loads no code for deployments or images. */
 export const moduleClient = (): Promise<ModuleClient> =>
   (picked ??= config.PLAT_MODULE_RUNTIME === 'lambda' ? ofLambda() : ofHost())
 

@@ -15,25 +15,25 @@ import { deploymentIdOf } from './install.ts'
 import { type OperationLease } from '@platform/core/operations/lease'
 import { finishWith } from './finish.ts'
 
-/** A module that is not to run gets less time. */
+/** A module that will not run gets less time to stop. */
 const undoGraceMs = 5000
 
-/** Makes everything as it was before: the deployment goes, and with a new module its row, its claim and its health. */
+/** Restores the previous state: removes the deployment and, for a new module, its record and route reservation. */
 export async function undoInstall(journal: OperationLease, runtime: ModuleRuntime, reason: Judgement): Promise<void> {
   const { operation } = journal
   const { release } = installPlan(operation)
-  // Whose operation it is not any more removes nothing.
+  // A worker that has lost the lease must not remove anything.
   await journal.keep()
   await removeAttempt(runtime, deploymentIdOf(release.moduleId, operation.id))
-  await failpoint('module.undone')
+  await failpoint('module.compensated')
   const end = { status: 'Failed', outcome: wordsOf(reason) } as const
   await finishWith(journal, end, release.moduleId, (standing) => ({
-    steps: standing.row?.jobId === operation.id ? backSteps(standing, installPlan(operation), operation.id) : [],
+    writes: standing.row?.jobId === operation.id ? backSteps(standing, installPlan(operation), operation.id) : [],
     events: [failed(operation, release, reason)],
   }))
 }
 
-/** The code leads to what the documents say of it. */
+/** The code refers to the documentation of the error. */
 const wordsOf = ({ message, code }: Judgement): string => (code === undefined ? message : `${message} (${code})`)
 
 async function removeAttempt(runtime: ModuleRuntime, id: string): Promise<void> {
@@ -41,7 +41,7 @@ async function removeAttempt(runtime: ModuleRuntime, id: string): Promise<void> 
     const left = (await runtime.list()).filter(({ deployment }) => deployment.id === id)
     await Promise.all(left.map(({ deployment }) => shutDown(runtime, deployment, { graceMs: undoGraceMs })))
   } catch (cause) {
-    log('error', 'A deployment that is not wanted could not be removed; the heartbeat will', { deployment: id, cause })
+    log('error', 'Failed to remove an unwanted deployment; the heartbeat retries', { deployment: id, cause })
   }
 }
 

@@ -10,15 +10,15 @@ import { deliverEvents } from './lifecycle/events.ts'
 import { probe } from './lifecycle/probe.ts'
 import { type ModuleClient } from '../runtimes/port.ts'
 import { type DeliveryLease } from './delivery-lease.ts'
-import { ownEvents, recordPublished } from './published.ts'
+import { ownEvents, recordPublished } from './lifecycle/published.ts'
 import { type ServingModule } from './records.ts'
 import { type WaitingEvent } from './pending-event.ts'
 
-/** Hands a module events, and draws conclusions. */
+/** Delivers events to a module and evaluates the results. */
 
-/** What the handlers of a batch may take together. */
+/** Time limit for all handlers of a batch. */
 const batchMs = 10_000
-/** An event that has failed so often by itself is dropped. A failure to which the module gave no answer counts for two. */
+/** An event is dropped after this many individual failures. One without a response from the module counts twice. */
 const triesLimit = 5
 const [firstPauseMs, longestPauseMs] = [5000, 900_000]
 
@@ -28,7 +28,7 @@ export interface DeliveryTarget {
   row: ServingModule
 }
 
-/** Hands over some events. Where any of them fails nobody knows whose fault it is: to the last of them they go one by one. */
+/** Delivers a batch. If any event fails, all events up to the last failed one are then delivered one by one. */
 export async function deliverBatch(
   served: DeliveryTarget,
   turn: DeliveryLease,
@@ -41,7 +41,7 @@ export async function deliverBatch(
   return problem === undefined ? careful : pausing(careful)
 }
 
-/** Hands over one event. It is to blame for its failure, and for that of a module which has answered just before. */
+/** Delivers one event. A failure counts against it, even if the module crashes, because a probe has just succeeded. */
 export async function deliverOne(
   served: DeliveryTarget,
   turn: DeliveryLease,
@@ -62,21 +62,21 @@ const healthOnly = ({ release: { manifest } }: ServingModule) => ({
   spec: { ...manifest.spec, healthChecks: [] },
 })
 
-/** Hands over events; those that were handled go, together with what the module has published about them. */
+/** Delivers events. Handled events are deleted in one transaction with the events that the module has published. */
 async function hand({ runtime, row }: DeliveryTarget, batch: readonly WaitingEvent[]) {
   const events = batch.map(({ event }) => event)
   const { handled, problem, published, failed } = await deliverEvents(runtime, row.deployment, events, batchMs)
   await failpoint('module.delivered')
   const isHandled = ({ event: { id } }: WaitingEvent) => handled.includes(id)
   const told = ownEvents(row.id, published)
-  const steps = batch.filter(isHandled).map(({ sk }) => remove(keys.moduleEvent(row.id, sk)))
-  if (steps.length > 0 || told.length > 0) {
-    await commit(system(row.organisationId), { steps, ...(told.length > 0 && { events: told }) })
+  const writes = batch.filter(isHandled).map(({ sk }) => remove(keys.moduleEvent(row.id, sk)))
+  if (writes.length > 0 || told.length > 0) {
+    await commit(system(row.organisationId), { writes, ...(told.length > 0 && { events: told }) })
   }
   return { failed: batch.filter((each) => !isHandled(each)), problem, message: failed[0]?.message }
 }
 
-/** An event that fails by itself is tried again later, and dropped in the end. */
+/** An event that fails individually is retried later, and finally dropped. */
 async function blame(
   turn: DeliveryLease,
   { sk, event, tries }: WaitingEvent,
@@ -87,7 +87,7 @@ async function blame(
     await transact([patch(keys.moduleEvent(moduleId, sk), { add: { tries: by } })])
     return pausing(turn)
   }
-  log('error', 'A module cannot handle an event, which is dropped', {
+  log('error', 'Module event dropped after repeated failures', {
     moduleId,
     eventId: event.id,
     type: event.type,
@@ -99,5 +99,5 @@ async function blame(
 
 const pausing = (turn: DeliveryLease): DeliveryLease => {
   const pauseMs = Math.min(firstPauseMs * 2 ** turn.failures, longestPauseMs)
-  return { ...turn, failures: turn.failures + 1, quietUntilMs: now() + pauseMs }
+  return { ...turn, failures: turn.failures + 1, backOffUntilMs: now() + pauseMs }
 }

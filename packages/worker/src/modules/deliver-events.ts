@@ -8,16 +8,16 @@ import { moduleClient } from './client.ts'
 import { forgetEvents, hasEvents, nextEvents } from './pending-event.ts'
 
 /**
- * Hands modules the events that wait for them (D37): in order, at least once, one worker at a time for each module. One that
- * fails is left alone for a while, longer each time, and holds up nobody else.
+ * Delivers pending events to modules (D37): in order, at least once, by one worker at a time for each module. A failing
+ * module is paused with increasing backoff, and does not delay other modules.
  */
 
-/** No batch is begun later than this: a function has 30 seconds, and a batch may take ten. */
+/** No batch starts after this time: a function has 30 seconds, and a batch may take ten. */
 const workMs = 10_000
 
 /**
- * Hands a module what waits for it. Five calls, and two for every 50 events. Where somebody else is at it three, and nothing
- * where the module does not run.
+ * Delivers the pending events of a module. Five calls, and two for every 50 events. Three calls if another worker holds
+ * the lease; no delivery if the module does not serve.
  */
 export async function deliverWaiting(
   moduleId: string,
@@ -28,20 +28,20 @@ export async function deliverWaiting(
   if (!hasDeployment(row)) return
   const turn = await acquireDelivery(moduleId)
   if (turn === undefined) return
-  const isQuiet = turn.quietUntilMs > now()
+  const isQuiet = turn.backOffUntilMs > now()
   const after = isQuiet ? turn : await handOver({ runtime: await pick(), row }, turn)
   await releaseDelivery(after)
-  // Whoever has begun the quiet has sent the message that ends it.
+  // The worker that started the backoff has sent the message that ends it.
   if (isQuiet) return
-  // What has come since the last look had its message answered while the turn was taken.
-  const waitSeconds = Math.ceil(Math.max(after.quietUntilMs - now(), 0) / 1000)
+  // Messages about later events were acknowledged while this worker held the lease.
+  const waitSeconds = Math.ceil(Math.max(after.backOffUntilMs - now(), 0) / 1000)
   if (await hasEvents(moduleId)) await enqueueModuleDelivery(row.organisationId, moduleId, waitSeconds)
 }
 
 async function handOver(served: DeliveryTarget, turn: DeliveryLease): Promise<DeliveryLease> {
   const untilMs = now() + workMs
   let current = turn
-  while (current.quietUntilMs <= now() && now() < untilMs) {
+  while (current.backOffUntilMs <= now() && now() < untilMs) {
     const waiting = await nextEvents(turn.moduleId)
     if (waiting === undefined) break
     const [first] = waiting

@@ -5,31 +5,31 @@ import { newNonce } from '@platform/core/id'
 import { eventRetentionSeconds } from '@platform/core/modules/event-projection'
 import * as z from 'zod'
 
-/** One worker at a time hands a module its events, so that they come in order; what it has learnt about them stays. */
+/** One worker at a time delivers events to a module, which keeps them in order. Its progress is kept. */
 
-/** Longer than a message takes. A worker that was killed holds the module's events up for no longer than this. */
+/** Longer than the processing of a message. A killed worker delays the module's events by at most this time. */
 const turnMs = 60_000
 
-/** How handing over goes. */
+/** The state of event delivery to a module. */
 export interface Progress {
-  /** Times in a row that the module could not be reached, or refused what it was handed. */
+  /** Consecutive failures: the module was unreachable or rejected its events. */
   failures: number
-  /** Until then nothing is handed over. */
-  quietUntilMs: number
-  /** Up to this event they go one by one, so that it shows which of them fails. */
+  /** No delivery before this time. */
+  backOffUntilMs: number
+  /** Events up to this sort key are delivered one by one, to identify the failing one. */
   carefulTo: string
 }
 
 const Row = z.object({
   holder: z.string().optional(),
   failures: z.number().default(0),
-  quietUntilMs: z.number().default(0),
+  backOffUntilMs: z.number().default(0),
   carefulTo: z.string().default(''),
 })
 
 export type DeliveryLease = Progress & { moduleId: string; holder: string }
 
-/** Takes the turn; undefined where somebody else has it. One call, two where the acknowledgement was lost. */
+/** Acquires the lease; undefined if another worker holds it. One call, or two if an acknowledgement was lost. */
 export async function acquireDelivery(moduleId: string): Promise<DeliveryLease | undefined> {
   const [key, holder] = [keys.moduleDelivery(moduleId), newNonce()]
   const set = { holder, untilMs: now() + turnMs, ttl: nowSeconds() + 2 * eventRetentionSeconds }
@@ -38,14 +38,14 @@ export async function acquireDelivery(moduleId: string): Promise<DeliveryLease |
   return row.holder === holder ? { ...row, moduleId, holder } : undefined
 }
 
-/** Gives the turn back with what was learnt in it; nothing where somebody else has taken over. One call. */
+/** Releases the lease and stores the progress; no effect if another worker has taken over. One call. */
 export async function releaseDelivery({
   moduleId,
   holder,
   failures,
-  quietUntilMs,
+  backOffUntilMs,
   carefulTo,
 }: DeliveryLease): Promise<void> {
-  const change = { set: { failures, quietUntilMs, carefulTo }, remove: ['holder', 'untilMs'] }
+  const change = { set: { failures, backOffUntilMs, carefulTo }, remove: ['holder', 'untilMs'] }
   await tryUpdate(keys.moduleDelivery(moduleId), change, { holder: { is: holder } })
 }

@@ -4,7 +4,7 @@ import { type ErrorClassification as OperationJudgement } from '@platform/core/o
 import { RegistryError } from '@platform/oci/error'
 import { RuntimeError, type RuntimeErrorKind } from '../runtimes/port.ts'
 
-/** Why an operation cannot succeed, however often it is tried. The message is for people. */
+/** The operation cannot succeed, even with retries. The message is for users. */
 export class OperationFailure extends Error {
   override readonly name = 'OperationFailure'
   readonly code: ModuleErrorCode | undefined
@@ -15,7 +15,7 @@ export class OperationFailure extends Error {
   }
 }
 
-/** What an error means for the operation on a module that it ended. */
+/** The meaning of an error for its module operation. */
 export interface Judgement extends OperationJudgement {
   code?: ModuleErrorCode
 }
@@ -23,7 +23,7 @@ export interface Judgement extends OperationJudgement {
 const passing = new Set<RuntimeErrorKind>(['unavailable', 'timeout'])
 
 export function classifyModuleError(error: unknown): Judgement {
-  // What a module does wrong is told by its message; anything else by where it happened.
+  // The message describes a module's error; other errors are logged with their cause.
   return error instanceof OperationFailure ? { ...told(error), isFinal: true } : { ...meaningOf(error), cause: error }
 }
 
@@ -32,7 +32,7 @@ function meaningOf(error: unknown): Judgement {
   if (error instanceof RuntimeError) {
     return { message: error.message, code: 'PLAT-MOD-5007', isFinal: !passing.has(error.problem) }
   }
-  // What the store cannot do now it can later.
+  // A store error is transient.
   if (error instanceof PlatformError) return { message: error.message, isFinal: false }
   return { message: 'The platform failed in a way that it does not know. Its log tells more.', isFinal: false }
 }

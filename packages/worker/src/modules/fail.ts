@@ -2,19 +2,19 @@ import { type ModuleErrorCode } from '@platform/contract/module'
 import { system } from '@platform/core/caller'
 import { commit } from '@platform/core/outbox/commit'
 import { now } from '@platform/core/clock'
-import * as keys from '@platform/core/db/keys'
 import { patch } from '@platform/core/db/table'
 import { log } from '@platform/core/log'
 import { reserveRoutesWrite, readRoutes } from '@platform/core/modules/routes'
 import { serialise } from '@platform/core/modules/record'
+import * as keys from '@platform/core/db/keys'
 import { shutDown } from './lifecycle/shut-down.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
-import { retryOnConflictFor } from './retry-on-conflict.ts'
+import { retryOnConflictFor } from './finish.ts'
 import { type ServingModule } from './records.ts'
 
 const graceMs = 5000
 
-/** A module that its runtime does not start any more (D43). */
+/** Fails a module that its runtime no longer restarts (D43). */
 export const failCrashed = (runtime: ModuleRuntime, row: ServingModule, lastCrash?: string): Promise<void> =>
   fail(runtime, row, {
     code: 'PLAT-MOD-5008',
@@ -22,8 +22,8 @@ export const failCrashed = (runtime: ModuleRuntime, row: ServingModule, lastCras
   })
 
 /**
- * Makes a module Failed: it keeps its path, and serves nothing until somebody installs it again. One that an operation is
- * changing stays as it is; the operation decides. Two calls and a message.
+ * Marks a module as Failed: it keeps its path, and serves nothing until it is installed again. A module locked by an
+ * operation is unchanged, because the operation decides. Two calls and a message.
  */
 export async function fail(
   runtime: ModuleRuntime,
@@ -32,11 +32,11 @@ export async function fail(
 ): Promise<void> {
   const { id: moduleId, jobId, deployment } = row
   if (jobId !== undefined) return
-  log('error', 'A module has failed', { moduleId, code: error.code, reason: error.message })
+  log('error', 'Module failed', { moduleId, code: error.code, reason: error.message })
   if (await store(row, error)) await shutDown(runtime, deployment, { graceMs })
 }
 
-/** Answers false where somebody else has changed the module. */
+/** Returns false if the module has changed since it was read. */
 async function store(row: ServingModule, { code, message: text }: { code: ModuleErrorCode; message: string }) {
   const { id: moduleId, organisationId, updatedAtMs, release } = row
   const { version, manifest } = release
@@ -50,7 +50,7 @@ async function store(row: ServingModule, { code, message: text }: { code: Module
   const asRead = { updatedAtMs: { is: updatedAtMs }, jobId: { absent: true } } as const
   const refusal = await retryOnConflictFor(async () =>
     commit(system(organisationId), {
-      steps: [
+      writes: [
         patch(keys.module(moduleId), { set, remove: ['deployment'] }, asRead),
         reserveRoutesWrite(await readRoutes(), moduleId, { apiBasePath: manifest.spec.apiBasePath }),
       ],
@@ -58,4 +58,13 @@ async function store(row: ServingModule, { code, message: text }: { code: Module
     }),
   )
   return refusal === undefined
+}
+
+/** Runs work for one module and logs its errors, so that they do not affect other modules. */
+export async function logErrors(name: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (cause) {
+    log('error', 'Module health check failed', { name, cause })
+  }
 }

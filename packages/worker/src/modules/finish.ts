@@ -1,22 +1,23 @@
 import { system } from '@platform/core/caller'
 import { commit } from '@platform/core/outbox/commit'
+import { retryOnConflict } from '@platform/core/db/offset-list'
 import { type WriteItem } from '@platform/core/db/table'
+import { type ConditionFailure } from '@platform/core/db/transact'
 import { type InstallState } from '@platform/core/modules/install-state'
 import { finishChange, type OperationEnd, LeaseLost } from '@platform/core/operations/operation'
 import { type Effects } from '@platform/core/outbox/record'
-import { retryOnConflictFor } from './retry-on-conflict.ts'
 import { type OperationLease } from '@platform/core/operations/lease'
 import { currentInstallState } from './records.ts'
 
-/** What the end of an operation makes of its module. */
+/** The changes to a module at the end of its operation. */
 export interface FinishChange {
-  steps: readonly WriteItem[]
+  writes: readonly WriteItem[]
   events: NonNullable<Effects['events']>
 }
 
 /**
- * Ends an operation together with the change that it was for: one transaction. Looks again where the claims of paths have
- * changed meanwhile. Answers what was there before. Throws `OperationLost`. Two calls and a message.
+ * Ends an operation and applies its change in one transaction. Retries if the route reservations have changed
+ * concurrently. Returns the previous state. Throws `LeaseLost`. Two calls and a message.
  */
 export async function finishWith(
   { operation }: OperationLease,
@@ -28,14 +29,28 @@ export async function finishWith(
   const refusal = await retryOnConflictFor(async () => {
     const standing = await currentInstallState(moduleId)
     before = standing
-    const { steps, events } = outcomeOf(standing)
+    const { writes, events } = outcomeOf(standing)
     const ended = finishChange(operation, end)
     return commit(system(operation.organisationId), {
-      steps: [...ended.steps, ...steps],
+      writes: [...ended.writes, ...writes],
       events: [...events, ...ended.events],
-      moves: ended.moves,
+      transitions: ended.transitions,
     })
   })
   if (refusal || before === undefined) throw new LeaseLost(operation.id)
   return before
+}
+
+/**
+ * Retries a change unless its first step is refused, which is final. Other steps may be refused because all modules
+ * share the route reservations, which may have changed since they were read.
+ */
+export async function retryOnConflictFor(
+  attempt: () => Promise<ConditionFailure | undefined>,
+): Promise<ConditionFailure | undefined> {
+  const { refusal } = await retryOnConflict(async () => {
+    const refusal = await attempt()
+    return refusal === undefined || refusal.step === 0 ? { refusal } : undefined
+  })
+  return refusal
 }

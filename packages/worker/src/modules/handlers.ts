@@ -6,15 +6,15 @@ import { moduleRuntime } from './runtime.ts'
 import { undoInstall } from './compensate.ts'
 import { forceUninstall, uninstall } from './uninstall.ts'
 
-/** Where modules run. Tests bring their own. */
+/** Opens the module runtime. Tests pass their own. */
 export type RuntimeFactory = () => Promise<ModuleRuntime>
 
-/** How operations on modules are done. */
+/** Handlers of module operations. */
 export function moduleHandlers(pick: RuntimeFactory = moduleRuntime): OperationHandlers {
   const kind = (work: typeof install, giveUp: typeof undoInstall): OperationHandler => ({
-    work: async (journal) => work(journal, await pick()),
-    giveUp: async (journal, reason) => giveUp(journal, await pick(), reason),
-    judge: classifyModuleError,
+    run: async (journal) => work(journal, await pick()),
+    compensate: async (journal, reason) => giveUp(journal, await pick(), reason),
+    classifyError: classifyModuleError,
   })
   return { ModuleInstall: kind(install, undoInstall), ModuleUninstall: kind(uninstall, forceUninstall) }
 }

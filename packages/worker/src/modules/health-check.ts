@@ -3,30 +3,30 @@ import { type EventOf } from '@platform/contract/event'
 import { system } from '@platform/core/caller'
 import { commit } from '@platform/core/outbox/commit'
 import { now } from '@platform/core/clock'
-import * as keys from '@platform/core/db/keys'
-import { check, replace } from '@platform/core/db/table'
+import { check, replace, type Item } from '@platform/core/db/table'
 import { failpoint } from '@platform/core/lib/failpoint'
 import { log } from '@platform/core/log'
-import { type ModuleHealthRecord, type ModuleRecord, type StoredCheck } from '@platform/core/modules/record'
+import { type ModuleHealthRecord, type ModuleRecord, type StoredCheck, serialise } from '@platform/core/modules/record'
 import { enqueueModuleDelivery } from '@platform/core/aws/queues'
+import { type ModuleHealth } from '@platform/contract/module'
+import * as keys from '@platform/core/db/keys'
 import { runJob } from './lifecycle/jobs.ts'
 import { type Probe, probe } from './lifecycle/probe.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
-import { healthItem, healthOf, missedLimit, missedOf } from './health-item.ts'
-import { recordPublished } from './published.ts'
+import { recordPublished } from './lifecycle/published.ts'
 import { resumeLifecycle } from './restart.ts'
 import { type ServingModule } from './records.ts'
 import { dueJobs } from './job-schedule.ts'
 import { hasEvents } from './pending-event.ts'
 
-/** What each health check, and each background job, may take. Together they leave a tick room for the next one. */
+/** Time limits of each health check and each background job. Together they end before the next tick. */
 const probeMs = 5000
 const jobMs = 20_000
 
-/** A module, and how it stood. */
+/** A module and its previous health. */
 export interface HealthCheckInput {
   row: ServingModule
-  /** As the last beat left it. */
+  /** As stored by the last heartbeat. */
   health: ModuleHealthRecord | undefined
 }
 
@@ -40,10 +40,11 @@ const unknown: ModuleHealthRecord = {
 }
 
 /**
- * One beat of a module (D44): probes it and calls the jobs that are due. It misses one where the health endpoint does not
- * answer; a job misses one where it fails, or has not ended since its last call, and counts by itself: some run daily. One small write, which claims the slots of the jobs, so that of
- * two ticks at once one calls them; a second one where a job changes how the module stands. One call more where it has
- * subscribed to events.
+ * One heartbeat of a module (D44): probes it and calls its due background jobs. The module misses a heartbeat if its
+ * health endpoint does not answer. A job misses a run if it fails or its previous run has not ended; runs are counted
+ * for each job, because some run daily. One small write, which claims the slots of the jobs so that only one of two
+ * concurrent ticks calls them; a second write if the missed runs change. One more call if the module has subscribed to
+ * events.
  */
 export async function checkModule(runtime: ModuleRuntime, { row, health }: HealthCheckInput): Promise<void> {
   const before = health ?? unknown
@@ -52,7 +53,7 @@ export async function checkModule(runtime: ModuleRuntime, { row, health }: Healt
   const found = await probe(runtime, row.deployment, manifest, { timeoutMs: probeMs })
   const { due, slots } = found.answers ? dueJobs(manifest.spec.backgroundJobs, before.slots, atMs) : idle(before)
   const missed = found.answers ? 0 : before.missed + 1
-  // One beat without an answer may be a restart: what was known before counts still.
+  // One missed heartbeat may be a restart: the previous checks still count.
   const checks = found.answers || missed >= missedLimit ? checksOf(found, atMs) : before.checks
   const probed = { ...before, checks, missed, slots }
   const first = await write(row, before, probed)
@@ -68,12 +69,12 @@ export async function checkModule(runtime: ModuleRuntime, { row, health }: Healt
   const after = { ...first, missedRuns: missedRunsOf(first, manifest.spec.backgroundJobs, runs) }
   if (!isDeepStrictEqual(after.missedRuns, first.missedRuns)) await write(row, first, after)
   if (found.answers && !found.isHealthy) await resumeLifecycle(runtime, row)
-  // A message that told of waiting events may have been lost.
+  // The message about pending events may have been lost.
   if (!found.answers || row.subscriptions.length === 0 || !(await hasEvents(row.id))) return
   await enqueueModuleDelivery(row.organisationId, row.id)
 }
 
-/** A module that declares no checks is as well as its health endpoint says. */
+/** The health endpoint determines the health of a module that declares no checks. */
 function checksOf({ answers, isHealthy, checks }: Probe, checkedAtMs: number): StoredCheck[] {
   if (isHealthy || checks.length > 0) return checks
   const description = answers
@@ -82,7 +83,7 @@ function checksOf({ answers, isHealthy, checks }: Probe, checkedAtMs: number): S
   return [{ name: 'health', status: 'Unhealthy', tags: ['degradable'], description, durationMs: 0, checkedAtMs }]
 }
 
-/** The missed runs of the jobs that there are; one whose last run has not ended did not run either. */
+/** The missed runs of the declared jobs. A skipped run counts as missed, because the previous run has not ended. */
 function missedRunsOf(
   { missedRuns: before }: ModuleHealthRecord,
   jobs: readonly { id: string }[],
@@ -99,7 +100,7 @@ function missedRunsOf(
 
 const idle = ({ slots }: ModuleHealthRecord) => ({ due: [], slots })
 
-/** Writes how a module stands, and tells what has changed; undefined where another tick, or an operation, was faster. */
+/** Stores a module's health and publishes its changes; undefined if another tick or an operation was faster. */
 async function write(
   row: ModuleRecord,
   before: ModuleHealthRecord,
@@ -109,9 +110,9 @@ async function write(
   const after = { ...found, health: healthOf(found), revision }
   const isAsRead = before.revision === 0 ? ({ absentOrAtMost: 0 } as const) : { is: before.revision }
   const refusal = await commit(system(row.organisationId), {
-    steps: [
+    writes: [
       replace(keys.moduleHealth(row.id), healthItem(after), { revision: isAsRead }),
-      // What is uninstalled does not come back, and what takes its place says itself how it is.
+      // An uninstalled module must not reappear, and its replacement reports its own health.
       check(keys.module(row.id), { updatedAtMs: { is: row.updatedAtMs } }),
     ],
     ...told(row, before, after),
@@ -138,13 +139,13 @@ function told(
   return events.length > 0 ? { events } : {}
 }
 
-/** Calls jobs, all at once; answers how each run ended. */
+/** Calls jobs concurrently and returns the outcome of each run. */
 async function callJobs(runtime: ModuleRuntime, row: ServingModule, jobIds: readonly string[], atMs: number) {
   const runs = await Promise.all(
     jobIds.map(async (jobId) => {
       const { outcome, message, published } = await runJob(runtime, row.deployment, jobId, jobMs)
       if (outcome !== 'Completed')
-        log('warn', 'A background job of a module did not run well', {
+        log('warn', 'Module background job failed', {
           moduleId: row.id,
           jobId,
           outcome,
@@ -156,3 +157,32 @@ async function callJobs(runtime: ModuleRuntime, row: ServingModule, jobIds: read
   )
   return new Map(runs)
 }
+
+/** A module is Unhealthy after this many consecutive missed heartbeats (D44). */
+const missedLimit = 2
+
+type Standing = Pick<ModuleHealthRecord, 'checks' | 'missed' | 'missedRuns'>
+
+/** The highest number of consecutive misses of the module or one of its jobs. */
+const missedOf = ({ missed, missedRuns }: Omit<Standing, 'checks'>): number =>
+  Math.max(missed, ...Object.values(missedRuns))
+
+/** The health that results from checks and missed heartbeats (D36). Informational checks never count. */
+export function healthOf({ checks, ...beats }: Standing): ModuleHealth {
+  if (missedOf(beats) >= missedLimit) return 'Unhealthy'
+  const counting = checks.filter(({ status, tags }) => status !== 'Healthy' && !isInformational(tags))
+  const isDown = counting.some(({ status, tags }) => status === 'Unhealthy' && tags.includes('critical'))
+  if (isDown) return 'Unhealthy'
+  return counting.length > 0 ? 'Degraded' : 'Healthy'
+}
+
+/** A check without tags counts. */
+const isInformational = (tags: StoredCheck['tags']): boolean =>
+  tags.includes('informational') && !tags.includes('critical') && !tags.includes('degradable')
+
+/** The stored form of a heartbeat's result. */
+export const healthItem = (row: Omit<ModuleHealthRecord, 'health'>): Item => ({
+  ...row,
+  health: healthOf(row),
+  checks: serialise(row.checks),
+})

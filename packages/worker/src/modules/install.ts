@@ -8,36 +8,35 @@ import { installPlan } from '@platform/core/modules/plans'
 import { reserveRoutesWrite, findRouteConflict } from '@platform/core/modules/routes'
 import { type Deployment, type ModuleRelease, serialise } from '@platform/core/modules/record'
 import { type OperationRecord } from '@platform/core/operations/record'
-import { runLifecycle, type LifecycleResult } from './lifecycle/run.ts'
+import { runLifecycle, type LifecycleResult, deploymentExists } from './lifecycle/run.ts'
 import { probe } from './lifecycle/probe.ts'
 import { shutDown } from './lifecycle/shut-down.ts'
 import { type DeploymentSpec, type ModuleRuntime, RuntimeError } from '../runtimes/port.ts'
 import { OperationFailure } from './errors.ts'
-import { healthItem } from './health-item.ts'
+import { healthItem } from './health-check.ts'
 import { type OperationLease } from '@platform/core/operations/lease'
 import { finishWith, type FinishChange } from './finish.ts'
-import { recordPublished } from './published.ts'
+import { recordPublished } from './lifecycle/published.ts'
 import { reportedState, type ServingModule } from './records.ts'
-import { deploymentExists } from './deployment-exists.ts'
 import { reverifyRelease } from './verify.ts'
 
 /**
- * Installs a release, in place of another where there is one (D47). Every try walks all steps again, and each may be done
- * twice. What counts happens in one transaction at the end; until then the module is as it was before, for everybody.
+ * Installs a release, or replaces the installed one (D47). Every attempt runs all steps again, and each step is
+ * idempotent. One transaction at the end publishes the release; until then the module is unchanged for all callers.
  */
 export async function install(journal: OperationLease, runtime: ModuleRuntime): Promise<void> {
   const { operation } = journal
   const plan = installPlan(operation)
-  await journal.enter('verify')
+  await journal.startStep('verify')
   const release = await reverifyRelease(plan.release)
   await failpoint('module.verified')
-  await journal.enter('deploy')
+  await journal.startStep('deploy')
   const deployment = await runtime.deploy(assignmentOf(operation, release))
   await failpoint('module.deployed')
   const loaded = await lead(journal, runtime, { release, deployment })
   await failpoint('module.loaded')
   const { checks, published } = await probe(runtime, deployment, release.manifest)
-  await journal.enter('publish')
+  await journal.startStep('publish')
   const health = healthItem({ checks, missed: 0, missedRuns: {}, slots: {}, revision: 0 })
   const end = { status: 'Completed', outcome: `Version ${release.version} runs.` } as const
   const { row } = await finishWith(journal, end, release.moduleId, (standing) =>
@@ -50,7 +49,7 @@ export async function install(journal: OperationLease, runtime: ModuleRuntime): 
   if (row?.deployment !== undefined) await retire(runtime, { ...row, deployment: row.deployment })
 }
 
-/** What an operation deploys has an id of its own, the same at every try. */
+/** The deployment of an operation has its own id, which is the same in every attempt. */
 export const deploymentIdOf = (moduleId: string, jobId: string): string => `${moduleId}-${jobId.slice(-8)}`
 
 const assignmentOf = ({ id, organisationId }: OperationRecord, release: ModuleRelease): DeploymentSpec => ({
@@ -63,27 +62,28 @@ const assignmentOf = ({ id, organisationId }: OperationRecord, release: ModuleRe
   startsItself: false,
 })
 
-/** A release that is to be published. */
+/** A release to be published. */
 interface Candidate {
   release: ModuleRelease
   deployment: Deployment
 }
 
-/** Leads the module through its hooks until it is healthy. */
+/** Runs the module's hooks until it is healthy. */
 async function lead(
   journal: OperationLease,
   runtime: ModuleRuntime,
   { release, deployment }: Candidate,
 ): Promise<LifecycleResult> {
   const candidate = { deployment, manifest: release.manifest }
-  const [loaded] = await runLifecycle(runtime, [candidate], { onPhase: (_, phase) => journal.enter(phase) })
+  const [loaded] = await runLifecycle(runtime, [candidate], { onPhase: (_, phase) => journal.startStep(phase) })
   if (loaded?.outcome === 'Running') return loaded
-  if (!(await deploymentExists(runtime, deployment))) throw new RuntimeError('unavailable', 'It was ended meanwhile.')
+  if (!(await deploymentExists(runtime, deployment)))
+    throw new RuntimeError('unavailable', 'The deployment was ended during the installation.')
   const { message = 'It could not be loaded.', code } = loaded?.error ?? {}
   throw new OperationFailure(message, code)
 }
 
-/** The module as it runs from now on: its row, its claim, and its health in one. */
+/** The published module: its record, route reservation and health in one transaction. */
 function publication(
   { row, routes }: InstallState,
   { id: jobId }: OperationRecord,
@@ -112,7 +112,7 @@ function publication(
   const previousVersion = row.deployment === undefined ? undefined : row.release.version
   const previous = previousVersion === undefined ? {} : { previousVersion }
   return {
-    steps: [
+    writes: [
       patch(keys.module(moduleId), { set, remove: ['jobId', 'error'] }, { jobId: { is: jobId } }),
       reserveRoutesWrite(routes, moduleId, { apiBasePath, deployment, subscriptions }),
       replace(keys.moduleHealth(moduleId), health),
@@ -127,15 +127,15 @@ function publication(
   }
 }
 
-/** The release that nothing leads to any more gets its time to stop. Whatever is left of it the heartbeat clears away. */
+/** Shuts down a replaced release, which receives no more requests. The heartbeat removes any leftovers. */
 async function retire(runtime: ModuleRuntime, row: ServingModule): Promise<void> {
   const { deployment } = row
   try {
     const { problems, published } = await shutDown(runtime, deployment)
     await recordPublished(row, published, { atMs: now(), name: deployment.id })
-    if (problems.length > 0) log('warn', 'A module did not stop as it should', { deployment: deployment.id, problems })
+    if (problems.length > 0) log('warn', 'Module did not stop cleanly', { deployment: deployment.id, problems })
   } catch (cause) {
-    log('error', 'A module that was replaced could not be removed; the heartbeat will', {
+    log('error', 'Failed to remove a replaced module; the heartbeat retries', {
       deployment: deployment.id,
       cause,
     })

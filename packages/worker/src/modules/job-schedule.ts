@@ -2,22 +2,22 @@ import { type ModuleManifest } from '@platform/contract/manifest'
 
 type BackgroundJob = ModuleManifest['spec']['backgroundJobs'][number]
 
-/** Ticks do not come to the millisecond: one that is a little early calls a job all the same. */
+/** Ticks are not exact to the millisecond: a slightly early tick still calls a job. */
 const earlyMs = 5000
 
-/** When each job was last due, in milliseconds: times on a grid of its interval, which begins at its first call. */
+/** The last due time of each job in milliseconds, on a grid of its interval that starts at its first call. */
 export type JobSchedule = Readonly<Record<string, number>>
 
 /**
- * The jobs that are due, and the slots as they are once those are called. A job whose interval is shorter than the ticks is
- * due at every tick, once; slots that went by are not made up for.
+ * The due jobs, and the slots after calling them. A job with an interval shorter than the tick interval is due once at
+ * every tick; missed slots are skipped.
  */
 export function dueJobs(
   jobs: readonly BackgroundJob[],
   before: JobSchedule,
   nowMs: number,
 ): { due: BackgroundJob[]; slots: JobSchedule } {
-  // A job may be called `constructor`, which every object has.
+  // A job id may be `constructor`, a property of every object.
   const last = new Map(Object.entries(before))
   const slots = jobs.map((job) => ({ job, slotMs: slotOf(job, last.get(job.id), nowMs) }))
   return {

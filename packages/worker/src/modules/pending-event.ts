@@ -1,26 +1,25 @@
 import { CloudEvent } from '@platform/contract/event'
 import { nowSeconds } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { removeAll } from '@platform/core/db/remove-all'
+import { removeAll, transact } from '@platform/core/db/transact'
 import { query, remove } from '@platform/core/db/table'
-import { transact } from '@platform/core/db/transact'
 import { log } from '@platform/core/log'
 import * as z from 'zod'
 
-/** Events that wait for a module, as the books have put them there. */
+/** Pending events of a module, as stored by the outbox projection. */
 
 const StoredEvent = z.object({
   sk: z.string(),
   event: z.string().transform((text) => CloudEvent.parse(JSON.parse(text))),
   ttl: z.number(),
-  /** Times that it has failed by itself. */
+  /** Failures in individual delivery. */
   tries: z.number().default(0),
 })
 export type WaitingEvent = z.infer<typeof StoredEvent>
 
 const atOnce = 50
 
-/** The next events, oldest first; undefined where none waits. What is too old, or cannot be read, is dropped. One call, or two. */
+/** The next events, oldest first; undefined if none. Drops expired and unreadable events. One call, or two. */
 export async function nextEvents(moduleId: string): Promise<WaitingEvent[] | undefined> {
   const { items } = await query({ ...keys.moduleEvents(moduleId), limit: atOnce })
   if (items.length === 0) return undefined
@@ -29,19 +28,19 @@ export async function nextEvents(moduleId: string): Promise<WaitingEvent[] | und
   const kept = new Set<unknown>(waiting.map(({ sk }) => sk))
   const dropped = items.flatMap(({ sk }) => (kept.has(sk) ? [] : [String(sk)]))
   if (dropped.length > 0) {
-    log('warn', 'Events that waited for a module are too old, or cannot be read', { moduleId, dropped: dropped.length })
+    log('warn', 'Dropped expired or unreadable module events', { moduleId, dropped: dropped.length })
     await transact(dropped.map((sk) => remove(keys.moduleEvent(moduleId, sk))))
   }
   return waiting
 }
 
-/** Whether anything waits for a module. One call. */
+/** Whether a module has pending events. One call. */
 export async function hasEvents(moduleId: string): Promise<boolean> {
   const { items } = await query({ ...keys.moduleEvents(moduleId), limit: 1 })
   return items.length > 0
 }
 
-/** Removes whatever waits for a module that has gone. */
+/** Removes all pending events of a removed module. */
 export async function forgetEvents(moduleId: string): Promise<void> {
   await removeAll(keys.moduleEvents(moduleId))
   await transact([remove(keys.moduleDelivery(moduleId))])

@@ -5,16 +5,16 @@ import { isServing } from '@platform/core/modules/module'
 import { type Deployment, type ModuleRecord, parseModule } from '@platform/core/modules/record'
 import { parseRoutes } from '@platform/core/modules/routes'
 
-/** A module that has something to serve with. */
+/** A serving module with a deployment. */
 export type ServingModule = ModuleRecord & { deployment: Deployment }
 
 export const hasDeployment = (row: ModuleRecord): row is ServingModule => isServing(row) && row.deployment !== undefined
 
-/** All modules share the item of the claims: none may fill it. */
+/** Limits per module, because all modules share the item of the route reservations. */
 const subscriptionLimit = 50
 const warningLimit = 20
 
-/** What is kept of what a module says of itself when it is loaded. */
+/** The stored part of the state that a module reports when it is loaded. */
 export const reportedState = ({ subscriptions, warnings }: Pick<ModuleRecord, 'subscriptions' | 'warnings'>) => ({
   subscriptions: subscriptions.slice(0, subscriptionLimit),
   warnings: [
@@ -23,13 +23,13 @@ export const reportedState = ({ subscriptions, warnings }: Pick<ModuleRecord, 's
   ].slice(0, warningLimit),
 })
 
-/** A module's row, if there is one. One call. */
+/** A module's record, if it exists. One call. */
 export async function findModule(moduleId: string): Promise<ModuleRecord | undefined> {
   const item = await get(keys.module(moduleId))
   return item && parseModule(item)
 }
 
-/** A module as it stands now, and all claims of paths. One call. */
+/** A module's current record, and all route reservations. One call. */
 export async function currentInstallState(moduleId: string): Promise<InstallState> {
   const [item, routes] = await getConsistent([keys.module(moduleId), keys.moduleRoutes()])
   return { row: item && parseModule(item), routes: parseRoutes(routes) }

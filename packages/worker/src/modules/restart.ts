@@ -9,32 +9,30 @@ import { reserveRoutesWrite, readRoutes } from '@platform/core/modules/routes'
 import { type Deployment, serialise } from '@platform/core/modules/record'
 import { callControl } from './lifecycle/control-client.ts'
 import { InstanceDescription } from './lifecycle/description.ts'
-import { runLifecycle, type LifecycleResult } from './lifecycle/run.ts'
+import { runLifecycle, type LifecycleResult, deploymentExists } from './lifecycle/run.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
-import { retryOnConflictFor } from './retry-on-conflict.ts'
+import { retryOnConflictFor } from './finish.ts'
 import { classifyModuleError } from './errors.ts'
-import { fail } from './fail.ts'
-import { recordPublished } from './published.ts'
+import { fail, logErrors } from './fail.ts'
+import { recordPublished } from './lifecycle/published.ts'
 import { reportedState, type ServingModule } from './records.ts'
-import { logErrors } from './log-errors.ts'
-import { deploymentExists } from './deployment-exists.ts'
 
 const describeMs = 5000
 
-/** A module, and where it runs now. */
+/** A module and its current deployment. */
 interface Redeployed {
   row: ServingModule
   deployment: Deployment
 }
 
 /**
- * Runs modules again whose deployments have gone, as all have after a restart of the one-machine platform: deployed at once,
- * and led through their hooks together (section 3). Doing it twice at once changes nothing. Answers those that cannot run
- * just now. No call where nothing is missing, and none for a module that comes back as it was.
+ * Restarts modules with missing deployments, such as all modules after a restart of the one-machine platform. Deploys
+ * them concurrently and runs their hooks together (section 3). Concurrent runs are idempotent. Returns the modules that
+ * cannot run at present. No call if no deployment is missing, and none for a module that restarts unchanged.
  */
 export async function restartAll(runtime: ModuleRuntime, missing: readonly ServingModule[]): Promise<ServingModule[]> {
   if (missing.length === 0) return []
-  log('warn', 'Modules that should run do not, and are started', { modules: missing.map(({ id }) => id) })
+  log('warn', 'Starting modules that should be running', { modules: missing.map(({ id }) => id) })
   const found = await Promise.all(missing.map((row) => redeploy(runtime, row)))
   const deployed = found.filter((each) => typeof each === 'object')
   const candidates = deployed.map(({ row, deployment }) => ({ deployment, manifest: row.release.manifest }))
@@ -46,7 +44,7 @@ export async function restartAll(runtime: ModuleRuntime, missing: readonly Servi
   return missing.filter((_, index) => found[index] === 'down')
 }
 
-/** What may pass by itself is tried again at the next tick; what does not is the module's failure. */
+/** A transient error is retried at the next tick; a final error fails the module. */
 async function redeploy(runtime: ModuleRuntime, row: ServingModule): Promise<Redeployed | 'down' | 'failed'> {
   const { version, repository, digest } = row.release
   const { id, moduleId } = row.deployment
@@ -56,14 +54,14 @@ async function redeploy(runtime: ModuleRuntime, row: ServingModule): Promise<Red
     return { row, deployment: await runtime.deploy(assignment) }
   } catch (error) {
     const { message, isFinal } = classifyModuleError(error)
-    log('error', 'A module could not be started again', { moduleId, cause: error })
+    log('error', 'Failed to restart a module', { moduleId, cause: error })
     if (!isFinal) return 'down'
     await logErrors(moduleId, () => fail(runtime, row, { code: 'PLAT-MOD-5007', message }))
     return 'failed'
   }
 }
 
-/** Leads a module through its hooks that runs and was never led, because whoever has deployed it was ended before. */
+/** Runs the hooks of a running module that was never started, because its deploying process was terminated. */
 export async function resumeLifecycle(runtime: ModuleRuntime, row: ServingModule): Promise<void> {
   const { deployment } = row
   const question = { method: 'GET', path: '/describe', limitMs: describeMs, answer: InstanceDescription } as const
@@ -84,10 +82,10 @@ async function settle(
   await recordPublished(row, loaded.published, { atMs: now(), name: 'load' })
   if (loaded.error === undefined) return storeDeployment(redeployed, loaded)
   if (await deploymentExists(runtime, deployment)) return fail(runtime, { ...row, deployment }, loaded.error)
-  log('warn', 'A module was ended while it was started', { moduleId: row.id, reason: loaded.error.message })
+  log('warn', 'Module stopped during start', { moduleId: row.id, reason: loaded.error.message })
 }
 
-/** Stores where a module runs now, and what it says of itself, where that has changed. Two calls, or none. */
+/** Stores a module's current deployment and reported state if they have changed. Two calls, or none. */
 export async function storeDeployment(
   { row, deployment }: Redeployed,
   said: Pick<LifecycleResult, 'subscriptions' | 'warnings'>,
@@ -107,5 +105,5 @@ export async function storeDeployment(
       reserveRoutesWrite(await readRoutes(), row.id, { apiBasePath, deployment, subscriptions }),
     ]),
   )
-  if (refusal) log('warn', 'A module has changed while it was started', { moduleId: row.id })
+  if (refusal) log('warn', 'Module changed during start', { moduleId: row.id })
 }

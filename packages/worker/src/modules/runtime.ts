@@ -3,7 +3,7 @@ import { type ModuleRuntime } from '../runtimes/port.ts'
 
 let picked: Promise<ModuleRuntime> | undefined
 
-/** What runs modules here (`PLAT_MODULE_RUNTIME`). Only the one that is used is loaded. */
+/** The configured module runtime (`PLAT_MODULE_RUNTIME`). Only the selected runtime is loaded. */
 export const moduleRuntime = (): Promise<ModuleRuntime> =>
   (picked ??= config.PLAT_MODULE_RUNTIME === 'lambda' ? onLambda() : hosted())
 

@@ -17,21 +17,21 @@ import { verifyImage } from '@platform/oci/signature/verify'
 import compareBuild from 'semver/functions/compare-build.js'
 import valid from 'semver/functions/valid.js'
 
-/** Requests to one repository at once. */
+/** Concurrent requests to one repository. */
 const atOnce = 4
-/** Tags that are looked at: more than one may lead to a release. */
+/** Maximum number of resolved tags: several may refer to one release. */
 const tagLimit = 2 * releaseLimit
-/** And so many are listed at most. */
+/** Maximum number of listed tags. */
 const listedLimit = 5000
 const [reasonLength, problemLength] = [500, 150]
 
-/** A repository that is looked at. */
+/** A repository to scan. */
 export interface Repository {
   client: RegistryClient
   name: string
 }
 
-/** What a repository holds. */
+/** The contents of a repository. */
 export interface Holdings {
   releases: CatalogRelease[]
   others: InvalidRelease[]
@@ -39,9 +39,10 @@ export interface Holdings {
 }
 
 /**
- * What the tags of a repository lead to. What an earlier scan has found (`before`) is not read again, because a digest stays what
- * it is; who has signed it is: a signature may come later, and a key may leave the trust list. Throws `RegistryFailure`
- * where the tags cannot be had. A request for each tag, two for each release, and a few for each new one.
+ * The releases that the tags of a repository refer to. Releases from an earlier scan (`before`) are not read again,
+ * because digests are immutable. Their signatures are verified again: a signature may be added later, and a key may
+ * leave the trust list. Throws `RegistryError` if the tags cannot be listed. One request for each tag, two for each
+ * release, and a few for each new one.
  */
 export async function scanRepository(repository: Repository, before?: CatalogRepositoryRecord): Promise<Holdings> {
   const problems: string[] = []
@@ -58,7 +59,7 @@ export async function scanRepository(repository: Repository, before?: CatalogRep
     } catch (error) {
       if (!(error instanceof RegistryError)) throw error
       problems.push(error.message)
-      // What cannot be asked for just now is as it was.
+      // A release that is unreachable at present keeps its previous state.
       const each = known.get(digest)
       if (each !== undefined) keep(each)
     }
@@ -73,15 +74,15 @@ export async function scanRepository(repository: Repository, before?: CatalogRep
 const newestFirst = (a: CatalogRelease, b: CatalogRelease): number =>
   compareBuild(b.version, a.version) || (b.createdAtMs ?? 0) - (a.createdAtMs ?? 0) || (a.digest < b.digest ? -1 : 1)
 
-/** Signatures and attestations stand beside images, under tags that are made of digests. */
+/** Signatures and attestations are stored next to images, under tags derived from digests. */
 const isOfDigest = (tag: string): boolean => /^sha256-[0-9a-f]{64}/.test(tag)
 
-/** What the tags of a repository lead to, each once; of too many tags those of the newest versions. */
+/** The unique digests of a repository's tags; if there are too many tags, those of the newest versions. */
 async function digestsOf({ client, name }: Repository, problems: string[]): Promise<string[]> {
   const tags: string[] = []
   for await (const tag of client.tags(name)) {
     if (!isOfDigest(tag)) tags.push(tag)
-    // Sorting millions of them would keep the process from everything else.
+    // Sorting millions of tags would block the process.
     if (tags.length === listedLimit) break
   }
   if (tags.length > tagLimit) problems.push(`It has ${tags.length} tags; ${tagLimit} of them are looked at.`)
@@ -99,7 +100,7 @@ function byVersion(a: string, b: string): number {
   return compareBuild(second, first)
 }
 
-/** What a digest stands for. */
+/** The release of a digest, or the problem that prevents it from being one. */
 async function readRelease({ client, name }: Repository, digest: string): Promise<CatalogRelease | InvalidRelease> {
   try {
     const image = await readImage(client, name, digest)
@@ -121,7 +122,7 @@ async function readRelease({ client, name }: Repository, digest: string): Promis
     }
   } catch (error) {
     if (error instanceof PlatformError) return other(digest, error.message)
-    // Broken for good, unlike what could not be had just now.
+    // Permanently invalid, unlike a release that is unreachable at present.
     if (error instanceof RegistryError && error.problem === 'invalid') return { digest }
     throw error
   }
@@ -132,7 +133,7 @@ const other = (digest: string, problem: string): InvalidRelease => ({
   problem: `${digest.slice(0, 19)}…: ${problem}`.slice(0, problemLength).toWellFormed(),
 })
 
-/** A release and who vouches for it now. */
+/** A release with its current signature verification. */
 async function judged({ client, name }: Repository, release: CatalogRelease): Promise<CatalogRelease> {
   const { isVerified: _, verifiedBy: __, reason: ___, ...facts } = release
   const digests = [release.digest, release.imageDigest ?? release.digest]

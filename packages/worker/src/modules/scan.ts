@@ -10,13 +10,13 @@ import { type RegistryClient } from '@platform/oci/client'
 import { RegistryError } from '@platform/oci/error'
 import { scanRepository } from './scan-repository.ts'
 
-/** What all sources of modules hold, into the catalog (D45). */
+/** Scans all module sources into the catalog (D45). */
 
-/** What one registry may take in a scan: what it has not told by then is as it was, and the next scan goes on from there. */
+/** Time limit for one registry. Unread repositories keep their state, and the next scan continues from there. */
 const registryMs = 60_000
 const [repositoryLimit, repositoriesAtOnce] = [1000, 4]
 
-/** A repository that a source names. */
+/** A repository of a source. */
 interface Place {
   reference: string
   name: string
@@ -29,8 +29,8 @@ interface Found {
 }
 
 /**
- * Looks at all sources, those of different registries at once, and stores what they hold. What goes wrong with one repository or
- * registry is told as a problem and keeps what was known of it. A request for each tag, a few for each release.
+ * Scans all sources, different registries concurrently, and stores the results. An error of a repository or registry is
+ * recorded as a problem, and its known releases are kept. One request for each tag, a few for each release.
  */
 export async function scan(setting: string = config.PLAT_MODULE_SOURCES): Promise<void> {
   const before = await readCatalog()
@@ -41,7 +41,7 @@ export async function scan(setting: string = config.PLAT_MODULE_SOURCES): Promis
   const repositories = found.flatMap(({ rows }) => rows)
   const scanned = { scannedAtMs: now(), problems: found.flatMap((each) => each.problems) }
   await storeCatalog({ repositories, scan: scanned }, before)
-  log('info', 'The sources of modules were looked at', {
+  log('info', 'Module sources scanned', {
     repositories: repositories.length,
     problems: scanned.problems,
   })
@@ -66,7 +66,7 @@ async function scanRegistry(
       found.rows.push({ reference: place.reference, place: place.place, releases, others })
       found.problems.push(...problems.map((problem) => `${place.reference}: ${problem}`))
     } catch (error) {
-      // One that does not answer is asked no more: the others would wait for it as long.
+      // An unreachable registry is not called again: each further repository would wait for the same timeout.
       if (!isDown) found.problems.push(`${place.reference}: ${wordsOf(error, place.reference)}`)
       isDown ||= error instanceof RegistryError && error.problem === 'unreachable'
       if (before !== undefined)
@@ -78,11 +78,11 @@ async function scanRegistry(
 
 function wordsOf(error: unknown, reference: string): string {
   if (error instanceof RegistryError) return error.message
-  log('error', 'A repository could not be looked at', { reference, cause: error })
+  log('error', 'Failed to scan a repository', { reference, cause: error })
   return 'It could not be looked at; the log tells more.'
 }
 
-/** The repositories of the sources of one registry, each once; those known of a registry that does not list them now. */
+/** The unique repositories of one registry's sources; the known ones if the registry cannot list them at present. */
 async function placesOf(
   client: RegistryClient,
   sources: readonly { source: Source; place: number }[],
@@ -117,7 +117,7 @@ async function listed(client: RegistryClient, source: Source, known: Known, prob
   }
 }
 
-/** A release that could not be looked at: a key that is not trusted any more vouches for nothing. */
+/** A release that could not be scanned: it is no longer verified if its key is no longer trusted. */
 function asTrusted(release: CatalogRelease): CatalogRelease {
   const { verifiedBy, ...facts } = release
   const isTrusted = config.PLAT_MODULE_KEYS.some(({ name }) => name === verifiedBy)

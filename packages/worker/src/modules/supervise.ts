@@ -4,20 +4,19 @@ import { type Deployment, type ModuleRecord } from '@platform/core/modules/recor
 import { shutDown } from './lifecycle/shut-down.ts'
 import { type DeploymentStatus, type ModuleRuntime } from '../runtimes/port.ts'
 import { checkModule } from './health-check.ts'
-import { failCrashed } from './fail.ts'
+import { failCrashed, logErrors } from './fail.ts'
 import { storeDeployment, restartAll } from './restart.ts'
 import { hasDeployment, type ServingModule } from './records.ts'
 import { moduleRuntime } from './runtime.ts'
-import { logErrors } from './log-errors.ts'
 
 /**
- * Looks at all modules (D36, D43, D44): what should run and does not is run again, what crashes all the time has failed, what
- * nobody knows is cleared away; each module that runs gets its beat. All at once, and none waits for another. One call, and
- * those of `beat` for each module.
+ * Checks all modules (D36, D43, D44): restarts missing deployments, fails modules that crash repeatedly, removes
+ * orphaned deployments, and runs one heartbeat for each running module. Modules are processed concurrently and
+ * independently. One call, and those of `checkModule` for each module.
  */
 export async function supervise(pick: () => Promise<ModuleRuntime> = moduleRuntime): Promise<void> {
   const runtime = await pick()
-  // First what runs, then what is known: whatever was begun in between is known.
+  // Deployments are listed before records are read, so that every listed deployment already has its record.
   const statuses = await statusesOf(runtime)
   const { modules, unreadable, healths } = await readModules()
   const statusOf = ({ deployment: { id } }: ServingModule) => statuses?.find(({ deployment }) => deployment.id === id)
@@ -29,7 +28,7 @@ export async function supervise(pick: () => Promise<ModuleRuntime> = moduleRunti
     .filter((each) => !unreadable.has(each.moduleId) && isStray(each, modules))
   const look = async (row: ServingModule) => {
     const { deployment = row.deployment } = statusOf(row) ?? {}
-    // A tick that was ended may not have stored where it has put the module.
+    // A terminated tick may not have stored the module's new deployment.
     await storeDeployment({ row, deployment }, row)
     await checkModule(runtime, { row: { ...row, deployment }, health: healths.get(row.id) })
   }
@@ -45,21 +44,21 @@ export async function supervise(pick: () => Promise<ModuleRuntime> = moduleRunti
   await logErrors('images', async () => runtime.tidy?.(modules.map(({ release }) => release.digest)))
 }
 
-/** What runs; undefined where nobody can tell: then nothing is decided by it, and modules miss their beats. */
+/** The running deployments. Undefined if the runtime is unreachable; modules then only miss heartbeats. */
 async function statusesOf(runtime: ModuleRuntime): Promise<DeploymentStatus[] | undefined> {
   try {
     return await runtime.list()
   } catch (cause) {
-    log('error', 'What modules run on cannot be asked', { cause })
+    log('error', 'Module runtime unreachable', { cause })
     return undefined
   }
 }
 
-/** An operation under way knows what it deploys, and what it replaces. */
+/** An operation in progress manages the deployment that it creates and the one that it replaces. */
 const isStray = ({ id, moduleId }: Deployment, modules: readonly ModuleRecord[]): boolean =>
   !modules.some((row) => row.id === moduleId && (row.jobId !== undefined || row.deployment?.id === id))
 
 async function clearAway(runtime: ModuleRuntime, deployment: Deployment): Promise<void> {
-  log('warn', 'A deployment that belongs to no module is removed', { deployment: deployment.id })
+  log('warn', 'Removing orphaned deployment', { deployment: deployment.id })
   await shutDown(runtime, deployment)
 }

@@ -10,23 +10,23 @@ import { shutDown } from './lifecycle/shut-down.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
 import { type OperationLease } from '@platform/core/operations/lease'
 import { finishWith, type FinishChange } from './finish.ts'
-import { recordPublished } from './published.ts'
+import { recordPublished } from './lifecycle/published.ts'
 import { findModule } from './records.ts'
 import { forgetEvents } from './pending-event.ts'
 
 /**
- * Stops a module, which nothing leads to any more, and forgets it: its row, its health, what is left of its claim, and the
- * events that wait for it.
+ * Stops a module that is no longer routed to, and deletes its record, health, remaining route reservation and pending
+ * events.
  */
 export async function uninstall(journal: OperationLease, runtime: ModuleRuntime): Promise<void> {
   const { operation } = journal
   const { moduleId } = uninstallPlan(operation)
-  await journal.enter('stop')
+  await journal.startStep('stop')
   const row = await findModule(moduleId)
-  // Whoever was slower than its claim may find the module installed again.
+  // A worker that is slower than its lease may find the module reinstalled.
   if (row?.jobId === operation.id && row.deployment !== undefined) {
     const { problems, published } = await shutDown(runtime, row.deployment)
-    if (problems.length > 0) log('warn', 'A module did not stop as it should', { moduleId, problems })
+    if (problems.length > 0) log('warn', 'Module did not stop cleanly', { moduleId, problems })
     await recordPublished(row, published, { atMs: now(), name: operation.id })
   }
   await failpoint('module.stopped')
@@ -34,8 +34,8 @@ export async function uninstall(journal: OperationLease, runtime: ModuleRuntime)
 }
 
 /**
- * Forgets a module that could not be stopped, again and again: whoever uninstalls wants to be rid of it. What runs of it
- * still, the heartbeat clears away.
+ * Deletes a module that repeatedly failed to stop, because the user wants it removed. The heartbeat removes any
+ * deployment that still runs.
  */
 export const forceUninstall = (journal: OperationLease): Promise<void> =>
   forget(journal, 'It is gone; what it ran on is removed as soon as that can be reached.')
@@ -43,16 +43,16 @@ export const forceUninstall = (journal: OperationLease): Promise<void> =>
 async function forget(journal: OperationLease, outcome: string): Promise<void> {
   const { operation } = journal
   const { moduleId, version } = uninstallPlan(operation)
-  await journal.enter('remove')
+  await journal.startStep('remove')
   await forgetEvents(moduleId)
   await failpoint('module.forgotten')
   await finishWith(journal, { status: 'Completed', outcome }, moduleId, (standing) => ({
-    steps: standing.row?.jobId === operation.id ? removal(standing, moduleId, operation.id) : [],
+    writes: standing.row?.jobId === operation.id ? removal(standing, moduleId, operation.id) : [],
     events: [{ name: 'module.uninstalled', subject: moduleId, data: { moduleId, version, jobId: operation.id } }],
   }))
 }
 
-const removal = ({ routes }: InstallState, moduleId: string, jobId: string): FinishChange['steps'] => [
+const removal = ({ routes }: InstallState, moduleId: string, jobId: string): FinishChange['writes'] => [
   remove(keys.module(moduleId), { jobId: { is: jobId } }),
   remove(keys.moduleHealth(moduleId)),
   ...(routes.claims.has(moduleId) ? [reserveRoutesWrite(routes, moduleId, undefined)] : []),

@@ -10,8 +10,9 @@ import { OperationFailure } from './errors.ts'
 const registryMs = 30_000
 
 /**
- * The release as it may be used now: its image is still there, and who vouches for it is asked again, because keys may have
- * left the trust list since it was accepted. The rest cannot have changed: it is named by digest. A handful of requests.
+ * Verifies a release again before use: its image must still exist, and its signature is checked again because keys may
+ * have left the trust list since it was accepted. The rest is immutable, because it is identified by digest. A handful
+ * of requests.
  */
 export async function reverifyRelease(release: ModuleRelease): Promise<ModuleRelease> {
   const { verifiedBy: _, ...unverified } = release
@@ -19,7 +20,7 @@ export async function reverifyRelease(release: ModuleRelease): Promise<ModuleRel
   const client = registryClientFor(registry, { untilMs: now() + registryMs })
   const image = await readImage(client, repository, release.digest)
   if (image === undefined) throw new OperationFailure(`${release.repository}@${release.digest} is not there any more.`)
-  // What runs is what this digest names: a signature over one member of an index says nothing of the others.
+  // The image of this digest runs: a signature of one member of an index does not cover the others.
   const verdict = await verifyImage(client, repository, [release.digest], config.PLAT_MODULE_KEYS, { atMs: now() })
   if (verdict.isVerified) return { ...unverified, isVerified: true, verifiedBy: verdict.by }
   if (config.PLAT_ALLOW_UNVERIFIED_MODULES !== 'true') throw new OperationFailure(verdict.reason)

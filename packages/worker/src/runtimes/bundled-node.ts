@@ -3,25 +3,25 @@ import { basename, posix } from 'node:path'
 import { promisify } from 'node:util'
 import { systemPath } from './launcher.ts'
 
-/** The platform's own Node for images that bring none: a program that needs nothing of the image. */
+/** The platform's own Node for images without one: it needs no files of the image. */
 export interface BundledNode {
-  /** What starts it in a container. */
+  /** The command that starts it in a container. */
   command: readonly string[]
-  /** Files of this machine, by where they have to be in the container. */
+  /** Host files by their paths in the container. */
   files: Readonly<Record<string, string>>
 }
 
-/** Folder in the container that holds nothing else. */
+/** Container folder that contains no other files. */
 const folder = '/run/node'
 
 /**
- * The running Node, its libraries, and the loader that joins them, to be shown to a container in a folder of their own: they
- * neither meet the libraries of the image nor miss what it does not have. Rejects where the machine does not tell them.
+ * The running Node, its libraries and their loader, mounted into a separate folder of a container: they neither
+ * conflict with the image's libraries nor need them. Throws if the machine does not list them.
  */
 export async function bundledNode(): Promise<BundledNode> {
   const { stdout } = await promisify(execFile)('ldd', [process.execPath], { env: { PATH: systemPath } })
   const libraries = [...stdout.matchAll(/^\s*(?:(\S+) => )?(\/\S+) \(0x/gm)]
-  // The loader stands there by its path alone, or by it and where that leads.
+  // `ldd` lists the loader by its path alone, or together with the path that it resolves to.
   const loader = libraries.find(([, name = '/', path = '']) => name.startsWith('/') && /\/ld[^/]*\.so/.test(path))?.[2]
   if (loader === undefined) throw new Error(`The libraries of ${process.execPath} are not known.`)
   const inside = (path: string) => posix.join(folder, basename(path))

@@ -1,37 +1,37 @@
 /** The configuration of a container (OCI runtime specification 1.0). */
 
-/** What differs from container to container. */
+/** The options of one container. */
 export interface ContainerOptions {
   name: string
-  /** Folder of the image. */
+  /** Folder of the unpacked image. */
   root: string
   args: readonly string[]
   cwd: string
   env: Readonly<Record<string, string>>
-  /** Of the process, in the container. */
+  /** User of the process in the container. */
   userId: number
-  /** Folder for the socket, and where the container sees it. */
+  /** Host folder for the socket, mounted at `containerSocketFolder`. */
   socketFolder: string
-  /** Files of this machine that the container can read, by where it sees them. */
+  /** Host files that the container can read, by their paths in the container. */
   files: Readonly<Record<string, string>>
 }
 
-/** What the machine allows. */
+/** The capabilities of the machine. */
 export interface ContainerMeans {
-  /** Made by a user without rights: it needs a namespace in which it has some. */
+  /** Created by an unprivileged user, which requires a user namespace with some privileges. */
   isRootless: boolean
   /** Memory and processes can be limited. */
   hasLimits: boolean
 }
 
-/** Where a container finds the folder for its socket. */
+/** Path of the socket folder in a container. */
 export const containerSocketFolder = '/run/platform'
 
 export const memoryMegabytes = 256
 export const maxProcesses = 128
 export const temporaryMegabytes = 64
 
-/** Kernel interfaces that no module needs, and that have let containers out before. */
+/** System calls that no module needs, and that have enabled container escapes before. */
 const refusedCalls =
   'add_key keyctl request_key bpf perf_event_open userfaultfd ptrace process_vm_readv process_vm_writev mount umount2 ' +
   'pivot_root setns unshare open_by_handle_at kexec_load init_module finit_module delete_module mount_setattr move_mount ' +
@@ -40,7 +40,7 @@ const refusedCalls =
 const flags = ['nosuid', 'nodev']
 const readOnly = ['bind', 'ro', ...flags]
 
-/** A container with an image as its read-only root, in namespaces of its own and without any privilege. */
+/** A container with an image as its read-only root, with its own namespaces and without any privileges. */
 export function containerSpec(options: ContainerOptions, { isRootless, hasLimits }: ContainerMeans): object {
   const { userId, env } = options
   const namespaces = ['pid', 'network', 'ipc', 'uts', 'mount', 'cgroup', ...(isRootless ? ['user'] : [])]
@@ -83,7 +83,7 @@ export function containerSpec(options: ContainerOptions, { isRootless, hasLimits
         syscalls: [
           { names: refusedCalls.split(' '), action: 'SCMP_ACT_ERRNO' },
           newUserNamespace,
-          // Its flags are out of sight; without it the C library uses the call whose flags are not.
+          // seccomp cannot inspect its flags; after ENOSYS (38), the C library calls `clone`, whose flags are visible.
           { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: 38 },
         ],
       },
@@ -91,7 +91,7 @@ export function containerSpec(options: ContainerOptions, { isRootless, hasLimits
   }
 }
 
-/** A user namespace would give back what was taken: rights, though few. */
+/** A user namespace would restore some privileges. */
 const cloneNewUser = 0x1000_0000
 const newUserNamespace = {
   names: ['clone'],
@@ -99,7 +99,7 @@ const newUserNamespace = {
   args: [{ index: 0, value: cloneNewUser, valueTwo: cloneNewUser, op: 'SCMP_CMP_MASKED_EQ' }],
 }
 
-/** The user is all that the namespace knows, and is called root in it. */
+/** The namespace maps only this user, as root. */
 const mapping = (hostID = 0) => [{ containerID: 0, hostID, size: 1 }]
 
 const mountsOf = ({ userId, socketFolder, files }: ContainerOptions) => [

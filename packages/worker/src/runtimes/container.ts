@@ -22,19 +22,19 @@ import {
 import { nodeStartOf, pathIn, startOf, workingDirectory } from './node-command.ts'
 import { type BundledNode } from './bundled-node.ts'
 
-/** What containers are made with. */
+/** The settings for containers. */
 export interface ContainerSettings extends ContainerMeans {
   /** Absolute path of runc. */
   runc: string
-  /** Folder where runc keeps what it knows of running containers. */
+  /** Folder for runc's state of running containers. */
   stateFolder: string
   node: BundledNode
 }
 
-/** Whom instances run as where the image names nobody else: a number that no machine gives to a person. */
-const nobody = 65_532
+/** User id of instances if the image sets none: an id that no machine assigns to a person. */
+const unprivilegedUserId = 65_532
 
-/** Runs images as containers of runc. */
+/** Runs images as runc containers. */
 export const containerLauncher = (settings: ContainerSettings): Launcher => ({
   kind: 'container',
   isolation: isolationOf(settings),
@@ -65,7 +65,7 @@ async function prepare(launch: Launch, settings: ContainerSettings): Promise<Com
   return runContainer(folder, options, settings)
 }
 
-/** The command that runs a container, and what is left to do when it runs. */
+/** The command that runs a container, with its cleanup and the action once it listens. */
 export async function runContainer(
   folder: string,
   options: ContainerOptions,
@@ -76,16 +76,16 @@ export async function runContainer(
   const runc = [settings.runc, '--root', settings.stateFolder]
   return {
     args: [...runc, 'run', '--bundle', folder, options.name],
-    // It looks for helpers of its own; the module's variables are in the configuration.
+    // runc looks for helper programs; the module's variables are in the configuration.
     env: { PATH: systemPath },
     cwd: folder,
     cleanUp: [...runc, 'delete', '--force', options.name],
-    // It holds the token.
+    // The configuration contains the token.
     onListening: () => rm(configuration),
   }
 }
 
-/** What the container runs: the image's own program, or the platform's Node where it asks for Node and brings none. */
+/** The image's own program, or the platform's Node if the image starts Node without containing it. */
 async function programOf(
   image: UnpackedImage,
   path: string,
@@ -108,8 +108,8 @@ async function hasProgram(image: UnpackedImage, path: string, program: string): 
   return false
 }
 
-/** The number of the image's user; never that of root, and a name says nothing here. */
+/** The numeric user id of the image; user names and root yield the default user. */
 function userOf({ config }: UnpackedImage): number {
   const id = /^\d{1,9}(?=:|$)/.exec(config.User ?? '')?.[0]
-  return Number(id ?? 0) || nobody
+  return Number(id ?? 0) || unprivilegedUserId
 }

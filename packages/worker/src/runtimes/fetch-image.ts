@@ -8,8 +8,8 @@ import { type UnpackedImage } from './launcher.ts'
 import { RuntimeError } from './port.ts'
 
 /**
- * Fetches an image from its registry and unpacks it in a folder. Throws `RuntimeFailure`: `unavailable` where trying again may
- * help, else `refused`.
+ * Fetches an image from its registry and unpacks it into a folder. Throws `RuntimeError`: `unavailable` if a retry may
+ * help, otherwise `refused`.
  */
 export async function fetchImage(
   clientOf: (registry: string) => RegistryClient,

@@ -3,7 +3,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { systemPath } from './launcher.ts'
 
-/** Removes a folder that belongs to the platform, whatever a module has put into it and however it has locked it. */
+/** Removes a folder of the platform, regardless of the files and permissions that a module has created in it. */
 export async function removeFolder(path: string): Promise<void> {
   const remove = () => rm(path, { recursive: true, force: true, maxRetries: 3 })
   await remove().catch(async (error: NodeJS.ErrnoException) => {
@@ -13,7 +13,7 @@ export async function removeFolder(path: string): Promise<void> {
   })
 }
 
-/** Makes a folder for the platform alone, empty. */
+/** Creates an empty folder that only the platform can access. */
 export async function emptyFolder(path: string): Promise<void> {
   await removeFolder(path)
   await mkdir(path, { recursive: true, mode: 0o700 })

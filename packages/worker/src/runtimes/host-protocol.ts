@@ -2,17 +2,17 @@ import { Deployment } from '@platform/core/modules/record'
 import * as z from 'zod'
 
 /**
- * How functions speak to the module host of a platform that runs on one machine: JSON over HTTP on loopback, with a token
- * that the host made up at its start. Modules are asked without it, on their own sockets.
+ * The protocol between functions and the module host of a one-machine platform: JSON over HTTP on loopback, with a
+ * token that the host generates at startup. Modules are called without the host, on their own sockets.
  *
- * | call           | body            | answer                                          |
+ * | call           | body            | response                                        |
  * | -------------- | --------------- | ----------------------------------------------- |
  * | POST /deploy   | `DeployRequest` | 200 `Deployment`                                |
  * | POST /remove   | `RemoveRequest` | 204                                             |
  * | GET /list      |                 | 200 `StatusList`                                |
  * | POST /tidy     | `TidyRequest`   | 204                                             |
  *
- * What a runtime refuses is 422 `HostFailure`; what is no request of this kind is 400, 401 or 404 without a body.
+ * A runtime error is 422 `HostFailure`; an invalid request is 400, 401 or 404 without a body.
  */
 
 const Assignment = z.strictObject({
@@ -25,7 +25,7 @@ const Assignment = z.strictObject({
   startsItself: z.boolean(),
 })
 
-/** The token is derived from a secret that the host has no part in. */
+/** The token is derived from a secret that the host does not know. */
 export const DeployRequest = z.strictObject({ assignment: Assignment, token: z.string().min(1).max(200) })
 
 export const RemoveRequest = z.strictObject({ deployment: Deployment, graceMs: z.number().min(0).max(900_000) })

@@ -6,22 +6,22 @@ import { type DeployRequest, HostFailure, type RemoveRequest, StatusList } from 
 import { type ModuleResponse, type ModuleRequest, type ModuleRuntime, RuntimeError } from './port.ts'
 import { tokenOf as derivedToken } from './token.ts'
 
-/** Where the module host is; the settings say so. */
+/** The address of the module host; from the settings by default. */
 export interface HostedOptions {
   /** `http://127.0.0.1:<port>` */
   url?: string
   token?: string
-  /** The token of a deployment. */
+  /** Returns the token of a deployment. */
   tokenOf?: (deploymentId: string) => Promise<string>
 }
 
-/** A deploy fetches an image first; one that takes longer goes on, and is found when it is asked for again. */
+/** A deployment first fetches its image. It continues after this timeout, and a retry finds it. */
 const deployMs = 120_000
 const listMs = 10_000
 const marginMs = 10_000
 const maxBytes = 8 * 1024 * 1024
 
-/** The runtime of a platform on one machine, from its functions: the host owns the processes, and requests go past it. */
+/** The one-machine runtime, as used by functions: the host owns the processes, and requests bypass the host. */
 export function hostedRuntime(options: HostedOptions = {}): ModuleRuntime {
   const { url = config.PLAT_MODULE_HOST_URL, token = config.PLAT_MODULE_HOST_TOKEN, tokenOf = derivedToken } = options
   const { hostname, port } = new URL(url)
@@ -48,7 +48,7 @@ export function hostedRuntime(options: HostedOptions = {}): ModuleRuntime {
   }
 }
 
-/** Whatever is between the platform and its own host is no fault of a module. */
+/** An error between the platform and its own host is not the module's fault. */
 function asHostFailure(cause: unknown): never {
   const reason = cause instanceof Error ? cause.message : String(cause)
   throw new RuntimeError('unavailable', `The module host does not answer: ${reason}`, { cause })

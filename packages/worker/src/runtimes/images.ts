@@ -4,20 +4,20 @@ import { removeFolder } from './folder.ts'
 import { type UnpackedImage } from './launcher.ts'
 import { type DeploymentSpec } from './port.ts'
 
-/** An image as an assignment names it. */
+/** The image of an assignment. */
 export type ImageName = Pick<DeploymentSpec, 'repository' | 'digest'>
 
-/** Gets an image into a folder. Throws `RuntimeFailure`. */
+/** Fetches an image into a folder. Throws `RuntimeError`. */
 export type FetchImage = (name: ImageName, folder: string) => Promise<UnpackedImage>
 
 /**
- * The images that this machine has unpacked, each once, whoever needs it. What is there already is used without asking its
- * registry, so that a platform starts again whether or not the registry is to be had.
+ * The unpacked images of this machine, each shared by its users. An existing image is used without calling its
+ * registry, so that a platform can restart while the registry is unreachable.
  */
 export class Images {
   readonly #folder: string
   readonly #fetch: FetchImage
-  /** By the digest that was verified: how many need it, and the image when it is here. */
+  /** By verified digest: the number of holders, and the image once it is available. */
   readonly #held = new Map<string, { count: number; image: Promise<UnpackedImage> }>()
   readonly #removals = new Map<string, Promise<void>>()
 
@@ -26,7 +26,7 @@ export class Images {
     this.#fetch = fetch
   }
 
-  /** Fetches an image, unless it is there; it stays until `release`. Throws what fetching throws; then it is not held. */
+  /** Fetches an image unless it exists, and keeps it until `release`. If fetching throws, the image is not held. */
   async hold(name: ImageName): Promise<UnpackedImage> {
     const held = this.#held.get(name.digest) ?? { count: 0, image: this.#take(name) }
     held.count += 1
@@ -39,14 +39,14 @@ export class Images {
     }
   }
 
-  /** Lets go of an image, and removes it where nobody else holds it. */
+  /** Releases an image, and removes it if it has no other holder. */
   async release(digest: string): Promise<void> {
     const held = this.#held.get(digest)
     if (held !== undefined && --held.count === 0) this.#held.delete(digest)
     await this.removeUnheld(digest)
   }
 
-  /** Removes an image unless somebody holds it. */
+  /** Removes an image unless it is held. */
   async removeUnheld(digest: string): Promise<void> {
     if (this.#held.has(digest)) return
     const removal = this.#afterRemoval(digest).then(() => removeFolder(this.#folderOf(digest)))
@@ -58,14 +58,14 @@ export class Images {
     }
   }
 
-  /** Removes all images that nobody holds, but for those of these digests: what a process left that was killed. */
+  /** Removes all images that are not held, except those with these digests: leftovers of a killed process. */
   async removeOthers(digests: readonly string[]): Promise<void> {
     const found = await readdir(this.#folder).catch(() => [])
     const others = found.map((name) => name.replace('-', ':')).filter((digest) => !digests.includes(digest))
     await Promise.all(others.map((digest) => this.removeUnheld(digest)))
   }
 
-  /** Settles when no removal of an image is under way, however it went. */
+  /** Settles when no removal of the image is in progress, even if it failed. */
   async #afterRemoval(digest: string): Promise<void> {
     await this.#removals.get(digest)?.catch(() => {})
   }
@@ -82,7 +82,7 @@ export class Images {
   async #find(digest: string): Promise<UnpackedImage | undefined> {
     try {
       const image: UnpackedImage = JSON.parse(await readFile(this.#noteOf(digest), 'utf8'))
-      // A copy of the folder names the files of the original.
+      // A copied folder contains the paths of the original.
       if (!image.root.startsWith(this.#folderOf(digest))) return undefined
       await access(image.root)
       return image
@@ -95,7 +95,7 @@ export class Images {
     return join(this.#folder, digest.replace(':', '-'))
   }
 
-  /** The file beside an unpacked image that says so; it is written last. */
+  /** The marker file of a fully unpacked image; it is written last. */
   #noteOf(digest: string): string {
     return join(this.#folderOf(digest), 'image.json')
   }

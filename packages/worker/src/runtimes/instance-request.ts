@@ -1,16 +1,29 @@
 import * as http from 'node:http'
 import { tokenHeader } from '@platform/modules/protocol'
-import { hopByHop } from './hop-by-hop.ts'
 import { type ModuleResponse, type ModuleRequest, type RequestLimits, RuntimeError } from './port.ts'
 
-/** HTTP to what runs on this machine: an instance on its Unix socket, or the module host on loopback. */
+/** Hop-by-hop headers, which are not forwarded (RFC 9110, section 7.6.1). */
+export const hopByHop: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
 
-/** Where somebody listens. */
+/** HTTP client for servers on this machine: an instance on its Unix socket, or the module host on loopback. */
+
+/** The address of a server. */
 export type InstanceAddress = { socketPath: string } | { host: string; port: number }
 
 /**
- * Sends one request on a connection of its own and reads the whole answer. Throws `RuntimeFailure`: `unavailable` where
- * nobody listens, `timeout`, `too_large`, `crashed` where there is no whole answer, `refused` for what is no request.
+ * Sends one request on its own connection and reads the whole response. Throws `RuntimeError`: `unavailable` if the
+ * connection fails, `timeout`, `too_large`, `crashed` if the response is incomplete, `refused` if the request is
+ * invalid.
  */
 export function sendRequest(
   address: InstanceAddress,
@@ -35,7 +48,7 @@ export function sendRequest(
     outgoing.on('error', (error) => {
       if (!isAnswered) fail(connectionFailure(error))
     })
-    // An answer that is none, such as a change of protocol, ends without an error.
+    // An invalid response, such as a protocol upgrade, ends the connection without an error.
     outgoing.on('close', () => {
       if (!isAnswered) fail(failureOf('crashed', 'The connection ended without an answer.'))
     })
@@ -43,17 +56,17 @@ export function sendRequest(
   })
 }
 
-/** Asks an instance on its socket, as the platform: its token goes with the request, in place of any other. */
+/** Calls an instance on its socket with the platform's token, which replaces any other. */
 export const callInstance = (
   socketPath: string,
   token: string,
   request: ModuleRequest,
   limits: RequestLimits,
 ): Promise<ModuleResponse> =>
-  // Of one header spelled in two ways the last counts.
+  // If a header has two spellings, the last one is used.
   sendRequest({ socketPath }, { ...request, headers: { ...request.headers, [tokenHeader]: token } }, limits)
 
-/** Published events take up to 13 KiB of a head, and a module may have headers of its own. */
+/** Published events take up to 13 KiB of the headers, and a module may add headers of its own. */
 const maxHeaderSize = 65_536
 
 function open(address: InstanceAddress, { method, path, headers = {}, body }: ModuleRequest): http.ClientRequest {
@@ -63,7 +76,7 @@ function open(address: InstanceAddress, { method, path, headers = {}, body }: Mo
   try {
     return http.request({ ...address, method, path, headers: sent, agent: false, maxHeaderSize })
   } catch (cause) {
-    // A method, a path or a header that HTTP cannot carry.
+    // HTTP cannot carry the method, the path or a header.
     throw failureOf('refused', 'That is no request that HTTP can carry.', cause)
   }
 }
@@ -83,7 +96,7 @@ async function read(incoming: http.IncomingMessage, maxBytes: number): Promise<M
   return { status: incoming.statusCode ?? 0, headers: headersOf(incoming), body: Buffer.concat(parts) }
 }
 
-/** What a module says of the connection ends here; a cookie of its own would be one of the platform's address. */
+/** Connection headers of a module end here; a cookie of a module would apply to the platform's domain. */
 function headersOf({ headersDistinct }: http.IncomingMessage): Record<string, string> {
   const named = new Set(headersDistinct['connection']?.flatMap((value) => value.toLowerCase().split(/\s*,\s*/)))
   const kept = Object.entries(headersDistinct).filter(
@@ -92,10 +105,10 @@ function headersOf({ headersDistinct }: http.IncomingMessage): Record<string, st
   return Object.fromEntries(kept.map(([name, values = []]) => [name, values.join(', ')]))
 }
 
-/** Where there is no connection, nobody listens, or too many wait already: nothing was sent. */
+/** If the connection fails, because no server listens or its queue is full, nothing was sent. */
 function connectionFailure(cause: NodeJS.ErrnoException): RuntimeError {
   return cause.syscall === 'connect'
-    ? failureOf('unavailable', `Nobody takes connections there: ${cause.message}.`, cause)
+    ? failureOf('unavailable', `It accepts no connections: ${cause.message}.`, cause)
     : failureOf('crashed', `There is no answer: ${cause.message}.`, cause)
 }
 

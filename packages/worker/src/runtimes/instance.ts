@@ -8,38 +8,38 @@ import { instanceSocket, type Launch, type Launcher } from './launcher.ts'
 import { captureOutput } from './output-capture.ts'
 import { RuntimeError } from './port.ts'
 
-/** What it takes to start an instance. */
+/** The options for starting an instance. */
 export interface InstancePlan extends Pick<Launch, 'name' | 'folder' | 'image' | 'protocol'> {
   launcher: Launcher
   onLine: (line: string) => void
-  /** How long it may take until it can be asked. */
+  /** Time limit for it to accept requests. */
   readyMs: number
 }
 
-/** A process that can be asked, until it ends. */
+/** A process that accepts requests until it ends. */
 export interface Instance {
-  /** Settles as soon as it has ended. */
+  /** Settles once the process has ended. */
   exited: Promise<unknown>
-  /** Settles when nothing of it is left, with how it ended and what it printed last. */
+  /** Settles after the cleanup, with the exit reason and the last output. */
   gone: Promise<string>
-  /** Asks it to end, and ends it after the grace; settles when nothing of it is left. */
+  /** Terminates the process, kills it after the grace period, and settles after the cleanup. */
   end: (graceMs: number) => Promise<void>
 }
 
-/** Where an instance is asked. */
+/** The socket for requests to an instance. */
 export const socketOf = (folder: string): string => join(folder, 'm')
 
-/** Where it makes its socket: a folder that it may see. */
+/** The folder for the socket that the instance creates, and that it can access. */
 const socketFolderOf = (folder: string): string => join(folder, 's')
 
-/** The longest path of a socket that an instance in a folder has. */
+/** The longest socket path of an instance in a folder. */
 export const longestSocket = (folder: string): string => join(socketFolderOf(folder), instanceSocket)
 
 const pollMs = 15
 
 /**
- * Starts an instance, and answers once it can be asked. Throws `RuntimeFailure`: `refused`, `init_failed` where it ends
- * before, `timeout`; and `unavailable` where the signal says that it is wanted no more. Then nothing of it is left.
+ * Starts an instance and returns once it accepts requests. Throws `RuntimeError`: `refused`, `init_failed` if it ends
+ * before, `timeout`, and `unavailable` if the signal aborts the start. Then all its leftovers are removed.
  */
 export async function startInstance(plan: InstancePlan, signal: AbortSignal): Promise<Instance> {
   const { launcher, name, folder, image, protocol } = plan
@@ -67,7 +67,7 @@ export async function startInstance(plan: InstancePlan, signal: AbortSignal): Pr
   }
 }
 
-/** Settles when the instance answers; throws when it never will, or shall not. */
+/** Settles when the instance answers; throws if it ends, times out or is aborted. */
 async function whenListening(plan: InstancePlan, child: WatchdogChild, gone: Promise<string>, signal: AbortSignal) {
   const over = new AbortController()
   const inTime = AbortSignal.any([signal, over.signal])
@@ -89,7 +89,7 @@ async function whenListening(plan: InstancePlan, child: WatchdogChild, gone: Pro
   }
 }
 
-/** Asks again and again; what it answers does not matter. Without the token, so that nothing it publishes is lost. */
+/** Polls until any response arrives. Requests have no token, so that no published events are lost. */
 async function untilItAnswers({ folder, readyMs }: InstancePlan, over: AbortSignal): Promise<void> {
   const socketPath = socketOf(folder)
   while (!over.aborted) {
@@ -107,8 +107,8 @@ async function untilItAnswers({ folder, readyMs }: InstancePlan, over: AbortSign
 }
 
 /**
- * Gives the instance's socket a second name that it cannot reach. A link in its place, put there afterwards, would lead the
- * platform's requests to sockets that the instance itself has no way to.
+ * Links the instance's socket to a second path that the instance cannot access. Otherwise the instance could replace
+ * the socket by a link, and route the platform's requests to sockets that it cannot access itself.
  */
 async function hasSocket(folder: string): Promise<boolean> {
   const path = socketOf(folder)
@@ -120,7 +120,7 @@ async function hasSocket(folder: string): Promise<boolean> {
   return isLinked && (await lstat(path)).isSocket()
 }
 
-/** Whoever asks from now on finds nobody, and may ask its successor; a connection that is made before the signal is answered. */
+/** New requests find no socket and may go to the successor; connections from before the signal are answered. */
 async function endOf(child: WatchdogChild, folder: string, graceMs: number): Promise<void> {
   await rm(socketOf(folder), { force: true })
   child.terminate()

@@ -1,57 +1,56 @@
 import { type ImageConfig } from '@platform/oci/types'
 import { type Deployment } from '@platform/core/modules/record'
 
-/** An image on this machine. */
+/** An unpacked image on this machine. */
 export interface UnpackedImage {
-  /** Absolute path of what is `/` to the image. */
+  /** Absolute path of the image's root folder. */
   root: string
-  /** How the image is started. */
+  /** The start configuration of the image. */
   config: ImageConfig['config']
 }
 
 /** One start of an instance. */
 export interface Launch {
-  /** Tells it apart from whatever runs on this machine: letters, digits and `-`. */
+  /** Unique on this machine: letters, digits and `-`. */
   name: string
-  /** Folder of its own, empty; it is gone when the instance is. */
+  /** The instance's own empty folder; removed with the instance. */
   folder: string
-  /** Folder in it, where the instance may make its socket, `instanceSocket`. */
+  /** Subfolder where the instance may create its socket, `instanceSocket`. */
   socketFolder: string
   image: UnpackedImage
-  /** What the platform tells the instance; the launcher adds where to listen. */
+  /** Environment variables of the platform; the launcher adds the socket path. */
   protocol: Readonly<Record<string, string>>
 }
 
-/** What to run for an instance. */
+/** The command that runs an instance. */
 export interface Command {
-  /** The program, by its absolute path, and its arguments. */
+  /** The program's absolute path and its arguments. */
   args: readonly string[]
-  /** The whole environment. */
+  /** The complete environment. */
   env: Readonly<Record<string, string>>
-  /** Working directory. */
   cwd: string
-  /** A command that ends what the instance's process group leaves, and may fail where there is nothing. */
+  /** A command that removes leftovers of the instance's process group; it may fail if there are none. */
   cleanUp?: readonly string[]
-  /** Called once it listens: takes away what was needed to start only. */
+  /** Called once the instance listens; removes files that only the start needs. */
   onListening?: () => Promise<void>
 }
 
-/** A way to run images on this machine. */
+/** Runs images on this machine. */
 export interface Launcher {
   kind: Exclude<Deployment['runtime'], 'lambda'>
-  /** In words for people: what keeps an instance apart from the platform, and what does not. */
+  /** For users: how an instance is isolated from the platform, and how it is not. */
   isolation: string
-  /** How to start an instance. Throws `RuntimeFailure`, `refused`, for an image that cannot be run this way. */
+  /** Prepares the start of an instance. Throws `RuntimeError` (`refused`) for an image that cannot run this way. */
   prepare: (launch: Launch) => Promise<Command>
 }
 
-/** Where programs of this machine are found, whatever the platform's own environment says. */
+/** Search path for programs of this machine, regardless of the platform's own environment. */
 export const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** The name of an instance's socket in its folder. */
 export const instanceSocket = 'm'
 
-/** The variables that an image brings, but for those that are the platform's to set, and what no system can pass on. */
+/** The image's variables, except those reserved for the platform and those that no system can pass on. */
 export function imageVariables({ config }: UnpackedImage): Record<string, string> {
   const variables = (config.Env ?? []).flatMap((text) => {
     const [, name = '', value = ''] = /^([A-Za-z_]\w*)=([^\0]*)$/.exec(text) ?? []

@@ -7,13 +7,13 @@ import { superviseModules, type SupervisedOptions, type SupervisedRuntime } from
 export type LocalMode = 'auto' | 'process' | 'container'
 
 export interface LocalOptions extends Omit<SupervisedOptions, 'launcher'> {
-  /** `auto`: containers where a trial start of one works, else processes. */
+  /** `auto`: containers if a trial container runs, otherwise processes. */
   mode: LocalMode
-  /** Hears why `auto` has chosen processes. */
+  /** Called with the reason if `auto` selects processes. */
   onFallback?: (reason: string) => void
 }
 
-/** Runs modules on this machine (D42), kept apart as well as it can. Rejects where `container` is asked for and not to be had. */
+/** Runs modules on this machine (D42), isolated as well as possible. Throws if `container` mode is unavailable. */
 export async function openLocalRuntime(
   options: LocalOptions,
 ): Promise<SupervisedRuntime & Pick<Launcher, 'kind' | 'isolation'>> {

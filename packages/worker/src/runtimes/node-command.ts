@@ -2,12 +2,12 @@ import { posix } from 'node:path'
 import { type UnpackedImage } from './launcher.ts'
 import { RuntimeError } from './port.ts'
 
-/** What an image says of its start, read as the start of a Node program. Paths of it never lead out of its root. */
+/** Reads an image's start command as that of a Node program. Image paths never leave the image's root. */
 
-/** What the official images of Node start first; without it the same runs. */
+/** Entrypoint script of the official Node images; the command works without it. */
 const entrypoint = 'docker-entrypoint.sh'
 
-/** What an image starts: a program and its arguments. Throws `RuntimeFailure`, `refused`, where no system could. */
+/** The program and arguments of an image. Throws `RuntimeError` (`refused`) if no system could start them. */
 export function startOf({ config }: UnpackedImage): string[] {
   const command = [...(config.Entrypoint ?? []), ...(config.Cmd ?? [])]
   const isCommand = command[0] && command.every((part) => !part.includes('\0'))
@@ -15,22 +15,22 @@ export function startOf({ config }: UnpackedImage): string[] {
   return command
 }
 
-/** A start of Node: its name or path in the image, and what it is given. */
+/** A Node command: its name or path in the image, and its arguments. */
 export interface NodeStart {
   program: string
   args: string[]
 }
 
-/** How an image starts Node; undefined where it starts something else. */
+/** The Node command of an image; undefined if the image starts another program. */
 export function nodeStartOf(image: UnpackedImage): NodeStart | undefined {
   const command = startOf(image)
   const [program = '', ...args] = posix.basename(command[0] ?? '') === entrypoint ? command.slice(1) : command
   return ['node', 'nodejs'].includes(posix.basename(program)) ? { program, args } : undefined
 }
 
-/** The working directory, absolute in the image. */
+/** The working directory, as an absolute path in the image. */
 export const workingDirectory = ({ config }: UnpackedImage): string => posix.join('/', config.WorkingDir ?? '')
 
-/** Where a path of an image is on this machine; a relative one is from the working directory. */
+/** The host path of an image path; relative paths start at the working directory. */
 export const pathIn = (image: UnpackedImage, path: string): string =>
   posix.join(image.root, posix.resolve(workingDirectory(image), path))

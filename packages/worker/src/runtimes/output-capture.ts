@@ -1,16 +1,16 @@
 import { type Readable } from 'node:stream'
 import { iso, now } from '@platform/core/clock'
 
-/** The output of an instance as lines. However much it prints: all is read as it comes, and what is too much is dropped. */
+/** Reads the output of an instance as lines. All output is read, and lines over the limits are dropped. */
 
-/** The longest line that is passed on whole; of a longer one the rest is left out. */
+/** Maximum length of a line; the rest is omitted. */
 const maxLineBytes = 8192
-/** What is passed on in one second. */
+/** Limits per second. */
 const maxLines = 200
 const maxBytes = 65_536
 const windowMs = 1000
 
-/** The last lines, for whoever asks why an instance ended. */
+/** The last lines, which explain why an instance ended. */
 const keptLines = 10
 const keptCharacters = 2000
 
@@ -18,12 +18,12 @@ const tooMuch = 'The module prints too much: lines were dropped'
 
 const lineFeed = 10
 
-/** What an instance printed last. */
+/** The last output of an instance. */
 export interface OutputTail {
   tail: () => string
 }
 
-/** Reads streams to their ends, and passes their lines on, empty ones excepted. */
+/** Reads streams to their ends and passes on their lines, except empty ones. */
 export function captureOutput(streams: readonly Readable[], onLine: (line: string) => void): OutputTail {
   const kept: string[] = []
   const keep = (line: string) => {
@@ -38,7 +38,7 @@ export function captureOutput(streams: readonly Readable[], onLine: (line: strin
   return { tail: () => kept.join('\n').slice(-keptCharacters) }
 }
 
-/** Lets so many lines and bytes through in each second, and tells after it how many lines it held back. */
+/** Passes a limited number of lines and bytes per second, then reports the number of dropped lines. */
 class Valve {
   readonly #pass: (line: string) => void
   readonly #onDropped: (dropped: number) => void
@@ -72,14 +72,14 @@ class Valve {
   }
 }
 
-/** While the valve is shut nothing is copied: a flood costs one look at each of its bytes. */
+/** Copies nothing while the valve is shut, so that a flood costs one comparison for each byte. */
 function splitLines(stream: Readable, valve: Valve): void {
   let parts: Buffer[] = []
   let bytes = 0
   let isDropped = false
   const add = (chunk: Buffer, start: number, end: number) => {
     isDropped ||= valve.isShut
-    // A copy: a part of it would keep the whole chunk.
+    // Copied, because a view would retain the whole chunk.
     if (!isDropped && bytes <= maxLineBytes)
       parts.push(Buffer.from(chunk.subarray(start, Math.min(end, start + maxLineBytes + 1))))
     bytes += end - start
@@ -103,7 +103,7 @@ function splitLines(stream: Readable, valve: Valve): void {
     if (start < chunk.length) add(chunk, start, chunk.length)
   })
   stream.on('end', finish)
-  // It ends with its process; who waits for that is told.
+  // The stream ends with its process, whose exit is reported separately.
   stream.on('error', finish)
 }
 

@@ -1,27 +1,27 @@
 import { type Deployment } from '@platform/core/modules/record'
 
-/** What a runtime is asked to run: an image by digest, and what its process is told. */
+/** A deployment request: an image by digest, and the metadata for its process. */
 export interface DeploymentSpec {
-  /** Chosen by the caller, and short: deploying the same id twice is deploying once. */
+  /** A short id, chosen by the caller. Deployment is idempotent for the same id. */
   id: string
   moduleId: string
   version: string
   /** `registry/repository`. */
   repository: string
-  /** Of the manifest or index that was verified. */
+  /** Digest of the verified manifest or index. */
   digest: string
   organisationId: string
   /**
-   * Whether the instance configures and starts itself, as one does that takes the place of another. The first instance of a
-   * release is led through its hooks by the platform, which lets all of them be configured before any starts.
+   * Whether the instance configures and starts itself, like an instance that replaces another. The platform runs the
+   * hooks of a release's first instance, so that all modules are configured before any starts.
    */
   startsItself: boolean
 }
 
-/** One request, whatever it is about: lifecycle, health, jobs, events and traffic are all HTTP-shaped. */
+/** One request for any purpose: lifecycle, health, jobs, events and traffic all use HTTP. */
 export interface ModuleRequest {
   method: string
-  /** With its query. */
+  /** Including the query. */
   path: string
   headers?: Readonly<Record<string, string>>
   body?: Uint8Array
@@ -29,44 +29,44 @@ export interface ModuleRequest {
 
 export interface ModuleResponse {
   status: number
-  /** Names are lower-case; what came more than once is joined by commas, `set-cookie` is left out. */
+  /** Names are lower-case; repeated headers are joined by commas, `set-cookie` is omitted. */
   headers: Readonly<Record<string, string>>
   body: Uint8Array
 }
 
-/** How much of an answer is waited for. */
+/** Limits for a response. */
 export interface RequestLimits {
   timeoutMs: number
   maxBytes: number
 }
 
-/** What a runtime knows of something that it runs. */
+/** The status of a deployment in its runtime. */
 export interface DeploymentStatus {
   deployment: Deployment
-  /** `failed`: it crashed so often that it is not started again (D43). */
+  /** `failed`: it has crashed too often and is not restarted (D43). */
   state: 'running' | 'restarting' | 'failed'
-  /** Crashes of the last ten minutes. */
+  /** Crashes in the last ten minutes. */
   crashes: number
   lastCrash?: string
 }
 
 export type RuntimeErrorKind =
-  /** It does not run just now. */
+  /** The deployment does not run at present. */
   | 'unavailable'
-  /** No answer in time. */
+  /** No response in time. */
   | 'timeout'
-  /** It ended, or its answer broke off. */
+  /** The instance ended, or its response is incomplete. */
   | 'crashed'
-  /** It ended before it could be asked anything. */
+  /** The instance ended before it accepted requests. */
   | 'init_failed'
-  /** Its answer is larger than the limit. */
+  /** The request or response exceeds a limit. */
   | 'too_large'
-  /** This runtime cannot run such an image. */
+  /** The runtime cannot run this image, or the request is invalid. */
   | 'refused'
 
-/** Thrown by runtimes. The message is for operators and authors. */
+/** Thrown by runtimes. The message is for operators and module authors. */
 export class RuntimeError extends Error {
-  override readonly name = 'RuntimeFailure'
+  override readonly name = 'RuntimeError'
   readonly problem: RuntimeErrorKind
 
   constructor(problem: RuntimeErrorKind, message: string, options?: ErrorOptions) {
@@ -75,19 +75,19 @@ export class RuntimeError extends Error {
   }
 }
 
-/** Whatever can ask deployments, and need not be able to do more. */
+/** A client that can only call deployments. */
 export type ModuleClient = Pick<ModuleRuntime, 'request'>
 
-/** Where module code runs: apart from the platform (D42). A runtime knows nothing of lifecycles. */
+/** Runs module code, isolated from the platform (D42). A runtime does not know lifecycles. */
 export interface ModuleRuntime {
-  /** Runs a release, and answers once it can be asked. The same assignment twice is one deployment. */
+  /** Runs a release and returns once it accepts requests. Idempotent for the same assignment. */
   deploy: (assignment: DeploymentSpec) => Promise<Deployment>
-  /** Asks a deployment. The platform's token goes with every request: nobody else can ask. Throws `RuntimeFailure`. */
+  /** Calls a deployment with the platform's token, so that no other client can call it. Throws `RuntimeError`. */
   request: (deployment: Deployment, request: ModuleRequest, limits: RequestLimits) => Promise<ModuleResponse>
-  /** Ends it: SIGTERM, the grace, SIGKILL; or its function is deleted. Something that has gone already is fine. */
+  /** Ends a deployment: SIGTERM, grace period, SIGKILL; or deletes its function. A missing one is not an error. */
   remove: (deployment: Deployment, graceMs: number) => Promise<void>
-  /** All that it runs. */
+  /** All deployments of the runtime. */
   list: () => Promise<DeploymentStatus[]>
-  /** Removes the images that it keeps and does not run, but for those of these digests. */
+  /** Removes stored images that do not run, except those with these digests. */
   tidy?: (digests: readonly string[]) => Promise<void>
 }

@@ -12,21 +12,21 @@ import {
 import { nodeStartOf, pathIn, startOf, workingDirectory } from './node-command.ts'
 import { RuntimeError } from './port.ts'
 
-/** Of JavaScript objects: those that have lasted, and three spaces for new ones. Buffers and the like are not counted. */
+/** Heap for JavaScript objects: the old generation, and three semi-spaces for new ones. Excludes buffers. */
 const oldMegabytes = 208
 const spaceMegabytes = 16
 const heapMegabytes = oldMegabytes + 3 * spaceMegabytes
 
-/** Options of Node that an image may set; any other could undo what keeps it apart. */
+/** Node options that an image may set; any other could weaken its isolation. */
 const harmless = new Set(['--enable-source-maps'])
 
-/** Variables that change what Node, its libraries or the shell before it do. */
+/** Variables that affect Node, its libraries or the shell that starts it. */
 const harmful =
   /^(NODE_(?!ENV$)|LD_|DYLD_|GLIBC_|GCONV_|MALLOC_|LOCPATH$|OPENSSL_|SSL_|UV_|ENV$|BASH|IFS$|PS4$|SHELLOPTS$)/
 
 /**
- * Runs images as processes of the platform's own Node, fenced in by its permission model. It needs nothing but Node, and
- * is a fence against accidents rather than against ill will: what it leaves open `isolation` says.
+ * Runs images as processes of the platform's own Node, isolated by its permission model. It requires only Node, and
+ * protects against accidents rather than malicious code: `isolation` lists the gaps.
  */
 export const processLauncher: Launcher = {
   kind: 'process',
@@ -38,7 +38,7 @@ export const processLauncher: Launcher = {
 
 async function prepare({ folder, socketFolder, image, protocol }: Launch): Promise<Command> {
   const { options, script } = parse(image)
-  // Node resolves links in the path of the script; what it may read has to be named as it then reads it.
+  // Node resolves links in the script's path, so the permitted path must be resolved too.
   const own = { ...image, root: await realpath(image.root) }
   const cwd = pathIn(own, '.')
   if (!(await isFolder(cwd))) throw refused(`its working directory ${workingDirectory(image)} does not exist`)
@@ -64,7 +64,7 @@ async function prepare({ folder, socketFolder, image, protocol }: Launch): Promi
   }
 }
 
-/** The options of Node and, from the script on, its arguments. */
+/** The Node options, and the script with its arguments. */
 function parse(image: UnpackedImage): { options: string[]; script: [string, ...string[]] } {
   const args = nodeStartOf(image)?.args
   if (args === undefined)

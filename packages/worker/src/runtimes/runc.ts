@@ -10,7 +10,7 @@ import { captureOutput } from './output-capture.ts'
 import { systemPath } from './launcher.ts'
 import { bundledNode } from './bundled-node.ts'
 
-/** Whether this machine can run containers: found out by running one. */
+/** Determines whether this machine can run containers, by running one. */
 
 const run = promisify(execFile)
 const trialMs = 10_000
@@ -18,8 +18,8 @@ const trialName = (runFolder: string) =>
   `platform-trial-${process.pid}-${Buffer.from(runFolder).toString('hex').slice(-12)}`
 
 /**
- * What containers are made with on this machine. Ends the containers that an earlier process has left, and tries one with
- * limits, then without. Rejects with the reason where it cannot be.
+ * The container settings of this machine. Removes containers of an earlier process, then tries a container with limits
+ * and one without. Throws with the reason if neither runs.
  */
 export async function tryContainers(runFolder: string): Promise<ContainerSettings> {
   const runc = await findRunc()
@@ -57,7 +57,7 @@ async function endLeftOvers(runc: string, stateFolder: string): Promise<void> {
   }
 }
 
-/** Why a container does not run as containers of modules shall; undefined where it does. */
+/** Why a container does not run with the settings of modules; undefined if it does. */
 async function failureOfTrial(runFolder: string, settings: ContainerSettings): Promise<string | undefined> {
   const folder = join(runFolder, 'trial')
   const [root, socketFolder] = [join(folder, 'root'), join(folder, 's')]

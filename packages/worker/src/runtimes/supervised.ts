@@ -8,31 +8,30 @@ import { type Images } from './images.ts'
 import { longestSocket, socketOf } from './instance.ts'
 import { type Launcher } from './launcher.ts'
 import { type DeploymentSpec, type ModuleRuntime, RuntimeError } from './port.ts'
-import { restartDelayMs as usualPauseMs } from './crash-policy.ts'
-import { Supervisor } from './supervisor.ts'
+import { restartDelayMs as usualPauseMs, Supervisor } from './supervisor.ts'
 
-/** What a runtime needs that runs modules on this machine. */
+/** Options of a runtime that runs modules on this machine. */
 export interface SupervisedOptions {
   launcher: Launcher
   images: Images
-  /** Folder for sockets and whatever else running instances need; emptied at the start. Short: see `checkRunFolder`. */
+  /** Folder for files of running instances such as sockets; emptied at startup. Short: see `checkRunFolder`. */
   runFolder: string
-  /** The token of a deployment. */
+  /** Returns the token of a deployment. */
   tokenOf: (deploymentId: string) => Promise<string>
   onLog: (moduleId: string, line: string) => void
-  /** How long an instance may take until it can be asked; 15 s by default. */
+  /** Time limit for an instance to accept requests; 15 s by default. */
   readyMs?: number
-  /** The pause before the next start after so many crashes; that of `restart.ts` by default. */
+  /** Delay before the next start after this many crashes; `restartDelayMs` by default. */
   pauseMs?: (crashes: number) => number
 }
 
 /** A runtime that owns its processes: they end with it. */
 export interface SupervisedRuntime extends ModuleRuntime {
-  /** Ends all that runs; images stay. */
+  /** Ends all instances; images are kept. */
   close: (graceMs: number) => Promise<void>
 }
 
-/** Something that runs, is being started or is being ended. */
+/** A deployment that is running, starting or ending. */
 interface Running {
   deployment: Deployment
   supervisor: Supervisor
@@ -43,15 +42,15 @@ interface Running {
   removed?: Promise<void>
 }
 
-/** The longest path of a socket: 108 bytes with the zero at its end, 104 on other systems. */
+/** Maximum length of a socket path: 108 bytes including the terminating zero on Linux, 104 on other systems. */
 const longestPathBytes = process.platform === 'linux' ? 107 : 103
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** Where an instance lives: short, whatever its deployment is called. */
+/** The folder of an instance: short, regardless of the deployment id. */
 const folderOf = (runFolder: string, id: string): string => join(runFolder, hashOf(id).slice(0, 12))
 
-/** Throws `RuntimeFailure`, `refused`, where sockets in a folder would have paths that are too long. */
+/** Throws `RuntimeError` (`refused`) if socket paths in the folder would be too long. */
 export function checkRunFolder(runFolder: string): void {
   const bytes = Buffer.byteLength(longestSocket(folderOf(runFolder, '')))
   if (bytes <= longestPathBytes) return
@@ -59,7 +58,7 @@ export function checkRunFolder(runFolder: string): void {
   throw new RuntimeError('refused', `${problem}: choose a folder with a shorter path.`)
 }
 
-/** Runs modules as processes of this machine, by whatever launcher: supervised, and asked over Unix sockets. */
+/** Runs modules as processes of this machine with any launcher: supervised, and called over Unix sockets. */
 export async function superviseModules(options: SupervisedOptions): Promise<SupervisedRuntime> {
   const { images, runFolder, tokenOf } = options
   checkRunFolder(runFolder)
@@ -103,7 +102,7 @@ export async function superviseModules(options: SupervisedOptions): Promise<Supe
 
     async remove({ id, digest }, graceMs) {
       const running = all.get(id)
-      // Of what ran before this process did, its image is here at most.
+      // Of a deployment from before this process started, at most the image exists.
       await (running === undefined ? images.removeUnheld(digest) : remove(running, graceMs))
     },
 

@@ -1,27 +1,65 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { now } from '@platform/core/clock'
+import { jitter } from '@platform/core/id'
 import { type Instance, type InstancePlan, startInstance } from './instance.ts'
 import { type UnpackedImage } from './launcher.ts'
 import { type DeploymentStatus } from './port.ts'
-import { CrashCounter } from './crash-policy.ts'
 
-/** What is kept running. */
+/** The restart policy after crashes (D43). */
+
+const windowMs = 600_000
+const limit = 5
+const firstMs = 500
+const longestMs = 30_000
+
+/** Delay before the next start after this many crashes: exponential backoff with jitter. */
+export const restartDelayMs = (crashes: number): number =>
+  Math.min(longestMs, firstMs * 2 ** Math.max(0, crashes - 1)) * (0.75 + 0.25 * jitter())
+
+/** The crashes of one deployment. */
+export class CrashCounter {
+  #times: number[] = []
+  #last: string | undefined
+
+  note(reason: string): void {
+    this.#times.push(now())
+    this.#last = reason
+  }
+
+  /** Crashes in the last ten minutes. */
+  get recent(): number {
+    this.#times = this.#times.filter((time) => time > now() - windowMs)
+    return this.#times.length
+  }
+
+  get last(): string | undefined {
+    return this.#last
+  }
+
+  /** Whether the deployment is not restarted any more. */
+  get areTooMany(): boolean {
+    return this.recent >= limit
+  }
+}
+
+/** The options of a supervised deployment. */
 export interface SupervisorPlan extends Omit<InstancePlan, 'image' | 'protocol'> {
-  /** What an instance is told; the first one may be led through its hooks, each later one starts itself. */
+  /** The environment of an instance. The platform may run the hooks of the first one; each later one starts itself. */
   protocolOf: (isFirst: boolean) => InstancePlan['protocol']
-  /** The pause before the next start after so many crashes. */
+  /** Delay before the next start after this many crashes. */
   pauseMs: (crashes: number) => number
 }
 
 /**
- * Keeps one deployment running: what crashes is started again after a pause, until it has crashed too often (D43). The
- * first start is not repeated: who asked for it is told.
+ * Keeps one deployment running: restarts it after a crash with a delay, until it has crashed too often (D43). The first
+ * start is not retried: its error is returned to the caller.
  */
 export class Supervisor {
   readonly #plan: SupervisorPlan
   readonly #ending = new AbortController()
   readonly #crashes = new CrashCounter()
   #state: DeploymentStatus['state'] = 'restarting'
-  /** The last instance, or the one that is being started. */
+  /** The last instance, or the one that is starting. */
   #instance: Promise<Instance> | undefined
   #kept: Promise<void> | undefined
   #ended: Promise<void> | undefined
@@ -30,7 +68,7 @@ export class Supervisor {
     this.#plan = plan
   }
 
-  /** Throws `RuntimeFailure`. */
+  /** Throws `RuntimeError`. */
   async start(image: UnpackedImage): Promise<void> {
     const instance = await this.#startInstance(image, true)
     this.#kept = this.#keep(image, instance)
@@ -41,7 +79,7 @@ export class Supervisor {
     return { state: this.#state, crashes: recent, ...(last !== undefined && { lastCrash: last }) }
   }
 
-  /** Ends it for good, also while it starts. Settles when nothing of it is left. */
+  /** Ends the deployment permanently, even while it starts. Settles after the cleanup. */
   end(graceMs: number): Promise<void> {
     return (this.#ended ??= this.#end(graceMs))
   }
@@ -73,7 +111,7 @@ export class Supervisor {
     }
   }
 
-  /** The next instance that can be asked; undefined where there shall be none. */
+  /** The next instance that accepts requests; undefined if there must be none. */
   async #restart(image: UnpackedImage): Promise<Instance | undefined> {
     const { signal } = this.#ending
     while (!this.#crashes.areTooMany) {

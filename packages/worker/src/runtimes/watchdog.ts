@@ -6,33 +6,34 @@ import { RuntimeError } from './port.ts'
 
 const run = promisify(execFile)
 
-/** A process that never outlives the platform, however that ends. */
+/** A process that never outlives the platform, even if the platform is killed. */
 export interface WatchdogChild {
   stdout: Readable
   stderr: Readable
-  /** Settles when the process itself has ended, with how. */
+  /** Settles with the exit reason once the process has ended. */
   exited: Promise<string>
-  /** Settles when all of its group has ended, and nothing of it is left. */
+  /** Settles once the whole process group has ended and its leftovers are removed. */
   gone: Promise<void>
-  /** Asks it to end. */
+  /** Sends SIGTERM to the process. */
   terminate: () => void
-  /** Ends it, its whole group and its container at once. */
+  /** Kills the process, its group and its container immediately. */
   kill: () => void
 }
 
-/** The guard has so long for its work, and what this process does itself so long. */
+/** Time limits for the guard and for the cleanup by this process. */
 const guardMs = 3000
 const cleanUpMs = 20_000
 
 /**
- * Starts a command in a process group of its own, beside a guard: a shell that waits for the end of a pipe whose other end
- * only this process holds. When that closes, because the instance has ended or shall, or because this process was killed, the
- * guard cleans up and ends the group. The command takes the place of the shell that started both, so that signals reach it.
+ * Starts a command in its own process group with a guard: a shell that waits until a pipe closes whose other end only
+ * this process holds. The pipe closes when the instance ends or is to be killed, or when this process is killed. The
+ * guard then cleans up and kills the group. The command replaces the shell that started both, so that it receives
+ * signals.
  */
 export function spawnWithWatchdog({ args, env, cwd, cleanUp = [] }: Command): WatchdogChild {
   const steps = [...(cleanUp.length > 0 ? [cleanUp.map(quoted).join(' ')] : []), 'kill -KILL 0']
   const guard = `(read -r line <&3; ${steps.join('; ')}) >/dev/null 2>&1 &`
-  // Shells set these variables by themselves; the command shall see what it was given.
+  // Shells set these variables; the command must receive only its own environment.
   const script = `ulimit -c 0; ${guard} unset PWD OLDPWD SHLVL; exec "$@" 3<&-`
   const child = spawn('/bin/sh', ['-c', script, 'sh', ...args], {
     cwd,
@@ -54,18 +55,18 @@ function watch(child: ChildProcess, cleanUp: readonly string[]): WatchdogChild {
     child.on('close', () => resolve())
     child.on('error', () => child.pid === undefined && resolve())
   })
-  // Where the machine has no room for another process there is nothing of it.
+  // Without resources for another process, the streams are missing.
   const [, stdout, stderr, lifeline] = child.pid === undefined ? [] : child.stdio
   if (!(stdout instanceof Duplex && stderr instanceof Duplex && lifeline instanceof Duplex)) {
     throw new RuntimeError('init_failed', 'This machine could not start another process.')
   }
-  // Whoever holds its other end may be killed in the middle of anything.
+  // The process at the other end may be killed at any time.
   lifeline.on('error', () => {}).resume()
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null
   const signal = (to: number, name: NodeJS.Signals) => {
     if (child.pid !== undefined && !hasEnded()) trySignal(to * child.pid, name)
   }
-  // Without its guard an instance would not end with the platform.
+  // Without its guard, an instance would outlive the platform.
   lifeline.on('close', () => signal(-1, 'SIGKILL'))
 
   const kill = () => {
@@ -75,7 +76,7 @@ function watch(child: ChildProcess, cleanUp: readonly string[]): WatchdogChild {
   const clean = async () => {
     await exited
     lifeline.end()
-    // The guard does it too, unless it was ended itself.
+    // The guard does the same, unless it was killed itself.
     await attempt(cleanUp)
     await closed
   }
@@ -83,7 +84,7 @@ function watch(child: ChildProcess, cleanUp: readonly string[]): WatchdogChild {
   return { stdout, stderr, exited, gone, terminate: () => signal(1, 'SIGTERM'), kill }
 }
 
-/** Runs a command that fails where there is nothing to do. */
+/** Runs a command that fails if there is nothing to do. */
 async function attempt([program, ...args]: readonly string[]): Promise<void> {
   if (program === undefined) return
   await run(program, args, { env: { PATH: systemPath }, timeout: cleanUpMs }).catch(() => undefined)
@@ -93,6 +94,6 @@ function trySignal(to: number, name: NodeJS.Signals): void {
   try {
     process.kill(to, name)
   } catch {
-    // It has just ended.
+    // The process has just ended.
   }
 }

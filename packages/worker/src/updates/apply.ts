@@ -2,16 +2,14 @@ import { failpoint } from '@platform/core/lib/failpoint'
 import { LeaseLost } from '@platform/core/operations/operation'
 import { type OperationLease } from '@platform/core/operations/lease'
 import { finishUpdate } from '@platform/core/updates/finish'
-import { type UpdatePlan, updatePlan } from '@platform/core/updates/record'
+import { rollbackSteps, type UpdatePlan, updatePlan, updateSteps } from '@platform/core/updates/record'
 import { classifyUpdateError } from './errors.ts'
-import { trafficStepsOf } from './traffic-steps.ts'
 import { preflight } from './preflight.ts'
 import { runSmokeTests } from './smoke.ts'
-import { type UpdateTarget } from './target/port.ts'
-import { measureBaseline, bake } from './bake.ts'
-import { shiftToZero } from './shift-to-zero.ts'
+import { type TrafficPercent, type UpdateTarget } from './target/port.ts'
+import { bake, measureBaseline, shiftToZero } from './bake.ts'
 
-/** What an update is done with. */
+/** The dependencies of an update. */
 export interface UpdateWork {
   journal: OperationLease
   target: UpdateTarget
@@ -20,24 +18,24 @@ export interface UpdateWork {
 }
 
 /**
- * Brings a release to serve, a share of what comes in after the other (D51). Every try walks all steps again, and each may be
- * done twice. Once everything goes to the release alone there is no way back but to the end; until then there is no other.
+ * Shifts traffic to a release in increasing shares (D51). Every attempt runs all steps again, and each step is
+ * idempotent. Once the release serves alone, the update can only be completed; until then it can only be reverted.
  */
 export async function update(work: UpdateWork): Promise<void> {
   const { journal, target } = work
   const plan = updatePlan(journal.operation)
-  await journal.enter('preflight')
+  await journal.startStep('preflight')
   const staged = await preflight(work, plan)
   if (staged !== undefined) {
-    await journal.enter('stage')
+    await journal.startStep('stage')
     await target.stage(staged)
     await failpoint('update.staged')
-    await journal.enter('smoke')
+    await journal.startStep('smoke')
     await runSmokeTests(work, plan)
-    await failpoint('update.smoked')
+    await failpoint('update.tested')
     await shiftAll(work, plan)
   }
-  await journal.enter('commit')
+  await journal.startStep('commit')
   await target.commit(plan.release, plan.before)
   await failpoint('update.committed')
   await finishUpdate(journal.operation, { status: 'Completed', outcome: `Version ${plan.release.version} serves.` })
@@ -47,7 +45,7 @@ async function shiftAll(work: UpdateWork, plan: UpdatePlan): Promise<void> {
   const { journal, target } = work
   try {
     for (const share of trafficStepsOf(plan)) {
-      await journal.enter(`shift-${share}`)
+      await journal.startStep(`shift-${share}`)
       const before = await measureBaseline(work, plan)
       await target.shift(plan.release, share, plan.action === 'rollback')
       await failpoint(`update.shifted-${share}`)
@@ -57,4 +55,10 @@ async function shiftAll(work: UpdateWork, plan: UpdatePlan): Promise<void> {
     if (!(error instanceof LeaseLost) && !classifyUpdateError(error).isFinal) await shiftToZero(target, plan)
     throw error
   }
+}
+
+/** The traffic shares of a release in order, according to the steps of its job. */
+const trafficStepsOf = ({ action }: UpdatePlan): TrafficPercent[] => {
+  const steps: readonly string[] = action === 'apply' ? updateSteps : rollbackSteps
+  return ([10, 50, 100] as const).filter((share) => steps.includes(`shift-${share}`))
 }

@@ -1,37 +1,36 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
+import { log } from '@platform/core/log'
 import { versionErrorsSince } from '@platform/core/updates/error-count'
 import { type InstalledRelease, type UpdatePlan } from '@platform/core/updates/record'
-import { exceedsErrorBudget } from './error-budget.ts'
 import { UpdateError } from './errors.ts'
-import { readiness } from './smoke-requests.ts'
-import { probeAll, smokeRequest } from './smoke.ts'
-import { type TrafficPercent } from './target/port.ts'
+import { readiness, probeAll, smokeRequest } from './smoke.ts'
+import { type TrafficPercent, type UpdateTarget } from './target/port.ts'
 import { type UpdateWork } from './apply.ts'
 
 const betweenMs = 1000
-/** How far back the old version's usual failures are looked for. */
+/** Period in which the usual failures of the old version are counted. */
 const usualMs = 300_000
-/** Whatever somebody waits for has been answered by then, or never is. */
+/** Every request is answered by then, or never. */
 const answerMs = 31_000
 
-/** Failures of two versions that serve side by side: what they have counted, and what their host has. */
+/** Failures of two versions that serve side by side, as counted by the versions and by their host. */
 interface Counts {
   ofRelease: number
   ofBefore: number
-  /** When the oldest request began that the release has yet to answer. */
+  /** Start of the oldest request that the release has not answered. */
   oldestMs: number | undefined
 }
 
-/** What was counted before a release got its share. */
+/** The counts before a release got its share. */
 export interface ErrorBaseline extends Counts {
   atMs: number
-  /** What the version before used to fail, in a millisecond. */
+  /** Usual failures of the version before, per millisecond. */
   usualPerMs: number
 }
 
-/** Counts before a share is given: what is counted by the minute is told apart by when it was counted. Three calls. */
+/** Counts before a shift: failures are counted by the minute, so earlier ones must be subtracted. Three calls. */
 export async function measureBaseline(work: UpdateWork, plan: UpdatePlan): Promise<ErrorBaseline> {
   const atMs = now()
   const [counts, usual] = await Promise.all([
@@ -46,7 +45,7 @@ async function countSince(work: UpdateWork, { release, before }: UpdatePlan, sin
   return { ofRelease: its.failures, ofBefore: beside.failures, oldestMs: its.oldestMs }
 }
 
-/** A function counts what it lives to count; its host counts the rest, where it can. One call to the store. */
+/** A function counts the failures that it survives; its host counts the others, if it can. One call to the store. */
 async function failuresOf({ target }: UpdateWork, release: InstalledRelease, sinceMs: number) {
   const [counted, unanswered] = await Promise.all([
     versionErrorsSince(release.version, sinceMs),
@@ -56,9 +55,9 @@ async function failuresOf({ target }: UpdateWork, release: InstalledRelease, sin
 }
 
 /**
- * Watches a release at its share for as long as the settings say, and on until it has answered what it was asked by then, or
- * cannot any more. Throws `UpdateFailure` where it does not answer its probes, or fails more than what served before. Two calls
- * to the store in each second.
+ * Monitors a release at its share for the configured time, and longer until it has answered the requests of that time
+ * or no longer can. Throws `UpdateError` if it does not answer its probes, or fails more than the version before. Two
+ * calls to the store per second.
  */
 export async function bake(
   work: UpdateWork,
@@ -90,4 +89,39 @@ function excess(
   if (!exceedsErrorBudget({ share, faults, faultsBeside, usualFaults: first.usualPerMs * watchedMs })) return undefined
   const beside = `version ${before.version} ${faultsBeside} times in the same time`
   return `Version ${release.version} failed ${faults} times in ${Math.ceil(watchedMs / 1000)} s at ${share} %, ${beside}.`
+}
+
+/** Failures of two versions that serve side by side. */
+export interface ErrorCounts {
+  share: TrafficPercent
+  /** Of the new version, since it got its share. */
+  faults: number
+  /** Of the old version, in the same period. */
+  faultsBeside: number
+  /** Usual failures of the old version in a period of the same length, with all traffic. */
+  usualFaults: number
+}
+
+/** Fewer failures are not significant. */
+const least = 3
+/** Tolerance for random differences. */
+const times = 2
+
+/**
+ * Whether a new version fails more than the old one: at least three times, and more than twice as often as the old
+ * version would at this share, now or before. At 100 %, only the earlier failures of the old version are available.
+ */
+export function exceedsErrorBudget({ share, faults, faultsBeside, usualFaults }: ErrorCounts): boolean {
+  const part = share / 100
+  const likeBeside = part < 1 ? (faultsBeside * part) / (1 - part) : 0
+  return faults >= least && faults > times * Math.max(likeBeside, usualFaults * part)
+}
+
+/** Removes a release's share, on a best-effort basis: an unmonitored release should receive no traffic. */
+export async function shiftToZero(target: UpdateTarget, { release }: UpdatePlan): Promise<void> {
+  try {
+    await target.shift(release, 0)
+  } catch (cause) {
+    log('warn', 'Failed to shift traffic back; the release keeps its share', { version: release.version, cause })
+  }
 }

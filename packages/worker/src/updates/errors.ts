@@ -4,15 +4,15 @@ import { type ErrorClassification } from '@platform/core/operations/run'
 import { RegistryError } from '@platform/oci/error'
 import { TargetError } from './target/port.ts'
 
-/** Why an update cannot succeed, however often it is tried. The message is for people. */
+/** The update cannot succeed, even with retries. The message is for users. */
 export class UpdateError extends Error {
-  override readonly name = 'UpdateFailure'
+  override readonly name = 'UpdateError'
 }
 
-/** What the release feed says of a release that is not, or no longer, one. */
+/** Errors of the release feed for a release that is not, or no longer, usable. */
 const lasting = new Set<ErrorCode>(['version_not_available', 'infrastructure_update_required'])
 
-/** What an error means for the update that it ended: whatever may pass by itself is tried again. */
+/** The meaning of an error for its update: transient errors are retried. */
 export function classifyUpdateError(error: unknown): ErrorClassification {
   if (error instanceof UpdateError) return { message: error.message, isFinal: true }
   return { ...meaningOf(error), cause: error }
@@ -25,6 +25,6 @@ function meaningOf(error: unknown): ErrorClassification {
   return { message: 'The platform failed in a way that it does not know. Its log tells more.', isFinal: false }
 }
 
-/** What an error says, for people. */
+/** The message of an error, for users. */
 export const describeError = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).slice(0, 500)

@@ -1,21 +1,21 @@
 import { functionNames } from '@platform/core/updates/function-names'
 import { type OperationLease } from '@platform/core/operations/lease'
 import { type OperationHandler, type OperationHandlers } from '@platform/core/operations/run'
+import { config } from '@platform/core/config'
 import { classifyUpdateError } from './errors.ts'
 import { rollBack } from './roll-back.ts'
 import { update } from './apply.ts'
-import { updateTarget } from './target/select.ts'
 import { type UpdateTarget } from './target/port.ts'
 
-/** What the platform's functions run on, for one try of an update. Tests bring their own. */
+/** Opens the update target for one attempt. Tests pass their own. */
 export type TargetFactory = () => Promise<UpdateTarget>
 
-/** How updates of the platform are done, and the way back: the same steps, some of them left out. */
+/** Handlers of updates and rollbacks: both have the same steps, and a rollback omits some. */
 export function updateHandlers(
   pick: TargetFactory = updateTarget,
   names: readonly string[] = functionNames,
 ): OperationHandlers {
-  // What a try has seen of its target it goes by, to its end.
+  // An attempt uses one target until its end, because the target caches the state that it has read.
   const picked = new WeakMap<OperationLease, Promise<UpdateTarget>>()
   const targetOf = (journal: OperationLease): Promise<UpdateTarget> => {
     const target = picked.get(journal) ?? pick()
@@ -23,9 +23,23 @@ export function updateHandlers(
     return target
   }
   const kind: OperationHandler = {
-    work: async (journal) => update({ journal, target: await targetOf(journal), names }),
-    giveUp: async (journal, reason) => rollBack(journal, await targetOf(journal), reason),
-    judge: classifyUpdateError,
+    run: async (journal) => update({ journal, target: await targetOf(journal), names }),
+    compensate: async (journal, reason) => rollBack(journal, await targetOf(journal), reason),
+    classifyError: classifyUpdateError,
   }
   return { PlatformUpdate: kind, PlatformRollback: kind }
+}
+
+/** The configured update target (`PLAT_UPDATE_TARGET`), a new one each time. Only the selected target is loaded. */
+const updateTarget = (): Promise<UpdateTarget> =>
+  config.PLAT_UPDATE_TARGET === 'lambda-alias' ? lambda() : supervisor()
+
+async function lambda(): Promise<UpdateTarget> {
+  const { lambdaAlias } = await import('./target/lambda-alias.ts')
+  return lambdaAlias({ prefix: config.PLAT_FUNCTION_PREFIX, alias: config.PLAT_FUNCTION_ALIAS })
+}
+
+async function supervisor(): Promise<UpdateTarget> {
+  const { localSupervisor } = await import('./target/local-supervisor.ts')
+  return localSupervisor()
 }

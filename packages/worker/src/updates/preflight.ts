@@ -3,15 +3,14 @@ import { get } from '@platform/core/db/table'
 import { infrastructureRevision } from '@platform/core/updates/infrastructure'
 import { type Release } from '@platform/core/updates/release-document'
 import { fetchFunction, releaseByDigest } from '@platform/core/updates/release-feed'
-import { type InstalledRelease, parseUpdateState, type UpdatePlan } from '@platform/core/updates/record'
+import { type InstalledRelease, parseUpdateState, type UpdatePlan, isSameRelease } from '@platform/core/updates/record'
 import { UpdateError } from './errors.ts'
-import { isSameRelease } from '@platform/core/updates/release-identity'
 import { type StagedRelease } from './target/port.ts'
 import { type UpdateWork } from './apply.ts'
 
 /**
- * Whether the plan still holds. Answers the release as it is to be staged; undefined where it serves already, because a try
- * before this one came as far. One call to the store, besides those to the target and for the release.
+ * Checks that the plan is still valid. Returns the release to stage; undefined if it already serves, because an earlier
+ * attempt got that far. One call to the store, plus those to the target and for the release.
  */
 export async function preflight(work: UpdateWork, plan: UpdatePlan): Promise<StagedRelease | undefined> {
   const { journal, target, names } = work
@@ -21,17 +20,19 @@ export async function preflight(work: UpdateWork, plan: UpdatePlan): Promise<Sta
   const serving = await target.current()
   if (isSameRelease(serving, release)) return undefined
   if (!isSameRelease(serving, before)) {
-    throw new UpdateError(`Version ${serving.version} serves and not ${before.version}: it was deployed meanwhile.`)
+    throw new UpdateError(
+      `Version ${serving.version} serves instead of ${before.version}: it was deployed after the request.`,
+    )
   }
   const staged = await stagedOf(plan, names)
-  // Whatever a try before this one has left: a share, or a commit that was cut off.
+  // Reverts leftovers of an earlier attempt: a share, or an interrupted commit.
   if (journal.operation.attempts > 1) await target.revert(release, before)
   return staged
 }
 
 /**
- * Who vouches for a release is asked again: keys may have left the trust list since it was accepted. One that has served
- * before and is ready still needs nobody's word: the way back is open though the registry is away.
+ * An update verifies its release again, because keys may have left the trust list since it was accepted. A rollback to
+ * a release that is still ready needs no verification, so that it works while the registry is unreachable.
  */
 async function stagedOf({ action, release }: UpdatePlan, functionNames: readonly string[]): Promise<StagedRelease> {
   let verified: Promise<Release> | undefined

@@ -1,16 +1,65 @@
 import { forEachLimit } from '@platform/core/lib/async'
 import { ProbeAnswer, probeEvent } from '@platform/core/updates/version-probe'
 import { type InstalledRelease, type UpdatePlan } from '@platform/core/updates/record'
+import { apiFunctions } from '@platform/core/updates/function-names'
+import { fallback, modulePaths } from '@platform/contract/passage'
+import { routes } from '@platform/contract/index'
 import * as z from 'zod'
 import { UpdateError, describeError } from './errors.ts'
-import { getEvent, type SmokeRequest, smokeRequests } from './smoke-requests.ts'
 import { type UpdateWork } from './apply.ts'
 
+/** Requests of the platform to itself, in the format of API Gateway. */
+
+/** An address of the discard prefix (RFC 6666), so that requests are not counted with those of a client. */
+const sourceIp = '100::'
+
+/** An event of an HTTP API (payload format 2.0) for an unauthenticated GET. */
+export const getEvent = (path: string) => ({
+  version: '2.0',
+  routeKey: '$default',
+  rawPath: path,
+  rawQueryString: '',
+  headers: { host: 'platform', 'user-agent': 'platform-update' },
+  requestContext: {
+    http: { method: 'GET', path, protocol: 'HTTP/1.1', sourceIp, userAgent: 'platform-update' },
+    routeKey: '$default',
+    stage: '$default',
+  },
+  isBase64Encoded: false,
+})
+
+/** A request to a function, and the only accepted status of its response; if undefined, any status below 500. */
+export interface SmokeRequest {
+  functionName: string
+  path: string
+  status?: number
+}
+
+export const readiness: SmokeRequest = { functionName: 'health', path: '/health/ready', status: 200 }
+
+/** Requests with a single correct status. */
+const certain: readonly SmokeRequest[] = [readiness, { functionName: fallback.function, path: '/', status: 200 }]
+
+/** One request for each function that serves the API; most responses require authentication. */
+export const smokeRequests: readonly SmokeRequest[] = apiFunctions.map(
+  (functionName) =>
+    certain.find((request) => request.functionName === functionName) ?? { functionName, path: pathOf(functionName) },
+)
+
+function pathOf(functionName: string): string {
+  if (functionName === modulePaths.function) return '/api/-'
+  const own = routes.filter((route) => route.function === functionName).map(({ endpoint }) => endpoint)
+  const gets = own.filter(({ method }) => method === 'get')
+  // A public endpoint may have side effects, such as starting a sign-in.
+  const [first] = [...gets.filter(({ access }) => access !== 'public'), ...gets, ...own]
+  return (first?.path ?? '/').replaceAll(/\{\w+\}/g, '-')
+}
+
 const atOnce = 6
-/** A function that fails at every other request is found out by all but one of 256 times. */
+/** Detects a function that fails every other request in 255 of 256 cases. */
 const repeats = 8
 
-/** Asks every function of a staged release, before anybody else does. Throws `UpdateFailure`. No store calls of its own. */
+/** Calls every function of a staged release before any client does. Throws `UpdateError`. No store calls of its own. */
 export async function runSmokeTests(work: UpdateWork, { release }: UpdatePlan): Promise<void> {
   await probeAll(work, release)
   const asked = smokeRequests.filter(({ functionName }) => work.names.includes(functionName))
@@ -19,7 +68,7 @@ export async function runSmokeTests(work: UpdateWork, { release }: UpdatePlan): 
   })
 }
 
-/** Every function says which release it is of. */
+/** Checks that every function reports the version of the release. */
 export const probeAll = ({ target, names }: UpdateWork, release: InstalledRelease): Promise<void> =>
   forEachLimit(atOnce, names, async (name) => {
     const answer = ProbeAnswer.safeParse(await ask(target, release, name, probeEvent))
@@ -29,7 +78,7 @@ export const probeAll = ({ target, names }: UpdateWork, release: InstalledReleas
 
 const GatewayAnswer = z.object({ statusCode: z.number() })
 
-/** Asks a function for what anybody may ask for. */
+/** Sends an unauthenticated request to a function and checks the status. */
 export async function smokeRequest({ target }: UpdateWork, release: InstalledRelease, request: SmokeRequest) {
   const { functionName, path, status } = request
   const answer = GatewayAnswer.safeParse(await ask(target, release, functionName, getEvent(path)))
@@ -38,7 +87,7 @@ export async function smokeRequest({ target }: UpdateWork, release: InstalledRel
   if (!isGood) throw failed(release, functionName, `answers ${statusCode} to GET ${path}`)
 }
 
-/** It is the release that fails, unless its target does not answer either. */
+/** The release is at fault, unless its target does not answer either. */
 async function ask(target: UpdateWork['target'], release: InstalledRelease, name: string, event: unknown) {
   try {
     return await target.invoke(release, name, event)

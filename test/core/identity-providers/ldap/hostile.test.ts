@@ -6,13 +6,13 @@ import {
   bind,
   bindDone,
   directory,
-  directoryThat,
+  respondWith,
   lack,
   outcome,
   search,
   searchDone,
   settingsOf,
-  world,
+  fixtures,
   writing,
 } from '../../support/hostile-directory.ts'
 import { canary, hostile, inTls, message, onRequest, references } from '../../support/directories.ts'
@@ -26,9 +26,8 @@ import { connectDirectory, upgradeToTls } from '@platform/core/identity-provider
 import { signIn } from '@platform/core/identity-providers/sign-in'
 import { expect, onTestFinished, test } from 'vitest'
 import { isLong, rounds } from '../../../support/long.ts'
-import { password, somewhere } from '../../../support/people.ts'
-import { hurried } from '../../../support/time-limits.ts'
-import { refusalOf } from '../../../support/world.ts'
+import { password, errorCodeOf, newOrigin } from '../../../support/fixtures.ts'
+import { fastTimers } from '../../../support/fast-timers.ts'
 import { callerOfTokens } from '../../support/providers.ts'
 
 const skipped = lack !== ''
@@ -39,17 +38,17 @@ const waitedFor: [string, () => Answer][] = isLong ? [['is silent', () => () => 
 test.skipIf(skipped)(
   `the stand-in is one that people can sign in with, where it answers as it should${lack}`,
   async () => {
-    directoryThat(() => undefined)
+    respondWith(() => undefined)
     await directory()
-    const tokens = await signIn({ username: 'ada', password: 'a password' }, somewhere())
-    expect(await callerOfTokens(tokens)).toMatchObject({ organisationId: world.caller.organisationId })
+    const tokens = await signIn({ username: 'ada', password: 'a password' }, newOrigin())
+    expect(await callerOfTokens(tokens)).toMatchObject({ organisationId: fixtures.caller.organisationId })
   },
 )
 
 test.skipIf(skipped).each(unreachable)(
   `a directory that %s vouches for nobody, and is not waited for${lack}`,
   async (_what, answer) => {
-    directoryThat(answer())
+    respondWith(answer())
     const idp = await directory()
     const startedAtMs = performance.now()
     const asked = authenticate(idp, { username: 'ada', password: 'a password' }, AbortSignal.timeout(rounds(400, 800)))
@@ -73,7 +72,7 @@ test.skipIf(skipped).each<[string, () => Answer]>([
 ])(
   `a sign-in with a directory that %s ends within seconds, and not as if the password were wrong${lack}`,
   async (_what, answer) => {
-    directoryThat(answer())
+    respondWith(answer())
     await directory()
     const startedAtMs = performance.now()
     expect(await outcome()).toBe('directory_unreachable')
@@ -84,7 +83,7 @@ test.skipIf(skipped).each<[string, () => Answer]>([
 test.skipIf(skipped).each(refusing)(
   `a directory that %s refuses: the password is wrong${lack}`,
   async (_what, answer) => {
-    directoryThat(answer())
+    respondWith(answer())
     await directory()
     expect(await outcome()).toBe('invalid_credentials')
     expect(canary.connections).toHaveLength(0)
@@ -93,7 +92,7 @@ test.skipIf(skipped).each(refusing)(
 
 test.skipIf(skipped)(`references among the answers are left out, and nobody is asked there${lack}`, async () => {
   const elsewhere = references(`ldap://127.0.0.1:${canary.port}/`)
-  directoryThat(
+  respondWith(
     at(
       search,
       1,
@@ -106,13 +105,13 @@ test.skipIf(skipped)(`references among the answers are left out, and nobody is a
     )(),
   )
   await directory()
-  expect(await outcome()).toBe('nothing was refused')
+  expect(await outcome()).toBe('no error')
   expect(canary.connections).toHaveLength(0)
 })
 
 test.skipIf(skipped)(`an answer that comes in single bytes is the same answer${lack}`, async () => {
   hostile.behave = (plain) => {
-    const socket = inTls(plain, world.own)
+    const socket = inTls(plain, fixtures.own)
     onRequest(socket, (id, operation, bytes) => {
       const isForUser = bytes.includes('ou=people') && !bytes.includes('ou=groups')
       const found = operation === search && isForUser ? [message(id, ada)] : []
@@ -121,14 +120,14 @@ test.skipIf(skipped)(`an answer that comes in single bytes is the same answer${l
     })
   }
   await directory()
-  expect(await outcome()).toBe('nothing was refused')
+  expect(await outcome()).toBe('no error')
 })
 
 const mangled = rounds(60, 300)
 
 test.skipIf(skipped)(`no mangled answer ends the process or keeps it busy, of ${mangled}${lack}`, async () => {
   let [round, asked] = [0, 0]
-  directoryThat((socket, id, operation) => {
+  respondWith((socket, id, operation) => {
     if (operation !== search) return false
     asked++
     const bytes = Buffer.concat([message(id, ada), searchDone(id)])
@@ -151,15 +150,13 @@ test.skipIf(skipped)(`no mangled answer ends the process or keeps it busy, of ${
 test.skipIf(skipped)(
   `while a directory hangs no more than a few sign-ins wait for it, and local ones do not${lack}`,
   async () => {
-    using _ = hurried(6000)
-    directoryThat(() => true)
+    using _ = fastTimers(6000)
+    respondWith(() => true)
     await directory()
     const many = Array.from({ length: 50 }, (_, index) =>
-      refusalOf(signIn({ username: `user${index}`, password: 'a password' }, somewhere())),
+      errorCodeOf(signIn({ username: `user${index}`, password: 'a password' }, newOrigin())),
     )
-    expect(await refusalOf(signIn({ username: world.platform.username, password }, somewhere()))).toBe(
-      'nothing was refused',
-    )
+    expect(await errorCodeOf(signIn({ username: fixtures.platform.username, password }, newOrigin()))).toBe('no error')
     const outcomes = await Promise.all(many)
     expect(outcomes.filter((each) => each === 'rate_limited')).toHaveLength(18)
     expect(outcomes.filter((each) => each === 'directory_unreachable')).toHaveLength(32)
@@ -169,7 +166,7 @@ test.skipIf(skipped)(
 test.skipIf(skipped || !isLong)(
   `directories that hang, more than there is time for, end the sign-in and not the process${lack}`,
   async () => {
-    directoryThat(() => true)
+    respondWith(() => true)
     for (let count = 0; count < 6; count++) await directory()
     const lost: unknown[] = []
     const lose = (reason: unknown) => void lost.push(reason)
@@ -183,7 +180,7 @@ test.skipIf(skipped || !isLong)(
 )
 
 test.skipIf(skipped)(`nothing of a name that fails is left behind but the count of failures${lack}`, async () => {
-  directoryThat(
+  respondWith(
     at(
       search,
       1,
@@ -198,7 +195,7 @@ test.skipIf(skipped)(`nothing of a name that fails is left behind but the count 
 test.skipIf(skipped).each(['', ' ', '\t\n', '\0', '\0 a password', 'a password\0', '\u00ad\u200b', '\u3000'])(
   `a directory that lets everybody in never gets to see the password %j${lack}`,
   async (secret) => {
-    directoryThat(() => undefined)
+    respondWith(() => undefined)
     await directory()
     const before = hostile.connections.length
     expect(await outcome('ada', secret)).toBe('invalid_credentials')

@@ -1,53 +1,53 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
-import { arrive, asRoot, directory, lack, plainUrl, refusal } from '../../support/acme.ts'
+import { signInAs, asRoot, directory, skipReason, plainUrl, signInError } from '../../support/acme.ts'
 import { canary } from '../../support/directories.ts'
 import { type ProviderSettings } from '@platform/core/identity-providers/record'
 import { expect, test } from 'vitest'
-import { groups, people, service } from '../../../support/slapd.ts'
+import { groupsDn, usersDn, serviceAccount } from '../../../support/slapd.ts'
 
-test.skipIf(lack !== '').each([
+test.skipIf(skipReason !== '').each([
   ['ldaps', {}],
   ['StartTLS', { url: plainUrl, startTls: true }],
   ['StartTLS, though nothing asks for it', { url: plainUrl }],
-])(`somebody signs in with %s, with name, e-mail and roles of the directory${lack}`, async (_how, more) => {
+])(`somebody signs in with %s, with name, e-mail and roles of the directory${skipReason}`, async (_how, more) => {
   const idp = await directory(more)
-  const user = await arrive('ada')
+  const user = await signInAs('ada')
   expect(user).toMatchObject({ email: 'ada@acme.test', authProvider: idp.id, roles: ['Operator', 'Auditor'] })
   expect(user.username).toMatch(/^ada/)
-  expect(await arrive('ADA', 'password of ada')).toMatchObject({ id: user.id, username: user.username, version: 1 })
+  expect(await signInAs('ADA', 'password of ada')).toMatchObject({ id: user.id, username: user.username, version: 1 })
 })
 
-test.skipIf(lack !== '').each<[string, string, ProviderSettings, string[]]>([
+test.skipIf(skipReason !== '').each<[string, string, ProviderSettings, string[]]>([
   ['members of groups', 'grace', {}, ['Operator']],
   ['what the entry says itself', 'grace', { groupSearchBase: undefined }, ['Viewer']],
   ['names of members', 'grace', { groupMemberAttribute: 'memberUid' }, ['ClusterAdmin']],
   ['a name full of what filters and names escape', 'curious', {}, ['OrgAdmin']],
-  ['nothing, below a base without groups', 'ada', { groupSearchBase: people }, ['Viewer']],
-])(`roles follow from %s${lack}`, async (_how, username, more, roles) => {
+  ['nothing, below a base without groups', 'ada', { groupSearchBase: usersDn }, ['Viewer']],
+])(`roles follow from %s${skipReason}`, async (_how, username, more, roles) => {
   await directory(more)
-  expect(await arrive(username)).toMatchObject({ roles })
+  expect(await signInAs(username)).toMatchObject({ roles })
 })
 
-test.skipIf(lack !== '')(
-  `groups that slapd keeps in the entry count, and are read at each sign-in${lack}`,
+test.skipIf(skipReason !== '')(
+  `groups that slapd keeps in the entry count, and are read at each sign-in${skipReason}`,
   async () => {
     await using client = await asRoot()
-    const dn = `cn=late,${groups}`
+    const dn = `cn=late,${groupsDn}`
     await directory(
       { groupSearchBase: undefined },
       { fields: { roleMappings: [{ group: dn, role: 'ClusterAdmin' as const }] } },
     )
-    const before = await arrive('grace')
-    await client.add(dn, { objectClass: 'groupOfNames', cn: 'late', member: `uid=grace,${people}` })
-    const during = await arrive('grace')
+    const before = await signInAs('grace')
+    await client.add(dn, { objectClass: 'groupOfNames', cn: 'late', member: `uid=grace,${usersDn}` })
+    const during = await signInAs('grace')
     await client.del(dn)
-    const after = await arrive('grace')
+    const after = await signInAs('grace')
     expect([before.roles, during.roles, after.roles]).toEqual([['Viewer'], ['ClusterAdmin'], ['Viewer']])
     expect(new Set([before.id, during.id, after.id]).size).toBe(1)
   },
 )
 
-test.skipIf(lack !== '').each([
+test.skipIf(skipReason !== '').each([
   ['a wrong password', 'ada', 'wrong'],
   ['the password of somebody else', 'ada', 'password of grace'],
   ['an unknown name', 'nobody', 'password of ada'],
@@ -65,34 +65,40 @@ test.skipIf(lack !== '').each([
   ['a star as an escape', '\\2a', 'password of ada'],
   ['a name with NUL behind it', 'ada\0', 'password of ada'],
   ['a line break in the name', 'ada\nmail: x', 'password of ada'],
-  ['a distinguished name', `uid=ada,${people}`, 'password of ada'],
-  ['a name that goes on as a distinguished name', `ada,${people}`, 'password of ada'],
+  ['a distinguished name', `uid=ada,${usersDn}`, 'password of ada'],
+  ['a name that goes on as a distinguished name', `ada,${usersDn}`, 'password of ada'],
   ['spaces that the directory does not see', ' ada ', 'password of ada'],
   ['two spaces for one', 'two  names', 'password of two names'],
   ['letters without width', 'a\u00adda', 'password of ada'],
   ['half a character', 'ada\ud800', 'password of ada'],
-  ['the service account', 'service', service.bindPassword],
-])(`%s signs nobody in${lack}`, async (_what, username, secret) => {
+  ['the service account', 'service', serviceAccount.bindPassword],
+])(`%s signs nobody in${skipReason}`, async (_what, username, secret) => {
   await directory()
-  expect(await refusal(username, secret)).toBe('invalid_credentials')
+  expect(await signInError(username, secret)).toBe('invalid_credentials')
 })
 
-test.skipIf(lack !== '')(`a name that two entries have signs in neither, whosever password it is${lack}`, async () => {
-  await directory({ userLoginAttribute: 'mail' })
-  expect(await refusal('twin@acme.test', 'password of twin1')).toBe('invalid_credentials')
-  expect(await refusal('twin@acme.test', 'password of twin2')).toBe('invalid_credentials')
-  expect(await arrive('ada@acme.test', 'password of ada')).toMatchObject({ roles: ['Operator', 'Auditor'] })
-})
+test.skipIf(skipReason !== '')(
+  `a name that two entries have signs in neither, whosever password it is${skipReason}`,
+  async () => {
+    await directory({ userLoginAttribute: 'mail' })
+    expect(await signInError('twin@acme.test', 'password of twin1')).toBe('invalid_credentials')
+    expect(await signInError('twin@acme.test', 'password of twin2')).toBe('invalid_credentials')
+    expect(await signInAs('ada@acme.test', 'password of ada')).toMatchObject({ roles: ['Operator', 'Auditor'] })
+  },
+)
 
-test.skipIf(lack !== '')(`each of the names of one entry leads to one user${lack}`, async () => {
+test.skipIf(skipReason !== '')(`each of the names of one entry leads to one user${skipReason}`, async () => {
   await directory()
-  const [one, two] = [await arrive('two names'), await arrive('second', 'password of two names')]
+  const [one, two] = [await signInAs('two names'), await signInAs('second', 'password of two names')]
   expect(two.id).toBe(one.id)
 })
 
-test.skipIf(lack !== '')(`what lies behind a referral is not found, and nobody goes there${lack}`, async () => {
-  await directory()
-  expect(await refusal('elsewhere')).toBe('invalid_credentials')
-  expect(await refusal('nobody')).toBe('invalid_credentials')
-  expect(canary.connections).toHaveLength(0)
-})
+test.skipIf(skipReason !== '')(
+  `what lies behind a referral is not found, and nobody goes there${skipReason}`,
+  async () => {
+    await directory()
+    expect(await signInError('elsewhere')).toBe('invalid_credentials')
+    expect(await signInError('nobody')).toBe('invalid_credentials')
+    expect(canary.connections).toHaveLength(0)
+  },
+)

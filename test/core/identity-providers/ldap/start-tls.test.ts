@@ -1,5 +1,13 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
-import { agreed, agreeing, bindDone, directory, lack, outcome, world } from '../../support/hostile-directory.ts'
+import {
+  startTlsAccepted,
+  acceptStartTls,
+  bindDone,
+  directory,
+  lack,
+  outcome,
+  fixtures,
+} from '../../support/hostile-directory.ts'
 import { ber, hostile, inTls, message, onRequest, result } from '../../support/directories.ts'
 import { randomBytes } from 'node:crypto'
 import { type Socket } from 'node:net'
@@ -13,7 +21,7 @@ const plainly: [string, (socket: Socket) => void][] = [
   ['refuses to go on in TLS', (socket) => onRequest(socket, (id) => socket.write(message(id, result(0x78, 2))))],
   [
     'agrees to TLS and goes on in plain text',
-    (socket) => onRequest(socket, (id) => socket.write(id === 1 ? agreed : bindDone(id))),
+    (socket) => onRequest(socket, (id) => socket.write(id === 1 ? startTlsAccepted : bindDone(id))),
   ],
   ['answers StartTLS as if it were a bind', (socket) => onRequest(socket, (id) => socket.write(bindDone(id)))],
   ['agrees without a code', (socket) => socket.once('data', () => socket.write(message(1, ber(0x78))))],
@@ -23,12 +31,12 @@ const plainly: [string, (socket: Socket) => void][] = [
   ],
   ['says nothing to StartTLS', () => undefined],
   ['ends the connection at StartTLS', (socket) => socket.once('data', () => socket.end())],
-  ['agrees and ends the connection', (socket) => socket.once('data', () => socket.end(agreed))],
+  ['agrees and ends the connection', (socket) => socket.once('data', () => socket.end(startTlsAccepted))],
   [
     'agrees and answers the handshake with noise',
     (socket) =>
       socket.once('data', () => {
-        socket.write(agreed)
+        socket.write(startTlsAccepted)
         socket.once('data', () => socket.write(randomBytes(500)))
       }),
   ],
@@ -36,8 +44,8 @@ const plainly: [string, (socket: Socket) => void][] = [
     'shows the certificate of another authority',
     (socket) =>
       socket.once('data', () => {
-        socket.write(agreed)
-        inTls(socket, world.others)
+        socket.write(startTlsAccepted)
+        inTls(socket, fixtures.others)
       }),
   ],
 ]
@@ -63,9 +71,9 @@ test.skipIf(skipped).each(plainly)(`a directory that %s never sees a password${l
 
 test.skipIf(skipped)(`StartTLS that agrees goes on in TLS, also where lengths are written in long${lack}`, async () => {
   await directory('ldap')
-  for (const answer of [agreed, Buffer.from('3084000000100201017884000000070a010004000400', 'hex')]) {
-    agreeing(answer)
-    expect(await outcome()).toBe('nothing was refused')
+  for (const answer of [startTlsAccepted, Buffer.from('3084000000100201017884000000070a010004000400', 'hex')]) {
+    acceptStartTls(answer)
+    expect(await outcome()).toBe('no error')
   }
 })
 
@@ -74,7 +82,7 @@ test.skipIf(skipped).each([
   ['the first half of one', bindDone(2).subarray(0, 8)],
   ['one byte', Buffer.from([0x30])],
 ])(`whoever adds %s to the plain text before TLS is heard in nothing${lack}`, async (_what, added) => {
-  agreeing(Buffer.concat([agreed, added]))
+  acceptStartTls(Buffer.concat([startTlsAccepted, added]))
   await directory('ldap')
   expect(await outcome()).toBe('directory_unreachable')
 })

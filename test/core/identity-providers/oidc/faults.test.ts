@@ -1,5 +1,5 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
-import { newIssuer } from '../../support/oidc-hoist.ts'
+import { newIssuer } from '../../support/oidc-issuers.ts'
 import { beforeAll, expect, test, vi } from 'vitest'
 import { nowSeconds } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
@@ -7,12 +7,12 @@ import { batchPut, query } from '@platform/core/db/table'
 import { exchange } from '@platform/core/identity-providers/oidc/code'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
 import { signed } from '../../../support/hostile-issuer.ts'
-import { atStoreCalls, type StoreCall } from '../../support/store-hook.ts'
-import { refusalOf } from '../../../support/world.ts'
-import { comeBack, leave, newProvider, properAnswer, ready } from '../../support/oidc.ts'
+import { onStoreCall, type StoreCall } from '../../../support/store-calls.ts'
+import { errorCodeOf } from '../../../support/fixtures.ts'
+import { completeSignIn, startSignIn, newProvider, validCallback, preparePortal } from '../../support/oidc.ts'
 
 beforeAll(async () => {
-  await ready()
+  await preparePortal()
   // What breaks off is logged.
   vi.spyOn(process.stdout, 'write').mockReturnValue(true)
 })
@@ -21,15 +21,15 @@ const issuer = newIssuer()
 
 /** A sign-in that has left and may come back. */
 async function leaving(provider: Awaited<ReturnType<typeof newProvider>>) {
-  const left = await leave(provider)
+  const left = await startSignIn(provider)
   issuer.token = () => signed(issuer.claims('platform', left.nonce, nowSeconds()), issuer.key)
-  return { ...left, answer: properAnswer(issuer, left) }
+  return { ...left, answer: validCallback(issuer, left) }
 }
 
 /** Signs in to the end; answers whom the tokens speak for. */
 async function signIn(provider: Awaited<ReturnType<typeof newProvider>>) {
   const { answer, browser } = await leaving(provider)
-  const { code = '' } = await comeBack(provider.id, answer, browser)
+  const { code = '' } = await completeSignIn(provider.id, answer, browser)
   return verifyAccessToken((await exchange(code, browser, origin)).accessToken)
 }
 
@@ -42,7 +42,7 @@ async function losing(n: number, when: 'before' | 'after', work: () => Promise<u
   const lose = async () => {
     if (++count === n) throw new Error('lost')
   }
-  using _ = atStoreCalls({ [when]: lose })
+  using _ = onStoreCall({ [when]: lose })
   await work().catch(() => undefined)
   return count >= n
 }
@@ -54,7 +54,7 @@ test.each(['before', 'after'] as const)(
     for (let n = 1; wasLost; n++) {
       const provider = await newProvider(issuer.url)
       const { answer, browser } = await leaving(provider)
-      wasLost = await losing(n, when, () => comeBack(provider.id, answer, browser))
+      wasLost = await losing(n, when, () => completeSignIn(provider.id, answer, browser))
       const users = await usersOf(provider.organisationId)
       expect([n, users.length]).toEqual([n, users.length > 0 ? 1 : 0])
       for (const user of users) expect(await sessionsOf(String(user['id']))).toEqual([])
@@ -72,7 +72,7 @@ test.each(['before', 'after'] as const)(
     for (let n = 1; wasLost; n++) {
       const provider = await newProvider(issuer.url)
       const { answer, browser } = await leaving(provider)
-      const { code = '' } = await comeBack(provider.id, answer, browser)
+      const { code = '' } = await completeSignIn(provider.id, answer, browser)
       wasLost = await losing(n, when, () => exchange(code, browser, origin))
       await exchange(code, browser, origin).catch(() => undefined)
       const [user] = await usersOf(provider.organisationId)
@@ -81,7 +81,7 @@ test.each(['before', 'after'] as const)(
   },
 )
 
-test.each(['oidc.attemptTaken', 'oidc.userKnown'])(
+test.each(['oidc.attemptConsumed', 'oidc.userKnown'])(
   'a sign-in that breaks off at %s begins again, as the same user',
   async (failpoint) => {
     const provider = await newProvider(issuer.url)
@@ -93,7 +93,7 @@ test.each(['oidc.attemptTaken', 'oidc.userKnown'])(
     vi.unstubAllEnvs()
     const location = await armed.completeSignIn(provider.id, answer, { browser, origin })
     expect(new URL(location).searchParams.get('error')).toBe('internal_error')
-    expect(await comeBack(provider.id, answer, browser)).toMatchObject({ error: 'sign_in_expired' })
+    expect(await completeSignIn(provider.id, answer, browser)).toMatchObject({ error: 'sign_in_expired' })
     const [first, second] = [await signIn(provider), await signIn(provider)]
     expect(second.userId).toBe(first.userId)
     expect(await usersOf(provider.organisationId)).toHaveLength(1)
@@ -110,10 +110,10 @@ const occupy = async ({ command, input }: StoreCall) => {
 test('an exchange whose session cannot be written gives no tokens, and leaves its code good', async () => {
   const provider = await newProvider(issuer.url)
   const { answer, browser } = await leaving(provider)
-  const { code = '' } = await comeBack(provider.id, answer, browser)
+  const { code = '' } = await completeSignIn(provider.id, answer, browser)
   {
-    using _ = atStoreCalls({ before: occupy })
-    expect(await refusalOf(exchange(code, browser, origin))).toBe('conflict')
+    using _ = onStoreCall({ before: occupy })
+    expect(await errorCodeOf(exchange(code, browser, origin))).toBe('conflict')
   }
   expect(await exchange(code, browser, origin)).toMatchObject({ tokenType: 'Bearer' })
 })

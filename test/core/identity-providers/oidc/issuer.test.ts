@@ -1,5 +1,5 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
-import { forbidden, newIssuer } from '../../support/oidc-hoist.ts'
+import { unreachableIssuer, newIssuer } from '../../support/oidc-issuers.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { nowSeconds, shiftClock } from '@platform/core/clock'
 import * as Oidc from '@platform/core/identity-providers/oidc/oidc'
@@ -8,19 +8,19 @@ import { type HostileIssuer, json, signed } from '../../../support/hostile-issue
 import { type Respond } from '../../../support/http-server.ts'
 import {
   clientSecret,
-  comeBack,
-  leave,
+  completeSignIn,
+  startSignIn,
   newProvider,
   portal,
-  properAnswer,
-  ready,
+  validCallback,
+  preparePortal,
   signInWith,
 } from '../../support/oidc.ts'
-import { hurried } from '../../../support/time-limits.ts'
+import { fastTimers } from '../../../support/fast-timers.ts'
 
-beforeAll(ready)
+beforeAll(preparePortal)
 // The last word: whatever an issuer says, nobody was led to where nobody may come.
-afterAll(() => expect(forbidden.server.seen).toEqual([]))
+afterAll(() => expect(unreachableIssuer.server.requests).toEqual([]))
 
 const discovery = '/.well-known/openid-configuration'
 
@@ -33,14 +33,14 @@ async function beginWith(issuer: string): Promise<Record<string, string>> {
   return Object.fromEntries(new URL(location).searchParams)
 }
 
-const inward = () => `http://localhost:${new URL(forbidden.url).port}`
+const inward = () => `http://localhost:${new URL(unreachableIssuer.url).port}`
 
 test.each([
-  () => forbidden.url,
-  () => forbidden.url.replace('http:', 'https:'),
+  () => unreachableIssuer.url,
+  () => unreachableIssuer.url.replace('http:', 'https:'),
   inward,
   () => inward().replace('http:', 'https:'),
-  () => `https://2130706433:${new URL(forbidden.url).port}`,
+  () => `https://2130706433:${new URL(unreachableIssuer.url).port}`,
   () => 'https://10.0.0.1',
   () => 'https://169.254.169.254/latest',
   () => 'https://[::1]',
@@ -56,7 +56,7 @@ test.each([
 
 const html: Respond = () => ({ status: 200, headers: { 'content-type': 'text/html' }, body: '<h1>Sign in</h1>' })
 const huge: Respond = () => json(`{"issuer":"${'x'.repeat(10_000_000)}"}`)
-const redirecting: Respond = () => ({ status: 307, headers: { location: `${forbidden.url}/` } })
+const redirecting: Respond = () => ({ status: 307, headers: { location: `${unreachableIssuer.url}/` } })
 const hanging: Respond = () => undefined
 const dripping: Respond = (_, outgoing) => {
   const timer = setInterval(() => outgoing.write(' '), 50)
@@ -108,7 +108,7 @@ test.each(later.flatMap((path) => strange.map(([name, answer]) => [path, name, a
 )
 
 test('an issuer that hangs or drips at any of its addresses is given up after five seconds', async () => {
-  using patience = hurried(5000)
+  using patience = fastTimers(5000)
   const startedAtMs = performance.now()
   const cases = [discovery, ...later].flatMap((path) => [hanging, dripping].map((answer) => ({ path, answer })))
   const ends = cases.map(async ({ path, answer }) => {
@@ -130,7 +130,7 @@ test('an issuer that does not answer is not asked at every click', async () => {
   expect(issuer.asked(discovery)).toBe(1)
   issuer.instead.clear()
   shiftClock(5001)
-  expect((await leave(provider)).address.origin).toBe(issuer.url)
+  expect((await startSignIn(provider)).address.origin).toBe(issuer.url)
 })
 
 test.each<[string, (issuer: HostileIssuer) => Record<string, unknown>, string]>([
@@ -138,11 +138,11 @@ test.each<[string, (issuer: HostileIssuer) => Record<string, unknown>, string]>(
   ['of an issuer below', ({ url }) => ({ issuer: `${url}/below` }), 'answer_invalid'],
   ['of no issuer', () => ({ issuer: undefined }), 'answer_invalid'],
   ['of a numbered issuer', () => ({ issuer: 7 }), 'answer_invalid'],
-  ['that send people inward', () => ({ authorization_endpoint: forbidden.url }), 'provider_unreachable'],
+  ['that send people inward', () => ({ authorization_endpoint: unreachableIssuer.url }), 'provider_unreachable'],
   ['that run a script', () => ({ authorization_endpoint: 'javascript:alert(1)' }), 'provider_unreachable'],
   ['that send people to a document', () => ({ authorization_endpoint: 'data:text/html,x' }), 'provider_unreachable'],
   ['that send people nowhere', () => ({ authorization_endpoint: undefined }), 'answer_invalid'],
-  ['that send people to a list', () => ({ authorization_endpoint: [forbidden.url] }), 'provider_unreachable'],
+  ['that send people to a list', () => ({ authorization_endpoint: [unreachableIssuer.url] }), 'provider_unreachable'],
   ['that send people far', ({ url }) => ({ authorization_endpoint: `${url}/${'x'.repeat(7000)}` }), 'answer_invalid'],
 ])('metadata %s are refused before anybody is sent anywhere', async (_, metadata, error) => {
   const issuer = newIssuer()
@@ -155,7 +155,7 @@ test.each(['token_endpoint', 'jwks_uri', 'userinfo_endpoint'])(
   'metadata whose %s leads inward are not followed',
   async (name) => {
     const issuer = newIssuer()
-    for (const address of [forbidden.url, inward(), 'file:///etc/passwd', 'https://10.0.0.1/', 5, null]) {
+    for (const address of [unreachableIssuer.url, inward(), 'file:///etc/passwd', 'https://10.0.0.1/', 5, null]) {
       issuer.metadata = { [name]: address }
       const told = await signInWith(issuer, await newProvider(issuer.url))
       expect([address, told['error']]).toEqual([
@@ -201,10 +201,10 @@ test.each([
     json({ ...own, ...more, id_token_signing_alg_values_supported: ['ES256'] }),
   )
   const provider = await newProvider('', { type, settings: { ...settings(issuer.url), clientId: 'platform' } })
-  const left = await leave(provider)
+  const left = await startSignIn(provider)
   issuer.token = () => signed({ ...issuer.claims('platform', left.nonce, nowSeconds()), iss: own.issuer }, issuer.key)
-  const answer = { ...properAnswer(issuer, left), iss: own.issuer }
-  expect(await comeBack(provider.id, answer, left.browser)).toEqual({ code: expect.any(String) })
+  const answer = { ...validCallback(issuer, left), iss: own.issuer }
+  expect(await completeSignIn(provider.id, answer, left.browser)).toEqual({ code: expect.any(String) })
 })
 
 test('a try of a provider that does not work tells why, and nothing of what it met', async () => {
@@ -212,7 +212,7 @@ test('a try of a provider that does not work tells why, and nothing of what it m
   const cases: [Record<string, unknown>, string][] = [
     [{ issuer: 'https://id.example.com' }, 'discovery'],
     [{ token_endpoint: undefined }, 'endpoints'],
-    [{ token_endpoint: forbidden.url }, 'endpoints'],
+    [{ token_endpoint: unreachableIssuer.url }, 'endpoints'],
     [{ jwks_uri: `${issuer.url}/nothing` }, 'keys'],
   ]
   for (const [metadata, name] of cases) {
@@ -222,7 +222,7 @@ test('a try of a provider that does not work tells why, and nothing of what it m
     expect([metadata, first?.name]).toEqual([metadata, name])
     expect(JSON.stringify(checks)).not.toMatch(/127\.0\.0\.1|localhost|example\.com/)
   }
-  for (const address of [forbidden.url, inward(), 'https://10.0.0.1']) {
+  for (const address of [unreachableIssuer.url, inward(), 'https://10.0.0.1']) {
     const [only, ...others] = await testOidc(await newProvider(address), { clientSecret })
     expect([only?.name, only?.ok, others]).toEqual(['discovery', false, []])
   }

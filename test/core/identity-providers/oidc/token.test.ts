@@ -1,12 +1,12 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
-import { newIssuer } from '../../support/oidc-hoist.ts'
+import { newIssuer } from '../../support/oidc-issuers.ts'
 import { SignJWT, UnsecuredJWT } from 'jose'
 import { beforeAll, expect, test } from 'vitest'
 import { nowSeconds, shiftClock } from '@platform/core/clock'
 import { type HostileIssuer, signed, signingKey } from '../../../support/hostile-issuer.ts'
-import { clientSecret, newProvider, ready, signInWith } from '../../support/oidc.ts'
+import { clientSecret, newProvider, preparePortal, signInWith } from '../../support/oidc.ts'
 
-beforeAll(ready)
+beforeAll(preparePortal)
 
 type Claims = Record<string, unknown>
 const signedIn = { code: expect.stringMatching(/^[\w-]{43}$/) }

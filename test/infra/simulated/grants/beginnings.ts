@@ -1,44 +1,44 @@
-import { answered } from '../../../conformance/support/answer.ts'
+import { expectStatus } from '../../../conformance/support/answer.ts'
 import { entriesOf } from '../../../conformance/support/audit.ts'
-import { conformance } from './act.ts'
+import type { Client } from '../../../conformance/support/client.ts'
+import { completeSetupPath, setupBody } from '../../../conformance/support/setup.ts'
+import { setupIsOpen, startup } from './conformance.ts'
 import { type Act, type Need, type Outcome, played, playWithout, type Scene } from './withholding.ts'
 
 /** What happens once on a platform, in this order: it begins, with a deployment, and is set up. */
 
-const startup = conformance('Health', 'startup answers ok once initialisation is done')
-
 const begins: Act = {
   title: 'a deployment begins the platform',
   play: async (scene) => {
-    await scene.rehearsal.begin()
+    await scene.simulator.begin()
     await startup.play(scene)
   },
 }
 
 const beginsAgain: Act = { ...begins, title: 'a second deployment finds the initial admin token that it shall keep' }
 
-const isOpen = conformance('Setup', 'before: the status names the step of the wizard')
-const completes = conformance(
-  'Setup',
-  'before: a refused field leaves the token good, and completing setup signs the administrator in',
-)
+/** Completes setup; calls as the administrator. */
+async function complete({ platform, simulator }: Scene): Promise<Client> {
+  const { anonymous, options } = platform
+  const body = { ...setupBody(options), initialAdminToken: await simulator.initialAdminToken() }
+  return anonymous.withToken(expectStatus(await anonymous.post(completeSetupPath, body), 200).accessToken)
+}
+
+const completes: Act = {
+  title: 'completing setup signs the administrator in',
+  play: async (scene) => {
+    expectStatus(await (await complete(scene)).get('/api/v1/auth/me'), 200)
+  },
+}
 
 const isOnRecord: Act = {
   title: 'the completion of setup is on record',
-  play: async ({ platform: { anonymous, options } }) => {
-    const body = {
-      platformName: 'Rehearsal',
-      publicUrl: 'https://platform.example.com',
-      timezone: 'Europe/Berlin',
-      adminUsername: options.username,
-      adminEmail: 'admin@example.com',
-      adminPassword: options.password,
-      initialAdminToken: options.initialAdminToken,
-    }
-    const { accessToken } = answered(await anonymous.post('/api/v1/setup/complete', body), 200)
-    await entriesOf(anonymous.withToken(accessToken), 'action=setup.complete', 1)
+  play: async (scene) => {
+    await entriesOf(await complete(scene), 'action=setup.complete', 1)
   },
-  again: conformance('Setup', 'after: it is on record').play,
+  again: async ({ platform }) => {
+    await entriesOf(await platform.admin, 'action=setup.complete', 1)
+  },
 }
 
 /** Act → the grants of a function that it needs, in the order in which it first needs them. */
@@ -55,7 +55,7 @@ const order: readonly [name: string, act: Act, grants: readonly string[]][] = [
     ],
   ],
   ['bootstrap', beginsAgain, ['secret:initial-admin-token']],
-  ['setup', isOpen, ['table:read']],
+  ['setup', setupIsOpen, ['table:read']],
   ['setup', completes, ['table:write', 'secret:signing-keys']],
   ['setup', isOnRecord, ['queue:events']],
 ]

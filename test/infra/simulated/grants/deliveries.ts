@@ -1,7 +1,8 @@
-import { answered } from '../../../conformance/support/answer.ts'
+import { expectStatus } from '../../../conformance/support/answer.ts'
 import { entriesOf } from '../../../conformance/support/audit.ts'
-import { came, newestDelivery, onStage, webhooksPath } from '../../../conformance/support/webhooks.ts'
-import { own, report } from './act.ts'
+import { came, newestDelivery, webhooksPath } from '../../../conformance/support/webhooks.ts'
+import { own } from './act.ts'
+import { withReceiver } from './conformance.ts'
 import { swept, sweeps } from './sweep.ts'
 import { without } from './withholding.ts'
 
@@ -9,42 +10,36 @@ import { without } from './withholding.ts'
 
 export const sweepWebhooks = own(
   'the sweep announces a delivery whose message was lost, and it is made',
-  async (scene) => {
-    const journey = onStage(async ({ admin, receiver, newWebhook }) => {
-      const { id } = await newWebhook('/swept', ['platform.setup.*'])
-      await without(scene, ['webhooks', 'queue:webhooks'], async () =>
-        answered(await admin.post(`${webhooksPath}/${id}/test`), 202),
-      )
-      await swept(scene, 'it is delivered', async () => receiver.received.length > 0)
-    })
-    await journey(scene.platform, report)
-  },
+  withReceiver(async ({ admin, receiver, newWebhook }, scene) => {
+    const { id } = await newWebhook('/swept', ['platform.setup.*'])
+    await without(scene, ['webhooks', 'queue:webhooks'], async () =>
+      expectStatus(await admin.post(`${webhooksPath}/${id}/test`), 202),
+    )
+    await swept(scene, 'it is delivered', async () => receiver.received.length > 0)
+  }),
   { breaks: ['webhooks', ...sweeps] },
 )
 
 export const deliveryComesAgain = own(
   'a delivery that fails is made again after about ten seconds',
-  async ({ platform }) => {
-    const journey = onStage(async ({ admin, receiver, newWebhook }) => {
-      receiver.answerWith(500)
-      const { id } = await newWebhook('/again', ['platform.setup.*'])
-      answered(await admin.post(`${webhooksPath}/${id}/test`), 202)
-      await newestDelivery(admin, id, ({ attempts }) => attempts.length > 0)
-      receiver.answerWith(204)
-      await came(receiver, '/again', 2)
-    })
-    await journey(platform, report)
-  },
+  withReceiver(async ({ admin, receiver, newWebhook }) => {
+    receiver.answerWith(500)
+    const { id } = await newWebhook('/again', ['platform.setup.*'])
+    expectStatus(await admin.post(`${webhooksPath}/${id}/test`), 202)
+    await newestDelivery(admin, id, ({ attempts }) => attempts.length > 0)
+    receiver.answerWith(204)
+    await came(receiver, '/again', 2)
+  }),
   { touches: ['auth', 'audit', 'webhooks', 'queue/webhooks', 'queue/events'] },
 )
 
-export const goneReceiver = own('a webhook whose receiver is gone is switched off, on record', async ({ platform }) => {
-  const journey = onStage(async ({ admin, receiver, newWebhook }) => {
+export const goneReceiver = own(
+  'a webhook whose receiver is gone is switched off, on record',
+  withReceiver(async ({ admin, receiver, newWebhook }) => {
     receiver.answerWith(410)
     const { id } = await newWebhook('/gone', ['platform.setup.*'])
     await entriesOf(admin, `resource=${id}`, 1)
-    answered(await admin.post(`${webhooksPath}/${id}/test`), 202)
+    expectStatus(await admin.post(`${webhooksPath}/${id}/test`), 202)
     await entriesOf(admin, `resource=${id}&action=webhook.disable`, 1)
-  })
-  await journey(platform, report)
-})
+  }),
+)

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
 import { clientSettings } from '@platform/local/emulators/http/environment'
-import { answered } from '../../../conformance/support/answer.ts'
+import { expectStatus } from '../../../conformance/support/answer.ts'
 import { finishedBatch, jobFor, submitBatch } from '../../../conformance/support/batch.ts'
 import { Platform } from '../../../conformance/support/platform.ts'
-import { until } from '../../../conformance/support/until.ts'
+import { waitFor } from '../../../support/wait-for.ts'
 import { own } from './act.ts'
 import { swept, sweeps } from './sweep.ts'
 import { type Scene, without } from './withholding.ts'
@@ -13,9 +13,9 @@ import { type Scene, without } from './withholding.ts'
 /** What becomes of messages that are lost on their way, and of those that nobody could handle. */
 
 /** Sends a message to a queue of the platform, as AWS does with those that nobody could handle. */
-export async function sendTo({ rehearsal }: Scene, queue: string, message: object): Promise<void> {
-  const client = new SQSClient(clientSettings(rehearsal.cloud.sqsUrl, rehearsal.cloud.accessKeyId))
-  const QueueUrl = `${rehearsal.cloud.sqsUrl}/000000000000/platform-dev-${queue}`
+export async function sendTo({ simulator }: Scene, queue: string, message: object): Promise<void> {
+  const client = new SQSClient(clientSettings(simulator.cloud.sqsUrl, simulator.cloud.accessKeyId))
+  const QueueUrl = `${simulator.cloud.sqsUrl}/000000000000/platform-dev-${queue}`
   await client.send(new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(message) }))
   client.destroy()
 }
@@ -32,8 +32,8 @@ const batchUnheard = async (scene: Scene, clusterId: string): Promise<any> =>
 
 const notificationAbout = async ({ platform }: Scene, resource: string) => {
   const { client } = await platform.tenant
-  await until(`a notification about ${resource}`, async () =>
-    answered(await client.get('/api/v1/notifications?pageSize=100'), 200).items.some(
+  await waitFor(`a notification about ${resource}`, async () =>
+    expectStatus(await client.get('/api/v1/notifications?pageSize=100'), 200).items.some(
       (item: any) => item.resource === resource,
     ),
   )
@@ -47,7 +47,7 @@ export const jobBuried = own(
     const { id: clusterId } = await theirs.newCluster()
     const jobId = await submitUnheard(scene, clusterId)
     await sendTo(scene, 'jobs-dead-letter', { organisationId, jobId })
-    await until('the job fails', async () => (await theirs.job(jobId)).status === 'Failed')
+    await waitFor('the job fails', async () => (await theirs.job(jobId)).status === 'Failed')
     assert.equal((await theirs.job(jobId)).statusReason, 'dead_lettered')
     await notificationAbout(scene, jobId)
   },
@@ -73,7 +73,7 @@ export const sweepJobs = own(
   async (scene) => {
     const relay = await scene.platform.as(await scene.platform.tenant).newRelay()
     const jobId = await submitUnheard(scene, relay.clusterId)
-    await swept(scene, 'the relay is told', async () => answered(await relay.beat(), 200).jobs.includes(jobId))
+    await swept(scene, 'the relay is told', async () => expectStatus(await relay.heartbeat(), 200).jobs.includes(jobId))
   },
   { breaks: ['jobs', ...sweeps] },
 )
@@ -83,7 +83,7 @@ export const sweepBatches = own(
   async (scene) => {
     const relay = await scene.platform.as(await scene.platform.tenant).newRelay()
     await batchUnheard(scene, relay.clusterId)
-    await swept(scene, 'the relay is told', async () => answered(await relay.beat(), 200).jobs.length > 0)
+    await swept(scene, 'the relay is told', async () => expectStatus(await relay.heartbeat(), 200).jobs.length > 0)
   },
   { breaks: ['jobs', ...sweeps] },
 )
@@ -91,13 +91,13 @@ export const sweepBatches = own(
 export const sweepEvents = own(
   'the sweep announces changes whose message was lost, and they are on record',
   async (scene) => {
-    const { options, contract, leftovers } = scene.platform
+    const { options, contract, cleanUp } = scene.platform
     // An organisation that nothing else is announced of: jobs would lead to its changes, too.
-    const fresh = new Platform(options, contract, leftovers)
+    const fresh = new Platform(options, contract, cleanUp)
     const { client } = await fresh.tenant
     const isOnRecord = async (id: string) =>
-      answered(await client.get(`/api/v1/platform/audit?resource=${id}`), 200).totalCount === 1
-    const unheard = await until('a change goes unheard', async () => {
+      expectStatus(await client.get(`/api/v1/platform/audit?resource=${id}`), 200).totalCount === 1
+    const unheard = await waitFor('a change goes unheard', async () => {
       const { id } = await without(scene, ['sites', 'queue:events'], async () => fresh.as(await fresh.tenant).newSite())
       // Somebody may be at the books of the organisation still, and find it.
       await delay(1000)

@@ -1,4 +1,17 @@
-import { conformance, inPlatform, organisationOnRecord } from './act.ts'
+import { inPlatform, organisationOnRecord } from './act.ts'
+import {
+  batch,
+  delivery,
+  eventDelivery,
+  extraEntries,
+  onRecord,
+  organisations,
+  providerTest,
+  publishedKeys,
+  startup,
+  summary,
+  tokenUse,
+} from './conformance.ts'
 import * as deliveries from './deliveries.ts'
 import * as lost from './lost-messages.ts'
 import { secretGoes, sweepSecrets } from './secrets.ts'
@@ -14,54 +27,42 @@ const all = (act: Act, ...grants: string[]): Record<string, Act> =>
   Object.fromEntries(grants.map((grant) => [grant, act]))
 
 const change = ['table:read', 'table:write', 'queue:events']
-const onRecord = (promise: string): Act => conformance('On record is', promise)
-const job = onRecord('a job that is submitted and cancelled')
-const batch = inPlatform(conformance('Work of batches', 'a batch sent again with its key is accepted once'))
-const delivery = conformance('Deliveries', 'a redirect is not followed')
-const heard = conformance('Deliveries', 'a webhook that is switched off hears nothing of what happens meanwhile')
-const tokenUse = inPlatform(conformance('API tokens', 'its use is remembered to the hour, whatever it is used for'))
-const added = inPlatform(onRecord('what an administrator adds to it, each by itself'))
-const organisations = 'an organisation is created once for each name, and listed; one of them is the platform’s'
-const webhook = onRecord('a webhook that is created and deleted')
-const provider = inPlatform(onRecord('an identity provider that is configured and removed'))
-const relay = onRecord('a relay that enrolls')
+const job = onRecord('a submitted and a cancelled job')
+const webhook = onRecord('a created and a deleted webhook')
+const provider = inPlatform(onRecord('a configured and a removed identity provider'))
+const relay = onRecord('an enrolled relay')
 const swept = { 'queue:jobs': lost.sweepJobs, 'queue:batches': lost.sweepBatches, 'queue:events': lost.sweepEvents }
 
 const tableFor = (peers: Peers): Table => ({
-  health: all(conformance('Health', 'startup answers ok once initialisation is done'), 'table:read'),
+  health: all(startup, 'table:read'),
   meta: {
-    'table:read': conformance(
-      'Authentication',
-      'access tokens verify with the published keys, which hold no private part',
-    ),
-    'table:write': tokenUse,
+    'table:read': publishedKeys,
+    'table:write': tokenUse('/api/v1/events/catalog'),
   },
   auth: {
-    ...all(onRecord('who signs in and out'), ...change, 'secret:signing-keys'),
+    ...all(onRecord('sign-in and sign-out'), ...change, 'secret:signing-keys'),
     'secret:identity': byDirectory(peers),
   },
-  clusters: all(onRecord('a cluster that is registered and removed'), ...change),
-  sites: all(onRecord('a site that is created and removed'), ...change),
+  clusters: all(onRecord('a registered and a removed cluster'), ...change),
+  sites: all(onRecord('a created and a removed site'), ...change),
   'portal-data': {
-    'table:read': conformance('The portal’s numbers', 'an answer without news is not sent again'),
-    'table:write': conformance('The portal’s numbers', 'a program sees what its token may read'),
+    'table:read': summary,
+    'table:write': tokenUse('/api/v1/portal/summary'),
   },
-  preferences: all(onRecord('a filter that is saved and deleted'), ...change),
-  users: all(onRecord('an API token that is created and deleted'), ...change),
-  notifications: all(onRecord('notifications that are read'), ...change),
+  preferences: all(onRecord('a saved and a deleted filter'), ...change),
+  users: all(onRecord('a created and a deleted API token'), ...change),
+  notifications: all(onRecord('notifications marked as read'), ...change),
   platform: {
-    'table:read': conformance('Tenancy', organisations),
+    'table:read': organisations,
     ...all(organisationOnRecord, 'table:write', 'queue:events'),
   },
-  audit: all(added, ...change),
+  audit: all(extraEntries, ...change),
   jobs: { ...all(job, ...change, 'queue:jobs'), 'queue:batches': batch },
   relay: all(relay, ...change, 'secret:signing-keys'),
   webhooks: { ...all(webhook, ...change, 'secret:signing-keys'), 'queue:webhooks': delivery },
   identity: {
     ...all(provider, ...change, 'secret:identity-write'),
-    'secret:identity': inPlatform(
-      conformance('Identity providers', 'a test tells how far the platform gets with a provider'),
-    ),
+    'secret:identity': providerTest,
     'secret:identity-remove': secretGoes,
     'secret:signing-keys': byOpenId(peers),
   },
@@ -70,8 +71,8 @@ const tableFor = (peers: Peers): Table => ({
   'queue/batches': all(batch, ...change, 'messages'),
   'queue/batches-dead-letter': all(lost.batchBuried, ...change, 'messages'),
   'queue/events': {
-    ...all(onRecord('a site that is created and removed'), 'table:read', 'table:write', 'messages'),
-    'queue:webhooks': heard,
+    ...all(onRecord('a created and a removed site'), 'table:read', 'table:write', 'messages'),
+    'queue:webhooks': eventDelivery,
   },
   'queue/webhooks': {
     ...all(delivery, 'table:read', 'table:write', 'secret:signing-keys', 'messages'),

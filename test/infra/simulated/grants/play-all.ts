@@ -51,7 +51,7 @@ export async function playAll(stage: Stage, needs: readonly Need[]): Promise<Out
 /** Plays an act with all grants. Answers the functions that have asked for something meanwhile. */
 async function touchesOf(scene: Scene, act: Act): Promise<ReadonlySet<string>> {
   if (act.touches !== undefined) return new Set(act.touches)
-  const { asked } = scene.rehearsal.cloud.gate
+  const { asked } = scene.simulator.cloud.gate
   const before = new Map(asked)
   await passing(scene, act)
   return new Set([...asked.keys()].filter((name) => asked.get(name) !== before.get(name)))

@@ -4,7 +4,7 @@ import { CreateSecretCommand, ListSecretsCommand, SecretsManagerClient } from '@
 import { PutCommand } from '@aws-sdk/lib-dynamodb'
 import * as keys from '@platform/core/db/keys'
 import { clientSettings } from '@platform/local/emulators/http/environment'
-import { answered } from '../../../conformance/support/answer.ts'
+import { expectStatus } from '../../../conformance/support/answer.ts'
 import { inPlatform, own } from './act.ts'
 import { swept, sweeps } from './sweep.ts'
 
@@ -13,8 +13,8 @@ import { swept, sweeps } from './sweep.ts'
 export const sweepSecrets = own(
   'the sweep removes a secret that nothing has used for ten minutes',
   async (scene) => {
-    const { secretsUrl, dynamoDbUrl, accessKeyId } = scene.rehearsal.cloud
-    const { environment } = scene.rehearsal.functions[0] ?? {}
+    const { secretsUrl, dynamoDbUrl, accessKeyId } = scene.simulator.cloud
+    const { environment } = scene.simulator.functions[0] ?? {}
     const Name = `${environment?.['PLAT_SECRET_IDENTITY_PREFIX']}/${crypto.randomUUID()}`
     const [secrets, table] = [
       new SecretsManagerClient(clientSettings(secretsUrl, accessKeyId)),
@@ -35,16 +35,16 @@ async function secretNames(client: SecretsManagerClient): Promise<(string | unde
 }
 
 export const secretGoes = inPlatform(
-  own('with an identity provider its secret goes', async ({ rehearsal, platform }) => {
+  own('with an identity provider its secret goes', async ({ simulator, platform }) => {
     const admin = await platform.admin
     const path = '/api/v1/platform/identity/providers'
     const facts = { clientId: 'platform', clientSecret: 'secret', enabled: false }
     const provider = { type: 'CloudDirectory', tenantId: crypto.randomUUID(), ...facts }
-    const { id } = answered(await admin.post(path, provider), 201)
-    const secrets = new SecretsManagerClient(clientSettings(rehearsal.cloud.secretsUrl, rehearsal.cloud.accessKeyId))
+    const { id } = expectStatus(await admin.post(path, provider), 201)
+    const secrets = new SecretsManagerClient(clientSettings(simulator.cloud.secretsUrl, simulator.cloud.accessKeyId))
     const isThere = async () => (await secretNames(secrets)).some((name) => name?.includes(id))
     assert.ok(await isThere())
-    answered(await admin.delete(`${path}/${id}`), 204)
+    expectStatus(await admin.delete(`${path}/${id}`), 204)
     assert.ok(!(await isThere()))
     secrets.destroy()
   }),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { answered } from '../../../conformance/support/answer.ts'
+import { expectStatus } from '../../../conformance/support/answer.ts'
 import type { Client } from '../../../conformance/support/client.ts'
-import { startPeer } from '../../../support/oidc-peer.ts'
+import { startOidcProvider } from '../../../support/oidc-peer.ts'
 import * as slapd from '../../../support/slapd.ts'
 import type { Act } from './withholding.ts'
 
@@ -15,8 +15,8 @@ export type Peers = Awaited<ReturnType<typeof startPeers>>
 /** Starts both. `allowed` is what a platform has to be let call. */
 export async function startPeers([plain, secure]: readonly [number, number]) {
   await using parts = new AsyncDisposableStack()
-  const directory = parts.use(await slapd.startSlapd({ plain, secure }, [slapd.person('ada')]))
-  const peer = await startPeer()
+  const directory = parts.use(await slapd.startSlapd({ plain, secure }, [slapd.userEntry('ada')]))
+  const peer = await startOidcProvider()
   parts.defer(peer.close)
   const moved = parts.move()
   return { directory, secure, peer, [Symbol.asyncDispose]: () => moved.disposeAsync() }
@@ -24,7 +24,7 @@ export async function startPeers([plain, secure]: readonly [number, number]) {
 
 /** Configures a provider for as long as the work takes. */
 async function withProvider(admin: Client, request: object, work: (id: string) => Promise<void>): Promise<void> {
-  const { id } = answered(await admin.post(path, request), 201)
+  const { id } = expectStatus(await admin.post(path, request), 201)
   try {
     await work(id)
   } finally {
@@ -36,12 +36,12 @@ export const byDirectory = ({ directory: { ca }, secure }: Peers): Act => ({
   title: 'somebody signs in whom a directory knows',
   isAlone: true,
   play: async ({ platform }) => {
-    const { bindDn, bindPassword } = slapd.service
+    const { bindDn, bindPassword } = slapd.serviceAccount
     const url = `ldaps://localhost:${secure}`
-    const request = { type: 'LDAP', url, bindDn, bindPassword, userSearchBase: slapd.people, caCertificate: ca }
+    const request = { type: 'LDAP', url, bindDn, bindPassword, userSearchBase: slapd.usersDn, caCertificate: ca }
     await withProvider(await platform.admin, request, async () => {
       const credentials = { username: 'ada', password: 'password of ada' }
-      answered(await platform.anonymous.post('/api/v1/auth/login', credentials), 200)
+      expectStatus(await platform.anonymous.post('/api/v1/auth/login', credentials), 200)
     })
   },
 })
@@ -61,7 +61,7 @@ export const byOpenId = ({ peer }: Peers): Act => ({
       const back = await throughPeer(begun.headers.get('location') ?? '')
       const finished = await anonymous.get(`${back.pathname}${back.search}`, { cookie })
       const code = new URL(finished.headers.get('location') ?? '', portal).searchParams.get('code')
-      const tokens = answered(await anonymous.post('/api/v1/auth/oidc/token', { code }, { cookie }), 200)
+      const tokens = expectStatus(await anonymous.post('/api/v1/auth/oidc/token', { code }, { cookie }), 200)
       assert.equal(tokens.tokenType, 'Bearer')
     })
   },

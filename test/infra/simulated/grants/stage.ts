@@ -6,9 +6,9 @@ import { type Simulator, startSimulator } from '../../../simulator/simulator.ts'
 import { type Peers, startPeers } from './sign-in.ts'
 import type { Scene } from './withholding.ts'
 
-/** A rehearsal that has not begun, with everything beside it that journeys need. */
+/** A simulator that has not begun, with everything beside it that journeys need. */
 export interface Stage extends AsyncDisposable {
-  rehearsal: Simulator
+  simulator: Simulator
   peers: Peers
   /** A scene with an organisation of its own. */
   newScene: () => Promise<Scene>
@@ -21,7 +21,7 @@ const roomy = Object.fromEntries(
     .concat([
       ['PLAT_LIMIT_API_BURST', '5000'],
       ['PLAT_HEARTBEAT_INTERVAL_SECONDS', '1'],
-      ['PLAT_ANNOUNCE_AGAIN_SECONDS', '1'],
+      ['PLAT_OUTBOX_RETRY_SECONDS', '1'],
       ['PLAT_LOG_LEVEL', 'error'],
     ]),
 )
@@ -31,7 +31,7 @@ export async function startStage(): Promise<Stage> {
   const [plain = 0, secure = 0, ...free] = await freePorts(8)
   const peers = parts.use(await startPeers([plain, secure]))
   const receivers = free.map((port) => `127.0.0.1:${port}`)
-  const rehearsal = parts.use(
+  const simulator = parts.use(
     await startSimulator({
       stage: 'dev',
       port: 0,
@@ -50,15 +50,14 @@ export async function startStage(): Promise<Stage> {
     return receivers.slice(first, first + 2)
   }
   const newScene = async (): Promise<Scene> => {
-    const initialAdminToken = await rehearsal.initialAdminToken().catch(() => undefined)
-    const who = { username: 'admin', password: 'correct horse battery', initialAdminToken }
-    const platform = await connect({ baseUrl: rehearsal.url, isLocal: true, ...who, receivers: nextReceivers() })
+    const administrator = { username: 'admin', password: 'correct horse battery' }
+    const platform = await connect({ baseUrl: simulator.url, ...administrator, receivers: nextReceivers() })
     const tick = (name: string) =>
-      rehearsal.tick(rehearsal.functions.find((each) => each.name === name)?.functionName ?? name)
-    return { rehearsal, platform, tick }
+      simulator.tick(simulator.functions.find((each) => each.name === name)?.functionName ?? name)
+    return { simulator, platform, tick }
   }
   const started = parts.move()
-  return { rehearsal, peers, newScene, [Symbol.asyncDispose]: () => started.disposeAsync() }
+  return { simulator, peers, newScene, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
 
 async function freePorts(count: number): Promise<number[]> {

@@ -1,4 +1,4 @@
-import { until } from '../../../conformance/support/until.ts'
+import { waitFor } from '../../../support/wait-for.ts'
 import { calm, type Scene } from './withholding.ts'
 
 /** Messages that others have lost would come after all. */
@@ -10,7 +10,7 @@ export const swept = <Found>(
   what: string,
   look: () => Promise<Found | undefined | false>,
 ): Promise<Found> =>
-  until(what, async () => {
+  waitFor(what, async () => {
     await scene.tick('schedule/sweep')
     return look()
   })

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Platform } from '../../../conformance/support/platform.ts'
-import { until, whileHope } from '../../../conformance/support/until.ts'
+import { waitFor, abortWaitsOn } from '../../../support/wait-for.ts'
 import type { AccessDenial } from '../../../simulator/aws/iam-proxy.ts'
 import { allowing, type Statement } from '../../../simulator/graph/policy.ts'
 import type { Simulator } from '../../../simulator/simulator.ts'
@@ -11,9 +11,9 @@ import { grantOf } from '../../grant.ts'
 /** What every act touches: nothing happens by itself that makes up for what was lost. */
 export const calm = 'calm'
 
-/** What an act plays on: the rehearsed platform, as one of its organisations and its administrator see it. */
+/** What an act plays on: the simulated platform, as one of its organisations and its administrator see it. */
 export interface Scene {
-  rehearsal: Simulator
+  simulator: Simulator
   platform: Platform
   /** Runs a function of a clock at once, by its name in the contract. */
   tick: (name: string) => Promise<void>
@@ -64,14 +64,14 @@ export function statementOf({ functions }: Simulator, name: string, grant: strin
 
 /** Does work while a function is without a grant, and from a cold start: what it has read before counts for nothing. */
 export async function without<Result>(
-  { rehearsal }: Pick<Scene, 'rehearsal'>,
+  { simulator }: Pick<Scene, 'simulator'>,
   [name, grant]: readonly [name: string, grant: string],
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const [functionName, statement] = statementOf(rehearsal, name, grant)
-  const giveBack = rehearsal.cloud.gate.withhold(statement)
+  const [functionName, statement] = statementOf(simulator, name, grant)
+  const giveBack = simulator.cloud.gate.withhold(statement)
   try {
-    await rehearsal.cloud.forget(functionName)
+    await simulator.cloud.forget(functionName)
     return await work()
   } finally {
     giveBack()
@@ -81,15 +81,15 @@ export async function without<Result>(
 /** Plays an act without a grant. Once it is missed, what is waited for does not come. */
 export async function playWithout(scene: Scene, need: Need): Promise<Outcome> {
   const { name, grant, act } = need
-  const { gate } = scene.rehearsal.cloud
-  const [, statement] = statementOf(scene.rehearsal, name, grant)
+  const { gate } = scene.simulator.cloud
+  const [, statement] = statementOf(scene.simulator, name, grant)
   const first = gate.denials.length
   const denials = () =>
     gate.denials.slice(first).filter((each) => each.functionName === name && allowing([statement], each))
   const hope = new AbortController()
   const over = new AbortController()
   const givingUp = giveUp(() => denials().length > 0, hope, over.signal)
-  const failure = await without(scene, [name, grant], () => whileHope(hope.signal, () => played(scene, act)))
+  const failure = await without(scene, [name, grant], () => abortWaitsOn(hope.signal, () => played(scene, act)))
   over.abort()
   await givingUp
   return { ...need, failure, denials: denials() }
@@ -114,13 +114,13 @@ export async function playAlone(scene: Scene, need: Need, heal?: () => Promise<u
 }
 
 /** Nobody is at the books any more, who would enter what nobody was told. What nobody can handle lies where it is. */
-async function settled({ rehearsal }: Scene): Promise<void> {
+async function settled({ simulator }: Scene): Promise<void> {
   const isAtRest = async () => {
-    const response = await fetch(`${rehearsal.cloud.sqsUrl}/_queues`)
+    const response = await fetch(`${simulator.cloud.sqsUrl}/_queues`)
     const { queues }: any = await response.json()
     return queues.every(({ name, waiting, inFlight }: any) => !name.endsWith('-events') || waiting + inFlight === 0)
   }
-  await until('the queue of events is empty', isAtRest, settlesWithinSeconds).catch(() => undefined)
+  await waitFor('the queue of events is empty', isAtRest, settlesWithinSeconds).catch(() => undefined)
 }
 
 /** What an act failed with. */

@@ -1,4 +1,4 @@
-import { BatchGetCommand, BatchWriteCommand, TransactGetCommand } from '@aws-sdk/lib-dynamodb'
+import { BatchGetCommand, BatchWriteCommand } from '@aws-sdk/lib-dynamodb'
 import { beforeAll, expect, test } from 'vitest'
 import { useStore } from './support/table.ts'
 
@@ -68,12 +68,6 @@ test('a transaction pays twice for table and indexes', async () => {
   ])
 })
 
-test('a read transaction pays twice', async () => {
-  const Get = { TableName: store.table.name, Key: { pk: 'read', sk: '1' } }
-  const answer = await store.table.documents.send(new TransactGetCommand({ TransactItems: [{ Get }], ...TOTAL }))
-  expect(answer.ConsumedCapacity).toMatchObject([{ CapacityUnits: 2, ReadCapacityUnits: 2 }])
-})
-
 test.each([
   [false, 0.5],
   [true, 1],
@@ -99,8 +93,4 @@ test('batches pay for each entry', async () => {
   const requests = ['1', '2'].map((sk) => ({ PutRequest: { Item: { pk: 'batch', sk, g2pk: 'b' } } }))
   const written = await documents.send(new BatchWriteCommand({ RequestItems: { [name]: requests }, ...TOTAL }))
   expect(written.ConsumedCapacity).toMatchObject([{ TableName: name, CapacityUnits: 4 }])
-})
-
-test('nobody is told what he did not ask for', async () => {
-  expect(await store.table.put({ pk: 'quiet', sk: '1' })).not.toHaveProperty('ConsumedCapacity')
 })

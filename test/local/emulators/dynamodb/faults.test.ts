@@ -1,50 +1,33 @@
-import { randomUUID } from 'node:crypto'
 import { BatchGetCommand, BatchWriteCommand, PutCommand, TransactGetCommand } from '@aws-sdk/lib-dynamodb'
 import { startDynamoDb } from '@platform/local/emulators/dynamodb/server'
 import { afterEach, expect, test } from 'vitest'
-import { TestTable, clientOf, eventually, refusalOf, useStore } from './support/table.ts'
+import { createStoreFaults } from '../../../support/emulators/store-faults.ts'
+import { useFolder } from './support/folder.ts'
+import { TestTable, clientOf, eventually, rejectionOf, useStore } from './support/table.ts'
 
-const store = useStore()
+const faults = createStoreFaults()
+const dataDir = useFolder()
+const store = useStore({ hooks: faults.hooks })
 const ALWAYS = 1
+const HOUR_MS = 60 * 60 * 1000
 
-afterEach(() => store.database.faults.reset())
+afterEach(() => faults.reset())
 
-test.each(['ProvisionedThroughputExceededException', 'ThrottlingException'] as const)(
-  'every kind of item call can be refused with %s',
-  async (throttleError) => {
-    const { database, table } = store
-    database.faults.set({ throttleRate: ALWAYS, throttleError })
-    const calls = [
-      table.put({ pk: 'a', sk: 'b' }),
-      table.get('a', 'b'),
-      table.query('pk = :p', { ':p': 'a' }),
-      table.transact([table.addMember('a', 'b', 1)]),
-    ]
-    for (const call of calls) expect((await refusalOf(call)).name).toBe(throttleError)
-    database.faults.reset()
-    expect(await table.item('a', 'b')).toBeUndefined()
-  },
-)
-
-test('the SDK rides out two refusals by itself', async () => {
+test('a throttled call is rejected and not performed, until no fault remains', async () => {
   const { database, table } = store
-  const patient = new TestTable(clientOf(database.url, 3), table.name)
-  database.faults.set({ throttleRate: ALWAYS, remaining: 2 })
-  const { $metadata } = await patient.put({ pk: 'patient', sk: '1' })
+  faults.set({ throttleRate: ALWAYS })
+  const calls = [table.put({ pk: 'a', sk: 'b' }), table.get('a', 'b'), table.query('pk = :p', { ':p': 'a' })]
+  for (const call of calls) expect((await rejectionOf(call)).name).toBe('ProvisionedThroughputExceededException')
+  faults.set({ operations: ['PutItem'], remaining: 2 })
+  expect(await table.item('a', 'b')).toBeUndefined()
+  const { $metadata } = await new TestTable(clientOf(database.url, 3), table.name).put({ pk: 'a', sk: 'b' })
   expect($metadata.attempts).toBe(3)
-  expect(database.faults.read().remaining).toBe(0)
+  expect(faults.read().remaining).toBe(0)
 })
 
-test('faults can be kept to some operations', async () => {
-  const { database, table } = store
-  database.faults.set({ throttleRate: ALWAYS, operations: ['GetItem'] })
-  await table.put({ pk: 'some', sk: '1' })
-  expect((await refusalOf(table.get('some', '1'))).name).toBe('ProvisionedThroughputExceededException')
-})
-
-test('entries of a batch come back unprocessed, and the loop that sends them again ends', async () => {
-  const { database, table } = store
-  database.faults.set({ unprocessedRate: ALWAYS })
+test('a batch returns entries as unprocessed, and repeating these completes it', async () => {
+  const { table } = store
+  faults.set({ unprocessedRate: ALWAYS })
   const puts = Array.from({ length: 5 }, (_, k) => ({ PutRequest: { Item: { pk: 'batch', sk: String(k) } } }))
   let writes: BatchWriteCommand['input']['RequestItems'] = { [table.name]: puts }
   let rounds = 0
@@ -59,76 +42,88 @@ test('entries of a batch come back unprocessed, and the loop that sends them aga
   expect(read.UnprocessedKeys?.[table.name]?.Keys).toHaveLength(4)
 })
 
-test('a transaction meets a conflict, with the reason in one place', async () => {
-  const { database, table } = store
-  database.faults.set({ transactionConflictRate: ALWAYS })
-  const members = ['1', '2', '3'].map((sk) => table.addMember('conflict', sk, 1))
-  const refusal = await refusalOf(table.transact(members))
+test('a transaction conflict cancels the transaction with one reason, and a single write', async () => {
+  const { table } = store
+  faults.set({ transactionConflictRate: ALWAYS })
+  const refusal = await rejectionOf(table.transact(['1', '2', '3'].map((sk) => table.addMember('conflict', sk, 1))))
   expect(refusal.name).toBe('TransactionCanceledException')
   const codes = refusal.CancellationReasons.map(({ Code }: { Code: string }) => Code)
   expect(codes.toSorted()).toEqual(['None', 'None', 'TransactionConflict'])
   const Get = { TableName: table.name, Key: { pk: 'conflict', sk: '1' } }
   const read = table.documents.send(new TransactGetCommand({ TransactItems: [{ Get }] }))
-  expect((await refusalOf(read)).CancellationReasons).toMatchObject([{ Code: 'TransactionConflict' }])
-  expect((await refusalOf(table.put({ pk: 'conflict', sk: '1' }))).name).toBe('TransactionConflictException')
+  expect((await rejectionOf(read)).CancellationReasons).toMatchObject([{ Code: 'TransactionConflict' }])
+  expect((await rejectionOf(table.put({ pk: 'conflict', sk: '1' }))).name).toBe('TransactionConflictException')
   expect(await table.item('conflict', '1')).toBeUndefined()
 })
 
-test('a write whose answer is lost is done', async () => {
-  const { database, table } = store
-  database.faults.set({ lostAcknowledgementRate: ALWAYS })
-  expect((await refusalOf(table.put({ pk: 'lost', sk: '1' }))).message).toMatch(/socket hang up|ECONNRESET/)
+test('a write with a lost response is performed', async () => {
+  const { table } = store
+  faults.set({ lostAcknowledgementRate: ALWAYS })
+  expect((await rejectionOf(table.put({ pk: 'lost', sk: '1' }))).message).toMatch(/socket hang up|ECONNRESET/)
   expect(await table.item('lost', '1')).toBeDefined()
 })
 
-test('a repeated bare condition fails on its own write, a repeated transaction does not', async () => {
-  const { database, table } = store
-  const patient = new TestTable(clientOf(database.url, 3), table.name)
-  const condition = { ConditionExpression: 'attribute_not_exists(pk)' }
-  database.faults.set({ lostAcknowledgementRate: ALWAYS, remaining: 1 })
-  const bare = await refusalOf(patient.put({ pk: 'lost', sk: 'bare' }, condition))
-  expect(bare.name).toBe('ConditionalCheckFailedException')
-  database.faults.set({ remaining: 1 })
-  const members = [patient.putMember({ pk: 'lost', sk: 'transact' }, condition), patient.addMember('lost', 'count', 1)]
-  const { $metadata } = await patient.transact(members, { ClientRequestToken: randomUUID() })
-  expect($metadata.attempts).toBe(2)
-  expect(await table.item('lost', 'count')).toHaveProperty('n', 1)
-})
-
-test('a hanging call is neither done nor answered, and does not hold up the end', async () => {
-  const database = await startDynamoDb()
+test('a hanging call is not performed and does not delay closing', async () => {
+  const { hooks, set, read } = createStoreFaults()
+  const database = await startDynamoDb({ hooks })
   const table = new TestTable(clientOf(database.url))
   await table.create()
-  database.faults.set({ hangRate: ALWAYS, remaining: 1 })
+  set({ hangRate: ALWAYS, remaining: 1 })
   const command = new PutCommand({ TableName: table.name, Item: { pk: 'hang', sk: '1' } })
-  const hanging = refusalOf(table.documents.send(command))
-  await eventually(() => expect(database.faults.read().remaining).toBe(0))
+  const hanging = rejectionOf(table.documents.send(command))
+  await eventually(() => expect(read().remaining).toBe(0))
   expect(await table.item('hang', '1')).toBeUndefined()
   await database.close()
   expect((await hanging).message).toMatch(/socket hang up|ECONNRESET/)
 })
 
-test('the same seed makes the same faults', async () => {
-  const first = await outcomesWithSeed(7)
-  expect(new Set(first).size).toBe(2)
-  expect(await outcomesWithSeed(7)).toEqual(first)
+const found = async (table: TestTable, g1pk: string) =>
+  (await table.all('g1pk = :g', { ':g': g1pk }, { IndexName: 'byG1' })).map(({ sk, v }) => [sk, v])
+const itemOf = (g1pk: string, sk: string, v: number) => ({ pk: 'lag', sk, v, g1pk, g1sk: sk })
+
+test('a lagging index shows an earlier state of the table, then every write in order', async () => {
+  const { table } = store
+  await table.put(itemOf('shown', 'b', 0))
+  faults.set({ indexLagMs: HOUR_MS })
+  for (let v = 1; v <= 20; v += 1) await table.put(itemOf(v % 2 ? 'odd' : 'shown', 'a', v))
+  await table.delete('lag', 'b')
+  await table.transact([table.putMember(itemOf('shown', 'c', 1))])
+  expect(await table.item('lag', 'a')).toHaveProperty('v', 20)
+  expect(await found(table, 'shown')).toEqual([['b', 0]])
+  faults.set({ indexLagMs: 20 })
+  const expected = [
+    ['a', 20],
+    ['c', 1],
+  ]
+  await eventually(async () => expect(await found(table, 'shown')).toEqual(expected))
+  expect(await found(table, 'odd')).toEqual([])
 })
 
-test.each([{ throttleRate: 2 }, { operations: ['Nothing'] }, { seed: -1 }, { unknown: 1 }])(
-  '%o is not a setting',
-  (change) => {
-    const before = store.database.faults.read()
-    expect(() => store.database.faults.set(change as never)).toThrow(/cannot be/)
-    expect(store.database.faults.read()).toEqual(before)
-  },
-)
+test('index entries that are pending survive a restart', async () => {
+  const { hooks, set } = createStoreFaults()
+  set({ indexLagMs: HOUR_MS })
+  const first = await startDynamoDb({ dataDir, hooks })
+  const table = new TestTable(clientOf(first.url))
+  await table.create()
+  await table.put(itemOf('kept', 'a', 1))
+  await table.put(itemOf('kept', 'a', 2))
+  expect(await found(table, 'kept')).toEqual([])
+  await first.close()
+  const second = await startDynamoDb({ dataDir, hooks: createStoreFaults().hooks })
+  expect(await found(new TestTable(clientOf(second.url), table.name), 'kept')).toEqual([['a', 2]])
+  await second.close()
+})
 
-async function outcomesWithSeed(seed: number) {
-  store.database.faults.set({ seed, throttleRate: 0.5 })
-  const outcomes: string[] = []
-  for (let k = 0; k < 40; k += 1) {
-    const [outcome] = await Promise.allSettled([store.table.put({ pk: 'seed', sk: '1' })])
-    outcomes.push(outcome.status)
-  }
-  return outcomes
+const outcomes = async () => {
+  faults.set({ seed: 7, throttleRate: 0.5 })
+  const calls = []
+  for (let k = 0; k < 20; k += 1) calls.push(...(await Promise.allSettled([store.table.get('seed', '1')])))
+  return calls.map(({ status }) => status)
 }
+
+test('the same seed repeats the same faults', async () => {
+  const first = await outcomes()
+  expect(new Set(first).size).toBe(2)
+  expect(await outcomes()).toEqual(first)
+  expect(() => faults.set({ unknown: 1 } as object)).toThrow('Unknown fault setting')
+})

@@ -1,9 +1,13 @@
-import { TransactGetCommand } from '@aws-sdk/lib-dynamodb'
+import { randomUUID } from 'node:crypto'
+import { TransactGetCommand, BatchGetCommand, BatchWriteCommand } from '@aws-sdk/lib-dynamodb'
+import { startDynamoDb } from '@platform/local/emulators/dynamodb/server'
 import { expect, test } from 'vitest'
-import { refusalOf, TestTable, useStore } from './support/table.ts'
-import type { TransactItems } from './support/table.ts'
+import { rounds } from '../../../support/long.ts'
+import { useFolder } from './support/folder.ts'
+import { rejectionOf, useStore, clientOf, TestTable } from './support/table.ts'
 
-const store = useStore()
+// On a disk, where writes complete while reads run.
+const store = useStore({ dataDir: useFolder() })
 
 const check = (pk: string, sk: string, v: number) => ({
   ConditionCheck: {
@@ -13,9 +17,12 @@ const check = (pk: string, sk: string, v: number) => ({
     ExpressionAttributeValues: { ':v': v },
   },
 })
+
 const removal = (pk: string, sk: string) => ({ Delete: { TableName: store.table.name, Key: { pk, sk } } })
+
 const puts = (pk: string, count: number) =>
   Array.from({ length: count }, (_, k) => store.table.putMember({ pk, sk: String(k).padStart(3, '0') }))
+
 const countOf = async (pk: string) => (await store.table.all('pk = :p', { ':p': pk })).length
 
 test('puts, updates, deletes and checks are done together', async () => {
@@ -40,7 +47,7 @@ test('a failed condition cancels all, and every member has its reason in its pla
   const { table } = store
   await table.put({ pk: 'cancel', sk: 'taken', v: 1 })
   const condition = { ConditionExpression: 'attribute_not_exists(pk)' }
-  const refusal = await refusalOf(
+  const refusal = await rejectionOf(
     table.transact([
       table.putMember({ pk: 'cancel', sk: 'new' }),
       table.putMember({ pk: 'cancel', sk: 'taken' }, { ...condition, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' }),
@@ -57,32 +64,10 @@ test('a failed condition cancels all, and every member has its reason in its pla
   expect(await table.item('cancel', 'new')).toBeUndefined()
 })
 
-test('a member that cannot be applied cancels all with a validation error', async () => {
-  const { table } = store
-  await table.put({ pk: 'invalid', sk: 'text', n: 'not a number' })
-  const members = [table.putMember({ pk: 'invalid', sk: 'new' }), table.addMember('invalid', 'text', 1)]
-  const refusal = await refusalOf(table.transact(members))
-  expect(refusal.CancellationReasons).toMatchObject([{ Code: 'None' }, { Code: 'ValidationError' }])
-  expect(await table.item('invalid', 'new')).toBeUndefined()
-})
-
-test('an item over 400 KB cancels the transaction', async () => {
-  const { table } = store
-  await table.put({ pk: 'large', sk: '1', d: 'x'.repeat(399 * 1024) })
-  const growth = {
-    TableName: table.name,
-    Key: { pk: 'large', sk: '1' },
-    UpdateExpression: 'SET e = :e',
-    ExpressionAttributeValues: { ':e': 'x'.repeat(2048) },
-  }
-  const refusal = await refusalOf(table.transact([{ Update: growth }, table.putMember({ pk: 'large', sk: '2' })]))
-  expect(refusal.CancellationReasons).toMatchObject([{ Code: 'ValidationError' }, { Code: 'None' }])
-})
-
 test('a transaction holds up to 100 members', async () => {
   await store.table.transact(puts('hundred', 100))
   expect(await countOf('hundred')).toBe(100)
-  expect((await refusalOf(store.table.transact(puts('too many', 101)))).name).toBe('ValidationException')
+  expect((await rejectionOf(store.table.transact(puts('too many', 101)))).name).toBe('ValidationException')
   expect(await countOf('too many')).toBe(0)
 })
 
@@ -90,74 +75,155 @@ test('a transaction holds up to 4 MB', async () => {
   const members = Array.from({ length: 11 }, (_, k) =>
     store.table.putMember({ pk: 'megabytes', sk: String(k), d: 'x'.repeat(390 * 1024) }),
   )
-  expect((await refusalOf(store.table.transact(members))).name).toBe('ValidationException')
+  expect((await rejectionOf(store.table.transact(members))).name).toBe('ValidationException')
   await store.table.transact(members.slice(0, 10))
   expect(await countOf('megabytes')).toBe(10)
 })
 
-test.each<[string, () => TransactItems, RegExp]>([
-  ['no member', () => [], /length greater than or equal to 1/],
-  [
-    'two members on one item',
-    () => [store.table.putMember({ pk: 'twice', sk: '1' }), store.table.addMember('twice', '1', 1)],
-    /cannot include multiple operations on one item/,
-  ],
-  [
-    'two members on one item, one of which fails its condition',
-    () => [check('twice', '1', 1), store.table.addMember('twice', '1', 1)],
-    /cannot include multiple operations on one item/,
-  ],
-  [
-    'a check without a condition',
-    () => [{ ConditionCheck: { ...removal('a', 'b').Delete, ConditionExpression: undefined } }],
-    /conditionCheck.conditionExpression/,
-  ],
-  [
-    'two kinds in one member',
-    () => [{ ...removal('a', 'b'), ...store.table.putMember({ pk: 'a', sk: 'b' }) }],
-    /can only contain one/,
-  ],
-])('a transaction with %s is refused', async (_name, members, message) => {
-  const refusal = await refusalOf(store.table.transact(members()))
-  expect(refusal).toMatchObject({ name: 'ValidationException', message: expect.stringMatching(message) })
+test('a transaction with two members on one item is rejected', async () => {
+  const members = [store.table.putMember({ pk: 'twice', sk: '1' }), store.table.addMember('twice', '1', 1)]
+  const message = expect.stringContaining('cannot include multiple operations on one item')
+  expect(await rejectionOf(store.table.transact(members))).toMatchObject({ name: 'ValidationException', message })
 })
 
-test('a transaction spans tables', async () => {
+const dataDir = useFolder()
+
+test('a token executes a transaction once, however often and at once it is sent', async () => {
+  const { table } = store
+  const ClientRequestToken = randomUUID()
+  const send = () => table.transact([table.addMember('token', '1', 1)], { ClientRequestToken })
+  await Promise.all([send(), send(), send()])
+  await send()
+  expect(await table.item('token', '1')).toHaveProperty('n', 1)
+})
+
+test('a token cannot name another transaction', async () => {
+  const { table } = store
+  const ClientRequestToken = randomUUID()
+  await table.transact([table.addMember('token', '2', 1)], { ClientRequestToken })
+  const refusal = await rejectionOf(table.transact([table.addMember('token', '2', 2)], { ClientRequestToken }))
+  expect(refusal.name).toBe('IdempotentParameterMismatchException')
+  expect(await table.item('token', '2')).toHaveProperty('n', 1)
+})
+
+test('a cancelled transaction leaves its token free', async () => {
+  const { table } = store
+  const { name: TableName } = table
+  const condition = { ConditionExpression: 'v = :v', ExpressionAttributeValues: { ':v': 1 } }
+  const gate = { ConditionCheck: { TableName, Key: { pk: 'token', sk: 'gate' }, ...condition } }
+  const ClientRequestToken = randomUUID()
+  const send = () => table.transact([table.addMember('token', '3', 1), gate], { ClientRequestToken })
+  expect((await rejectionOf(send())).name).toBe('TransactionCanceledException')
+  await table.put({ pk: 'token', sk: 'gate', v: 1 })
+  await send()
+  expect(await table.item('token', '3')).toHaveProperty('n', 1)
+})
+
+test('a token is known after a restart', async () => {
+  const ClientRequestToken = randomUUID()
+  const first = await startDynamoDb({ dataDir })
+  const table = new TestTable(clientOf(first.url))
+  await table.create()
+  await table.transact([table.addMember('token', '1', 1)], { ClientRequestToken })
+  await first.close()
+  const second = await startDynamoDb({ dataDir })
+  const again = new TestTable(clientOf(second.url), table.name)
+  await again.transact([again.addMember('token', '1', 1)], { ClientRequestToken })
+  const refusal = await rejectionOf(again.transact([again.addMember('token', '1', 2)], { ClientRequestToken }))
+  expect(refusal.name).toBe('IdempotentParameterMismatchException')
+  expect(await again.item('token', '1')).toHaveProperty('n', 1)
+  await second.close()
+})
+
+const times = <T>(count: number, call: (number: number) => Promise<T>) =>
+  Promise.allSettled(Array.from({ length: count }, (_, number) => call(number)))
+
+const successes = (outcomes: PromiseSettledResult<unknown>[]) =>
+  outcomes.filter(({ status }) => status === 'fulfilled').length
+
+test('no addition is lost among 200 at once', async () => {
+  await times(200, () => store.table.update('add', '1', 'ADD n :n', { ':n': 1 }))
+  expect(await store.table.item('add', '1')).toHaveProperty('n', 200)
+})
+
+test('one of 50 racing creations wins', async () => {
+  const condition = { ConditionExpression: 'attribute_not_exists(pk)' }
+  const outcomes = await times(50, (number) => store.table.put({ pk: 'race', sk: '1', number }, condition))
+  expect(successes(outcomes)).toBe(1)
+})
+
+test('read transactions never see half of a transfer', async () => {
+  const { table } = store
+  for (const sk of ['A', 'B']) await table.put({ pk: 'account', sk, n: 1000 })
+  const bystanders = Array.from({ length: 98 }, (_, number) => `bystander ${number}`)
+  const Gets = ['A', ...bystanders, 'B'].map((sk) => ({ Get: { TableName: table.name, Key: { pk: 'account', sk } } }))
+  const transfers = { areDone: false }
+  const sums = new Set<number>()
+  const readUntilDone = async () => {
+    while (!transfers.areDone) {
+      const { Responses } = await table.documents.send(new TransactGetCommand({ TransactItems: Gets }))
+      sums.add(Responses!.reduce((sum, { Item }) => sum + (Item?.['n'] ?? 0), 0))
+    }
+  }
+  const each = rounds(10, 100)
+  const transferOften = async () => {
+    const members = [table.addMember('account', 'A', -1), table.addMember('account', 'B', 1)]
+    for (let count = 0; count < each; count += 1) await table.transact(members)
+  }
+  const reading = times(3, readUntilDone)
+  expect(successes(await times(4, transferOften))).toBe(4)
+  transfers.areDone = true
+  expect(successes(await reading)).toBe(3)
+  expect([...sums]).toEqual([2000])
+  expect(await table.item('account', 'A')).toHaveProperty('n', 1000 - 4 * each)
+})
+
+type Requests = NonNullable<ConstructorParameters<typeof BatchWriteCommand>[0]['RequestItems']>[string]
+
+const write = (requests: Requests) =>
+  store.table.documents.send(new BatchWriteCommand({ RequestItems: { [store.table.name]: requests } }))
+
+const read = (Keys: Record<string, string>[]) =>
+  store.table.documents.send(new BatchGetCommand({ RequestItems: { [store.table.name]: { Keys } } }))
+
+const keys = (pk: string, count: number) => Array.from({ length: count }, (_, k) => ({ pk, sk: `i${k}` }))
+const putRequests = (pk: string, count: number) => keys(pk, count).map((Item) => ({ PutRequest: { Item } }))
+
+test('a batch puts and deletes, in several tables at once', async () => {
   const other = new TestTable(store.table.client)
   await other.create()
-  await store.table.transact([store.table.putMember({ pk: 'span', sk: '1' }), other.putMember({ pk: 'span', sk: '1' })])
-  expect(await other.item('span', '1')).toEqual(await store.table.item('span', '1'))
-})
-
-test('index rows follow a transaction', async () => {
-  const { table } = store
-  const find = (g1pk: string) => table.all('g1pk = :g', { ':g': g1pk }, { IndexName: 'byG1' })
-  await table.put({ pk: 'rows', sk: 'old', g1pk: 'rows', g1sk: 'old' })
-  await table.transact([table.putMember({ pk: 'rows', sk: 'new', g1pk: 'rows', g1sk: 'new' }), removal('rows', 'old')])
-  expect(await find('rows')).toEqual([{ pk: 'rows', sk: 'new', g1pk: 'rows', g1sk: 'new' }])
-})
-
-const read = (keys: [string, string][], rest: object = {}) =>
-  store.table.documents.send(
-    new TransactGetCommand({
-      TransactItems: keys.map(([pk, sk]) => ({ Get: { TableName: store.table.name, Key: { pk, sk }, ...rest } })),
-    }),
+  await store.table.put({ pk: 'mixed', sk: 'gone' })
+  const requests = [...putRequests('mixed', 20), { DeleteRequest: { Key: { pk: 'mixed', sk: 'gone' } } }]
+  const answer = await store.table.documents.send(
+    new BatchWriteCommand({ RequestItems: { [store.table.name]: requests, [other.name]: putRequests('mixed', 4) } }),
   )
-
-test('a read transaction answers in the order asked, missing items included', async () => {
-  await store.table.put({ pk: 'read', sk: '1', v: 1, w: 2 })
-  const { Responses } = await read(
-    [
-      ['read', 'absent'],
-      ['read', '1'],
-    ],
-    { ProjectionExpression: 'v' },
-  )
-  expect(Responses).toEqual([{}, { Item: { v: 1 } }])
+  expect(answer.UnprocessedItems).toEqual({})
+  expect((await store.table.query('pk = :p', { ':p': 'mixed' })).Count).toBe(20)
+  expect((await other.query('pk = :p', { ':p': 'mixed' })).Count).toBe(4)
 })
 
-test('a read transaction holds up to 100 members', async () => {
-  const keys = Array.from({ length: 101 }, (_, k): [string, string] => ['read', String(k)])
-  expect((await refusalOf(read(keys))).name).toBe('ValidationException')
-  expect((await read(keys.slice(1))).Responses).toHaveLength(100)
+test.each<[string, () => Promise<unknown>]>([
+  ['26 writes', () => write(putRequests('many', 26))],
+  ['one item written twice', () => write([...putRequests('twice', 1), ...putRequests('twice', 1)])],
+  ['101 reads', () => read(keys('many', 101))],
+])('a batch with %s is refused', async (_name, call) => {
+  expect((await rejectionOf(call())).name).toBe('ValidationException')
 })
+
+test('100 items are read at once, and missing ones left out', async () => {
+  await write(putRequests('hundred', 25))
+  const { Responses, UnprocessedKeys } = await read(keys('hundred', 100))
+  expect(UnprocessedKeys).toEqual({})
+  expect(Responses?.[store.table.name]?.toSorted(bySortKey)).toEqual(keys('hundred', 25).toSorted(bySortKey))
+})
+
+test('a batch reads up to 16 MB and hands back the rest', async () => {
+  for (const key of keys('large', 50)) await store.table.put({ ...key, d: 'x'.repeat(390 * 1024) })
+  const { Responses, UnprocessedKeys } = await read(keys('large', 50))
+  expect(Responses?.[store.table.name]).toHaveLength(42)
+  expect(UnprocessedKeys?.[store.table.name]?.Keys).toHaveLength(8)
+})
+
+function bySortKey(one: Record<string, unknown>, other: Record<string, unknown>) {
+  return String(one['sk']).localeCompare(String(other['sk']))
+}

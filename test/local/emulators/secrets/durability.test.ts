@@ -2,7 +2,6 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Worker } from 'node:worker_threads'
 import { PutSecretValueCommand } from '@aws-sdk/client-secrets-manager'
 import { expect, onTestFinished, test } from 'vitest'
 import { create, put, secretsClient, serveSecrets, temporaryFolder, valueOf } from './support.ts'
@@ -96,15 +95,4 @@ test('with an access key set, requests of other signers are refused', async () =
   const stranger = secretsClient(server.url, 'another-key')
   await expect(create(stranger, 'key')).rejects.toMatchObject({ name: 'UnrecognizedClientException' })
   await create(secretsClient(server.url, 'the-key'), 'key')
-})
-
-test('the server runs in a worker thread, which ends by itself once the server is closed', async () => {
-  const worker = new Worker(new URL('serve.ts', import.meta.url), { workerData: await temporaryFolder() })
-  const [url] = await once(worker, 'message')
-  const client = secretsClient(url)
-  await create(client, 'key')
-  expect(await valueOf(client, 'key')).toBe('first value')
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker is not a window
-  worker.postMessage('close')
-  expect(await once(worker, 'exit')).toEqual([0])
 })

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { Message } from '@aws-sdk/client-sqs'
 import { expect, onTestFinished, test } from 'vitest'
-import { serveSqs, sqsClient, temporaryFolder, TestQueue, until } from './support.ts'
+import { serveSqs, sqsClient, temporaryFolder, TestQueue, poll } from './support.ts'
 
 /** A server in a process of its own that can be killed, with one queue. */
 async function startProcess() {
@@ -57,7 +57,7 @@ test('a kill under load loses no acknowledged message and revives no deleted one
     for (const message of messages) deleted.add(message.MessageId!)
   }
   const load = Promise.all([produce, produce, produce, produce, consume].map(untilKilled))
-  await until(() => acknowledged.size).toBeGreaterThan(300)
+  await poll(() => acknowledged.size).toBeGreaterThan(300)
   await kill()
   await load
 

@@ -1,6 +1,6 @@
-import { ChangeMessageVisibilityBatchCommand } from '@aws-sdk/client-sqs'
+import { Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import { callsOf, serveQueue, TestQueue, until } from './support.ts'
+import { countCalls, serveQueue, TestQueue, poll } from './support.ts'
 
 test('a message arrives with its body, attributes and system attributes', async () => {
   const { queue } = await serveQueue()
@@ -20,14 +20,6 @@ test('a message arrives with its body, attributes and system attributes', async 
     SentTimestamp: expect.stringMatching(/^\d+$/),
     ApproximateFirstReceiveTimestamp: expect.stringMatching(/^\d+$/),
   })
-})
-
-test('attributes come only to those who ask for them', async () => {
-  const { queue } = await serveQueue()
-  await queue.send('body', { MessageAttributes: { text: { DataType: 'String', StringValue: 'value' } } })
-  const [message] = await queue.receive()
-  expect(message?.MessageAttributes).toBeUndefined()
-  expect(message?.Attributes).toBeUndefined()
 })
 
 test('a received message is hidden, then delivered again with a new receipt handle and a higher count', async () => {
@@ -70,24 +62,9 @@ test('visibility 0 shows a message at once, also to those who wait', async () =>
   await queue.send('body')
   const [first] = await queue.receive()
   const waiting = queue.await()
-  await until(() => callsOf(sqs.url, 'ReceiveMessage')).toBe(2)
+  await poll(() => countCalls(sqs.url, 'ReceiveMessage')).toBe(2)
   await queue.changeVisibility(first?.ReceiptHandle, 0)
   expect(await waiting).toMatchObject([{ MessageId: first?.MessageId }])
-})
-
-test('a batch of visibility changes reports the bad entry and performs the good one', async () => {
-  const { queue, client } = await serveQueue()
-  await queue.send('body')
-  const [message] = await queue.receive()
-  const entries = [message?.ReceiptHandle, 'bogus'].map((handle, index) => ({
-    Id: `entry-${index}`,
-    ReceiptHandle: handle,
-    VisibilityTimeout: 0,
-  }))
-  const output = await client.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl: queue.url, Entries: entries }))
-  expect(output.Successful).toEqual([{ Id: 'entry-0' }])
-  expect(output.Failed).toMatchObject([{ Id: 'entry-1', Code: 'ReceiptHandleIsInvalid', SenderFault: true }])
-  expect(await queue.receive()).toHaveLength(1)
 })
 
 test('ten messages are sent, received and deleted in one batch each', async () => {
@@ -112,13 +89,6 @@ test('a delay hides a message until it is over, be it the message’s or the que
   expect(await prompt.attributes()).toMatchObject({ ApproximateNumberOfMessagesDelayed: '1' })
   expect(await slow.attributes()).toMatchObject({ ApproximateNumberOfMessagesDelayed: '1' })
   expect(await Promise.all([prompt.await(), slow.await()])).toMatchObject([[{ Body: 'body' }], [{ Body: 'body' }]])
-})
-
-test('a message of 1 MiB arrives whole', async () => {
-  const { queue } = await serveQueue()
-  const body = 'x'.repeat(1024 * 1024)
-  await queue.send(body)
-  expect((await queue.receive())[0]?.Body).toBe(body)
 })
 
 test('a message received too often moves to the dead-letter queue with its id', async () => {
@@ -162,4 +132,95 @@ test('eight consumers share 500 messages without receiving any twice', async () 
   }
   await Promise.all(Array.from({ length: 8 }, consume))
   expect(received.toSorted()).toEqual(bodies.toSorted())
+})
+
+test('a long poll returns a message that arrives while it waits', async () => {
+  const { queue, sqs } = await serveQueue()
+  const waiting = queue.await()
+  await poll(() => countCalls(sqs.url, 'ReceiveMessage')).toBe(1)
+  await queue.send('body')
+  expect(await waiting).toHaveLength(1)
+})
+
+test('a long poll that its caller aborted does not swallow the next message', async () => {
+  const { queue, sqs } = await serveQueue({ VisibilityTimeout: '600' })
+  const caller = new AbortController()
+  const waiting = queue.receive({ WaitTimeSeconds: 20 }, caller.signal)
+  await poll(() => countCalls(sqs.url, 'ReceiveMessage')).toBe(1)
+  caller.abort()
+  await expect(waiting).rejects.toThrow(/abort/i)
+  await queue.send('body')
+  expect(await queue.await()).toHaveLength(1)
+})
+
+test('a message taken for a caller who has hung up meanwhile goes to the next one', async () => {
+  const { queue, sqs } = await serveQueue({ VisibilityTimeout: '600' })
+  await queue.send('body')
+  const caller = await sendReceive(sqs.url, queue.url)
+  caller.destroy()
+  await poll(() => countCalls(sqs.url, 'ReceiveMessage')).toBe(1)
+  expect(await queue.await()).toHaveLength(1)
+})
+
+test('a message whose receiver hangs up without reading goes to the next one', async () => {
+  const { queue, sqs } = await serveQueue({ VisibilityTimeout: '600' })
+  await queue.send('body')
+  const caller = await sendReceive(sqs.url, queue.url)
+  const inFlight = async () => (await queue.attributes())['ApproximateNumberOfMessagesNotVisible']
+  await poll(inFlight).toBe('1')
+  caller.destroy()
+  expect(await queue.await()).toHaveLength(1)
+})
+
+/** Sends ReceiveMessage over a connection that never reads. */
+async function sendReceive(serverUrl: string, queueUrl: string): Promise<Socket> {
+  const { hostname, port } = new URL(serverUrl)
+  const body = JSON.stringify({ QueueUrl: queueUrl })
+  const head = [
+    'POST / HTTP/1.1',
+    `Host: ${hostname}`,
+    'Authorization: AWS4-HMAC-SHA256 Credential=test/20260101/eu-central-1/sqs/aws4_request',
+    'X-Amz-Target: AmazonSQS.ReceiveMessage',
+    `Content-Length: ${body.length}`,
+  ]
+  const socket = new Socket().pause().connect(Number(port), hostname)
+  const written = Promise.withResolvers<void>()
+  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`, () => written.resolve())
+  await written.promise
+  return socket
+}
+
+const flood = (queue: TestQueue, group: string, count: number) =>
+  queue.sendBatch(
+    Array.from({ length: count }, (_, index) => ({
+      Id: `${group}-${index}`,
+      MessageBody: `${group}-${index}`,
+      MessageGroupId: group,
+    })),
+  )
+
+const bodies = async (queue: TestQueue, count: number) =>
+  (await queue.receive({ MaxNumberOfMessages: count })).map(({ Body }) => Body)
+
+test('a message of a quiet group comes before those of a group that floods the queue', async () => {
+  const { queue } = await serveQueue({ VisibilityTimeout: '600' })
+  for (let part = 0; part < 3; part++) await flood(queue, 'noisy', 10)
+  await flood(queue, 'quiet', 1)
+  expect(await bodies(queue, 2)).toEqual(['noisy-0', 'quiet-0'])
+})
+
+test('a group that has messages under way waits for one that has none', async () => {
+  const { queue } = await serveQueue({ VisibilityTimeout: '600' })
+  await flood(queue, 'noisy', 10)
+  expect(await bodies(queue, 4)).toEqual(['noisy-0', 'noisy-1', 'noisy-2', 'noisy-3'])
+  await flood(queue, 'quiet', 3)
+  expect(await bodies(queue, 3)).toEqual(['quiet-0', 'quiet-1', 'quiet-2'])
+})
+
+test('messages without a group, or of one group, come in the order in which they were sent', async () => {
+  const { queue } = await serveQueue({ VisibilityTimeout: '600' })
+  for (const body of ['a', 'b', 'c']) await queue.send(body)
+  expect(await bodies(queue, 3)).toEqual(['a', 'b', 'c'])
+  await flood(queue, 'one', 5)
+  expect(await bodies(queue, 5)).toEqual(['one-0', 'one-1', 'one-2', 'one-3', 'one-4'])
 })

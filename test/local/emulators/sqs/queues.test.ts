@@ -1,18 +1,19 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { connect } from 'node:net'
 import {
   CreateQueueCommand,
   DeleteQueueCommand,
   GetQueueUrlCommand,
-  ListQueuesCommand,
   ListQueueTagsCommand,
   PurgeQueueCommand,
+  TagQueueCommand,
   QueueDoesNotExist,
   QueueNameExists,
   SetQueueAttributesCommand,
-  TagQueueCommand,
-  UntagQueueCommand,
 } from '@aws-sdk/client-sqs'
 import { expect, test } from 'vitest'
-import { serveQueue, serveSqs, temporaryFolder, TestQueue } from './support.ts'
+import { serveQueue, serveSqs, temporaryFolder, TestQueue, countCalls, sqsClient, poll } from './support.ts'
 
 test('creating a queue again answers the same queue', async () => {
   const { client } = await serveSqs()
@@ -55,31 +56,121 @@ test('attributes change while a queue is in use', async () => {
   expect(await queue.attributes()).toMatchObject({ VisibilityTimeout: '77' })
 })
 
-test('queues are listed by prefix', async () => {
-  const { queue, client } = await serveQueue()
-  const prefix = queue.url.split('/').at(-1)!
-  const { QueueUrls } = await client.send(new ListQueuesCommand({ QueueNamePrefix: prefix }))
-  expect(QueueUrls).toEqual([queue.url])
-})
-
-test('purging empties a queue', async () => {
-  const { queue, client } = await serveQueue()
-  await queue.send('body')
-  await client.send(new PurgeQueueCommand({ QueueUrl: queue.url }))
-  expect(await queue.receive()).toEqual([])
-})
-
-test('tags are kept over a restart, and changing them keeps the messages', async () => {
+test('tags survive a restart, tagging keeps the messages, and a purge removes them', async () => {
   const dataDir = await temporaryFolder()
   const first = await serveSqs({ dataDir })
   const queue = await TestQueue.create(first.client)
   await queue.send('body')
-  await first.client.send(new TagQueueCommand({ QueueUrl: queue.url, Tags: { stage: 'dev', owner: 'me' } }))
-  await first.client.send(new UntagQueueCommand({ QueueUrl: queue.url, TagKeys: ['owner'] }))
+  await first.client.send(new TagQueueCommand({ QueueUrl: queue.url, Tags: { stage: 'dev' } }))
   await first.sqs.close()
 
   const { client } = await serveSqs({ dataDir })
   const { Tags } = await client.send(new ListQueueTagsCommand({ QueueUrl: queue.url }))
   expect(Tags).toEqual({ stage: 'dev' })
-  expect(await new TestQueue(client, queue.url).receive()).toHaveLength(1)
+  const restarted = new TestQueue(client, queue.url)
+  expect(await restarted.receive({ VisibilityTimeout: 0 })).toHaveLength(1)
+  await client.send(new PurgeQueueCommand({ QueueUrl: queue.url }))
+  expect(await restarted.receive()).toEqual([])
+})
+
+const entry = (id: number, body = 'body') => ({ Id: `entry-${id}`, MessageBody: body })
+const entries = (count: number) => Array.from({ length: count }, (_, id) => entry(id))
+
+test.each<[string, (queue: TestQueue) => Promise<unknown>, string]>([
+  ['a body with U+FFFF', (queue) => queue.send('a\uFFFFb'), 'InvalidMessageContents'],
+  ['a body with a lone surrogate', (queue) => queue.send('a\uD83D'), 'InvalidMessageContents'],
+  [
+    'an attribute with a forbidden character',
+    (queue) => queue.send('body', { MessageAttributes: { a: { DataType: 'String', StringValue: '\uFFFF' } } }),
+    'InvalidMessageContents',
+  ],
+  ['a body over 1 MiB', (queue) => queue.send('x'.repeat(1024 * 1024 + 1)), 'InvalidParameterValue'],
+  ['a delay over 15 minutes', (queue) => queue.send('body', { DelaySeconds: 901 }), 'InvalidParameterValue'],
+  ['a wait over 20 seconds', (queue) => queue.receive({ WaitTimeSeconds: 21 }), 'InvalidParameterValue'],
+  ['an unknown receipt handle', (queue) => queue.delete('bogus'), 'ReceiptHandleIsInvalid'],
+  ['an empty batch', (queue) => queue.sendBatch([]), 'EmptyBatchRequest'],
+  ['two entries with one id', (queue) => queue.sendBatch([entry(1), entry(1)]), 'BatchEntryIdsNotDistinct'],
+  [
+    'more than 1 MiB in a batch',
+    (queue) => queue.sendBatch([1, 2, 3].map((id) => entry(id, 'x'.repeat(400_000)))),
+    'BatchRequestTooLong',
+  ],
+  [
+    'eleven entries, one of them invalid',
+    (queue) => queue.sendBatch([...entries(10), entry(10, '\u0001')]),
+    'TooManyEntriesInBatchRequest',
+  ],
+])('%s is rejected', async (_, call, name) => {
+  const { queue } = await serveQueue()
+  await expect(call(queue)).rejects.toMatchObject({ name: expect.stringContaining(name) })
+})
+
+test('a FIFO queue is rejected as unsupported', async () => {
+  const { client } = await serveSqs()
+  const command = new CreateQueueCommand({ QueueName: 'jobs.fifo', Attributes: { FifoQueue: 'true' } })
+  await expect(client.send(command)).rejects.toMatchObject({ name: 'InvalidParameterValue' })
+})
+
+test('an invalid entry of a batch fails alone', async () => {
+  const { queue } = await serveQueue()
+  const output = await queue.sendBatch([entry(0), entry(1, 'a\uFFFFb'), { ...entry(2), DelaySeconds: 901 }])
+  expect(output.Successful).toMatchObject([{ Id: 'entry-0' }])
+  expect(output.Failed).toMatchObject([
+    { Id: 'entry-1', Code: 'InvalidMessageContents', SenderFault: true },
+    { Id: 'entry-2', Code: 'InvalidParameterValue', SenderFault: true },
+  ])
+  expect(await queue.receive()).toHaveLength(1)
+  const deletions = await queue.deleteBatch(['bogus'])
+  expect(deletions.Failed).toMatchObject([{ Id: 'entry-0', Code: 'ReceiptHandleIsInvalid' }])
+})
+
+test('calls are counted by action', async () => {
+  const { sqs, queue } = await serveQueue()
+  await queue.send('one')
+  await queue.send('two')
+  expect(await (await fetch(`${sqs.url}/_metrics`)).json()).toEqual({ CreateQueue: 1, SendMessage: 2 })
+})
+
+test('closing answers those who wait at once, and then nobody', { timeout: 10_000 }, async () => {
+  const { sqs, queue } = await serveQueue()
+  const waiting = queue.await()
+  await poll(() => countCalls(sqs.url, 'ReceiveMessage')).toBe(1)
+  await Promise.all([sqs.close(), sqs.close()])
+  expect(await waiting).toEqual([])
+  await expect(fetch(sqs.url)).rejects.toThrow('fetch failed')
+})
+
+test('closing does not wait for a connection that sends nothing', { timeout: 10_000 }, async () => {
+  const { sqs } = await serveSqs()
+  const silent = connect(Number(new URL(sqs.url).port), '127.0.0.1')
+  await once(silent, 'connect')
+  await fetch(`${sqs.url}/_metrics`)
+  await Promise.all([once(silent, 'close'), sqs.close()])
+})
+
+test('a queue keeps its URL’s path over a restart, at the new port', async () => {
+  const dataDir = await temporaryFolder()
+  const first = await serveSqs({ dataDir })
+  const queue = await TestQueue.create(first.client)
+  await first.sqs.close()
+  const second = await serveSqs({ dataDir })
+  const { pathname } = new URL(queue.url)
+  const command = new GetQueueUrlCommand({ QueueName: pathname.split('/').at(-1) })
+  expect(await second.client.send(command)).toMatchObject({ QueueUrl: `${second.sqs.url}${pathname}` })
+})
+
+test('a request under a foreign host name is refused, as a rebinding web page would send it', async () => {
+  const { sqs } = await serveSqs()
+  const foreign = request(`${sqs.url}/_metrics`, { headers: { host: 'attacker.example' } }).end()
+  const [response] = await once(foreign, 'response')
+  response.resume()
+  expect(response.statusCode).toBe(403)
+})
+
+test('with an access key set, requests of other signers are refused', async () => {
+  const { sqs } = await serveSqs({ accessKeyId: 'the-key' })
+  const stranger = sqsClient(sqs.url, { accessKeyId: 'another-key' })
+  await expect(TestQueue.create(stranger)).rejects.toMatchObject({ name: 'UnrecognizedClientException' })
+  const owner = sqsClient(sqs.url, { accessKeyId: 'the-key' })
+  await expect(TestQueue.create(owner)).resolves.toBeDefined()
 })

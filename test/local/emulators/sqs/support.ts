@@ -113,11 +113,11 @@ export class TestQueue {
 }
 
 /** How often the server was asked for an action. */
-export async function callsOf(serverUrl: string, action: string): Promise<number> {
+export async function countCalls(serverUrl: string, action: string): Promise<number> {
   const response = await fetch(`${serverUrl}/_metrics`)
   const counts = z.record(z.string(), z.number()).parse(await response.json())
   return counts[action] ?? 0
 }
 
 /** Waits until a value is as expected. */
-export const until = <Value>(value: () => Value) => expect.poll(value, { timeout: 20_000, interval: 10 })
+export const poll = <Value>(value: () => Value) => expect.poll(value, { timeout: 20_000, interval: 10 })

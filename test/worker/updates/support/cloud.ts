@@ -20,7 +20,7 @@ import { type UpdateTarget } from '@platform/worker/updates/target/port'
 import { zipSync } from 'fflate'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { type startFeed } from './feed.ts'
-import { type Accepted, jobOf, passingTime } from './updating.ts'
+import { type QueuedUpdate, jobOf, advanceOnHealthCheck } from './updating.ts'
 
 /** The platform on Lambda: functions as a deployment makes them, each with its alias. */
 
@@ -60,7 +60,7 @@ export async function startCloud(options: { random?: () => number } = {}) {
     const target = (more: LambdaClientConfig = {}, all = names): UpdateTarget => {
       const made = lambdaAlias({ prefix, alias, names: all, pollMs: 10, aws: { ...aws, ...more } })
       const invoke: UpdateTarget['invoke'] = async (...input) => {
-        await passingTime({ name: 'invoke', input })
+        await advanceOnHealthCheck({ name: 'invoke', input })
         return made.invoke(...input)
       }
       return { ...made, invoke }
@@ -125,7 +125,7 @@ export const deployed: InstalledRelease = { version: '1.0.0' }
 export const at = (main: string) => new Set([JSON.stringify({ main, weights: {} })])
 
 /** How an update has ended, for people. */
-export async function outcomeOf(accepted: Accepted): Promise<string> {
+export async function outcomeOf(accepted: QueuedUpdate): Promise<string> {
   const { status, result } = await jobOf(accepted)
   return `${status}: ${result?.output}`
 }

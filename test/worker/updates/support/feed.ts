@@ -1,17 +1,17 @@
 import type { InstalledRelease } from '@platform/core/updates/record'
 import { type ReleaseWish, startReleaseRegistry } from '../../../support/release.ts'
 
-/** What the platform of these tests consists of. */
-export const names: readonly string[] = ['health', 'clusters', 'queue/jobs']
+/** The functions of the platform under test. */
+export const platformFunctions: readonly string[] = ['health', 'clusters', 'queue/jobs']
 
 type Wish = ReleaseWish & { signer?: 'stranger' | false }
 
-/** A registry with releases that the platform is told to look at. Loads nothing of core's settings: these come first. */
+/** A registry with releases, and the settings for it. It does not import core: the settings must exist before. */
 export async function startFeed(settings: Record<string, string> = {}) {
   const registry = await startReleaseRegistry()
   Object.assign(process.env, registry.settings, { PLAT_UPDATE_BAKE_SECONDS: '1' }, settings)
 
-  /** Pushes a release that can be applied; answers how it is installed. */
+  /** Pushes a valid release unless `wish` says otherwise. */
   async function released(version: string, wish: Wish = {}): Promise<InstalledRelease> {
     const { digest } = await registry.push(version, wish)
     return { version, digest, repository: `${registry.host}/${registry.repository}` }

@@ -1,5 +1,4 @@
-import { type InstalledRelease } from '@platform/core/updates/record'
-import { isSameRelease } from '@platform/core/updates/release-identity'
+import { type InstalledRelease, isSameRelease } from '@platform/core/updates/record'
 import {
   type TrafficPercent,
   type StagedRelease,
@@ -8,10 +7,10 @@ import {
   type UpdateTarget,
 } from '@platform/worker/updates/target/port'
 
-/** What a function of a release answers. */
+/** The response of each function of a release. */
 export type Behaviour = (functionName: string, event: any) => unknown
 
-/** A call of the target; a test may have it fail before or after it has its effect. */
+/** A call of the target; hooks make it fail before or after its effect. */
 export interface TargetCall {
   name: keyof UpdateTarget
   input: readonly unknown[]
@@ -24,7 +23,7 @@ export const good =
 
 const keyOf = ({ version, digest }: InstalledRelease): string => `${version} ${digest}`
 
-/** Functions in memory: all that a target promises, and everything that is done to it can be seen. */
+/** An update target in memory. */
 export class MemoryTarget {
   serving: InstalledRelease
   /** Release → its zips. */
@@ -32,7 +31,7 @@ export class MemoryTarget {
   share: { release: InstalledRelease; share: TrafficPercent } | undefined
   readonly behaviours = new Map<string, Behaviour>()
   readonly shares: string[] = []
-  /** Version → what the host knows of it; of others it knows nothing. */
+  /** Version → requests without a response; undefined for other versions. */
   readonly unanswered = new Map<string, (sinceMs: number) => InFlightStats>()
   hook: { before?: (call: TargetCall) => Promise<void>; after?: (call: TargetCall) => Promise<void> } = {}
 
@@ -41,7 +40,7 @@ export class MemoryTarget {
     this.staged.set(keyOf(serving), new Map())
   }
 
-  /** Whether everything goes to one release alone, and to which. */
+  /** The release that gets all traffic; undefined while traffic is split. */
   get whole(): InstalledRelease | undefined {
     return this.share === undefined ? this.serving : undefined
   }

@@ -7,27 +7,56 @@ import { transact } from '@platform/core/db/transact'
 import { newOperation, operationLeaseMs, queueChange } from '@platform/core/operations/operation'
 import { runOperation } from '@platform/core/operations/run'
 import { type OperationReference } from '@platform/core/aws/queues'
-import { parseUpdateState, rollbackSteps, type UpdatePlan, updateSteps } from '@platform/core/updates/record'
+import {
+  type InstalledRelease,
+  parseUpdateState,
+  rollbackSteps,
+  type UpdatePlan,
+  updateSteps,
+} from '@platform/core/updates/record'
 import * as Job from '@platform/core/jobs/job'
 import { updateHandlers } from '@platform/worker/updates/handlers'
 import { type UpdateTarget } from '@platform/worker/updates/target/port'
-import { expect } from 'vitest'
-import { callerOf } from '../../../support/world.ts'
-import { waitingRecords } from '../../../core/support/books.ts'
-import { names } from './feed.ts'
-import { type MemoryTarget } from './memory-target.ts'
+import { afterAll, afterEach, expect } from 'vitest'
+import { bootstrapPlatform, newCaller } from '../../../support/fixtures.ts'
+import { pendingRecords } from '../../../core/support/outbox.ts'
+import { platformFunctions, type startFeed } from './feed.ts'
+import { type Behaviour, MemoryTarget } from './memory-target.ts'
 
-/** Updates as their verb leaves them to the worker. */
+/** Updates of the platform that are queued and wait for their worker. */
 
-export interface Accepted {
+export interface QueuedUpdate {
   caller: Caller
   plan: UpdatePlan
   reference: OperationReference
 }
 
-/** Asks for an update: the state is locked by its job, which waits. */
-export async function accept(plan: UpdatePlan, organisationId?: string): Promise<Accepted> {
-  const caller = await callerOf(organisationId, 'PlatformAdmin')
+/** Bootstraps the platform; returns builders of updates between releases that only one test uses. */
+export async function setUpUpdates({ released, close }: Awaited<ReturnType<typeof startFeed>>) {
+  afterAll(close)
+  afterEach(resetClock)
+  await bootstrapPlatform()
+  let count = 0
+  async function newReleases(): Promise<{ older: InstalledRelease; newer: InstalledRelease }> {
+    count++
+    return { older: await released(`1.${count}.0`), newer: await released(`1.${count}.1`) }
+  }
+
+  /** A queued update; the clock advances while its release is baking. */
+  async function newUpdate(behaviour?: Behaviour, action: UpdatePlan['action'] = 'apply') {
+    const { older, newer } = await newReleases()
+    const [release, before] = action === 'apply' ? [newer, older] : [older, newer]
+    const target = new MemoryTarget(before)
+    target.hook = { before: advanceOnHealthCheck }
+    if (behaviour !== undefined) target.behaviours.set(release.version, behaviour)
+    return { target, older, newer, update: await queueUpdate({ action, release, before }) }
+  }
+  return { released, newReleases, newUpdate }
+}
+
+/** Locks the update state for a new job, as a request of an update does. */
+export async function queueUpdate(plan: UpdatePlan, organisationId?: string): Promise<QueuedUpdate> {
+  const caller = await newCaller(organisationId, 'PlatformAdmin')
   const isApply = plan.action === 'apply'
   const type = isApply ? 'PlatformUpdate' : 'PlatformRollback'
   const steps = isApply ? updateSteps : rollbackSteps
@@ -38,68 +67,78 @@ export async function accept(plan: UpdatePlan, organisationId?: string): Promise
   return { caller, plan, reference: { organisationId: caller.organisationId, jobId: operation.id } }
 }
 
-/** A worker hears of an update. */
-export const work = ({ reference }: Accepted, target: UpdateTarget, platform = names): Promise<void> =>
+/** One attempt of a worker. */
+export const attempt = ({ reference }: QueuedUpdate, target: UpdateTarget, names = platformFunctions): Promise<void> =>
   runOperation(
     reference,
-    updateHandlers(async () => target, platform),
+    updateHandlers(async () => target, names),
   )
 
 let shiftedMs = 0
-/** Time passes, for a test. */
-export const later = (ms: number): void => {
+export const advance = (ms: number): void => {
   shiftedMs += ms
   shiftClock(ms)
 }
-/** Time is what it was before the test. */
-export const clockBack = (): void => later(-shiftedMs)
+export const resetClock = (): void => advance(-shiftedMs)
 
-/** The claim of whoever is at it runs out. */
-export const leaseEnds = (): void => later(operationLeaseMs + 1)
+export const expireLease = (): void => advance(operationLeaseMs + 1)
 
-/** Works at an update until it is over, whatever is in the way. */
-export async function workOff(accepted: Accepted, target: UpdateTarget): Promise<void> {
+/** Attempts an update until its attempts are used up. */
+export async function attemptRepeatedly(queued: QueuedUpdate, target: UpdateTarget): Promise<void> {
   for (let count = 0; count < 8; count++) {
-    await work(accepted, target).catch(() => undefined)
-    leaseEnds()
+    await attempt(queued, target).catch(() => undefined)
+    expireLease()
   }
 }
 
-export const jobOf = ({ caller, reference }: Accepted) => Job.read(caller, reference.jobId)
+export const jobOf = ({ caller, reference }: QueuedUpdate) => Job.read(caller, reference.jobId)
 
-/** Time passes for whoever watches a release: a look at its health takes as long as it is to be watched. */
-export const passingTime = async ({ name, input }: { name: string; input: readonly unknown[] }): Promise<void> => {
-  if (name === 'invoke' && input[1] === 'health') later(1000)
+/** Each health check takes as long as a release bakes. */
+export const advanceOnHealthCheck = async ({ name, input }: { name: string; input: readonly unknown[] }) => {
+  if (name === 'invoke' && input[1] === 'health') advance(1000)
 }
 
-/** A version fails as often as real traffic has it fail. */
-export const fails = (version: string, faults: number): Promise<unknown> =>
+/** Counts errors of a version, as its functions do. */
+export const countErrors = (version: string, faults: number): Promise<unknown> =>
   update(keys.versionErrorCount(version, Math.floor(now() / 60_000)), { add: { faults } })
 
-const ends = new Set(['job.completed', 'job.failed', 'update.completed', 'update.failed', 'update.rolled_back'])
+const endNames = new Set(['job.completed', 'job.failed', 'update.completed', 'update.failed', 'update.rolled_back'])
 
-export const toldOf = async ({ caller }: Accepted) =>
-  (await waitingRecords(caller.organisationId)).flatMap(({ events }) => events).filter(({ name }) => ends.has(name))
+export const endEventsOf = async ({ caller }: QueuedUpdate) =>
+  (await pendingRecords(caller.organisationId)).flatMap(({ events }) => events).filter(({ name }) => endNames.has(name))
 
-export const stateNow = async () => parseUpdateState(await get(keys.updateState()))
+export const readUpdateState = async () => parseUpdateState(await get(keys.updateState()))
 
-/** The update is over, and either all of it has happened or nothing. Answers how it ended. */
-export async function expectWhole(accepted: Accepted, target: MemoryTarget): Promise<string> {
-  const { release, before, action } = accepted.plan
-  const { status, statusReason, result } = await jobOf(accepted)
-  const state = await stateNow()
-  expect(state.jobId).toBeUndefined()
-  const told = (await toldOf(accepted)).map(({ name }) => name)
-  if (status === 'Completed') {
-    expect(target.whole).toMatchObject({ version: release.version, digest: release.digest })
-    expect(state).toMatchObject({ current: release, previous: before })
-    expect(told).toEqual([action === 'apply' ? 'update.completed' : 'update.rolled_back', 'job.completed'])
+/** Expects that an update has ended, and that job, state, events and target agree on one release. Returns its result. */
+export async function expectEnd(
+  queued: QueuedUpdate,
+  target: MemoryTarget,
+  expected: 'Completed' | 'Failed',
+): Promise<string> {
+  const { release, before, action } = queued.plan
+  const { status, statusReason, result } = await jobOf(queued)
+  const state = await readUpdateState()
+  expect([status, state.jobId]).toEqual([expected, undefined])
+  const names = (await endEventsOf(queued)).map(({ name }) => name)
+  const [serving, other] = expected === 'Completed' ? [release, before] : [before, release]
+  expect(target.whole).toMatchObject({ version: serving.version, digest: serving.digest })
+  expect(state).toMatchObject({ current: serving, previous: other })
+  if (expected === 'Completed') {
+    expect(names).toEqual([action === 'apply' ? 'update.completed' : 'update.rolled_back', 'job.completed'])
   } else {
-    expect([status, statusReason]).toEqual(['Failed', 'update_failed'])
-    expect(target.whole).toMatchObject({ version: before.version, digest: before.digest })
-    expect(state).toMatchObject({ current: before, previous: release })
-    expect(told).toEqual(['update.failed', 'job.failed'])
+    expect(statusReason).toBe('update_failed')
+    expect(names).toEqual(['update.failed', 'job.failed'])
     expect(result?.output).toContain(`Version ${before.version} serves.`)
   }
-  return status
+  return result?.output ?? ''
+}
+
+/** One attempt, and how it ends. */
+export async function expectAttempt(
+  queued: QueuedUpdate,
+  target: MemoryTarget,
+  expected: 'Completed' | 'Failed',
+): Promise<string> {
+  await attempt(queued, target.port)
+  return expectEnd(queued, target, expected)
 }

@@ -1,12 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 
-/** Distinguished names of directories (RFC 4514): one thing is spelled in many ways. */
+/** Normalises distinguished names (RFC 4514), which have many spellings. */
 
-/** Characters, each with its escape: bytes in hex as many as follow one another, or a backslash and what it stands before. */
+/** Characters and escapes: consecutive hex bytes, or a backslash with one character. */
 const piecesOf = (text: string): string[] =>
   [...text.matchAll(/(?:\\[0-9a-f]{2})+|\\[^]|[^]/gi)].map(([piece]) => piece)
 
-/** The parts between separators that are not escaped. */
+/** The parts between unescaped separators. */
 function parts(text: string, separator: string): string[] {
   const found = ['']
   for (const piece of piecesOf(text)) {
@@ -16,14 +16,14 @@ function parts(text: string, separator: string): string[] {
   return found
 }
 
-/** What a piece stands for; it is never read a second time. Bytes that are no text stay as they are spelled. */
+/** Decodes a piece once. Bytes that are not valid text keep their escapes. */
 function meant(piece: string): string {
   if (!/^\\[0-9a-f]{2}/i.test(piece)) return piece.length > 1 ? piece.slice(1) : piece
   const bytes = Buffer.from(piece.replaceAll('\\', ''), 'hex')
   return isUtf8(bytes) ? bytes.toString() : piece
 }
 
-/** An attribute and its value: escapes resolved, spaces around it dropped that are not escaped, without regard to case. */
+/** Attribute and value: escapes decoded, unescaped outer spaces dropped, lower-case. */
 function normalPart(text: string): string {
   const [attribute = '', ...value] = parts(text, '=')
   const pieces = piecesOf(value.join('='))
@@ -38,7 +38,7 @@ function normalPart(text: string): string {
   return JSON.stringify([attribute.trim().toLowerCase(), plain])
 }
 
-/** The same text for every spelling of a distinguished name, and another one for every other name. */
+/** The normal form of a distinguished name: equal exactly for equal names. */
 export const normalDn = (dn: string): string =>
   parts(dn, ',')
     .map((rdn) => parts(rdn, '+').map(normalPart).toSorted().join('+'))

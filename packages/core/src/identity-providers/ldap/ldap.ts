@@ -8,12 +8,12 @@ import { connectDirectory, upgradeToTls } from './socket.ts'
 import { LdapMessages } from './wire.ts'
 import { type OutboundOverrides } from '../../outbound/outbound.ts'
 
-/** Directories (D41): who a name and a password belong to, and which groups that person is in. */
+/** LDAP directories: authenticates a name and password, and reads the groups. */
 
-/** More than any directory gives one person that a role could depend on. */
+/** More than any user has. */
 const groupsAtMost = 1000
 
-/** A client over a checked connection that ends when it is disposed of, or with the signal. */
+/** A client over a TLS connection, which closes on disposal or with the signal. */
 async function openDirectory(settings: ProviderSettings, signal: AbortSignal, surroundings?: OutboundOverrides) {
   const socket = await connectDirectory(settings, signal, surroundings)
   try {
@@ -24,11 +24,11 @@ async function openDirectory(settings: ProviderSettings, signal: AbortSignal, su
   }
 }
 
-/** The client opens no connection itself, and none a second time: that one would not be bound as anybody. */
+/** The client must not open connections: a reconnect would not be bound. */
 export function clientOn(messages: LdapMessages): { client: Client } & Disposable {
   let isTaken = false
   const createConnection = () => {
-    if (isTaken) throw new Error('The directory has ended the connection.')
+    if (isTaken) throw new Error('The directory closed the connection.')
     isTaken = true
     return messages
   }
@@ -39,8 +39,8 @@ export function clientOn(messages: LdapMessages): { client: Client } & Disposabl
 }
 
 /**
- * Who a name and a password belong to in a directory; undefined where it knows no such person or refuses the password.
- * Throws where it cannot be asked, for whatever reason, or the signal ends it. One call to Secrets Manager.
+ * The identity of a name and password; undefined if the directory does not know the name or rejects the password.
+ * Throws on any other error, and with the signal. One call to Secrets Manager.
  */
 export async function authenticate(
   provider: ProviderRecord,
@@ -55,7 +55,7 @@ export async function authenticate(
   await bindService(directory.client, settings, secret)
   const entry = await entryOf(directory.client, settings, username)
   if (entry === undefined) return undefined
-  // On a connection of its own: what follows is read with the rights of the service account.
+  // On a separate connection: the group search needs the rights of the service account.
   using own = await openDirectory(settings, signal, surroundings)
   if (!(await accepts(own.client, entry.dn, password))) return undefined
   return identityOf(entry, settings, await groupsOf(directory.client, settings, entry))
@@ -65,13 +65,13 @@ export async function authenticate(
 const isAskable = (username: string): boolean => username.isWellFormed() && !/[\u0000-\u001f\u007f]/.test(username)
 
 /**
- * A bind without a password succeeds for everybody (RFC 4513, 5.1.2). Directories differ in what they take for none: some
- * read as far as the first NUL, some leave out what has no width.
+ * A bind without a password succeeds for everyone (RFC 4513, 5.1.2). Some directories read up to the first NUL or
+ * ignore zero-width characters.
  */
 const isEmptyToSome = (password: string): boolean =>
   password.includes('\0') || /^[\s\p{Cc}\p{Default_Ignorable_Code_Point}]*$/u.test(password)
 
-/** Signs in as the service account. */
+/** Binds as the service account. */
 export async function bindService(
   client: Client,
   { bindDn = '' }: ProviderSettings,
@@ -84,8 +84,8 @@ export async function bindService(
 const loginAttributeOf = ({ userLoginAttribute = 'uid' }: ProviderSettings): string => userLoginAttribute
 
 /**
- * The one entry of a name. A directory finds it by spellings that are none to us, such as with spaces: whoever guesses
- * passwords would have as many more guesses.
+ * The single entry of a name. Directories also match other spellings, such as with spaces, which would allow more
+ * password guesses.
  */
 async function entryOf(client: Client, settings: ProviderSettings, username: string): Promise<Entry | undefined> {
   const attribute = loginAttributeOf(settings)
@@ -101,14 +101,16 @@ async function entryOf(client: Client, settings: ProviderSettings, username: str
   return valuesOf(entry, attribute).some((value) => fold(value) === fold(username)) ? entry : undefined
 }
 
-/** The text values of an attribute, whatever its case. */
+/** The text values of an attribute, case-insensitive. */
 const valuesOf = (entry: Entry, attribute: string): string[] =>
   Object.entries(entry)
     .filter(([name]) => name.toLowerCase() === attribute.toLowerCase())
     .flatMap(([, value]) => value)
     .filter((value) => typeof value === 'string')
 
-/** Codes by which a directory says no: constraint, no such entry, no password, wrong password, not now, not so. */
+/**
+ * Result codes of a rejected bind: constraint, no such entry, no password, wrong password, not allowed now, unwilling.
+ */
 const refusals: ReadonlySet<number> = new Set([19, 32, 48, 49, 50, 53])
 
 async function accepts(client: Client, dn: string, password: string): Promise<boolean> {
@@ -121,11 +123,11 @@ async function accepts(client: Client, dn: string, password: string): Promise<bo
   }
 }
 
-/** By their members where the provider says where groups are, else as the entry itself says. */
+/** By group search if configured, else from the entry's attribute. */
 async function groupsOf(client: Client, settings: ProviderSettings, entry: Entry): Promise<string[]> {
   const { groupSearchBase, groupMemberAttribute: attribute = 'member' } = settings
   if (groupSearchBase === undefined) return valuesOf(entry, 'memberOf')
-  // Of the old kind of groups (RFC 2307), which name their members.
+  // RFC 2307 groups list members by name.
   const isByName = attribute.toLowerCase() === 'memberuid'
   const [value = entry.dn] = isByName ? valuesOf(entry, loginAttributeOf(settings)) : []
   const { searchEntries } = await client.search(groupSearchBase, {

@@ -8,21 +8,21 @@ import { type ProviderRecord } from '../record.ts'
 import { log } from '../../log.ts'
 import { authenticate } from './ldap.ts'
 
-/** Sign-in by a name that has no password here, with the directories that are providers (D41). */
+/** Sign-in with LDAP providers, for names without a local password. */
 
-/** For all directories together: whoever waits longer has given up. */
+/** The limit for all directories together. */
 const patienceMs = 6000
-/** Each has its share of it, and no less than this, so that one that hangs keeps nobody from the next. */
+/** The minimum share of each, so that a hanging directory does not use up the time of the next. */
 const shareMs = 1500
 
-/** A directory that hangs keeps so many sign-ins waiting in this process, and no more. */
+/** Limits the sign-ins of this process that wait for a hanging directory. */
 const atOnce = 32
 const besideOthers = bulkhead(() => platformError('rate_limited', { retryAfterSeconds: 2 }))
 
 /**
- * Signs in with the first of some directories that knows name and password. Throws `invalid_credentials`, `rate_limited`,
- * or `directory_unreachable` where one that could not be asked might have known. All of them count as failures. Three calls
- * or four, see `signInExternal`; three where it is refused.
+ * Signs in with the first directory that accepts the name and password. Throws `invalid_credentials`, `rate_limited`,
+ * or `directory_unreachable` if an unreachable one might have accepted. All count as failures. Three calls or four, see
+ * `signInExternal`; three on failure.
  */
 export async function signInByDirectory(
   directories: readonly ProviderRecord[],
@@ -52,16 +52,16 @@ async function askAll(directories: readonly ProviderRecord[], credentials: { use
       if (identity !== undefined) return { found: { provider, identity }, isEachAsked }
     } catch (error) {
       isEachAsked = false
-      log('warn', 'A directory could not be asked', { providerId: provider.id, error: String(error) })
+      log('warn', 'Directory unreachable', { providerId: provider.id, error: String(error) })
     }
   }
   return { found: undefined, isEachAsked }
 }
 
-/** The work, or a failure when the signal comes first: not all that it waits for heeds the signal. Too late, it never begins. */
+/** Rejects when the signal fires first, because not all calls observe it. Does not start after the signal. */
 const before = <Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> =>
   new Promise((resolve, reject) => {
     signal.throwIfAborted()
-    signal.addEventListener('abort', () => reject(new Error('The directory took too long.')), { once: true })
+    signal.addEventListener('abort', () => reject(new Error('The directory did not respond in time.')), { once: true })
     work().then(resolve, reject)
   })

@@ -6,11 +6,11 @@ import { isStartTlsAccepted, startTlsRequest } from './wire.ts'
 import { outboundConnect, type OutboundOverrides } from '../../outbound/outbound.ts'
 import { BoundedCache } from '../../lib/bounded-cache.ts'
 
-/** Connections to a directory: always checked as other calls are, and never without TLS. */
+/** TLS connections to a directory, through the guard for outbound calls. */
 
 const defaultPorts: Readonly<Record<string, string>> = { 'ldap:': '389', 'ldaps:': '636' }
 
-/** A directory's host and port, as the rules for outbound calls read addresses. */
+/** A directory's host and port as an outbound URL. */
 function targetOf(address: string): URL {
   const { protocol, port } = new URL(address)
   const target = new URL(address.replace(/^ldaps?:/i, 'https:'))
@@ -18,17 +18,17 @@ function targetOf(address: string): URL {
   return target
 }
 
-/** Opens a connection to a directory; it ends with the signal. Throws `OutboundFailure`. */
+/** Opens a connection to a directory, which closes with the signal. Throws `OutboundError`. */
 export const connectDirectory = (
   { url = '' }: ProviderSettings,
   signal: AbortSignal,
   surroundings?: OutboundOverrides,
 ): Promise<Socket> => outboundConnect(targetOf(url), signal, surroundings)
 
-// Reading hundreds of certificates takes tens of milliseconds, in which nothing else happens.
+// Parsing hundreds of certificates blocks for tens of milliseconds.
 const contexts = new BoundedCache<SecureContext>(20)
 
-/** The authorities that Node trusts, and another one. */
+/** Node's trusted authorities and one more. */
 function trusting(caCertificate: string): SecureContext {
   const known = contexts.get(caCertificate)
   const context = known ?? createSecureContext({ ca: [...getCACertificates('default'), caCertificate] })
@@ -37,8 +37,8 @@ function trusting(caCertificate: string): SecureContext {
 }
 
 /**
- * Goes on in TLS, at once for ldaps, else after StartTLS. The certificate is for the host of the directory's address, from an
- * authority that Node trusts or the provider names.
+ * Upgrades to TLS, at once for ldaps, else by StartTLS. The certificate must match the host of the URL and come from an
+ * authority that Node or the provider's settings trust.
  */
 export async function upgradeToTls(socket: Socket, { url = '', caCertificate }: ProviderSettings): Promise<TLSSocket> {
   if (!/^ldaps:/i.test(url)) await startTls(socket)
@@ -49,15 +49,15 @@ export async function upgradeToTls(socket: Socket, { url = '', caCertificate }: 
     const secured = connect({ socket, host, ...name, ...trust, rejectUnauthorized: true })
     secured.once('secureConnect', () => resolve(secured))
     secured.on('error', reject)
-    // A connection that ends during the handshake may end without an error.
-    secured.on('close', () => reject(new MalformedResponse('the connection ended')))
+    // A connection closed during the handshake may not emit an error.
+    secured.on('close', () => reject(new MalformedResponse('connection closed')))
   })
 }
 
 async function startTls(socket: Socket): Promise<void> {
   socket.write(startTlsRequest)
   let bytes = Buffer.alloc(0)
-  // Breaking off a loop over a stream would end the stream.
+  // Leaving a loop over the stream would destroy it.
   const isAgreed = await new Promise<boolean>((resolve, reject) => {
     const take = (part: Buffer) => {
       try {
@@ -71,7 +71,7 @@ async function startTls(socket: Socket): Promise<void> {
       }
     }
     socket.on('data', take)
-    socket.once('close', () => reject(new MalformedResponse('the connection ended')))
+    socket.once('close', () => reject(new MalformedResponse('connection closed')))
   })
-  if (!isAgreed) throw new MalformedResponse('StartTLS was refused')
+  if (!isAgreed) throw new MalformedResponse('StartTLS rejected')
 }

@@ -5,9 +5,9 @@ import { bindService, clientOn } from './ldap.ts'
 import { LdapMessages } from './wire.ts'
 import { toOutboundError, OutboundError, type OutboundErrorKind } from '../../outbound/outbound.ts'
 
-/** What an operator is told about a directory, step by step. Nothing that it answers is repeated. */
+/** Tests a directory step by step for an operator. Responses are not disclosed. */
 
-/** One thing that was tried, and how it went. */
+/** One test step and its result. */
 export interface LdapCheck {
   name: string
   ok: boolean
@@ -17,17 +17,17 @@ export interface LdapCheck {
 const timeoutMs = 6000
 
 const messages: Readonly<Record<OutboundErrorKind, string>> = {
-  url_not_allowed: 'The address is not one that the platform may call.',
+  url_not_allowed: 'The platform may not call this address.',
   address_not_allowed: 'The address is private. PLAT_OUTBOUND_ALLOW can name it.',
-  name_not_resolved: 'The name of the host leads nowhere.',
-  certificate_not_trusted: 'The certificate is not trusted: another host, an unknown authority, or expired.',
-  connection_failed: 'The directory does not answer, or not as one.',
-  timed_out: 'The directory did not answer in time.',
+  name_not_resolved: 'The host name does not resolve.',
+  certificate_not_trusted: 'The certificate is not trusted: wrong host, unknown authority, or expired.',
+  connection_failed: 'The directory does not respond, or not with LDAP.',
+  timed_out: 'The directory did not respond in time.',
 }
 
 /**
- * Tries what a sign-in needs of a directory: `connect`, `tls`, `bind` as the service account, `search` for the base of
- * users. Ends at the first that fails, within six seconds. No store calls.
+ * Tests the steps of a sign-in: `connect`, `tls`, `bind` as the service account, and `search` for the user base. Stops
+ * at the first failure, within six seconds. No store calls.
  */
 export async function testLdap(
   { settings }: ProviderRecord,
@@ -47,16 +47,16 @@ export async function testLdap(
   }
   await using cleaning = new AsyncDisposableStack()
   try {
-    const socket = await step('connect', 'The directory can be reached.', '', () => connectDirectory(settings, signal))
+    const socket = await step('connect', 'The directory is reachable.', '', () => connectDirectory(settings, signal))
     cleaning.defer(() => void socket.destroy())
-    const refused = 'The directory does not go on in TLS.'
+    const refused = 'The directory does not accept TLS.'
     const secured = await step('tls', 'Its certificate is trusted.', refused, () => upgradeToTls(socket, settings))
     const { client } = cleaning.use(clientOn(new LdapMessages(secured)))
-    const wrong = 'The directory refuses the service account. Check bindDn and bindPassword.'
-    await step('bind', 'The service account may sign in.', wrong, () => bindService(client, settings, secret))
+    const wrong = 'The directory rejects the service account. Check bindDn and bindPassword.'
+    await step('bind', 'The service account can sign in.', wrong, () => bindService(client, settings, secret))
     const base = settings.userSearchBase ?? ''
     const missing = 'The service account cannot read userSearchBase.'
-    await step('search', 'The search base of users is there.', missing, async () => {
+    await step('search', 'The search base of users exists.', missing, async () => {
       const { searchEntries } = await client.search(base, {
         scope: 'base',
         attributes: ['1.1'],
@@ -66,7 +66,7 @@ export async function testLdap(
       if (searchEntries.length === 0) throw new MalformedResponse('no entry')
     })
   } catch {
-    // Told already.
+    // Already reported.
   }
   return checks
 }

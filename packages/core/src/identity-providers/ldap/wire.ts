@@ -2,9 +2,9 @@ import { Duplex } from 'node:stream'
 import { childrenOf, type BerElement, element, elementAt, MalformedResponse } from './ber.ts'
 
 /**
- * What a directory sends, in whole messages of the three kinds that a sign-in asks for (RFC 4511). The client behind it
- * loops for ever over lengths that reach beyond their message, and takes a result without a code for success: it gets
- * nothing whose form was not checked here. Referrals and controls are left out, and so nothing can follow them.
+ * Validates incoming LDAP messages (RFC 4511) of the three kinds that a sign-in uses. The client library loops on
+ * lengths beyond a message and accepts results without a code, so it only receives validated messages. Referrals and
+ * controls are dropped.
  */
 
 const atMostBytes = 1024 * 1024
@@ -12,36 +12,36 @@ const atMostBytes = 1024 * 1024
 const tags = { integer: 2, text: 4, code: 10, sequence: 0x30, set: 0x31 } as const
 const operations = { bindDone: 0x61, entry: 0x64, searchDone: 0x65, reference: 0x73, extendedDone: 0x78 } as const
 
-/** Code, matched name and message of a result; a referral and whatever else follows is left out. */
+/** Code, matched name and message of a result; referrals are dropped. */
 function resultOf(bytes: Buffer, operation: BerElement): { code: number; text: Buffer } {
   const parts: BerElement[] = []
   for (let at = operation.from; parts.length < 3; at = parts.at(-1)?.to ?? 0) {
     const part = elementAt(bytes, at)
     const isFitting = part?.tag === (parts.length === 0 ? tags.code : tags.text)
-    if (part === undefined || part.to > operation.to || !isFitting) throw new MalformedResponse('a result that is none')
+    if (part === undefined || part.to > operation.to || !isFitting) throw new MalformedResponse('invalid result')
     parts.push(part)
   }
   const [code] = parts
-  if (code === undefined || code.to - code.from !== 1) throw new MalformedResponse('a result without a code')
+  if (code === undefined || code.to - code.from !== 1) throw new MalformedResponse('result without a code')
   return { code: bytes[code.from] ?? 0, text: bytes.subarray(operation.from, parts.at(-1)?.to) }
 }
 
 function checkEntry(bytes: Buffer, operation: BerElement): void {
   const [, list] = childrenOf(bytes, operation, [tags.text, tags.sequence])
-  if (list === undefined) throw new MalformedResponse('an entry without attributes')
+  if (list === undefined) throw new MalformedResponse('entry without attributes')
   for (const attribute of childrenOf(bytes, list, [tags.sequence])) {
     const [, values] = childrenOf(bytes, attribute, [tags.text, tags.set])
-    if (values === undefined) throw new MalformedResponse('an attribute without values')
+    if (values === undefined) throw new MalformedResponse('attribute without values')
     childrenOf(bytes, values, [tags.text])
   }
 }
 
-/** A whole message in the form that the client gets; undefined where it gets none. */
+/** The validated message for the client; undefined for one that it must not receive. */
 function cleaned(bytes: Buffer, message: BerElement): Buffer | undefined {
   const id = elementAt(bytes, message.from)
   const operation = id && elementAt(bytes, id.to)
   if (id?.tag !== tags.integer || id.to - id.from > 4 || operation === undefined || operation.to > message.to) {
-    throw new MalformedResponse('a message without an operation')
+    throw new MalformedResponse('message without an operation')
   }
   const idBytes = bytes.subarray(id.start, id.to)
   const whole = (content: Uint8Array) => element(tags.sequence, idBytes, element(operation.tag, content))
@@ -51,23 +51,23 @@ function cleaned(bytes: Buffer, message: BerElement): Buffer | undefined {
     return whole(bytes.subarray(operation.from, operation.to))
   }
   if (operation.tag !== operations.bindDone && operation.tag !== operations.searchDone) {
-    throw new MalformedResponse('an operation that nobody asked for')
+    throw new MalformedResponse('unsolicited operation')
   }
   return whole(resultOf(bytes, operation).text)
 }
 
-/** The message that begins here, which may not be complete; what cannot become one is an error at once. */
+/** The message at a position, possibly incomplete. Throws if it cannot become a valid one. */
 function messageAt(bytes: Buffer, start: number): BerElement | undefined {
   const message = elementAt(bytes, start)
   if (message === undefined) return undefined
-  if (message.tag !== tags.sequence) throw new MalformedResponse('something that is no message')
+  if (message.tag !== tags.sequence) throw new MalformedResponse('not an LDAP message')
   if (message.to - message.start > atMostBytes) throw new MalformedResponse('more than 1 MiB')
   return message
 }
 
-/** The messages of a connection; it ends with an error at the first one that is none, and beyond 1 MiB. */
+/** The messages of a connection; fails at the first invalid one, and beyond 1 MiB. */
 export class LdapMessages extends Duplex {
-  /** The client asks whether it still has to wait for the connection. */
+  /** The client checks these before it waits for a connection. */
   readonly connecting = false
   readonly readyState = 'open'
   #socket: Duplex
@@ -97,7 +97,7 @@ export class LdapMessages extends Duplex {
     }
   }
 
-  /** Hands on all messages that are complete, and keeps the rest until the one that it begins is. */
+  /** Passes on complete messages and keeps the rest. */
   #hand(bytes: Buffer): void {
     let at = 0
     let next = messageAt(bytes, at)
@@ -114,7 +114,7 @@ export class LdapMessages extends Duplex {
   }
 
   override _read(): void {
-    // What has arrived is handed on as it comes: there is a limit to all of it.
+    // No back pressure: the total is limited.
   }
 
   override _write(part: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
@@ -128,7 +128,7 @@ export class LdapMessages extends Duplex {
 }
 
 const startTlsName = Buffer.from('1.3.6.1.4.1.1466.20037')
-/** The request to go on in TLS (RFC 4511, 4.14). */
+/** The StartTLS request (RFC 4511, 4.14). */
 export const startTlsRequest = element(
   tags.sequence,
   Buffer.from([2, 1, 1]),
@@ -136,17 +136,17 @@ export const startTlsRequest = element(
 )
 
 /**
- * Whether a directory goes on in TLS; undefined while its answer is not complete. An answer with something behind it is
- * refused: whoever adds that to the plain text would speak first in what follows.
+ * Whether the directory accepts StartTLS; undefined while the response is incomplete. Rejects trailing data, which an
+ * attacker could inject before the TLS session.
  */
 export function isStartTlsAccepted(bytes: Buffer): boolean | undefined {
   const message = elementAt(bytes, 0)
   if (message === undefined) return undefined
-  if (message.tag !== tags.sequence || message.to > 10_000) throw new MalformedResponse('no answer to StartTLS')
+  if (message.tag !== tags.sequence || message.to > 10_000) throw new MalformedResponse('no response to StartTLS')
   if (bytes.length < message.to) return undefined
   const id = elementAt(bytes, message.from)
   const operation = id && elementAt(bytes, id.to)
   const isWhole = bytes.length === message.to && operation !== undefined && operation.to <= message.to
-  if (!isWhole || operation.tag !== operations.extendedDone) throw new MalformedResponse('no answer to StartTLS')
+  if (!isWhole || operation.tag !== operations.extendedDone) throw new MalformedResponse('no response to StartTLS')
   return resultOf(bytes, operation).code === 0
 }

@@ -7,11 +7,11 @@ import { transact } from '../../db/transact.ts'
 import { newSecret, sha256 } from '../../id.ts'
 
 /**
- * A sign-in on its way (D41): the attempt that has left for a provider, and the code that fetches its tokens. Both are
- * found by the hash of a secret that goes through addresses, and count only with another one that stays in the browser.
+ * The state of a sign-in in progress: the attempt at a provider, and the code that fetches the tokens. Each is stored
+ * under the hash of a secret that appears in URLs, and bound to a second secret in the browser.
  */
 
-/** How long somebody may take at the provider. */
+/** Time for the user to sign in at the provider. */
 export const attemptSeconds = 600
 const codeSeconds = 60
 
@@ -33,7 +33,7 @@ const bindingOf = (browser: string, seconds: number) => {
   return { browserHash: sha256(browser), expiresAtMs, ttl: Math.ceil(expiresAtMs / 1000) + 3600 }
 }
 
-/** What is stored under a key, while it counts and for the browser that it is bound to. One call. */
+/** The valid stored value for this browser. One call. */
 async function read(key: keys.Key, browser: string) {
   const item = await get(key)
   if (item === undefined) return undefined
@@ -42,14 +42,14 @@ async function read(key: keys.Key, browser: string) {
   return isBound && expiresAtMs > now() ? item : undefined
 }
 
-/** Keeps an attempt; answers its state and the browser's secret. One call. */
+/** Stores an attempt; returns its state and the browser's secret. One call. */
 export async function storeAttempt(attempt: Attempt): Promise<{ state: string; browser: string }> {
   const [state, browser] = [newSecret(), newSecret()]
   await transact([create(keys.signInAttempt(sha256(state)), { ...attempt, ...bindingOf(browser, attemptSeconds) })])
   return { state, browser }
 }
 
-/** Uses an attempt up, for its provider and its browser only; undefined where there is none, or no more. Two calls. */
+/** Consumes an attempt of this provider and browser; undefined if there is none. Two calls. */
 export async function consumeAttempt(state: string, browser: string, providerId: string): Promise<Attempt | undefined> {
   const key = keys.signInAttempt(sha256(state))
   const item = await read(key, browser)
@@ -59,7 +59,7 @@ export async function consumeAttempt(state: string, browser: string, providerId:
   return refusal === undefined ? attempt : undefined
 }
 
-/** Keeps who has signed in; answers the code that proves it, once. One call. */
+/** Stores the signed-in user; returns a single-use code. One call. */
 export async function storeCode({ providerId, userId, organisationId }: SignedIn, browser: string): Promise<string> {
   const code = newSecret()
   const who = { providerId, userId, organisationId }
@@ -67,7 +67,7 @@ export async function storeCode({ providerId, userId, organisationId }: SignedIn
   return code
 }
 
-/** Who a code belongs to, and the step that uses it up; undefined where it proves nothing, or no more. One call. */
+/** The user of a code, and the write that consumes it; undefined if invalid. One call. */
 export async function readCode(code: string, browser: string): Promise<(SignedIn & { use: WriteItem }) | undefined> {
   const key = keys.signInCode(sha256(code))
   const item = await read(key, browser)

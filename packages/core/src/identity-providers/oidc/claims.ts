@@ -1,30 +1,30 @@
 import { type ExternalIdentity, type ProviderRecord } from '../record.ts'
 
-/** What the platform takes from the claims of a provider. Whatever else they hold, of whatever type and size, is passed over. */
+/** Reads the supported claims of a provider. Other claims of any type and size are ignored. */
 
-/** Claims as they came: nothing is known of their types. */
+/** Claims as received, of unknown types. */
 export type Claims = Readonly<Record<string, unknown>>
 
-/** A subject has at most 255 characters, says OpenID Connect; somebody else's would be a cut one. */
+/** The maximum of OpenID Connect. Longer subjects are rejected, because truncated ones could collide. */
 const longestSubject = 255
 const longestText = 254
 const longestGroup = 500
 const mostGroups = 500
 
-/** The names of the claims that a provider's settings ask for. */
+/** The names of the claims that the settings use. */
 function wantedOf({ settings, roleMappings }: Pick<ProviderRecord, 'settings' | 'roleMappings'>) {
   const { usernameClaim = 'preferred_username', emailClaim = 'email', groupsClaim = 'groups' } = settings
   return { usernameClaim, emailClaim, groupsClaim: roleMappings.length > 0 ? groupsClaim : undefined }
 }
 
-/** Whether the provider has to be asked for more: a claim that is needed does not stand in its ID token. */
+/** Whether a required claim is missing in the ID token, so that userinfo must be requested. */
 export function lacksClaims(provider: ProviderRecord, claims: Claims): boolean {
   const { usernameClaim, emailClaim, groupsClaim } = wantedOf(provider)
   const needed = [usernameClaim, emailClaim, ...(groupsClaim === undefined ? [] : [groupsClaim])]
   return needed.some((name) => valueOf(claims, name) === undefined)
 }
 
-/** Whom the claims speak of; undefined where they have no subject that could be told from others. */
+/** The identity in the claims; undefined without a valid subject. */
 export function identityOf(provider: ProviderRecord, claims: Claims): ExternalIdentity | undefined {
   const { usernameClaim, emailClaim, groupsClaim } = wantedOf(provider)
   const subject = valueOf(claims, 'sub')
@@ -38,7 +38,7 @@ export function identityOf(provider: ProviderRecord, claims: Claims): ExternalId
   }
 }
 
-/** Settings name the claim: it must not find what every object has. */
+/** Settings name the claim: only own properties count. */
 const valueOf = (claims: Claims, name: string): unknown => (Object.hasOwn(claims, name) ? claims[name] : undefined)
 
 /** One short line of well-formed text, or ''. */
@@ -48,7 +48,7 @@ function textOf(value: unknown): string {
   return text.trim().slice(0, longestText).toWellFormed()
 }
 
-/** Of so many groups the first count; one that is not a text of a group's length is none that a role could be mapped to. */
+/** The first groups up to the limit, without those of invalid type or length. */
 function groupsOf(value: unknown): string[] {
   const given: unknown[] = Array.isArray(value) ? value : [value]
   const groups = given.filter((group) => typeof group === 'string').filter(({ length }) => length <= longestGroup)

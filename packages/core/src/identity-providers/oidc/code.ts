@@ -7,17 +7,17 @@ import { findProvider } from '../provider.ts'
 import { type ProviderRecord } from '../record.ts'
 import { readCode } from './attempt.ts'
 
-/** The last step of a sign-in with OpenID Connect: apart from the others, as it needs nothing that speaks to providers. */
+/** The last step of an OpenID Connect sign-in. A separate file, because it needs no provider client. */
 
-/** The provider, where one can sign in with it by OpenID Connect just now. One call. */
+/** An enabled OpenID Connect provider, or undefined. One call. */
 export async function findOidcProvider(providerId: string): Promise<ProviderRecord | undefined> {
   const provider = await findProvider(providerId)
   return provider?.isEnabled && provider.type !== 'LDAP' ? provider : undefined
 }
 
 /**
- * Trades a code of `finish` for tokens, once, within a minute and for the browser that began. Throws
- * `sign_in_code_invalid`. Four calls; the code is used up by the transaction that opens the session.
+ * Exchanges a code of `completeSignIn` for tokens: once, within a minute and in the same browser. Throws
+ * `sign_in_code_invalid`. Four calls; the transaction that opens the session consumes the code.
  */
 export async function exchange(code: string, browser: string, origin: Origin): Promise<TokenSet> {
   const proof = await readCode(code, browser)

@@ -1,9 +1,9 @@
-import { type SignInError } from '@platform/contract/sign-in'
+import type { SignInError } from '@platform/contract/sign-in'
 import { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } from 'openid-client'
 import { OutboundError } from '../../outbound/outbound.ts'
-import { SignInFailure } from '../sign-in-error.ts'
+import { SignInFailure } from './sign-in-failure.ts'
 
-/** Talks with a provider. Whatever goes wrong meanwhile is the provider's, and becomes a `SignInFailure`. */
+/** Runs provider calls and converts their errors to `SignInFailure`. */
 export async function withProviderErrors<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
@@ -21,7 +21,7 @@ function wordOf(error: unknown): SignInError {
   return isRefused ? 'provider_error' : 'answer_invalid'
 }
 
-/** The failure of a call that an error has come from: the library wraps what it does not know. */
+/** The outbound error in the cause chain; the library wraps unknown errors. */
 export function outboundFailureOf(error: unknown): OutboundError | undefined {
   if (error instanceof OutboundError) return error
   return error instanceof Error && error.cause !== undefined ? outboundFailureOf(error.cause) : undefined

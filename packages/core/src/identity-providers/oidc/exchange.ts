@@ -7,9 +7,9 @@ import { identityOf, lacksClaims } from './claims.ts'
 import { withClient, clientOf, cachedIssuer } from './client.ts'
 import { withProviderErrors } from './errors.ts'
 
-/** What the platform says to OpenID providers in a sign-in, and what it believes of their answers. */
+/** The provider calls of a sign-in, and the validation of their responses. */
 
-/** What a provider sends back with the browser. */
+/** The parameters that a provider returns with the browser. */
 export interface ProviderCallback {
   state?: string | undefined
   code?: string | undefined
@@ -17,16 +17,16 @@ export interface ProviderCallback {
   error?: string | undefined
 }
 
-/** Addresses beyond that do not come through every gateway. */
+/** Longer URLs fail in some gateways. */
 const longestAddress = 6000
 
-/** Asks a provider what it is, unless that is known. Throws `SignInFailure`. */
+/** Loads the provider's metadata unless cached. Throws `SignInFailure`. */
 export const discoverIssuer = async (provider: ProviderRecord): Promise<void> =>
   void (await withProviderErrors(() => cachedIssuer(provider)))
 
 type Leaving = Attempt & { state: string; redirectUri: string }
 
-/** The address that a sign-in leaves for. Throws `SignInFailure`. */
+/** The provider URL of a sign-in. Throws `SignInFailure`. */
 export const authorizationUrl = (provider: ProviderRecord, leaving: Leaving): Promise<string> =>
   withProviderErrors(() => buildAddress(provider, leaving))
 
@@ -47,7 +47,7 @@ async function buildAddress(
   return href
 }
 
-/** Trades the code that the provider has sent, and reads who it speaks of. Throws `SignInFailure`. One call to Secrets Manager. */
+/** Exchanges the provider's code and reads the identity. Throws `SignInFailure`. One call to Secrets Manager. */
 export async function completeExchange(
   provider: ProviderRecord,
   answer: ProviderCallback,
@@ -62,16 +62,16 @@ export async function completeExchange(
     const claims = await withClient(provider, known, clientSecret, async (client) => {
       const tokens = await openid.authorizationCodeGrant(client, url, { ...checks, idTokenExpected: true })
       const told = tokens.claims()
-      if (told === undefined || !isMeantForUs(told, provider)) throw new Error('The ID token is not for this client.')
+      if (told === undefined || !isMeantForUs(told, provider)) throw new Error('The ID token is for another client.')
       if (!lacksClaims(provider, told) || known.metadata.userinfo_endpoint === undefined) return told
       return { ...(await openid.fetchUserInfo(client, tokens.access_token, told.sub)), ...told }
     })
     const identity = identityOf(provider, claims)
-    if (identity === undefined) throw new Error('The ID token has no proper subject.')
+    if (identity === undefined) throw new Error('The ID token has no valid subject.')
     return identity
   })
 }
 
-/** What the library leaves open: a token for another party, and one of the future. */
+/** Checks that the library omits: a token for another party, and one from the future. */
 const isMeantForUs = ({ azp, iat }: openid.IDToken, { settings }: ProviderRecord): boolean =>
   (azp === undefined || azp === settings.clientId) && iat <= nowSeconds() + 60

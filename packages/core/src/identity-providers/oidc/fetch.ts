@@ -1,16 +1,16 @@
 import { type CustomFetch, type CustomFetchOptions } from 'openid-client'
 import { outboundFetch, checkUrl, isAllowlisted, OutboundError } from '../../outbound/outbound.ts'
 
-/** How the platform talks to OpenID providers: through its one way out, and with https, whatever their metadata name. */
+/** Requests to OpenID providers: through the outbound guard and with https, whatever their metadata say. */
 
 const timeoutMs = 5000
 const maxBytes = 1024 * 1024
 const bodiless = new Set([204, 205, 304])
 
-/** An address may go without TLS where the operator has named its host and port. */
+/** Plain HTTP is only allowed for hosts and ports on the operator's allowlist. */
 export const allowsPlainHttp = (url: URL): boolean => url.protocol === 'http:' && isAllowlisted(url)
 
-/** The address of a provider as one that may be called, as far as its text tells. Throws `OutboundFailure`. */
+/** Checks a provider's URL before any connection. Throws `OutboundError`. */
 export function checkProviderUrl(address: string): URL {
   const url = checkUrl(address)
   if (url.protocol !== 'https:' && !allowsPlainHttp(url)) throw new OutboundError('url_not_allowed')
@@ -18,23 +18,23 @@ export function checkProviderUrl(address: string): URL {
 }
 
 /**
- * Takes the place of `fetch`. Throws `OutboundFailure` where there is no answer within five seconds, and an `Error` for one
- * of more than 1 MiB. Redirects are answers.
+ * Replaces `fetch`. Throws `OutboundError` after five seconds without a response, and an `Error` beyond 1 MiB. Does not
+ * follow redirects.
  */
 export const guardedFetch: CustomFetch = async (address, { method, headers, body }) => {
   checkProviderUrl(address)
-  // The platform tells its own name.
+  // Outbound calls set the platform's user agent.
   const { 'user-agent': _, ...sent } = headers
   const answer = await outboundFetch(address, { method, headers: sent, body: textOf(body), timeoutMs, maxBytes })
   const { status, isCutShort } = answer
-  if (isCutShort) throw new Error('The provider answers more than 1 MiB.')
-  if (status < 200 || status > 599) throw new Error(`The provider answers with the status ${status}.`)
+  if (isCutShort) throw new Error("The provider's response exceeds 1 MiB.")
+  if (status < 200 || status > 599) throw new Error(`The provider returned status ${status}.`)
   return new Response(bodiless.has(status) ? null : new Uint8Array(answer.body), {
     status,
     headers: { 'content-type': answer.headers['content-type'] ?? '' },
   })
 }
 
-/** The library sends forms only. */
+/** The library only sends forms. */
 const textOf = (body: CustomFetchOptions['body']): string =>
   body instanceof URLSearchParams || typeof body === 'string' ? body.toString() : ''

@@ -10,18 +10,18 @@ import { currentTraceId, log } from '../../log.ts'
 import { storeAttempt, storeCode, consumeAttempt } from './attempt.ts'
 import { findOidcProvider } from './code.ts'
 import type { ProviderCallback } from './exchange.ts'
-import { SignInFailure } from '../sign-in-error.ts'
+import { SignInFailure } from './sign-in-failure.ts'
 
 /**
- * Sign-in with OpenID Connect (D41): code with PKCE, state and nonce, all bound to one browser. Tokens never stand in an
- * address: what comes back is a code of the platform's own. What speaks to providers is loaded by the first sign-in.
+ * Sign-in with OpenID Connect: code flow with PKCE, state and nonce, bound to one browser. Tokens never appear in URLs:
+ * the browser returns with a code of the platform. The provider client is loaded on demand.
  */
 
-/** The sign-in page of the portal: everything that it is told is the platform's own. */
+/** The sign-in page of the portal. All parameters come from the platform. */
 const signInPage = (portal: string, told: Record<string, string>): string =>
   `${portal}/sign-in?${new URLSearchParams(told).toString()}`
 
-/** With whom one can sign in just now. Two calls. */
+/** The enabled sign-in options. Two calls. */
 export async function listSignInOptions(): Promise<SignInOption[]> {
   const [providers, portal] = await Promise.all([enabledProviders(), publicUrl()])
   return providers.map((provider) => choiceOf(provider, portal))
@@ -33,8 +33,8 @@ function choiceOf({ id, type, displayName }: ProviderRecord, portal: string): Si
 }
 
 /**
- * Begins a sign-in: where the browser goes, and the secret that it must keep. Throws `identity_provider_not_found`; leads
- * to the sign-in page where the provider cannot be reached. Three calls.
+ * Starts a sign-in: the redirect URL, and the secret for the browser. Throws `identity_provider_not_found`; redirects
+ * to the sign-in page if the provider is unreachable. Three calls.
  */
 export async function startSignIn(
   providerId: string,
@@ -44,7 +44,7 @@ export async function startSignIn(
   if (provider === undefined) throw platformError('identity_provider_not_found')
   return leading(portal, provider.id, async () => {
     const { authorizationUrl, discoverIssuer } = await import('./exchange.ts')
-    // A provider that does not answer costs no write.
+    // Checked first: an unavailable provider costs no write.
     await discoverIssuer(provider)
     const attempt = { providerId, nonce: newSecret(), codeVerifier: newSecret(), ...(returnTo && { returnTo }) }
     const { state, browser } = await storeAttempt(attempt)
@@ -54,8 +54,8 @@ export async function startSignIn(
 }
 
 /**
- * Ends what `begin` has begun: where the browser goes, with a code for `exchange` or with an error. Never throws for what a
- * provider or a browser sends. Eight calls or nine; the attempt is used up before the provider hears of the code.
+ * Completes a sign-in: redirects with a code for `exchange` or with an error. Never throws for input from a provider or
+ * browser. Eight or nine calls; the attempt is consumed before the provider receives the code.
  */
 export async function completeSignIn(
   providerId: string,
@@ -70,7 +70,7 @@ export async function completeSignIn(
     ])
     if (attempt === undefined) throw new SignInFailure('sign_in_expired')
     if (provider === undefined) throw new SignInFailure('provider_unavailable')
-    await failpoint('oidc.attemptTaken')
+    await failpoint('oidc.attemptConsumed')
     const { completeExchange } = await import('./exchange.ts')
     const identity = await completeExchange(provider, answer, {
       ...attempt,
@@ -84,7 +84,7 @@ export async function completeSignIn(
   return location
 }
 
-/** Leads the browser to where the work says, or to the sign-in page with the word for what went wrong. */
+/** The redirect of the work, or to the sign-in page with the error code. */
 async function leading(
   portal: string,
   providerId: string,

@@ -9,11 +9,11 @@ import { outboundFailureOf } from './errors.ts'
 import { checkProviderUrl, guardedFetch } from './fetch.ts'
 import { type OutboundErrorKind } from '../../outbound/outbound.ts'
 
-/** Tries of an OpenID provider, for the people who configure it. */
+/** Tests an OpenID provider for an operator. */
 
 type Check = ProviderTest['checks'][number]
 
-/** Whether the platform could sign people in with a provider: four tries, of which each asks it once. One call. */
+/** Four checks, each with one request to the provider. One call. */
 export async function testOidc(provider: ProviderRecord, { clientSecret = '' }: ProviderSecret): Promise<Check[]> {
   const portal = await publicUrl()
   let known: CachedIssuer
@@ -24,9 +24,9 @@ export async function testOidc(provider: ProviderRecord, { clientSecret = '' }: 
   }
   return [
     { name: 'discovery', ok: true, message: 'The issuer describes itself.' },
-    await check('endpoints', 'All addresses that a sign-in needs may be called.', async () => checkEndpoints(known)),
+    await check('endpoints', 'All addresses of a sign-in may be called.', async () => checkEndpoints(known)),
     await check('keys', 'The issuer publishes keys that tokens can be verified with.', () => checkKeys(known)),
-    await check('client', 'The issuer has nothing against the client and its secret.', () =>
+    await check('client', 'The issuer accepts the client and its secret.', () =>
       checkClient(provider, known, clientSecret, redirectUri(portal, provider.id)),
     ),
   ]
@@ -41,7 +41,7 @@ async function check(name: string, message: string, work: () => Promise<void>): 
   }
 }
 
-/** A message for people: it repeats nothing of what came. */
+/** A message for the operator. It discloses no response content. */
 class Finding extends Error {
   override readonly name = 'Finding'
 }
@@ -50,7 +50,7 @@ function checkEndpoints({ metadata }: CachedIssuer): void {
   const { authorization_endpoint, token_endpoint, jwks_uri, userinfo_endpoint, response_types_supported } = metadata
   const needed = { authorization_endpoint, token_endpoint, jwks_uri }
   const missing = Object.entries(needed).filter(([, address]) => typeof address !== 'string')
-  if (missing.length > 0) throw new Finding(`The issuer names no ${missing.map(([name]) => name).join(', ')}.`)
+  if (missing.length > 0) throw new Finding(`The issuer's metadata lack ${missing.map(([name]) => name).join(', ')}.`)
   for (const address of [...Object.values(needed), userinfo_endpoint])
     if (address !== undefined) checkProviderUrl(address)
   const isCodeRefused = Array.isArray(response_types_supported) && !response_types_supported.includes('code')
@@ -69,10 +69,10 @@ async function checkKeys({ metadata }: CachedIssuer): Promise<void> {
   })
   const { keys } = KeySet.parse(await answer.json())
   const isUsable = keys.some(({ kty }) => ['RSA', 'EC', 'OKP'].includes(kty))
-  if (!isUsable) throw new Finding('The issuer publishes no key to verify with.')
+  if (!isUsable) throw new Finding('The issuer publishes no usable key.')
 }
 
-/** Offers a code that cannot exist: only whoever knows the client gets so far as to refuse the code. */
+/** Sends a code that cannot exist: the provider rejects the code only after it accepts the client. */
 async function checkClient(provider: ProviderRecord, known: CachedIssuer, secret: string, uri: string): Promise<void> {
   const request = { code: newSecret(), redirect_uri: uri, code_verifier: newSecret() }
   try {
@@ -81,18 +81,18 @@ async function checkClient(provider: ProviderRecord, known: CachedIssuer, secret
     const refusal = error instanceof openid.ResponseBodyError ? error.error : ''
     if (refusal === 'invalid_grant') return
     const isClient = refusal === 'invalid_client' || error instanceof openid.WWWAuthenticateChallengeError
-    throw isClient ? new Finding('The issuer refuses the client or its secret.') : error
+    throw isClient ? new Finding('The issuer rejects the client or its secret.') : error
   }
-  throw new Finding('The issuer takes any code.')
+  throw new Finding('The issuer accepts any code.')
 }
 
 const outboundMessages: Record<OutboundErrorKind, string> = {
-  url_not_allowed: 'An address of the issuer is not one that the platform may call: https is needed.',
-  address_not_allowed: 'An address of the issuer is not one that the platform may call.',
-  name_not_resolved: 'A name of the issuer leads to no address.',
+  url_not_allowed: 'The platform may not call an address of the issuer: https is required.',
+  address_not_allowed: 'The platform may not call an address of the issuer.',
+  name_not_resolved: 'A host name of the issuer does not resolve.',
   certificate_not_trusted: 'The certificate of the issuer is not trusted.',
   connection_failed: 'The connection to the issuer failed.',
-  timed_out: 'The issuer did not answer in time.',
+  timed_out: 'The issuer did not respond in time.',
 }
 
 function messageOf(error: unknown): string {
@@ -100,9 +100,8 @@ function messageOf(error: unknown): string {
   if (failure !== undefined) return outboundMessages[failure.problem]
   if (error instanceof Finding) return error.message
   const isMismatch = error instanceof IssuerMismatch || codeOf(error) === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED'
-  if (isMismatch)
-    return 'The issuer calls itself otherwise. Check its spelling; of a cloud directory, name the tenant by its id.'
-  return 'What answers is not an OpenID provider, or not a proper one.'
+  if (isMismatch) return 'The issuer has another name. Check its spelling; for a cloud directory, use the tenant id.'
+  return 'The response is not from a valid OpenID provider.'
 }
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)

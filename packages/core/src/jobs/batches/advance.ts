@@ -14,12 +14,12 @@ import { type JobEnd, type JobRecord, parseJob } from '../record.ts'
 import { enqueueProjections, type BatchReference } from '../../aws/queues.ts'
 import { notifyRelay } from '../../lib/relay-notify.ts'
 
-/** What a batch needs after its acceptance: its jobs in the table, the next ones let go, the rest stopped. */
+/** Advances a batch after its acceptance: expands it, releases the next jobs, and stops the rest. */
 
-/** A change of many jobs is refused where one of them has moved meanwhile; then they are looked at again. */
+/** A write of many jobs fails if one of them changed; then they are read again. */
 const attempts = 10
 
-/** Does for a batch whatever is to be done; doing it twice changes nothing. Leads what it tells to the books. */
+/** Does all pending work of a batch; idempotent. Enqueues its projections. */
 export async function advanceBatch({ organisationId, batchId }: BatchReference): Promise<void> {
   const batch = await expand(organisationId, batchId)
   if (batch !== undefined) await applyBatchLimits(batch)
@@ -27,8 +27,8 @@ export async function advanceBatch({ organisationId, batchId }: BatchReference):
 }
 
 /**
- * Stops the jobs of an expanded batch that shall not run any more, or lets the next ones go. Two calls for each 32 of them,
- * and to stop them up to five before.
+ * Stops the jobs of a cancelled or failed batch, or releases the next ones. Two calls per 32 jobs, and up to five
+ * before stopping.
  */
 export async function applyBatchLimits(batch: BatchRecord): Promise<void> {
   let current: BatchRecord | undefined = batch
@@ -52,7 +52,9 @@ async function jobsOf(
   return items.map((item) => item && parseJob(item))
 }
 
-/** Ends what has not begun, and asks what runs to stop where the batch is cancelled. Answers whether that was all. */
+/**
+ * Ends queued jobs, and requests cancellation of running ones if the batch is cancelled. Returns whether that was all.
+ */
 async function stop(batch: BatchRecord, end: JobEnd): Promise<boolean> {
   const jobs = (await jobsOf(batch, 0, batch.submittedCount)).filter((job) => job !== undefined)
   const queued = jobs.filter(({ status }) => status === 'Queued')
@@ -74,8 +76,8 @@ async function inParts(
 }
 
 /**
- * Lets as many jobs go as the batch allows at once. What the books have not counted yet counts as still under way: there
- * are never too many. Answers whether that was all; not where a job or the batch has moved meanwhile.
+ * Releases jobs up to the concurrency limit. Jobs that are not projected yet count as active, so the limit is never
+ * exceeded. Returns whether that was all; false after a concurrent change.
  */
 async function release(batch: BatchRecord): Promise<boolean> {
   const { organisationId, maxConcurrency, submittedCount, released, heldEnded } = batch
@@ -84,7 +86,7 @@ async function release(batch: BatchRecord): Promise<boolean> {
   if (maxConcurrency === undefined || count <= 0) return true
   const next = (await jobsOf(batch, released, released + count)).filter((job) => job !== undefined)
   const jobs = next.filter(({ status }) => status === 'Queued')
-  // Jobs that ended while they were held back are passed over: from now on they count as let go.
+  // Jobs that ended while throttled are skipped: they count as released from now on.
   const passed = count - jobs.length
   const waiting = jobs.map(({ clusterId }) => ({ clusterId, add: { waitingJobs: 1 } }))
   const refusal = await transact([
@@ -101,7 +103,7 @@ async function release(batch: BatchRecord): Promise<boolean> {
   return release({ ...batch, released: released + count, heldEnded: heldEnded - passed })
 }
 
-/** The steps that put a job into its cluster's inbox; its time begins. */
+/** The writes that put a job into its cluster's inbox and start its delivery timeout. */
 function letGo({
   id,
   organisationId,
@@ -109,9 +111,9 @@ function letGo({
   deliverWithinSeconds = defaultDeliverWithinSeconds,
 }: JobRecord): WriteItem[] {
   const expiresAtMs = now() + deliverWithinSeconds * 1000
-  const change = { set: { dispatchedAtMs: now(), expiresAtMs, ...keys.due(id, expiresAtMs) }, remove: ['isHeld'] }
+  const change = { set: { dispatchedAtMs: now(), expiresAtMs, ...keys.due(id, expiresAtMs) }, remove: ['isThrottled'] }
   return [
-    patch(keys.job(organisationId, id), change, { status: { is: 'Queued' }, isHeld: { is: true } }),
+    patch(keys.job(organisationId, id), change, { status: { is: 'Queued' }, isThrottled: { is: true } }),
     create(keys.inbox(clusterId, id), {}),
   ]
 }

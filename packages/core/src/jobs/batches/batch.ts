@@ -15,13 +15,13 @@ import { type Page, pageOfKeys } from '../../db/index-page.ts'
 import { type JobRecord, parseJob } from '../record.ts'
 import { enqueueBatch } from '../../aws/queues.ts'
 
-/** Batches as callers see them: submit, read, list, cancel, retry (D6, D28, D29). */
+/** Batches as callers see them: submit, read, list, cancel, retry. */
 
-/** Accepts up to 500 jobs, all or none; see `accept`. */
+/** Accepts up to 500 jobs, all or none; see `createBatch`. */
 export const submit = async (caller: Caller, { jobs, ...limits }: BatchSubmission): Promise<AcceptedBatch> =>
   createBatch(caller, { jobs: submittedJobs(jobs), ...limits })
 
-/** One batch with its jobs counted. One call. */
+/** One batch with its job counts. One call. */
 export const read = async ({ organisationId }: Caller, batchId: string): Promise<Batch> =>
   batchView(await mustFind(organisationId, batchId))
 
@@ -42,8 +42,8 @@ export async function list({ organisationId }: Caller, { page, pageSize }: Page)
 }
 
 /**
- * Cancels every job of a batch that has not ended: the mark is the caller's, and whoever works on the batch does the rest.
- * Two calls and one message. Throws `batch_already_finished`.
+ * Cancels all unfinished jobs of a batch: marks it, and the batch worker does the rest. Two calls and one message.
+ * Throws `batch_already_finished`.
  */
 export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
   const { organisationId } = caller
@@ -54,10 +54,10 @@ export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
     const { cancelRequestedAtMs } = marked
     const isUnmarked = { finishedAtMs: { absent: true }, cancelRequestedAtMs: { absent: true } } as const
     const refusal = await commit(caller, {
-      steps: [patch(keys.batch(organisationId, batchId), { set: { cancelRequestedAtMs } }, isUnmarked)],
+      writes: [patch(keys.batch(organisationId, batchId), { set: { cancelRequestedAtMs } }, isUnmarked)],
       answer: batchView(marked),
       audit: { action: 'batch.cancel', resource: batchId },
-      isAnnounced: true,
+      isEnqueued: true,
     })
     if (refusal?.item && parseBatch(refusal.item).finishedAtMs !== undefined)
       throw platformError('batch_already_finished')
@@ -67,8 +67,8 @@ export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
 }
 
 /**
- * Submits the failed and cancelled jobs of a finished batch again, as a new batch. At most sixteen calls beside those of the
- * acceptance. Throws `nothing_to_retry`.
+ * Submits the failed and cancelled jobs of a finished batch as a new batch. At most sixteen calls beside those of
+ * `createBatch`. Throws `nothing_to_retry`.
  */
 export async function retry(caller: Caller, batchId: string): Promise<AcceptedBatch> {
   const batch = await mustFind(caller.organisationId, batchId)
@@ -78,7 +78,7 @@ export async function retry(caller: Caller, batchId: string): Promise<AcceptedBa
   return createBatch(caller, { jobs, maxConcurrency, maxErrors, retryOf: batchId })
 }
 
-/** Jobs whose cluster was removed are gone, or soon will be, and are not missed. */
+/** Skips jobs of removed clusters. */
 async function jobsToRetry({ organisationId, id, submittedCount }: BatchRecord): Promise<SubmittedJob[]> {
   const jobIds = Array.from({ length: submittedCount }, (_, index) => jobIdOf(id, index))
   const items = await getMany(jobIds.map((jobId) => keys.job(organisationId, jobId)))

@@ -1,15 +1,16 @@
-import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import * as z from 'zod'
+import { parseClusters } from '../../clusters/removal-guard.ts'
 import * as keys from '../../db/keys.ts'
 import { create, getConsistent, type Item, type WriteItem } from '../../db/table.ts'
+import { compress, decompress } from '../../lib/compression.ts'
 
 /**
- * The jobs of an open batch, before they stand in the table: compressed items of a few dozen jobs each, so that accepting
- * 500 jobs is one transaction. A chunk holds one line for each job: its facts, a tab, its payload. Facts name a cluster by
- * its place in the batch's list of clusters, which is an item of its own.
+ * The jobs of an open batch, before they are stored individually: compressed chunks of a few dozen jobs, so that
+ * accepting 500 jobs is one transaction. A chunk has one line per job: facts, a tab, the payload. Facts refer to a
+ * cluster by its index in the batch's cluster list, a separate item.
  */
 
-/** A job that was accepted with a batch. `payload` is its JSON. */
+/** A job of an accepted batch. `payload` is its JSON. */
 export interface PendingJob {
   clusterId: string
   timeoutSeconds: number
@@ -17,24 +18,17 @@ export interface PendingJob {
   payload: string
 }
 
-/** A chunk of small jobs is read whole to show one of them. */
+/** Reading one job reads its whole chunk. */
 const chunkBytes = 65_536
-/** A transaction holds 100 writes, and chunks of jobs that fit badly are half empty. */
+/** A transaction has 100 writes, and chunks may be half empty. */
 const chunkLimit = 88
-const inflatedBytes = 16_777_216
 
-/** A caller waits for this: the quickest level takes half the time of the usual one, and finds what repeats as well. */
-const params = { [constants.ZSTD_c_compressionLevel]: 1 }
-const squeeze = (text: string): Uint8Array => zstdCompressSync(text, { params })
-const inflate = (value: unknown): string =>
-  zstdDecompressSync(z.instanceof(Uint8Array).parse(value), { maxOutputLength: inflatedBytes }).toString()
-
-/** The clusters that jobs name, each once, in the order of their first job. */
+/** The distinct clusters of the jobs, in order. */
 export const clustersOf = (jobs: readonly PendingJob[]): string[] => [
   ...new Set(jobs.map(({ clusterId }) => clusterId)),
 ]
 
-/** The steps that store the jobs of a batch, and the index of the first job of each chunk. */
+/** The writes that store a batch's jobs, and the index of each chunk's first job. */
 export function storeChunks(organisationId: string, batchId: string, jobs: readonly PendingJob[]) {
   const clusterIds = clustersOf(jobs)
   const places = new Map(clusterIds.map((id, place) => [id, place]))
@@ -43,9 +37,9 @@ export function storeChunks(organisationId: string, batchId: string, jobs: reado
       `${JSON.stringify([places.get(clusterId), timeoutSeconds, deliverWithinSeconds])}\t${payload}`,
   )
   const starts = startsOf(lines.map((line) => Buffer.byteLength(line) + 1))
-  const chunks = starts.map((start, chunk) => squeeze(lines.slice(start, starts[chunk + 1]).join('\n')))
+  const chunks = starts.map((start, chunk) => compress(lines.slice(start, starts[chunk + 1]).join('\n')))
   const steps: WriteItem[] = [
-    create(keys.batchClusters(organisationId, batchId), { clusters: squeeze(clusterIds.join('\n')) }),
+    create(keys.batchClusters(organisationId, batchId), { clusters: compress(clusterIds.join('\n')) }),
     ...chunks.map((jobsOfChunk, chunk) =>
       create(keys.batchChunk(organisationId, batchId, chunk), { jobs: jobsOfChunk }),
     ),
@@ -53,7 +47,7 @@ export function storeChunks(organisationId: string, batchId: string, jobs: reado
   return { starts, steps }
 }
 
-/** Where chunks begin: each as full as it may be, one larger job by itself. */
+/** The first index of each chunk: chunks are as full as possible; a larger job has its own. */
 function startsOf(sizes: readonly number[]): number[] {
   const total = sizes.reduce((sum, size) => sum + size, 0)
   const limit = Math.max(chunkBytes, (2 * total) / chunkLimit)
@@ -69,19 +63,16 @@ function startsOf(sizes: readonly number[]): number[] {
   return starts
 }
 
-/** The keys of everything that is stored of an open batch beside its row. */
+/** The keys of all items of an open batch except its record. */
 export const chunkKeys = (organisationId: string, batchId: string, starts: readonly number[]): keys.Key[] => [
   keys.batchClusters(organisationId, batchId),
   ...starts.map((_, chunk) => keys.batchChunk(organisationId, batchId, chunk)),
 ]
 
-/** The clusters of a stored list. */
-export const parseClusters = (item: Item): string[] => inflate(item['clusters']).split('\n')
-
 const Facts = z.tuple([z.number(), z.number(), z.number()])
 
 const parseChunk = (item: Item, clusterIds: readonly string[]): PendingJob[] =>
-  inflate(item['jobs'])
+  decompress(item['jobs'])
     .split('\n')
     .map((line) => {
       const tab = line.indexOf('\t')
@@ -90,8 +81,8 @@ const parseChunk = (item: Item, clusterIds: readonly string[]): PendingJob[] =>
     })
 
 /**
- * The jobs of an open batch by their index, from the chunk on that holds `from`, up to the one that holds `to`. Undefined
- * where the batch is not open any more. One call.
+ * The jobs of an open batch by index, from the chunk with `from` to the one with `to`. Undefined if the batch is no
+ * longer open. One call.
  */
 export async function readPendingJobs(
   { organisationId, id, starts }: { organisationId: string; id: string; starts: readonly number[] },

@@ -15,36 +15,35 @@ import { isId, timeOf } from '../../id.ts'
 import { parseNodes } from '../../clusters/node.ts'
 import { outboxRetryMs, enqueueBatch } from '../../aws/queues.ts'
 
-/** A batch is stored only while no cluster of the organisation goes; this many may go one after another. */
+/** Creation fails if a cluster is removed concurrently; attempts against several removals. */
 const attempts = 8
 
-/** What a caller asks for. */
 export interface BatchRequest {
   jobs: readonly SubmittedJob[]
   maxConcurrency?: number | undefined
   maxErrors?: number | undefined
-  /** The batch whose jobs these were. */
+  /** The batch whose jobs are retried. */
   retryOf?: string
 }
 
 /**
- * Accepts a batch, durably, as a whole or not at all. Seven calls in three rounds for 500 jobs of 500 clusters: five that
- * look the clusters up, one transaction, one message. Target nodes are looked up besides, in calls of their own. Throws
- * `cluster_forbidden` where any cluster is not the organisation's, and `node_not_in_cluster`.
+ * Accepts a batch as a whole or not at all. Seven calls in three rounds for 500 jobs of 500 clusters: five lookups, one
+ * transaction, one message. Target nodes take further calls. Throws `cluster_forbidden` if any cluster is not the
+ * organisation's, and `node_not_in_cluster`.
  */
 export async function createBatch(caller: Caller, request: BatchRequest): Promise<AcceptedBatch> {
   const { organisationId } = caller
   const clusterIds = clustersOf(request.jobs)
   if (!clusterIds.every((id) => isId('clus', id))) throw platformError('cluster_forbidden')
   const answer = answerFor(newBatchId(), request.jobs.length)
-  const steps = storeSteps(caller, request, answer)
+  const writes = storeSteps(caller, request, answer)
   let gate = await lookUp(organisationId, clusterIds, request.jobs)
   for (let attempt = 1; ; attempt++) {
     const refusal = await store(caller, request, answer, [
-      // The first cluster is looked up by the transaction itself: 500 of them take one call less.
+      // The transaction itself checks the first cluster, which saves a call for 500 clusters.
       orThrow(check(keys.cluster(organisationId, clusterIds[0] ?? ''), { pk: { present: true } }), 'cluster_forbidden'),
       openBatchWrite(organisationId, gate, answer.batchId),
-      ...steps,
+      ...writes,
     ])
     if (refusal === undefined) break
     if (attempt === attempts) throw storeContention()
@@ -64,7 +63,7 @@ const answerFor = (batchId: string, submittedCount: number): AcceptedBatch => ({
   createdAt: iso(timeOf(batchId)),
 })
 
-/** The steps that store the batch's row and its jobs. The sweep looks at the batch until it is finished. */
+/** The writes that store the batch record and its jobs. The batch is due for the sweep until it is finished. */
 function storeSteps(
   caller: Caller,
   request: BatchRequest,
@@ -72,39 +71,39 @@ function storeSteps(
 ): WriteItem[] {
   const { organisationId, userId: createdBy } = caller
   const { jobs, maxConcurrency, maxErrors, retryOf } = request
-  const { starts, steps } = storeChunks(organisationId, id, jobs)
+  const { starts, steps: writes } = storeChunks(organisationId, id, jobs)
   const row = { id, organisationId, submittedCount, maxConcurrency, maxErrors, retryOf, createdBy, starts, expanded: 0 }
   const filed = { gsi1pk: keys.organisationBatches(organisationId), ...keys.due(id, now() + outboxRetryMs) }
-  return [create(keys.batch(organisationId, id), { ...row, createdAtMs: timeOf(id), ...filed }), ...steps]
+  return [create(keys.batch(organisationId, id), { ...row, createdAtMs: timeOf(id), ...filed }), ...writes]
 }
 
-/** Answers the refusal of the gate: a cluster has gone since it was read. */
+/** Returns a failed condition of the removal guard: a cluster was removed since it was read. */
 const store = (
   caller: Caller,
   { retryOf }: BatchRequest,
   answer: AcceptedBatch,
-  steps: readonly WriteItem[],
+  writes: readonly WriteItem[],
 ): Promise<ConditionFailure | undefined> => {
   const { batchId, submittedCount } = answer
   const [action, detail] = retryOf === undefined ? ['batch.submit', `${submittedCount} jobs`] : ['batch.retry', retryOf]
   return commit(caller, {
-    steps,
+    writes,
     answer,
     audit: { action, resource: batchId, detail },
     events: [{ name: 'batch.accepted', subject: batchId, data: { batchId, submittedCount, createdBy: caller.userId } }],
-    // Whoever expands the batch leads its record to the books.
-    isAnnounced: true,
+    // The worker that expands the batch enqueues its projections.
+    isEnqueued: true,
   })
 }
 
-/** Looks up all clusters but the first, and the targeted nodes; answers the gate as it stood no later than that. */
+/** Looks up all clusters except the first, and the target nodes; returns the guard as read before. */
 async function lookUp(
   organisationId: string,
   clusterIds: readonly string[],
   jobs: readonly SubmittedJob[],
 ): Promise<RemovalGuard> {
   const targeted = clustersOf(jobs.filter(({ targetNodeIds }) => targetNodeIds !== undefined))
-  // A foreign cluster is refused as such, whatever nodes are named with it.
+  // A foreign cluster takes precedence over its nodes.
   const asked = targeted.length === 0 ? clusterIds.slice(1) : clusterIds
   const [[gateItem, ...clusters], nodes] = await Promise.all([
     getMany([keys.removalGuard(organisationId), ...asked.map((id) => keys.cluster(organisationId, id))]),
@@ -122,7 +121,7 @@ async function lookUp(
   return gate
 }
 
-/** Looks up all clusters but the first, after the gate was read. */
+/** Looks up all clusters except the first, after reading the guard. */
 async function checkClusters(organisationId: string, [, ...others]: readonly string[]): Promise<void> {
   const items = await getMany(others.map((id) => keys.cluster(organisationId, id)))
   if (items.includes(undefined)) throw platformError('cluster_forbidden')

@@ -17,17 +17,17 @@ import { type Effects } from '../../outbox/record.ts'
 import { notifyRelay } from '../../lib/relay-notify.ts'
 
 /**
- * Makes the jobs of an accepted batch stand in the table, in transactions as full as they may be. Each moves the batch's
- * progress on from where it was read: two expansions at once, or one that was killed, make no job twice.
+ * Stores the jobs of an accepted batch, in transactions as large as possible. Each advances the batch's progress
+ * conditionally: concurrent or interrupted expansions create no job twice.
  */
 
-/** Tries in a row that make no progress, because others do. */
+/** Consecutive attempts without progress, because others progress. */
 const attempts = 10
-/** A transaction holds 100 writes and 4 MB. Of the writes the batch and the outbox record take one each. */
+/** A transaction has 100 writes and 4 MB. The batch and the outbox record take one write each. */
 const writesLeft = 98
 const payloadBytesLeft = 2_500_000
 
-/** Expands a batch as far as it is not yet; answers it as it stands then. Two calls, one for each few dozen jobs, two. */
+/** Expands a batch completely; returns its current record. Two calls, one per few dozen jobs, and two. */
 export async function expand(organisationId: string, batchId: string): Promise<BatchRecord | undefined> {
   let [lost, reached] = [0, -1]
   for (;;) {
@@ -41,7 +41,7 @@ export async function expand(organisationId: string, batchId: string): Promise<B
   }
 }
 
-/** Goes on until the batch is expanded, or somebody else has changed it. */
+/** Continues until the batch is expanded or was changed concurrently. */
 async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promise<void> {
   const planned = await readPendingJobs({ ...batch, starts }, batch.expanded)
   if (planned === undefined) return
@@ -53,12 +53,12 @@ async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promis
     }
     if (current !== undefined) await close(current, starts)
   } catch (error) {
-    // Too many writers met at one cluster: the next try goes on from here.
+    // Contention at one cluster: the next attempt continues from here.
     if (!(error instanceof PlatformError)) throw error
   }
 }
 
-/** Makes as many jobs as a transaction holds; undefined where the batch was not as it was read. */
+/** Creates as many jobs as a transaction holds; undefined if the batch has changed. */
 async function makeNext(
   batch: BatchRecord,
   planned: ReadonlyMap<number, PendingJob>,
@@ -73,15 +73,15 @@ async function makeNext(
       jobs.flatMap(({ counted }) => (counted === undefined ? [] : [counted])),
     )
     const refusal = await commit(system(batch.organisationId), {
-      steps: [
+      writes: [
         progressStep(batch, { expanded, released }),
         ...counters.map(({ step }) => step),
         ...jobs.flatMap(stepsOf),
       ],
       events: jobs.flatMap(({ told: { events = [] } }) => events),
-      moves: jobs.flatMap(({ told: { moves = [] } }) => moves),
-      // Whoever expands a batch announces its records once, in the end.
-      isAnnounced: true,
+      transitions: jobs.flatMap(({ told: { transitions = [] } }) => transitions),
+      // Projections are enqueued once, after the expansion.
+      isEnqueued: true,
     })
     if (refusal === undefined) {
       await ringFor(jobs)
@@ -106,7 +106,7 @@ const progressStep = (batch: BatchRecord, { expanded, released }: { expanded: nu
 
 type NewJob = ReturnType<typeof newJob>
 
-/** The next jobs of a batch that fit into one transaction. */
+/** The next jobs that fit into one transaction. */
 function nextJobs(batch: BatchRecord, planned: ReadonlyMap<number, PendingJob>, gone: ReadonlySet<string>): NewJob[] {
   const jobs: NewJob[] = []
   const clusterIds = new Set<string>()
@@ -124,21 +124,23 @@ function nextJobs(batch: BatchRecord, planned: ReadonlyMap<number, PendingJob>, 
   return jobs
 }
 
-/** A job as it shall stand in the table: waiting for its relay, held back by its batch, or over already. */
+/** The initial record of a job: waiting for its relay, throttled by its batch, or already ended. */
 function newJob(batch: BatchRecord, index: number, { clusterId, ...planned }: PendingJob, isGone: boolean) {
   const job = newJobOf(batch, index, { clusterId, ...planned })
   const end = endOf(batch, isGone)
-  const isWaiting = end === undefined && !job.isHeld
+  const isWaiting = end === undefined && !job.isThrottled
   const dispatched = isWaiting ? { dispatchedAtMs: now(), ...keys.due(job.id, job.expiresAtMs) } : {}
   const row = end === undefined ? { ...job, ...dispatched } : { ...job, ...end, completedAtMs: now() }
   const add = { jobs: 1, ...(end === undefined && { activeJobs: 1 }), ...(isWaiting && { waitingJobs: 1 }) }
   const counted: CounterChange | undefined = isGone ? undefined : { clusterId, add }
-  const told: Pick<Effects, 'events' | 'moves'> =
+  const told: Pick<Effects, 'events' | 'transitions'> =
     end === undefined ? effectsOfQueued(job) : effectsOfFailedCreation(parseJob(job), end)
   return { row: { ...row, ...keys.jobIndexKeys(row) }, payload: planned.payload, isWaiting, counted, told }
 }
 
-/** The gate keeps the clusters of open batches; should one be gone all the same, its jobs must not hold up the others. */
+/**
+ * The removal guard keeps the clusters of open batches; should one be missing, its jobs fail without blocking others.
+ */
 function endOf(batch: BatchRecord, isGone: boolean): JobEnd | undefined {
   if (isGone) return { status: 'Failed', statusReason: 'cluster_removed' }
   if (batch.deadLetteredAtMs !== undefined) return { status: 'Failed', statusReason: 'dead_lettered' }
@@ -154,7 +156,7 @@ const stepsOf = ({ row, payload, isWaiting }: NewJob): WriteItem[] => [
 const ringFor = (jobs: readonly NewJob[]): Promise<unknown> =>
   Promise.all([...new Set(jobs.filter(({ isWaiting }) => isWaiting).map(({ row }) => row.clusterId))].map(notifyRelay))
 
-/** Every job stands in the table and counts at its cluster: what was stored until then may go. */
+/** All jobs are stored and counted by their clusters: deletes the chunks. */
 async function close({ organisationId, id, submittedCount }: BatchRecord, starts: readonly number[]): Promise<void> {
   await failpoint('batch.expanded')
   await transact([

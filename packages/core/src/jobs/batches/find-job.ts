@@ -8,13 +8,13 @@ import { isId } from '../../id.ts'
 import { type JobRecord, parseJob } from '../record.ts'
 import { isOperation, type OperationRecord, parseOperation } from '../../operations/record.ts'
 
-/** The jobs of a batch before they stand in the table. */
+/** Reads the jobs of a batch before they are stored. */
 
-/** Whether a job has to wait until others of its batch have ended. */
-const isHeldBack = ({ maxConcurrency }: BatchRecord, index: number): boolean =>
+/** Whether the batch's concurrency limit holds the job back initially. */
+const isThrottledAtStart = ({ maxConcurrency }: BatchRecord, index: number): boolean =>
   maxConcurrency !== undefined && index >= maxConcurrency
 
-/** A job of a batch as it stands in the table once its turn has come. */
+/** The record of a batch's job before it changes. */
 export const newJobOf = (batch: BatchRecord, index: number, planned: PendingJob) => ({
   id: jobIdOf(batch.id, index),
   organisationId: batch.organisationId,
@@ -27,10 +27,10 @@ export const newJobOf = (batch: BatchRecord, index: number, planned: PendingJob)
   createdBy: batch.createdBy,
   expiresAtMs: batch.createdAtMs + planned.deliverWithinSeconds * 1000,
   deliverWithinSeconds: planned.deliverWithinSeconds,
-  ...(isHeldBack(batch, index) && { isHeld: true as const }),
+  ...(isThrottledAtStart(batch, index) && { isThrottled: true as const }),
 })
 
-/** A job that does not stand in the table yet. `payload` is its JSON. */
+/** A job that is not stored yet. `payload` is its JSON. */
 export interface UnexpandedJob {
   job: JobRecord
   payload: string
@@ -43,12 +43,11 @@ const placed = (batch: BatchRecord, index: number, planned: PendingJob): Unexpan
   isPlanned: true,
 })
 
-/** A job is in the table or in its batch; it is looked for twice, because it may move from one to the other meanwhile. */
+/** Lookups in table and batch: a job may move between them. */
 const looks = 2
 
 /**
- * A job as it stands in the table, where `stored` finds it, or else in its batch, which takes two calls. Throws
- * `job_not_found`.
+ * A stored job as read by `stored`, or else one of an open batch, which takes two more calls. Throws `job_not_found`.
  */
 export async function findJob<Stored>(
   organisationId: string,
@@ -63,7 +62,7 @@ export async function findJob<Stored>(
   throw platformError('job_not_found')
 }
 
-/** The row of a job that stands in the table. One call. */
+/** A stored job's record. One call. */
 export async function storedJob(
   organisationId: string,
   jobId: string,
@@ -73,7 +72,7 @@ export async function storedJob(
   return isOperation(item) ? { operation: parseOperation(item) } : { job: parseJob(item) }
 }
 
-/** Undefined where the job stands in the table by now, or has gone from there. */
+/** Undefined if the job is stored by now, or was purged. */
 async function findPlanned(organisationId: string, jobId: string): Promise<UnexpandedJob | undefined> {
   const [batchId, index] = [batchIdOf(jobId), indexOf(jobId)]
   const batch = await findBatch(organisationId, batchId)
@@ -84,7 +83,7 @@ async function findPlanned(organisationId: string, jobId: string): Promise<Unexp
   return planned && placed(batch, index, planned)
 }
 
-/** All jobs of a batch that do not stand in the table. One call; none where the batch is not open. */
+/** All jobs of a batch that are not stored yet. One call; none if the batch is not open. */
 export async function listPendingJobs(batch: BatchRecord): Promise<JobRecord[]> {
   const { starts, expanded } = batch
   const planned = starts && (await readPendingJobs({ ...batch, starts }, expanded))

@@ -8,13 +8,14 @@ import * as keys from '../../db/keys.ts'
 import { getMany, patch, type WriteItem } from '../../db/table.ts'
 import { derivedId } from '../../id.ts'
 import { log } from '../../log.ts'
-import { type JobTransition, type OutboxRecord, outboxWrite } from '../../outbox/record.ts'
+import { type JobTransition, type OutboxRecord } from '../../outbox/record.ts'
+import { outboxWrite } from '../../outbox/commit.ts'
 
 /**
- * Counts the jobs of batches by where they stand: one write for each batch and closing, never one for each job. A batch
- * whose last job is counted is finished.
+ * Counts a batch's jobs by status: one write per batch and transaction. A batch is finished once its last job is
+ * counted.
  */
-export const batchProjection: Projection = { name: 'batches', entries, follow }
+export const batchProjection: Projection = { name: 'batches', writes, afterCommit }
 
 const counters = { Running: 'running', Completed: 'completed', Failed: 'failed', Cancelled: 'cancelled' } as const
 type Counter = (typeof counters)[keyof typeof counters]
@@ -23,16 +24,16 @@ type Counts = Record<Counter | 'heldEnded', number>
 const counterOf = (status: JobTransition['from']): Counter | undefined =>
   status === undefined || status === 'Queued' ? undefined : counters[status]
 
-/** What moves add to the counts of each batch. A job that is cleared away stays counted as it ended. */
+/** The count changes of each batch. Purged jobs stay counted. */
 function countedByBatch(records: readonly OutboxRecord[]): Map<string, Counts> {
   const batches = new Map<string, Counts>()
-  for (const { batchId, from, to, isHeld } of records.flatMap(({ moves }) => moves)) {
+  for (const { batchId, from, to, isThrottled } of records.flatMap(({ transitions }) => transitions)) {
     const [before, after] = [counterOf(from), counterOf(to)]
     if (batchId === undefined || to === undefined || (before ?? after) === undefined) continue
     const counts = batches.get(batchId) ?? { running: 0, completed: 0, failed: 0, cancelled: 0, heldEnded: 0 }
     if (before !== undefined) counts[before]--
     if (after !== undefined) counts[after]++
-    if (isHeld) counts.heldEnded++
+    if (isThrottled) counts.heldEnded++
     batches.set(batchId, counts)
   }
   return batches
@@ -43,7 +44,7 @@ const batchesOf = async (organisationId: string, batchIds: readonly string[]): P
   return items.filter((item) => item !== undefined).map(parseBatch)
 }
 
-async function entries(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {
+async function writes(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {
   const counted = countedByBatch(records)
   const batches = await batchesOf(organisationId, [...counted.keys()])
   return batches.flatMap((batch) => {
@@ -52,7 +53,7 @@ async function entries(organisationId: string, records: readonly OutboxRecord[])
   })
 }
 
-/** Refused where somebody else has counted meanwhile: who counts the last job must know. */
+/** Conditional, because exactly one projection must count the last job. */
 function countSteps(batch: BatchRecord, counts: Counts): WriteItem[] {
   const { organisationId, id, submittedCount, running, completed, failed, cancelled } = batch
   const after = {
@@ -62,7 +63,7 @@ function countSteps(batch: BatchRecord, counts: Counts): WriteItem[] {
     failed: failed + counts.failed,
     cancelled: cancelled + counts.cancelled,
   }
-  // The start of a job may be counted after the end of its batch, which is told once.
+  // A job's start may be projected after the end of its batch, which is reported once.
   const isFinished = batch.finishedAtMs === undefined && endedJobs(after) === submittedCount
   const add = Object.fromEntries(Object.entries(counts).filter(([, by]) => by !== 0))
   const change = { add, ...(isFinished && { set: { finishedAtMs: now() }, remove: ['duepk', 'duesk'] }) }
@@ -87,8 +88,8 @@ const finishedStep = (batch: BatchRecord): WriteItem =>
     ],
   })
 
-/** Lets the next jobs of a batch go, or stops it. Should this be lost, the sweep finds a batch that is not finished. */
-async function follow(organisationId: string, records: readonly OutboxRecord[]): Promise<void> {
+/** Releases the next jobs of a batch or stops it. If this is lost, the sweep finds the unfinished batch. */
+async function afterCommit(organisationId: string, records: readonly OutboxRecord[]): Promise<void> {
   const ended = [...countedByBatch(records)].filter(([, counts]) => endedJobs(counts) > 0).map(([id]) => id)
   const batches = await batchesOf(organisationId, ended)
   await Promise.all(batches.filter(isLimited).map(steerSafely))
@@ -101,6 +102,6 @@ async function steerSafely(batch: BatchRecord): Promise<void> {
   try {
     await applyBatchLimits(batch)
   } catch (error) {
-    log('warn', 'A batch could not be steered; the sweep will', { batchId: batch.id, error: String(error) })
+    log('warn', 'Failed to apply batch limits; the sweep retries', { batchId: batch.id, error: String(error) })
   }
 }

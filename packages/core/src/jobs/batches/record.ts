@@ -7,7 +7,7 @@ import { get, type Item } from '../../db/table.ts'
 import { isId } from '../../id.ts'
 import { type JobEnd } from '../record.ts'
 
-/** How a batch is stored: its row, and beside it the jobs that do not stand in the table yet (`chunks.ts`). */
+/** The stored form of a batch: its record. Jobs that are not stored individually yet: `chunks.ts`. */
 const BatchRecord = z.object({
   id: z.string(),
   organisationId: z.string(),
@@ -17,21 +17,21 @@ const BatchRecord = z.object({
   retryOf: z.string().optional(),
   createdAtMs: z.number(),
   createdBy: z.string(),
-  /** The index of the first job of each chunk. There while the batch is open: not all of its jobs stand in the table. */
+  /** The first job index of each chunk, while the batch is open: not all of its jobs are stored. */
   starts: z.array(z.number()).optional(),
-  /** The jobs below this index stand in the table. */
+  /** Jobs below this index are stored. */
   expanded: z.number(),
-  /** The jobs below this index were let go, where the batch lets only so many of them go at once. */
+  /** Jobs below this index are released, if the batch limits concurrency. */
   released: z.number().default(0),
-  /** Jobs that ended while they were held back, and whose turn has not come yet. */
+  /** Jobs that ended while throttled, at indexes not released yet. */
   heldEnded: z.number().default(0),
-  /** What the books have counted. A job that nobody counts is Queued. */
+  /** Projected counts. Uncounted jobs are Queued. */
   running: z.number().default(0),
   completed: z.number().default(0),
   failed: z.number().default(0),
   cancelled: z.number().default(0),
   cancelRequestedAtMs: z.number().optional(),
-  /** Since its message was dead-lettered, its further jobs fail. */
+  /** Set when its message was dead-lettered: its remaining jobs fail. */
   deadLetteredAtMs: z.number().optional(),
   finishedAtMs: z.number().optional(),
 })
@@ -45,11 +45,11 @@ export async function findBatch(organisationId: string, batchId: string): Promis
   return item && parseBatch(item)
 }
 
-/** How many jobs of a batch have ended. */
+/** The number of ended jobs. */
 export const endedJobs = ({ completed, failed, cancelled }: Pick<BatchRecord, 'completed' | 'failed' | 'cancelled'>) =>
   completed + failed + cancelled
 
-/** Jobs by where they stand. A job's start may be counted after its end: nothing is negative meanwhile. */
+/** Jobs by status. A start may be projected after an end, so no count is negative. */
 export function countsOf(batch: BatchRecord): BatchCounts {
   const { submittedCount, completed, failed, cancelled } = batch
   const running = Math.max(0, batch.running)
@@ -57,7 +57,7 @@ export function countsOf(batch: BatchRecord): BatchCounts {
   return { queued, running, completed, failed, cancelled }
 }
 
-/** How the jobs of a batch that have not begun shall end; undefined while they shall run. */
+/** The end of jobs that are not started; undefined while the batch runs. */
 export function stopReasonOf({ cancelRequestedAtMs, failed, maxErrors }: BatchRecord): JobEnd | undefined {
   if (cancelRequestedAtMs !== undefined) return { status: 'Cancelled', statusReason: 'cancelled_by_user' }
   if (failed > (maxErrors ?? failed)) return { status: 'Cancelled', statusReason: 'batch_error_limit' }
@@ -69,7 +69,7 @@ const statusOf = ({ finishedAtMs, cancelRequestedAtMs }: BatchRecord): Batch['st
   return cancelRequestedAtMs === undefined ? 'Running' : 'Cancelling'
 }
 
-/** The wire form. */
+/** The API representation of a batch. */
 export const batchView = (row: BatchRecord): Batch => ({
   id: row.id,
   status: statusOf(row),

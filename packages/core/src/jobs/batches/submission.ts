@@ -3,17 +3,17 @@ import { type ErrorDetail } from '@platform/contract/common'
 import { defaultDeliverWithinSeconds, defaultTimeoutSeconds, JobSubmission } from '@platform/contract/job'
 import { type PendingJob } from './chunks.ts'
 import { PlatformError, platformError, validationFailed } from '../../error.ts'
-import { payloadOf } from '../submission.ts'
+import { payloadOf } from '../job.ts'
 import { parseBody } from '../../lib/validate.ts'
 
-/** A job of a batch as it was submitted. */
+/** A job of a batch as submitted. */
 export interface SubmittedJob extends PendingJob {
   targetNodeIds?: readonly string[] | undefined
 }
 
 /**
- * The jobs of a batch submission, each as valid as a job that comes alone. Throws `batch_limit_exceeded` before it looks at
- * any of them, and `validation_failed` with the details of all of them.
+ * Validates the jobs of a batch like single jobs. Throws `batch_limit_exceeded` before validation, and
+ * `validation_failed` with the details of all jobs.
  */
 export function submittedJobs(entries: readonly unknown[]): SubmittedJob[] {
   if (entries.length > batchLimit) throw platformError('batch_limit_exceeded')

@@ -1,26 +1,21 @@
 import * as z from 'zod'
+import { entriesOf } from './list.ts'
 
-/** A host and a port; an IPv6 address stands in brackets. */
+/** A host and a port; IPv6 addresses in brackets. */
 const hostAndPort = /^(?:\[[0-9a-f:.]+\]|[^\s:/?#@[\]\\%,]+):\d{1,5}$/i
-
-const entriesOf = (text: string): string[] =>
-  text
-    .split(',')
-    .map((entry) => entry.trim())
-    .filter(Boolean)
 
 const isEntry = (entry: string): boolean => hostAndPort.test(entry) && URL.canParse(`http://${entry}`)
 
-/** The setting `PLAT_OUTBOUND_ALLOW` (D53): what outbound calls may reach although it is private. */
+/** The setting `PLAT_OUTBOUND_ALLOW`: private addresses that outbound calls may reach. */
 export const OutboundAllowlist = z
   .string()
   .refine((text) => entriesOf(text).every(isEntry), 'must be host:port, separated by commas')
 
 const defaultPorts: Record<string, string> = { 'http:': '80', 'https:': '443' }
 
-/** The host and port of an address, spelled as `parseAllow` spells them. */
+/** The host and port of a URL, in the form of `parseAllowlist`. */
 export const hostPortOf = ({ hostname, port, protocol }: URL): string => `${hostname}:${port || defaultPorts[protocol]}`
 
-/** The targets that a valid setting names. */
+/** The targets of a valid setting. */
 export const parseAllowlist = (text: string): ReadonlySet<string> =>
   new Set(entriesOf(text).map((entry) => hostPortOf(new URL(`http://${entry}`))))

@@ -2,30 +2,30 @@ import { readFileSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { readPublicKey } from '@platform/oci/signature/key'
 import * as z from 'zod'
+import { entriesOf } from './list.ts'
 
-/** A public key whose signatures count, as `PLAT_MODULE_KEYS` and `PLAT_RELEASE_KEYS` hold it. */
+/** A trusted public key, as in `PLAT_MODULE_KEYS` and `PLAT_RELEASE_KEYS`. */
 export interface TrustedKey {
   name: string
   pem: string
   repositories?: readonly string[] | undefined
 }
 
-/** The settings `PLAT_MODULE_TRUSTED_KEYS` and `PLAT_RELEASE_TRUSTED_KEYS`: files of one key each, read at once; a key is called as its file is. */
+/**
+ * The settings `PLAT_MODULE_TRUSTED_KEYS` and `PLAT_RELEASE_TRUSTED_KEYS`: files of one key each; the file name names
+ * the key.
+ */
 export const TrustedKeyFiles = z.string().transform((text, context): TrustedKey[] =>
-  text
-    .split(',')
-    .map((entry) => entry.trim())
-    .filter(Boolean)
-    .flatMap((file) => {
-      const pem = contentOf(file)
-      if (pem !== undefined && readPublicKey(pem) !== undefined) return [{ name: nameOf(file), pem }]
-      context.addIssue(
-        pem === undefined
-          ? `${resolve(file)} cannot be read`
-          : `${resolve(file)} must hold a public key as PEM: ECDSA, Ed25519, or RSA of 2048 bits or more`,
-      )
-      return []
-    }),
+  entriesOf(text).flatMap((file) => {
+    const pem = contentOf(file)
+    if (pem !== undefined && readPublicKey(pem) !== undefined) return [{ name: nameOf(file), pem }]
+    context.addIssue(
+      pem === undefined
+        ? `${resolve(file)} cannot be read`
+        : `${resolve(file)} must hold a public key as PEM: ECDSA, Ed25519, or RSA of 2048 bits or more`,
+    )
+    return []
+  }),
 )
 
 const nameOf = (file: string): string =>

@@ -1,23 +1,18 @@
 import { parseReference } from '@platform/oci/reference'
 import * as z from 'zod'
+import { entriesOf } from './list.ts'
 
-/** Where modules come from: one repository, or all of a registry below a path, where that lists its own. */
+/** A source of modules: one repository, or all repositories of a registry below a path. */
 export interface Source {
   registry: string
-  /** `''` for all of a registry. */
+  /** `''` for a whole registry. */
   repository: string
   isWhole: boolean
 }
 
-const entriesOf = (text: string): string[] =>
-  text
-    .split(',')
-    .map((entry) => entry.trim())
-    .filter(Boolean)
-
 function sourceOf(entry: string): Source | undefined {
   const isWhole = entry.endsWith('/*')
-  // A registry by itself is no reference: any name below it shows whether it is one.
+  // A registry alone is not a reference, so it is checked with a sample name.
   const reference = parseReference(isWhole ? `${entry.slice(0, -1)}any` : entry)
   if (reference === undefined || reference.tag !== undefined || reference.digest !== undefined) return undefined
   const { registry, repository } = reference
@@ -32,9 +27,9 @@ export const ModuleSources = z
     'must be registry/repository or registry/*, separated by commas, without tags',
   )
 
-/** The sources that a valid setting names, in its order. */
+/** The sources of a valid setting, in order. */
 export const parseSources = (text: string): Source[] => entriesOf(text).flatMap((entry) => sourceOf(entry) ?? [])
 
-/** Whether a repository of a source's registry belongs to the source. */
+/** Whether a repository of the source's registry belongs to the source. */
 export const isInSource = ({ repository, isWhole }: Source, name: string): boolean =>
   isWhole ? repository === '' || name.startsWith(`${repository}/`) : name === repository

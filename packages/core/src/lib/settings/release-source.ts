@@ -1,10 +1,9 @@
 import { type ImageReference, parseReference } from '@platform/oci/reference'
 import * as z from 'zod'
 
-/** A repository of a registry. */
 export type ReleaseRepository = Pick<ImageReference, 'registry' | 'repository'>
 
-/** The repository that a text names: `registry/repository`, without a tag; undefined where it is none. */
+/** Parses `registry/repository` without a tag; undefined if invalid. */
 export function parseReleaseRepository(text: string): ReleaseRepository | undefined {
   const reference = parseReference(text)
   return reference?.tag === undefined && reference?.digest === undefined ? reference : undefined

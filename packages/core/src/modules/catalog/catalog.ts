@@ -4,20 +4,20 @@ import { CatalogRelease, CatalogRepositoryRecord, CatalogScanRecord } from './re
 import * as keys from '../../db/keys.ts'
 import { type Item, batchPut, queryAll, remove } from '../../db/table.ts'
 import { transact } from '../../db/transact.ts'
-import { jsonString } from '../../lib/json.ts'
+import { jsonString } from '../../lib/validate.ts'
 import { chunk } from '../../lib/async.ts'
 
-/** What the sources of modules hold, as the last scan found it (D45). Whoever asks for the catalog asks no registry. */
+/** The catalog of the last scan. Reading it needs no registry. */
 
-/** Releases that are kept of a repository, the newest ones. */
+/** Limit of stored releases per repository, the newest ones. */
 export const releaseLimit = 200
-/** Digests that are kept of a repository and are no releases. */
+/** Limit of stored digests per repository that are not releases. */
 const otherLimit = 150
-/** Problems that are kept of a scan. */
+/** Limit of stored problems of a scan. */
 const problemLimit = 50
 const problemLength = 500
 
-/** The whole catalog: repositories in the order of the sources, and the scan that found them, once there was one. */
+/** The catalog: repositories in the order of the sources, and the last scan, if any. */
 export interface Catalog {
   repositories: readonly CatalogRepositoryRecord[]
   scan?: CatalogScanRecord
@@ -35,8 +35,8 @@ export async function readCatalog(): Promise<Catalog> {
 }
 
 /**
- * Stores what a scan has found, in place of what an earlier one did (`before`). Of scans at once the last one counts. One call
- * per 25 repositories that have changed, and one per 100 that have gone.
+ * Stores the result of a scan and replaces that of an earlier one (`before`). Of concurrent scans the last one wins.
+ * One call per 25 changed repositories, and one per 100 removed ones.
  */
 export async function storeCatalog({ repositories, scan }: Required<Catalog>, before: Catalog): Promise<void> {
   const found = new Set(repositories.map(({ reference }) => reference))
@@ -49,10 +49,10 @@ export async function storeCatalog({ repositories, scan }: Required<Catalog>, be
   for (const part of chunk(removals, 100)) await transact(part)
 }
 
-/** Thousands of modules, and little enough to be read every few seconds: of those beyond nobody is told of a newer release. */
+/** Holds thousands of modules and is small enough for frequent reads. Further modules show no updates. */
 const latestBytes = 100_000
 
-/** The newest version of each module, as JSON: one item tells whoever counts updates, and not the whole catalog. */
+/** The newest version of each module as JSON, so that counting updates reads one item instead of the catalog. */
 function latestText(repositories: readonly CatalogRepositoryRecord[]): string {
   const latest = [...choicesByModule(repositories)].flatMap(([id, offers]) => {
     const release = latestOf(offers)
@@ -63,16 +63,16 @@ function latestText(repositories: readonly CatalogRepositoryRecord[]): string {
 
 const Latest = z.object({ latest: jsonString(z.array(z.tuple([z.string(), z.string()]))).optional() })
 
-/** The newest version of each module, by the item of the last scan; of none where that has not told. */
+/** The newest version of each module, from the item of the last scan; empty without one. */
 export const latestVersions = (scan: Item | undefined): ReadonlyMap<string, string> =>
   new Map(Latest.parse(scan ?? {}).latest)
 
-/** An item holds 400 KB: less than so many bytes of each always fit. */
+/** An item holds 400 KB; these limits always fit. */
 const [releasesBytes, othersBytes] = [330_000, 60_000]
 
 function itemOf({ reference, place, releases, others = [] }: CatalogRepositoryRecord): Item {
   const known = others.length > 0 ? { others: fitting(others.slice(0, otherLimit), othersBytes) } : {}
-  // Members in one order: what has not changed is the same text, and is not written again.
+  // Parsing fixes the member order: unchanged repositories have the same text and are not written.
   const kept = fitting(
     releases.slice(0, releaseLimit).map((release) => CatalogRelease.parse(release)),
     releasesBytes,
@@ -80,7 +80,7 @@ function itemOf({ reference, place, releases, others = [] }: CatalogRepositoryRe
   return { ...keys.catalogRepository(reference), reference, place, releases: kept, ...known }
 }
 
-/** As JSON, as many of the first ones as have so many bytes. */
+/** The JSON of the first elements within the limit. */
 function fitting(all: readonly object[], limitBytes: number): string {
   let bytes = 0
   const texts = all.map((each) => JSON.stringify(each))

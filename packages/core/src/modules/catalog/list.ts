@@ -11,7 +11,7 @@ import { isInstalled, readModules } from '../module.ts'
 import { type ModuleRecord } from '../record.ts'
 import { enqueueCatalogScan } from '../../aws/queues.ts'
 
-/** The catalog as callers see it: what may be installed, and what is. */
+/** The catalog as callers see it, with the installed modules. */
 
 /** Filters, in any combination. */
 export interface CatalogFilter {
@@ -20,7 +20,7 @@ export interface CatalogFilter {
   search?: string | undefined
 }
 
-/** Modules that can be installed, by name. Two calls, and one for every further 1 MB of the catalog. */
+/** Modules that can be installed, by name. Two calls, and one per further 1 MB of the catalog. */
 export async function list(filter: CatalogFilter) {
   const [{ repositories, scan }, { modules }] = await Promise.all([readCatalog(), readModules()])
   const installed = new Map(modules.map((row) => [row.id, row]))
@@ -74,11 +74,11 @@ function matches({ installed, verified, name, description }: CatalogItem, filter
   )
 }
 
-/** Asks for a scan of the sources; answers when they were last looked at. Two calls and a message. */
+/** Requests a scan of the sources; returns the time of the last one. Two calls and a message. */
 export async function scan(caller: Caller): Promise<{ scannedAt?: string }> {
   const item = await get(keys.catalogScan())
   const answer = item ? { scannedAt: iso(CatalogScanRecord.parse(item).scannedAtMs) } : {}
-  await commit(caller, { steps: [], answer, audit: { action: 'catalog.scan', resource: 'catalog' } })
+  await commit(caller, { writes: [], answer, audit: { action: 'catalog.scan', resource: 'catalog' } })
   await enqueueCatalogScan(caller.organisationId)
   return answer
 }

@@ -1,13 +1,13 @@
 import * as z from 'zod'
-import { jsonString } from '../../lib/json.ts'
+import { jsonString } from '../../lib/validate.ts'
 
-/** How the catalog is stored (D45). */
+/** The stored form of the catalog. */
 
-/** A release that a tag of a repository leads to. What it says of itself stands in its labels and its manifest. */
+/** A release that a tag refers to, as its labels and manifest describe it. */
 export const CatalogRelease = z.object({
   moduleId: z.string(),
   version: z.string(),
-  /** Of the manifest or index that the tag leads to. */
+  /** The digest of the tag's manifest or index. */
   digest: z.string(),
   name: z.string(),
   description: z.string(),
@@ -17,31 +17,30 @@ export const CatalogRelease = z.object({
   /** Why it is not verified. */
   reason: z.string().optional(),
   createdAtMs: z.number().optional(),
-  /** Of the image of this machine's kind, where the tag leads to an index: either may be what is signed. */
+  /** The image for this platform, if the tag refers to an index: either may be signed. */
   imageDigest: z.string().optional(),
 })
 export type CatalogRelease = z.infer<typeof CatalogRelease>
 
-/** Something that tags lead to and that is no release: a digest stays what it is, and is not looked at again. */
+/** A digest that is not a valid release; it is not read again. */
 const InvalidRelease = z.object({
   digest: z.string(),
-  /** What is wrong with it; absent where it is no module at all. */
+  /** The problem; absent if it is not a module. */
   problem: z.string().optional(),
 })
 export type InvalidRelease = z.infer<typeof InvalidRelease>
 
-/** A repository that holds modules; usually one module in several versions. */
+/** A repository with modules, usually one module in several versions. */
 export const CatalogRepositoryRecord = z.object({
-  /** `registry/repository`. */
   reference: z.string(),
-  /** Its place among the configured sources: of two that hold the same module, the earlier one counts. */
+  /** Its index among the configured sources: of several with the same module the first one counts. */
   place: z.number(),
-  /** Newest first, as the scan orders them. */
+  /** Newest first. */
   releases: jsonString(z.array(CatalogRelease)),
   others: jsonString(z.array(InvalidRelease)).optional(),
 })
 export type CatalogRepositoryRecord = z.infer<typeof CatalogRepositoryRecord>
 
-/** How the last scan went. */
+/** The result of the last scan. */
 export const CatalogScanRecord = z.object({ scannedAtMs: z.number(), problems: z.array(z.string()) })
 export type CatalogScanRecord = z.infer<typeof CatalogScanRecord>

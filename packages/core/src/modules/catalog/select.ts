@@ -3,14 +3,14 @@ import gt from 'semver/functions/gt.js'
 import prerelease from 'semver/functions/prerelease.js'
 import { type CatalogRelease, type CatalogRepositoryRecord } from './record.ts'
 
-/** Which of many releases of a module is meant (D45, D46). */
+/** Selects a release of a module. */
 
-/** A release, and the repository that has it. */
+/** A release and its repository. */
 export interface CatalogChoice extends CatalogRelease {
   reference: string
 }
 
-/** All releases of the catalog by module, those of earlier sources first. */
+/** All releases of the catalog by module, in the order of the sources. */
 export const choicesByModule = (repositories: readonly CatalogRepositoryRecord[]): Map<string, CatalogChoice[]> =>
   Map.groupBy(
     repositories.flatMap(({ reference, releases }) => releases.map((release) => ({ ...release, reference }))),
@@ -19,13 +19,13 @@ export const choicesByModule = (repositories: readonly CatalogRepositoryRecord[]
 
 const isPrerelease = ({ version }: CatalogRelease): boolean => prerelease(version) !== null
 
-/** Below zero where the first is to be preferred: newer by SemVer; of the same version, what was made later. */
+/** Negative if the first one is preferred: newer by SemVer, or built later. */
 const byAge = (a: CatalogRelease, b: CatalogRelease): number =>
   compareBuild(b.version, a.version) || (b.createdAtMs ?? 0) - (a.createdAtMs ?? 0)
 
 /**
- * The newest release: a verified one where there is any, a prerelease only where there is nothing else. All come from the
- * first source that has such a one: a later source does not outbid it.
+ * The newest release, preferring verified ones and stable versions, from the first source that has such a release:
+ * later sources cannot override it.
  */
 export function latestOf(offers: readonly CatalogChoice[]): CatalogChoice | undefined {
   const verified = offers.filter(({ isVerified }) => isVerified)
@@ -35,9 +35,9 @@ export function latestOf(offers: readonly CatalogChoice[]): CatalogChoice | unde
   return (stable.length > 0 ? stable : ofSource).toSorted(byAge)[0]
 }
 
-/** The release of a version: a verified one where there is any, of the first source that has it. */
+/** The release of a version, preferring verified ones, from the first source that has it. */
 export const releaseOf = (offers: readonly CatalogChoice[], version: string): CatalogChoice | undefined =>
   latestOf(offers.filter((release) => release.version === version))
 
-/** Whether a version is newer than another by SemVer's precedence; the build does not count. */
+/** Whether a version is newer than another by SemVer; build metadata is ignored. */
 export const isNewer = (version: string, other: string): boolean => gt(version, other)

@@ -12,12 +12,12 @@ interface ItemOutcome {
 const options = { maxItemSize: MAX_ITEM_BYTES, createTableMs: 0 }
 const notFound = Object.assign(new Error('Not found'), { name: 'NotFoundError' })
 
-/** Nothing here waits, so an action that locks has the item to itself. */
+/** No call waits, so an action that locks has exclusive access to its item. */
 function lock(_key: string, run: (release: <T>(done: T) => T) => void): void {
   run((done) => done)
 }
 
-/** Runs an action on the one item it concerns, at once; throws the refusal. */
+/** Runs an action on one item synchronously; throws its error. */
 export function runItemAction(
   action: ItemAction,
   data: Data,
@@ -54,7 +54,7 @@ export function runPageAction(
   return answerOf(action, { getTable: tableGetter(table), getItemDb: () => undefined, readPage }, data)
 }
 
-/** The description of a new table, its status still CREATING. */
+/** The description of a new table in status CREATING. */
 export async function describeNewTable(data: Data): Promise<TableDescription> {
   const tableDb = {
     awsRegion: 'local',

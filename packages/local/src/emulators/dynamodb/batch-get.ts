@@ -20,7 +20,7 @@ interface Read {
   record: string
 }
 
-/** Reads up to 16 MB; what is beyond, or what a fault hands back, is left to the client. */
+/** Reads up to 16 MB; keys beyond that are returned as unprocessed. */
 export function batchGetItem(store: Store, input: Input, usage: Usage): Input {
   const data = validate('batchGetItem', input)
   const tables: [string, KeysEntry][] = Object.entries(data.RequestItems)
@@ -29,10 +29,10 @@ export function batchGetItem(store: Store, input: Input, usage: Usage): Input {
   const unprocessed: Record<string, KeysEntry> = {}
   const bill = new Bill()
   let bytes = 0
-  for (const [position, { tableName, entry, key, record }] of inAnyOrder(store, reads).entries()) {
+  for (const { tableName, entry, key, record } of shuffled(reads)) {
     const item: Item | undefined = store.database.getSync(record)
     bytes += item ? itemSize(item) : 0
-    if (bytes > MAX_ANSWER_BYTES || (position > 0 && store.faults.strikes('unprocessed', 'BatchGetItem'))) {
+    if (bytes > MAX_ANSWER_BYTES) {
       unprocessed[tableName] ??= { ...unparsed(entry), Keys: [] }
       unprocessed[tableName].Keys.push(key)
       continue
@@ -54,10 +54,10 @@ function readsOf(store: Store, tableName: string, entry: KeysEntry): Read[] {
   })
 }
 
-/** The service promises no order, so none may be relied on. */
-function inAnyOrder(store: Store, reads: Read[]): Read[] {
-  const shuffled = reads.map((read) => ({ read, order: store.faults.random() }))
-  return shuffled.toSorted((one, other) => one.order - other.order).map(({ read }) => read)
+/** DynamoDB guarantees no order, so callers must not rely on one. */
+function shuffled(reads: Read[]): Read[] {
+  const ordered = reads.map((read) => ({ read, order: Math.random() }))
+  return ordered.toSorted((one, other) => one.order - other.order).map(({ read }) => read)
 }
 
 function unparsed({ _projection, ...entry }: KeysEntry): KeysEntry {

@@ -17,29 +17,24 @@ interface WriteEntry {
   DeleteRequest?: { Key: Item }
 }
 
-/** Refuses the batch as a whole, or writes its entries but those a fault hands back. */
+/** Writes all entries, or rejects the batch as a whole. */
 export async function batchWriteItem(store: Store, input: Input, usage: Usage): Promise<Input> {
   const data = validate('batchWriteItem', input)
   const requests: [string, WriteEntry[]][] = Object.entries(data.RequestItems)
   const entries = requests.flatMap(([tableName, list]) => list.map((entry) => ({ tableName, entry })))
   if (entries.length > MAX_WRITES) throw validationError('Too many items requested for the BatchWriteItem call')
-  const planned = entries.map(({ tableName, entry }) => ({ tableName, entry, plan: plan(store, tableName, entry) }))
+  const planned = entries.map(({ tableName, entry }) => ({ tableName, plan: plan(store, tableName, entry) }))
   refuseDuplicates(planned.map(({ plan }) => plan))
 
-  const unprocessed: Record<string, WriteEntry[]> = {}
   const changes: Changes = new Map()
   const bill = new Bill()
-  for (const [position, { tableName, entry, plan }] of planned.entries()) {
-    if (position > 0 && store.faults.strikes('unprocessed', 'BatchWriteItem')) {
-      unprocessed[tableName] = [...(unprocessed[tableName] ?? []), entry]
-    } else {
-      bill.add(tableName, plan.cost)
-      stageWrite(store, changes, plan)
-    }
+  for (const { tableName, plan } of planned) {
+    bill.add(tableName, plan.cost)
+    stageWrite(store, changes, plan)
   }
   usage.writeUnits += bill.total()
   await finish(store, changes)
-  return { UnprocessedItems: unprocessed, ConsumedCapacity: bill.describe(data.ReturnConsumedCapacity) }
+  return { UnprocessedItems: {}, ConsumedCapacity: bill.describe(data.ReturnConsumedCapacity) }
 }
 
 function plan(store: Store, TableName: string, { PutRequest, DeleteRequest }: WriteEntry): PlannedWrite {

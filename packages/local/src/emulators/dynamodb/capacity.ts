@@ -3,7 +3,7 @@ import { itemSize } from './item-size.ts'
 
 const WRITE_UNIT_BYTES = 1024
 const READ_UNIT_BYTES = 4096
-/** A transaction pays twice: once to prepare, once to commit. */
+/** A transaction costs twice: once to prepare, once to commit. */
 export const TRANSACTION_FACTOR = 2
 
 /** Capacity units of a call on one table, by where they were used. */
@@ -19,7 +19,7 @@ export function writeUnitsOf(bytes: number): number {
   return Math.max(1, Math.ceil(bytes / WRITE_UNIT_BYTES))
 }
 
-/** What an attempt to write costs that leaves the item as it is. */
+/** The cost of a write that leaves the item unchanged. */
 export function itemWriteUnits(item: Item | undefined): number {
   return writeUnitsOf(item ? itemSize(item) : 0)
 }
@@ -43,7 +43,7 @@ export function transactional(cost: Cost): Cost {
   return { table: cost.table * TRANSACTION_FACTOR, global: twice(cost.global), local: twice(cost.local) }
 }
 
-/** The costs of several writes or reads, summed by table. */
+/** The costs of several calls, summed by table. */
 export class Bill {
   readonly #costs = new Map<string, Cost>()
 
@@ -59,7 +59,7 @@ export class Bill {
     return [...this.#costs.values()].reduce((sum, cost) => sum + totalOf(cost), 0)
   }
 
-  /** The ConsumedCapacity list of an answer; undefined when the client did not ask for one. */
+  /** The ConsumedCapacity list of a response; undefined unless the client requested it. */
   describe(mode: unknown, kind?: CapacityKind): Input[] | undefined {
     if (mode !== 'TOTAL' && mode !== 'INDEXES') return undefined
     return Array.from(this.#costs, ([tableName, cost]) => describeCost(mode, tableName, cost, kind)!)
@@ -68,7 +68,7 @@ export class Bill {
 
 type CapacityKind = 'ReadCapacityUnits' | 'WriteCapacityUnits'
 
-/** The ConsumedCapacity of an answer; `kind` repeats the units under that name, as transactions do. */
+/** The ConsumedCapacity of a response; `kind` repeats the units under that name, as transactions do. */
 export function describeCost(mode: unknown, tableName: string, cost: Cost, kind?: CapacityKind): Input | undefined {
   if (mode !== 'TOTAL' && mode !== 'INDEXES') return undefined
   const units = (used: number) => ({ CapacityUnits: used, ...(kind && { [kind]: used }) })

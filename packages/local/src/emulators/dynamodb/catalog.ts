@@ -30,21 +30,21 @@ export class Catalog {
     return this.#tables.get(tableName)
   }
 
-  /** A table in any state, for the operations on tables. */
+  /** A table in any state, for operations on tables. */
   existing(tableName: string): StoredTable {
     const stored = this.#tables.get(tableName)
     if (stored) return stored
     throw dynamoError('ResourceNotFoundException', `Requested resource not found: Table: ${tableName} not found`)
   }
 
-  /** A table that takes items, for everything else. */
+  /** A table that accepts items, for all other operations. */
   serving(tableName: string): StoredTable {
     const stored = this.#tables.get(tableName)
     if (stored && stored.description.TableStatus !== 'DELETING') return stored
     throw dynamoError('ResourceNotFoundException', 'Requested resource not found')
   }
 
-  /** Changes the table as it is now; the change counts from this moment on. */
+  /** Changes the table; the change takes effect at once. */
   update(tableName: string, change: (description: TableDescription) => Partial<StoredTable>): Promise<void> {
     const stored = this.existing(tableName)
     const description = structuredClone(stored.description)

@@ -1,6 +1,6 @@
 import type { Database } from './database.ts'
 
-/** Records to write as one: a value to put, or null to delete. */
+/** Records to write together: a value to put, or null to delete. */
 export type Changes = Map<string, unknown>
 
 class Group {
@@ -13,21 +13,21 @@ class Group {
 }
 
 /**
- * Group commit. Whatever arrives while one synced batch is being written forms the next, so concurrent requests
- * share the cost of the disk. Batches go out one after the other: a later one never survives without the earlier.
+ * Group commit: requests that arrive while a synced batch is written form the next batch, and share its disk write.
+ * Batches are written in order, so a later one never survives without the earlier.
  */
 export class CommitLog {
   readonly #database: Database
   #open: Group | undefined
   #inFlight: Group | undefined
-  /** Synced batches written so far. */
+  /** Number of synced batches written. */
   batches = 0
 
   constructor(database: Database) {
     this.#database = database
   }
 
-  /** The newest value of a record, on the disk or on its way; undefined when there is none. */
+  /** The newest value of a record, written or pending; undefined if there is none. */
   latest(key: string): any {
     for (const group of [this.#open, this.#inFlight]) {
       const value = group?.changes.get(key)
@@ -43,12 +43,12 @@ export class CommitLog {
     return group.durable.promise
   }
 
-  /** Resolves when everything `latest` can have shown is on the disk. */
+  /** Resolves when all values that `latest` returned are on the disk. */
   settled(): Promise<void> {
     return (this.#open ?? this.#inFlight)?.durable.promise ?? Promise.resolve()
   }
 
-  /** The first change of a group waits for the rest of its event-loop turn, for company. */
+  /** The first change of a group waits for the end of its event-loop turn, so others can join. */
   #openGroup(): Group {
     if (!this.#open) {
       this.#open = new Group()
@@ -73,7 +73,7 @@ export class CommitLog {
     }
   }
 
-  /** The open group was computed from values that did not reach the disk: it fails with them. */
+  /** The open group was computed from values that were not written, so it fails too. */
   #fail(group: Group, error: unknown): void {
     const follower: Group | undefined = this.#open
     this.#open = undefined

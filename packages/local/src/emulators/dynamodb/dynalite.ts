@@ -4,7 +4,7 @@ import type { AwsError } from './errors.ts'
 import type { Input, Item, KeySchemaElement, TableDescription } from './types.ts'
 
 /*
- * The parts of dynalite used here: validation, expressions, and what an action does to one item. Its storage, locks,
+ * The parts of dynalite in use: validation, expressions, and the effect of an action on one item. Its storage, locks,
  * streams and server are not used. These are internals, so the version is checked; four functions are replaced.
  */
 const require = createRequire(import.meta.url)
@@ -32,7 +32,7 @@ export interface Data extends Input {
   _filter?: { expression: unknown }
 }
 
-/** What Query and Scan ask of the reader of a page: a range of keys, and what to make of the rows in it. */
+/** The page that Query and Scan request: a key range, and how to process its rows. */
 export interface PageRequest {
   table: TableDescription
   data: Data
@@ -83,9 +83,9 @@ const actions = new Map<ActionName, Action>()
 
 // dynalite ends an index key in 24 bits of a digest, so items with equal index keys can overwrite each other.
 db.createIndexKey = (item, table, schema) => db.createKey(item, table, schema) + db.createKey(item, table)
-// dynalite counts UTF-16 units where the service counts bytes.
+// dynalite counts UTF-16 units; DynamoDB counts bytes.
 db.itemSize = itemSize
-// Index rows go into the batch of their item, and pages come out without a stream per row: both are done here.
+// Index rows are written in the batch of their item, and pages are read without a stream per row.
 db.updateIndexes = (_store, _table, _before, _after, done) => done(null)
 db.queryTable = async (store, table, data, range, isLocalIndex, fetchesItems, startKeyNames, done) => {
   const request = { table, data, range, isLocalIndex: isLocalIndex === true, fetchesItems, startKeyNames }
@@ -96,7 +96,7 @@ db.queryTable = async (store, table, data, range, isLocalIndex, fetchesItems, st
 
 export const { createKey, createIndexKey, validateItem, validateKey, matchesExprFilter, matchesFilter, mapPaths } = db
 
-/** Checks a request as the service does and parses its expressions; throws the refusal. */
+/** Validates a request as DynamoDB does and parses its expressions; throws the error. */
 export function validate(name: RequestName, input: Input): Data {
   const { types, custom } = loaded(rules, name, () => require(`dynalite/validations/${name}`))
   const data = validations.checkTypes({ ...input }, types)

@@ -1,4 +1,4 @@
-/** A refusal in the shape AWS sends: `__type` names it, `message` explains it. */
+/** An error in the format of AWS: `__type` names it, `message` explains it. */
 export class AwsError extends Error {
   readonly statusCode: number
   readonly body: Record<string, unknown>
@@ -10,12 +10,12 @@ export class AwsError extends Error {
   }
 }
 
-/** True for our refusals and for those of dynalite, which have the same two fields. */
+/** True for our errors and those of dynalite, which have the same two fields. */
 export function isAwsError(error: unknown): error is AwsError {
   return error instanceof Error && 'statusCode' in error && 'body' in error
 }
 
-/** The name without its namespace, as the SDK shows it in `error.name`. */
+/** The name without its namespace, as in `error.name` of the SDK. */
 export function errorName(error: AwsError): string {
   return String(error.body['__type']).split('#').at(-1) ?? ''
 }
@@ -24,7 +24,7 @@ export function validationError(message: string): AwsError {
   return new AwsError('com.amazon.coral.validate#ValidationException', message)
 }
 
-/** `value` broke the rule `constraint` at the member `path`, in the wording of the service. */
+/** `value` violates `constraint` at the member `path`, in DynamoDB's wording. */
 export function constraintError(value: string, path: string, constraint: string): AwsError {
   return validationError(
     `1 validation error detected: Value ${value} at '${path}' failed to satisfy constraint: ${constraint}`,

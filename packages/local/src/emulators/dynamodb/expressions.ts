@@ -12,7 +12,7 @@ export function isWanted(item: Item, data: Data): boolean {
   return legacyFilter === undefined || matchesFilter(item, legacyFilter, data.ConditionalOperator)
 }
 
-/** What a request wants to see of an item. */
+/** The projection of an item that a request selects. */
 export function projected(item: Item, { _projection: projection, AttributesToGet }: Parsed): Item {
   const paths = projection?.paths ?? AttributesToGet
   return paths ? mapPaths(paths, item) : item

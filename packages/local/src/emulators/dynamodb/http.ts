@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { answerControl, isControlPath } from './control.ts'
 import { dispatch, isOperation } from './dispatch.ts'
+import { NoResponse } from '../http/error.ts'
+import type { ControlRoutes } from '../http/service.ts'
 import { AwsError, isAwsError, serviceError } from './errors.ts'
 import { parseObject } from './json.ts'
 import type { Metrics } from './metrics.ts'
@@ -13,29 +14,32 @@ const LOOPBACK_HOST = /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/
 const SIGNER = /^AWS4-HMAC-SHA256 Credential=([^/,\s]+)\//
 const JSON_TYPE = 'application/x-amz-json-1.0'
 
-/** Answers the DynamoDB protocol, and the control paths beside it. */
+/** Serves the DynamoDB protocol and the control routes. */
 export class Responder {
   readonly #store: Store
   readonly #metrics: Metrics
+  readonly #control: ControlRoutes
   readonly #accessKeyId: string | undefined
   readonly #running = new Set<Promise<void>>()
 
-  constructor(store: Store, metrics: Metrics, accessKeyId?: string) {
+  constructor(store: Store, metrics: Metrics, control: ControlRoutes, accessKeyId?: string) {
     this.#store = store
     this.#metrics = metrics
+    this.#control = control
     this.#accessKeyId = accessKeyId
   }
 
-  /** Answers one request, come what may. */
+  /** Responds to one request, also after an error. */
   async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
-      // A web page could reach this port under a name of its own that it points at this machine.
+      // A web page could reach this port through a host name that resolves to this machine.
       if (!LOOPBACK_HOST.test(request.headers.host ?? '')) throw serviceError('AccessDeniedException', 'Loopback only')
       const body = await readBody(request)
       const running = this.#run(request, response, body)
       this.#running.add(running)
       await running.finally(() => this.#running.delete(running))
     } catch (error) {
+      if (error instanceof NoResponse) return void (error.hangs || request.socket.destroy())
       sendError(this.#store, response, error)
     }
   }
@@ -46,19 +50,15 @@ export class Responder {
   }
 
   async #run(request: IncomingMessage, response: ServerResponse, body: string): Promise<void> {
-    if (isControlPath(request.url)) {
-      if (request.method !== 'GET' && this.#accessKeyId !== undefined) requireSigner(request, this.#accessKeyId)
-      return send(response, 200, answerControl(this.#store, this.#metrics, request, body))
-    }
+    const control = this.#control[`${request.method} ${request.url}`]
+    if (control !== undefined) return send(response, 200, control(parseObject(body || '{}')))
     requireSigner(request, this.#accessKeyId)
     const name = operationName(request)
-    const fate = await dispatch(this.#store, this.#metrics, name, parseObject(body))
-    if (fate === 'broken') request.socket.destroy()
-    else if (fate !== 'silent') send(response, 200, fate.answer)
+    send(response, 200, await dispatch(this.#store, this.#metrics, name, parseObject(body)))
   }
 }
 
-/** Reads the access key out of a signature; the signature itself is not verified. */
+/** Reads the access key from a signature; the signature itself is not verified. */
 function requireSigner(request: IncomingMessage, accessKeyId: string | undefined): void {
   const signer = SIGNER.exec(request.headers.authorization ?? '')?.[1]
   if (signer === undefined) {

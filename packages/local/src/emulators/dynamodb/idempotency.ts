@@ -13,7 +13,7 @@ interface TokenRecord {
   expiresAtMs: number
 }
 
-/** A client's name for one transaction, under which it is executed once. */
+/** A client's token for one transaction, which is executed once. */
 export interface Token {
   name: string
   fingerprint: string
@@ -28,7 +28,7 @@ export function readToken(name: unknown, transactItems: unknown): Token | undefi
   return { name, fingerprint: hash('sha256', canonical(transactItems), 'base64') }
 }
 
-/** Whether the transaction has been executed. Throws when the token names another one. */
+/** Whether the transaction has been executed. Throws if the token belongs to another one. */
 export function wasExecuted(store: Store, token: Token): boolean {
   const record: TokenRecord | undefined = store.commits.latest(tokenRecord(token.name))
   if (!record || record.expiresAtMs <= Date.now()) return false
@@ -39,14 +39,14 @@ export function wasExecuted(store: Store, token: Token): boolean {
   )
 }
 
-/** Remembers the token in the batch of its transaction: either both survive or neither. */
+/** Stores the token in the batch of its transaction, so both or neither survive. */
 export function stageToken(changes: Changes, token: Token): void {
   const expiresAtMs = Date.now() + WINDOW_MS
   changes.set(tokenRecord(token.name), { fingerprint: token.fingerprint, expiresAtMs } satisfies TokenRecord)
   changes.set(tokenExpiryRecord(expiresAtMs, token.name), token.name)
 }
 
-/** Forgets the tokens whose window is over. */
+/** Deletes expired tokens. */
 export async function forgetTokens(store: Store, nowMs: number): Promise<void> {
   const due = { ...tokenExpiryRecordsUntil(nowMs), limit: RECORDS_A_BATCH }
   for (;;) {
@@ -62,7 +62,7 @@ export async function forgetTokens(store: Store, nowMs: number): Promise<void> {
   }
 }
 
-/** The same text for the same content, in whatever order the members of an object stand. */
+/** The same text for the same content, independent of the order of members. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) =>
     member && typeof member === 'object' && !Array.isArray(member)

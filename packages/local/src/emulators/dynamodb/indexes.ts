@@ -11,7 +11,7 @@ interface IndexRow {
   bytes: number
 }
 
-/** What one write does to one index: a row to delete, a row to put, and the capacity that takes. */
+/** The effect of a write on one index: a row to delete, a row to put, and the capacity used. */
 export interface IndexChange {
   indexName: string
   isLocal: boolean
@@ -20,7 +20,7 @@ export interface IndexChange {
   units: number
 }
 
-/** What a write that turns `before` into `after` does to the indexes; untouched ones are left out. */
+/** The index changes of a write from `before` to `after`, without unaffected indexes. */
 export function indexChanges(
   table: TableDescription,
   before: Item | undefined,
@@ -34,7 +34,7 @@ export function indexChanges(
   return changes
 }
 
-/** Every index that follows its table, local ones first. */
+/** Every index that is kept up to date, local ones first. */
 export function maintainedIndexes(table: TableDescription): { index: SecondaryIndex; isLocal: boolean }[] {
   const local = (table.LocalSecondaryIndexes ?? []).map((index) => ({ index, isLocal: true }))
   const global = (table.GlobalSecondaryIndexes ?? []).filter((index) => index.IndexStatus !== 'DELETING')
@@ -48,7 +48,7 @@ export function writeCost(before: Item | undefined, after: Item | undefined, cha
   return cost
 }
 
-/** The row of an item in an index; undefined when the item lacks one of the index's keys. */
+/** The row of an item in an index; undefined if the item lacks a key of the index. */
 function rowOf(table: TableDescription, index: SecondaryIndex, item: Item | undefined): IndexRow | undefined {
   if (!item || !index.KeySchema.every(({ AttributeName }) => isKey(table, AttributeName, item))) return undefined
   const row = project(table, index, item)
@@ -56,7 +56,7 @@ function rowOf(table: TableDescription, index: SecondaryIndex, item: Item | unde
   return { key, row, bytes: itemSize(row) }
 }
 
-/** Items older than an index may have anything under the name of its key. */
+/** Items older than an index may have any type under the name of its key. */
 function isKey(table: TableDescription, attribute: string, item: Item): boolean {
   const type = table.AttributeDefinitions.find(({ AttributeName }) => AttributeName === attribute)!.AttributeType
   return Boolean(item[attribute]?.[type])
@@ -72,7 +72,7 @@ function project(table: TableDescription, index: SecondaryIndex, item: Item): It
   return row
 }
 
-/** A row that moves is deleted and written, and pays for both; one that stays as it was costs nothing. */
+/** A moved row is deleted and written and pays for both; an unchanged one costs nothing. */
 function changeOf(before: IndexRow | undefined, after: IndexRow | undefined) {
   if (before && after && before.key === after.key) {
     const isSame = before.bytes === after.bytes && JSON.stringify(before.row) === JSON.stringify(after.row)

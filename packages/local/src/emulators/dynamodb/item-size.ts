@@ -3,7 +3,7 @@ import type { AttributeValue, Item } from './types.ts'
 const CONTAINER_BYTES = 3
 const ENTRY_BYTES = 1
 
-/** Bytes of an item by the rules of the service: UTF-8 names and texts, packed digits, decoded binaries. */
+/** The size of an item by DynamoDB's rules: UTF-8 names and texts, packed digits, decoded binaries. */
 export function itemSize(item: Item): number {
   let bytes = 0
   for (const name in item) bytes += Buffer.byteLength(name) + valueSize(item[name]!)

@@ -1,13 +1,13 @@
 import { serviceError } from './errors.ts'
 import type { Input } from './types.ts'
 
-/** The object in a body; throws the service's refusal when there is none. */
+/** The object in a body; throws DynamoDB's error for anything else. */
 export function parseObject(body: string): Input {
   try {
     const input: unknown = JSON.parse(body)
     if (isObject(input)) return input
   } catch {
-    // Refused below, like any other body that is not an object.
+    // Rejected below, like any other body that is not an object.
   }
   throw serviceError('SerializationException')
 }

@@ -6,7 +6,7 @@ import type { Item, KeySchemaElement, TableDescription } from './types.ts'
 const MAX_HASH_BYTES = 2048
 const MAX_RANGE_BYTES = 1024
 
-/** The refusal for a key that dynalite lets pass: too many bytes, or an empty one of an index. */
+/** The error for a key that dynalite accepts: too many bytes, or an empty index key. */
 export function keyProblem(table: TableDescription, item: Item): AwsError | undefined {
   const tooLong = table.KeySchema.find((key) => isTooLong(key, item))
   if (tooLong) return tooLongError(tooLong)
@@ -39,7 +39,7 @@ function emptyKeyError(indexName: string, attribute: string): AwsError {
   )
 }
 
-/** The missing space is the service's own. */
+/** The missing space is part of DynamoDB's message. */
 function tooLongError(key: KeySchemaElement): AwsError {
   return validationError(
     key.KeyType === 'HASH'

@@ -1,30 +1,26 @@
 /*
- * Every record of the store, by the key it stands under. Tables are named by TableId wherever rows belong to them,
- * so that rows of a deleted table can never show up in a new one of the same name.
+ * Keys of all records in the store. Rows belong to a TableId, so rows of a deleted table never appear in a new table of
+ * the same name.
  *
  *   table~<name>                                     StoredTable
  *   item~<tableId>~<item key>                        item
  *   index~<tableId>~<index>~<index key><item key>    projected item
- *   expiry~<seconds>~<tableId>~<item key>            ExpiryRow: which item may expire then
+ *   expiry~<seconds>~<tableId>~<item key>            ExpiryRow: the item that may expire then
  *   token~<token>                                    TokenRecord of an executed transaction
- *   token-expiry~<milliseconds>~<token>              token, to forget it in time
- *   lag~<sequence>                                   LaggedRows: index rows that wait for the index lag
+ *   token-expiry~<milliseconds>~<token>              token, to delete it when it expires
  */
 
 const SECONDS_DIGITS = 12
 export const MAX_EXPIRY_SECONDS = 10 ** SECONDS_DIGITS - 2
 const MILLISECONDS_DIGITS = 15
-const SEQUENCE_DIGITS = 15
 
 export const TABLES = 'table~'
-export const LAGGED = 'lag~'
 
 export const tableRecord = (tableName: string) => `${TABLES}${tableName}`
 export const itemPrefix = (tableId: string) => `item~${tableId}~`
 export const indexPrefix = (tableId: string, indexName: string) => `index~${tableId}~${indexName}~`
 export const allIndexesPrefix = (tableId: string) => `index~${tableId}~`
 export const tokenRecord = (token: string) => `token~${token}`
-export const lagRecord = (sequence: number) => LAGGED + String(sequence).padStart(SEQUENCE_DIGITS, '0')
 
 export function expiryRecord(seconds: number, tableId: string, itemKey: string): string {
   return `expiry~${String(seconds).padStart(SECONDS_DIGITS, '0')}~${tableId}~${itemKey}`
@@ -44,7 +40,7 @@ export function tokenExpiryRecordsUntil(milliseconds: number) {
   return { gte: 'token-expiry~', lt: `token-expiry~${String(milliseconds + 1).padStart(MILLISECONDS_DIGITS, '0')}` }
 }
 
-/** Every record under `prefix`; what follows a prefix is ASCII, so U+00FF sorts behind it. */
+/** All records with a prefix; the rest of a key is ASCII, so U+00FF sorts after it. */
 export function recordsUnder(prefix: string) {
   return { gte: prefix, lt: `${prefix}\u00ff` }
 }

@@ -10,7 +10,7 @@ import { transactWriteItems } from './transact-write.ts'
 import type { Input, Usage } from './types.ts'
 import { updateTable } from './update-table.ts'
 
-/** One operation: the answer to a request, or a thrown AwsError. It notes the capacity it used. */
+/** One operation: returns the response or throws an AwsError, and adds the capacity it used. */
 type Operation = (store: Store, input: Input, usage: Usage) => Input | Promise<Input>
 
 export const operations = new Map<string, Operation>(

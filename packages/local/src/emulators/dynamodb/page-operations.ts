@@ -23,7 +23,7 @@ function readPages(store: Store, action: 'query' | 'scan', input: Input, usage: 
   return runPageAction(action, data, table, (request) => readPage(store, request, usage))
 }
 
-/** One page: rows in key order until the limit or 1 MB, then filtered and projected. */
+/** One page: rows in key order up to the limit or 1 MB, then filtered and projected. */
 async function readPage(store: Store, request: PageRequest, usage: Usage): Promise<Input> {
   const { data, startKeyNames } = request
   refuseUnfinishedIndex(request)
@@ -76,7 +76,7 @@ function refuseUnfinishedIndex({ table, data }: PageRequest): void {
   }
 }
 
-/** A local index may be asked for attributes that it does not carry. */
+/** A local index can return attributes that it does not contain. */
 function itemOf(store: Store, { table }: PageRequest, row: Item): Item {
   return store.database.getSync(itemPrefix(table.TableId) + createKey(row, table)) ?? row
 }

@@ -1,30 +1,26 @@
 /**
- * An embedded stand-in for DynamoDB: the real wire protocol, so the AWS SDK speaks to it unchanged.
+ * An embedded emulator of DynamoDB with its wire protocol, so the AWS SDK works unchanged.
  *
- * Covered: CreateTable, DeleteTable, DescribeTable, ListTables, UpdateTable (deletion protection; add or delete a
+ * Supported: CreateTable, DeleteTable, DescribeTable, ListTables, UpdateTable (deletion protection; add or delete a
  * global index, with backfill), UpdateTimeToLive, DescribeTimeToLive; GetItem, PutItem, UpdateItem, DeleteItem, Query,
  * Scan, BatchGetItem, BatchWriteItem, TransactGetItems, TransactWriteItems; expressions, filters, projections, global
- * and local indexes, capacity, the limits on sizes and counts, the wording of most refusals.
+ * and local indexes, capacity, the limits on sizes and counts, the wording of most errors.
  *
- * Kept: an answered write is on the disk (a synced batch, shared by concurrent requests). An item, its index rows, its
- * expiry and, for a transaction, all its items and its token stand in one batch, so a kill never tears them. Reads
- * show only what is on the disk. Index keys end in the item's key, so equal ones stay apart.
+ * Durability: an acknowledged write is on the disk (a synced batch, shared by concurrent requests). An item, its index
+ * rows, its expiry and, for a transaction, all its items and its token are in one batch, so a kill never splits them.
+ * Reads return only records on the disk. Index keys end in the item's key, so items with equal index keys stay distinct.
  *
- * Not covered: streams, PartiQL, tags, backups, exports, global tables, provisioned throughput (no call is throttled
- * but by a fault switch). `=` and `contains` compare lists and maps by identity (dynalite), so they never match. The
- * depth of an item is not limited, a repeated transaction token reports no read capacity, and signatures are not
- * verified.
+ * Not supported: streams, PartiQL, tags, backups, exports, global tables, provisioned throughput (no call is throttled).
+ * `=` and `contains` compare lists and maps by identity (dynalite), so they never match. The depth of an item is not
+ * limited, a repeated transaction token reports no read capacity, and signatures are not verified.
  *
- * Beside the protocol, JSON over the same port: `GET /_faults`, `POST /_faults` (changes what it names),
- * `DELETE /_faults` (all off), `GET /_metrics`, `POST /_metrics/reset`; changes need the type application/json, and the
- * access key where one is set.
+ * `GET /_metrics` returns the calls and capacity by operation.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
-import { Faults } from './faults.ts'
-import type { FaultSettings } from './faults.ts'
+import type { DynamoDbHooks } from '../hooks.ts'
 import { Responder } from './http.ts'
 import { Metrics } from './metrics.ts'
 import { closeStore, openStore } from './store.ts'
@@ -33,35 +29,38 @@ import { sweep } from './sweep.ts'
 
 const LOOPBACK = '127.0.0.1'
 const SWEEP_INTERVAL_MS = 1000
-/** Longer than clients keep a connection, so that none is closed under a request. */
+/** Longer than clients keep a connection, so no connection closes during a request. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000
 
 export interface DynamoDbOptions {
-  /** Folder of the data; without one they live in memory. One process at a time may use it. */
+  /** Folder of the data, for one process at a time; without one they are in memory only. */
   dataDir?: string
   /** Port on 127.0.0.1; a free one by default. */
   port?: number
-  /** When given, only requests signed with this access key are answered. */
+  /** If given, requests must be signed with this access key. */
   accessKeyId?: string
-  /** Fault switches that are set from the start. */
-  faults?: Partial<FaultSettings>
-  /** Hears of internal errors; by default they go to standard error. */
+  hooks?: DynamoDbHooks | undefined
+  /** Called for internal errors; by default they go to standard error. */
   onError?: (error: unknown) => void
 }
 
 export interface DynamoDb {
-  /** The endpoint to give to the SDK. */
+  /** The endpoint for the SDK. */
   url: string
-  faults: Faults
-  /** Finishes the running operations, then lets go of port and data. */
+  /** Completes the running operations, then releases port and data. */
   close(): Promise<void>
 }
 
-/** Starts a store. Rejects when the port is taken or the data are in use. */
+/** Starts a store. Rejects if the port or the data are in use. */
 export async function startDynamoDb(options: DynamoDbOptions = {}): Promise<DynamoDb> {
-  const faults = new Faults(options.faults)
-  const store = await openStore(options.dataDir, faults, options.onError ?? console.error)
-  const responder = new Responder(store, new Metrics(), options.accessKeyId)
+  const { hooks = {} } = options
+  const store = await openStore(options.dataDir, hooks, options.onError ?? console.error)
+  const metrics = new Metrics()
+  const control = {
+    'GET /_metrics': () => ({ operations: metrics.read(), commits: store.commits.batches }),
+    ...hooks.control,
+  }
+  const responder = new Responder(store, metrics, control, options.accessKeyId)
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS }, (request, response) => {
     void responder.respond(request, response)
   })
@@ -85,7 +84,7 @@ export async function startDynamoDb(options: DynamoDbOptions = {}): Promise<Dyna
 
   let closing: Promise<void> | undefined
   const close = () => (closing ??= shut())
-  return { url: `http://${LOOPBACK}:${portOf(server)}`, faults, close }
+  return { url: `http://${LOOPBACK}:${portOf(server)}`, close }
 }
 
 function portOf(server: Server): number {

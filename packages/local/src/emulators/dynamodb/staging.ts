@@ -1,12 +1,12 @@
 import type { Changes } from './commit-log.ts'
 import { stageExpiry } from './expiry-records.ts'
-import type { IndexLag, RowChanges } from './index-lag.ts'
+import type { IndexChanges, IndexWriter } from '../hooks.ts'
 import { indexChanges } from './indexes.ts'
 import type { IndexChange } from './indexes.ts'
 import { itemPrefix } from './keys.ts'
 import type { Item, StoredTable } from './types.ts'
 
-/** A decided change of one item, with what it does to the indexes. */
+/** A planned change of one item, with its index changes. */
 export interface Write {
   stored: StoredTable
   itemKey: string
@@ -25,17 +25,17 @@ export function writeOf(
 }
 
 /** Adds all records of a write to one batch: the item, its index rows, its expiry. */
-export function stageWrite({ lag }: { lag: IndexLag }, changes: Changes, write: Write): void {
+export function stageWrite({ indexes }: { indexes: IndexWriter }, changes: Changes, write: Write): void {
   changes.set(itemPrefix(write.stored.description.TableId) + write.itemKey, write.after ?? null)
   const rowsOf = (isLocal: boolean) => write.indexChanges.filter((change) => change.isLocal === isLocal).flatMap(rows)
   for (const [key, row] of rowsOf(true)) changes.set(key, row)
   const globalRows = rowsOf(false)
-  if (globalRows.length > 0) lag.stage(changes, globalRows)
+  if (globalRows.length > 0) indexes.stage(changes, globalRows)
   stageExpiry(changes, write.stored, write.itemKey, write.before, write.after)
 }
 
-function rows({ deletedKey, written }: IndexChange): RowChanges {
-  const changes: RowChanges = []
+function rows({ deletedKey, written }: IndexChange): IndexChanges {
+  const changes: IndexChanges = []
   if (deletedKey !== undefined) changes.push([deletedKey, null])
   if (written) changes.push([written.key, written.row])
   return changes

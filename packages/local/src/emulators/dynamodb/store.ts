@@ -3,48 +3,52 @@ import { CommitLog } from './commit-log.ts'
 import type { Changes } from './commit-log.ts'
 import { openDatabase } from './database.ts'
 import type { Database } from './database.ts'
-import type { Faults } from './faults.ts'
-import { IndexLag } from './index-lag.ts'
+import type { DynamoDbHooks, IndexWriter } from '../hooks.ts'
 import { TableWork } from './table-work.ts'
 
-/** What the operations work on. */
 export interface Store {
-  /** What is on the disk: all that reads may show. */
+  /** The records on the disk, which reads return. */
   database: Database
-  /** What is there or on its way: what a write is decided by. */
+  /** The records on the disk and pending ones, which decide writes. */
   commits: CommitLog
   catalog: Catalog
-  lag: IndexLag
+  indexes: IndexWriter
   work: TableWork
-  faults: Faults
-  /** Hears of what goes wrong outside a request. */
+  hooks: DynamoDbHooks
+  /** Called for errors outside a request. */
   report: (error: unknown) => void
 }
 
-/** Opens the store and goes on with what an earlier process left unfinished. */
+/** Opens the store and continues unfinished work of an earlier process. */
 export async function openStore(
   dataDir: string | undefined,
-  faults: Faults,
+  hooks: DynamoDbHooks,
   report: (error: unknown) => void,
 ): Promise<Store> {
   const database = await openDatabase(dataDir)
   const commits = new CommitLog(database)
-  const lag = new IndexLag(commits, faults, report)
-  await lag.replay(database)
+  const indexes = (await hooks.openIndexes?.(database, commits, report)) ?? writeWithItems(commits)
   const catalog = await Catalog.load(database, commits)
-  const store: Store = { database, commits, catalog, lag, work: new TableWork(), faults, report }
+  const store: Store = { database, commits, catalog, indexes, work: new TableWork(), hooks, report }
   for (const tableName of catalog.names()) store.work.start(store, tableName)
   return store
 }
 
 export async function closeStore(store: Store): Promise<void> {
-  store.lag.stop()
+  store.indexes.close()
   await store.work.stop()
   await store.commits.settled()
   await store.database.close()
 }
 
-/** Writes the changes when there are any, and waits for whatever the decision about them was based on. */
+/** Writes index entries in the batch of their item. */
+const writeWithItems = (commits: CommitLog): IndexWriter => ({
+  stage: (changes, entries) => entries.forEach(([key, value]) => changes.set(key, value)),
+  drain: () => commits.settled(),
+  close: () => undefined,
+})
+
+/** Writes the changes, if any, and waits until the values they were based on are on the disk. */
 export function finish(store: Store, changes: Changes): Promise<void> {
   return changes.size > 0 ? store.commits.commit(changes) : store.commits.settled()
 }

@@ -9,13 +9,13 @@ import type { Item } from './types.ts'
 
 const RECORDS_A_BATCH = 200
 const YEAR_SECONDS = 365 * 24 * 60 * 60
-/** The service leaves an item alone whose time is further past than this: more likely a mistake than an expiry. */
+/** DynamoDB does not expire an item with an older time, which is probably a mistake. */
 const OLDEST_SECONDS = 5 * YEAR_SECONDS
 
-/** Deletes what is over: expired items and old transaction tokens. Reads only the records that are due. */
+/** Deletes expired items and old transaction tokens. Reads only the records that are due. */
 export async function sweep(store: Store, nowMs: number): Promise<void> {
   await forgetTokens(store, nowMs)
-  if (!store.faults.read().expiryPaused) await deleteExpired(store, Math.floor(nowMs / 1000))
+  await deleteExpired(store, Math.floor(nowMs / 1000))
 }
 
 async function deleteExpired(store: Store, nowSeconds: number): Promise<void> {
@@ -32,7 +32,7 @@ async function deleteExpired(store: Store, nowSeconds: number): Promise<void> {
   }
 }
 
-/** A record that its item or table has outlived means nothing any more. */
+/** The record is obsolete if its item or table has changed. */
 function stageDeletion(store: Store, changes: Changes, record: string, row: ExpiryRow, nowSeconds: number): void {
   const stored = store.catalog.find(row.tableName)
   if (!stored || stored.description.TableStatus === 'DELETING') return

@@ -9,8 +9,8 @@ const RECORDS_A_BATCH = 250
 type Step = (store: Store, stored: StoredTable, signal: AbortSignal) => Promise<void>
 
 /**
- * The long part of a change to a table, in the background. What is to be done stands in the state of the table, so a
- * start after a kill goes on with it.
+ * The long part of a table change, in the background. The table's state records the remaining work, so it continues
+ * after a kill.
  */
 export class TableWork {
   readonly #stopping = new AbortController()
@@ -47,7 +47,7 @@ function nextStep({ description, timeToLive }: StoredTable): Step | undefined {
 }
 
 async function dropTable(store: Store, { description }: StoredTable, signal: AbortSignal): Promise<void> {
-  await store.lag.drain()
+  await store.indexes.drain()
   for (const prefix of [allIndexesPrefix(description.TableId), itemPrefix(description.TableId)]) {
     await deleteRecords(store, prefix, signal)
   }
@@ -56,7 +56,7 @@ async function dropTable(store: Store, { description }: StoredTable, signal: Abo
 
 async function dropIndexes(store: Store, { description }: StoredTable, signal: AbortSignal): Promise<void> {
   const dropped = namesOf(description.GlobalSecondaryIndexes, 'DELETING')
-  await store.lag.drain()
+  await store.indexes.drain()
   for (const name of dropped) await deleteRecords(store, indexPrefix(description.TableId, name), signal)
   if (signal.aborted) return
   await store.catalog.update(description.TableName, (current) => {
@@ -68,7 +68,7 @@ async function dropIndexes(store: Store, { description }: StoredTable, signal: A
   })
 }
 
-/** Writes every item's rows again, from the newest state. Newer writes bring their own. */
+/** Writes the index rows of every item again, from its newest state. Newer writes add their own. */
 async function backfill(store: Store, { description, timeToLive }: StoredTable, signal: AbortSignal): Promise<void> {
   const { TableName, TableId } = description
   const created = namesOf(description.GlobalSecondaryIndexes, 'CREATING')

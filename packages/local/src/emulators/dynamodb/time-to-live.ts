@@ -8,7 +8,7 @@ interface Specification {
   Enabled?: boolean
 }
 
-/** Names the attribute whose time, in seconds since 1970, ends an item; or takes the name back. */
+/** Sets the attribute with the expiry time in seconds since 1970, or removes it. */
 export async function updateTimeToLive(store: Store, input: Input): Promise<Input> {
   const { TableName } = validate('describeTable', { TableName: input.TableName })
   const specification: Specification = input.TimeToLiveSpecification ?? {}

@@ -20,7 +20,7 @@ export async function transactGetItems(store: Store, input: Input, usage: Usage)
   if (reasons.some((reason) => reason !== NO_REASON)) throw transactionCanceled(reasons)
 
   const bill = new Bill()
-  // Without it a batch that lands between two reads would tear them apart.
+  // Without a snapshot, a batch between two reads would be visible in part.
   await using snapshot = store.database.snapshot()
   const responses = reads.map(({ data, table }) => {
     const record = itemPrefix(table.TableId) + createKey(data.Key!, table)

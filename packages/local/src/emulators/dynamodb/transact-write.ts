@@ -14,7 +14,10 @@ import type { PlannedWrite, RefusedWrite, WriteRequest } from './writes.ts'
 
 const MAX_BYTES = 4 * 1024 * 1024
 
-/** All members or none, in one batch with the client's token. Decided without a pause, so nothing comes between. */
+/**
+ * Performs all members or none, in one batch with the client's token. Decides synchronously, so no other write
+ * interferes.
+ */
 export async function transactWriteItems(store: Store, input: Input, usage: Usage): Promise<Input> {
   const members = transactionMembers(input)
   const token = readToken(input.ClientRequestToken, members)
@@ -56,7 +59,7 @@ function reasonOf(result: PlannedWrite | RefusedWrite): CancellationReason {
   return { Code: 'ConditionalCheckFailed', Message: refusal.message, ...shown }
 }
 
-/** A cancelled transaction is charged for what it looked at. */
+/** A cancelled transaction pays for the items it checked. */
 function attemptUnits(results: (PlannedWrite | RefusedWrite)[]): number {
   return results.reduce((units, { before }) => units + TRANSACTION_FACTOR * itemWriteUnits(before), 0)
 }

@@ -13,13 +13,13 @@ const ACTIONS: Record<string, WriteAction> = {
   ConditionCheck: 'conditionCheck',
 }
 
-/** An expression that the kind of member cannot do without. */
+/** The expression that each kind of member requires. */
 const REQUIRED: Partial<Record<string, string>> = {
   Update: 'UpdateExpression',
   ConditionCheck: 'ConditionExpression',
 }
 
-/** The members of a transaction, counted but not yet validated. */
+/** The members of a transaction: their number is checked, not their content. */
 export function transactionMembers(input: Input): Input[] {
   const members: unknown = input.TransactItems
   if (!Array.isArray(members)) throw constraintError('null', 'transactItems', 'Member must not be null')
@@ -30,7 +30,7 @@ export function transactionMembers(input: Input): Input[] {
   return members
 }
 
-/** Validates the member at `position` of a write transaction; throws the refusal. */
+/** Validates the member at `position` of a write transaction; throws its error. */
 export function readTransactWrite(member: Input, position: number): WriteRequest {
   const [kind = '', ...others] = Object.keys(member).filter((name) => isObject(member[name]))
   const action = ACTIONS[kind]

@@ -1,4 +1,4 @@
-/** One attribute as it travels: `{ S: 'text' }`, `{ N: '1.5' }`, `{ M: { … } }`. */
+/** One attribute in wire format: `{ S: 'text' }`, `{ N: '1.5' }`, `{ M: { … } }`. */
 export interface AttributeValue {
   S?: string
   N?: string
@@ -31,7 +31,7 @@ export interface SecondaryIndex {
   IndexStatus?: 'CREATING' | 'ACTIVE' | 'DELETING'
 }
 
-/** What DescribeTable shows; the fields this stand-in itself acts on are spelt out. */
+/** The result of DescribeTable; lists the fields that the emulator itself uses. */
 export interface TableDescription {
   TableName: string
   TableId: string
@@ -50,16 +50,16 @@ export interface TimeToLive {
   status: 'ENABLING' | 'ENABLED'
 }
 
-/** A table as stored: its public description, and its expiry setting. */
+/** A table as stored: its public description and its expiry setting. */
 export interface StoredTable {
   description: TableDescription
   timeToLive?: TimeToLive
 }
 
-/** JSON of a request or an answer. A field has the type that its reader, having checked it, gives it. */
+/** JSON of a request or a response. Readers validate a field before they rely on its type. */
 export type Input = Record<string, any>
 
-/** The capacity a call used, whatever the client asked to be told. */
+/** The capacity that a call used, even if the client did not request it. */
 export interface Usage {
   readUnits: number
   writeUnits: number

@@ -16,7 +16,7 @@ interface IndexUpdate {
   Delete?: { IndexName: string }
 }
 
-/** Switches deletion protection, and adds or deletes a global index. The rest of UpdateTable is refused. */
+/** Changes deletion protection, and adds or deletes a global index. Rejects other changes. */
 export async function updateTable(store: Store, input: Input): Promise<Input> {
   const { TableName } = validate('describeTable', { TableName: input.TableName })
   const unsupported = Object.keys(input).filter((name) => !SUPPORTED.has(name))
@@ -47,7 +47,7 @@ function withChanges(description: TableDescription, input: Input): TableDescript
   return changed
 }
 
-/** The changed table has to pass as a new one would. */
+/** Validates the changed table like a new one. */
 function addIndex(table: TableDescription, index: SecondaryIndex, definitions: AttributeDefinition[]): void {
   const known = new Set(table.AttributeDefinitions.map(({ AttributeName }) => AttributeName))
   table.AttributeDefinitions.push(...definitions.filter(({ AttributeName }) => !known.has(AttributeName)))

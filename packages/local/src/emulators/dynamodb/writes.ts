@@ -17,24 +17,24 @@ export type WriteAction = 'putItem' | 'updateItem' | 'deleteItem' | 'conditionCh
 export interface WriteRequest {
   action: WriteAction
   data: Data
-  /** Whether a failed condition shows the item that failed it. */
+  /** Whether the error of a failed condition includes the item. */
   showsItem: boolean
 }
 
-/** What a write would do, decided by the newest state. Nothing is changed until it is staged and committed. */
+/** The result of a write, based on the newest state. Nothing changes until it is staged and committed. */
 export interface PlannedWrite extends Write {
   output: Input
   cost: Cost
 }
 
-/** Why one write cannot be done, and the item that stood in its way; no item when not even its key is valid. */
+/** The error of one write, and the item that caused it; no item if its key is invalid. */
 export interface RefusedWrite {
   refusal: AwsError
   itemKey?: string
   before?: Item | undefined
 }
 
-/** Validates the request for one write; throws the refusal. */
+/** Validates the request for one write; throws its error. */
 export function readWriteRequest(action: WriteAction, input: Input): WriteRequest {
   const wanted: unknown = input.ReturnValuesOnConditionCheckFailure ?? 'NONE'
   if (wanted !== 'ALL_OLD' && wanted !== 'NONE') {
@@ -45,7 +45,7 @@ export function readWriteRequest(action: WriteAction, input: Input): WriteReques
   return { action, data, showsItem: wanted === 'ALL_OLD' }
 }
 
-/** Decides one write. Refusals of the item come back; a missing table is thrown. */
+/** Plans one write. Returns errors about the item; throws if the table is missing. */
 export function planWrite(store: Store, request: WriteRequest): PlannedWrite | RefusedWrite {
   const { action, data, showsItem } = request
   const stored = store.catalog.serving(data.TableName)
@@ -65,7 +65,7 @@ export function planWrite(store: Store, request: WriteRequest): PlannedWrite | R
   }
 }
 
-/** A condition check is a delete that does not delete. */
+/** A condition check is a delete without effect. */
 function runWriteAction(action: WriteAction, data: Data, table: TableDescription, before: Item | undefined) {
   if (action === 'conditionCheck') return { ...runItemAction('deleteItem', data, table, before), after: before }
   const outcome = runItemAction(action, data, table, before)

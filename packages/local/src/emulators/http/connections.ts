@@ -3,25 +3,25 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 
-/** What a server knows of the callers at the other end of its connections. */
+/** The state of callers and their connections. */
 export interface Connections {
-  /** Aborts when the caller of a request hangs up, or at `close`. */
+  /** Aborts when the caller disconnects, or at `close`. */
   signalOf(response: ServerResponse): AbortSignal
-  /** Resolves to whether the caller has gone, as far as can be known. */
+  /** Whether the caller has disconnected, as far as known. */
   hasHungUp(request: IncomingMessage): Promise<boolean>
-  /** Calls back if the answer that is about to be sent turns out to have been read by nobody. */
+  /** Calls `takeBack` if the response is not read. */
   onUnread(request: IncomingMessage, response: ServerResponse, takeBack: () => void): void
-  /** Ends waits, lets the requests that have arrived be answered, then closes every connection. */
+  /** Ends long polls, completes received requests, then closes every connection. */
   close(): Promise<void>
 }
 
 export function watchConnections(server: Server): Connections {
   const underWay = new Map<ServerResponse, AbortController>()
   const unread = new WeakMap<Socket, () => void>()
-  // The kernel resets a connection that its caller closed with unread bytes; any other close is no error.
+  // The kernel resets a connection that its caller closed with unread bytes; other closes are no error.
   server.on('connection', (socket) => socket.once('close', (hadError) => hadError && unread.get(socket)?.()))
   server.on('request', (request, response) => {
-    // Who sends another request has read the answer to the one before.
+    // A caller that sends another request has read the previous response.
     unread.delete(request.socket)
     const exchange = new AbortController()
     underWay.set(response, exchange)
@@ -34,7 +34,7 @@ export function watchConnections(server: Server): Connections {
   return {
     signalOf: (response) => underWay.get(response)?.signal ?? AbortSignal.abort(),
     hasHungUp: async ({ socket }) => {
-      // Two turns, so that the event loop polls the sockets in between: a hang-up may have arrived unseen.
+      // Two turns, so the event loop polls the sockets in between and sees a disconnect.
       await setImmediate()
       await setImmediate()
       return socket.readableEnded || socket.destroyed

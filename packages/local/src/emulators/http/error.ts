@@ -1,4 +1,4 @@
-/** A refusal in the words of AWS: the SDK makes `code` the name of the exception it throws. */
+/** An error of AWS; the SDK uses `code` as the name of the exception. */
 export class AwsFault extends Error {
   readonly code: string
   readonly status: number
@@ -11,7 +11,12 @@ export class AwsFault extends Error {
   }
 }
 
-/** Thrown by a service to hang up without an answer, as a broken network would. */
-export class ConnectionDropped extends Error {
-  override readonly name = 'ConnectionDropped'
+/** Thrown by a hook: the call gets no response. Its connection closes, or stays open if the call hangs. */
+export class NoResponse extends Error {
+  readonly hangs: boolean
+
+  constructor({ hangs = false } = {}) {
+    super('No response')
+    this.hangs = hangs
+  }
 }

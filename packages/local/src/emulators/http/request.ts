@@ -1,20 +1,20 @@
 import type { IncomingMessage } from 'node:http'
 import { AwsFault } from './error.ts'
 
-/** The members of a request or an answer, as they travel in JSON. */
+/** The members of a request or a response in JSON. */
 export type JsonObject = Record<string, unknown>
 
 const maximumBodyBytes = 8 * 1024 * 1024
 const loopbackHost = /^(127\.0\.0\.1|localhost)(:\d+)?$/
 
-/** Refuses a request that a web page sent through a name which it made resolve to this machine. */
+/** Rejects a request that a web page sent through a host name that resolves to this machine. */
 export function requireLoopbackHost(request: IncomingMessage): void {
   if (!loopbackHost.test(request.headers.host ?? '')) {
     throw new AwsFault('AccessDeniedException', 'This server answers on the loopback address only.', 403)
   }
 }
 
-/** Reads the access key out of a signature; the signature itself is not verified. */
+/** Reads the access key from a signature; the signature itself is not verified. */
 export function requireSigner(request: IncomingMessage, accessKeyId: string | undefined): void {
   const signer = /^AWS4-HMAC-SHA256 Credential=([^/,\s]+)\//.exec(request.headers.authorization ?? '')?.[1]
   if (signer === undefined) {
@@ -25,7 +25,7 @@ export function requireSigner(request: IncomingMessage, accessKeyId: string | un
   }
 }
 
-/** The action that `X-Amz-Target` names, such as `SendMessage` of `AmazonSQS.SendMessage`. */
+/** The action in `X-Amz-Target`, such as `SendMessage` of `AmazonSQS.SendMessage`. */
 export function actionOf(request: IncomingMessage, service: string): string {
   const [name, action] = String(request.headers['x-amz-target'] ?? '').split('.')
   if (name !== service || action === undefined) {
@@ -41,12 +41,12 @@ export async function readJson(request: IncomingMessage, maximumBytes = maximumB
     const value: unknown = JSON.parse(text || '{}')
     if (isJsonObject(value)) return value
   } catch {
-    // Refused below, like any other body that is not an object.
+    // Rejected below, like any other body that is not an object.
   }
   throw new AwsFault('SerializationException', 'The body must be a JSON object.')
 }
 
-/** The objects of a list; anything else holds none. */
+/** The objects of a list; empty for any other value. */
 export function objectsIn(value: unknown): JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : []
 }

@@ -1,20 +1,19 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Connections, watchConnections } from './connections.ts'
-import { AwsFault, ConnectionDropped } from './error.ts'
+import { AwsFault, NoResponse } from './error.ts'
 import { actionOf, type JsonObject, readJson, requireLoopbackHost, requireSigner } from './request.ts'
 import type { AwsService } from './service.ts'
 import { listenAt } from '../../listening.ts'
 
-/** A listening stand-in. */
+/** A running emulator. */
 export interface AwsServer {
   /** `http://127.0.0.1:<port>`: the `endpoint` of an SDK client. */
   url: string
-  /** Ends long waits, answers what is under way, then closes. */
+  /** Ends long polls, completes running requests, then closes. */
   close(): Promise<void>
 }
 
-/** One request on its way through the server. */
 interface Exchange {
   service: AwsService
   connections: Connections
@@ -24,7 +23,7 @@ interface Exchange {
 
 const keepAliveTimeoutMs = 65_000
 
-/** Serves an AWS JSON protocol on a loopback port; port 0 takes a free one. */
+/** Serves an AWS JSON protocol on a loopback port; port 0 picks a free one. */
 export async function serveAws(service: AwsService, port = 0): Promise<AwsServer> {
   const server = createServer({ keepAliveTimeout: keepAliveTimeoutMs })
   const connections = watchConnections(server)
@@ -46,10 +45,11 @@ async function respond(exchange: Exchange): Promise<void> {
   try {
     requireLoopbackHost(request)
     const control = service.control?.[`${request.method} ${request.url}`]
-    await (control === undefined ? respondToCall(exchange) : respondToControl(exchange, control))
+    if (control === undefined) return await respondToCall(exchange)
+    sendJson(response, 200, 'application/json', control(await readJson(request)))
   } catch (error) {
-    if (error instanceof ConnectionDropped) response.destroy()
-    else sendFault(service, response, error)
+    if (error instanceof NoResponse) return void (error.hangs || response.destroy())
+    sendFault(service, response, error)
   }
 }
 
@@ -64,19 +64,6 @@ async function respondToCall({ service, connections, request, response }: Exchan
   if (await connections.hasHungUp(request)) return takeBack()
   connections.onUnread(request, response, takeBack)
   sendJson(response, 200, service.contentType, answer)
-}
-
-/** A web page cannot send this content type to another origin unasked, so it cannot turn the switches. */
-async function respondToControl(
-  { service: { accessKeyId }, request, response }: Exchange,
-  control: (input: JsonObject) => JsonObject,
-): Promise<void> {
-  const isChange = request.method !== 'GET'
-  if (isChange && accessKeyId !== undefined) requireSigner(request, accessKeyId)
-  if (isChange && request.headers['content-type'] !== 'application/json') {
-    throw new AwsFault('UnsupportedMediaType', 'Send Content-Type: application/json.', 415)
-  }
-  sendJson(response, 200, 'application/json', control(await readJson(request)))
 }
 
 function sendFault(service: AwsService, response: ServerResponse, error: unknown) {

@@ -1,30 +1,31 @@
 import type { JsonObject } from './request.ts'
 
-/** One call of an action by an AWS SDK. */
 export interface AwsCall {
   action: string
   input: JsonObject
   host: string
   authorization: string
-  /** Aborts when the caller hangs up or the server closes: a long wait should end then. */
+  /** Aborts when the caller disconnects or the server closes, to end a long poll. */
   signal: AbortSignal
 }
 
-/** A stand-in for one AWS service that speaks an AWS JSON protocol. */
+/** Routes beside the AWS protocol, such as `GET /_metrics`. */
+export type ControlRoutes = Readonly<Record<string, (input: JsonObject) => JsonObject>>
+
+/** An emulator of one AWS service with an AWS JSON protocol. */
 export interface AwsService {
   /** The service's name in `X-Amz-Target`. */
   target: string
   contentType: string
-  /** What precedes an error code in `__type`. */
+  /** The prefix of an error code in `__type`. */
   errorNamespace: string
-  /** When given, only requests signed with this access key are answered. */
+  /** If given, requests must be signed with this access key. */
   accessKeyId?: string | undefined
-  /** Performs the call; an `AwsFault` is answered as AWS would. */
+  /** Performs the call; throws `AwsFault` for an error of AWS. */
   answer(call: AwsCall): JsonObject | Promise<JsonObject>
-  /** Takes back an answer whose caller had gone. */
+  /** Reverts a response that the caller did not receive. */
   undelivered?(call: AwsCall, answer: JsonObject): void
-  /** Called once, after the last answer. */
+  /** Called once, after the last response. */
   release?(): void
-  /** Routes beside the AWS protocol, such as `GET /_metrics`; all but GET ask for the access key, too. */
-  control?: Readonly<Record<string, (input: JsonObject) => JsonObject>>
+  control?: ControlRoutes
 }

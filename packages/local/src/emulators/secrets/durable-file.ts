@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** Replaces a file that only its owner may read: after a crash it holds the old text or the new one, never a part. */
+/** Replaces a file that only its owner may read. After a crash it has the complete old or new text. */
 export function writeDurably(path: string, text: string): void {
   const temporaryPath = `${path}.tmp`
   const file = openSync(temporaryPath, 'w', 0o600)
@@ -15,7 +15,7 @@ export function writeDurably(path: string, text: string): void {
   syncFolder(dirname(path))
 }
 
-/** A rename is durable only once its folder is. */
+/** A rename is durable only after its folder is synced. */
 export function syncFolder(path: string) {
   const folder = openSync(path, 'r')
   try {

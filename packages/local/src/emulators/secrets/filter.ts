@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { Secret } from './secret.ts'
 
-/** A filter of ListSecrets: a value matches the beginning of a member, and `!` before it means the opposite. */
+/** A filter of ListSecrets: a value matches the beginning of a member; a leading `!` negates it. */
 export const Filter = z.object({
   Key: z.enum(['name', 'description', 'tag-key', 'tag-value', 'all']),
   Values: z.array(z.string()).min(1).max(10),

@@ -61,7 +61,7 @@ export const restoreSecret = operation(z.object({ SecretId }), (secrets, request
   })
 })
 
-/** A repeated CreateSecret is recognised by its request token; anything else under the name is refused. */
+/** Recognises a repeated CreateSecret by its request token; rejects any other request for an existing name. */
 function repeatCreation(secrets: SecretStore, secret: Secret, request: SecretValue) {
   if (secret.DeletedDate !== undefined) {
     throw invalidRequest(
@@ -75,7 +75,7 @@ function repeatCreation(secrets: SecretStore, secret: Secret, request: SecretVal
   return { ...headOf(secret), VersionId: addVersion(secret, request, [], secrets.now()) }
 }
 
-/** Succeeds for a secret that is gone as well, so that a repeated call does. */
+/** Succeeds for a deleted secret as well, so a call can be repeated. */
 function deleteAtOnce(secrets: SecretStore, id: string) {
   const secret = secrets.peek(id)
   if (secret === undefined) return { Name: id, DeletionDate: secrets.now() }

@@ -4,10 +4,10 @@ import type { JsonObject } from '../http/request.ts'
 import type { Secret, SecretValue } from './secret.ts'
 import type { SecretStore } from './store.ts'
 
-/** One action of the API: checks its input, then reads or changes the store. */
+/** One action of the API: validates its input, then reads or changes the store. */
 export type Operation = (secrets: SecretStore, input: JsonObject) => JsonObject
 
-/** An operation whose input is checked against a schema; the refusal never repeats a value. */
+/** An operation with input validated by a schema; its errors never contain a value. */
 export function operation<Schema extends z.ZodType>(
   schema: Schema,
   perform: (secrets: SecretStore, request: z.output<Schema>) => JsonObject,
@@ -19,15 +19,13 @@ export function operation<Schema extends z.ZodType>(
   }
 }
 
-/** The tags of a secret. */
 export const Tags = z.array(z.object({ Key: z.string().min(1), Value: z.string() })).max(50)
 
 const maximumValueBytes = 65_536
 
-/** How requests name a secret. */
 export const SecretId = z.string().min(1).max(2048)
 
-/** The members of a request that carry a value. */
+/** The members of a request that have a value. */
 export const valueMembers = {
   ClientRequestToken: z.string().min(32).max(64).optional(),
   SecretString: z
@@ -42,7 +40,7 @@ export const valueMembers = {
     .optional(),
 } satisfies Record<keyof SecretValue, z.ZodType>
 
-/** The members of a request that pages through a list. */
+/** The members of a request for a page of a list. */
 export const pageMembers = {
   MaxResults: z.int().min(1).max(100).default(100),
   NextToken: z.string().optional(),
@@ -56,5 +54,5 @@ export function page<Item>(items: readonly Item[], request: { MaxResults: number
   return { items: items.slice(start, end), ...(end < items.length && { NextToken: String(end) }) }
 }
 
-/** What every answer about a secret begins with. */
+/** The first members of every response about a secret. */
 export const headOf = ({ ARN, Name }: Secret) => ({ ARN, Name })

@@ -18,7 +18,6 @@ const Request = z.object({
   RequireEachIncludedType: z.boolean().default(true),
 })
 
-/** GetRandomPassword. */
 export const getRandomPassword = operation(Request, (_secrets, request) => {
   const types = characterTypes(request)
   const required = request.RequireEachIncludedType ? types : []
@@ -30,7 +29,7 @@ export const getRandomPassword = operation(Request, (_secrets, request) => {
   return { RandomPassword: shuffled([...required, ...rest].map(pick)).join('') }
 })
 
-/** The characters to choose from, by type; a type of which all is excluded is left out. */
+/** The characters to choose from, by type, without types that are excluded completely. */
 function characterTypes(request: z.output<typeof Request>): string[][] {
   const types = [
     request.ExcludeLowercase ? '' : lowercase,

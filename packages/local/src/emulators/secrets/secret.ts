@@ -12,7 +12,7 @@ const Version = z.object({
   VersionStages: z.array(z.string()),
 })
 
-/** A secret as it is stored: the members of AWS, dates in seconds, and all its versions by id. */
+/** A stored secret: the members of AWS, dates in seconds, and all versions by id. */
 export const Secret = z.object({
   ARN: z.string(),
   Name: z.string(),
@@ -22,15 +22,15 @@ export const Secret = z.object({
   CreatedDate: z.number(),
   LastChangedDate: z.number(),
   LastAccessedDate: z.number().optional(),
-  /** When deletion was asked for. */
+  /** When the deletion was requested. */
   DeletedDate: z.number().optional(),
-  /** When the secret really goes. */
+  /** When the secret is deleted. */
   DeletionDate: z.number().optional(),
   versions: z.record(z.string(), Version),
 })
 export type Secret = z.infer<typeof Secret>
 
-/** The value of a version, as a request carries it. */
+/** The value of a version in a request. */
 export interface SecretValue {
   SecretString?: string | undefined
   SecretBinary?: string | undefined
@@ -41,16 +41,16 @@ export const secondsPerDay = 86_400
 
 const maximumUnlabelledVersions = 100
 
-/** Whether a request carries a value at all. */
+/** Whether a request has a value. */
 export const hasValue = (value: SecretValue): boolean =>
   value.SecretString !== undefined || value.SecretBinary !== undefined
 
-/** The id of the version that carries a stage. */
+/** The id of the version with a stage. */
 export function versionAt(secret: Secret, stage: string): string | undefined {
   return Object.keys(secret.versions).find((id) => secret.versions[id]?.VersionStages.includes(stage))
 }
 
-/** Version ids with their stages; versions without a stage are deprecated and left out. */
+/** Version ids with their stages, without deprecated versions. */
 export function stagesById(secret: Secret): Record<string, string[]> {
   const labelled = Object.entries(secret.versions).filter(([, version]) => version.VersionStages.length > 0)
   return Object.fromEntries(labelled.map(([id, version]) => [id, version.VersionStages]))
@@ -74,7 +74,7 @@ export function addVersion(secret: Secret, value: SecretValue, stages: readonly 
   return id
 }
 
-/** Moves a stage to a version, or to none. The version that loses AWSCURRENT becomes AWSPREVIOUS. */
+/** Moves a stage to a version, or removes it. The version that loses AWSCURRENT becomes AWSPREVIOUS. */
 export function moveStage(secret: Secret, stage: string, to: string | undefined): void {
   const from = versionAt(secret, stage)
   if (from === to) return

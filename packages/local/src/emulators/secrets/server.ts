@@ -15,15 +15,14 @@ import {
   updateSecretVersionStage,
 } from './values.ts'
 
-/** Settings of the Secrets Manager stand-in. */
 export interface SecretsManagerOptions {
-  /** Folder of the secrets; without it they live in memory. */
+  /** Folder of the secrets; without it they are in memory only. */
   dataDir?: string
-  /** 0, the default, takes a free port. */
+  /** 0, the default, picks a free one. */
   port?: number
   /** The region in the ARNs. */
   region?: string
-  /** When given, only requests signed with this access key are answered. */
+  /** If given, requests must be signed with this access key. */
   accessKeyId?: string
   /** The clock, in milliseconds. */
   nowMs?: () => number

@@ -5,7 +5,7 @@ import { writeDurably } from './durable-file.ts'
 import { invalidRequest, notFound } from './refusals.ts'
 import { Secret } from './secret.ts'
 
-/** All secrets, in memory and, with a folder, in one file that every change replaces before it is answered. */
+/** All secrets, in memory and, with a folder, in one file that is replaced before a change is acknowledged. */
 export class SecretStore {
   /** Seconds since 1970. */
   readonly now: () => number
@@ -20,12 +20,12 @@ export class SecretStore {
     if (existsSync(this.#path)) this.#secrets = z.array(Secret).parse(JSON.parse(readFileSync(this.#path, 'utf8')))
   }
 
-  /** Every secret whose deletion is not due yet. */
+  /** Every secret with no deletion due. */
   all(): readonly Secret[] {
     return this.#secrets.filter((secret) => secret.DeletionDate === undefined || secret.DeletionDate > this.now())
   }
 
-  /** The secret of a name, an ARN, or an ARN without its random suffix. */
+  /** The secret with a name, an ARN, or an ARN without its random suffix. */
   peek(id: string): Secret | undefined {
     const secrets = this.all()
     return (
@@ -44,7 +44,7 @@ export class SecretStore {
     return secret
   }
 
-  /** Edits a copy of the secret; after a throw nothing has changed. */
+  /** Edits a copy of the secret; an error changes nothing. */
   change<Result>(secret: Secret, edit: (draft: Secret) => Result): Result {
     const draft = structuredClone(secret)
     const result = edit(draft)

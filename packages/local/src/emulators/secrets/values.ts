@@ -95,7 +95,7 @@ function readValue(secrets: SecretStore, secretId: string, reference: VersionRef
   return { ...headOf(secret), VersionId: id, ...version }
 }
 
-/** The version of an id, of a stage, of both when they agree, or the current one. */
+/** The version of an id, of a stage, of both if they match, or the current one. */
 function versionIdOf(secret: Secret, { VersionId: id, VersionStage: stage }: VersionReference): string {
   const found = id ?? versionAt(secret, stage ?? 'AWSCURRENT')
   if (found === undefined || secret.versions[found] === undefined) {

@@ -5,18 +5,18 @@ import { queueDepthOf, type QueueDepth } from './queue-depth.ts'
 import { loadFauxqs, type Queue } from './fauxqs.ts'
 import { openJournal } from './journal.ts'
 
-/** The queues themselves: fauxqs, in memory or with a journal on disk. */
+/** The queues: fauxqs, in memory or with a journal on disk. */
 export interface Engine {
-  /** Performs one action; its changes are durable together before the promise resolves. */
+  /** Performs one action; its changes are durable together before it resolves. */
   perform: (call: AwsCall) => Promise<JsonObject>
-  /** The queue of a URL, whatever host and port the URL names. */
+  /** The queue of a URL, with any host and port. */
   find: (url: unknown) => Queue | undefined
-  /** How much lies in each queue. */
+  /** The number of messages in each queue. */
   depths: () => QueueDepth[]
   close: () => void
 }
 
-/** Opens the queues of a folder; without one they live in memory only. */
+/** Opens the queues of a folder; without one they are in memory only. */
 export async function openEngine(dataDir: string | undefined): Promise<Engine> {
   const { Store, Persistence, SqsError, actions } = await loadFauxqs()
   const store = new Store()
@@ -27,7 +27,7 @@ export async function openEngine(dataDir: string | undefined): Promise<Engine> {
   const perform = async ({ action: name, input, host, authorization }: AwsCall): Promise<JsonObject> => {
     const action = actions.get(name)
     if (action === undefined) throw new AwsFault('UnsupportedOperation', `${name} is not supported here.`)
-    // Every action makes its changes before it first waits, so one transaction can enclose them.
+    // Every action makes its changes before its first wait, so one transaction can include them.
     const work = () => action(input, store, { headers: { host, authorization } })
     try {
       return withCurrentHost(await (journal === undefined ? work() : journal.atomically(work)), host)
@@ -47,7 +47,7 @@ export async function openEngine(dataDir: string | undefined): Promise<Engine> {
   }
 }
 
-/** A stored queue URL carries the port of an earlier start. */
+/** A stored queue URL has the port of an earlier start. */
 function withCurrentHost(output: JsonObject, host: string): JsonObject {
   const here = (url: string) => `http://${host}${new URL(url).pathname}`
   if (typeof output['QueueUrl'] === 'string') return { ...output, QueueUrl: here(output['QueueUrl']) }

@@ -2,11 +2,11 @@ import { type JsonObject, objectsIn } from '../http/request.ts'
 import type { Message, Queue } from './fauxqs.ts'
 
 /**
- * Fairness of standard queues: those messages come first whose group has few under way. fauxqs knows groups of FIFO queues
- * alone, so they are noted here.
+ * Fair queues: messages of a group with few messages in flight come first. fauxqs supports groups of FIFO queues only,
+ * so they are recorded here.
  */
 
-/** Notes the groups of messages that were just sent. One that was received meanwhile needs none any more. */
+/** Records the groups of messages just sent, except those already received. */
 export function noteGroups({ messages }: Pick<Queue, 'messages'>, input: JsonObject, output: JsonObject): void {
   const groups = new Map(objectsIn(input['Entries']).map((entry) => [entry['Id'], entry['MessageGroupId']]))
   const sent = [
@@ -21,7 +21,10 @@ export function noteGroups({ messages }: Pick<Queue, 'messages'>, input: JsonObj
 
 const groupOf = ({ messageGroupId = '' }: Message): string => messageGroupId
 
-/** Sorts waiting messages: a group that has few under way comes first, and groups take turns. Within one the order stays. */
+/**
+ * Sorts waiting messages: a group with few messages in flight comes first, and groups take turns. The order within a
+ * group stays.
+ */
 export function orderFairly({ messages, inflightMessages }: Pick<Queue, 'messages' | 'inflightMessages'>): void {
   const [first] = messages
   if (first === undefined || messages.every((message) => groupOf(message) === groupOf(first))) return

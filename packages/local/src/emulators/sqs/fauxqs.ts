@@ -3,15 +3,14 @@ import type { JsonObject } from '../http/request.ts'
 
 type Stores = NonNullable<NonNullable<Parameters<typeof buildApp>[0]>['stores']>
 
-/** All queues, in memory. */
 export type Store = Stores['sqsStore']
 /** One queue with its waiting, delayed and in-flight messages. */
 export type Queue = ReturnType<Store['createQueue']>
 export type Message = Queue['messages'][number]
-/** Writes every change of a queue to SQLite as it happens. */
+/** Writes every change of a queue to SQLite. */
 export type Persistence = NonNullable<Store['persistence']>
 
-/** One action: checks the input, changes the store, and answers or throws an `SqsError`. */
+/** One action: validates the input, changes the store, and returns or throws an `SqsError`. */
 export type Action = (
   input: JsonObject,
   store: Store,
@@ -46,8 +45,8 @@ const actionNames = [
 ]
 
 /**
- * Loads the parts of fauxqs that keep queues. Its public server listens on every address and brings S3 and SNS along;
- * the parts are not exported, so they are read by file name, which holds because the version is pinned.
+ * Loads the queues of fauxqs. Its public server listens on every address and includes S3 and SNS. The parts are not
+ * exported and are loaded by file name, so the version is pinned.
  */
 export async function loadFauxqs(): Promise<Library> {
   const home = import.meta.resolve('fauxqs')
@@ -66,7 +65,7 @@ export async function loadFauxqs(): Promise<Library> {
   return { Store: SqsStore, Persistence: PersistenceManager, SqsError, actions: new Map(await Promise.all(actions)) }
 }
 
-/** fauxqs looks at single UTF-16 units and so refuses every emoji; `refusals.ts` checks code points in its place. */
+/** fauxqs checks single UTF-16 units and rejects every emoji; `refusals.ts` checks code points instead. */
 function acceptEveryBody(forbidden: RegExp) {
   forbidden.test = () => false
 }

@@ -4,11 +4,11 @@ import type { Persistence, Queue, Store } from './fauxqs.ts'
 export interface Journal extends Persistence {
   /** Makes all changes of `work` durable together, or none. */
   atomically<Result>(work: () => Result): Result
-  /** Fills an empty store with what was written before. */
+  /** Fills an empty store with the stored queues. */
   restore(store: Store): void
 }
 
-/** Opens the journal in a folder, with the two statements of fauxqs repaired that lose messages. */
+/** Opens the journal in a folder, and replaces two statements of fauxqs that lose messages. */
 export function openJournal(Base: new (dataDir: string) => Persistence, dataDir: string): Journal {
   class RepairedJournal extends Base {
     readonly #release = this['db'].prepare(
@@ -19,12 +19,12 @@ export function openJournal(Base: new (dataDir: string) => Persistence, dataDir:
       VALUES (?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (name) DO UPDATE SET attributes = excluded.attributes, tags = excluded.tags`)
 
-    /** The original sets the receive count to NULL, which its own schema refuses, when visibility becomes 0. */
+    /** The original sets the receive count to NULL when visibility becomes 0, which its schema rejects. */
     override updateMessageReady(messageId: string) {
       this.#release.run(messageId)
     }
 
-    /** The original replaces the row on every change of tags, and the cascade deletes the queue's messages. */
+    /** The original replaces the row on every change of tags, which deletes the queue's messages by cascade. */
     override insertQueue({ name, url, arn, createdTimestamp, lastModifiedTimestamp, ...queue }: Queue) {
       const attributes = JSON.stringify(queue.attributes)
       const tags = JSON.stringify(Object.fromEntries(queue.tags))

@@ -1,16 +1,16 @@
 import type { Queue } from './fauxqs.ts'
 
-/** How much lies in a queue, and since when. */
+/** The messages in a queue, and the age of the oldest. */
 export interface QueueDepth {
   name: string
   waiting: number
   inFlight: number
   delayed: number
-  /** When the oldest message was sent that waits or is being worked on; 0 where there is none. */
+  /** When the oldest waiting or in-flight message was sent; 0 without messages. */
   oldestSentMs: number
 }
 
-/** Counts the messages of a queue by what becomes of them. */
+/** Counts the messages of a queue by state. */
 export function queueDepthOf({ name, messages, inflightMessages, delayedMessages }: Queue): QueueDepth {
   const present = [...messages, ...[...inflightMessages.values()].map(({ message }) => message)]
   const oldestSentMs = present.reduce((oldest, { sentTimestamp }) => Math.min(oldest, sentTimestamp), Infinity)

@@ -2,27 +2,15 @@ import { AwsFault } from '../http/error.ts'
 import { type JsonObject, objectsIn } from '../http/request.ts'
 import type { AwsCall } from '../http/service.ts'
 import type { Engine } from './engine.ts'
-import type { FaultSwitches } from './faults.ts'
 import { orderFairly } from './fair-order.ts'
-import type { Message, Queue } from './fauxqs.ts'
+import type { Queue } from './fauxqs.ts'
 
-/** Performs ReceiveMessage. A long poll ends when its caller hangs up, so that no message goes to a dead connection. */
-export function createReceiver(engine: Engine, faults: FaultSwitches) {
-  const extraDeliveries = new WeakSet<Message>()
-
+/** Performs ReceiveMessage. A long poll ends when its caller disconnects, so no message goes to a closed connection. */
+export function createReceiver(engine: Engine) {
   const take = async (queue: Queue, call: AwsCall): Promise<JsonObject[]> => {
-    if (faults.strikes('reorderRate')) faults.shuffle(queue.messages)
     orderFairly(queue)
     const output = await engine.perform({ ...call, input: { ...call.input, WaitTimeSeconds: 0 } })
     return objectsIn(output['Messages'])
-  }
-
-  const deliverAgain = (queue: Queue, handle: string) => {
-    const original = queue.inflightMessages.get(handle)?.message
-    if (original === undefined || extraDeliveries.has(original) || !faults.strikes('duplicateRate')) return
-    const extra = { ...original }
-    extraDeliveries.add(extra)
-    queue.enqueue(extra)
   }
 
   return async (call: AwsCall): Promise<JsonObject> => {
@@ -36,14 +24,13 @@ export function createReceiver(engine: Engine, faults: FaultSwitches) {
         await arrival(queue, leftMs, call.signal)
         continue
       }
-      for (const handle of handlesOf(messages)) deliverAgain(queue, handle)
       return { Messages: asksForAttributes(call.input) ? messages : messages.map(withoutAttributes) }
     }
     return {}
   }
 }
 
-/** Makes messages visible again that were taken for a caller who had gone. */
+/** Makes messages visible again that a disconnected caller did not receive. */
 export function giveBack(engine: Engine, { input }: AwsCall, answer: JsonObject): void {
   const queue = engine.find(input['QueueUrl'])
   for (const handle of handlesOf(objectsIn(answer['Messages']))) queue?.changeVisibility(handle, 0)
@@ -55,7 +42,7 @@ function waitSeconds(queue: Queue, input: JsonObject): number {
   return Number(input['WaitTimeSeconds'] ?? queue.attributes['ReceiveMessageWaitTimeSeconds'] ?? 0)
 }
 
-/** Resolves when messages may have arrived, the time is over, or the caller has gone. */
+/** Resolves when messages may have arrived, the time is over, or the caller has disconnected. */
 async function arrival(queue: Queue, waitMs: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
   const woken = queue.waitForMessages(waitMs / 1000)
@@ -73,7 +60,7 @@ async function arrival(queue: Queue, waitMs: number, signal: AbortSignal): Promi
 const asksForAttributes = (input: JsonObject) =>
   Array.isArray(input['MessageAttributeNames']) && input['MessageAttributeNames'].length > 0
 
-/** AWS answers message attributes only to those who name them; fauxqs answers all of them to everybody else. */
+/** AWS returns message attributes only if requested; fauxqs always returns them. */
 function withoutAttributes(message: JsonObject): JsonObject {
   const { MessageAttributes: _attributes, MD5OfMessageAttributes: _digest, ...rest } = message
   return rest

@@ -2,7 +2,7 @@ import { AwsFault } from '../http/error.ts'
 import { type JsonObject, objectsIn } from '../http/request.ts'
 import type { AwsCall } from '../http/service.ts'
 
-/** Outside XML's characters, which are all that SQS carries; a lone surrogate is outside, too. */
+/** Characters outside XML, which SQS rejects; includes lone surrogates. */
 const forbiddenCharacter = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/u
 const receiptHandle = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 const maximumDelaySeconds = 900
@@ -11,7 +11,7 @@ const maximumBatchEntries = 10
 
 type Check = (input: JsonObject) => AwsFault | undefined
 
-/** What AWS refuses and fauxqs lets pass, by action; a batch is checked entry by entry. */
+/** Inputs that AWS rejects and fauxqs accepts, by action; entries of a batch are checked one by one. */
 const checks: Readonly<Record<string, Check>> = {
   CreateQueue: ({ QueueName: name }) =>
     String(name).endsWith('.fifo') ? invalidParameter('FIFO queues are not supported here.') : undefined,
@@ -24,7 +24,7 @@ const checks: Readonly<Record<string, Check>> = {
   ChangeMessageVisibilityBatch: checkHandle,
 }
 
-/** Performs a call unless AWS would refuse it; of a batch, performs the entries that AWS would accept. */
+/** Performs a call unless AWS would reject it; of a batch, performs the entries that AWS would accept. */
 export async function performChecked(
   call: AwsCall,
   perform: (call: AwsCall) => Promise<JsonObject>,
@@ -45,7 +45,7 @@ async function performBatch(call: AwsCall, check: Check, perform: (call: AwsCall
     if (fault === undefined) continue
     refused.set(entry, { Id: entry['Id'], SenderFault: true, Code: fault.code, Message: fault.message })
   }
-  // A batch that is malformed as a whole is refused as a whole, by fauxqs.
+  // fauxqs rejects a malformed batch as a whole.
   if (refused.size === 0 || !isWellFormed(entries)) return perform(call)
 
   const accepted = entries.filter((entry) => !refused.has(entry))
@@ -66,7 +66,7 @@ function checkMessage(message: JsonObject): AwsFault | undefined {
   return checkRange('DelaySeconds', message['DelaySeconds'], maximumDelaySeconds)
 }
 
-/** An outdated handle is harmless, as on AWS; one that no server ever issued is an error. */
+/** As on AWS, an outdated handle is ignored; one that was never issued is an error. */
 function checkHandle({ ReceiptHandle: handle }: JsonObject): AwsFault | undefined {
   if (typeof handle !== 'string' || handle === '' || receiptHandle.test(handle)) return undefined
   return new AwsFault('ReceiptHandleIsInvalid', 'The input receipt handle is invalid.')

@@ -1,73 +1,53 @@
-import { AwsFault, ConnectionDropped } from '../http/error.ts'
 import { type AwsServer, serveAws } from '../http/server.ts'
 import type { AwsCall } from '../http/service.ts'
+import type { SqsHooks } from '../hooks.ts'
 import { openEngine } from './engine.ts'
-import { createFaults, type Faults, type FaultSwitches, parseFaults } from './faults.ts'
 import { noteGroups } from './fair-order.ts'
 import { createReceiver, giveBack } from './receive.ts'
 import { performChecked } from './refusals.ts'
 
-/** Settings of the SQS stand-in. */
 export interface SqsOptions {
-  /** Folder of the queues; without it they live in memory. */
+  /** Folder of the queues; without it they are in memory only. */
   dataDir?: string
-  /** 0, the default, takes a free port. */
+  /** 0, the default, picks a free one. */
   port?: number
-  faults?: Partial<Faults>
-  /** When given, only requests signed with this access key are answered. */
+  hooks?: SqsHooks | undefined
+  /** If given, requests must be signed with this access key. */
   accessKeyId?: string
 }
 
-/** A running SQS stand-in. */
-export interface Sqs extends AwsServer {
-  /** Also over HTTP: `GET /_faults`, and `POST /_faults` for who has the access key. */
-  faults: FaultSwitches
-}
-
-/**
- * Serves SQS on a loopback port: standard queues, with faults on demand, `GET /_metrics` counting calls by action, and
- * `GET /_queues` counting messages.
- */
-export async function startSqs(options: SqsOptions = {}): Promise<Sqs> {
+/** Serves standard queues on a loopback port. `GET /_metrics` counts calls by action, `GET /_queues` messages by queue. */
+export async function startSqs(options: SqsOptions = {}): Promise<AwsServer> {
   const engine = await openEngine(options.dataDir)
-  const faults = createFaults(options.faults)
-  const receive = createReceiver(engine, faults)
+  const { intercept, control } = options.hooks ?? {}
+  const receive = createReceiver(engine)
   const callsByAction = new Map<string, number>()
 
-  const answer = async (call: AwsCall) => {
-    callsByAction.set(call.action, (callsByAction.get(call.action) ?? 0) + 1)
-    if (faults.strikes('throttleRate')) throw new AwsFault('RequestThrottled', 'The request is throttled.')
+  const perform = async (call: AwsCall) => {
     const output = await performChecked(call, call.action === 'ReceiveMessage' ? receive : engine.perform)
-    const isSend = call.action.startsWith('SendMessage')
-    const queue = isSend ? engine.find(call.input['QueueUrl']) : undefined
+    const queue = call.action.startsWith('SendMessage') ? engine.find(call.input['QueueUrl']) : undefined
     if (queue !== undefined) noteGroups(queue, call.input, output)
-    if (isSend && faults.strikes('lostAcknowledgementRate')) throw new ConnectionDropped()
     return output
   }
-  const server = await serveAws(
+  return serveAws(
     {
       target: 'AmazonSQS',
       contentType: 'application/x-amz-json-1.0',
       errorNamespace: 'com.amazonaws.sqs#',
       accessKeyId: options.accessKeyId,
-      answer,
+      answer: (call) => {
+        callsByAction.set(call.action, (callsByAction.get(call.action) ?? 0) + 1)
+        const run = () => perform(call)
+        return intercept?.(call, run, engine.find(call.input['QueueUrl'])) ?? run()
+      },
       undelivered: (call, output) => call.action === 'ReceiveMessage' && giveBack(engine, call, output),
       release: engine.close,
       control: {
         'GET /_queues': () => ({ queues: engine.depths() }),
         'GET /_metrics': () => Object.fromEntries(callsByAction),
-        'POST /_metrics/reset': () => {
-          callsByAction.clear()
-          return {}
-        },
-        'GET /_faults': () => ({ ...faults.current() }),
-        'POST /_faults': (input) => {
-          faults.set(parseFaults(input))
-          return { ...faults.current() }
-        },
+        ...control,
       },
     },
     options.port,
   )
-  return { ...server, faults }
 }

@@ -15,7 +15,6 @@ const tabs = [
   { name: 'appearance', label: 'Appearance', content: <Appearance /> },
 ]
 
-/** What belongs to the user alone. */
 export function AccountPage() {
   const { tab } = useSearch({ from: '/signed-in/settings/account' })
   const navigate = useNavigate()

@@ -1,13 +1,13 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { configurationQuery } from '../../api/account.ts'
-import { chooseTheme, type Theme, useTheme } from '../../app/theme.ts'
+import { chooseTheme, type Theme, useTheme } from '../../lib/theme.ts'
 import { Card, DescriptionList } from '../../ui/card.tsx'
 import { Time, useNow } from '../../ui/time.tsx'
 import styles from './account.module.css'
 
-const themes: Readonly<Record<Theme, string>> = { system: 'As the system', light: 'Light', dark: 'Dark' }
+const themes: Readonly<Record<Theme, string>> = { system: 'System theme', light: 'Light', dark: 'Dark' }
 
-/** How the portal looks in this browser, and in which time zone it shows times. */
+/** The theme of this browser, and the time zone of displayed times. */
 export function Appearance() {
   const { timezone } = useSuspenseQuery(configurationQuery).data
   const theme = useTheme()
@@ -24,10 +24,10 @@ export function Appearance() {
             </label>
           ))}
         </fieldset>
-        <p className={styles['text']}>Kept in this browser.</p>
+        <p className={styles['text']}>Saved in this browser only.</p>
       </Card>
       <Card title="Time zone">
-        <p className={styles['text']}>Times are shown in the zone of your browser.</p>
+        <p className={styles['text']}>Times use your browser’s time zone.</p>
         <DescriptionList
           items={[
             ['Your browser', new Intl.DateTimeFormat().resolvedOptions().timeZone],

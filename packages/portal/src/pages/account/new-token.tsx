@@ -15,7 +15,7 @@ type CreatedApiToken = Schemas['CreatedApiToken']
 
 const dayMs = 86_400_000
 
-/** Days until a token expires; 0: it never does. */
+/** Days until a token expires; 0 means never. */
 const lives = [
   { value: '7', label: 'In 7 days' },
   { value: '30', label: 'In 30 days' },
@@ -24,7 +24,7 @@ const lives = [
   { value: '0', label: 'Never' },
 ]
 
-/** Makes an API token, and shows it this once. */
+/** Creates an API token and shows it once. */
 export function NewToken({ onClose }: { onClose: () => void }) {
   const [created, setCreated] = useState<CreatedApiToken>()
   return (
@@ -33,7 +33,7 @@ export function NewToken({ onClose }: { onClose: () => void }) {
         <TokenForm onClose={onClose} onCreated={setCreated} />
       ) : (
         <>
-          <p>Copy the token now and keep it in a safe place: it is not shown again.</p>
+          <p>Copy the token now. It is not shown again.</p>
           <CopyField label="API token" text={created.token} />
           <div>
             <Button look="primary" onClick={onClose}>
@@ -58,7 +58,7 @@ function TokenForm({ onClose, onCreated }: TokenFormProps) {
   const queries = useQueryClient()
   const create = async ({ name = '', days }: FormValues) => {
     setIsTried(true)
-    // A token that may do nothing is of no use.
+    // A token needs at least one permission.
     if (chosen.length === 0) return
     const expiresAt = days === '0' ? {} : { expiresAt: new Date(Date.now() + Number(days) * dayMs).toISOString() }
     const body = { name: name.trim(), permissions: chosen, ...expiresAt }
@@ -67,17 +67,17 @@ function TokenForm({ onClose, onCreated }: TokenFormProps) {
   }
   return (
     <Form submitLabel="Create" onSubmit={create} actions={<Button onClick={onClose}>Cancel</Button>}>
-      <TextField name="name" label="Name" hint="What it is for." maxLength={100} required />
+      <TextField name="name" label="Name" hint="For example, the script that uses it." maxLength={100} required />
       <SelectField name="days" label="Expires" options={lives} defaultValue="90" />
       <CheckGroup
-        label="What it may do"
+        label="Permissions"
         choices={permissions.map((value) => ({ value, label: permissionTexts[value], hint: <code>{value}</code> }))}
         chosen={chosen}
         onChange={setChosen}
-        problem={isTried && chosen.length === 0 ? 'Choose at least one.' : undefined}
+        problem={isTried && chosen.length === 0 ? 'Select at least one permission.' : undefined}
       />
       <div className={styles['choices']}>
-        <Button onClick={() => setChosen([...permissions])}>Choose all</Button>
+        <Button onClick={() => setChosen([...permissions])}>Select all</Button>
       </div>
     </Form>
   )

@@ -9,7 +9,6 @@ import { PasswordField } from '../../ui/password-field.tsx'
 import { showToast } from '../../ui/toast.tsx'
 import styles from './account.module.css'
 
-/** Changes the own password. */
 export function Password() {
   const { username, authProvider } = useMe()
   const queries = useQueryClient()
@@ -17,7 +16,7 @@ export function Password() {
   if (authProvider !== 'local') {
     return (
       <Card title="Password">
-        <p className={styles['text']}>Your account belongs to an identity provider. Change your password there.</p>
+        <p className={styles['text']}>Your identity provider manages your account. Change your password there.</p>
       </Card>
     )
   }
@@ -29,13 +28,11 @@ export function Password() {
   }
   return (
     <Card title="Change password">
-      <p className={styles['text']}>
-        All your other sessions end: whoever is signed in as you elsewhere has to sign in anew. API tokens stay.
-      </p>
+      <p className={styles['text']}>This ends all your other sessions. API tokens stay valid.</p>
       <div className={styles['form']}>
-        {/* Another form after each change: nothing of the last one stands in it. */}
+        {/* A new form after each change, so that no password stays in it. */}
         <Form key={changes} submitLabel="Change password" onSubmit={change}>
-          {/* For password managers, which keep passwords by user name. */}
+          {/* Password managers store passwords by user name. */}
           <input type="text" name="username" value={username} autoComplete="username" readOnly hidden />
           <PasswordField
             name="currentPassword"
@@ -54,8 +51,8 @@ export function Password() {
           />
           <PasswordField
             name="again"
-            label="New password, once more"
-            check={(again, { newPassword }) => (again === newPassword ? undefined : 'The two are not the same.')}
+            label="Confirm new password"
+            check={(again, { newPassword }) => (again === newPassword ? undefined : 'The passwords do not match.')}
             autoComplete="new-password"
             maxLength={1024}
           />

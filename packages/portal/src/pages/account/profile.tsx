@@ -4,7 +4,6 @@ import { Card, DescriptionList } from '../../ui/card.tsx'
 import { Time } from '../../ui/time.tsx'
 import styles from './account.module.css'
 
-/** Who the user is, and what the platform lets the user do. */
 export function Profile() {
   const { id, username, email, roles, organisationId, authProvider, createdAt, permissions } = useMe()
   return (
@@ -15,17 +14,14 @@ export function Profile() {
             ['User name', username],
             ['E-mail', email],
             ['Roles', roles.join(', ')],
-            [
-              'Signs in with',
-              authProvider === 'local' ? 'A password of this platform' : `Identity provider ${authProvider}`,
-            ],
+            ['Sign-in method', authProvider === 'local' ? 'Password' : `Identity provider ${authProvider}`],
             ['Created', <Time key="since" at={createdAt} isAbsolute />],
             ['User id', <code key="id">{id}</code>],
             ['Organisation id', <code key="organisation">{organisationId}</code>],
           ]}
         />
       </Card>
-      <Card title="What you may do">
+      <Card title="Your permissions">
         <ul className={styles['list']}>
           {permissions.map((permission) => (
             <li key={permission}>

@@ -14,7 +14,6 @@ import styles from './account.module.css'
 
 type Session = Schemas['Session']
 
-/** Where the user is signed in. */
 export function Sessions() {
   const query = useQuery({ queryKey: ['sessions'], queryFn: () => unwrap(api.GET('/api/v1/users/me/sessions')) })
   return (
@@ -31,7 +30,7 @@ function SessionList({ sessions }: { sessions: readonly Session[] }) {
   const endAll = async () => {
     try {
       for (const { id } of ending) await end(id)
-      showToast(ending.length === 1 ? 'The session has ended' : `${ending.length} sessions have ended`)
+      showToast(ending.length === 1 ? 'Session ended' : `${ending.length} sessions ended`)
     } finally {
       await queries.invalidateQueries({ queryKey: ['sessions'] })
     }
@@ -45,15 +44,13 @@ function SessionList({ sessions }: { sessions: readonly Session[] }) {
         </Button>
       }
     >
-      <p className={styles['text']}>
-        Where you are signed in. A session ends by itself after seven days in which nobody has used it.
-      </p>
+      <p className={styles['text']}>Sessions end after seven days without use.</p>
       <SessionTable sessions={sessions} onEnd={(session) => setEnding([session])} />
       <Confirm
         isOpen={ending.length > 0}
         onClose={() => setEnding([])}
         title={ending.length === 1 ? 'End this session?' : `End ${ending.length} sessions?`}
-        description="Whoever uses it has to sign in again, within 15 minutes at the latest."
+        description="It is signed out within 15 minutes."
         confirmLabel="End"
         onConfirm={endAll}
       />
@@ -61,7 +58,7 @@ function SessionList({ sessions }: { sessions: readonly Session[] }) {
   )
 }
 
-/** What has ended meanwhile has ended. */
+/** Ignores sessions that have ended in the meantime. */
 async function end(id: string): Promise<void> {
   try {
     await expectNoBody(api.DELETE('/api/v1/users/me/sessions/{id}', { params: { path: { id } } }))

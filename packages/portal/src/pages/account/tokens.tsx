@@ -14,7 +14,6 @@ import { NewToken } from './new-token.tsx'
 
 type ApiToken = Schemas['ApiToken']
 
-/** The user's API tokens. */
 export function Tokens() {
   const [isNew, setIsNew] = useState(false)
   const query = useQuery({ queryKey: ['api-tokens'], queryFn: () => unwrap(api.GET('/api/v1/users/me/tokens')) })
@@ -28,7 +27,7 @@ export function Tokens() {
       }
     >
       <p className={styles['text']}>
-        For programs that call the API as you. A token may do what it names, and never more than you may at that moment.
+        For programs that call the API as you. A token never has more permissions than you.
       </p>
       <Loaded query={query} what="your API tokens">
         {({ items }) => <TokenList tokens={items} />}
@@ -44,13 +43,13 @@ function TokenList({ tokens }: { tokens: readonly ApiToken[] }) {
   if (tokens.length === 0) {
     return (
       <EmptyState icon={KeyRound} title="No API tokens">
-        Create one for a script or another program, so that it needs no password of yours.
+        Create a token for a script, so that it does not need your password.
       </EmptyState>
     )
   }
   const revoke = async (id: string) => {
     await expectNoBody(api.DELETE('/api/v1/users/me/tokens/{id}', { params: { path: { id } } }))
-    showToast('The API token is revoked')
+    showToast('API token revoked')
     await queries.invalidateQueries({ queryKey: ['api-tokens'] })
   }
   return (
@@ -61,7 +60,7 @@ function TokenList({ tokens }: { tokens: readonly ApiToken[] }) {
           isOpen
           onClose={() => setRevoking(undefined)}
           title={`Revoke ${revoking.name}?`}
-          description="Programs that use it are refused from now on. It cannot be brought back."
+          description="Programs that use it lose access immediately. This cannot be undone."
           confirmLabel="Revoke"
           onConfirm={() => revoke(revoking.id)}
         />

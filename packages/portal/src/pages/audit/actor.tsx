@@ -3,11 +3,11 @@ import { useUserName } from '../users/use-user-name.ts'
 
 interface ActorProps {
   actor: Schemas['AuditActor']
-  /** Whether the id stands beside the name. */
+  /** Whether to show the id next to the name. */
   isWhole?: boolean
 }
 
-/** Who did something: by name, where it is a user whose name one may know; else by id. */
+/** The name of a visible user, else the id. */
 export function Actor({ actor: { kind, id }, isWhole = false }: ActorProps) {
   const name = useUserName(id)
   if (kind === 'system') return 'the platform'

@@ -8,7 +8,7 @@ import { TextArea, TextField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { showToast } from '../../ui/toast.tsx'
 
-/** Writes an extra entry, about what has happened elsewhere. */
+/** Adds an extra entry about an event outside the platform. */
 export function AddEntry() {
   const [isOpen, setIsOpen] = useState(false)
   const close = () => setIsOpen(false)
@@ -21,7 +21,7 @@ export function AddEntry() {
         isOpen={isOpen}
         onClose={close}
         title="Add an entry"
-        description="For what happens outside the platform, such as an approval. It cannot be changed or removed later."
+        description="For events outside the platform, such as an approval. Entries cannot be changed or removed."
       >
         <Form
           submitLabel="Add entry"
@@ -29,12 +29,12 @@ export function AddEntry() {
           onSubmit={async ({ action = '', resource = '', detail = '' }) => {
             await expectNoBody(api.POST('/api/v1/platform/audit', { body: { action, resource, detail } }))
             await queries.invalidateQueries({ queryKey: ['audit'] })
-            showToast('The entry joins the trail within moments')
+            showToast('Entry added. It appears shortly.')
             close()
           }}
         >
           <TextField name="action" label="Action" placeholder="change.approved" required maxLength={100} />
-          <TextField name="resource" label="What it is about" placeholder="clus_…" required maxLength={200} />
+          <TextField name="resource" label="Resource" placeholder="clus_…" required maxLength={200} />
           <TextArea name="detail" label="Detail" rows={4} maxLength={2000} isOptional />
         </Form>
       </Dialog>

@@ -3,7 +3,7 @@ import { Button } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
 import styles from './audit.module.css'
 
-/** What the trail is narrowed to. Times are ISO 8601. */
+/** Filter values; times are ISO 8601. */
 export interface AuditFilter {
   actor?: string
   action?: string
@@ -17,7 +17,7 @@ interface AuditFiltersProps {
   onChange: (filter: AuditFilter) => void
 }
 
-/** Narrows the trail when it is sent; times are those of the user's zone. */
+/** Applies on submit. Times use the browser's zone. */
 export function AuditFilters({ filter, onChange }: AuditFiltersProps) {
   const id = useId()
   const [draft, setDraft] = useDraft(filter)
@@ -35,9 +35,9 @@ export function AuditFilters({ filter, onChange }: AuditFiltersProps) {
       <h2 id={id} className="visually-hidden">
         Filters
       </h2>
-      <TextField {...field('actor')} label="Who" placeholder="user_…" maxLength={40} isMono />
+      <TextField {...field('actor')} label="Actor" placeholder="user_…" maxLength={40} isMono />
       <TextField {...field('action')} label="Action" placeholder="cluster.delete" maxLength={100} isMono />
-      <TextField {...field('resource')} label="What" placeholder="clus_…" maxLength={200} isMono />
+      <TextField {...field('resource')} label="Resource" placeholder="clus_…" maxLength={200} isMono />
       <TextField {...field('from')} label="From" type="datetime-local" max={lastTime} />
       <TextField {...field('to')} label="Before" type="datetime-local" max={lastTime} />
       <div className={styles['buttons']}>
@@ -54,7 +54,7 @@ export function AuditFilters({ filter, onChange }: AuditFiltersProps) {
 
 type Draft = Record<keyof AuditFilter, string>
 
-/** What stands in the fields: the filter of the address, until something is typed. The fields stay, and so does the focus. */
+/** The fields show the address's filter until the user types. They are not remounted, which keeps the focus. */
 function useDraft(filter: AuditFilter): [Draft, (draft: Draft) => void] {
   const [draft, setDraft] = useState(() => draftOf(filter))
   const [shown, setShown] = useState(filter)
@@ -65,7 +65,7 @@ function useDraft(filter: AuditFilter): [Draft, (draft: Draft) => void] {
   return [draft, setDraft]
 }
 
-/** Browsers let years have six digits, which no other time here has. */
+/** Browsers accept six-digit years, which the API does not. */
 const lastTime = '9999-12-31T23:59'
 
 const draftOf = ({ actor = '', action = '', resource = '', from, to }: AuditFilter): Draft => ({
@@ -89,7 +89,7 @@ function isoTime(local: string): string {
   return Number.isNaN(atMs) ? '' : new Date(atMs).toISOString()
 }
 
-/** A time as the field holds it: in the user's zone, without saying so. */
+/** A time for a datetime field, in the browser's zone. */
 function localTime(iso: string | undefined): string {
   const atMs = Date.parse(iso ?? '')
   if (Number.isNaN(atMs)) return ''

@@ -34,9 +34,9 @@ const columnsOf = (show: (entry: Entry) => void): VirtualColumn<Entry>[] => [
       </TextButton>
     ),
   },
-  { title: 'When', width: '9rem', narrow: 'mark', cell: ({ at }) => <Time at={at} /> },
-  { title: 'Who', width: 'minmax(8rem, 2fr)', cell: ({ actor }) => <Actor actor={actor} /> },
-  { title: 'What', width: 'minmax(8rem, 2fr)', cell: ({ resource }) => <code>{resource}</code> },
+  { title: 'Time', width: '9rem', narrow: 'mark', cell: ({ at }) => <Time at={at} /> },
+  { title: 'Actor', width: 'minmax(8rem, 2fr)', cell: ({ actor }) => <Actor actor={actor} /> },
+  { title: 'Resource', width: 'minmax(8rem, 2fr)', cell: ({ resource }) => <code>{resource}</code> },
   {
     title: 'Detail',
     width: 'minmax(8rem, 3fr)',
@@ -49,7 +49,6 @@ const columnsOf = (show: (entry: Entry) => void): VirtualColumn<Entry>[] => [
   },
 ]
 
-/** Who did what, and that nobody has rewritten it since. */
 export const AuditPage = () => (
   <RequirePermission permission="audit:read" title="Audit trail">
     <AuditTrail />
@@ -66,7 +65,7 @@ function AuditTrail() {
   return (
     <Page
       title="Audit trail"
-      lead="Every change is written here by itself. Entries form a chain: nobody can change or remove one unnoticed."
+      lead="Every change is recorded automatically. Entries form a hash chain, so tampering is detectable."
       actions={<AuditActions />}
     >
       <AuditFilters filter={filter} onChange={narrow} />
@@ -110,9 +109,9 @@ function AuditActions() {
 const NoEntries = ({ isFiltered, onClear }: { isFiltered: boolean; onClear: () => void }) => (
   <EmptyState
     icon={ScrollText}
-    title={isFiltered ? 'No entry fits' : 'Nothing has happened yet'}
+    title={isFiltered ? 'No matching entries' : 'No entries yet'}
     action={isFiltered && <Button onClick={onClear}>Show all entries</Button>}
   >
-    {isFiltered ? 'Actors, actions and resources are compared as a whole.' : 'The first change writes the first entry.'}
+    {isFiltered ? 'Actor, action and resource must match exactly.' : 'The first change adds an entry.'}
   </EmptyState>
 )

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { Schemas } from '../../api/client.ts'
-import { addressOf } from '../../app/address-of.ts'
+import { addressOf } from '../../lib/address-of.ts'
 import { Button } from '../../ui/button.tsx'
 import { DescriptionList } from '../../ui/card.tsx'
 import { CopyField } from '../../ui/copy.tsx'
@@ -15,11 +15,10 @@ type Entry = Schemas['AuditEntry']
 interface EntryDialogProps {
   entry: Entry | undefined
   onClose: () => void
-  /** Shows the entries alone that have something in common with this one. */
+  /** Filters by a value of this entry. */
   onNarrow: (filter: AuditFilter) => void
 }
 
-/** One entry, whole. */
 export const EntryDialog = ({ entry, onClose, onNarrow }: EntryDialogProps) => (
   <Dialog isOpen={entry !== undefined} onClose={onClose} title={entry?.action ?? 'Entry'} isWide>
     {entry !== undefined && <EntryView entry={entry} onNarrow={onNarrow} />}
@@ -31,23 +30,23 @@ const EntryView = ({ entry, onNarrow }: Pick<EntryDialogProps, 'onNarrow'> & { e
     {entry.detail !== '' && <p className={styles['detail']}>{entry.detail}</p>}
     <DescriptionList
       items={[
-        ['When', <Time key="w" at={entry.at} isAbsolute />],
-        ['Who', <Actor key="a" actor={entry.actor} isWhole />],
+        ['Time', <Time key="w" at={entry.at} isAbsolute />],
+        ['Actor', <Actor key="a" actor={entry.actor} isWhole />],
         ...(entry.actor.tokenId === undefined
           ? []
           : [['API token', <code key="t">{entry.actor.tokenId}</code>] as const]),
-        ['What', <Resource key="r" id={entry.resource} />],
-        ['From the address', entry.address ?? 'the platform itself'],
-        ['Number in the chain', entry.seq],
-        ['Written by', entry.extra ? 'a caller, as an extra entry' : 'the platform'],
+        ['Resource', <Resource key="r" id={entry.resource} />],
+        ['IP address', entry.address ?? 'the platform'],
+        ['Sequence number', entry.seq],
+        ['Written by', entry.extra ? 'API caller (extra entry)' : 'the platform'],
       ]}
     />
     <Copied label="Trace id" text={entry.traceId} />
     <Copied label="Hash" text={entry.hash} />
     <div className={styles['buttons']}>
-      <Button onClick={() => onNarrow({ actor: entry.actor.id })}>Only by the same</Button>
-      <Button onClick={() => onNarrow({ action: entry.action })}>Only this action</Button>
-      <Button onClick={() => onNarrow({ resource: entry.resource })}>Only about the same</Button>
+      <Button onClick={() => onNarrow({ actor: entry.actor.id })}>Same actor</Button>
+      <Button onClick={() => onNarrow({ action: entry.action })}>Same action</Button>
+      <Button onClick={() => onNarrow({ resource: entry.resource })}>Same resource</Button>
     </div>
   </div>
 )
@@ -61,7 +60,7 @@ const Copied = ({ label, text }: { label: string; text: string }) => (
   </div>
 )
 
-/** What was changed leads to its page, if it has one. It may be gone by now. */
+/** Links to the resource, which may have been removed. */
 function Resource({ id }: { id: string }) {
   const address = addressOf(id)
   return address === undefined ? (

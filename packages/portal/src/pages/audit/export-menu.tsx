@@ -13,16 +13,16 @@ const formats = [
 ] as const
 type Format = (typeof formats)[number]
 
-/** Saves the whole trail as a file; the filters do not narrow it, for a chain with gaps proves nothing. */
+/** Saves the whole trail and ignores the filters, because a chain with gaps proves nothing. */
 export function ExportMenu() {
   const [isBusy, setIsBusy] = useState(false)
   const save = async ({ name, type }: Format) => {
     setIsBusy(true)
     try {
       saveFile(`audit-trail.${name}`, await fetchParts(name), type)
-      showToast('The audit trail was saved')
+      showToast('Audit trail exported')
     } catch (error) {
-      showErrorToast('The audit trail could not be saved', error)
+      showErrorToast('Failed to export the audit trail', error)
     } finally {
       setIsBusy(false)
     }
@@ -34,7 +34,7 @@ export function ExportMenu() {
           Export
         </Button>
       }
-      heading="The whole trail, whatever the filters show"
+      heading="The whole trail, without filters"
       actions={formats.map((format) => ({
         label: format.label,
         onSelect: () => void save(format),
@@ -44,7 +44,7 @@ export function ExportMenu() {
   )
 }
 
-/** The file in its parts: each names the next one. */
+/** Follows the links to the last page. */
 async function fetchParts(format: Format['name']): Promise<string[]> {
   const parts: string[] = []
   let next: string | undefined = `/api/v1/platform/audit/export?format=${format}`
@@ -64,6 +64,6 @@ async function fetchPart(path: string): Promise<Response> {
   return response
 }
 
-/** The address of the next part, which is one of the export's: a header leads nowhere else. */
+/** The next page. Only paths of the export are followed. */
 const nextOf = (link: string): string | undefined =>
   /<(?:https?:\/\/[^/>]+)?(\/api\/v1\/platform\/audit\/export\?[^>]*)>;\s*rel="next"/.exec(link)?.[1]

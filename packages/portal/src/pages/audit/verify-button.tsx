@@ -14,11 +14,11 @@ type Outcome =
   | { state: 'done'; entries: number; last: Verification }
   | { state: 'failed'; error: unknown }
 
-/** Has the platform compute the whole chain anew, part by part. */
+/** Has the platform verify the whole chain, page by page. */
 export function VerifyButton() {
   const [outcome, setOutcome] = useState<Outcome>()
   const running = useRef<AbortController>(undefined)
-  // Nobody waits for it any more who has left the page.
+  // Aborts when the user leaves the page.
   useEffect(() => () => running.current?.abort(), [])
   const verify = async () => {
     const { signal } = (running.current = new AbortController())
@@ -40,14 +40,14 @@ export function VerifyButton() {
       <Button icon={ShieldCheck} onClick={() => void verify()}>
         Verify
       </Button>
-      <Dialog isOpen={outcome !== undefined} onClose={close} title="Verification of the trail">
+      <Dialog isOpen={outcome !== undefined} onClose={close} title="Verify the audit trail">
         {outcome !== undefined && <OutcomeView outcome={outcome} onRetry={() => void verify()} />}
       </Dialog>
     </>
   )
 }
 
-/** The parts one after the other, to the end or to the first that is broken. */
+/** Verifies page by page, up to the first broken entry. */
 async function verifyAll(
   signal: AbortSignal,
   onProgress: (entries: number) => void,
@@ -79,7 +79,7 @@ const counted = (entries: number): string => (entries === 1 ? '1 entry' : `${ent
 
 const Checking = ({ entries }: { entries: number }) => (
   <>
-    <Spinner /> <span>Checking the trail … {counted(entries)} so far.</span>
+    <Spinner /> <span>Verifying … {counted(entries)} so far.</span>
   </>
 )
 
@@ -89,7 +89,7 @@ function Verdict({ entries, last: { valid, firstBroken } }: { entries: number; l
     <>
       <Icon size={18} aria-hidden className={valid ? styles['whole'] : styles['broken']} />
       <span>
-        <strong>{valid ? 'The trail is whole.' : `The trail is broken at entry ${firstBroken}.`}</strong>{' '}
+        <strong>{valid ? 'The audit trail is intact.' : `The audit trail is broken at entry ${firstBroken}.`}</strong>{' '}
         {counted(entries)} checked.
       </span>
     </>
@@ -99,9 +99,9 @@ function Verdict({ entries, last: { valid, firstBroken } }: { entries: number; l
 const WhatNext = ({ last: { valid, headSeq, headHash } }: { last: Verification }) =>
   valid ? (
     <>
-      <p>Keep the hash of the newest entry elsewhere: it proves later that nothing up to it was rewritten.</p>
+      <p>Store the hash of the newest entry elsewhere. It later proves that earlier entries are unchanged.</p>
       <CopyField label={`Hash of entry ${headSeq}`} text={headHash} />
     </>
   ) : (
-    <p>Somebody has changed the store itself. Export the trail, and compare it with a backup.</p>
+    <p>The audit data was modified outside the platform. Export it and compare it with a backup.</p>
   )

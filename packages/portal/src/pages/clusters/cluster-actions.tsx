@@ -13,7 +13,6 @@ interface ActionsProps {
   onIssued: (issued: Issued) => void
 }
 
-/** What the user may do with a cluster. */
 export function ClusterActions({ cluster, onIssued }: ActionsProps) {
   const mayRun = useHasPermission('jobs:write')
   const mayWrite = useHasPermission('clusters:write')
@@ -24,7 +23,7 @@ export function ClusterActions({ cluster, onIssued }: ActionsProps) {
     <>
       {mayRun && cluster.relay !== null && (
         <ButtonLink to="/jobs/new" search={{ clusterId: cluster.id }} look="primary" icon={Play}>
-          Run a job here
+          Run a job
         </ButtonLink>
       )}
       {mayWrite && (
@@ -32,7 +31,7 @@ export function ClusterActions({ cluster, onIssued }: ActionsProps) {
           Edit cluster
         </Button>
       )}
-      {/* A cluster that still waits for its relay offers this where it says so. */}
+      {/* A cluster without a relay offers this in its enrollment card. */}
       {mayWrite && cluster.relay !== null && (
         <Button icon={KeyRound} onClick={() => setOpen('token')}>
           New enrollment token
@@ -49,7 +48,7 @@ export function ClusterActions({ cluster, onIssued }: ActionsProps) {
         isOpen={open === 'token'}
         onClose={close}
         title="Replace the relay?"
-        description="A relay that enrolls with the new token takes the place of the present one, which is then refused. Until one does, nothing changes."
+        description="The current relay keeps working until another relay enrolls with the new token."
         confirmLabel="New enrollment token"
         look="primary"
         onConfirm={async () => onIssued(await issueToken(cluster))}

@@ -1,10 +1,10 @@
-import { defined, oneOfIn, textIn } from '../../app/search.ts'
+import { defined, oneOfIn, textIn } from '../../lib/search.ts'
 import type { Cluster } from './cluster-queries.ts'
 
 export const clusterStatuses = ['Healthy', 'Degraded', 'Pending', 'Offline'] as const satisfies Cluster['status'][]
 export const clusterTypes = ['Hypervisor', 'CloudLocal'] as const satisfies Cluster['type'][]
 
-/** What the list of clusters is narrowed to; the address holds it, and saved filters do. */
+/** The filter of the list, stored in the address and in saved filters. */
 export interface ClusterFilter {
   status?: Cluster['status']
   type?: Cluster['type']
@@ -12,10 +12,10 @@ export interface ClusterFilter {
   search?: string
 }
 
-/** The most that a search may hold. */
+/** The longest search that the API accepts. */
 export const longestSearch = 64
 
-/** Of a saved filter what the list can be narrowed to: whoever wrote it was free to write anything. */
+/** The valid parts of a saved filter: other clients may store anything. */
 export const filterOf = (saved: Record<string, unknown>): ClusterFilter =>
   defined({
     status: oneOfIn(saved, 'status', clusterStatuses),
@@ -25,6 +25,5 @@ export const filterOf = (saved: Record<string, unknown>): ClusterFilter =>
 
 export const isFiltered = (filter: ClusterFilter): boolean => Object.keys(filter).length > 0
 
-/** A filter in words. */
 export const filterText = ({ status, type, search }: ClusterFilter): string =>
-  [status, type, search !== undefined && `“${search}” in the name`].filter(Boolean).join(', ') || 'all clusters'
+  [status, type, search !== undefined && `name contains “${search}”`].filter(Boolean).join(', ') || 'all clusters'

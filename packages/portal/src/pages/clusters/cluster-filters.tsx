@@ -1,5 +1,5 @@
 import { useSummary } from '../../api/account.ts'
-import { defined, oneOfIn } from '../../app/search.ts'
+import { defined, oneOfIn } from '../../lib/search.ts'
 import { SelectField } from '../../ui/field.tsx'
 import { SearchField } from '../../ui/search-field.tsx'
 import { type ClusterFilter, clusterStatuses, clusterTypes, longestSearch } from './cluster-filter.ts'
@@ -12,7 +12,6 @@ interface FiltersProps {
   onChange: (filter: ClusterFilter) => void
 }
 
-/** Narrows the list of clusters. */
 export function ClusterFilters({ filter, onChange }: FiltersProps) {
   const narrow = (change: { [Name in keyof ClusterFilter]: ClusterFilter[Name] | undefined }) =>
     onChange(defined({ ...filter, ...change }))
@@ -31,7 +30,7 @@ export function ClusterFilters({ filter, onChange }: FiltersProps) {
       />
       <SearchField
         label="Name"
-        placeholder="Part of the name"
+        placeholder="Name contains"
         maxLength={longestSearch}
         search={filter.search}
         onChange={(search) => narrow({ search })}
@@ -46,7 +45,7 @@ interface StatusProps {
   onChange: (status: ClusterFilter['status']) => void
 }
 
-/** The numbers are those of all clusters: beside another filter they would say what is not so. */
+/** The summary counts all clusters, so counts are hidden with other filters. */
 function StatusField({ filter: { status, type, search }, onChange }: StatusProps) {
   const counts = useSummary().data?.clusters
   const isCounted = type === undefined && search === undefined && counts !== undefined

@@ -46,7 +46,6 @@ interface ListProps {
   onClear: () => void
 }
 
-/** The clusters that fit. */
 export const ClusterList = ({ filter, onClear }: ListProps) => (
   <PagedTable
     label="Clusters"
@@ -63,8 +62,8 @@ export const ClusterList = ({ filter, onClear }: ListProps) => (
 )
 
 const NoneFits = ({ filter, onClear }: ListProps) => (
-  <EmptyState icon={SearchX} title="No cluster fits" action={<Button onClick={onClear}>Clear the filters</Button>}>
-    There is none for {filterText(filter)}. Ask for less, or look at all of them.
+  <EmptyState icon={SearchX} title="No matching clusters" action={<Button onClick={onClear}>Clear filters</Button>}>
+    No cluster matches {filterText(filter)}. Change or clear the filters.
   </EmptyState>
 )
 
@@ -82,8 +81,8 @@ function NoneYet() {
         )
       }
     >
-      A cluster is a group of machines that a relay speaks for. Once its relay has enrolled, scripts run there.
-      {!mayWrite && ' Somebody with the role ClusterAdmin can register one.'}
+      A cluster is a group of machines behind one relay. Scripts run there once the relay has enrolled.
+      {!mayWrite && ' Ask a ClusterAdmin to register one.'}
     </EmptyState>
   )
 }

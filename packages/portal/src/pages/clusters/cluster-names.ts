@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../../api/client.ts'
 
-/** The most that one request asks for. */
+/** The most ids of one request. */
 const most = 100
 
-/** Clusters that the next request asks for, and what it will have told of them by id. */
+/** Ids that the next request reads, and its result by id. */
 interface Round {
   ids: Set<string>
   names: Promise<Map<string, string>>
@@ -12,7 +12,7 @@ interface Round {
 
 let next: Round | undefined
 
-/** Begins a round: whoever asks before the browser comes to its timers asks in it. */
+/** Starts a request: calls before the next timer join it. */
 function begin(): Round {
   const ids = new Set<string>()
   const tell = async () => {
@@ -31,10 +31,10 @@ async function nameOf(id: string): Promise<string | null> {
   return (await next.names).get(id) ?? null
 }
 
-/** What every name of a cluster begins its key with. */
+/** The key prefix of all cluster names. */
 export const clusterNameKey = ['clusters', 'name']
 
-/** How a cluster is called; undefined until it is known, and where it is gone. A list of rows asks once for all of them. */
+/** The name of a cluster; undefined until loaded, and for removed clusters. All rows of a list share one request. */
 export const useClusterName = (clusterId: string | undefined): string | undefined =>
   useQuery({
     queryKey: [...clusterNameKey, clusterId],

@@ -20,7 +20,6 @@ import { TimelineTab } from './timeline-tab.tsx'
 
 const trail = { label: 'Clusters', to: '/clusters' } as const
 
-/** One cluster: how it is, what it is made of, what happened to it. */
 export function ClusterPage() {
   const { clusterId } = useParams({ from: '/signed-in/clusters/$clusterId' })
   const query = useQuery({
@@ -42,10 +41,10 @@ const Gone = () => (
   <Page title="Cluster not found" trail={trail}>
     <EmptyState
       icon={ServerOff}
-      title="There is no such cluster"
+      title="This cluster does not exist"
       action={<ButtonLink to="/clusters">All clusters</ButtonLink>}
     >
-      It was removed, or the link to it is wrong.
+      It was removed, or the link is wrong.
     </EmptyState>
   </Page>
 )
@@ -90,7 +89,7 @@ function ClusterTabs({ cluster }: { cluster: Cluster }) {
   ]
   return (
     <Tabs
-      label="What to show of the cluster"
+      label="Cluster details"
       tabs={tabs}
       value={tabs.find(({ name }) => name === tab)?.name ?? 'overview'}
       onChange={(name) => void navigate({ search: name === 'overview' ? {} : { tab: name }, replace: true })}

@@ -7,14 +7,13 @@ export type Cluster = Schemas['ClusterDetail']
 export type ClusterSummary = Schemas['ClusterSummary']
 export type Site = Schemas['Site']
 
-/** One cluster with its nodes and its relay. */
 export const clusterQuery = (clusterId: string) =>
   queryOptions({
     queryKey: ['clusters', 'one', clusterId],
     queryFn: ({ signal }) => unwrap(api.GET('/api/v1/clusters/{id}', { params: { path: { id: clusterId } }, signal })),
   })
 
-/** What every list of clusters begins its key with. */
+/** The key prefix of all cluster lists. */
 export const clusterListKey = ['clusters', 'list']
 
 export const sitesQuery = queryOptions({
@@ -23,15 +22,14 @@ export const sitesQuery = queryOptions({
   staleTime: 30_000,
 })
 
-/** Whether a cluster was removed, or never was. */
+/** Whether the cluster does not exist. */
 export const isGone = (error: unknown): boolean => isApiError(error, 'cluster_not_found')
 
-/** Creates a site and puts it among those that are known. */
+/** Creates a site and adds it to the loaded list. */
 export async function createSite(name: string): Promise<Site> {
   const site = await unwrap(api.POST('/api/v1/sites', { body: { name } }))
   await setQueryData(sitesQuery.queryKey, (known) => [site, ...known.filter(({ id }) => id !== site.id)])
   return site
 }
 
-/** The types of clusters, as people call them. */
 export const typeNames: Record<Cluster['type'], string> = { Hypervisor: 'Hypervisor', CloudLocal: 'Cloud-local' }

@@ -9,7 +9,7 @@ import { ClusterFilters } from './cluster-filters.tsx'
 import { ClusterList } from './cluster-list.tsx'
 import { SitesDialog } from './sites-dialog.tsx'
 
-/** The clusters, newest first. What they are narrowed to stands in the address. */
+/** The filter is part of the address. */
 export function ClustersPage() {
   const filter = useSearch({ from: '/signed-in/clusters' })
   const navigate = useNavigate({ from: '/clusters' })

@@ -16,7 +16,7 @@ interface EditProps {
   onClose: () => void
 }
 
-/** Renames a cluster, and moves it to another site or out of its own. */
+/** Renames a cluster or changes its site. */
 export const EditCluster = ({ isOpen, onClose, ...rest }: EditProps) => (
   <Dialog isOpen={isOpen} onClose={onClose} title="Edit cluster">
     <EditForm onDone={onClose} {...rest} />
@@ -24,7 +24,7 @@ export const EditCluster = ({ isOpen, onClose, ...rest }: EditProps) => (
 )
 
 function EditForm({ cluster, onDone }: { cluster: Cluster; onDone: () => void }) {
-  // As it was when the form was opened: what others change meanwhile is shown, but is not what was edited here.
+  // The values when the form was opened: later changes of other users are not edits of this form.
   const [before] = useState(cluster)
   const [siteId, setSiteId] = useState(before.siteId ?? '')
   const save = async ({ name = '' }: Record<string, string>) => {
@@ -34,7 +34,7 @@ function EditForm({ cluster, onDone }: { cluster: Cluster; onDone: () => void })
       const changed = await unwrap(api.PATCH('/api/v1/clusters/{id}', { params: { path: { id } }, body }))
       await setQueryData(clusterQuery(id).queryKey, () => changed)
       for (const queryKey of [clusterListKey, clusterNameKey]) void queries.invalidateQueries({ queryKey })
-      showToast('The cluster was changed')
+      showToast('Cluster updated')
     }
     onDone()
   }
@@ -46,7 +46,7 @@ function EditForm({ cluster, onDone }: { cluster: Cluster; onDone: () => void })
   )
 }
 
-/** Only what was changed is sent: somebody else may be changing the rest. */
+/** Sends changed fields only, because other users may change the rest. */
 const changeOf = (cluster: Cluster, name: string, siteId: string): Schemas['ClusterUpdate'] => ({
   ...(name.trim() !== cluster.name && { name }),
   ...(siteId !== (cluster.siteId ?? '') && { siteId: siteId || null }),

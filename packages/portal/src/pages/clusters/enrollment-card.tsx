@@ -10,14 +10,13 @@ import styles from './clusters.module.css'
 import { RelayCommand } from './relay-command.tsx'
 import { WaitingForRelay } from './waiting-for-relay.tsx'
 
-/** A token that was issued on this page. */
 export interface Issued {
   relayCommand: string
-  /** The relay that the cluster had then. */
+  /** The relay of the cluster at that time. */
   previousRelayId: string | undefined
 }
 
-/** Issues a new enrollment token for a cluster; those that were not used are void from then on. */
+/** Issues a new enrollment token, which revokes unused ones. */
 export async function issueToken({ id, relay }: Cluster): Promise<Issued> {
   const path = '/api/v1/clusters/{id}/enrollment-token'
   const { relayCommand } = await unwrap(api.POST(path, { params: { path: { id } } }))
@@ -30,13 +29,13 @@ interface EnrollmentCardProps {
   onIssued: (issued: Issued) => void
 }
 
-/** Of a cluster that waits for a relay: what starts one, or a way to it, and whether it is there. */
+/** Shows the relay command of a new token, or offers one, and waits for the relay. */
 export const EnrollmentCard = ({ cluster, issued, onIssued }: EnrollmentCardProps) => (
-  <Card title={cluster.relay === null ? 'This cluster waits for its relay' : 'Relay'}>
+  <Card title={cluster.relay === null ? 'No relay yet' : 'Relay'}>
     {issued !== undefined && <RelayCommand command={issued.relayCommand} />}
     {issued === undefined && cluster.relay === null && <FirstToken cluster={cluster} onIssued={onIssued} />}
     <WaitingForRelay
-      // A new token begins a new wait.
+      // A new token restarts the wait.
       key={issued?.relayCommand}
       clusterId={cluster.id}
       previousRelayId={issued?.previousRelayId}
@@ -63,8 +62,8 @@ function FirstToken({ cluster, onIssued }: Pick<EnrollmentCardProps, 'cluster' |
   return (
     <>
       <p>
-        The command that starts it was shown when the cluster was registered, or when its last token was issued.
-        {mayWrite && ' Where it is lost or older than a day, issue a new one: the old one stops working.'}
+        The relay command was shown when the cluster was registered or its last token was issued.
+        {mayWrite && ' If it is lost or older than 24 hours, issue a new token. The old one stops working.'}
       </p>
       {failure !== undefined && <ErrorNote error={failure} />}
       {mayWrite && (

@@ -37,7 +37,6 @@ function took({ startedAt, completedAt }: Job): string {
   return durationText(Date.parse(completedAt) - Date.parse(startedAt))
 }
 
-/** The last jobs of a cluster. */
 export function JobsTab({ clusterId }: { clusterId: string }) {
   const query = useQuery({
     queryKey: ['jobs', 'of-cluster', clusterId],
@@ -77,7 +76,7 @@ function NoJobs({ clusterId }: { clusterId: string }) {
         )
       }
     >
-      Scripts that run on this cluster are listed here.
+      Jobs of this cluster appear here.
     </EmptyState>
   )
 }

@@ -12,11 +12,11 @@ const columns: VirtualColumn<Node>[] = [
   { title: 'Id', width: 'minmax(16rem, 2fr)', cell: ({ id }) => <code>{id}</code> },
 ]
 
-/** The nodes of a cluster; there may be thousands. */
+/** A cluster may have thousands of nodes. */
 export const NodesTab = ({ nodes }: { nodes: readonly Node[] }) =>
   nodes.length === 0 ? (
     <EmptyState icon={Network} title="No nodes yet">
-      Nodes are the machines that the relay runs scripts on. It names them when it enrolls.
+      Nodes are the machines that the relay runs scripts on. The relay reports them when it enrolls.
     </EmptyState>
   ) : (
     <VirtualTable

@@ -6,7 +6,6 @@ import { Time } from '../../ui/time.tsx'
 import { type Cluster, sitesQuery, typeNames } from './cluster-queries.ts'
 import styles from './clusters.module.css'
 
-/** What a cluster is, and the relay that speaks for it. */
 export const OverviewTab = ({ cluster }: { cluster: Cluster }) => (
   <div className={styles['cards']}>
     <ClusterCard cluster={cluster} />

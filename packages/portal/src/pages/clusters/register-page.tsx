@@ -3,7 +3,7 @@ import { Plus } from 'lucide-react'
 import { useState } from 'react'
 import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
-import { oneOfIn } from '../../app/search.ts'
+import { oneOfIn } from '../../lib/search.ts'
 import { Button } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -21,7 +21,7 @@ import { WaitingForRelay } from './waiting-for-relay.tsx'
 
 type RegisteredCluster = Schemas['RegisteredCluster']
 
-/** Registers a cluster, shows what its relay is started with, and waits for it. */
+/** Registers a cluster, shows the relay command and waits for the relay. */
 export const RegisterPage = () => (
   <RequirePermission permission="clusters:write" title="Register a cluster">
     <Registration />
@@ -33,7 +33,7 @@ function Registration() {
   const { cluster } = useSearch({ from: '/signed-in/clusters/register' })
   const navigate = useNavigate({ from: '/clusters/register' })
   const registered = last?.id === cluster ? last : undefined
-  // The command was shown once. The page of the cluster waits for the relay too, and issues another.
+  // The command is shown once. The cluster's page also waits and can issue a new token.
   if (cluster !== undefined && registered === undefined) {
     return <Navigate to="/clusters/$clusterId" params={{ clusterId: cluster }} replace />
   }
@@ -65,7 +65,7 @@ function RegisterForm({ onRegistered }: { onRegistered: (cluster: RegisteredClus
         <TextField
           name="name"
           label="Name"
-          hint="Three to 64 characters; no two clusters have the same."
+          hint="3 to 64 characters, unique in your organisation."
           required
           maxLength={64}
           autoComplete="off"
@@ -82,7 +82,7 @@ function RegisterForm({ onRegistered }: { onRegistered: (cluster: RegisteredClus
           </Button>
         </div>
       </Form>
-      {/* Beside the form, not in it: what is sent here would be sent there as well. */}
+      {/* Outside the form, because nested forms would submit both. */}
       <Dialog isOpen={isNamingSite} onClose={() => setIsNamingSite(false)} title="New site">
         <NewSiteForm
           onCreated={(site) => {

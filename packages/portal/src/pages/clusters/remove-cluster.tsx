@@ -14,7 +14,7 @@ interface RemoveProps {
   onClose: () => void
 }
 
-/** Removes a cluster from the platform, for whoever types its name. */
+/** Requires the name of the cluster as confirmation. */
 export function RemoveCluster({ cluster: { id, name }, isOpen, onClose }: RemoveProps) {
   const navigate = useNavigate()
   const [hasActiveJobs, setHasActiveJobs] = useState(false)
@@ -26,8 +26,8 @@ export function RemoveCluster({ cluster: { id, name }, isOpen, onClose }: Remove
       setHasActiveJobs(isApiError(error, 'cluster_has_active_jobs'))
       throw error
     }
-    showToast('The cluster was removed', name)
-    // Nobody looks for it any more once its page is left.
+    showToast('Cluster removed', name)
+    // Stops polling the removed cluster before the page changes.
     await queries.cancelQueries({ queryKey: clusterQuery(id).queryKey })
     await navigate({ to: '/clusters' })
     queries.removeQueries({ queryKey: clusterQuery(id).queryKey })
@@ -38,14 +38,14 @@ export function RemoveCluster({ cluster: { id, name }, isOpen, onClose }: Remove
       isOpen={isOpen}
       onClose={onClose}
       title={`Remove ${name}?`}
-      description="The cluster, its jobs and its history go away for good. Its machines are not touched: stop the relay there yourself."
+      description="This deletes the cluster, its jobs and its history permanently. Its machines are not changed: stop the relay there."
       confirmLabel="Remove cluster"
       onConfirm={remove}
     >
       <TextField
         name="confirmation"
         label={`Type ${name} to confirm`}
-        check={(typed) => (typed.trim() === name ? undefined : 'This is not the name of the cluster.')}
+        check={(typed) => (typed.trim() === name ? undefined : 'The name does not match.')}
         autoComplete="off"
       />
       {hasActiveJobs && (

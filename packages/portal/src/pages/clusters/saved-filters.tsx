@@ -14,7 +14,7 @@ import styles from './clusters.module.css'
 
 type SavedFilter = Schemas['SavedFilter']
 
-/** Other lists may have saved filters as well. */
+/** Other lists may have saved filters too. */
 const context = 'clusters'
 
 const savedQuery = queryOptions({
@@ -28,7 +28,6 @@ interface SavedFiltersProps {
   onChange: (filter: ClusterFilter) => void
 }
 
-/** The filters that the user has given names to. */
 export function SavedFilters({ filter, onChange }: SavedFiltersProps) {
   const [isOpen, setIsOpen] = useState(false)
   const close = () => setIsOpen(false)
@@ -47,7 +46,7 @@ export function SavedFilters({ filter, onChange }: SavedFiltersProps) {
         {isFiltered(filter) ? (
           <SaveForm filter={filter} onSaved={close} />
         ) : (
-          <p className={styles['quiet']}>Narrow the list down first: then what it shows can be saved under a name.</p>
+          <p className={styles['quiet']}>Set filters first, then save them under a name.</p>
         )}
       </Dialog>
     </>
@@ -86,7 +85,7 @@ function RemoveFilter({ saved: { id, name } }: { saved: SavedFilter }) {
       await expectNoBody(api.DELETE('/api/v1/users/me/saved-filters/{id}', { params: { path: { id } } }))
       await setQueryData(savedQuery.queryKey, (known) => known.filter((each) => each.id !== id))
     } catch (error) {
-      showErrorToast(`The filter ${name} is still there`, error)
+      showErrorToast(`Failed to remove the filter ${name}`, error)
       setIsBusy(false)
     }
   }
@@ -100,10 +99,10 @@ const SaveForm = ({ filter, onSaved }: { filter: ClusterFilter; onSaved: () => v
       const body = { name, context, filter: { ...filter } }
       const saved = await unwrap(api.POST('/api/v1/users/me/saved-filters', { body }))
       await setQueryData(savedQuery.queryKey, (known) => [saved, ...known])
-      showToast('The filter was saved', name)
+      showToast('Filter saved', name)
       onSaved()
     }}
   >
-    <TextField name="name" label="Save what is shown now as" hint={filterText(filter)} required maxLength={100} />
+    <TextField name="name" label="Save current filters as" hint={filterText(filter)} required maxLength={100} />
   </Form>
 )

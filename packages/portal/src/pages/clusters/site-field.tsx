@@ -8,7 +8,6 @@ interface SiteFieldProps {
   onChange: (siteId: string) => void
 }
 
-/** The site that a cluster belongs to, or none. */
 export function SiteField({ value, onChange }: SiteFieldProps) {
   const { data: sites = [] } = useQuery(sitesQuery)
   const options = [{ value: '', label: 'No site' }, ...sites.map(({ id, name }) => ({ value: id, label: name }))]

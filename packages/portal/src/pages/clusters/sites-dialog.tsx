@@ -18,7 +18,7 @@ interface SitesDialogProps {
   onClose: () => void
 }
 
-/** The places that clusters stand in: all of them, a new one, and away with one that nothing stands in. */
+/** Lists, creates and removes sites. */
 export function SitesDialog({ isOpen, onClose }: SitesDialogProps) {
   const mayWrite = useHasPermission('clusters:write')
   return (
@@ -26,7 +26,7 @@ export function SitesDialog({ isOpen, onClose }: SitesDialogProps) {
       isOpen={isOpen}
       onClose={onClose}
       title="Sites"
-      description="A site is a place that clusters stand in. One that no cluster belongs to can be removed."
+      description="A site groups clusters. Remove a site only when no cluster uses it."
     >
       <SiteList mayWrite={mayWrite} />
       {mayWrite && <NewSiteForm onCreated={() => undefined} />}
@@ -41,7 +41,7 @@ function SiteList({ mayWrite }: { mayWrite: boolean }) {
     <Loaded query={query} what="the sites">
       {(sites) => (
         <>
-          {sites.length === 0 && <p className={styles['quiet']}>There are no sites yet.</p>}
+          {sites.length === 0 && <p className={styles['quiet']}>No sites yet.</p>}
           <ul className={styles['entries']} aria-label="Sites">
             {sites.map((site) => (
               <li key={site.id}>
@@ -79,7 +79,7 @@ function RemoveSite({ site: { id, name }, onFailure }: RemoveSiteProps) {
   return <IconButton label={`Remove site ${name}`} icon={Trash2} isBusy={isBusy} onClick={() => void remove()} />
 }
 
-/** Creates a site. A fresh form follows the one that was sent. */
+/** Remounts the form after each site. */
 export function NewSiteForm({ onCreated }: { onCreated: (site: Site) => void }) {
   const [count, setCount] = useState(0)
   return (
@@ -91,7 +91,7 @@ export function NewSiteForm({ onCreated }: { onCreated: (site: Site) => void }) 
         setCount(count + 1)
       }}
     >
-      <TextField name="name" label="Name of the new site" required maxLength={64} autoComplete="off" />
+      <TextField name="name" label="Site name" required maxLength={64} autoComplete="off" />
     </Form>
   )
 }

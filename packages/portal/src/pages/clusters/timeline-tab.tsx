@@ -25,7 +25,6 @@ const columns: VirtualColumn<Entry>[] = [
   { title: 'When', width: '15rem', cell: ({ at }) => <Time at={at} isAbsolute /> },
 ]
 
-/** What happened to a cluster, newest first. */
 export const TimelineTab = ({ clusterId }: { clusterId: string }) => (
   <PagedTable
     label="Timeline"
@@ -39,8 +38,8 @@ export const TimelineTab = ({ clusterId }: { clusterId: string }) => (
     rowHeight={{ wide: 3.5, narrow: 5 }}
     pollSeconds={5}
     empty={
-      <EmptyState icon={History} title="Nothing has happened yet">
-        Changes of the status, jobs and what people do to the cluster appear here.
+      <EmptyState icon={History} title="No events yet">
+        Status changes, jobs and user actions appear here.
       </EmptyState>
     }
   />

@@ -11,18 +11,18 @@ import styles from './clusters.module.css'
 const soonestMs = 2000
 const latestMs = 10_000
 
-/** Who has just started a relay looks on; who waits for long does so by a tenth of it. */
+/** Polls often at first, then at a tenth of the time waited. */
 const pauseMs = (waitedMs: number): number => Math.min(latestMs, Math.max(soonestMs, waitedMs / 10))
 
 interface WaitingProps {
   clusterId: string
-  /** The relay that the new one takes the place of. */
+  /** The relay to be replaced. */
   previousRelayId?: string | undefined
-  /** Whether the page of the cluster is another one. */
+  /** Whether to link to the cluster's page. */
   isElsewhere?: boolean
 }
 
-/** Looks for the relay until it is there, and leads on. */
+/** Polls until the relay has enrolled, then links to the next steps. */
 export function WaitingForRelay({ clusterId, previousRelayId, isElsewhere = false }: WaitingProps) {
   const [sinceMs] = useState(Date.now)
   const isThere = (cluster: Cluster | undefined) =>
@@ -43,7 +43,7 @@ export function WaitingForRelay({ clusterId, previousRelayId, isElsewhere = fals
           </>
         ) : (
           <>
-            <Spinner /> Waiting for the relay … This page notices by itself when it has enrolled.
+            <Spinner /> Waiting for the relay … This page updates when it enrolls.
           </>
         )}
       </div>
@@ -52,7 +52,7 @@ export function WaitingForRelay({ clusterId, previousRelayId, isElsewhere = fals
   )
 }
 
-/** So many nodes are named here; all of them are on the page of the cluster. */
+/** Longer lists are on the cluster's page. */
 const mostNamed = 12
 
 function Enrolled({ cluster: { id, nodes }, isElsewhere }: { cluster: Cluster; isElsewhere: boolean }) {

@@ -12,10 +12,9 @@ import { type Range, rangeList, useRange } from './widgets/use-history.ts'
 
 const loadEditing = () => import('./editing.tsx')
 
-/** What the user wants to see first, arranged as the user likes it. */
 export function DashboardPage() {
   const [isWanted, setIsWanted] = useState(false)
-  const [editing, fetchEditing] = useLazyPart(loadEditing, 'The dashboard could not be opened for editing')
+  const [editing, fetchEditing] = useLazyPart(loadEditing, 'Failed to open the dashboard editor')
   const isEditing = isWanted && editing !== undefined
   const beginEditing = () => {
     setIsWanted(true)
@@ -52,24 +51,24 @@ export function DashboardPage() {
 const NothingThere = ({ onEdit }: { onEdit: () => void }) => (
   <EmptyState
     icon={LayoutDashboard}
-    title="There is nothing on the dashboard"
+    title="The dashboard is empty"
     action={<Button onClick={onEdit}>Add widgets</Button>}
   >
-    Put on it what you want to see first.
+    Add the widgets that you want to see.
   </EmptyState>
 )
 
 const rangeNames: Record<Range, string> = { day: '24 h', week: '7 d', month: '30 d' }
 const fullNames: Record<Range, string> = { day: 'Last 24 hours', week: 'Last 7 days', month: 'Last 30 days' }
 
-/** How far all charts look back. */
+/** The time range of all charts. */
 function RangeChoice() {
   const range = useRange()
   const navigate = useNavigate()
   const choose = (next: Range) =>
     void navigate({ to: '/dashboard', search: next === 'day' ? {} : { range: next }, replace: true })
   return (
-    <div role="group" aria-label="Range of the charts" className={styles['ranges']}>
+    <div role="group" aria-label="Chart range" className={styles['ranges']}>
       {rangeList.map((each) => (
         <button
           key={each}

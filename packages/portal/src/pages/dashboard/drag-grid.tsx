@@ -8,7 +8,7 @@ import type { Placed, Widget } from './widget.ts'
 interface DragGridProps {
   placed: readonly Placed[]
   controlsOf: (widget: Widget) => ReactNode
-  /** At the end of each gesture. */
+  /** Called at the end of each gesture. */
   onArrange: (places: readonly GridPosition[]) => void
 }
 
@@ -19,10 +19,10 @@ const gridConfig = {
   containerPadding: [0, 0],
 } as const
 
-/** The widgets in a grid in which one drags and resizes them. */
+/** The widgets in a grid with drag and resize. */
 export function DragGrid({ placed, controlsOf, onArrange }: DragGridProps) {
   const { width, containerRef, mounted } = useContainerWidth()
-  // What moves keeps its element's place among the others: an element that is moved in the document loses the focus.
+  // Keeps the DOM order while dragging: moving an element would lose the focus.
   const [order] = useState(() => placed.map(({ widget }) => widget.id))
   const rankOf = ({ widget }: Placed) => (order.includes(widget.id) ? order.indexOf(widget.id) : order.length)
   const finish = (layout: readonly { i: string; x: number; y: number; w: number; h: number }[]) =>
@@ -35,7 +35,7 @@ export function DragGrid({ placed, controlsOf, onArrange }: DragGridProps) {
   }))
   return (
     <div ref={containerRef} className={styles['dragged']}>
-      {/* The grid would write a <style> for the selection, which the policy refuses, if it found nothing of this name. */}
+      {/* Without an element with this id, the grid adds a <style> that the content security policy blocks. */}
       <span id="react-draggable-style-el" hidden />
       {mounted && (
         <GridLayout

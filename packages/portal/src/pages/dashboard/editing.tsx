@@ -10,7 +10,7 @@ import { WidgetControls } from './widget-controls.tsx'
 import { WidgetGrid } from './widget-grid.tsx'
 import type { Widget } from './widget.ts'
 
-/** The dashboard while it is being arranged. Loaded when somebody does. */
+/** The edit mode of the dashboard, loaded on first use. */
 export function Editing({ dashboard }: { dashboard: Dashboard }) {
   const { placed, others, arrange, add, reset, isSaving } = dashboard
   const hasRoom = useHasRoom()
@@ -29,11 +29,11 @@ export function Editing({ dashboard }: { dashboard: Dashboard }) {
   )
   return (
     <>
-      <section aria-label="Arrange the dashboard" className={styles['tools']}>
+      <section aria-label="Dashboard editor" className={styles['tools']}>
         <p>
           {hasRoom
-            ? 'Drag a widget by its head and resize it at its corner, or open its arrows.'
-            : 'Widgets are moved and resized in a wider window.'}
+            ? 'Drag a widget by its title, resize it at its corner, or use its arrow buttons.'
+            : 'Widen the window to move and resize widgets.'}
         </p>
         <div className={styles['buttons']}>
           {others.map((widget) => (

@@ -1,15 +1,14 @@
 /**
- * Where widgets stand on the dashboard: cells of a grid of 12 columns, as many rows as it takes, nothing above a widget that
- * it could fall into. The rules are those of the grid that is dragged in, so that both show the same.
+ * The layout of the dashboard: 12 columns, any number of rows, and no gap above a widget. The drag library compacts in
+ * the same way, so that entering edit mode moves nothing.
  */
 
 export const columns = 12
-/** The height of a row, and the room between two cells, in pixels. */
+/** Row height and gap, in pixels. */
 export const rowPixels = 56
 export const gapPixels = 16
 const mostRows = 20
 
-/** A widget in its place. */
 export interface GridPosition {
   widgetId: string
   x: number
@@ -18,7 +17,7 @@ export interface GridPosition {
   h: number
 }
 
-/** The least room that a widget needs. */
+/** The minimum size of a widget. */
 export interface MinSize {
   w: number
   h: number
@@ -26,7 +25,7 @@ export interface MinSize {
 
 const clamp = (value: number, least: number, most: number): number => Math.min(most, Math.max(least, value))
 
-/** A place that is one: whatever was stored may be of another release, or of somebody's script. */
+/** Makes a stored position valid: another release or another client may have written it. */
 export function fitToGrid(place: GridPosition, least: MinSize): GridPosition {
   const w = clamp(place.w, least.w, columns)
   return { ...place, w, h: clamp(place.h, least.h, mostRows), x: clamp(place.x, 0, columns - w) }
@@ -35,11 +34,11 @@ export function fitToGrid(place: GridPosition, least: MinSize): GridPosition {
 const meet = (a: GridPosition, b: GridPosition): boolean =>
   a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h
 
-/** Top to bottom, then left to right: how one reads. Of two at the same place `first` comes first. */
+/** Reading order: top to bottom, left to right. At the same position `first` wins. */
 const inOrder = (places: readonly GridPosition[], first?: string): GridPosition[] =>
   places.toSorted((a, b) => a.y - b.y || Number(b.widgetId === first) - Number(a.widgetId === first) || a.x - b.x)
 
-/** Lets every widget fall up as far as it goes, in reading order; what stands in another's place gives way downwards. */
+/** Moves every widget up as far as possible, in reading order, and resolves overlaps downwards. */
 export function compact(places: readonly GridPosition[], first?: string): GridPosition[] {
   const standing: GridPosition[] = []
   for (const place of inOrder(places, first)) {
@@ -54,10 +53,10 @@ export function compact(places: readonly GridPosition[], first?: string): GridPo
 
 const inColumn = (a: GridPosition, b: GridPosition): boolean => a.x < b.x + b.w && b.x < a.x + a.w
 
-/** One step that a widget can take without being dragged. */
+/** A move or resize by keyboard. */
 export type Step = 'left' | 'right' | 'up' | 'down' | 'narrower' | 'wider' | 'shorter' | 'taller'
 
-/** The places after one widget has taken a step; the same ones where it cannot. */
+/** The layout after a step; unchanged if the step is not possible. */
 export function moveByKey(
   places: readonly GridPosition[],
   widgetId: string,
@@ -73,7 +72,7 @@ export function moveByKey(
 function afterStep(place: GridPosition, others: readonly GridPosition[], step: Step): GridPosition {
   const { x, y, w, h } = place
   const beside = others.filter((other) => inColumn(other, place))
-  // In the place of what is above it, which then gives way; or below what is below it, which then rises.
+  // Swaps with the neighbour above, which moves down, or below, which moves up.
   const above = beside.filter((other) => other.y < y).toSorted((a, b) => b.y + b.h - (a.y + a.h))[0]
   const below = beside.filter((other) => other.y > y).toSorted((a, b) => a.y - b.y)[0]
   const changes: Record<Step, Partial<GridPosition>> = {
@@ -89,11 +88,11 @@ function afterStep(place: GridPosition, others: readonly GridPosition[], step: S
   return { ...place, ...changes[step] }
 }
 
-/** The places with one more widget, below all others. */
+/** Adds a widget below all others. */
 export const withWidget = (places: readonly GridPosition[], widgetId: string, size: MinSize): GridPosition[] =>
   compact([...places, { widgetId, x: 0, y: Math.max(0, ...places.map(({ y, h }) => y + h)), ...size }])
 
-/** Whether two layouts show the same. */
+/** Whether two layouts are equal. */
 export const isSame = (a: readonly GridPosition[], b: readonly GridPosition[]): boolean =>
   a.length === b.length &&
   a.every(({ widgetId, x, y, w, h }) =>

@@ -9,7 +9,7 @@ type Stored = Schemas['WidgetPlacement'][]
 const byDefault = (widgets: readonly Widget[]): GridPosition[] =>
   widgets.map(({ id, place }) => ({ widgetId: id, ...place }))
 
-/** The places of the widgets that are shown, each once, as they stand. */
+/** The positions of known widgets, each once. */
 function shownOf(stored: Stored, widgets: readonly Widget[]): GridPosition[] {
   const places = widgets.flatMap(({ id, least }) => {
     const place = stored.find(({ widgetId }) => widgetId === id)
@@ -18,7 +18,7 @@ function shownOf(stored: Stored, widgets: readonly Widget[]): GridPosition[] {
   return compact(places)
 }
 
-/** The dashboard of the user: what stands where, and what can be done about it. */
+/** The user's dashboard and its actions. */
 export function useDashboard() {
   const widgets = widgetsFor(useMe().permissions)
   const { query, change, isSaving } = useLayout()
@@ -36,7 +36,7 @@ export function useDashboard() {
     query,
     isSaving,
     placed,
-    /** Those that are not on the dashboard. */
+    /** Widgets that can be added. */
     others: widgets.filter(({ id }) => !places.some(({ widgetId }) => widgetId === id)),
     arrange,
     step: ({ id, least }: Widget, step: Step) => arrange(moveByKey(places, id, step, least)),

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-/** The width from which widgets stand beside each other: the same as in the style sheet. */
+/** The width for several columns, as in the style sheet. */
 const wide = matchMedia('(width >= 60rem)')
 
 function subscribe(listener: () => void): () => void {
@@ -8,5 +8,4 @@ function subscribe(listener: () => void): () => void {
   return () => wide.removeEventListener('change', listener)
 }
 
-/** Whether widgets stand beside each other. */
 export const useHasRoom = (): boolean => useSyncExternalStore(subscribe, () => wide.matches)

@@ -6,12 +6,12 @@ import { showToast, showErrorToast } from '../../ui/toast.tsx'
 
 type Stored = Schemas['WidgetPlacement'][]
 
-/** The layout as it is shown, as the platform has it, and the tag of that; no layout: none was ever saved. */
+/** The shown layout, the stored layout and its entity tag; undefined if none was ever stored. */
 interface Known {
   layout: Stored | undefined
   saved: Stored | undefined
   etag: string | undefined
-  /** Counts what the user has changed since the layout was read. */
+  /** Changes since the layout was read. */
   changes: number
 }
 
@@ -35,7 +35,7 @@ const learn = (news: Partial<Known>): void => {
   queries.setQueryData(layoutQuery.queryKey, (before) => before && { ...before, ...news })
 }
 
-/** Saves a change, unless a newer one waits to be saved; only over the layout that it was made from. */
+/** Saves a change unless a newer one is queued, and only over the layout it was based on. */
 async function save(change: number): Promise<void> {
   const current = known()
   if (current?.layout === undefined || current.changes !== change) return
@@ -49,24 +49,27 @@ async function save(change: number): Promise<void> {
   } catch (error) {
     if (isApiError(error, 'precondition_failed')) {
       await queries.refetchQueries(layoutQuery)
-      showToast('The dashboard was changed in another tab', 'Its layout is shown now; your last change was not saved.')
+      showToast(
+        'The dashboard was changed in another tab',
+        'The other layout is shown; your last change was not saved.',
+      )
       return
     }
-    // A newer change is tried all the same.
+    // A newer change is still saved.
     if (known()?.changes !== change) return
     learn({ layout: current.saved })
-    showErrorToast('The layout was not saved', error)
+    showErrorToast('Failed to save the layout', error)
   }
 }
 
 /**
- * The dashboard's layout, and what changes it: at once to the eye, one save after another to the platform. What is put
- * aside while a save is under way is never sent: only the newest is.
+ * The layout of the dashboard. Changes show at once and are saved one after another; while a save runs, only the newest
+ * change is queued.
  */
 export function useLayout() {
   const isSaving = useIsMutating({ mutationKey }) > 0
   const { mutate } = useMutation({ mutationKey, mutationFn: save, scope: { id: 'dashboard-layout' } })
-  // What is shown while it is saved is newer than what could be read.
+  // The shown layout is newer than any read during a save.
   const query = useQuery({
     ...layoutQuery,
     refetchOnMount: !isSaving,

@@ -28,12 +28,12 @@ const steps = [
 
 interface WidgetControlsProps {
   title: string
-  /** Where widgets have columns to move in. */
+  /** Only if widgets have columns to move in. */
   onStep?: (step: Step) => void
   onRemove: () => void
 }
 
-/** What dragging does, for whoever does not drag. */
+/** Moves and resizes a widget by keyboard. */
 export function WidgetControls({ title, onStep, onRemove }: WidgetControlsProps) {
   const [isOpen, setIsOpen] = useState(false)
   return (

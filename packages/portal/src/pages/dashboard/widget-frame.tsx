@@ -4,11 +4,11 @@ import type { Widget } from './widget.ts'
 
 interface WidgetFrameProps {
   widget: Widget
-  /** Where the dashboard is being arranged: what one can do with the widget. */
+  /** The controls of the edit mode. */
   controls?: ReactNode
 }
 
-/** A widget with its name. */
+/** A widget with its title. */
 export function WidgetFrame({ widget: { title, Content }, controls }: WidgetFrameProps) {
   const id = useId()
   return (

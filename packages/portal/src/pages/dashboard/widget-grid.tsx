@@ -9,7 +9,7 @@ interface WidgetGridProps {
   controlsOf?: (widget: Widget) => ReactNode
 }
 
-/** Style with properties of the style sheet's own. */
+/** CSS properties including custom ones. */
 type Style = CSSProperties & Record<`--${string}`, string | number>
 
 const gridStyle: Style = { '--row': `${rowPixels}px`, '--gap': `${gapPixels}px` }
@@ -21,7 +21,7 @@ const placeStyle = ({ x, y, w, h }: GridPosition): Style => ({
   '--height': h,
 })
 
-/** The widgets where they stand; below each other where there is no room for columns. They are read in that order, too. */
+/** The widgets in their grid, or in one column on narrow screens. Both follow the reading order. */
 export const WidgetGrid = ({ placed, controlsOf }: WidgetGridProps) => (
   <div className={styles['grid']} style={gridStyle}>
     {placed.map(({ widget, place }) => (

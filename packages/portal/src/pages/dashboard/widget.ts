@@ -11,15 +11,14 @@ import { PlatformUpdate } from './widgets/platform-update.tsx'
 import { RecentJobs } from './widgets/recent-jobs.tsx'
 import { Unread } from './widgets/unread.tsx'
 
-/** Something that can be put on the dashboard. */
 export interface Widget {
-  /** Stored in layouts: it never changes. */
+  /** Stored in layouts: never change it. */
   id: string
   title: string
-  /** Whoever may not read it is not offered it. */
+  /** Users without this permission are not offered the widget. */
   needs?: Permission
   least: MinSize
-  /** Where it stands as long as nobody has moved anything. */
+  /** The default position. */
   place: Omit<GridPosition, 'widgetId'>
   Content: ComponentType
 }
@@ -28,7 +27,7 @@ const small = { w: 3, h: 2 }
 const list = { w: 3, h: 3 }
 const chart = { w: 4, h: 4 }
 
-/** Everything that can be put on the dashboard, as it stands by default. */
+/** All widgets, in their default positions. */
 const widgets: readonly Widget[] = [
   {
     id: 'cluster-health',
@@ -110,11 +109,10 @@ const widgets: readonly Widget[] = [
   },
 ]
 
-/** What a user with these permissions can put on the dashboard. */
 export const widgetsFor = (permissions: readonly Permission[]): Widget[] =>
   widgets.filter(({ needs }) => needs === undefined || permissions.includes(needs))
 
-/** The widgets that have a place, with it; the others of a stored layout belong to another release or another role. */
+/** Placed widgets. Others of a stored layout belong to another release or role. */
 export interface Placed {
   widget: Widget
   place: GridPosition

@@ -11,7 +11,6 @@ import { useReadiness } from './use-readiness.ts'
 
 type Check = Schemas['HealthCheck']
 
-/** How the platform and its modules are, check by check. */
 export function HealthPage() {
   const query = useReadiness()
   const { data, dataUpdatedAt, isFetching, refetch } = query
@@ -22,8 +21,8 @@ export function HealthPage() {
       lead={
         data && (
           <>
-            {meanings[data.aggregate]} Looked <Time at={new Date(dataUpdatedAt).toISOString()} />, and every ten seconds
-            while this page is in sight.
+            {meanings[data.aggregate]} Checked <Time at={new Date(dataUpdatedAt).toISOString()} />, every ten seconds
+            while this page is visible.
           </>
         )
       }
@@ -39,14 +38,14 @@ export function HealthPage() {
             {checks.length > 0 ? (
               <Table label="Checks" columns={columns} rows={worstFirst(checks)} keyOf={keyOf} />
             ) : (
-              <EmptyState icon={HeartPulse} title="There is no check">
-                The platform answers, and says nothing else of itself.
+              <EmptyState icon={HeartPulse} title="No health checks">
+                The platform responds but reports no checks.
               </EmptyState>
             )}
           </Card>
         )}
       </Loaded>
-      <Card title="What the tags mean">
+      <Card title="Tags">
         <DescriptionList items={tags} />
       </Card>
     </Page>
@@ -54,20 +53,20 @@ export function HealthPage() {
 }
 
 const meanings: Record<Schemas['Readiness']['aggregate'], string> = {
-  Healthy: 'All checks that count are good.',
-  Degraded: 'The platform serves, but something is not as it should be.',
-  Unhealthy: 'Something that the platform needs does not work.',
+  Healthy: 'All checks pass.',
+  Degraded: 'The platform works with limitations.',
+  Unhealthy: 'A critical check fails.',
 }
 
 const tags = [
-  ['critical', 'The platform cannot serve without it: while it is Unhealthy, so is the whole platform.'],
-  ['degradable', 'The platform serves without it, less well: it makes the whole platform Degraded at most.'],
-  ['informational', 'It is told, and changes nothing.'],
+  ['critical', 'Required. If it is Unhealthy, the platform is Unhealthy.'],
+  ['degradable', 'Optional. If it fails, the platform is Degraded.'],
+  ['informational', 'Shown for information only.'],
 ] as const
 
 const rank: Record<Check['status'], number> = { Unhealthy: 0, Degraded: 1, Healthy: 2 }
 const keyOf = ({ source, name }: Check) => `${source} ${name}`
-/** The worst first; of those that are alike the platform's own. */
+/** Worst first; the platform's checks before those of modules. */
 const worstFirst = (checks: readonly Check[]) =>
   checks.toSorted(
     (a, b) =>

@@ -5,7 +5,7 @@ import { pollEvery } from '../../api/query.ts'
 
 const pollSeconds = 10
 
-/** How the platform is. That it is not well is an answer like any other: it is 503, with the same body. */
+/** Readiness is returned with 200 or 503, in the same format. */
 async function readiness(): Promise<Schemas['Readiness']> {
   const { data, error, response } = await api.GET('/health/ready').catch((cause: unknown) => {
     throw ApiError.unreachable(cause)

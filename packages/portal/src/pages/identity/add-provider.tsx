@@ -15,7 +15,7 @@ interface AddProviderProps {
   onAdded: (id: string) => void
 }
 
-/** Adds a provider. One of the same place would be changed instead, and lose what is not said again: it is refused here. */
+/** Adds a provider. Rejects a duplicate, because the API would overwrite it and drop omitted settings. */
 export function AddProvider({ providers, onClose, onAdded }: AddProviderProps) {
   const [type, setType] = useState<Provider['type']>('OIDC')
   const choose = (value: string) => setType(providerTypes.find((each) => each === value) ?? type)
@@ -44,5 +44,5 @@ export function AddProvider({ providers, onClose, onAdded }: AddProviderProps) {
 const isThere = ({ displayName }: Provider): ApiError =>
   new ApiError(0, {
     error: 'provider_exists',
-    message: `There is ${displayName} at this address already: change that one.`,
+    message: `${displayName} already uses this address. Edit it instead.`,
   })

@@ -5,7 +5,7 @@ import styles from './identity.module.css'
 import type { Provider } from './provider-types.ts'
 
 interface ConsentNoteProps {
-  /** The words that the platform leads back here with. An address is anybody's: no other words are shown. */
+  /** Parameters of the address, which may be forged: only known values are shown. */
   consent: string
   error: string | undefined
   provider: Provider | undefined
@@ -13,17 +13,17 @@ interface ConsentNoteProps {
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  tenant_mismatch: 'Another tenant has answered than the one that is configured here.',
-  issuer_mismatch: 'Another provider has answered than the one that was asked.',
-  provider_changed: 'The client id was changed while the answer was waited for. Ask again.',
-  provider_error: 'The provider could not take the request. Test it, and look at its own messages.',
-  provider_unknown: 'The answer names no provider of this organisation.',
-  incomplete: 'The answer was not complete. Ask again.',
+  tenant_mismatch: 'The response came from another tenant than the configured one.',
+  issuer_mismatch: 'The response came from another provider.',
+  provider_changed: 'The client ID changed during the request. Request consent again.',
+  provider_error: 'The provider rejected the request. Test it and check its logs.',
+  provider_unknown: 'The response does not belong to a provider of this organisation.',
+  incomplete: 'The response was incomplete. Request consent again.',
 }
 
-const otherwise = 'Ask again; if it goes on, look at the audit trail.'
+const otherwise = 'Request consent again. If it persists, check the audit trail.'
 
-/** What came of asking for consent. */
+/** Shows the result of a consent request. */
 export function ConsentNote({ consent, error, provider, onDismiss }: ConsentNoteProps) {
   const isGood = consent === 'granted' && !isBelied(consent, provider)
   const Icon = isGood ? CircleCheck : CircleAlert
@@ -41,18 +41,17 @@ export function ConsentNote({ consent, error, provider, onDismiss }: ConsentNote
 
 function wordsFor(consent: string, error: string | undefined, provider: Provider | undefined): string {
   const who = provider?.displayName ?? 'The provider'
-  if (isBelied(consent, provider))
-    return `${who}: the platform knows of no such answer. What holds is the status below.`
+  if (isBelied(consent, provider)) return `${who}: this result is outdated. See the status below.`
   if (consent === 'granted') {
     const isOff = provider?.status === 'Disabled'
-    return `${who} has given consent${isOff ? ', and is switched off here' : ': people can sign in with it'}.`
+    return `${who} granted consent${isOff ? ' but is disabled here' : '. Users can sign in with it'}.`
   }
-  if (consent === 'denied') return `${who} has denied consent. Ask again once its operator has agreed.`
+  if (consent === 'denied') return `${who} denied consent. Request it again after its administrator has agreed.`
   const reason = error !== undefined && Object.hasOwn(reasons, error) ? reasons[error] : otherwise
-  return `Consent was asked for in vain. ${reason}`
+  return `The consent request failed. ${reason}`
 }
 
-/** Whether the platform says otherwise: an old address, or one that somebody has made up. */
+/** Whether the platform's data contradicts the address: it is outdated or forged. */
 function isBelied(consent: string, provider: Provider | undefined): boolean {
   if (consent !== 'granted' && consent !== 'denied') return false
   const status = consent === 'granted' ? 'ConsentGranted' : 'ConsentDenied'

@@ -22,12 +22,11 @@ const columnsOf = (open: (id: string) => void): Column<Provider>[] => [
   { title: 'Type', cell: ({ type }) => providerTypeSpecs[type].label },
   { title: 'Status', cell: ({ status }) => <ProviderStatus status={status} />, isNarrow: true },
   {
-    title: 'On the sign-in page',
+    title: 'Sign-in page',
     cell: ({ enabled, type, displayName }) => (enabled ? signInLabelOf(type, displayName) : 'Not offered'),
   },
 ]
 
-/** With whom people sign in beside the platform itself. */
 export const IdentityPage = () => (
   <RequirePermission permission="platform:admin" title="Identity providers">
     <ProviderList />
@@ -50,7 +49,7 @@ function ProviderList() {
   return (
     <Page
       title="Identity providers"
-      lead="With whom people sign in beside an account of this platform. Who signs in for the first time becomes a user of your organisation."
+      lead="Let users sign in with external accounts. A first sign-in creates a user in your organisation."
       actions={addButton}
     >
       <Loaded query={query} what="identity providers">
@@ -69,12 +68,11 @@ function ProviderList() {
             )}
             {items.length === 0 && (
               <EmptyState icon={KeyRound} title="No identity providers yet">
-                Everybody signs in with an account of this platform. Add a provider, and people sign in with the account
-                that they have there.
+                Add a provider so that users can sign in with their existing accounts.
               </EmptyState>
             )}
             <ProviderDialog
-              // What came of asking is read first.
+              // The consent result is shown before the provider's dialog.
               provider={consent === undefined ? find(items) : undefined}
               onClose={() => void navigate({ search: {} })}
             />

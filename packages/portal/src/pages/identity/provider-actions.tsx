@@ -16,7 +16,6 @@ interface ProviderActionsProps {
   onRemoved: () => void
 }
 
-/** What can be done with a provider as it is saved. */
 export function ProviderActions({ provider: { id, type, displayName }, onRemoved }: ProviderActionsProps) {
   const [busy, setBusy] = useState<'test' | 'consent'>()
   const [outcome, setOutcome] = useState<Schemas['IdentityProviderTest']>()
@@ -54,7 +53,7 @@ export function ProviderActions({ provider: { id, type, displayName }, onRemoved
         </Button>
         {type !== 'LDAP' && (
           <Button icon={ShieldQuestion} isBusy={busy === 'consent'} onClick={() => void askForConsent()}>
-            Ask for consent
+            Request consent
           </Button>
         )}
         <Button icon={Trash2} onClick={() => setIsRemoving(true)}>
@@ -67,7 +66,7 @@ export function ProviderActions({ provider: { id, type, displayName }, onRemoved
         isOpen={isRemoving}
         onClose={() => setIsRemoving(false)}
         title={`Remove ${displayName}?`}
-        description="Its users stay, and cannot sign in any more: their sessions end within 15 minutes, and their API tokens are refused at once. If a provider of the same type and address is added again, they can."
+        description="Its users remain but can no longer sign in. Their sessions end within 15 minutes; their API tokens stop working immediately. Adding a provider with the same type and address restores access."
         confirmLabel="Remove provider"
         onConfirm={remove}
       />
@@ -75,9 +74,9 @@ export function ProviderActions({ provider: { id, type, displayName }, onRemoved
   )
 }
 
-/** Leaves for the provider, whose address it is: to a page of TLS and to nothing else. */
+/** Opens the provider's consent page over https only. */
 function openSafely(url: string): void {
   if (URL.parse(url)?.protocol === 'https:') return location.assign(url)
-  const message = 'The provider asks for consent at an address without TLS: the portal does not open it.'
+  const message = 'The provider’s consent address does not use https, so it was not opened.'
   throw new ApiError(0, { error: 'consent_url_not_https', message })
 }

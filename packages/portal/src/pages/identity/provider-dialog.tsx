@@ -18,7 +18,6 @@ interface ProviderDialogProps {
   onClose: () => void
 }
 
-/** One provider: how it stands with it, what it has to be told, and what can be changed. */
 export const ProviderDialog = ({ provider, onClose }: ProviderDialogProps) => (
   <Dialog isOpen={provider !== undefined} onClose={onClose} title={provider?.displayName ?? 'Identity provider'} isWide>
     {provider !== undefined && <ProviderView key={provider.id} provider={provider} onClose={onClose} />}
@@ -26,7 +25,7 @@ export const ProviderDialog = ({ provider, onClose }: ProviderDialogProps) => (
 )
 
 function ProviderView({ provider, onClose }: { provider: Provider; onClose: () => void }) {
-  // Once saved, the form holds what the platform has made of it.
+  // Remounts the form with the saved values.
   const [saved, setSaved] = useState(0)
   const { type, displayName, status, createdAt, updatedAt } = provider
   const change = async (body: ProviderRequest) => {
@@ -56,13 +55,13 @@ function ProviderView({ provider, onClose }: { provider: Provider; onClose: () =
   )
 }
 
-/** What the provider has to know before anybody can sign in with it. */
+/** Redirect URIs to register with the provider. */
 const Redirects = ({ provider: { redirectUri, consentRedirectUri } }: { provider: Provider }) =>
   redirectUri !== undefined && (
     <section aria-label="Redirect addresses" className={styles['stack']}>
       <h3>Register with the provider</h3>
       <p className={styles['hint']}>
-        The first is where people come back to who have signed in; the second, whoever was asked for consent.
+        The provider redirects to the first URI after sign-in and to the second after consent.
       </p>
       <CopyField label="Redirect URI" text={redirectUri} />
       {consentRedirectUri !== undefined && <CopyField label="Redirect URI for consent" text={consentRedirectUri} />}

@@ -17,13 +17,12 @@ import { SettingField } from './setting-field.tsx'
 
 interface ProviderFormProps {
   type: ProviderType
-  /** The one that is changed; undefined: one is added. */
+  /** The provider to change; undefined for a new one. */
   before?: Provider
   submitLabel: string
   onSubmit: (request: ProviderRequest) => Promise<unknown>
 }
 
-/** Everything that is configured of a provider. */
 export function ProviderForm({ type, before, submitLabel, onSubmit }: ProviderFormProps) {
   const kind = providerTypeSpecs[type]
   const [displayName, setDisplayName] = useState(before?.displayName ?? '')
@@ -54,24 +53,22 @@ export function ProviderForm({ type, before, submitLabel, onSubmit }: ProviderFo
         isOptional
       />
       <CheckField
-        label="Switched on"
-        hint="While it is off nobody signs in with it, and the sessions of its users end."
+        label="Enabled"
+        hint="If disabled, users cannot sign in with it and their sessions end."
         checked={enabled}
         onChange={setEnabled}
       />
       <RoleField
         name="defaultRole"
-        label="Role without a group"
-        hint="For whoever is in none of the groups below."
+        label="Default role"
+        hint="For users without a mapped group."
         role={defaultRole}
         onChange={setDefaultRole}
       />
       <RoleMappings
         mappings={roleMappings}
         onChange={setRoleMappings}
-        hint={
-          type === 'LDAP' ? 'A group is named by its DN.' : `A group is named as the provider names it to the platform.`
-        }
+        hint={type === 'LDAP' ? 'Enter the DN of the group.' : `Enter the group as in the provider’s claim.`}
       />
       <details className={styles['more']}>
         <summary>More settings</summary>

@@ -10,7 +10,6 @@ const looks: Record<Provider['status'], [BadgeVariant, LucideIcon, string]> = {
   Disabled: ['quiet', CircleOff, 'Switched off'],
 }
 
-/** How it stands with a provider. */
 export function ProviderStatus({ status }: { status: Provider['status'] }) {
   const [tone, icon, text] = looks[status]
   return (

@@ -1,25 +1,25 @@
 import type { Schemas } from '../../api/client.ts'
 
-/** What each type of provider needs and may have (D41), and how it is asked for. */
+/** Settings of each provider type and their form fields. */
 
 export type Provider = Schemas['IdentityProvider']
 export type ProviderRequest = Schemas['IdentityProviderRequest']
 export type ProviderType = Provider['type']
 
-/** A member of the request that is a line of text, or is written as one. */
+/** A member of the request that is edited as text. */
 export type SettingName = Exclude<
   keyof ProviderRequest,
   'type' | 'displayName' | 'enabled' | 'roleMappings' | 'defaultRole' | 'startTls'
 >
 
-/** A secret is never shown again; a list is words with spaces between them; a certificate has several lines. */
+/** Secrets are never shown; lists are separated by spaces; certificates have several lines. */
 type Look = 'text' | 'url' | 'secret' | 'list' | 'certificate'
 
 export interface Setting {
   name: SettingName
   label: string
   hint?: string
-  /** What the platform takes where nothing is said. */
+  /** The platform's default. */
   usual?: string
   example?: string
   look?: Look
@@ -27,7 +27,7 @@ export interface Setting {
 
 export interface ProviderTypeSpec {
   label: string
-  /** By these a provider is known: of another place it is another provider. */
+  /** These settings identify a provider. */
   place: readonly Setting[]
   needs: readonly Setting[]
   more: readonly Setting[]
@@ -37,9 +37,9 @@ const client = { name: 'clientId', label: 'Client id' } as const
 const secret = { name: 'clientSecret', label: 'Client secret', look: 'secret' } as const
 const claims = [
   { name: 'scopes', label: 'Scopes', usual: 'openid profile email', look: 'list' },
-  { name: 'usernameClaim', label: 'Claim of the user name', usual: 'preferred_username' },
-  { name: 'emailClaim', label: 'Claim of the e-mail', usual: 'email' },
-  { name: 'groupsClaim', label: 'Claim of the groups', usual: 'groups' },
+  { name: 'usernameClaim', label: 'Username claim', usual: 'preferred_username' },
+  { name: 'emailClaim', label: 'E-mail claim', usual: 'email' },
+  { name: 'groupsClaim', label: 'Groups claim', usual: 'groups' },
 ] as const satisfies Setting[]
 
 export const providerTypeSpecs: Readonly<Record<ProviderType, ProviderTypeSpec>> = {
@@ -51,7 +51,7 @@ export const providerTypeSpecs: Readonly<Record<ProviderType, ProviderTypeSpec>>
         label: 'Issuer',
         example: 'https://id.example.com',
         look: 'url',
-        hint: 'Spelled as the provider spells it.',
+        hint: 'Exactly as the provider publishes it.',
       },
     ],
     needs: [client, secret],
@@ -60,13 +60,13 @@ export const providerTypeSpecs: Readonly<Record<ProviderType, ProviderTypeSpec>>
   CloudDirectory: {
     label: 'Cloud directory (Microsoft Entra ID)',
     place: [
-      { name: 'tenantId', label: 'Tenant', hint: 'Its id, or one of its domains.' },
+      { name: 'tenantId', label: 'Tenant', hint: 'Tenant ID or a verified domain.' },
       {
         name: 'authorityHost',
         label: 'Authority',
         look: 'url',
         usual: 'https://login.microsoftonline.com',
-        hint: 'Another one in a national cloud.',
+        hint: 'Differs in national clouds.',
       },
     ],
     needs: [client, secret],
@@ -89,39 +89,39 @@ export const providerTypeSpecs: Readonly<Record<ProviderType, ProviderTypeSpec>>
         label: 'Address',
         example: 'ldaps://directory.example.com',
         look: 'url',
-        hint: 'ldaps://, or ldap:// which then goes on in TLS (StartTLS).',
+        hint: 'ldaps://, or ldap:// with StartTLS.',
       },
     ],
     needs: [
-      { name: 'bindDn', label: 'Service account (DN)', example: 'cn=platform,dc=example,dc=com' },
-      { name: 'bindPassword', label: 'Password of the service account', look: 'secret' },
-      { name: 'userSearchBase', label: 'Where people are (DN)', example: 'ou=people,dc=example,dc=com' },
+      { name: 'bindDn', label: 'Bind DN', example: 'cn=platform,dc=example,dc=com' },
+      { name: 'bindPassword', label: 'Bind password', look: 'secret' },
+      { name: 'userSearchBase', label: 'User search base (DN)', example: 'ou=people,dc=example,dc=com' },
     ],
     more: [
       {
         name: 'groupSearchBase',
-        label: 'Where groups are (DN)',
-        hint: 'Empty: what the directory itself says of a person (memberOf).',
+        label: 'Group search base (DN)',
+        hint: 'Leave empty to use memberOf.',
       },
-      { name: 'groupMemberAttribute', label: 'Attribute of the members of a group', usual: 'member' },
-      { name: 'userLoginAttribute', label: 'Attribute of the user name', usual: 'uid' },
+      { name: 'groupMemberAttribute', label: 'Group member attribute', usual: 'member' },
+      { name: 'userLoginAttribute', label: 'User login attribute', usual: 'uid' },
       {
         name: 'caCertificate',
-        label: 'Certificates to trust',
+        label: 'Trusted certificates',
         look: 'certificate',
-        hint: 'PEM. Where the directory’s own authority is none of the usual ones.',
+        hint: 'PEM. Required if the certificate authority is not public.',
       },
     ],
   },
 }
 
-/** In the order in which they are offered. */
+/** In the order of the form. */
 export const providerTypes = ['OIDC', 'CloudDirectory', 'OpenSourceIdp', 'LDAP'] as const satisfies ProviderType[]
 
-/** Whether a type cannot do without a setting: what has a usual value can. */
+/** Whether a setting is required: it is needed and has no default. */
 export const isRequiredSetting = ({ place, needs }: ProviderTypeSpec, setting: Setting): boolean =>
   setting.usual === undefined && (place.includes(setting) || needs.includes(setting))
 
-/** What the sign-in page says of a provider. */
+/** The provider's text on the sign-in page. */
 export const signInLabelOf = (type: ProviderType, displayName: string): string =>
   type === 'LDAP' ? `Accounts of ${displayName} sign in here too.` : `Continue with ${displayName}`

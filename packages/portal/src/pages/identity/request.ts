@@ -8,19 +8,19 @@ import {
   type SettingName,
 } from './provider-types.ts'
 
-/** What one may say of a provider beside the settings of its type. */
+/** Settings that do not depend on the type. */
 export interface Rules {
   enabled: boolean
   defaultRole: Provider['defaultRole']
   roleMappings: Provider['roleMappings']
 }
 
-/** What is known of a provider, or asked for: its type and settings. */
+/** A provider or a request for one. */
 type Known = { type: ProviderType } & { [Name in SettingName]?: ProviderRequest[Name] | undefined }
 
 /**
- * The whole request for a provider, of what a form holds and of the place of the one that is changed. All is sent: what a
- * request leaves out is not kept, but for secrets.
+ * Builds the whole request from the form and, for a change, the identifying settings. The API drops omitted settings,
+ * except secrets.
  */
 export function requestOf(type: ProviderType, values: FormValues, rules: Rules, before?: Provider): ProviderRequest {
   const { place, needs, more } = providerTypeSpecs[type]
@@ -33,28 +33,28 @@ export function requestOf(type: ProviderType, values: FormValues, rules: Rules, 
     type,
     ...texts,
     ...(scopes !== undefined && { scopes: scopes.split(/\s+/) }),
-    // What begins in clear text has to go on in TLS.
+    // ldap:// requires StartTLS.
     ...(type === 'LDAP' && { startTls: /^ldap:/i.test(texts['url'] ?? '') }),
     ...(name !== '' && { displayName: name }),
     ...rules,
   }
 }
 
-/** Of a secret every character counts. */
+/** Secrets are not trimmed. */
 const typedIn = (values: FormValues, { name, look }: Setting): string | undefined =>
   look === 'secret' ? values[name] : values[name]?.trim()
 
-/** A setting of a provider as a form holds it; '' where there is none. Secrets are never known. */
+/** A setting as form text; '' if unset. The API never returns secrets. */
 export function valueText(provider: Known, name: SettingName): string {
   const value = provider[name]
   return typeof value === 'object' ? value.join(' ') : (value ?? '')
 }
 
-/** The one of the list that a request would change: it is of the same type and place. */
+/** The existing provider that the request would overwrite: same type and address. */
 export const parseForm = (request: ProviderRequest, providers: readonly Provider[]): Provider | undefined =>
   providers.find((provider) => provider.type === request.type && placeOf(provider) === placeOf(request))
 
-/** Where a provider is, spelled in one way. */
+/** The normalised address of a provider. */
 function placeOf(known: Known): string {
   const text = (name: SettingName): string => valueText(known, name)
   if (known.type === 'LDAP') return directory(text('url'))
@@ -68,7 +68,7 @@ function placeOf(known: Known): string {
 const trimmed = (text: string): string => text.replace(/\/+$/, '')
 const address = (text: string): string => trimmed(URL.parse(text)?.href ?? text)
 
-/** `ldaps://Directory.example.com` is at the port that such directories are at. */
+/** Adds the default port. */
 function directory(url: string): string {
   const [, scheme = '', host = '', port] = /^(ldaps?):\/\/(.*?)(?::(\d+))?\/?$/i.exec(url) ?? []
   return `${scheme}://${host}:${port ?? (scheme.toLowerCase() === 'ldap' ? 389 : 636)}`.toLowerCase()

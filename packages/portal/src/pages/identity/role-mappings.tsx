@@ -9,7 +9,7 @@ import type { Provider } from './provider-types.ts'
 
 type Mapping = Provider['roleMappings'][number]
 
-/** The most that the platform takes. */
+/** The limit of the API. */
 const mostMappings = 100
 const usualRole: Role = 'Viewer'
 
@@ -19,9 +19,8 @@ interface RoleMappingsProps {
   hint: string
 }
 
-/** Which role the members of a group get here. */
 export function RoleMappings({ mappings, onChange, hint }: RoleMappingsProps) {
-  // Rows are told apart while one is taken out above them.
+  // Stable keys while rows are removed.
   const [keys, setKeys] = useState(() => mappings.map(() => crypto.randomUUID()))
   const change = (index: number, part: Partial<Mapping>) =>
     onChange(mappings.map((mapping, at) => (at === index ? { ...mapping, ...part } : mapping)))
@@ -35,7 +34,7 @@ export function RoleMappings({ mappings, onChange, hint }: RoleMappingsProps) {
   }
   return (
     <fieldset className={styles['mappings']}>
-      <legend>Groups and their roles</legend>
+      <legend>Role mappings</legend>
       <p className={styles['hint']}>{hint}</p>
       {mappings.map(({ group, role }, index) => (
         <div key={keys[index]} role="group" aria-label={`Mapping ${index + 1}`} className={styles['mapping']}>
@@ -74,7 +73,7 @@ interface RoleFieldProps {
   onChange: (role: Role) => void
 }
 
-/** One role of those that the user may give; one that stands already stays to be chosen. */
+/** Roles that the user may grant, and the current one. */
 export function RoleField({ name, label, hint, role, onChange }: RoleFieldProps) {
   const items = useQuery(rolesQuery).data?.items ?? []
   const offered = items.filter(({ name: each, grantable }) => grantable || each === role).map(({ name: each }) => each)

@@ -5,17 +5,16 @@ import type { Setting } from './provider-types.ts'
 interface SettingFieldProps {
   setting: Setting
   isNeeded: boolean
-  /** The secret that is stored stays where none is typed. */
+  /** An empty field keeps the stored secret. */
   isStored: boolean
   text: string
 }
 
 const hintOf = ({ hint, look, usual }: Setting, isStored: boolean): string | undefined => {
-  if (look === 'secret' && isStored) return 'Empty keeps the one that is stored. It is never shown again.'
+  if (look === 'secret' && isStored) return 'Leave empty to keep the stored secret.'
   return hint ?? (usual === undefined ? undefined : `Empty: ${usual}`)
 }
 
-/** One setting of a provider. */
 export function SettingField({ setting, isNeeded, isStored, text }: SettingFieldProps) {
   const { name, label, look = 'text', example, usual } = setting
   const isRequired = isNeeded && !(look === 'secret' && isStored)

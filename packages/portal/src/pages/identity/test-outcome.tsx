@@ -11,16 +11,13 @@ const names: Readonly<Record<string, string>> = {
   connect: 'Connection',
   tls: 'Encryption',
   bind: 'Service account',
-  search: 'Search for people',
+  search: 'User search',
 }
 
-/** What was tried, and how each try went. */
 export const TestOutcome = ({ outcome: { ok, checks } }: { outcome: Schemas['IdentityProviderTest'] }) => (
   <div className={styles['outcome']}>
     <p>
-      <strong>
-        {ok ? 'The platform can work with this provider.' : 'The platform cannot work with this provider yet.'}
-      </strong>
+      <strong>{ok ? 'The provider works.' : 'The provider does not work yet.'}</strong>
     </p>
     <ul aria-label="Checks" className={styles['checks']}>
       {checks.map(({ name, ok: isGood, message }) => (

@@ -5,7 +5,7 @@ import { pollEvery, queries } from '../../api/query.ts'
 const queryKey = ['identity-providers']
 const pollSeconds = 15
 
-/** The providers of the organisation. What becomes of a request for consent is seen by itself. */
+/** Polls for the results of consent requests. */
 export const useProviders = () =>
   useQuery({
     queryKey,
@@ -13,7 +13,7 @@ export const useProviders = () =>
     refetchInterval: pollEvery(pollSeconds),
   })
 
-/** Something has changed: the sign-in page offers something else now, too. */
+/** The sign-in page also lists providers. */
 export async function refreshProviders(): Promise<void> {
   void queries.invalidateQueries({ queryKey: ['sign-in-choices'] })
   await queries.invalidateQueries({ queryKey })

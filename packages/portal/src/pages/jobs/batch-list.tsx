@@ -32,7 +32,6 @@ const columns: VirtualColumn<Batch>[] = [
   { title: 'Submitted', width: 'minmax(9rem, 1fr)', cell: ({ createdAt }) => <Time at={createdAt} /> },
 ]
 
-/** Batches, newest first. */
 export const BatchList = () => (
   <PagedTable
     label="Batches"
@@ -46,7 +45,7 @@ export const BatchList = () => (
     summary={(total) => (total === 1 ? '1 batch' : `${total.toLocaleString()} batches`)}
     empty={
       <EmptyState icon={Layers} title="No batches yet">
-        Run a script and choose several clusters: that makes a batch.
+        Run a script on several clusters to create a batch.
       </EmptyState>
     }
   />

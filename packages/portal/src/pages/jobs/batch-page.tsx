@@ -26,7 +26,6 @@ const batchQuery = (batchId: string) =>
     queryFn: () => unwrap(api.GET('/api/v1/jobs/batch/{batchId}', { params: { path: { batchId } } })),
   })
 
-/** One batch: how far it is, and its jobs. */
 export function BatchPage() {
   const { batchId } = useParams({ from: '/signed-in/jobs/batches/$batchId' })
   const query = useQuery({
@@ -37,7 +36,7 @@ export function BatchPage() {
   const isOver = batch?.status === 'Finished'
   const progress = JSON.stringify(batch?.counts)
   useEffect(() => {
-    // The list says what the numbers above it say, and is not looked at by itself when the batch is over.
+    // The job list does not poll after the batch has finished, so the last counts refresh it.
     void queries.invalidateQueries({ queryKey: ['jobs', 'list'] })
   }, [isOver, progress])
   if (isApiError(query.error, 'batch_not_found')) return <NotFoundNotice what="batch" />
@@ -73,7 +72,7 @@ const BatchOverview = ({ batch }: { batch: Batch }) => (
         ['Submitted', <Time key="s" at={batch.createdAt} isAbsolute />],
         ['Finished', batch.finishedAt === undefined ? 'not yet' : <Time key="f" at={batch.finishedAt} isAbsolute />],
         ['At once', batch.maxConcurrency ?? 'all'],
-        ['Stops after failures', batch.maxErrors ?? 'never'],
+        ['Failure limit', batch.maxErrors ?? 'never'],
         ...(batch.retryOf === undefined ? [] : [['Runs again', <BatchLink key="r" id={batch.retryOf} />] as const]),
       ]}
     />
@@ -109,7 +108,7 @@ function BatchActions({ batch }: { batch: Batch }) {
         isOpen={asking === 'cancel'}
         onClose={close}
         title="Cancel this batch?"
-        description="Jobs that have not begun never run. Those that run are ended; what they have done stays done."
+        description="Queued jobs do not run and running jobs are stopped. Changes they already made remain."
         confirmLabel="Cancel batch"
         onConfirm={actions.cancel}
       />
@@ -117,7 +116,7 @@ function BatchActions({ batch }: { batch: Batch }) {
         isOpen={asking === 'retry'}
         onClose={close}
         title="Retry failed jobs?"
-        description={`The ${unsuccessful} jobs that failed or were cancelled are submitted anew, as a new batch.`}
+        description={`Submits the ${unsuccessful} failed or cancelled jobs as a new batch.`}
         confirmLabel="Retry failed jobs"
         look="primary"
         onConfirm={actions.retry}
@@ -140,7 +139,7 @@ function useBatchActions(batchId: string) {
       const { batchId: newId, submittedCount } = await unwrap(
         api.POST('/api/v1/jobs/batch/{batchId}/retry', { params }),
       )
-      showToast(`${submittedCount} jobs were submitted again`)
+      showToast(`${submittedCount} jobs resubmitted`)
       void queries.invalidateQueries({ queryKey: ['batches', 'list'] })
       await navigate({ to: '/jobs/batches/$batchId', params: { batchId: newId } })
     },

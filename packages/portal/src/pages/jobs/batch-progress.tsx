@@ -3,7 +3,7 @@ import { Badge, variantOf } from '../../ui/badge.tsx'
 import styles from './jobs.module.css'
 import { isOver } from './status.ts'
 
-/** How far a batch is: in numbers, and as a bar beside them. */
+/** Progress as numbers and as a bar. */
 export function BatchProgress({ counts }: { counts: Schemas['BatchCounts'] }) {
   const parts = [
     { status: 'Completed', count: counts.completed },
@@ -21,7 +21,7 @@ export function BatchProgress({ counts }: { counts: Schemas['BatchCounts'] }) {
       <div
         className={styles['bar']}
         role="progressbar"
-        aria-label="Jobs that have ended"
+        aria-label="Finished jobs"
         aria-valuemin={0}
         aria-valuemax={total}
         aria-valuenow={ended}

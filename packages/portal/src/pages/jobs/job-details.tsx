@@ -12,7 +12,6 @@ interface JobFactsProps {
   clusterName: string | undefined
 }
 
-/** Where and when a job ran, and why it ended. */
 export function JobDetails({ job, clusterName }: JobFactsProps) {
   const { clusterId, statusReason, result, lateResult } = job
   const items: (readonly [string, ReactNode])[] = [
@@ -30,16 +29,14 @@ export function JobDetails({ job, clusterName }: JobFactsProps) {
     ...(job.completedAt === undefined ? [] : [['Ended', <Time key="e" at={job.completedAt} isAbsolute />] as const]),
     ...(job.startedAt === undefined ? [] : [['Duration', <Duration key="d" job={job} />] as const]),
     ...(job.status === 'Queued' && clusterId !== undefined
-      ? [['Fails unless picked up', <Time key="x" at={job.expiresAt} />] as const]
+      ? [['Expires', <Time key="x" at={job.expiresAt} />] as const]
       : []),
     ...(result === undefined ? [] : [['Exit code', result.exitCode ?? 'none'] as const]),
   ]
   return (
     <Card title="Overview">
       {statusReason !== undefined && <p>{reasonText(statusReason)}</p>}
-      {job.cancelRequestedAt !== undefined && job.status === 'Running' && (
-        <p>Cancelling: the relay is asked to end it.</p>
-      )}
+      {job.cancelRequestedAt !== undefined && job.status === 'Running' && <p>Cancelling: waiting for the relay.</p>}
       <DescriptionList items={items} />
       {lateResult !== undefined && (
         <p>
@@ -59,7 +56,7 @@ const ClusterLink = ({ id, name }: { id: string; name: string | undefined }) => 
   </Link>
 )
 
-/** How long it took, or has taken by now. */
+/** The duration so far, or in total. */
 function Duration({ job: { startedAt = '', completedAt } }: { job: Schemas['Job'] }) {
   const nowMs = useSeconds(completedAt === undefined)
   const endMs = completedAt === undefined ? nowMs : Date.parse(completedAt)

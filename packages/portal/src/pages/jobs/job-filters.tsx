@@ -5,7 +5,6 @@ import { useClusterName } from '../clusters/cluster-names.ts'
 import styles from './jobs.module.css'
 import { type JobStatus, jobStatuses } from './status.ts'
 
-/** What the list of jobs is narrowed to. */
 export interface JobFilter {
   status?: JobStatus
   clusterId?: string
@@ -19,7 +18,7 @@ interface JobFiltersProps {
 
 const statuses = [{ value: '', label: 'All' }, ...jobStatuses.map((status) => ({ value: status, label: status }))]
 
-/** Narrows the list of jobs. A cluster comes by a link from its page, and goes by its cross. */
+/** The cluster filter is set by a link from the cluster's page. */
 export function JobFilters({ filter: { status, ...rest }, onChange }: JobFiltersProps) {
   const { clusterId, ...withoutCluster } = rest
   const name = useClusterName(clusterId)

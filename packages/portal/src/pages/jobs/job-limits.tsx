@@ -2,13 +2,12 @@ import { TextField } from '../../ui/field.tsx'
 
 const number = { type: 'number', inputMode: 'numeric', min: 1, step: 1 } as const
 
-/** How long a job may run, and may wait. */
 export const JobLimits = ({ timeoutSeconds }: { timeoutSeconds: number | undefined }) => (
   <>
     <TextField
       {...number}
       name="timeoutMinutes"
-      label="May run for (minutes)"
+      label="Execution timeout (minutes)"
       max={2880}
       defaultValue={timeoutSeconds === undefined ? '' : String(Math.ceil(timeoutSeconds / 60))}
       placeholder="60"
@@ -17,22 +16,21 @@ export const JobLimits = ({ timeoutSeconds }: { timeoutSeconds: number | undefin
     <TextField
       {...number}
       name="deliverWithinMinutes"
-      label="May wait for its relay (minutes)"
+      label="Delivery timeout (minutes)"
       max={43_200}
       placeholder="60"
-      hint="A job whose relay does not come in time fails and never runs."
+      hint="The job fails if its relay does not pick it up in time."
       isOptional
     />
   </>
 )
 
-/** How carefully a batch goes on. */
 export const BatchLimits = () => (
   <>
     <TextField
       {...number}
       name="maxConcurrency"
-      label="At most so many at once"
+      label="Maximum concurrent jobs"
       max={500}
       placeholder="all"
       isOptional
@@ -41,10 +39,10 @@ export const BatchLimits = () => (
       {...number}
       name="maxErrors"
       min={0}
-      label="Stop after so many failures"
+      label="Stop after this many failures"
       max={500}
       placeholder="never"
-      hint="Jobs that have not begun by then are cancelled."
+      hint="Queued jobs are then cancelled."
       isOptional
     />
   </>

@@ -50,11 +50,10 @@ const tookText = ({ startedAt, completedAt }: Job): string =>
 
 interface JobListProps {
   filter: JobFilter
-  /** Whether more may come, or what is there may change. */
+  /** Whether new jobs may appear or shown ones change. */
   isLive: boolean
 }
 
-/** Jobs, newest first. */
 export const JobList = ({ filter, isLive }: JobListProps) => (
   <PagedTable
     label="Jobs"
@@ -74,8 +73,8 @@ function NoJobs({ isFiltered }: { isFiltered: boolean }) {
   const mayRun = useHasPermission('jobs:write')
   if (isFiltered) {
     return (
-      <EmptyState icon={SquareTerminal} title="No job fits">
-        Choose another status, or look at all of them.
+      <EmptyState icon={SquareTerminal} title="No matching jobs">
+        Choose another status or clear the filters.
       </EmptyState>
     )
   }

@@ -23,7 +23,6 @@ import { OutputPanel } from './output-panel.tsx'
 import { isOver, titleOfType } from './status.ts'
 import { nodeNames, useCluster } from './use-names.ts'
 
-/** One job: what it was asked to do, how it goes, and what came of it. */
 export function JobPage() {
   const { jobId } = useParams({ from: '/signed-in/jobs/$jobId' })
   const query = useQuery({
@@ -97,7 +96,7 @@ function JobActions({ job }: { job: Schemas['Job'] }) {
         isOpen={isAsking}
         onClose={() => setIsAsking(false)}
         title="Cancel this job?"
-        description="What the script has already done stays done. A relay that does not answer is given a minute."
+        description="Changes the script already made remain. An unresponsive relay gets one minute."
         confirmLabel="Cancel job"
         onConfirm={cancel}
       />

@@ -1,7 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api, unwrap } from '../../api/client.ts'
 
-/** One job, wherever it is shown. */
 export const jobQuery = (jobId: string) =>
   queryOptions({
     queryKey: ['jobs', 'one', jobId],

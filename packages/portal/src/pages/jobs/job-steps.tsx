@@ -9,7 +9,6 @@ type Step = Schemas['JobStep']
 
 const icons = { Pending: CircleDashed, Completed: CircleCheck, Failed: CircleAlert, Skipped: Ban }
 
-/** The steps of what the platform does on itself, in their order. */
 export const JobSteps = ({ steps }: { steps: readonly Step[] }) => (
   <Card title="Steps">
     <ol className={styles['steps']}>

@@ -9,7 +9,7 @@ import { JobFilters } from './job-filters.tsx'
 import { JobList } from './job-list.tsx'
 import styles from './jobs.module.css'
 
-/** Jobs and batches, newest first. What is filtered by stands in the address. */
+/** The filter is part of the address. */
 export function JobsPage() {
   const { tab = 'jobs', ...filter } = useSearch({ from: '/signed-in/jobs' })
   const navigate = useNavigate({ from: '/jobs' })
@@ -22,7 +22,7 @@ export function JobsPage() {
   return (
     <Page title="Jobs" actions={run}>
       <Tabs
-        label="What to show"
+        label="View"
         value={tab === 'batches' ? 'batches' : 'jobs'}
         onChange={(name) => void navigate({ search: name === 'jobs' ? {} : { tab: name }, replace: true })}
         tabs={[

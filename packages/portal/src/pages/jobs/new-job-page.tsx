@@ -17,7 +17,7 @@ import { type Draft, submissionsOf } from './submission.ts'
 import { NodePicker } from './node-picker.tsx'
 import { TargetPicker } from './target-picker.tsx'
 
-/** Writes a script and runs it: on one cluster as a job, on several as a batch. */
+/** Runs a script: one cluster makes a job, several make a batch. */
 export const NewJobPage = () => (
   <RequirePermission permission="jobs:write" title="Run a script">
     <Writing />
@@ -39,7 +39,7 @@ function Writing() {
   )
 }
 
-/** What it takes to run a job again. */
+/** Prefills the form from an earlier job. */
 function draftOf({ payload, clusterId }: Schemas['Job']): Draft {
   const { script, targetNodeIds, timeoutSeconds } = payload
   return {
@@ -58,7 +58,7 @@ function JobForm({ draft }: { draft: Draft }) {
   const isBatch = clusterIds.length > 1
   const choose = (ids: string[]) => {
     setClusterIds(ids)
-    // Nodes are those of one cluster.
+    // Nodes belong to one cluster.
     setNodeIds(undefined)
   }
   return (
@@ -70,7 +70,7 @@ function JobForm({ draft }: { draft: Draft }) {
         <Card title={<span id="script-label">Script</span>}>
           <ScriptEditor initial={draft.script} onChange={setScript} labelledBy="script-label" />
           <p className={styles['quiet']}>
-            A first line such as <code>#!/usr/bin/env python3</code> chooses what runs it; without one it is{' '}
+            A first line such as <code>#!/usr/bin/env python3</code> sets the interpreter; the default is{' '}
             <code>sh</code>.
           </p>
         </Card>
@@ -85,7 +85,7 @@ function JobForm({ draft }: { draft: Draft }) {
   )
 }
 
-/** Sends what was written and goes where one can follow it. */
+/** Submits the jobs and opens their page. */
 function useSubmit() {
   const navigate = useNavigate()
   return async (draft: Draft, values: FormValues): Promise<void> => {
@@ -93,11 +93,11 @@ function useSubmit() {
     const [only] = jobs
     if (jobs.length === 1 && only !== undefined) {
       const { id } = await unwrap(api.POST('/api/v1/jobs', { body: only }))
-      showToast('The job was submitted')
+      showToast('Job submitted')
       await navigate({ to: '/jobs/$jobId', params: { jobId: id } })
     } else {
       const { batchId } = await unwrap(api.POST('/api/v1/jobs/batch', { body: { jobs, ...limits } }))
-      showToast(`${jobs.length} jobs were submitted`)
+      showToast(`${jobs.length} jobs submitted`)
       await navigate({ to: '/jobs/batches/$batchId', params: { batchId } })
     }
     await Promise.all(['jobs', 'batches'].map((noun) => queries.invalidateQueries({ queryKey: [noun] })))

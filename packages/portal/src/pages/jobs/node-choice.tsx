@@ -9,7 +9,7 @@ interface NodeChoiceProps {
   setNodeId: (nodeId: string) => void
 }
 
-/** Of which node one sees what: of all, or of one. */
+/** Selects the output of one node, or of all. */
 export function NodeChoice({ nodeIds, nameOf, nodeId, setNodeId }: NodeChoiceProps) {
   const id = useId()
   return (

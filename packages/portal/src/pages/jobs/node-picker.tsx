@@ -5,12 +5,12 @@ import { useCluster } from './use-names.ts'
 
 interface NodePickerProps {
   clusterId: string
-  /** Absent for all nodes. */
+  /** Undefined for all nodes. */
   chosen: string[] | undefined
   onChange: (nodeIds: string[] | undefined) => void
 }
 
-/** Chooses among the nodes of one cluster: all, those that come later included, or some. */
+/** Selects some nodes, or all including future ones. */
 export function NodePicker({ clusterId, chosen, onChange }: NodePickerProps) {
   const nodes = useCluster(clusterId).data?.nodes ?? []
   if (nodes.length < 2) return null

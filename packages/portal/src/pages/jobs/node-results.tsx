@@ -10,7 +10,7 @@ interface NodeResultsProps {
   nameOf: (nodeId: string) => string
 }
 
-/** How the job ended on each node; those that failed first. */
+/** Failed nodes first. */
 export function NodeResults({ nodes, nameOf }: NodeResultsProps) {
   const columns: Column<NodeResult>[] = [
     { title: 'Node', cell: ({ nodeId }) => nameOf(nodeId) },
@@ -20,7 +20,7 @@ export function NodeResults({ nodes, nameOf }: NodeResultsProps) {
   return (
     <Card title="Nodes">
       <Table label="Results by node" columns={columns} rows={rows} keyOf={({ nodeId }) => nodeId} />
-      {nodes.length > shown && <p>{nodes.length - shown} more are in the answer of the API.</p>}
+      {nodes.length > shown && <p>{nodes.length - shown} more are available through the API.</p>}
     </Card>
   )
 }
@@ -28,6 +28,6 @@ export function NodeResults({ nodes, nameOf }: NodeResultsProps) {
 const shown = 200
 
 function ExitCode({ code }: { code: number | null }) {
-  if (code === null) return <Badge tone="bad">did not end by itself</Badge>
+  if (code === null) return <Badge tone="bad">no exit code</Badge>
   return <Badge tone={code === 0 ? 'good' : 'bad'}>{code}</Badge>
 }

@@ -5,18 +5,18 @@ import { plainText } from './plain-text.ts'
 
 interface OutputLinesProps {
   rows: readonly OutputRow[]
-  /** Where several nodes write: how they are called. */
+  /** Set if several nodes write output. */
   nameOf: ((nodeId: string) => string) | undefined
-  /** Whether the end stays in sight, as it comes. */
+  /** Whether to scroll to new output. */
   isFollowing: boolean
-  /** Hears whether whoever scrolls is at the end, or reads above it. */
+  /** Reports whether the user is at the end or has scrolled up. */
   onScrolled: (isAtEnd: boolean) => void
 }
 
-/** Browsers round where a box is scrolled to. */
+/** Browsers round scroll positions. */
 const nearPx = 4
 
-/** What was written, in the order in which it came; under the name of its node where there are several. */
+/** Output in order of arrival, prefixed with the node if there are several. */
 export function OutputLines({ rows, nameOf, isFollowing, onScrolled }: OutputLinesProps) {
   const box = useRef<HTMLPreElement>(null)
   const lastTop = useRef(0)
@@ -25,7 +25,7 @@ export function OutputLines({ rows, nameOf, isFollowing, onScrolled }: OutputLin
   }, [rows, isFollowing])
   const onScroll = ({ currentTarget: { scrollTop, scrollHeight, clientHeight } }: UIEvent<HTMLPreElement>) => {
     const isAtEnd = scrollHeight - clientHeight - scrollTop < nearPx
-    // What comes below moves nobody: only who goes up wants to stay there.
+    // Only scrolling up stops following, not new output below.
     if (isAtEnd || scrollTop < lastTop.current) onScrolled(isAtEnd)
     lastTop.current = scrollTop
   }
@@ -51,7 +51,7 @@ export function OutputLines({ rows, nameOf, isFollowing, onScrolled }: OutputLin
   )
 }
 
-/** Made once: an output grows by its end. */
+/** Memoised, because output only grows at its end. */
 const Written = memo(({ data, isError }: { data: string; isError: boolean }) => (
   <span className={isError ? styles['stderr'] : undefined}>{plainText(data)}</span>
 ))

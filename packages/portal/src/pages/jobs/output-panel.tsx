@@ -16,7 +16,7 @@ interface OutputPanelProps {
   nameOf: (nodeId: string) => string
 }
 
-/** What the nodes have written, as it comes. It is text, whatever it holds. */
+/** The live output of a job, always as plain text. */
 export function OutputPanel({ jobId, nameOf }: OutputPanelProps) {
   const { parts, isFinished, failure } = useOutput(jobId)
   const [nodeId, setNodeId] = useState('')
@@ -48,10 +48,10 @@ export function OutputPanel({ jobId, nameOf }: OutputPanelProps) {
         onScrolled={setIsFollowing}
       />
       <p role="status" className={styles['state']}>
-        {isFinished ? endText(rows.length) : 'The output goes on as the nodes write it.'}
+        {isFinished ? endText(rows.length) : 'The output updates live.'}
       </p>
     </Card>
   )
 }
 
-const endText = (length: number): string => (length === 0 ? 'The job wrote nothing.' : 'The output is complete.')
+const endText = (length: number): string => (length === 0 ? 'No output.' : 'The output is complete.')

@@ -3,17 +3,17 @@ import type { components } from '../../../../contract/openapi.d.ts'
 
 type Chunk = components['schemas']['OutputChunk']
 
-/** A part of the output, and how long it was when the platform told of it. */
+/** A chunk of output and its size in the platform's bytes. */
 export interface Part extends Chunk {
   sizeBytes: number
 }
 
 const encoder = new TextEncoder()
 
-/** A sequence of a terminal, or the end of a line, whose rest is still to come. */
+/** An escape sequence or line end that continues in the next chunk. */
 const unfinished = /(?:\u001b(?:\[[0-?]{0,40}[ -/]{0,5}|\][^\u0007\u001b]{0,200})?|\r)$/
 
-/** Takes in what a job writes. It is cut anywhere: what a part begins and does not end is put before the next of its source. */
+/** Joins the chunks of a job. An unfinished sequence is moved to the next chunk of the same node and stream. */
 export function outputReader(): (chunks: readonly Chunk[]) => Part[] {
   const begun = new Map<string, string>()
   const read = (chunk: Chunk): Part => {
@@ -26,18 +26,17 @@ export function outputReader(): (chunks: readonly Chunk[]) => Part[] {
   return (chunks) => chunks.map(read)
 }
 
-/** What the platform keeps of an output: its beginning and its end. */
+/** The platform retains this much of the beginning and end of an output. */
 const headBytes = 256 * 1024
 const tailBytes = 768 * 1024
 
-/** Of an output that does not end, as much as the platform keeps. */
+/** Retains as much of a long output as the platform does. */
 export function retain(parts: readonly Part[]): readonly Part[] {
   const tailFrom = endOf(parts.at(-1)) - tailBytes
   if (tailFrom <= headBytes) return parts
   return parts.filter((part) => part.offset < headBytes || endOf(part) > tailFrom)
 }
 
-/** Bytes that were written between two parts, and of which nothing is left. */
 export const missingBetween = (before: Part | undefined, part: Part): number => Math.max(0, part.offset - endOf(before))
 
 const endOf = (part: Part | undefined): number => (part === undefined ? 0 : part.offset + part.sizeBytes)

@@ -4,14 +4,14 @@ import { useScriptView } from './use-script-view.ts'
 import styles from './script-editor.module.css'
 
 interface ScriptEditorProps {
-  /** What it begins with; later changes of it are not followed. */
+  /** The initial text; later changes are ignored. */
   initial: string
   onChange: (script: string) => void
-  /** The id of the text that says what it is for. */
+  /** The id of the description. */
   labelledBy: string
 }
 
-/** The editor for a script. It is loaded when it is needed. */
+/** The script editor, loaded on first use. */
 export function ScriptEditor({ initial, onChange, labelledBy }: ScriptEditorProps) {
   const host = useRef<HTMLDivElement>(null)
   const latest = useRef(onChange)

@@ -26,12 +26,12 @@ const look = EditorView.theme({
   '.cm-placeholder': { color: 'var(--muted)' },
 })
 
-/** By its first line: a script without one is run by `sh` (D23). */
+/** Chosen by the first line; `sh` is the default. */
 const languageOf = (script: string) => StreamLanguage.define(/^#!.*python/.test(script) ? python : shell)
 
 /**
- * What is typed over a selection the browser would give the style of what it replaces, as an attribute: the policy refuses that, and the
- * console of whoever types would be full of it. So the editor replaces it by itself.
+ * Replaces a selection in the editor itself: the browser would copy its style as an attribute, which the content
+ * security policy blocks.
  */
 const typeOver = EditorView.domEventHandlers({
   beforeinput: ({ inputType, data }, view) => {
@@ -49,7 +49,7 @@ interface ScriptViewOptions {
   onChange: (script: string) => void
 }
 
-/** Shows an editor and returns what takes it away. Tab leaves it, as it leaves any field. */
+/** Creates an editor and returns its dispose function. Tab leaves the editor, as in any field. */
 export function scriptView({ root, initial, label, onChange }: ScriptViewOptions): () => void {
   const language = new Compartment()
   const follow = EditorView.updateListener.of(({ docChanged, state, startState, view }) => {

@@ -1,6 +1,6 @@
 import styles from './jobs.module.css'
 
-/** The end of an id, which tells jobs apart at a glance; whoever listens hears the whole of it. */
+/** The end of an id; screen readers get the whole. */
 export const ShortId = ({ id }: { id: string }) => (
   <>
     <code aria-hidden className={styles['short']} title={id}>

@@ -2,11 +2,11 @@ import { ApiError } from '../../api/api-error.ts'
 import type { Schemas } from '../../api/client.ts'
 import type { FormValues } from '../../ui/form.tsx'
 
-/** What is about to be run, and where. */
+/** A job or batch before its submission. */
 export interface Draft {
   script: string
   clusterIds: string[]
-  /** Of the one cluster; absent for all of its nodes. */
+  /** Nodes of the only cluster; undefined for all. */
   nodeIds?: string[] | undefined
   timeoutSeconds?: number
 }
@@ -14,12 +14,12 @@ export interface Draft {
 type Submission = Schemas['JobSubmission']
 type Limits = Pick<Schemas['BatchSubmission'], 'maxConcurrency' | 'maxErrors'>
 
-/** The jobs that a draft stands for, one for each cluster. Throws where something is missing that the platform would miss. */
+/** One job per cluster. Throws for missing input. */
 export function submissionsOf(draft: Draft, values: FormValues): { jobs: Submission[]; limits: Limits } {
   const { script, clusterIds, nodeIds } = draft
-  if (script.trim() === '') throw missing('Write a script first.')
-  if (clusterIds.length === 0) throw missing('Choose at least one cluster to run the script on.')
-  if (nodeIds?.length === 0) throw missing('Choose at least one node, or all of them.')
+  if (script.trim() === '') throw missing('Enter a script.')
+  if (clusterIds.length === 0) throw missing('Select at least one cluster.')
+  if (nodeIds?.length === 0) throw missing('Select at least one node.')
   const minutes = wholeNumber(values['timeoutMinutes'])
   const payload = {
     script,
@@ -43,7 +43,7 @@ export function submissionsOf(draft: Draft, values: FormValues): { jobs: Submiss
 
 const missing = (message: string): ApiError => new ApiError(400, { error: 'incomplete', message })
 
-/** A number as a field holds it; undefined where it is empty. */
+/** Undefined for an empty field. */
 function wholeNumber(text = ''): number | undefined {
   const number = Number(text)
   return text.trim() === '' || !Number.isInteger(number) ? undefined : number

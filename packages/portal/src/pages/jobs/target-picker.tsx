@@ -11,7 +11,7 @@ import { useDebounced } from '../../ui/use-debounced.ts'
 import { useClusterName } from '../clusters/cluster-names.ts'
 import styles from './jobs.module.css'
 
-/** The most jobs of one batch (section 8). */
+/** The limit of a batch. */
 const most = 500
 const pageSize = 100
 
@@ -20,7 +20,7 @@ interface TargetPickerProps {
   onChange: (clusterIds: string[]) => void
 }
 
-/** Chooses clusters: the newest that fit what is typed. */
+/** Selects clusters from the newest that match the search. */
 export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
   const [typed, setTyped] = useState('')
   const search = useDebounced(typed.trim())
@@ -29,7 +29,7 @@ export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
     queryFn: ({ signal }) =>
       unwrap(api.GET('/api/v1/clusters', { params: { query: { pageSize, ...(search && { search }) } }, signal })),
     placeholderData: keepPreviousData,
-    // Nothing asks again while one chooses: whoever comes to run something on a cluster that was just registered has to find it.
+    // Shows clusters that were registered since the last visit.
     refetchOnMount: 'always',
   })
   const toggle = (id: string, isChosen: boolean) =>
@@ -39,7 +39,7 @@ export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
       <TextField
         name="clusterSearch"
         label="Clusters"
-        placeholder="Part of the name"
+        placeholder="Name contains"
         value={typed}
         onChange={setTyped}
         onKeyDown={keepForm}
@@ -54,7 +54,7 @@ export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
               {items.length === 0 && <NoTarget isNarrowed={search !== ''} />}
             </div>
             {totalCount > items.length && (
-              <p className={styles['quiet']}>{totalCount - items.length} more: type part of a name to find them.</p>
+              <p className={styles['quiet']}>{totalCount - items.length} more. Search to find them.</p>
             )}
             <PageChoice items={items} chosen={chosen} onChange={onChange} />
           </>
@@ -65,7 +65,7 @@ export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
   )
 }
 
-/** Whoever ends a search by Enter does not mean to run the job. */
+/** Enter in the search field must not submit the form. */
 function keepForm(event: KeyboardEvent): void {
   if (event.key === 'Enter') event.preventDefault()
 }
@@ -73,10 +73,10 @@ function keepForm(event: KeyboardEvent): void {
 const NoTarget = ({ isNarrowed }: { isNarrowed: boolean }) => (
   <p className={styles['quiet']}>
     {isNarrowed ? (
-      'No cluster has such a name.'
+      'No matching clusters.'
     ) : (
       <>
-        No cluster is registered yet. <Link to="/clusters">Go to clusters</Link>
+        No clusters yet. <Link to="/clusters">Go to clusters</Link>
       </>
     )}
   </p>
@@ -95,7 +95,7 @@ const Target = ({ cluster: { id, name, status }, isChosen, onToggle }: TargetPro
   </div>
 )
 
-/** All that are shown, or none. */
+/** Selects all shown clusters, or none. */
 function PageChoice({ items, chosen, onChange }: TargetPickerProps & { items: readonly Schemas['ClusterSummary'][] }) {
   const shown = items.map(({ id }) => id)
   if (shown.length < 2) return null
@@ -103,10 +103,10 @@ function PageChoice({ items, chosen, onChange }: TargetPickerProps & { items: re
   return (
     <div className={styles['counts']}>
       <Button onClick={() => onChange(all)} disabled={all.length === chosen.length}>
-        Choose these {shown.length}
+        Select all {shown.length}
       </Button>
       <Button onClick={() => onChange([])} disabled={chosen.length === 0}>
-        Choose none
+        Select none
       </Button>
     </div>
   )
@@ -119,7 +119,7 @@ function Chosen({ chosen, onRemove }: { chosen: readonly string[]; onRemove: (id
   return (
     <div>
       <p role="status">
-        {chosen.length} chosen{chosen.length === most && ', which is the most of one batch'}
+        {chosen.length} selected{chosen.length === most && ' (the limit of a batch)'}
       </p>
       <ul className={styles['chosen']}>
         {chosen.slice(0, namedMost).map((id) => (

@@ -3,21 +3,17 @@ import { api, unwrap } from '../../api/client.ts'
 import { backOffMs } from '../../api/query.ts'
 import { retain, outputReader, type Part } from './retained-output.ts'
 
-/** Live output as far as it has come. */
 export interface LiveOutput {
   parts: readonly Part[]
   isFinished: boolean
-  /** What keeps it from going on just now; it is tried again by itself. */
+  /** The current error; the request is retried. */
   failure: unknown
 }
 
 const nothing: LiveOutput = { parts: [], isFinished: false, failure: undefined }
 const waitSeconds = 15
 
-/**
- * Follows the output of one job to its end (give the component the job's id as its key): each question waits on the server
- * until there is more.
- */
+/** Streams the output of a job by long polling. Use the job's id as the component's key. */
 export function useOutput(jobId: string): LiveOutput {
   const [output, setOutput] = useState(nothing)
   useEffect(() => {
@@ -63,7 +59,7 @@ async function follow(jobId: string, signal: AbortSignal, onChange: (change: Cha
   }
 }
 
-/** Waits until the tab is seen: nobody reads along in one that is not. */
+/** Pauses while the tab is hidden. */
 async function seen(signal: AbortSignal): Promise<void> {
   while (document.hidden && !signal.aborted) await event(document, 'visibilitychange', signal)
 }

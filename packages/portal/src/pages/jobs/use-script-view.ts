@@ -1,8 +1,8 @@
 import { type RefObject, useEffect, useState } from 'react'
 
 /**
- * Puts the editor into an element. It lives in a shadow tree: there it hands its styles to the browser as objects, where in
- * the page it would write a style element, which the portal's policy forbids.
+ * Mounts the editor in a shadow root, where it uses constructable style sheets: the content security policy blocks
+ * style elements.
  */
 export function useScriptView(
   host: RefObject<HTMLDivElement | null>,
@@ -30,10 +30,10 @@ export function useScriptView(
       isGone = true
       leave()
     }
-    // The editor keeps its own text from here on: it is made once.
+    // The editor is created once and owns its text.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [])
-  // The page says so, and offers to try again: without its editor it is of no use.
+  // The error page offers a retry.
   if (failure !== undefined) throw failure
   return isReady
 }

@@ -1,12 +1,12 @@
 import type { Option } from '../../ui/field.tsx'
 import type { ModuleEntry } from './use-modules.ts'
 
-/** What of the modules is shown, as addresses name it. */
+/** Values of the `show` parameter. */
 export const visibilityOptions: readonly Option[] = [
   { value: '', label: 'All modules' },
   { value: 'installed', label: 'Only installed' },
   { value: 'verified', label: 'Only verified' },
-  { value: 'updates', label: 'Only with a newer release' },
+  { value: 'updates', label: 'Updates available' },
 ]
 
 const tests: Record<string, (entry: ModuleEntry) => boolean> = {
@@ -15,7 +15,7 @@ const tests: Record<string, (entry: ModuleEntry) => boolean> = {
   updates: ({ offer }) => offer?.updateAvailable === true,
 }
 
-/** Whether a module is one of those that are asked for: of a kind, and with all of some words in its names or description. */
+/** Whether a module matches the filter and contains all words of the search. */
 export function matchesFilter(
   entry: ModuleEntry,
   { search = '', show = '' }: { search?: string; show?: string },

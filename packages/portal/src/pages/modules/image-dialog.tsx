@@ -3,7 +3,7 @@ import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
-import { refreshModules } from './use-modules.ts'
+import { refreshModules } from '../../api/query.ts'
 
 interface ImageDialogProps {
   isOpen: boolean
@@ -11,7 +11,7 @@ interface ImageDialogProps {
   onBegun: (accepted: Schemas['InstallAccepted']) => void
 }
 
-/** Installs a module that no catalog knows, by its image. What is wrong with the image or its manifest is shown here. */
+/** Installs a module by its image. Errors of the image or its manifest are shown in the form. */
 export function ImageDialog({ isOpen, onClose, onBegun }: ImageDialogProps) {
   const install = async ({ imageRef = '', manifestUrl = '' }: FormValues) => {
     const wish = manifestUrl.trim() === '' ? {} : { manifestUrl: manifestUrl.trim() }
@@ -25,9 +25,9 @@ export function ImageDialog({ isOpen, onClose, onBegun }: ImageDialogProps) {
       isOpen={isOpen}
       onClose={onClose}
       title="Install by image"
-      description="For modules that are not in the catalog. A module that is installed is brought to the version of the image."
+      description="For modules that are not in the catalog. Upgrades the module if it is installed."
     >
-      <Form submitLabel="Install" actions={<Button onClick={onClose}>Keep as it is</Button>} onSubmit={install}>
+      <Form submitLabel="Install" actions={<Button onClick={onClose}>Cancel</Button>} onSubmit={install}>
         <TextField
           name="imageRef"
           label="Image"
@@ -35,17 +35,17 @@ export function ImageDialog({ isOpen, onClose, onBegun }: ImageDialogProps) {
           required
           autoComplete="off"
           placeholder="registry.example.com/modules/hello:1.0.0"
-          hint="With its registry; a tag or a digest."
+          hint="Including registry and tag or digest."
         />
         <TextField
           name="manifestUrl"
-          label="Address of the manifest"
+          label="Manifest URL"
           isOptional
           isMono
           type="url"
           autoComplete="off"
           placeholder="https://example.com/module.json"
-          hint="Empty: the module.json in the image."
+          hint="Defaults to the module.json in the image."
         />
       </Form>
     </Dialog>

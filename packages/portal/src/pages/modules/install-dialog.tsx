@@ -4,18 +4,19 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import styles from './modules.module.css'
-import { type ModuleEntry, refreshModules } from './use-modules.ts'
+import { refreshModules } from '../../api/query.ts'
+import { type ModuleEntry } from './use-modules.ts'
 import { VerifiedBadge } from './verified-badge.tsx'
 
 interface InstallDialogProps {
   entry: ModuleEntry
   isOpen: boolean
   onClose: () => void
-  /** The platform has begun: by this job. */
+  /** Called with the job of the installation. */
   onBegun: (jobId: string) => void
 }
 
-/** Asks before a module is installed or brought to another version, and for the version. */
+/** Confirms an installation or upgrade, optionally of a chosen version. */
 export function InstallDialog({ entry: { id, name, offer, installed }, isOpen, onClose, onBegun }: InstallDialogProps) {
   const verb = installed === undefined ? 'Install' : 'Upgrade'
   const install = async (version: string) => {
@@ -33,19 +34,19 @@ export function InstallDialog({ entry: { id, name, offer, installed }, isOpen, o
       title={`${verb} ${name}?`}
       description={
         installed === undefined
-          ? 'Its program runs apart from the platform. Everybody who may sign in can use what it adds.'
-          : `Version ${installed.version} answers until the new one is healthy. If that fails, it stays.`
+          ? 'The module runs isolated from the platform. All users can use it.'
+          : `Version ${installed.version} serves requests until the new one is healthy, and stays if it fails.`
       }
     >
       <Form
         submitLabel={verb}
-        actions={<Button onClick={onClose}>Keep as it is</Button>}
+        actions={<Button onClick={onClose}>Cancel</Button>}
         onSubmit={({ version = '' }) => install(version.trim())}
       >
         {offer && <VerifiedBadge {...offer} />}
         {offer?.verified === false && (
           <p className={styles['warning']}>
-            The platform refuses images that no trusted key has signed, unless its settings allow them.
+            Images must be signed by a trusted key, unless the platform’s settings allow unsigned ones.
           </p>
         )}
         <TextField
@@ -55,7 +56,7 @@ export function InstallDialog({ entry: { id, name, offer, installed }, isOpen, o
           isMono
           autoComplete="off"
           placeholder={offer?.version ?? ''}
-          hint={offer ? `Empty: the newest one, ${offer.version}.` : 'Empty: the newest one.'}
+          hint={offer ? `Defaults to the newest version, ${offer.version}.` : 'Defaults to the newest version.'}
         />
       </Form>
     </Dialog>

@@ -6,19 +6,20 @@ import { Button, ButtonLink } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { InstallDialog } from './install-dialog.tsx'
 import styles from './modules.module.css'
-import { isServing, isUnderWay, type ModuleEntry, refreshModules } from './use-modules.ts'
+import { refreshModules } from '../../api/query.ts'
+import { isServing, isUnderWay, type ModuleEntry } from './use-modules.ts'
 import { usePageOf } from './use-page-of.ts'
 
 interface ModuleActionsProps {
   entry: ModuleEntry
-  /** The element that names the module: it tells equal buttons apart. */
+  /** The id of the module's name, which distinguishes the buttons of rows. */
   describedBy: string
-  /** Whether everything is offered, or what comes first. */
+  /** Whether to offer all actions or the main one. */
   isWhole?: boolean
   onBegun: (jobId: string) => void
 }
 
-/** What can be done with a module just now, by this user. */
+/** The actions that the module's state and the user's permissions allow. */
 export function ModuleActions({ entry, describedBy, isWhole = false, onBegun }: ModuleActionsProps) {
   const [asked, setAsked] = useState<'install' | 'uninstall'>()
   const mayInstall = useHasPermission('modules:install')
@@ -59,7 +60,7 @@ export function ModuleActions({ entry, describedBy, isWhole = false, onBegun }: 
         isOpen={asked === 'uninstall'}
         onClose={close}
         title={`Uninstall ${name}?`}
-        description="Its pages, its API, its entries in the navigation and its background jobs go. What it has stored elsewhere is its own business."
+        description="Removes its pages, API, navigation entries and background jobs. Data that it stored elsewhere remains."
         confirmLabel="Uninstall"
         onConfirm={uninstall}
       />

@@ -16,16 +16,16 @@ import { VerifiedBadge } from './verified-badge.tsx'
 
 interface ModuleDetailProps {
   moduleId: string
-  /** The job to show, also when it is over. Without it, the one that is under way. */
+  /** The job to show, even if it has ended; by default the running one. */
   jobId: string | undefined
-  /** Undefined where the lists know of no such module, or are not there yet. */
+  /** Undefined for unknown modules and while loading. */
   entry: ModuleEntry | undefined
   isListed: boolean
   onBegun: (jobId: string) => void
   onClose: () => void
 }
 
-/** All about one module, installed or not, and what is done with it just now. */
+/** Details and progress of one module. */
 export function ModuleDetail({ moduleId, jobId, entry, isListed, onBegun, onClose }: ModuleDetailProps) {
   const isInstalled = entry?.installed !== undefined
   const one = useQuery({ ...moduleQuery(moduleId), enabled: isInstalled })
@@ -42,7 +42,7 @@ export function ModuleDetail({ moduleId, jobId, entry, isListed, onBegun, onClos
       title={module?.name ?? entry?.name ?? moduleId}
       description={
         <span id={nameId}>
-          {module?.description ?? entry?.description ?? (isListed ? 'There is no such module.' : '')}
+          {module?.description ?? entry?.description ?? (isListed ? 'This module does not exist.' : '')}
         </span>
       }
     >
@@ -74,7 +74,7 @@ export function ModuleDetail({ moduleId, jobId, entry, isListed, onBegun, onClos
   )
 }
 
-/** A job that runs is busy; a module that does is well. */
+/** Running is a busy status for jobs, but a good one for modules. */
 const State = ({ state }: { state: Module['state'] | undefined }) =>
   state === 'Running' ? (
     <Badge tone="good" icon={CircleCheck}>

@@ -10,7 +10,7 @@ import type { CatalogItem } from './use-modules.ts'
 
 type Detail = Schemas['ModuleDetail']
 
-/** What is known of a module: of what runs, and of what the catalog offers. */
+/** Details of the installed module and of the catalog's release. */
 export const ModuleDetails = ({ module, offer }: { module: Detail | undefined; offer: CatalogItem | undefined }) => (
   <>
     <DescriptionList items={[...(module ? factsOf(module) : []), ...(offer ? offerFacts(offer) : [])]} />
@@ -20,7 +20,7 @@ export const ModuleDetails = ({ module, offer }: { module: Detail | undefined; o
           <h3>Image</h3>
           <CopyField label="Image" text={module.image} />
         </section>
-        <Part title="Health checks" isEmpty={module.checks.length === 0} instead="Nothing was looked at yet.">
+        <Part title="Health checks" isEmpty={module.checks.length === 0} instead="No checks yet.">
           {module.checks.map((check) => (
             <li key={check.name} className={styles['item']}>
               <StatusBadge status={check.status} />
@@ -31,14 +31,14 @@ export const ModuleDetails = ({ module, offer }: { module: Detail | undefined; o
             </li>
           ))}
         </Part>
-        <Part title="In the navigation" isEmpty={module.navSlots.length === 0} instead="It adds no entry.">
+        <Part title="Navigation" isEmpty={module.navSlots.length === 0} instead="None">
           {module.navSlots.map(({ slotId, id, label, route }) => (
             <li key={`${slotId} ${id}`} className={styles['item']}>
               <Link to={route}>{label}</Link> <code>{route}</code>
             </li>
           ))}
         </Part>
-        <Part title="Background jobs" isEmpty={module.backgroundJobs.length === 0} instead="It has none.">
+        <Part title="Background jobs" isEmpty={module.backgroundJobs.length === 0} instead="None">
           {module.backgroundJobs.map(({ id, description, intervalSeconds }) => (
             <li key={id} className={styles['item']}>
               <code>{id}</code> <span>{description}</span>
@@ -58,14 +58,14 @@ function factsOf(module: Detail): (readonly [string, ReactNode])[] {
   return [
     ['Version', version],
     ['API', <code key="api">{apiBasePath}</code>],
-    ['Isolation', isolation ?? 'It does not run.'],
+    ['Isolation', isolation ?? 'Not running'],
     ...(installedAt === undefined ? [] : ([['Installed', <Time key="installed" at={installedAt} />]] as const)),
     ['Changed', <Time key="updated" at={updatedAt} />],
   ]
 }
 
 const offerFacts = ({ version, catalogSource }: CatalogItem): (readonly [string, ReactNode])[] => [
-  ['In the catalog', version],
+  ['Catalog version', version],
   ['Source', <code key="source">{catalogSource}</code>],
 ]
 

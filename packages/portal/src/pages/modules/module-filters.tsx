@@ -4,7 +4,7 @@ import { SearchField } from '../../ui/search-field.tsx'
 import { visibilityOptions } from './filter.ts'
 import styles from './modules.module.css'
 
-/** Search and choice of modules; both stand in the address. */
+/** Search and filter; both are part of the address. */
 export function ModuleFilters() {
   const { search = '', show = '' } = useSearch({ from: '/signed-in/modules' })
   const navigate = useNavigate({ from: '/modules' })

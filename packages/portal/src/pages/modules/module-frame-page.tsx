@@ -14,7 +14,7 @@ import styles from './module-frame.module.css'
 import { moduleQuery } from './use-modules.ts'
 import { pageQuery } from './use-page.ts'
 
-/** The page of a module, in a frame. What lies below its address is the module's business. */
+/** The page of a module in a frame. The module handles paths below it. */
 export function ModuleFramePage() {
   const { moduleId } = useParams({ from: '/signed-in/modules/$moduleId/$' })
   const address = useLocation({ select: ({ pathname, searchStr, hash }) => ({ pathname, searchStr, hash }) })
@@ -60,20 +60,20 @@ export function ModuleFramePage() {
   )
 }
 
-/** What the module calls itself; what the navigation does, for those who may not ask. */
+/** The module's name; from the navigation if the user may not read modules. */
 function useNameOf(moduleId: string, known: string | undefined): string {
   const { data } = useQuery(navigationQuery)
   return known ?? data?.items.find(({ source }) => source === `module:${moduleId}`)?.label ?? moduleId
 }
 
 const NoModule = () => (
-  <Page title="No such module">
+  <Page title="Module not found">
     <EmptyState
       icon={Compass}
-      title="No module that is installed has this page"
-      action={<ButtonLink to="/modules">Go to the modules</ButtonLink>}
+      title="This module is not installed"
+      action={<ButtonLink to="/modules">All modules</ButtonLink>}
     >
-      It may have been uninstalled, or is being installed just now.
+      It was uninstalled, or its installation is still running.
     </EmptyState>
   </Page>
 )

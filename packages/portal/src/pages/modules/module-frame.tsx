@@ -11,8 +11,8 @@ interface ModuleFrameProps {
 }
 
 /**
- * A frame that a module's page can do nothing outside of: its scripts run in an origin of their own, it opens no windows and
- * leads nobody away. What it needs of the platform it asks for by the bridge.
+ * An isolated frame: its scripts have an opaque origin, open no windows and cannot navigate the portal. They use the
+ * platform through the bridge.
  */
 export function ModuleFrame({ src, title, moduleId, apiBasePath }: ModuleFrameProps) {
   const frame = useRef<HTMLIFrameElement>(null)

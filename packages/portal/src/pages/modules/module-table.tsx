@@ -28,7 +28,6 @@ const columns = (onBegun: ModuleTableProps['onBegun']): Column<ModuleEntry>[] =>
   },
 ]
 
-/** Modules, what they are, and what can be done with them. */
 export const ModuleTable = ({ entries, onBegun }: ModuleTableProps) => (
   <Table label="Modules" columns={columns(onBegun)} rows={entries} keyOf={({ id }) => id} />
 )
@@ -55,7 +54,7 @@ const Version = ({ offer, installed }: ModuleEntry) => (
 
 const Signature = ({ of }: { of: ModuleEntry['offer'] | ModuleEntry['installed'] }) => of && <VerifiedBadge {...of} />
 
-/** Of one that runs its health says more than that it does. */
+/** For a running module, health is more specific than the state. */
 const State = ({ installed }: ModuleEntry) => (
   <span className={styles['state']}>
     {installed === undefined ? (

@@ -2,7 +2,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Blocks, FileBox, RefreshCw } from 'lucide-react'
 import { useState } from 'react'
 import { useHasPermission } from '../../api/account.ts'
-import { defined } from '../../app/search.ts'
+import { defined } from '../../lib/search.ts'
 import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
@@ -16,10 +16,9 @@ import styles from './modules.module.css'
 import { useModules } from './use-modules.ts'
 import { useScan } from './use-scan.ts'
 
-/** More rows than these nobody reads: a search finds the others. */
+/** Search finds the others. */
 const shownLimit = 200
 
-/** What can be installed, what is, and how that goes. */
 export function ModulesPage() {
   const search = useSearch({ from: '/signed-in/modules' })
   const navigate = useNavigate({ from: '/modules' })
@@ -34,7 +33,7 @@ export function ModulesPage() {
       lead={
         catalog.data?.scannedAt !== undefined && (
           <>
-            The catalog was read <Time at={catalog.data.scannedAt} />.
+            Catalog scanned <Time at={catalog.data.scannedAt} />.
           </>
         )
       }
@@ -54,9 +53,7 @@ export function ModulesPage() {
                 <>
                   <ModuleTable entries={wanted.slice(0, shownLimit)} onBegun={follow} />
                   {wanted.length > shownLimit && (
-                    <p className={styles['quiet']}>
-                      {wanted.length - shownLimit} more are not shown. Search for words of their names.
-                    </p>
+                    <p className={styles['quiet']}>{wanted.length - shownLimit} more. Search to find them.</p>
                   )}
                 </>
               ) : (
@@ -88,7 +85,7 @@ function PageActions({ onBegun }: { onBegun: (moduleId: string, jobId: string) =
   return (
     <>
       <Button icon={RefreshCw} isBusy={isScanning} onClick={scan}>
-        Look for new modules
+        Scan for modules
       </Button>
       <Button icon={FileBox} onClick={() => setIsOpen(true)}>
         Install by image
@@ -104,12 +101,11 @@ function PageActions({ onBegun }: { onBegun: (moduleId: string, jobId: string) =
 
 const NoModules = ({ isFiltered }: { isFiltered: boolean }) =>
   isFiltered ? (
-    <EmptyState icon={Blocks} title="No module fits">
-      Search for other words, or show all modules.
+    <EmptyState icon={Blocks} title="No matching modules">
+      Change the search or show all modules.
     </EmptyState>
   ) : (
-    <EmptyState icon={Blocks} title="There are no modules">
-      The catalog shows what the sources of the platform hold. Push a module to one of them, or install one by its
-      image.
+    <EmptyState icon={Blocks} title="No modules yet">
+      Push a module to a configured source, or install one by its image.
     </EmptyState>
   )

@@ -1,11 +1,11 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { api, unwrap, type Schemas } from '../../api/client.ts'
-import { pollEvery, queries } from '../../api/query.ts'
+import { pollEvery } from '../../api/query.ts'
 
 export type CatalogItem = Schemas['CatalogItem']
 export type Module = Schemas['Module']
 
-/** One module: what the catalog offers of it, and what is installed; at least one of both. */
+/** A module in the catalog, installed, or both. */
 export interface ModuleEntry {
   id: string
   name: string
@@ -14,10 +14,10 @@ export interface ModuleEntry {
   installed?: Module | undefined
 }
 
-/** Something is done with a module that will be over soon. */
+/** An operation on the module is running. */
 export const isUnderWay = ({ jobId }: Pick<Module, 'jobId'>): boolean => jobId !== undefined
 
-/** A module that answers requests. */
+/** The module serves requests. */
 export const isServing = ({ state }: Pick<Module, 'state'>): boolean => state === 'Running' || state === 'Upgrading'
 
 const [soonSeconds, listSeconds, catalogSeconds] = [2, 10, 30]
@@ -45,13 +45,7 @@ export const moduleQuery = (id: string) =>
     },
   })
 
-/** Asks anew for whatever is shown of modules. The list first: by then nobody asks any more for one that is gone. */
-export async function refreshModules(): Promise<void> {
-  await queries.invalidateQueries({ queryKey: ['modules'] })
-  await queries.invalidateQueries({ queryKey: ['module'] })
-}
-
-/** What can be installed and what is, in one list by name. */
+/** Catalog and installed modules in one list, by name. */
 export function useModules() {
   const catalog = useQuery(catalogQuery)
   const installed = useQuery(installedQuery)

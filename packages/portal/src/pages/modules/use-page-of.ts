@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { navigationQuery } from '../../api/account.ts'
 
-/** The page of a module that its first entry in the navigation leads to; undefined where it has none just now. */
+/** The page of a module's first navigation entry; undefined if it has none. */
 export function usePageOf({ id }: { id: string }): { moduleId: string; _splat: string } | undefined {
   const { data } = useQuery(navigationQuery)
   const route = data?.items.find(({ source }) => source === `module:${id}`)?.route

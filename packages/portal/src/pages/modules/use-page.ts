@@ -3,8 +3,8 @@ import { ApiError } from '../../api/api-error.ts'
 import { fetchInSession } from '../../api/session.ts'
 
 /**
- * Whether there is a page to show at a path, asked anew whenever it is opened: nobody can tell from a frame what came of it,
- * and a frame cannot renew the session. What a module itself says, good or bad, its frame shows.
+ * Whether a page exists at a path, checked on every visit: a frame can neither report errors nor renew the session. The
+ * frame shows responses of the module itself.
  */
 export const pageQuery = (path: string) =>
   queryOptions({
@@ -18,7 +18,7 @@ export const pageQuery = (path: string) =>
 
 async function look(path: string): Promise<true> {
   if ((await ask(path, 'HEAD')).ok) return true
-  // Why not, only a body can tell.
+  // Only a GET has a body with the reason.
   const response = await ask(path, 'GET')
   const isSaid = response.headers.get('content-type')?.startsWith('application/json') === true
   if (response.ok || !isSaid) return true

@@ -5,23 +5,23 @@ import { pollEvery } from '../../api/query.ts'
 import { showToast, showErrorToast } from '../../ui/toast.tsx'
 import { catalogQuery } from './use-modules.ts'
 
-/** A registry has a minute to answer, and there may be some of them. */
+/** Each registry may take a minute to respond. */
 const patienceMs = 180_000
 
-/** Has the platform look for modules, and follows the catalog until it has. */
+/** Starts a scan and polls the catalog until it has finished. */
 export function useScan(): { isScanning: boolean; scan: () => void } {
-  /** When the sources were looked at before, once there was a wish for another look. */
+  /** The time of the last scan before the requested one. */
   const [wish, setWish] = useState<{ before: string | undefined }>()
   const { data } = useQuery(catalogQuery)
-  // What is shown may be of a look before the one that came before the wish.
+  // The shown catalog may be older than the previous scan.
   const isScanning = wish !== undefined && (data?.scannedAt ?? '') <= (wish.before ?? '')
   useQuery({ ...catalogQuery, ...(isScanning && { refetchInterval: pollEvery(1) }) })
   const isDone = wish !== undefined && !isScanning
   const count = data?.totalCount ?? 0
 
   useEffect(() => {
-    if (isDone) showToast('The catalog is up to date', `It holds ${count} ${count === 1 ? 'module' : 'modules'}.`)
-    // Told once a look, however the number changes afterwards.
+    if (isDone) showToast('The catalog is up to date', `${count} ${count === 1 ? 'module' : 'modules'}.`)
+    // Shows the toast once per scan, even if the count changes later.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [isDone])
 
@@ -29,7 +29,7 @@ export function useScan(): { isScanning: boolean; scan: () => void } {
     if (!isScanning) return undefined
     const timer = setTimeout(() => {
       setWish(undefined)
-      showToast('The sources take long to answer', 'The catalog shows what is found when they have.')
+      showToast('The scan is taking longer than expected', 'The catalog updates when it completes.')
     }, patienceMs)
     return () => clearTimeout(timer)
   }, [isScanning])
@@ -37,7 +37,7 @@ export function useScan(): { isScanning: boolean; scan: () => void } {
   const scan = () =>
     void unwrap(api.POST('/api/v1/modules/catalog/scan')).then(
       ({ scannedAt }) => setWish({ before: scannedAt }),
-      (error: unknown) => showErrorToast('The platform did not begin to look', error),
+      (error: unknown) => showErrorToast('Failed to start the scan', error),
     )
   return { isScanning, scan }
 }

@@ -8,7 +8,7 @@ interface Verification {
   unverifiedReason?: string | undefined
 }
 
-/** Whether a trusted key has signed the image, which one, or why it counts for nothing. */
+/** Whether a trusted key signed the image, and which one or why not. */
 export const VerifiedBadge = ({ verified, verifiedBy, unverifiedReason }: Verification) => (
   <span className={styles['verified']}>
     {verified ? (
@@ -23,7 +23,7 @@ export const VerifiedBadge = ({ verified, verifiedBy, unverifiedReason }: Verifi
     <span className={styles['reason']}>
       {verified
         ? verifiedBy !== undefined && `Signed with the key “${verifiedBy}”`
-        : (unverifiedReason ?? 'No trusted key has signed it.')}
+        : (unverifiedReason ?? 'Not signed by a trusted key.')}
     </span>
   </span>
 )

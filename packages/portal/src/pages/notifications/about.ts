@@ -1,7 +1,7 @@
 import type { LinkProps } from '@tanstack/react-router'
 import type { Permission } from '../../api/account.ts'
 import type { Schemas } from '../../api/client.ts'
-import { addressOf } from '../../app/address-of.ts'
+import { addressOf } from '../../lib/address-of.ts'
 
 type Notification = Schemas['Notification']
 
@@ -11,7 +11,7 @@ interface About {
   needs?: Permission
 }
 
-/** What a notification is about: where it is shown, and what one has to be allowed to see it there. */
+/** The page of a notification's subject and the permission it needs. */
 export function aboutOf({ type, resource }: Pick<Notification, 'type' | 'resource'>): About | undefined {
   if (type.startsWith('Update')) {
     return { label: 'Go to updates', to: { to: '/settings/updates' }, needs: 'platform:admin' }
@@ -30,6 +30,6 @@ export function aboutOf({ type, resource }: Pick<Notification, 'type' | 'resourc
   if (resource.startsWith('clus_') && to) return { label: 'Show cluster', to, needs: 'clusters:read' }
   if (resource.startsWith('batch_') && to) return { label: 'Show batch', to, needs: 'jobs:read' }
   if (resource.startsWith('job_') && to) return { label: 'Show job', to, needs: 'jobs:read' }
-  // What is left of alerts is about sessions of the user's own.
+  // Other alerts concern the user's own sessions.
   return type === 'SecurityAlert' ? { label: 'Go to your account', to: { to: '/settings/account' } } : undefined
 }

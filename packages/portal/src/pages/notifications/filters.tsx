@@ -3,7 +3,6 @@ import { SelectField } from '../../ui/field.tsx'
 import styles from './notifications.module.css'
 import type { Filter, Notification } from './use-notifications.ts'
 
-/** Every kind of notification, in words. */
 const types: Record<Notification['type'], string> = {
   ClusterHealthDegraded: 'Cluster degraded',
   ClusterOffline: 'Cluster offline',
@@ -16,7 +15,7 @@ const types: Record<Notification['type'], string> = {
   UpdateCompleted: 'Update completed',
   UpdateFailed: 'Update failed',
   SecurityAlert: 'Security alert',
-  WebhookDisabled: 'Webhook switched off',
+  WebhookDisabled: 'Webhook disabled',
 }
 const severities: Record<Notification['severity'], string> = { info: 'Info', warning: 'Warning', critical: 'Critical' }
 
@@ -31,13 +30,13 @@ const optionsOf = (names: Record<string, string>, all: string) => [
   ...Object.entries(names).map(([value, label]) => ({ value, label })),
 ]
 
-/** What the address says that the list is narrowed to. */
+/** The filter of the address. */
 export function useFilter(): Filter {
   const { show, type, severity } = useSearch({ from: '/signed-in/notifications' })
   return { unreadOnly: show === 'unread', type: keyIn(types, type), severity: keyIn(severities, severity) }
 }
 
-/** Narrows the list. What is chosen is part of the address. */
+/** Filter fields; the filter is part of the address. */
 export function Filters() {
   const { unreadOnly, type, severity } = useFilter()
   const navigate = useNavigate()

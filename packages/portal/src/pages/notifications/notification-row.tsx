@@ -10,7 +10,6 @@ import styles from './notifications.module.css'
 import { Severity } from './severity.tsx'
 import { markRead, type Notification } from './use-notifications.ts'
 
-/** A notification: what has happened, how grave it is, and what it is about. */
 export function NotificationRow({ notification }: { notification: Notification }) {
   const { id, title, body, severity, read, createdAt } = notification
   const { permissions } = useMe()
@@ -50,7 +49,7 @@ export function NotificationRow({ notification }: { notification: Notification }
   )
 }
 
-/** The button goes as soon as it has been pressed: who works through the list by keyboard is already at the next one. */
+/** The button disappears when it is pressed, so the focus moves to the next one. */
 function focusNext(button: HTMLElement): void {
   const list = button.closest('ul')
   const buttons = [...(list?.querySelectorAll('button') ?? [])]

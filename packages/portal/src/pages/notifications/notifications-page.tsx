@@ -8,7 +8,6 @@ import { NotificationRow } from './notification-row.tsx'
 import styles from './notifications.module.css'
 import { markRead, useNotifications } from './use-notifications.ts'
 
-/** What the user should know of. */
 export function NotificationsPage() {
   const filter = useFilter()
   const query = useNotifications(filter)
@@ -17,7 +16,7 @@ export function NotificationsPage() {
   return (
     <Page
       title="Notifications"
-      lead="What has happened in the last 90 days that concerns you."
+      lead="Events of the last 90 days."
       actions={
         unread > 0 && (
           <Button icon={CheckCheck} onClick={() => void markRead('all')}>
@@ -63,17 +62,17 @@ const NothingThere = ({ isFiltered }: { isFiltered: boolean }) =>
   isFiltered ? (
     <EmptyState
       icon={FilterX}
-      title="No notification fits the filter"
+      title="No matching notifications"
       action={
         <ButtonLink to="/notifications" search={{}}>
           Show all
         </ButtonLink>
       }
     >
-      Those that you have read stay in the list of all.
+      Read notifications are in the full list.
     </EmptyState>
   ) : (
-    <EmptyState icon={BellOff} title="Nothing has happened yet">
-      When a cluster goes offline, a job of yours fails or somebody should look at something, it is told here.
+    <EmptyState icon={BellOff} title="No notifications yet">
+      Offline clusters, failed jobs and other events appear here.
     </EmptyState>
   )

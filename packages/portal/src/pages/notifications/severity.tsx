@@ -8,7 +8,6 @@ const looks = {
   critical: ['Critical', 'bad', CircleAlert],
 } as const satisfies Record<Schemas['Notification']['severity'], readonly [string, BadgeVariant, unknown]>
 
-/** How grave a notification is. */
 export function Severity({ severity }: Pick<Schemas['Notification'], 'severity'>) {
   const [word, tone, icon] = looks[severity]
   return (

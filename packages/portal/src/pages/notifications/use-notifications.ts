@@ -6,7 +6,6 @@ import { showErrorToast } from '../../ui/toast.tsx'
 
 export type Notification = Schemas['Notification']
 
-/** What the list is narrowed to. */
 export interface Filter {
   unreadOnly: boolean
   type?: Notification['type'] | undefined
@@ -31,18 +30,18 @@ const listQuery = (filter: Filter) =>
 
 type Pages = InfiniteData<Awaited<ReturnType<typeof pageOf>>, number>
 
-/** The notifications that fit, newest first, as far as they were asked for. The bell's poll says when to look again. */
+/** Matching notifications, newest first, as far as loaded. The summary poll triggers a refetch. */
 export function useNotifications(filter: Filter) {
   return useInfiniteQuery({ ...listQuery(filter), select: inOneList })
 }
 
-/** What came in meanwhile has pushed rows to the next page: each is shown once. */
+/** New notifications move rows to the next page; shows each once. */
 function inOneList({ pages }: Pages): { items: Notification[]; totalCount: number } {
   const byId = new Map(pages.flatMap(({ items }) => items).map((item) => [item.id, item]))
   return { items: [...byId.values()], totalCount: pages[0]?.totalCount ?? 0 }
 }
 
-/** Marks as read: at once to the eye, in every list and at the bell; taken back where the platform does not do it. */
+/** Marks as read: at once in every list and at the bell, reverted if the request fails. */
 export async function markRead(which: 'all' | readonly string[]): Promise<void> {
   await Promise.all([queries.cancelQueries({ queryKey: listKey }), queries.cancelQueries(summaryQuery)])
   const lists = queries.getQueriesData<Pages>({ queryKey: listKey })
@@ -55,7 +54,7 @@ export async function markRead(which: 'all' | readonly string[]): Promise<void> 
   } catch (error) {
     for (const [key, data] of lists) queries.setQueryData(key, data)
     if (summary) queries.setQueryData(summaryQuery.queryKey, summary)
-    showErrorToast('Nothing was marked as read', error)
+    showErrorToast('Failed to mark as read', error)
   }
   await Promise.all([
     queries.invalidateQueries({ queryKey: ['notifications'] }),

@@ -14,11 +14,11 @@ import { type Operation, useOperation } from './use-operation.ts'
 interface OperationProgressProps {
   jobId: string
   title: (job: Operation) => ReactNode
-  /** Below the outcome, once there is one. */
+  /** Shown below the result. */
   after?: (job: Operation) => ReactNode
 }
 
-/** A job of the platform on itself as it goes on: its steps, and how it ended. Looks that fail are expected meanwhile. */
+/** The steps and result of a platform job. Failed polls are expected while functions are replaced. */
 export function OperationProgress({ jobId, title, after }: OperationProgressProps) {
   const { data: job, error, failureCount, refetch } = useOperation(jobId)
   const headingId = useId()
@@ -33,7 +33,7 @@ export function OperationProgress({ jobId, title, after }: OperationProgressProp
         <h3 id={headingId}>{title(job)}</h3>
         <StatusBadge status={job.status} />
         <span className={styles['duration']}>
-          begun <Time at={job.startedAt ?? job.createdAt} isAbsolute />
+          started <Time at={job.startedAt ?? job.createdAt} isAbsolute />
         </span>
       </div>
       <p role="status" className="visually-hidden">
@@ -42,8 +42,7 @@ export function OperationProgress({ jobId, title, after }: OperationProgressProp
       <StepList steps={job.steps ?? []} />
       {isRunning && failureCount > 0 && (
         <p role="status" className={styles['away']}>
-          The platform does not answer just now, as it may while parts of it are replaced. The work goes on, and so does
-          this page.
+          The platform is temporarily unavailable during the update. This page continues automatically.
         </p>
       )}
       {!isRunning && <Outcome job={job} />}
@@ -54,10 +53,10 @@ export function OperationProgress({ jobId, title, after }: OperationProgressProp
 
 function announcement({ status, steps = [] }: Operation): string {
   const running = steps.find((step) => step.status === 'Running')
-  return running === undefined ? status : `${stepText(running.name)}: under way`
+  return running === undefined ? status : `${stepText(running.name)}: in progress`
 }
 
-/** How it ended, in the platform's words; of a failure the code, and what leads to its lines in the log. */
+/** The result as the platform describes it; for a failure also the code and the job id. */
 function Outcome({ job: { id, status, result, statusReason } }: { job: Operation }) {
   const text = result?.output || statusReason || status
   const code = /PLAT-[A-Z]+-\d{4}/.exec(text)?.[0]

@@ -15,7 +15,6 @@ const looks: Record<Step['status'], [icon: LucideIcon, look: string | undefined]
   Skipped: [CircleSlash, 'waiting'],
 }
 
-/** The steps of a job, in the order that they are done. */
 export const StepList = ({ steps }: { steps: readonly Step[] }) => (
   <ol className={styles['steps']} aria-label="Steps">
     {steps.map((step) => (

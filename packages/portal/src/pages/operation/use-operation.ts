@@ -3,12 +3,12 @@ import { useEffect } from 'react'
 import type { Schemas } from '../../api/client.ts'
 import { pollEvery, queries } from '../../api/query.ts'
 import { jobQuery } from '../jobs/job-query.ts'
-import { refreshModules } from '../modules/use-modules.ts'
+import { refreshModules } from '../../api/query.ts'
 
-/** Jobs of the platform on itself: installations of modules, updates. */
+/** Jobs of the platform: module installations and updates. */
 export type Operation = Schemas['Job']
 
-/** A job that does not end is looked at this often; a failing look is tried again by the habits of all queries. */
+/** Polling interval of running jobs; failed polls back off like all queries. */
 const pollSeconds = 1
 
 const isOver = (job: Operation | undefined): boolean => job?.completedAt !== undefined
@@ -20,7 +20,7 @@ export const operationQuery = (jobId: string) =>
     staleTime: (query) => (isOver(query.state.data) ? Infinity : 0),
   })
 
-/** A job, followed to its end. By then whatever it may have changed is asked for anew, once. */
+/** Follows a job to its end, then refetches the data that it may have changed. */
 export function useOperation(jobId: string) {
   const query = useQuery(operationQuery(jobId))
   const isDone = isOver(query.data)

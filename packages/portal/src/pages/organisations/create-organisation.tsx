@@ -11,7 +11,6 @@ interface CreateOrganisationProps {
   onCreated: (organisation: Schemas['Organisation']) => void
 }
 
-/** Creates an organisation; it needs an administrator next. */
 export function CreateOrganisation({ onClose, onCreated }: CreateOrganisationProps) {
   const queries = useQueryClient()
   const create = async ({ name = '' }: FormValues) => {
@@ -22,12 +21,7 @@ export function CreateOrganisation({ onClose, onCreated }: CreateOrganisationPro
     await queries.invalidateQueries({ queryKey: ['organisations'] })
   }
   return (
-    <Dialog
-      isOpen
-      onClose={onClose}
-      title="Create organisation"
-      description="It has no users yet: next you add its first administrator."
-    >
+    <Dialog isOpen onClose={onClose} title="Create organisation" description="Next, add its first administrator.">
       <Form submitLabel="Create organisation" onSubmit={create} actions={<Button onClick={onClose}>Cancel</Button>}>
         <TextField name="name" label="Name" hint="Unique on the platform." maxLength={100} required />
       </Form>

@@ -15,7 +15,6 @@ import { CreateOrganisation } from './create-organisation.tsx'
 
 type Organisation = Schemas['Organisation']
 
-/** The tenants of the platform. */
 export const OrganisationsPage = () => (
   <RequirePermission permission="platform:admin" title="Organisations">
     <Administration />
@@ -31,11 +30,7 @@ function Administration() {
     </Button>
   )
   return (
-    <Page
-      title="Organisations"
-      lead="Each sees its own clusters, jobs and users, and nothing of the others."
-      actions={create}
-    >
+    <Page title="Organisations" lead="Each organisation sees only its own clusters, jobs and users." actions={create}>
       <PagedTable
         label="Organisations"
         queryKey={['organisations', 'list']}

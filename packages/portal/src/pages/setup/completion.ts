@@ -2,17 +2,17 @@ import { api, unwrap, expectNoBody } from '../../api/client.ts'
 import { ApiError, isApiError, withMessage } from '../../api/api-error.ts'
 import { type SetupForm, toRequest } from './answers.ts'
 
-/** What the platform says to the wizard. A request that it refuses changes nothing, and never uses the token up (D2). */
+/** A rejected request changes nothing and does not consume the token. */
 
 const send = (body: SetupForm) => api.POST('/api/v1/setup/complete', { body })
 
-const wrong = 'This is not the token. Get it again as shown above: a restart of the platform may have made another one.'
+const wrong = 'The token is wrong. Get it again with the command above; a restart may have replaced it.'
 const expired =
-  'The token has expired: it lives 24 hours. Restart the platform twice, which makes a new one, get that as shown above, and enter it.'
+  'The token expired after 24 hours. Restart the platform twice to create a new one, then get it with the command above.'
 const lost =
-  'No answer came, so that nobody knows yet whether setup is complete. Try again: nothing is done twice. If it was complete, the sign-in is shown.'
+  'The platform did not respond. Try again: nothing is done twice. If setup is already complete, the sign-in page opens.'
 
-/** How one gets the token: a request without one is told. Throws what else the platform says. */
+/** The command that prints the token, which the API returns for a request without one. Throws other errors. */
 export async function howToRetrieve(): Promise<string> {
   const nothing = { platformName: '', timezone: '', publicUrl: '', adminUsername: '', adminEmail: '' }
   try {
@@ -26,8 +26,8 @@ export async function howToRetrieve(): Promise<string> {
 }
 
 /**
- * Has the platform look at the token and all other answers before the last step, by a request that lacks the password: the
- * token is checked first, the fields after it. Throws what is wrong.
+ * Validates token and fields before the last step with a request that lacks the password: the platform checks the token
+ * first. Throws the error.
  */
 export async function checkToken(answers: SetupForm): Promise<void> {
   try {
@@ -39,7 +39,7 @@ export async function checkToken(answers: SetupForm): Promise<void> {
   }
 }
 
-/** Completes setup; answers the refresh token of the administrator's first session. */
+/** Completes setup; returns the refresh token of the administrator's first session. */
 export async function complete(answers: SetupForm): Promise<string> {
   try {
     const { refreshToken } = await unwrap(send(toRequest(answers)))

@@ -3,11 +3,11 @@ import { Check } from 'lucide-react'
 import styles from './setup.module.css'
 import { placeOf, type StepName, steps } from './steps.ts'
 
-/** All steps: which are done, and lead back there; which is shown; which are to come. */
+/** The steps; completed ones are links. */
 export function Progress({ step }: { step: StepName }) {
   const here = placeOf(step)
   return (
-    <nav aria-label="Steps of the setup">
+    <nav aria-label="Setup steps">
       <ol className={styles['steps']}>
         {steps.map(({ name, title }, place) => (
           <li key={name} aria-current={place === here ? 'step' : undefined}>

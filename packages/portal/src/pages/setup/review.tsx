@@ -4,7 +4,7 @@ import styles from './setup.module.css'
 import type { StepName } from './steps.ts'
 import type { Setup } from './use-setup.ts'
 
-/** All answers but the secrets, each with the way back to it. */
+/** All values except secrets, with links to their steps. */
 export function Review({ setup: { answers } }: { setup: Setup }) {
   const { platformName, timezone, publicUrl, adminUsername, adminEmail } = answers
   return (

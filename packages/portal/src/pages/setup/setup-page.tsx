@@ -19,7 +19,6 @@ const contents: Record<StepName, (props: { setup: Setup }) => ReactNode> = {
   review: Review,
 }
 
-/** The first-run wizard. */
 export function SetupPage() {
   const setup = useSetup()
   const { step } = setup
@@ -31,7 +30,7 @@ export function SetupPage() {
   )
 }
 
-/** One step: what it says and asks, and the ways back and on. Enter goes on. */
+/** One step with its fields. Enter continues. */
 function Step({ setup }: { setup: Setup }) {
   const section = useFirstField<HTMLElement>()
   const { step, failure, next, back } = setup

@@ -7,11 +7,9 @@ import styles from './setup.module.css'
 import { TimezoneField } from './timezone-field.tsx'
 import type { Setup } from './use-setup.ts'
 
-/** What each step says and asks. */
-
 type StepProps = { setup: Setup }
 
-/** What binds a field to its answer. */
+/** Binds a field to its value. */
 const bound = ({ setup: { answers, answer } }: StepProps, name: keyof SetupForm) => ({
   name,
   value: answers[name],
@@ -23,10 +21,10 @@ export const WelcomeStep = (props: StepProps) => (
   <>
     <div className={styles['text']}>
       <p>
-        In a few minutes the platform has a name, an address and an administrator. You can stop at any time: what you
-        have entered is there when you come back, except for the password and the token.
+        Set the name, address and administrator of the platform. Your entries are kept if you leave, except for the
+        password and the token.
       </p>
-      <p>At the end you need the one-time token, which only who runs the platform can read. Get it with:</p>
+      <p>You need a one-time token that only the platform’s operator can read. Get it with:</p>
     </div>
     <TokenHint {...props} />
   </>
@@ -36,8 +34,8 @@ export const PlatformStep = (props: StepProps) => (
   <>
     <TextField
       {...bound(props, 'platformName')}
-      label="Name of the platform"
-      hint="Shown at the top of every page and at the sign-in. It is the name of your organisation too."
+      label="Platform name"
+      hint="Shown on every page and at sign-in. Also the name of your organisation."
       placeholder="Acme Platform"
       maxLength={100}
       autoComplete="organization"
@@ -52,8 +50,8 @@ export const NetworkStep = (props: StepProps) => (
     label="Public address"
     hint={
       <>
-        The https address at which people reach this portal; identity providers lead back to it.
-        {location.protocol !== 'https:' && ` You are at ${location.origin} now, which goes on working on this machine.`}
+        The https address of this portal, also used by identity providers.
+        {location.protocol !== 'https:' && ` ${location.origin} keeps working on this machine.`}
       </>
     }
     placeholder="https://platform.example.com"
@@ -68,7 +66,7 @@ export const AdministratorStep = (props: StepProps) => (
   <>
     {props.setup.isSentBack && props.setup.answers.adminUsername !== '' && (
       <p className={styles['note']} role="status">
-        The password is not kept when the page is left. Enter it again to go on where you were.
+        The password is not kept when you leave the page. Enter it again to continue.
       </p>
     )}
     <TextField
@@ -83,16 +81,16 @@ export const AdministratorStep = (props: StepProps) => (
     <PasswordField
       {...bound(props, 'adminPassword')}
       label="Password"
-      hint="At least 8 characters; a few words are easier to remember than signs."
+      hint="At least 8 characters."
       autoComplete="new-password"
       maxLength={1024}
     />
     <PasswordField
       name="again"
-      label="Password, once more"
+      label="Confirm password"
       value={props.setup.again}
       onChange={props.setup.setAgain}
-      check={(again, { adminPassword }) => (again === adminPassword ? undefined : 'The two are not the same.')}
+      check={(again, { adminPassword }) => (again === adminPassword ? undefined : 'The passwords do not match.')}
       autoComplete="new-password"
       maxLength={1024}
     />
@@ -101,12 +99,12 @@ export const AdministratorStep = (props: StepProps) => (
 
 export const TokenStep = (props: StepProps) => (
   <>
-    <p className={styles['text']}>It proves that you run this platform. Get it with:</p>
+    <p className={styles['text']}>Proves that you operate this platform. Get it with:</p>
     <TokenHint {...props} />
     <PasswordField
       {...bound(props, 'initialAdminToken')}
       label="Token"
-      hint="It lives 24 hours and works once; an attempt that fails does not use it up."
+      hint="Valid for 24 hours and one use. Failed attempts do not use it up."
       autoComplete="off"
       maxLength={200}
       isMono

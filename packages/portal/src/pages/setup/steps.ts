@@ -1,7 +1,7 @@
 import type { ApiError } from '../../api/api-error.ts'
 import { type SetupForm, errorOf } from './answers.ts'
 
-/** The steps of the wizard, in order, each with what it asks. */
+/** The steps of the wizard in order, with their fields. */
 export const steps = [
   { name: 'welcome', title: 'Welcome', asks: [] },
   { name: 'platform', title: 'Platform', asks: ['platformName', 'timezone'] },
@@ -13,20 +13,20 @@ export const steps = [
 
 export type StepName = (typeof steps)[number]['name']
 
-/** The place of a step; of what is none, the first. */
+/** The index of a step; 0 for an unknown name. */
 export const placeOf = (name: string | undefined): number =>
   Math.max(
     0,
     steps.findIndex((step) => step.name === name),
   )
 
-/** The step that stands so many places from another. */
+/** The step at an offset from another. */
 export const stepFrom = (name: StepName, by: number): StepName => {
   const place = Math.min(steps.length - 1, Math.max(0, placeOf(name) + by))
   return steps[place]?.name ?? 'welcome'
 }
 
-/** The step that is asked for, or the first before it that something is missing in. */
+/** The requested step, or the first incomplete one before it. */
 export function reachable(wanted: string | undefined, answers: SetupForm): StepName {
   const place = placeOf(wanted)
   const isOpen = (asks: readonly (keyof SetupForm)[]) => asks.some((name) => errorOf[name](answers[name]) !== undefined)
@@ -34,7 +34,7 @@ export function reachable(wanted: string | undefined, answers: SetupForm): StepN
   return (open ?? steps[place] ?? steps[0]).name
 }
 
-/** The step that asks for what the platform did not take; undefined where it named nothing that is asked. */
+/** The first step with a rejected field; undefined if none is rejected. */
 export function stepOf({ details }: ApiError): StepName | undefined {
   const refused = new Set(details.map(({ path }) => path.split('/')[1]))
   return steps.find(({ asks }) => asks.some((name) => refused.has(name)))?.name

@@ -3,10 +3,10 @@ import { type InputProps, TextField } from '../../ui/field.tsx'
 import { useNow } from '../../ui/time.tsx'
 import { isTimezone } from './answers.ts'
 
-/** Browsers leave out UTC. */
+/** Browsers omit UTC. */
 const zones = ['UTC', ...Intl.supportedValuesOf('timeZone')]
 
-/** A time zone: typing searches all that there are. */
+/** A time zone field with search. */
 export function TimezoneField({ value, ...rest }: Pick<InputProps, 'name' | 'check' | 'onChange'> & { value: string }) {
   const id = useId()
   const nowMs = useNow()
@@ -19,11 +19,11 @@ export function TimezoneField({ value, ...rest }: Pick<InputProps, 'name' | 'che
         {...rest}
         value={value}
         label="Time zone"
-        hint={there === undefined ? 'Type to search, for example the name of a city.' : `There it is ${there} now.`}
+        hint={there === undefined ? 'Search by city.' : `Current time: ${there}`}
         list={id}
         autoComplete="off"
         spellCheck={false}
-        // The list shows what fits to the text: with all of it chosen, the first letter typed searches.
+        // Selects the text, because the list shows matches of the whole text.
         onFocus={(event) => event.currentTarget.select()}
       />
       <datalist id={id}>

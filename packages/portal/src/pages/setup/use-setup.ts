@@ -5,7 +5,7 @@ import { configurationQuery } from '../../api/account.ts'
 import { ApiError, isApiError } from '../../api/api-error.ts'
 import { queries } from '../../api/query.ts'
 import { signIn } from '../../api/sign-in.ts'
-import { remember, remembered } from '../../app/preferences.ts'
+import { remember, remembered } from '../../lib/preferences.ts'
 import type { FormValues } from '../../ui/form.tsx'
 import { type SetupForm, initialForm, mergeValues, withoutSecrets } from './answers.ts'
 import { checkToken, complete, howToRetrieve } from './completion.ts'
@@ -28,26 +28,26 @@ function forgetSetup(): void {
   queries.removeQueries({ queryKey: configurationQuery.queryKey })
 }
 
-/** The wizard as it stands: which step is shown, what was answered, what the platform refused, and what one can do. */
+/** State and actions of the wizard. */
 export interface Setup {
   step: StepName
-  /** Whether a later step was asked for, which needs this one. */
+  /** Whether a later step was requested but this one is incomplete. */
   isSentBack: boolean
   answers: SetupForm
-  /** The password as it was typed once more. */
+  /** The repeated password. */
   again: string
   setAgain: (typed: string) => void
-  /** What the platform said of this step. */
+  /** The platform's error for this step. */
   failure: unknown
-  /** How one gets the token. */
+  /** The command that prints the token. */
   hint: UseQueryResult<string>
   answer: (given: Partial<SetupForm>) => void
-  /** Goes on with what the step's form holds. Throws what the platform says. */
+  /** Continues with the values of the form. Throws the platform's error. */
   next: (values: FormValues) => Promise<void>
   back: () => void
 }
 
-/** All but the secrets outlives a reload, and the end of the browser, in a cookie that ends with the wizard. */
+/** Stores all values except secrets in a cookie until setup is complete. */
 export function useSetup(): Setup {
   const [draft] = useState(rememberedDraft)
   const [answers, setAnswers] = useState(() => initialForm(draft))
@@ -77,7 +77,7 @@ export function useSetup(): Setup {
     try {
       await signIn({ refreshToken })
     } catch {
-      // Setup is complete all the same, and name and password open a session too.
+      // Setup is complete, and the user can sign in with the password.
       return leave()
     }
     return navigate({ to: '/dashboard', replace: true })

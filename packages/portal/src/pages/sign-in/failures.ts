@@ -1,20 +1,20 @@
 import { ApiError, isApiError, withMessage } from '../../api/api-error.ts'
 
-/** Why a sign-in with a provider has ended, by the word that the platform leads back here with. */
+/** Messages for error codes of a provider sign-in. */
 const providerFailures: Readonly<Record<string, string>> = {
-  sign_in_expired: 'The sign-in took too long, or was begun in another browser. Begin it again.',
-  provider_unavailable: 'This way to sign in is switched off. Choose another one, or ask an administrator.',
-  provider_unreachable: 'The identity provider cannot be reached just now. Try again shortly, or choose another way.',
-  provider_error: 'The identity provider could not sign you in. Try again; if it goes on, tell an administrator.',
-  access_denied: 'The identity provider did not let you in, or you ended the sign-in there.',
+  sign_in_expired: 'The sign-in expired or was started in another browser. Start again.',
+  provider_unavailable: 'This provider is disabled. Choose another one or contact an administrator.',
+  provider_unreachable: 'The identity provider is unreachable. Try again shortly or choose another one.',
+  provider_error: 'The identity provider could not sign you in. Try again; if it persists, contact an administrator.',
+  access_denied: 'The identity provider denied access, or you cancelled the sign-in.',
   answer_invalid:
-    'What the identity provider answered could not be trusted. Try again; if it goes on, tell an administrator.',
-  internal_error: 'The platform failed unexpectedly. Try again; if it goes on, report the trace id.',
+    'The identity provider’s response could not be verified. Try again; if it persists, contact an administrator.',
+  internal_error: 'The platform failed unexpectedly. Try again; if it persists, report the trace id.',
 }
 
-const otherwise = 'The sign-in with the identity provider has failed. Try again.'
+const otherwise = 'The sign-in with the identity provider failed. Try again.'
 
-/** What an address says of a failed sign-in: only words and ids that the platform makes are shown. */
+/** The error of a failed provider sign-in. Unknown codes and trace ids of the address are not shown. */
 export function providerFailure(word: string, traceId: string | undefined): ApiError {
   const message = Object.hasOwn(providerFailures, word) ? providerFailures[word] : otherwise
   return new ApiError(0, { error: 'sign_in_failed', message, ...(isTraceId(traceId) && { traceId }) })
@@ -24,9 +24,9 @@ const isTraceId = (text: string | undefined): boolean => text !== undefined && /
 
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
 
-/** A refusal because of too many attempts, with the time at which the next one may succeed. */
+/** Adds the time of the next attempt to a rate limit error. */
 export function withTimeToRetry(error: unknown): unknown {
   if (!isApiError(error, 'rate_limited') || error.retryAfterSeconds === undefined) return error
   const at = clock.format(Date.now() + error.retryAfterSeconds * 1000)
-  return withMessage(error, `There were too many attempts. Try again in ${error.retryAfterSeconds} seconds, at ${at}.`)
+  return withMessage(error, `Too many attempts. Try again in ${error.retryAfterSeconds} seconds, at ${at}.`)
 }

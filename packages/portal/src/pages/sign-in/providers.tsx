@@ -12,10 +12,10 @@ const choicesQuery = {
   meta: publicQuery,
 }
 
-/** The most characters that the platform carries through a sign-in. */
+/** The longest return path that the platform stores. */
 const longestPlace = 500
 
-/** With whom else one can sign in. Whoever signs in with a directory does so in the form above. */
+/** Other ways to sign in. Directory users use the password form. */
 export function Providers({ returnTo }: { returnTo: string | undefined }) {
   const { data, error, refetch } = useQuery(choicesQuery)
   const { publicUrl } = useSuspenseQuery(configurationQuery).data
@@ -49,7 +49,7 @@ export function Providers({ returnTo }: { returnTo: string | undefined }) {
   )
 }
 
-/** Where a browser begins: at this platform, by this or its public address, and nowhere else. */
+/** The start URL of a provider: only at this platform, by this or its public origin. */
 function addressOf(
   { authorizeUrl }: Schemas['SignInChoice'],
   returnTo: string | undefined,

@@ -14,7 +14,6 @@ import { type SignInState, useSignIn } from './use-sign-in.ts'
 
 const notices = { 'setup-complete': 'Setup is complete. Sign in as the administrator.' }
 
-/** The sign-in: by name and password, or with an identity provider. */
 export function SignInPage() {
   const { platformName } = useSuspenseQuery(configurationQuery).data
   const { notice } = useSearch({ from: '/sign-in' })

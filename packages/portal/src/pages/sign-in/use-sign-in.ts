@@ -3,16 +3,16 @@ import { useEffect, useEffectEvent, useState } from 'react'
 import { meQuery } from '../../api/account.ts'
 import { queries } from '../../api/query.ts'
 import { type Proof, signIn } from '../../api/sign-in.ts'
-import { defined } from '../../app/search.ts'
+import { defined } from '../../lib/search.ts'
 import { providerFailure, withTimeToRetry } from './failures.ts'
 import { safeReturnPath } from './return-path.ts'
 
-/** Codes that this page has traded: each works once, and an effect may run twice. */
+/** Codes that this page has exchanged: each works once, and effects may run twice. */
 const traded = new Set<string>()
 
 export type SignInState = ReturnType<typeof useSignIn>
 
-/** The way in: by what the address holds, by a session that is there already, or by what is typed. */
+/** Signs in by the address's code, an existing session or the form. */
 export function useSignIn() {
   const search = useSearch({ from: '/sign-in' })
   const navigate = useNavigate()
@@ -44,7 +44,7 @@ export function useSignIn() {
     })
   }
   const goOnIfSignedIn = async () => {
-    // Whoever was just led here by a page has no session, or none any more.
+    // A user who was just redirected here has no session.
     if (queries.getQueryState(meQuery.queryKey) !== undefined) return
     const me = await queries.fetchQuery(meQuery).catch(() => undefined)
     if (me !== undefined) await goOn()

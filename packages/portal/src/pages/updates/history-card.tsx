@@ -22,7 +22,6 @@ const columns: Column<JobSummary>[] = [
   },
 ]
 
-/** The last updates and ways back. */
 export function HistoryCard() {
   const { query } = useHistory()
   return (
@@ -30,9 +29,9 @@ export function HistoryCard() {
       <Loaded query={query} what="the last updates">
         {(jobs) =>
           jobs.length > 0 ? (
-            <Table label="Updates so far" columns={columns} rows={jobs} keyOf={({ id }) => id} />
+            <Table label="Update history" columns={columns} rows={jobs} keyOf={({ id }) => id} />
           ) : (
-            <p className={styles['quiet']}>The platform was not updated yet.</p>
+            <p className={styles['quiet']}>No updates yet.</p>
           )
         }
       </Loaded>
@@ -40,11 +39,11 @@ export function HistoryCard() {
   )
 }
 
-/** The list does not tell versions; what an ended job says of them is asked for once. */
+/** The list has no versions, so each finished job is read once. */
 function What({ id, type }: JobSummary) {
   const { data } = useQuery({ ...operationQuery(id), refetchInterval: false })
   const version = data?.payload['targetVersion']
-  const what = type === 'PlatformRollback' ? 'Back to' : 'Update to'
+  const what = type === 'PlatformRollback' ? 'Rollback to' : 'Update to'
   return (
     <Link to="/jobs/$jobId" params={{ jobId: id }}>
       {typeof version === 'string' ? `${what} ${version}` : `${what} …`}

@@ -13,17 +13,17 @@ import { UpdateDialog, type UpdateRequest } from './update-dialog.tsx'
 import styles from './updates.module.css'
 import { checkQuery, type UpdateCheck } from './use-updates.ts'
 
-/** Older than this and what was found was not found just now. */
+/** Older results are marked as old. */
 const freshMs = 120_000
 
 type Known = Omit<UpdateCheck, 'refused' | 'checkedAt'> & Partial<Pick<UpdateCheck, 'refused' | 'checkedAt'>>
 
-/** What runs, what there is, and what can be done about it. While an update runs, nothing can. */
+/** Current and available versions with their actions, disabled during an update. */
 export function ReleaseCard({ isBusy, onBegun }: { isBusy: boolean; onBegun: (jobId: string) => void }) {
   const check = useQuery(checkQuery)
   const summary = useSummary()
   const [wish, setWish] = useState<UpdateRequest>()
-  // Where the releases cannot be read, what was found the last time stands in the numbers of the portal.
+  // If releases cannot be read, the summary has the last result.
   const known: Known | undefined = check.data ?? summary.data?.update
   const isOld =
     known?.checkedAt !== undefined && check.isSuccess && check.dataUpdatedAt - Date.parse(known.checkedAt) > freshMs
@@ -38,9 +38,7 @@ export function ReleaseCard({ isBusy, onBegun }: { isBusy: boolean; onBegun: (jo
       }
     >
       {check.error !== null && <ErrorNote error={check.error} onRetry={() => void check.refetch()} />}
-      {isOld && (
-        <p className={styles['note']}>The releases cannot be read just now. This is what was found the last time.</p>
-      )}
+      {isOld && <p className={styles['note']}>Releases are unavailable. Showing the last result.</p>}
       {known === undefined ? check.error === null && <Loading what="the releases" /> : <Versions known={known} />}
       {known && (
         <div className={styles['actions']}>
@@ -62,13 +60,13 @@ export function ReleaseCard({ isBusy, onBegun }: { isBusy: boolean; onBegun: (jo
                 setWish({ action: 'rollback', from: known.currentVersion, to: known.previousVersion ?? '' })
               }
             >
-              Go back to {known.previousVersion}
+              Roll back to {known.previousVersion}
             </Button>
           )}
         </div>
       )}
       {known?.previousVersion === undefined && known !== undefined && (
-        <p className={styles['quiet']}>There is no version to go back to: this one was deployed, not applied.</p>
+        <p className={styles['quiet']}>No previous version: this version was deployed, not applied.</p>
       )}
       {wish && <UpdateDialog wish={wish} onClose={() => setWish(undefined)} onBegun={onBegun} />}
     </Card>
@@ -102,8 +100,8 @@ const Versions = ({ known }: { known: Known }) => (
       ]}
     />
     {known.refused !== undefined && known.refused.length > 0 && (
-      <section aria-label="Releases that cannot be applied">
-        <h3>Newer, and cannot be applied</h3>
+      <section aria-label="Incompatible releases">
+        <h3>Newer releases that cannot be applied</h3>
         <ul className={styles['refused']}>
           {known.refused.map(({ version, reason }) => (
             <li key={version}>
@@ -116,13 +114,13 @@ const Versions = ({ known }: { known: Known }) => (
   </>
 )
 
-/** Whoever made the release has written the address: only one that leads to the web by TLS becomes a link. */
+/** The release's author chose the URL: only https becomes a link. */
 function Notes({ url }: { url: string }) {
   const href = secureLink(url)
   if (href === undefined) return <span>{url}</span>
   return (
     <a href={href} target="_blank" rel="noopener noreferrer">
-      Read them <ExternalLink size={14} aria-hidden />
+      Release notes <ExternalLink size={14} aria-hidden />
       <span className="visually-hidden">(opens another tab)</span>
     </a>
   )

@@ -1,3 +1,3 @@
-/** An address as it can stand in a link: undefined for any that is not https. */
+/** The URL of a link; undefined if it is not https. */
 export const secureLink = (url: string): string | undefined =>
   URL.canParse(url) && new URL(url).protocol === 'https:' ? new URL(url).href : undefined

@@ -7,7 +7,7 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 
-/** What an administrator wants, from version to version. */
+/** A requested update or rollback. */
 export interface UpdateRequest {
   action: Schemas['UpdateRequest']['action']
   from: string
@@ -24,18 +24,18 @@ const words = {
   apply: {
     title: ({ to }: UpdateRequest) => `Update the platform to ${to}?`,
     text: ({ from }: UpdateRequest) =>
-      `The new version is started beside ${from}, tried, and takes over in three steps. Where one fails, ${from} serves again by itself. Requests that have begun end where they began.`,
+      `The new version is deployed next to ${from}, tested, and takes over in three steps. If a step fails, the platform rolls back to ${from} automatically.`,
     verb: 'Update',
   },
   rollback: {
-    title: ({ to }: UpdateRequest) => `Go back to ${to}?`,
+    title: ({ to }: UpdateRequest) => `Roll back to ${to}?`,
     text: ({ from, to }: UpdateRequest) =>
       `${to} takes the place of ${from}. What ${from} has written stays as it is: a release that damages data is not undone by going back.`,
-    verb: 'Go back',
+    verb: 'Roll back',
   },
 } as const
 
-/** Asks before the platform is changed. Where jobs run it says what that means, and asks for that too. */
+/** Confirms an update. Asks again if jobs are running. */
 export function UpdateDialog({ wish, onClose, onBegun }: UpdateDialogProps) {
   const [hasJobs, setHasJobs] = useState(false)
   const [isForced, setIsForced] = useState(false)
@@ -55,11 +55,11 @@ export function UpdateDialog({ wish, onClose, onBegun }: UpdateDialogProps) {
   }
   return (
     <Dialog isOpen onClose={onClose} title={title(wish)} description={text(wish)}>
-      <Form submitLabel={verb} actions={<Button onClick={onClose}>Keep as it is</Button>} onSubmit={begin}>
+      <Form submitLabel={verb} actions={<Button onClick={onClose}>Cancel</Button>} onSubmit={begin}>
         {hasJobs && (
           <CheckField
-            label="Although jobs are running"
-            hint="They go on either way, and report to the version that serves by then."
+            label="Update even if jobs are running"
+            hint="Running jobs continue and report to the new version."
             checked={isForced}
             onChange={setIsForced}
           />

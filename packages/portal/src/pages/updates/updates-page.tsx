@@ -10,10 +10,9 @@ import { HistoryCard } from './history-card.tsx'
 import { ReleaseCard } from './release-card.tsx'
 import { useHistory } from './use-updates.ts'
 
-/** Releases of the platform itself. */
 export const UpdatesPage = () => (
   <RequirePermission permission="platform:admin" title="Updates">
-    <Page title="Updates" lead="Releases of the platform itself: what runs, what there is, and the way back.">
+    <Page title="Updates" lead="Update the platform or roll back to the previous version.">
       <Updates />
     </Page>
   </RequirePermission>
@@ -21,7 +20,7 @@ export const UpdatesPage = () => (
 
 function Updates() {
   const { running } = useHistory()
-  // What was begun or seen to run here stays in sight when it is over.
+  // Keeps showing an update after its end.
   const [followed, setFollowed] = useState<string>()
   if (running !== undefined && running.id !== followed) setFollowed(running.id)
   return (
@@ -38,7 +37,7 @@ function Updates() {
 }
 
 function titleOf({ type, payload: { targetVersion, previousVersion } }: Operation): string {
-  const what = type === 'PlatformRollback' ? 'Back to' : 'Update to'
+  const what = type === 'PlatformRollback' ? 'Rollback to' : 'Update to'
   return `${what} ${String(targetVersion)} from ${String(previousVersion)}`
 }
 
@@ -46,9 +45,9 @@ function titleOf({ type, payload: { targetVersion, previousVersion } }: Operatio
 const After = ({ status }: Operation) =>
   status === 'Completed' && (
     <p>
-      This tab still shows the portal of the version before.{' '}
+      This tab still shows the previous version of the portal.{' '}
       <Button icon={RotateCw} onClick={() => location.reload()}>
-        Load the portal anew
+        Reload the portal
       </Button>
     </p>
   )

@@ -9,12 +9,12 @@ export type JobSummary = Schemas['JobSummary']
 const minuteMs = 60_000
 const shownJobs = 8
 
-/** What there is to update to. Each look reads the release repository: nobody looks by the clock. */
+/** Each check reads the release repository, so there is no polling. */
 export const checkQuery = queryOptions({
   queryKey: ['updates', 'check'],
   queryFn: () => unwrap(api.GET('/api/v1/platform/updates/check')),
   staleTime: minuteMs,
-  // A repository that is away stays so for a while, and the platform itself has waited for it.
+  // The platform has already retried an unreachable repository.
   retry: (failures, error) =>
     failures < 3 && error instanceof ApiError && error.isPassing && !isApiError(error, 'release_source_unreachable'),
 })
@@ -24,7 +24,7 @@ const jobsOf = async (type: 'PlatformUpdate' | 'PlatformRollback'): Promise<JobS
 
 const runs = ({ completedAt }: JobSummary): boolean => completedAt === undefined
 
-/** The last updates and ways back, newest first. Another administrator may begin one. */
+/** Updates and rollbacks, newest first. Polls, because other administrators may start one. */
 const historyQuery = queryOptions({
   queryKey: ['updates', 'history'],
   queryFn: async () => {
@@ -34,7 +34,7 @@ const historyQuery = queryOptions({
   refetchInterval: pollEvery(10),
 })
 
-/** The last updates, and the one to look at: what runs, else what was last. */
+/** The history and the running update. */
 export function useHistory() {
   const query = useQuery(historyQuery)
   const running = query.data?.find(runs)

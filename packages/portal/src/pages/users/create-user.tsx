@@ -10,11 +10,10 @@ import { EmailField, NameField, NewPasswordField } from './user-fields.tsx'
 
 interface CreateUserProps {
   onClose: () => void
-  /** Another organisation, which has no user yet: this one becomes its administrator. */
+  /** Creates the first administrator of an organisation without users. */
   organisation?: Schemas['Organisation']
 }
 
-/** Creates a user with a password of this platform. */
 export function CreateUser({ onClose, organisation }: CreateUserProps) {
   const [roles, setRoles] = useState<Role[]>(organisation ? ['OrgAdmin'] : [])
   const [isTried, setIsTried] = useState(false)
@@ -34,9 +33,7 @@ export function CreateUser({ onClose, organisation }: CreateUserProps) {
       isOpen
       onClose={onClose}
       title={organisation ? `First administrator of ${organisation.name}` : 'Create user'}
-      description={
-        organisation && 'The user administers the organisation as OrgAdmin, and creates its other users from then on.'
-      }
+      description={organisation && 'The user becomes OrgAdmin and can create further users.'}
     >
       <Form submitLabel="Create user" onSubmit={create} actions={<Button onClick={onClose}>Cancel</Button>}>
         <NameField />

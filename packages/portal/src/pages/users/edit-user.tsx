@@ -17,12 +17,11 @@ interface EditUserProps {
   onClose: () => void
 }
 
-/** Changes a user's e-mail, roles and password. */
 export function EditUser({ id, onClose }: EditUserProps) {
   const query = useQuery({
     queryKey: ['users', 'one', id],
     queryFn: () => unwrap(api.GET('/api/v1/users/{id}', { params: { path: { id } } })),
-    // What is being edited does not change under the hands, and is never what it was when it was edited before.
+    // Never refetches during an edit and never shows outdated values.
     refetchOnWindowFocus: false,
     gcTime: 0,
   })
@@ -33,7 +32,7 @@ export function EditUser({ id, onClose }: EditUserProps) {
           user.authProvider === 'local' ? (
             <EditForm user={user} onClose={onClose} />
           ) : (
-            <p>This account belongs to an identity provider. Its e-mail, roles and password are changed there.</p>
+            <p>The identity provider manages e-mail, roles and password of this account.</p>
           )
         }
       </Loaded>
@@ -46,7 +45,7 @@ const isRole = (name: string): name is Role =>
 
 function EditForm({ user, onClose }: { user: User; onClose: () => void }) {
   const { id } = user
-  // As it was when the form was opened, as for clusters.
+  // The values when the form was opened.
   const [before] = useState(user)
   const [roles, setRoles] = useState<Role[]>(before.roles.filter(isRole))
   const me = useMe()
@@ -54,7 +53,7 @@ function EditForm({ user, onClose }: { user: User; onClose: () => void }) {
   const isEmpty = roles.length === 0
   const save = async ({ email = '', password = '' }: FormValues) => {
     if (isEmpty) return
-    // Only what was changed is sent: somebody else may be changing the rest.
+    // Sends changed fields only, because other users may change the rest.
     const body = {
       ...(email.trim() !== before.email && { email: email.trim() }),
       ...(roles.toSorted().join() !== before.roles.toSorted().join() && { roles }),
@@ -72,8 +71,8 @@ function EditForm({ user, onClose }: { user: User; onClose: () => void }) {
     <Form submitLabel="Save" onSubmit={save} actions={<Button onClick={onClose}>Cancel</Button>}>
       <EmailField email={before.email} />
       <RolesField chosen={roles} onChange={setRoles} problem={isEmpty ? 'Choose at least one role.' : undefined} />
-      {id === me.id ? <p>Your own password is changed under Account.</p> : <ResetPasswordField />}
-      <p>New roles count within 15 minutes, and at once for the user’s API tokens.</p>
+      {id === me.id ? <p>Change your own password under Account.</p> : <ResetPasswordField />}
+      <p>Role changes apply within 15 minutes, and immediately for API tokens.</p>
     </Form>
   )
 }

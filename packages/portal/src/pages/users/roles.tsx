@@ -18,7 +18,7 @@ interface RolesFieldProps {
   problem: string | undefined
 }
 
-/** The roles, each with what it permits. One that the user may not give stays as it is. */
+/** The roles with their permissions. Roles that the user may not grant cannot be changed. */
 export function RolesField({ chosen, onChange, problem }: RolesFieldProps) {
   const query = useQuery(rolesQuery)
   return (
@@ -29,7 +29,7 @@ export function RolesField({ chosen, onChange, problem }: RolesFieldProps) {
           choices={items.map(({ name, permissions, grantable }) => ({
             value: name,
             label: name,
-            hint: grantable ? whatFor(permissions) : 'More than you may do yourself: you cannot give it.',
+            hint: grantable ? whatFor(permissions) : 'Exceeds your own permissions.',
             isDisabled: !grantable,
           }))}
           chosen={chosen}

@@ -2,10 +2,10 @@ import { useQuery } from '@tanstack/react-query'
 import { useHasPermission, useMe } from '../../api/account.ts'
 import { api, unwrap } from '../../api/client.ts'
 
-/** So many users are named; others are known by their ids. */
+/** Other users are shown by id. */
 const pageSize = 100
 
-/** How a user is called; undefined where that is not known, as to whoever may not see the users. Asked once for all. */
+/** The name of a user; undefined if the caller may not read users. One request for all names. */
 export function useUserName(userId: string): string | undefined {
   const me = useMe()
   const maySee = useHasPermission('users:admin')

@@ -19,27 +19,26 @@ interface Action {
 
 const params = (id: string) => ({ params: { path: { id } } })
 
-/** What is done to a user only after one was asked. */
+/** Actions that need confirmation. */
 const actions = {
   endSessions: {
     label: 'End sessions',
     title: (username) => `End all sessions of ${username}?`,
-    description: 'The user has to sign in again, within 15 minutes at the latest. API tokens stay.',
+    description: 'The user is signed out within 15 minutes. API tokens stay valid.',
     done: (username) => `The sessions of ${username} have ended`,
     send: (id) => expectNoBody(api.DELETE('/api/v1/users/{id}/sessions', params(id))),
   },
   revokeTokens: {
     label: 'Revoke API tokens',
     title: (username) => `Revoke all API tokens of ${username}?`,
-    description: 'Programs that use them are refused from now on.',
+    description: 'Programs that use them lose access immediately.',
     done: (username) => `The API tokens of ${username} are revoked`,
     send: (id) => expectNoBody(api.DELETE('/api/v1/users/{id}/tokens', params(id))),
   },
   remove: {
     label: 'Remove',
     title: (username) => `Remove ${username}?`,
-    description:
-      'Sessions end and API tokens are refused. The name is free again; what the user did stays in the audit trail.',
+    description: 'Ends sessions and revokes API tokens. The audit trail keeps the user’s actions.',
     done: (username) => `${username} was removed`,
     send: (id) => expectNoBody(api.DELETE('/api/v1/users/{id}', params(id))),
   },
@@ -50,7 +49,6 @@ interface UserActionsProps {
   onEdit: () => void
 }
 
-/** What can be done with a user of the list. */
 export function UserActions({ user: { id, username, authProvider }, onEdit }: UserActionsProps) {
   const [asked, setAsked] = useState<keyof typeof actions>()
   const queries = useQueryClient()

@@ -1,8 +1,6 @@
 import { TextField } from '../../ui/field.tsx'
 import { PasswordField } from '../../ui/password-field.tsx'
 
-/** What is asked of a user wherever one is made or changed. */
-
 const shortest = 8
 const tooShort = 'Enter at least 8 characters.'
 
@@ -10,7 +8,7 @@ export const NameField = () => (
   <TextField
     name="username"
     label="User name"
-    hint="What the user types to sign in. Unique on the platform."
+    hint="Used to sign in. Unique on the platform."
     maxLength={64}
     autoComplete="off"
     autoCapitalize="none"
@@ -35,7 +33,7 @@ export const NewPasswordField = () => (
   <PasswordField
     name="password"
     label="Password"
-    hint="At least 8 characters. Tell the user, who can change it under Account."
+    hint="At least 8 characters. The user can change it under Account."
     check={(password) => (password.length < shortest ? tooShort : undefined)}
     maxLength={1024}
     autoComplete="new-password"

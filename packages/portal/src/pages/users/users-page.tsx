@@ -18,7 +18,6 @@ import { UserActions } from './user-actions.tsx'
 
 type User = Schemas['UserProfile']
 
-/** The users of the organisation. */
 export const UsersPage = () => (
   <RequirePermission permission="users:admin" title="Users">
     <Administration />
@@ -36,11 +35,11 @@ function Administration() {
       title="Users"
       lead={
         <>
-          Who belongs to your organisation, and what they may do.
+          Users of your organisation and their roles.
           {isPlatformAdmin && (
             <>
               {' '}
-              The first user of another one is added at <Link to="/settings/organisations">Organisations</Link>.
+              Add the first user of another organisation at <Link to="/settings/organisations">Organisations</Link>.
             </>
           )}
         </>

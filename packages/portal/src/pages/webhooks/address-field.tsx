@@ -1,6 +1,5 @@
 import { TextField } from '../../ui/field.tsx'
 
-/** Where events are posted to. */
 export const AddressField = ({ url }: { url?: string }) => (
   <TextField
     name="url"
@@ -8,7 +7,7 @@ export const AddressField = ({ url }: { url?: string }) => (
     type="url"
     defaultValue={url}
     placeholder="https://hooks.example.com/platform"
-    hint="A private address is refused unless the operator of the platform has allowed it."
+    hint="Private addresses are rejected unless the operator allows them."
     autoComplete="off"
     maxLength={2000}
     required

@@ -10,20 +10,20 @@ import { EventChoice, noEvents, subscriptionsOf } from './event-choice.tsx'
 import styles from './webhooks.module.css'
 import { webhooksKey } from './webhooks-key.ts'
 
-/** Adds a webhook, and shows its secret this once. */
+/** Adds a webhook and shows its secret once. */
 export function CreateWebhook({ onClose }: { onClose: () => void }) {
   const [secret, setSecret] = useState<string>()
   return (
-    <Dialog isOpen onClose={onClose} title={secret === undefined ? 'Add a webhook' : 'The webhook was added'}>
+    <Dialog isOpen onClose={onClose} title={secret === undefined ? 'Add a webhook' : 'Webhook added'}>
       {secret === undefined ? (
         <WebhookForm onClose={onClose} onCreated={setSecret} />
       ) : (
         <div className={styles['stack']}>
-          <p>This secret verifies that deliveries are the platform’s. It is shown now, and never again.</p>
+          <p>Use this secret to verify deliveries. It is not shown again.</p>
           <CopyField label="Secret" text={secret} />
           <div>
             <Button look="primary" onClick={onClose}>
-              I have kept it
+              Done
             </Button>
           </div>
         </div>

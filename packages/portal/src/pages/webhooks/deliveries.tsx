@@ -17,7 +17,6 @@ type Delivery = Schemas['Delivery']
 
 const pageSize = 20
 
-/** What became of the newest events for a webhook. */
 export function Deliveries({ webhookId }: { webhookId: string }) {
   const headingId = useId()
   const [page, setPage] = useState(1)
@@ -37,19 +36,17 @@ export function Deliveries({ webhookId }: { webhookId: string }) {
       }),
     )
     await queries.invalidateQueries({ queryKey: key })
-    showToast('The event is on its way again')
+    showToast('Redelivery started')
   }
   const again = (id: string) =>
-    void redeliver(id).catch((error: unknown) => showErrorToast('The event was not delivered again', error))
+    void redeliver(id).catch((error: unknown) => showErrorToast('Failed to redeliver the event', error))
   return (
     <section aria-labelledby={headingId} className={styles['stack']}>
       <h3 id={headingId}>Deliveries</h3>
       <Loaded query={query} what="deliveries">
         {({ items, totalCount }) => (
           <>
-            {items.length === 0 && (
-              <p>Nothing was delivered yet. Send a test event to see whether the address answers.</p>
-            )}
+            {items.length === 0 && <p>No deliveries yet. Send a test event to check the address.</p>}
             {items.length > 0 && (
               <Table label="Deliveries" columns={columnsOf(again)} rows={items} keyOf={({ id }) => id} />
             )}

@@ -6,19 +6,19 @@ type Delivery = Schemas['Delivery']
 type Attempt = Delivery['attempts'][number]
 
 const reasons: Readonly<Record<NonNullable<Attempt['error']>, string>> = {
-  url_not_allowed: 'the address may not be called',
-  address_not_allowed: 'the address is private',
-  name_not_resolved: 'the name leads nowhere',
-  certificate_not_trusted: 'the certificate is not trusted',
+  url_not_allowed: 'address not allowed',
+  address_not_allowed: 'private address',
+  name_not_resolved: 'host not found',
+  certificate_not_trusted: 'untrusted certificate',
   connection_failed: 'no connection',
-  timed_out: 'no answer in time',
+  timed_out: 'timed out',
   redirected: 'led elsewhere',
   unsuccessful_status: 'refused',
 }
 
 const shownAttempts = 3
 
-/** What became of an event each time that it was sent: the newest of them, the newest last. */
+/** The latest attempts of a delivery, newest last. */
 export function DeliveryAttempts({ delivery: { attempts, nextAttemptAt } }: { delivery: Delivery }) {
   const earlier = attempts.length - shownAttempts
   if (attempts.length === 0 && nextAttemptAt === undefined) return 'None'

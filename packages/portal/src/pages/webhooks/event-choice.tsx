@@ -11,30 +11,27 @@ const ofModules = 'module.*'
 interface EventChoiceProps {
   chosen: readonly string[]
   onChange: (events: string[]) => void
-  /** What is wrong with what is chosen. */
   problem: string | undefined
 }
 
-/** What is wrong with a choice: the platform wants one at least. */
 export const noEvents = (chosen: readonly string[]): string | undefined =>
   chosen.length === 0 ? 'Choose at least one event.' : undefined
 
-/** A subscription in words. */
+/** A subscription as text. */
 export function subscriptionText(name: string): string {
   if (name === everything) return 'Everything'
-  if (name === ofModules) return 'What modules publish'
+  if (name === ofModules) return 'Module events'
   const [, area] = /^platform\.(\w+)\.\*$/.exec(name) ?? []
   return area === undefined ? name : `All of ${area}`
 }
 
-/** What a webhook may subscribe to. */
 type Subscription = Schemas['WebhookCreation']['events'][number]
 
-/** Choices are made of the platform's own catalog; a name that is none the platform refuses. */
+/** Names come from the platform's catalog, and the API rejects unknown ones. */
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- see above
 export const subscriptionsOf = (names: readonly string[]): Subscription[] => names as Subscription[]
 
-/** Chooses what to hear of: everything, whole areas, or single events. What a choice includes goes without saying. */
+/** Selects all events, areas or single events. A selected area disables its events. */
 export function EventChoice({ chosen, onChange, problem }: EventChoiceProps) {
   const id = useId()
   const query = useQuery({
@@ -68,7 +65,7 @@ export function EventChoice({ chosen, onChange, problem }: EventChoiceProps) {
                 {types.map((type) => box(type, type, [everything, `platform.${area}.*`]))}
               </div>
             ))}
-            {box(ofModules, 'What modules publish themselves', [everything])}
+            {box(ofModules, 'Module events', [everything])}
           </div>
           <div id={id}>
             {problem !== undefined && (
@@ -83,7 +80,7 @@ export function EventChoice({ chosen, onChange, problem }: EventChoiceProps) {
   )
 }
 
-/** Choosing something takes out what it includes. */
+/** Removes choices that the new one includes. */
 function withChoice(chosen: readonly string[], name: string, isChosen: boolean): string[] {
   const others = chosen.filter((each) => each !== name)
   if (!isChosen) return others

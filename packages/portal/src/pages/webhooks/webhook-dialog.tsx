@@ -22,7 +22,6 @@ interface WebhookDialogProps {
   onClose: () => void
 }
 
-/** One webhook: what it hears of, and what became of its deliveries. */
 export const WebhookDialog = ({ webhook, onClose }: WebhookDialogProps) => (
   <Dialog
     isOpen={webhook !== undefined}
@@ -38,10 +37,10 @@ const hostOf = (url: string): string => URL.parse(url)?.host ?? url
 
 function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
   const params = { path: { id: webhook.id } }
-  // As it was when the form was opened, or saved: what others change meanwhile is not what was edited here.
+  // The values when the form was opened or saved: later changes of other users are not edits of this form.
   const [before, setBefore] = useState(webhook)
   const [events, setEvents] = useState(before.events)
-  // Shown as it is until somebody chooses: the platform may switch it off meanwhile.
+  // Follows the stored state until the user changes it: the platform may disable the webhook.
   const [chosen, setChosen] = useState<boolean>()
   const [isRemoving, setIsRemoving] = useState(false)
   const [isTesting, setIsTesting] = useState(false)
@@ -54,27 +53,27 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
       ...(events.toSorted().join() !== before.events.toSorted().join() && { events: subscriptionsOf(events) }),
       ...(chosen !== undefined && chosen !== webhook.enabled && { enabled: chosen }),
     }
-    if (Object.keys(body).length === 0) return showToast('There was nothing to change')
+    if (Object.keys(body).length === 0) return showToast('No changes to save')
     setBefore(await unwrap(api.PATCH('/api/v1/webhooks/{id}', { params, body })))
     await queries.invalidateQueries({ queryKey: webhooksKey })
     setChosen(undefined)
-    showToast('The webhook was changed')
+    showToast('Webhook updated')
   }
   const remove = async () => {
     await expectNoBody(api.DELETE('/api/v1/webhooks/{id}', { params }))
-    showToast('The webhook was removed')
+    showToast('Webhook removed')
     onClose()
-    // Of its deliveries there is nothing to ask any more.
+    // Without the deliveries of the removed webhook.
     await queries.invalidateQueries({ queryKey: webhooksKey, exact: true })
   }
   const test = async () => {
     setIsTesting(true)
     try {
       await unwrap(api.POST('/api/v1/webhooks/{id}/test', { params }))
-      showToast('A test event is on its way')
+      showToast('Test event sent')
       await queries.invalidateQueries({ queryKey: [...webhooksKey, webhook.id] })
     } catch (error) {
-      showErrorToast('No test event was sent', error)
+      showErrorToast('Failed to send the test event', error)
     } finally {
       setIsTesting(false)
     }
@@ -107,7 +106,7 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
         isOpen={isRemoving}
         onClose={() => setIsRemoving(false)}
         title="Remove this webhook?"
-        description="What waits for it is not delivered."
+        description="Pending deliveries are discarded."
         confirmLabel="Remove webhook"
         onConfirm={remove}
       />
@@ -117,8 +116,7 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
 
 const WhyOff = ({ at }: { at: string }) => (
   <span>
-    The platform switched it off (<Time at={at} />
-    ): twenty attempts in a row have failed, or its receiver has answered that it is gone. Save it with “On” once it
-    answers again.
+    Disabled by the platform (<Time at={at} />
+    ): 20 consecutive attempts failed, or the receiver returned 410 Gone. Enable it again once it responds.
   </span>
 )

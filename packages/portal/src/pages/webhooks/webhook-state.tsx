@@ -3,9 +3,8 @@ import { Badge } from '../../ui/badge.tsx'
 
 type Webhook = Schemas['Webhook']
 
-/** Whether events go there, and how it has gone of late. */
 export function WebhookState({ webhook: { enabled, disabledAt, failureCount } }: { webhook: Webhook }) {
-  if (disabledAt !== undefined) return <Badge tone="bad">Switched off by failures</Badge>
+  if (disabledAt !== undefined) return <Badge tone="bad">Disabled after repeated failures</Badge>
   if (!enabled) return <Badge>Off</Badge>
   if (failureCount === 0) return <Badge tone="good">On</Badge>
   return <Badge tone="warn">{failureCount === 1 ? '1 failure' : `${failureCount} failures in a row`}</Badge>

@@ -1,2 +1,2 @@
-/** The webhooks of the organisation, as queries know them. */
+/** The query key of all webhooks. */
 export const webhooksKey = ['webhooks']

@@ -36,7 +36,6 @@ const EventNames = ({ names }: { names: readonly string[] }) => (
   </>
 )
 
-/** Where the platform posts its events to. */
 export const WebhooksPage = () => (
   <RequirePermission permission="users:admin" title="Webhooks">
     <WebhookList />
@@ -61,7 +60,7 @@ function WebhookList() {
   return (
     <Page
       title="Webhooks"
-      lead="Events of the organisation, posted to an address as they happen, and signed as Standard Webhooks."
+      lead="Posts events of your organisation to an address, signed according to Standard Webhooks."
       actions={create}
     >
       <Loaded query={query} what="webhooks">
@@ -70,8 +69,7 @@ function WebhookList() {
             {items.length > 0 && <Table label="Webhooks" columns={columns} rows={items} keyOf={({ id }) => id} />}
             {items.length === 0 && (
               <EmptyState icon={WebhookIcon} title="No webhooks yet" action={create}>
-                Add the address of a program of yours, and it hears of every job, cluster or module event that you
-                choose.
+                Add an address to receive job, cluster and module events.
               </EmptyState>
             )}
             <WebhookDialog

@@ -4,32 +4,32 @@ import { type ModuleResponse, type ModuleRequest, type ModuleClient } from '../.
 import { controlPath, graceHeader, type PublishedEvent } from '@platform/modules/protocol'
 import { publishedIn } from './published.ts'
 
-/** What an instance answered, or why there is nothing to use. Whatever a module does becomes this, never an exception. */
+/** The response of an instance, or the reason why it is unusable. Module errors become results, never exceptions. */
 export type ControlResponse<Body> = { published: PublishedEvent[] } & (
   | { isDone: true; body: Body }
-  /** `status` is that of an answer that came and says no. */
+  /** `status` is that of an error response. */
   | { isDone: false; message: string; status?: number }
 )
 
-/** A control call. */
+/** A call of the control protocol. */
 export interface ControlRequest<Body> {
   method: 'GET' | 'POST'
-  /** Below the control path. */
+  /** Relative to the control path. */
   path: string
   body?: object
-  /** What the instance may take; it is told so, and waited for a little longer. */
+  /** Time limit that is sent to the instance; the platform waits slightly longer. */
   limitMs: number
   answer: z.ZodType<Body>
 }
 
-/** So much later than the instance itself is to give up, it is given up. */
+/** Additional time to wait after the instance's own time limit. */
 const marginMs = 1000
-/** The largest answer of an instance about itself. */
+/** Maximum size of a control response. */
 const maxAnswerBytes = 262_144
 
 const Failure = z.object({ message: z.string() })
 
-/** Asks an instance about itself, or to do something. */
+/** Sends a control request to an instance. */
 export async function callControl<Body>(
   runtime: ModuleClient,
   deployment: Deployment,
@@ -51,7 +51,7 @@ export async function callControl<Body>(
   return { isDone: false, status, message: `It answers ${method} ${path} with what no SDK answers.`, published }
 }
 
-/** Asks an instance anything: its answer, or in words why there is none. */
+/** Sends any request to an instance. Returns the response, or the error message. */
 export async function responseTo(
   runtime: ModuleClient,
   deployment: Deployment,
@@ -65,10 +65,10 @@ export async function responseTo(
   }
 }
 
-/** No SDK nests deeper; what does ends whoever walks through it. */
+/** Maximum nesting: no SDK nests deeper, and recursion over deeper content would exhaust the stack. */
 const deepest = 32
 
-/** The content of an answer; undefined where it is not JSON, or nested without measure. */
+/** The content of a response; undefined if it is not JSON or nested too deeply. */
 export function jsonOf({ body }: ModuleResponse): unknown {
   try {
     const content: unknown = JSON.parse(Buffer.from(body).toString())
@@ -88,12 +88,12 @@ function reasonOf(content: unknown, status: number, method: string, path: string
   return success && data.message !== '' ? plain(data.message) : `It answers ${status} to ${method} ${path}.`
 }
 
-/** A text of a module that may be stored and shown. */
+/** A module's text that is safe to store and to show. */
 export const plain = (text: string, maxLength = 1000): string =>
   text
     .toWellFormed()
     // oxlint-disable-next-line no-control-regex
     .replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, ' ')
     .slice(0, maxLength)
-    // The cut may have gone through a character.
+    // The cut may have split a character.
     .toWellFormed()

@@ -5,7 +5,7 @@ import { type Description, states } from '@platform/modules/protocol'
 
 const text = z.string().max(300)
 
-/** What an instance says of itself. */
+/** An instance's description of itself. */
 export const InstanceDescription: z.ZodType<Description> = z.object({
   sdkVersion: text,
   id: text,
@@ -17,10 +17,10 @@ export const InstanceDescription: z.ZodType<Description> = z.object({
   subscriptions: z.array(text).max(200),
 })
 
-/** As many as are stored and shown with a module. */
+/** Maximum number of warnings that are stored and shown for a module. */
 const mostWarnings = 20
 
-/** Where code and manifest disagree and the module still runs (section 3). */
+/** Differences between code and manifest that do not prevent the module from running (section 3). */
 export function warningsOf(description: Description, { metadata, spec }: ModuleManifest): string[] {
   const missingJobs = missing(spec.backgroundJobs, description.jobs, ({ id }) => id)
   return [
@@ -32,7 +32,7 @@ export function warningsOf(description: Description, { metadata, spec }: ModuleM
   ].slice(0, mostWarnings)
 }
 
-/** The same text for the same slots, in whatever order they and their members stand. */
+/** The same text for equal slots, regardless of the order of slots and members. */
 const spelled = (slots: readonly Record<string, unknown>[]): string =>
   JSON.stringify(slots.map((slot) => JSON.stringify(Object.entries(slot).toSorted(byName))).toSorted())
 

@@ -5,12 +5,12 @@ import { type ModuleClient } from '../../runtimes/port.ts'
 import { type EventsAnswer, type EventsRequest, type PublishedEvent } from '@platform/modules/protocol'
 import { callControl, plain } from './control-client.ts'
 
-/** What became of events: each is handled or has failed. */
+/** The result of event delivery: each event is handled or failed. */
 export interface Delivery {
-  /** Ids of the events. */
+  /** Event ids. */
   handled: string[]
   failed: { id: string; message: string }[]
-  /** Why the module could not be asked at all; then all have failed, though it may have handled some. */
+  /** Why the module could not be called. All events then count as failed, although some may have been handled. */
   problem?: string
   published: PublishedEvent[]
 }
@@ -21,7 +21,7 @@ const Answer: z.ZodType<EventsAnswer> = z.object({
   failed: z.array(z.object({ id, message: z.string() })).max(1000),
 })
 
-/** Hands events to a module, in their order. What failed may be handed over again. Never throws. */
+/** Delivers events to a module in order. Failed events may be delivered again. Never throws. */
 export async function deliverEvents(
   runtime: ModuleClient,
   deployment: Deployment,

@@ -4,10 +4,10 @@ import { type ModuleRuntime } from '../../runtimes/port.ts'
 import { type PublishedEvent } from '@platform/modules/protocol'
 import { callControl } from './control-client.ts'
 
-/** What became of a call of a background job. `Skipped`: its last run has not ended. */
+/** The result of a background job call. `Skipped`: the previous run has not ended. */
 export interface JobRun {
   outcome: 'Completed' | 'Skipped' | 'Failed'
-  /** Why it Failed. */
+  /** The reason for `Failed`. */
   message?: string
   published: PublishedEvent[]
 }

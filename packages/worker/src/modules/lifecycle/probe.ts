@@ -19,13 +19,13 @@ export interface CheckResult {
   checkedAtMs: number
 }
 
-/** What a probe found. */
+/** The result of a probe. */
 export interface Probe {
-  /** The health endpoint answered in time, whatever it said: the module lives. */
+  /** The health endpoint answered in time, with any status: the module is alive. */
   answers: boolean
-  /** It answered with 2xx: the module is well, or degraded at most. */
+  /** The health endpoint answered with 2xx: the module is healthy, or at most degraded. */
   isHealthy: boolean
-  /** One for each of `spec.healthChecks`, in their order. */
+  /** One for each of `spec.healthChecks`, in order. */
   checks: CheckResult[]
   published: PublishedEvent[]
 }
@@ -35,7 +35,7 @@ const Health = z.object({
   description: z.string().optional(),
 })
 
-/** Asks a module's health endpoint and every health check of its manifest, all at once. Never throws. */
+/** Calls a module's health endpoint and all health checks of its manifest concurrently. Never throws. */
 export async function probe(
   runtime: ModuleClient,
   deployment: Deployment,
@@ -68,7 +68,7 @@ const isGood = (status: number): boolean => status >= 200 && status < 300
 
 const unhealthy = (description: string): HealthAnswer => ({ status: 'Unhealthy', description })
 
-/** What an answer says; a check of a module that knows no SDK may say all by its status. */
+/** The health in a response. A module without the SDK may report it by the status alone. */
 function healthIn(status: number, content: unknown): HealthAnswer {
   const { data } = Health.safeParse(content)
   if (!isGood(status)) return unhealthy(data?.description ?? `It answers ${status}.`)

@@ -1,5 +1,11 @@
-import * as z from 'zod'
 import { type PublishedEvent, publishedHeader, publishedLimits } from '@platform/modules/protocol'
+import { isModuleEventName, type ModuleEvent } from '@platform/contract/event'
+import { system } from '@platform/core/caller'
+import { commit } from '@platform/core/outbox/commit'
+import { derivedId } from '@platform/core/id'
+import { log } from '@platform/core/log'
+import { type ModuleRecord } from '@platform/core/modules/record'
+import * as z from 'zod'
 
 const Published = z.array(
   z.object({
@@ -10,8 +16,8 @@ const Published = z.array(
 )
 
 /**
- * The events that an answer of a module carries: of its own types only, and no more than an SDK would send. Whatever else
- * stands in that header is ignored.
+ * The events in a module's response: only its own types, and no more than an SDK would send. Other content of the
+ * header is ignored.
  */
 export function publishedIn(moduleId: string, headers: Readonly<Record<string, string>>): PublishedEvent[] {
   const value = headers[publishedHeader]
@@ -29,4 +35,49 @@ function parsed(value: string): z.infer<typeof Published> {
   } catch {
     return []
   }
+}
+
+/** Events that modules publish become platform events with their own names (D37). */
+
+const maxTextLength = 200
+/** For free-form JSON (D35). */
+const maxDepth = 16
+
+/** The permitted events of a response: only the module's own types, within the limits for number and size. */
+export function ownEvents(moduleId: string, published: readonly PublishedEvent[]): ModuleEvent[] {
+  const events = published.slice(0, publishedLimits.events).flatMap((event) => ownEvent(moduleId, event))
+  const refused = published.length - events.length
+  if (refused > 0) log('warn', 'Module published a disallowed event', { moduleId, refused })
+  return events
+}
+
+function ownEvent(moduleId: string, { type: name, subject = moduleId, data }: PublishedEvent): ModuleEvent[] {
+  const isOwn = isModuleEventName(name) && name.startsWith(`module.${moduleId}.`) && name.length <= maxTextLength
+  const isSmall = subject.length <= maxTextLength && isShallow(data) && bytesOf(data) <= publishedLimits.dataBytes
+  return isOwn && isSmall ? [{ name, subject, data }] : []
+}
+
+const bytesOf = (data: object): number => Buffer.byteLength(JSON.stringify(data))
+
+const isShallow = (value: unknown, levels = maxDepth): boolean =>
+  typeof value !== 'object' ||
+  value === null ||
+  (levels > 0 && Object.values(value).every((member) => isShallow(member, levels - 1)))
+
+/** The source of the events: recording them twice yields the same events. */
+export interface PublishContext {
+  atMs: number
+  name: string
+}
+
+/** Records the events that a module has published. One call and one message; none without events. */
+export async function recordPublished(
+  { id: moduleId, organisationId }: Pick<ModuleRecord, 'id' | 'organisationId'>,
+  published: readonly PublishedEvent[],
+  { atMs, name }: PublishContext,
+): Promise<void> {
+  const events = ownEvents(moduleId, published)
+  if (events.length === 0) return
+  const id = derivedId('evt', atMs, moduleId, name)
+  await commit(system(organisationId), { writes: [], events, id })
 }

@@ -2,13 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type ModuleManifest } from '@platform/contract/manifest'
 import { type ModuleErrorCode } from '@platform/contract/module'
 import { type Deployment } from '@platform/core/modules/record'
-import { type ModuleRuntime } from '../../runtimes/port.ts'
 import { type Description, type PublishedEvent } from '@platform/modules/protocol'
+import { type ModuleRuntime } from '../../runtimes/port.ts'
 import { callControl, type ControlResponse, plain } from './control-client.ts'
 import { InstanceDescription, warningsOf } from './description.ts'
 import { probe } from './probe.ts'
 
-/** A module that runs somewhere and is to be led through its hooks. */
+/** A deployed module whose hooks are to be run. */
 export interface Candidate {
   deployment: Deployment
   manifest: ModuleManifest
@@ -16,34 +16,35 @@ export interface Candidate {
 
 export type LoadPhase = 'configure' | 'start' | 'probe'
 
-/** What became of a module. */
+/** The result for one module. */
 export interface LifecycleResult {
   moduleId: string
   outcome: 'Running' | 'Failed'
   error?: { code: ModuleErrorCode; message: string }
-  /** What is wrong and leaves it running. */
+  /** Problems that do not prevent it from running. */
   warnings: string[]
-  /** Event types that it has subscribed to. */
+  /** Subscribed event types. */
   subscriptions: string[]
-  /** What it has published on the way. */
+  /** Events that it published while its hooks ran. */
   published: PublishedEvent[]
 }
 
 export interface LifecycleOptions {
-  /** How long each hook may take. */
+  /** Time limit of each hook. */
   hookMs?: number
-  /** How long it may take to become healthy once it has started. */
+  /** Time limit for the module to become healthy after its start. */
   probeMs?: number
-  /** Told before each phase of each module; what it throws is thrown by `load`, once nothing is under way any more. */
+  /** Called before each phase of each module. `runLifecycle` throws its errors once no other work is in progress. */
   onPhase?: (moduleId: string, phase: LoadPhase) => void | Promise<void>
 }
 
 const healthPauseMs = 250
 
 /**
- * Leads modules through their hooks: no start begins before every configure has ended, well or badly; then each is probed
- * until it is healthy. A module's failure is its own, and a result, not an exception. One that has Failed is left as it is:
- * `unload` it. Modules that have passed already pass again, so that this can be repeated.
+ * Runs the hooks of modules: no module starts before all have ended their configuration, successfully or not. Then each
+ * is probed until it is healthy. A module's failure does not affect the others, and is a result, not an exception. A
+ * failed module is left as it is: call `shutDown`. The call can be repeated, because modules that have passed pass
+ * again.
  */
 export async function runLifecycle(
   runtime: ModuleRuntime,
@@ -56,13 +57,13 @@ export async function runLifecycle(
   return loadings.map(({ result }) => result)
 }
 
-/** Waits for all of them, even where one fails. */
+/** Waits for all of them, even if one fails. */
 async function all(works: readonly Promise<void>[]): Promise<void> {
   await Promise.allSettled(works)
   await Promise.all(works)
 }
 
-/** One module on its way. */
+/** The lifecycle of one module. */
 class Loading {
   readonly result: LifecycleResult
   readonly #runtime: ModuleRuntime
@@ -134,8 +135,17 @@ class Loading {
   }
 }
 
-/** A module without the SDK cannot be led through its hooks: running it would mean to run what nobody can stop in order. */
+/** A module without the SDK has no hooks: the platform could not stop it in order. */
 const undescribed = ({ status, message }: { status?: number; message: string }): string =>
   status === 404
     ? 'The module does not speak the platform’s control protocol: its main file must end with serve(…) of @platform/modules.'
     : message
+
+/**
+ * Whether a deployment exists, healthy or not. If it is missing or the runtime is unreachable, the error is not the
+ * module's fault: the deployment was removed, or the runtime has ended, as it does when the platform stops.
+ */
+export async function deploymentExists(runtime: ModuleRuntime, { id }: Deployment): Promise<boolean> {
+  const statuses = await runtime.list().catch(() => [])
+  return statuses.some(({ deployment }) => deployment.id === id)
+}

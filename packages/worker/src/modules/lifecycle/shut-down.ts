@@ -4,20 +4,20 @@ import { type PublishedEvent } from '@platform/modules/protocol'
 import { callControl } from './control-client.ts'
 import { InstanceDescription } from './description.ts'
 
-/** A module gives five seconds each to requests under way and to the two parts of its disposal. */
+/** A module allows five seconds each for requests in progress and for the two parts of its disposal. */
 const disposeMs = 15_000
-/** What is left of a module that was disposed of has no reason to live on. */
+/** A disposed module has no reason to keep running. */
 const removeMs = 5000
 
-/** What an end left to say. */
+/** The result of a shutdown. */
 export interface ShutdownResult {
   problems: string[]
   published: PublishedEvent[]
 }
 
 /**
- * Ends a module: stop, with its own budget; dispose, whatever became of stop; then the deployment goes. What the module does
- * wrong is told and ends nothing sooner; only a runtime that cannot remove it throws: then try again.
+ * Shuts down a module: stop with its own time limit, dispose regardless of the result, then removal of the deployment.
+ * Module errors are reported and do not abort it. Throws only if the runtime cannot remove the deployment: retry then.
  */
 export async function shutDown(
   runtime: ModuleRuntime,

@@ -11,76 +11,93 @@ import { type ImageRoute } from './image.ts'
 import { latestVersion } from './names.ts'
 import { type TokenOf } from './request.ts'
 
-/** What deploying, removing and listing work with. */
+/** Lambda's control plane, for functions of modules and of the platform itself. */
 export interface LambdaControl {
   client: LambdaClient
-  /** What the names of functions begin with. */
+  /** Function names start with it. */
   prefix: string
-  /** ARN of the role that modules run as. */
+  /** Interval between two reads while a change is in progress. */
+  pollMs: number
+  /** How long a change may take before the caller has to retry. */
+  patienceMs: number
+}
+
+/** The control plane, for deployments of modules. */
+export interface ModuleControl extends LambdaControl {
+  /** ARN of the execution role of modules. */
   role: string
   images: ImageRoute
   tokenOf: TokenOf
   memoryMegabytes: number
-  /** What modules write their logs into; a group of each function's own where it is empty. */
+  /** Log group of all modules; if empty, each function has its own. */
   logGroup: string
   /** Of one invocation; a module has 30 seconds to stop. */
   timeoutSeconds: number
-  /** Between two looks at what is not ready. */
-  pollMs: number
-  /** How long a change may take before the caller has to try again. */
-  patienceMs: number
 }
 
-/** A function as it is just now. */
 export interface FoundFunction {
   configuration: FunctionConfiguration
   /** By digest. */
   imageUri: string | undefined
 }
 
-/** Undefined where there is no such function or version. One call. */
-export async function findFunction(
+/** A function or a version in its current state. Throws if it does not exist. One call. */
+export async function getFunction(
   { client }: LambdaControl,
   FunctionName: string,
   Qualifier: string = latestVersion,
+): Promise<FoundFunction> {
+  const { Configuration = {}, Code } = await client.send(new GetFunctionCommand({ FunctionName, Qualifier }))
+  return { configuration: Configuration, imageUri: Code?.ResolvedImageUri ?? Code?.ImageUri }
+}
+
+/** Undefined if the function or version does not exist. One call. */
+export async function findFunction(
+  control: LambdaControl,
+  name: string,
+  version?: string,
 ): Promise<FoundFunction | undefined> {
   try {
-    const { Configuration = {}, Code } = await client.send(new GetFunctionCommand({ FunctionName, Qualifier }))
-    return { configuration: Configuration, imageUri: Code?.ResolvedImageUri ?? Code?.ImageUri }
+    return await getFunction(control, name, version)
   } catch (error) {
     if (isAws(error, 'ResourceNotFoundException')) return undefined
     throw error
   }
 }
 
-/** A function's versions, and what of it is not published; nothing where there is no such function. */
-export interface FoundVersions {
+/** A function's unpublished revision and its published versions, oldest first. */
+export interface FunctionVersions {
   latest: FunctionConfiguration | undefined
   published: FunctionConfiguration[]
 }
 
-/** One call for every 50 versions. */
-export async function findVersions({ client }: LambdaControl, FunctionName: string): Promise<FoundVersions> {
+/** Throws if the function does not exist. One call for every 50 versions. */
+export async function getVersions({ client }: LambdaControl, FunctionName: string): Promise<FunctionVersions> {
   const found: FunctionConfiguration[] = []
   let Marker: string | undefined
+  do {
+    const page = await client.send(new ListVersionsByFunctionCommand({ FunctionName, Marker }))
+    found.push(...(page.Versions ?? []))
+    Marker = page.NextMarker
+  } while (Marker !== undefined)
+  return { latest: found.find(isLatest), published: found.filter((version) => !isLatest(version)) }
+}
+
+/** No versions if the function does not exist. One call for every 50 versions. */
+export async function findVersions(control: LambdaControl, name: string): Promise<FunctionVersions> {
   try {
-    do {
-      const answer = await client.send(new ListVersionsByFunctionCommand({ FunctionName, Marker }))
-      found.push(...(answer.Versions ?? []))
-      Marker = answer.NextMarker
-    } while (Marker !== undefined)
+    return await getVersions(control, name)
   } catch (error) {
     if (!isAws(error, 'ResourceNotFoundException')) throw error
     return { latest: undefined, published: [] }
   }
-  return { latest: found.find(isLatest), published: found.filter((version) => !isLatest(version)) }
 }
 
 const isLatest = ({ Version }: FunctionConfiguration): boolean => Version === latestVersion
 
-/** Someone else changes the function, or has just changed it: what is to be done has to be found out anew. */
+/** Another change is in progress or has just ended: read the function again. */
 export const isOvertaken = (error: unknown): boolean =>
   isAws(error, 'ResourceConflictException', 'PreconditionFailedException', 'ResourceNotFoundException')
 
-/** Until the next look. Of two who wait for the same one should be first. */
+/** Jitter keeps two callers that wait for the same change from colliding. */
 export const pause = ({ pollMs }: LambdaControl): Promise<void> => delay(pollMs * (0.5 + jitter()))

@@ -1,5 +1,5 @@
 import { type Deployment } from '@platform/core/modules/record'
-import { findFunction, findVersions, isOvertaken, type LambdaControl, pause } from './control.ts'
+import { findFunction, findVersions, isOvertaken, type ModuleControl, pause } from './control.ts'
 import { changeFailure } from './errors.ts'
 import { reconcile, hasFailed, isBusy, isReached, publishLatest, requireSuccess } from './reconcile.ts'
 import { placeImage } from './image.ts'
@@ -7,11 +7,11 @@ import { deploymentIdIn, deploymentOf, environmentOf, functionNameOf } from './n
 import { type DeploymentSpec, RuntimeError } from '../port.ts'
 
 /**
- * Publishes the version of an assignment, or finds it. Nothing is remembered in between: every step follows from how the
- * function is, so that whoever comes next goes on where another was killed. Throws `RuntimeFailure`. Six calls for a new
- * function, and two more for each wait, besides those for its image; two where the version is there.
+ * Publishes the version of an assignment, or finds it. Keeps no state: every step depends only on the function's
+ * current state, so that a retry continues after a killed attempt. Throws `RuntimeError`. Six calls for a new function,
+ * and two more for each wait, plus those for its image; two if the version exists.
  */
-export async function deployFunction(control: LambdaControl, assignment: DeploymentSpec): Promise<Deployment> {
+export async function deployFunction(control: ModuleControl, assignment: DeploymentSpec): Promise<Deployment> {
   const functionName = functionNameOf(control.prefix, assignment.moduleId)
   const untilMs = performance.now() + control.patienceMs
   try {
@@ -24,13 +24,13 @@ export async function deployFunction(control: LambdaControl, assignment: Deploym
   }
 }
 
-/** The version of a deployment, if there is one: the first, should there be more. */
-async function publishedVersion(control: LambdaControl, functionName: string, id: string): Promise<string | undefined> {
+/** The version of a deployment, if it exists; the first one if there are several. */
+async function publishedVersion(control: ModuleControl, functionName: string, id: string): Promise<string | undefined> {
   const { published } = await findVersions(control, functionName)
   return published.find((version) => deploymentIdIn(version) === id)?.Version
 }
 
-async function publish(control: LambdaControl, assignment: DeploymentSpec, untilMs: number): Promise<string> {
+async function publish(control: ModuleControl, assignment: DeploymentSpec, untilMs: number): Promise<string> {
   const { id, moduleId } = assignment
   const functionName = functionNameOf(control.prefix, moduleId)
   const environment = environmentOf(assignment, await control.tokenOf(id))
@@ -52,7 +52,7 @@ async function publish(control: LambdaControl, assignment: DeploymentSpec, until
   }
 }
 
-async function whenActive(control: LambdaControl, name: string, version: string, untilMs: number): Promise<void> {
+async function whenActive(control: ModuleControl, name: string, version: string, untilMs: number): Promise<void> {
   for (;;) {
     const found = await findFunction(control, name, version)
     if (found === undefined) throw new RuntimeError('unavailable', `${name}:${version} has just been removed.`)
@@ -62,8 +62,8 @@ async function whenActive(control: LambdaControl, name: string, version: string,
   }
 }
 
-/** The change goes on meanwhile: who tries again finds it further. */
-async function pauseUntil(control: LambdaControl, functionName: string, untilMs: number): Promise<void> {
+/** The change continues after the timeout, and a retry finds its progress. */
+async function pauseUntil(control: ModuleControl, functionName: string, untilMs: number): Promise<void> {
   if (performance.now() > untilMs) {
     throw new RuntimeError('unavailable', `${functionName} is not ready after ${control.patienceMs / 1000} s.`)
   }

@@ -8,15 +8,15 @@ import {
 } from '@aws-sdk/client-ecr'
 import { isAws } from '@platform/core/aws/error-name'
 
-/** The calls of ECR that modules need. They are named one by one, so that a bundle has no others. */
+/** The ECR calls that modules need. Named imports keep all others out of the bundle. */
 export interface EcrCalls {
-  /** Who shows it, as user and password of Basic, is who has asked for it. */
+  /** Returns `user:password` for Basic authentication; the registry treats its bearer as the caller of this method. */
   token: () => Promise<string>
-  /** One that exists is fine. */
+  /** An existing repository is not an error. */
   create: (repository: string) => Promise<void>
-  /** In place of whatever it had. */
+  /** Replaces an existing policy. */
   setPolicy: (repository: string, policy: string) => Promise<void>
-  /** With all that is in it; one that has gone is fine. */
+  /** Removes a repository with its contents; a missing one is not an error. */
   remove: (repository: string) => Promise<void>
 }
 

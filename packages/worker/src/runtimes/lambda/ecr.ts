@@ -4,10 +4,10 @@ import { type Credentials, type RegistryClient } from '@platform/oci/client'
 import { type EcrCalls } from './ecr-calls.ts'
 import { type TargetRegistry } from './registry-target.ts'
 
-/** An hour less than ECR's tokens live. */
+/** One hour less than the lifetime of ECR's tokens. */
 const tokenMs = 11 * 3_600_000
 
-/** Functions of the same account alone: for those of another one that would have to be let in, too. */
+/** Only for functions of the same account; another account would need its own permission. */
 const readableByLambda = JSON.stringify({
   Version: '2012-10-17',
   Statement: [
@@ -21,9 +21,9 @@ const readableByLambda = JSON.stringify({
 })
 
 /**
- * Amazon's registry. It makes no repository by itself, knows callers by tokens of twelve hours, and lets Lambda read what a
- * repository's policy says. Nothing here has run against ECR, but against what its reference says. Its SDK is loaded with the
- * first call.
+ * Amazon ECR. It does not create repositories on demand, authenticates callers by tokens that are valid for twelve
+ * hours, and lets Lambda read images if the repository's policy allows it. Tested against its reference only, not
+ * against ECR. The SDK is loaded with the first call.
  */
 export function ecrTarget(
   aws: ECRClientConfig,
@@ -46,7 +46,7 @@ export function ecrTarget(
     ensureRepository: async (repository) => {
       const ecr = await calls()
       await ecr.create(repository)
-      // Lambda would do so by itself when it meets the first image, and perhaps too late for it.
+      // Lambda would set the policy itself with the first image, but possibly too late for it.
       await ecr.setPolicy(repository, readableByLambda)
     },
     removeRepository: async (repository) => {

@@ -1,7 +1,7 @@
 import { isAws } from '@platform/core/aws/error-name'
 import { RuntimeError, type RuntimeErrorKind } from '../port.ts'
 
-/** Lambda says these before it has run anything. */
+/** Lambda returns these errors before it runs any code. */
 const notRun = new Set([
   'TooManyRequestsException',
   'ResourceNotFoundException',
@@ -19,17 +19,17 @@ const notRun = new Set([
   'ENINotReadyException',
 ])
 
-/** Nobody was reached. */
+/** No connection was established. */
 const notConnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
 
 const tooLarge = new Set(['RequestTooLargeException', 'SerializedRequestEntityTooLargeException'])
 
-/** What it means that a request was not even answered by Lambda, or that it refused to run it. */
+/** Converts an error of an invocation that Lambda did not answer or refused to run. */
 export function invokeFailure(cause: unknown): RuntimeError {
   const { name, message } = cause instanceof Error ? cause : new Error(String(cause))
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
   if (tooLarge.has(name)) return new RuntimeError('too_large', 'The request is larger than Lambda takes.', { cause })
-  // What was perhaps run must not pass for what was not: whoever asks would ask again elsewhere.
+  // A request that may have run must not be reported as not run: the caller would retry it elsewhere.
   const problem: RuntimeErrorKind = notRun.has(name) || notConnected.has(code) ? 'unavailable' : 'crashed'
   return new RuntimeError(problem, `Lambda: ${name}: ${message}`.slice(0, 1000), { cause })
 }
@@ -41,11 +41,11 @@ const problems: Readonly<Record<string, RuntimeErrorKind>> = {
   'Runtime.InvalidEntrypoint': 'init_failed',
   'Runtime.InvalidWorkingDir': 'init_failed',
   'Runtime.ImportModuleError': 'init_failed',
-  // So says the SDK of modules where one cannot begin; what ends without a word has crashed.
+  // The module SDK reports this if a module cannot initialize; an exit without an error is a crash.
   'PLAT-MOD-5004': 'init_failed',
 }
 
-/** What it means that a function failed: its payload is what its runtime, or Lambda in its place, says of it. */
+/** Converts a function's error from the payload, which its runtime or Lambda itself has written. */
 export function functionFailure(payload: Uint8Array): RuntimeError {
   const { errorType, errorMessage } = said(payload)
   const isLate = errorMessage.includes('Task timed out')
@@ -64,7 +64,7 @@ function said(payload: Uint8Array): { errorType: string; errorMessage: string } 
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** What it means that Lambda does not change a function: what is wrong with the wish stays wrong, all else may pass. */
+/** Converts an error of a function change: client errors are final, except throttling, conflicts and timeouts. */
 export function changeFailure(cause: unknown): RuntimeError {
   if (cause instanceof RuntimeError) return cause
   const { name, message } = cause instanceof Error ? cause : new Error(String(cause))

@@ -1,11 +1,11 @@
 import { tokenHeader } from '@platform/modules/protocol'
 import { type ModuleResponse, type ModuleRequest, RuntimeError } from '../port.ts'
 
-/** Requests and answers as Lambda carries them: those of API Gateway (HTTP API, payload format 2.0). */
+/** Requests and responses in Lambda's format: that of API Gateway (HTTP API, payload format 2.0). */
 
 /**
- * The event that a request becomes. API Gateway decodes paths; here it stays as it was sent, and whoever makes a URL of it
- * has the same one again. The platform's token goes with it, whatever else does.
+ * The event of a request. API Gateway decodes paths; here the path stays as it was sent, so that the function can
+ * restore the URL. The platform's token replaces any other.
  */
 export function eventOf({ method, path, headers = {}, body }: ModuleRequest, token: string) {
   const at = path.indexOf('?')
@@ -26,7 +26,7 @@ export function eventOf({ method, path, headers = {}, body }: ModuleRequest, tok
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
-/** The answer that a payload is. Throws `RuntimeFailure`: `crashed` where it is none, `too_large`. */
+/** The response in a payload. Throws `RuntimeError`: `crashed` if it is invalid, `too_large`. */
 export function answerOf(payload: Uint8Array, maxBytes: number): ModuleResponse {
   const result = parsed(payload)
   if (!isObject(result)) throw noAnswer('it is no object')
@@ -51,7 +51,7 @@ function parsed(payload: Uint8Array): unknown {
 const noAnswer = (reason: string): RuntimeError =>
   new RuntimeError('crashed', `What it returned is no HTTP answer: ${reason}.`)
 
-/** Cookies of a module would be cookies of the platform's address; what HTTP cannot carry is no header. */
+/** A module's cookies would apply to the platform's domain; headers that HTTP cannot carry are omitted. */
 function headersOf(headers: unknown): Record<string, string> {
   if (!isObject(headers)) return {}
   const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const)

@@ -6,11 +6,11 @@ import { replicateImage } from '@platform/oci/replicate'
 import { type TargetRegistry } from './registry-target.ts'
 import { type DeploymentSpec, RuntimeError } from '../port.ts'
 
-/** Where images come from and where they go. */
+/** The source and target registries of images. */
 export interface ImageRoute {
   source: (registry: string) => RegistryClient
   target: TargetRegistry
-  /** Of the functions: Lambda takes no index. */
+  /** The platform of the functions: Lambda does not accept an index. */
   platform: Platform
 }
 
@@ -18,8 +18,8 @@ export interface ImageRoute {
 export const repositoryOf = ({ path }: TargetRegistry, moduleId: string): string => `${path}/${moduleId}`
 
 /**
- * Brings the image of an assignment to where Lambda takes it from, and answers its URI, by digest. What is there already is
- * not sent again. Throws `RuntimeFailure`: `unavailable` where trying again may help, else `refused`.
+ * Copies the image of an assignment to the registry of Lambda and returns its URI, by digest. Existing content is not
+ * sent again. Throws `RuntimeError`: `unavailable` if a retry may help, otherwise `refused`.
  */
 export async function placeImage(
   { source, target, platform }: ImageRoute,
@@ -35,7 +35,7 @@ export async function placeImage(
     requireArchitecture(image.config.architecture, platform.architecture)
     const repository = repositoryOf(target, moduleId)
     await target.ensureRepository(repository)
-    // Of the same content there is one tag, whoever sends it.
+    // The tag is derived from the content, so that concurrent copies share it.
     await replicateImage(client, image, target.client, repository, image.digest.slice('sha256:'.length))
     return formatReference({ registry: target.client.registry, repository, digest: image.digest })
   } catch (cause) {
@@ -45,7 +45,7 @@ export async function placeImage(
   }
 }
 
-/** Throws `RegistryFailure` for an image that functions cannot run, with what to do. */
+/** Throws `RegistryError`, with advice, for an image of an architecture that functions cannot run. */
 function requireArchitecture(found: string, wanted: string): void {
   if (found === wanted) return
   const advice = `Build it with plat module build --platform linux/${wanted} --from IMAGE, one with Node.js`

@@ -1,15 +1,15 @@
 import { type FunctionConfiguration, ListFunctionsCommand } from '@aws-sdk/client-lambda'
-import { findFunction, findVersions, type LambdaControl } from './control.ts'
+import { findFunction, findVersions, type ModuleControl } from './control.ts'
 import { changeFailure } from './errors.ts'
 import { deploymentIdIn, deploymentIn, functionNameOf } from './names.ts'
 import { type DeploymentStatus } from '../port.ts'
 
 /**
- * All deployments, those included that were begun and never published. Lambda counts no crashes: every invocation may have a
- * new sandbox. One call for every 50 functions of the account, one for each module and one for each deployment. Throws
- * `RuntimeFailure`.
+ * All deployments, including unpublished ones. Lambda counts no crashes, because every invocation may have a new
+ * sandbox. One call for every 50 functions of the account, one for each module and one for each deployment. Throws
+ * `RuntimeError`.
  */
-export async function listDeployments(control: LambdaControl): Promise<DeploymentStatus[]> {
+export async function listDeployments(control: ModuleControl): Promise<DeploymentStatus[]> {
   try {
     const names = await functionNames(control)
     const found = await Promise.all(names.map((name) => deploymentsOf(control, name)))
@@ -19,8 +19,8 @@ export async function listDeployments(control: LambdaControl): Promise<Deploymen
   }
 }
 
-/** Other functions may begin with the same letters; only those are a module's whose name is made of its id. */
-async function functionNames({ client, prefix }: LambdaControl): Promise<string[]> {
+/** Other functions may share the prefix; `statusOf` ignores those whose name is not derived from a module id. */
+async function functionNames({ client, prefix }: ModuleControl): Promise<string[]> {
   const names: string[] = []
   let Marker: string | undefined
   do {
@@ -33,14 +33,14 @@ async function functionNames({ client, prefix }: LambdaControl): Promise<string[
   return names
 }
 
-async function deploymentsOf(control: LambdaControl, functionName: string): Promise<DeploymentStatus[]> {
+async function deploymentsOf(control: ModuleControl, functionName: string): Promise<DeploymentStatus[]> {
   const { latest, published } = await findVersions(control, functionName)
   const begun = latest !== undefined && !published.some((version) => deploymentIdIn(version) === deploymentIdIn(latest))
   const found = await Promise.all([...(begun ? [latest] : []), ...published].map((each) => statusOf(control, each)))
   return found.filter((status) => status !== undefined)
 }
 
-async function statusOf(control: LambdaControl, listed: FunctionConfiguration): Promise<DeploymentStatus | undefined> {
+async function statusOf(control: ModuleControl, listed: FunctionConfiguration): Promise<DeploymentStatus | undefined> {
   const deployment = deploymentIn(listed)
   if (deployment === undefined || functionNameOf(control.prefix, deployment.moduleId) !== listed.FunctionName) {
     return undefined

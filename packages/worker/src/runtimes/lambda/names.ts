@@ -4,16 +4,16 @@ import { environmentNames } from '@platform/modules/protocol'
 import { type DeploymentSpec } from '../port.ts'
 
 /**
- * What of a deployment stands in Lambda, so that nothing else has to keep it: a module is a function, each of its deployments
- * a version. All of it is in the version's environment, and in its description for people.
+ * The state of a deployment in Lambda, so that it need not be stored elsewhere: a module is a function, and each of its
+ * deployments is a version. The version's environment contains all of it; its description is for people.
  */
 
-/** The revision of a function that is not published. */
+/** The unpublished revision of a function. */
 export const latestVersion = '$LATEST'
 
 const maximumNameLength = 64
 
-/** The name of a module's function. One that is too long for Lambda ends in what tells it from others. */
+/** The name of a module's function. A name that is too long for Lambda is cut and ends in a hash. */
 export function functionNameOf(prefix: string, moduleId: string): string {
   const name = `${prefix}-${moduleId}`
   if (name.length <= maximumNameLength) return name
@@ -21,10 +21,10 @@ export function functionNameOf(prefix: string, moduleId: string): string {
   return `${name.slice(0, maximumNameLength - mark.length - 1)}-${mark}`
 }
 
-/** What the platform itself reads again; modules have no use for it. */
+/** Variables that only the platform reads; modules do not use them. */
 const ownNames = { version: 'PLATFORM_RELEASE_VERSION', digest: 'PLATFORM_RELEASE_DIGEST' } as const
 
-/** The environment of a deployment. Whoever may read functions can read the token in it. */
+/** The environment of a deployment. Any principal that may read functions can read the token in it. */
 export const environmentOf = (assignment: DeploymentSpec, token: string): Record<string, string> => ({
   [environmentNames.deployment]: assignment.id,
   [environmentNames.module]: assignment.moduleId,
@@ -37,18 +37,18 @@ export const environmentOf = (assignment: DeploymentSpec, token: string): Record
 
 export const descriptionOf = (deploymentId: string): string => `deployment ${deploymentId}`
 
-/** What of a function's configuration says whose it is. */
+/** The parts of a function's configuration that identify its deployment. */
 interface Configuration {
   FunctionName?: string | undefined
   Version?: string | undefined
   Environment?: { Variables?: Record<string, string> | undefined } | undefined
 }
 
-/** The deployment that a configuration is of, published or about to be; undefined where it is of none. */
+/** The deployment id of a configuration, published or not yet; undefined if it has none. */
 export const deploymentIdIn = ({ Environment }: Configuration): string | undefined =>
   Environment?.Variables?.[environmentNames.deployment]
 
-/** The deployment that a function or a version is; undefined where it is none. */
+/** The deployment of a function or version; undefined if it has none. */
 export function deploymentIn(configuration: Configuration): Deployment | undefined {
   const { FunctionName: name, Version: functionVersion = latestVersion, Environment } = configuration
   const { [environmentNames.deployment]: id, [environmentNames.module]: moduleId } = Environment?.Variables ?? {}
@@ -60,7 +60,7 @@ export function deploymentIn(configuration: Configuration): Deployment | undefin
 
 const isolation = 'A function of AWS Lambda: virtual machines of its own, and no rights but those of its role.'
 
-/** The deployment that a version of a function is. */
+/** The deployment of a function's version. */
 export const deploymentOf = (
   functionName: string,
   functionVersion: string,
@@ -75,7 +75,7 @@ export const deploymentOf = (
   handle: `${functionName}:${functionVersion}`,
 })
 
-/** The function and the version that a handle names. */
+/** The function and version in a handle. */
 export function partsOf({ handle }: Deployment): { functionName: string; functionVersion: string } {
   const [functionName = '', functionVersion = latestVersion] = handle.split(':')
   return { functionName, functionVersion }

@@ -4,14 +4,14 @@ import {
   UpdateFunctionCodeCommand,
   UpdateFunctionConfigurationCommand,
 } from '@aws-sdk/client-lambda'
-import { type FoundFunction, type LambdaControl } from './control.ts'
+import { type FoundFunction, type ModuleControl } from './control.ts'
 import { deploymentIdIn, descriptionOf } from './names.ts'
 import { RuntimeError } from '../port.ts'
 
-/** What `$LATEST` has to become before it is published. */
+/** The desired state of `$LATEST` before it is published. */
 export interface DesiredState {
   functionName: string
-  /** Of the deployment. */
+  /** The deployment id. */
   id: string
   moduleId: string
   /** By digest. */
@@ -19,30 +19,30 @@ export interface DesiredState {
   environment: Record<string, string>
 }
 
-/** It is being made or changed. */
+/** The function is being created or changed. */
 export const isBusy = (found: FoundFunction | undefined): boolean =>
   found?.configuration.State === 'Pending' || found?.configuration.LastUpdateStatus === 'InProgress'
 
-/** It could not be made or changed, and nobody is changing it. */
+/** The creation or change has failed, and no other is in progress. */
 export function hasFailed(found: FoundFunction): boolean {
   const { State, LastUpdateStatus } = found.configuration
   return !isBusy(found) && (State === 'Failed' || LastUpdateStatus === 'Failed')
 }
 
-/** It is what is to be published. */
+/** The function has the desired state and can be published. */
 export const isReached = (found: FoundFunction, { imageUri, id }: DesiredState): boolean =>
   !isBusy(found) && !hasFailed(found) && found.imageUri === imageUri && deploymentIdIn(found.configuration) === id
 
-/** What failed before may have been somebody else's; what fails after a change of ours will fail again. */
+/** An earlier failure may have another cause; a failure after a change by this attempt is permanent. */
 export function requireSuccess(found: FoundFunction): void {
   if (!hasFailed(found)) return
   const { StateReason, LastUpdateStatusReason = StateReason } = found.configuration
   throw new RuntimeError('refused', `Lambda cannot run the image: ${LastUpdateStatusReason ?? 'it does not say why'}`)
 }
 
-/** One step: the function, then its code, then its settings. Each waits for the one before. */
+/** Performs one step: the function, then its code, then its settings. Each waits for the previous one. */
 export async function reconcile(
-  control: LambdaControl,
+  control: ModuleControl,
   goal: DesiredState,
   found: FoundFunction | undefined,
 ): Promise<void> {
@@ -58,7 +58,7 @@ export async function reconcile(
   await client.send(new UpdateFunctionConfigurationCommand({ ...settingsOf(control, goal), RevisionId }))
 }
 
-async function createFunction(control: LambdaControl, goal: DesiredState): Promise<void> {
+async function createFunction(control: ModuleControl, goal: DesiredState): Promise<void> {
   const { imageUri: ImageUri, moduleId } = goal
   await control.client.send(
     new CreateFunctionCommand({
@@ -66,13 +66,13 @@ async function createFunction(control: LambdaControl, goal: DesiredState): Promi
       PackageType: 'Image',
       Code: { ImageUri },
       Architectures: architecturesOf(control),
-      // By these an operator finds what no deployment of the platform has made.
+      // Operators find functions by these tags, because the platform's own deployment does not include them.
       Tags: { 'platform:prefix': control.prefix, 'platform:module': moduleId },
     }),
   )
 }
 
-const settingsOf = (control: LambdaControl, { functionName, environment }: DesiredState) => ({
+const settingsOf = (control: ModuleControl, { functionName, environment }: DesiredState) => ({
   FunctionName: functionName,
   Role: control.role,
   MemorySize: control.memoryMegabytes,
@@ -81,13 +81,13 @@ const settingsOf = (control: LambdaControl, { functionName, environment }: Desir
   ...(control.logGroup !== '' && { LoggingConfig: { LogGroup: control.logGroup } }),
 })
 
-const architecturesOf = ({ images }: LambdaControl): ('arm64' | 'x86_64')[] => [
+const architecturesOf = ({ images }: ModuleControl): ('arm64' | 'x86_64')[] => [
   images.platform.architecture === 'arm64' ? 'arm64' : 'x86_64',
 ]
 
-/** Publishes exactly what was found: where it has changed meanwhile, Lambda refuses. */
+/** Publishes exactly the revision that was found: Lambda refuses if it has changed. */
 export async function publishLatest(
-  control: LambdaControl,
+  control: ModuleControl,
   goal: DesiredState,
   { configuration }: FoundFunction,
 ): Promise<string> {

@@ -1,18 +1,18 @@
 import { type RegistryClient } from '@platform/oci/client'
 import { RegistryError } from '@platform/oci/error'
 
-/** Where Lambda takes images from: a repository for each module. */
+/** The registry that Lambda reads images from: one repository for each module. */
 export interface TargetRegistry {
   client: RegistryClient
-  /** Below it the repositories lie: `platform/modules`. */
+  /** Parent path of the repositories: `platform/modules`. */
   path: string
-  /** Called before anything is sent to a repository; one that exists already is fine. */
+  /** Called before anything is sent to a repository; an existing one is not an error. */
   ensureRepository: (repository: string) => Promise<void>
-  /** Removes a repository with all its images; one that has gone already is fine. */
+  /** Removes a repository with all its images; a missing one is not an error. */
   removeRepository: (repository: string) => Promise<void>
 }
 
-/** A registry that makes repositories as images come. A repository without a manifest is as good as none. */
+/** A registry that creates repositories on demand. A repository without manifests counts as missing. */
 export const ociTarget = (client: RegistryClient, path: string): TargetRegistry => ({
   client,
   path,

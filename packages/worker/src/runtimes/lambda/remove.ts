@@ -5,17 +5,17 @@ import {
 } from '@aws-sdk/client-lambda'
 import { isAws } from '@platform/core/aws/error-name'
 import { type Deployment } from '@platform/core/modules/record'
-import { findVersions, type FoundVersions, type LambdaControl, pause } from './control.ts'
+import { findVersions, type FunctionVersions, type ModuleControl, pause } from './control.ts'
 import { changeFailure } from './errors.ts'
 import { repositoryOf } from './image.ts'
 import { deploymentIdIn, partsOf } from './names.ts'
 
 /**
- * Removes what there is of a deployment. After the last version its images go, which Lambda wants for as long as there is one,
- * and the function last: by it whoever comes next finds what is left. Until then images of versions that have gone stay, which
- * costs what storage costs: nobody counts who uses which. Can be repeated. Throws `RuntimeFailure`. Three calls.
+ * Removes a deployment. After the last version, its images are removed, which Lambda needs while a version exists, and
+ * then the function, so that a retry finds the leftovers. Until then, images of removed versions remain and cost
+ * storage, because their use is not counted. Can be repeated. Throws `RuntimeError`. Three calls.
  */
-export async function removeDeployment(control: LambdaControl, deployment: Deployment): Promise<void> {
+export async function removeDeployment(control: ModuleControl, deployment: Deployment): Promise<void> {
   const untilMs = performance.now() + control.patienceMs
   for (;;) {
     try {
@@ -29,7 +29,7 @@ export async function removeDeployment(control: LambdaControl, deployment: Deplo
   }
 }
 
-async function removeNow(control: LambdaControl, deployment: Deployment): Promise<void> {
+async function removeNow(control: ModuleControl, deployment: Deployment): Promise<void> {
   const { functionName } = partsOf(deployment)
   const found = await findVersions(control, functionName)
   const isOurs = (version: FunctionConfiguration) => deploymentIdIn(version) === deployment.id
@@ -38,8 +38,8 @@ async function removeNow(control: LambdaControl, deployment: Deployment): Promis
   await removeRest(control, deployment, rest)
 }
 
-/** What is not published belongs to this deployment, to none, or to one that is under way and needs the function. */
-async function removeRest(control: LambdaControl, deployment: Deployment, { latest, published }: FoundVersions) {
+/** The unpublished revision belongs to this deployment, to none, or to one in progress that needs the function. */
+async function removeRest(control: ModuleControl, deployment: Deployment, { latest, published }: FunctionVersions) {
   const { functionName } = partsOf(deployment)
   const { target } = control.images
   const owner = latest === undefined ? undefined : deploymentIdIn(latest)
@@ -52,7 +52,7 @@ async function removeRest(control: LambdaControl, deployment: Deployment, { late
   if (latest !== undefined) await remove(control, functionName, undefined)
 }
 
-async function remove({ client }: LambdaControl, FunctionName: string, Qualifier: string | undefined): Promise<void> {
+async function remove({ client }: ModuleControl, FunctionName: string, Qualifier: string | undefined): Promise<void> {
   try {
     await client.send(new DeleteFunctionCommand({ FunctionName, Qualifier }))
   } catch (error) {
@@ -60,7 +60,7 @@ async function remove({ client }: LambdaControl, FunctionName: string, Qualifier
   }
 }
 
-/** `$LATEST` stays as long as its function; it need not say any more whose it was, nor keep the token. */
-async function forget({ client }: LambdaControl, FunctionName: string): Promise<void> {
+/** `$LATEST` exists as long as its function; it no longer needs the deployment id and the token. */
+async function forget({ client }: ModuleControl, FunctionName: string): Promise<void> {
   await client.send(new UpdateFunctionConfigurationCommand({ FunctionName, Environment: { Variables: {} } }))
 }

@@ -4,14 +4,14 @@ import { functionFailure, invokeFailure } from './errors.ts'
 import { partsOf } from './names.ts'
 import { type ModuleRuntime, RuntimeError } from '../port.ts'
 
-/** This file is all that the gateway needs: it carries no code that deploys. */
+/** The gateway needs only this file, which contains no deployment code. */
 
 /** Derives the token of a deployment. */
 export type TokenOf = (deploymentId: string) => Promise<string>
 
 /**
- * Asks modules that are functions of Lambda. An invocation is never repeated: nobody but its caller knows whether what it
- * asks for may happen twice. One call, and none where the request cannot be carried.
+ * Calls modules that are Lambda functions. An invocation is never retried: only its caller knows whether the request is
+ * idempotent. One call, or none if the request cannot be carried.
  */
 export function lambdaRequest(aws: LambdaClientConfig, tokenOf: TokenOf): ModuleRuntime['request'] {
   const client = new LambdaClient({ requestHandler: { connectionTimeout: 1000 }, ...aws, maxAttempts: 1 })

@@ -1,28 +1,28 @@
 import { LambdaClient, type LambdaClientConfig } from '@aws-sdk/client-lambda'
-import { type LambdaControl } from './control.ts'
+import { type ModuleControl } from './control.ts'
 import { deployFunction } from './deploy.ts'
 import { listDeployments } from './list.ts'
 import { removeDeployment } from './remove.ts'
 import { lambdaRequest } from './request.ts'
 import { type ModuleRuntime } from '../port.ts'
 
-/** What modules on Lambda are made with. */
+/** The settings of modules on Lambda. */
 export interface LambdaSettings
   extends
-    Pick<LambdaControl, 'prefix' | 'role' | 'images' | 'tokenOf'>,
-    Partial<Pick<LambdaControl, 'memoryMegabytes' | 'logGroup' | 'timeoutSeconds' | 'pollMs' | 'patienceMs'>> {
-  /** Where Lambda is, and who asks; the environment says so by default. */
+    Pick<ModuleControl, 'prefix' | 'role' | 'images' | 'tokenOf'>,
+    Partial<Pick<ModuleControl, 'memoryMegabytes' | 'logGroup' | 'timeoutSeconds' | 'pollMs' | 'patienceMs'>> {
+  /** Endpoint and credentials of Lambda; from the environment by default. */
   aws?: LambdaClientConfig
 }
 
 /**
- * Runs modules as functions of AWS Lambda, one for each module, and a version for each deployment. There may be several
- * sandboxes of a deployment, or none: each configures itself as it begins, and starts itself before its first request.
+ * Runs modules as AWS Lambda functions: one function for each module, one version for each deployment. A deployment may
+ * have several sandboxes or none: each configures itself at initialization and starts before its first request.
  */
 export function lambdaRuntime({ aws = {}, ...settings }: LambdaSettings): ModuleRuntime {
   const client = new LambdaClient({ requestHandler: patient, ...aws })
   const defaults = { memoryMegabytes: 256, logGroup: '', timeoutSeconds: 60, pollMs: 1000, patienceMs: 120_000 }
-  const control: LambdaControl = { ...defaults, ...settings, client }
+  const control: ModuleControl = { ...defaults, ...settings, client }
   return {
     deploy: (assignment) => deployFunction(control, assignment),
     request: lambdaRequest(aws, control.tokenOf),
@@ -31,5 +31,5 @@ export function lambdaRuntime({ aws = {}, ...settings }: LambdaSettings): Module
   }
 }
 
-/** A function is created in seconds, not in milliseconds. */
+/** The creation of a function takes seconds, not milliseconds. */
 const patient = { connectionTimeout: 1000, requestTimeout: 20_000, throwOnRequestTimeout: true } as const

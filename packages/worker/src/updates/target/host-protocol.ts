@@ -2,33 +2,33 @@ import { version } from '@platform/contract/manifest'
 import * as z from 'zod'
 
 /**
- * How functions speak to the one-machine platform that replaces them: HTTP on loopback, with a token that it made up at its
- * start. Each call means what the method of `UpdateTarget` means, and may be repeated as that may.
+ * The protocol between functions and the one-machine platform that replaces them: HTTP on loopback, with a token that
+ * the platform generates at startup. Each call corresponds to a method of `UpdateTarget`, and is idempotent like it.
  *
- * | call             | body                            | answer                                                  |
+ * | call             | body                            | response                                                |
  * | ---------------- | ------------------------------- | ------------------------------------------------------- |
  * | GET /current     |                                 | 200 `Installed`                                         |
- * | POST /stage      | `StageRequest`                  | 200 `StageAnswer`: the functions that are to be sent    |
- * | PUT /function    | a zip; `FunctionQuery` names it | 204                                                     |
- * | POST /ready      | `StageRequest`                  | 204, once the release could serve                       |
+ * | POST /stage      | `StageRequest`                  | 200 `StageAnswer`: the functions to be sent             |
+ * | PUT /function    | a zip, named by `FunctionQuery` | 204                                                     |
+ * | POST /ready      | `StageRequest`                  | 204, once the release can serve                         |
  * | POST /invoke     | `InvokeRequest`                 | 200 `InvokeAnswer`                                      |
- * | POST /unanswered | `UnansweredRequest`             | 200 `UnansweredAnswer`, 204 for a release that has gone |
+ * | POST /unanswered | `UnansweredRequest`             | 200 `UnansweredAnswer`, 204 for a missing release       |
  * | POST /shift      | `ShiftRequest`                  | 204                                                     |
  * | POST /commit     | `SwapRequest`                   | 204                                                     |
  * | POST /revert     | `SwapRequest`                   | 204                                                     |
  *
- * What cannot be done is 422 `HostFailure`; what is no call is 400, 401, 404 or 413 without a body.
+ * A failed call is 422 `HostFailure`; an invalid call is 400, 401, 404 or 413 without a body.
  */
 
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/)
 
-/** The names that a release may give its functions. */
+/** The function names that a release may use. */
 const FunctionName = z
   .string()
   .max(100)
   .regex(/^[a-z-]+(?:\/[a-z-]+)?$/)
 
-/** A release, or with a version alone what the platform was deployed with. */
+/** A release, or only the version of the release that the platform was deployed with. */
 export const Installed = z.strictObject({
   version,
   repository: z.string().max(512).exactOptional(),
@@ -58,5 +58,5 @@ export const SwapRequest = z.strictObject({ release: Installed, before: Installe
 
 export const HostFailure = z.object({ message: z.string(), isFinal: z.boolean() })
 
-/** The largest zip of a function that is taken. */
+/** Maximum size of a function's zip. */
 export const maxZipBytes = 50 * 1024 * 1024

@@ -2,30 +2,37 @@ import { LambdaClient, type LambdaClientConfig } from '@aws-sdk/client-lambda'
 import { forEachLimit } from '@platform/core/lib/async'
 import { functionNames, isSingleVersion } from '@platform/core/updates/function-names'
 import { type InstalledRelease } from '@platform/core/updates/record'
-import { maxConcurrentCalls, findFunction, invokeVersion, type LambdaControl, targetFailure } from './lambda-control.ts'
+import { getFunction } from '../../runtimes/lambda/control.ts'
+import {
+  type AliasControl,
+  cloudNameOf,
+  invokeVersion,
+  maxConcurrentCalls,
+  releaseIn,
+  targetFailure,
+} from './lambda-functions.ts'
 import { servingRelease } from './lambda-current.ts'
-import { cloudNameOf, releaseIn } from './lambda-names.ts'
 import { readAliases, type AliasStates } from './lambda-aliases.ts'
 import { findNumber, pruneVersions, publish } from './lambda-versions.ts'
 import { TargetError, type UpdateTarget } from './port.ts'
 
-/** What the platform's functions are in Lambda. */
+/** The platform's functions in Lambda. */
 export interface LambdaAliasSettings
-  extends Pick<LambdaControl, 'prefix' | 'alias'>, Partial<Pick<LambdaControl, 'names' | 'pollMs' | 'patienceMs'>> {
-  /** Where Lambda is, and who asks; the environment says so by default. */
+  extends Pick<AliasControl, 'prefix' | 'alias'>, Partial<Pick<AliasControl, 'names' | 'pollMs' | 'patienceMs'>> {
+  /** Endpoint and credentials of Lambda; from the environment by default. */
   aws?: LambdaClientConfig
 }
 
-/** A zip of some megabytes is on its way for a while, and a smoke call may take half a minute. */
+/** The upload of a zip of several megabytes takes time, and a smoke test call may take half a minute. */
 const patient = { connectionTimeout: 1000, requestTimeout: 30_000, throwOnRequestTimeout: true } as const
 
 /**
- * The platform as functions of Lambda that are called by one alias each (D51). A release is a version of each of them; the
- * alias gives it its share. For one try of an update: an alias that somebody else moves meanwhile is left alone.
+ * The platform as Lambda functions that are each called through one alias (D51). A release is a version of each
+ * function; the alias sets its share. For one update attempt: an alias that others change during it is left as it is.
  */
 export function lambdaAlias({ aws = {}, ...settings }: LambdaAliasSettings): UpdateTarget {
   const client = new LambdaClient({ requestHandler: patient, maxAttempts: 6, retryMode: 'adaptive', ...aws })
-  const control: LambdaControl = { names: functionNames, pollMs: 500, patienceMs: 60_000, ...settings, client }
+  const control: AliasControl = { names: functionNames, pollMs: 500, patienceMs: 60_000, ...settings, client }
   const work: Work = { control, places: readAliases(control), numbers: new Map() }
   return {
     current: () => told(() => servingRelease(control, work.places)),
@@ -39,7 +46,7 @@ export function lambdaAlias({ aws = {}, ...settings }: LambdaAliasSettings): Upd
       told(async () =>
         invokeVersion(control, cloudNameOf(control.prefix, name), await numberOf(work, name, release), event),
       ),
-    // CloudWatch alone knows, and minutes later: an update is not told. docs/operations.md says what to watch instead.
+    // Only CloudWatch knows, minutes later, so updates do not use it. docs/operations.md lists alternatives to watch.
     unanswered: async () => undefined,
     shift: (release, share, isBack) => told(() => shift(work, release, share / 100, isBack)),
     commit: (release, before) => told(() => commit(work, release, before)),
@@ -48,9 +55,9 @@ export function lambdaAlias({ aws = {}, ...settings }: LambdaAliasSettings): Upd
 }
 
 interface Work {
-  control: LambdaControl
+  control: AliasControl
   places: AliasStates
-  /** Function and release → version, as far as they are known. */
+  /** Known versions by function and release. */
   numbers: Map<string, string>
 }
 
@@ -72,11 +79,11 @@ async function lookUp(work: Work, name: string, release: InstalledRelease): Prom
   return number
 }
 
-/** Whether a version is of a release; of one that was deployed is whatever no update has made. */
+/** Whether a version belongs to a release. A version that no update has published counts for a deployed release. */
 async function isOf(work: Work, name: string, number: string, release: InstalledRelease): Promise<boolean> {
   if (release.digest !== undefined) return (await lookUp(work, name, release)) === number
-  const found = await findFunction(work.control, cloudNameOf(work.control.prefix, name), number)
-  return releaseIn(found) === undefined
+  const found = await getFunction(work.control, cloudNameOf(work.control.prefix, name), number)
+  return releaseIn(found.configuration) === undefined
 }
 
 const strange = (name: string, number: string) =>
@@ -90,7 +97,7 @@ async function numberOf(work: Work, name: string, release: InstalledRelease): Pr
   throw new TargetError(`${name} has no version of release ${release.version}.`, { isFinal: true })
 }
 
-/** Does some work for each function, for those that are undivided before all others or after them. */
+/** Runs the work for each function, for single-version functions before or after all others. */
 async function inTurns(
   names: readonly string[],
   undivided: 'first' | 'last',
@@ -113,7 +120,7 @@ async function shift(work: Work, release: InstalledRelease, weight: number, isBa
   })
 }
 
-/** Those that are undivided come first, so that the shares of the others tell until the end that it is not done. */
+/** Single-version functions go first, so that the shares of the others show an incomplete commit until the end. */
 async function commit(work: Work, release: InstalledRelease, before: InstalledRelease): Promise<void> {
   await inTurns(work.control.names, 'first', async (name) =>
     work.places.move(name, { main: await numberOf(work, name, release), weight: 0 }),
@@ -124,8 +131,8 @@ async function commit(work: Work, release: InstalledRelease, before: InstalledRe
 }
 
 /**
- * The functions that lead to the release alone come first: a commit that was cut off is told from one that is done by the
- * shares that are left.
+ * Functions with all traffic on the release go first: the remaining shares distinguish an interrupted commit from a
+ * completed one.
  */
 async function revert(work: Work, release: InstalledRelease, before: InstalledRelease): Promise<void> {
   const { control, places } = work
@@ -135,7 +142,7 @@ async function revert(work: Work, release: InstalledRelease, before: InstalledRe
       try {
         await perform(name)
       } catch (error) {
-        // What somebody else has changed keeps nothing else from going back.
+        // A function that was changed by others must not prevent the others from being reverted.
         if (!(error instanceof TargetError) || !error.isFinal) throw error
         refusals.push(error)
       }

@@ -1,10 +1,9 @@
 import { type AliasConfiguration, GetAliasCommand, UpdateAliasCommand } from '@aws-sdk/client-lambda'
 import { isAws } from '@platform/core/aws/error-name'
-import { type LambdaControl } from './lambda-control.ts'
-import { cloudNameOf } from './lambda-names.ts'
+import { type AliasControl, cloudNameOf } from './lambda-functions.ts'
 import { TargetError } from './port.ts'
 
-/** Where an alias leads: to one version, and with a share to another one. */
+/** The routing of an alias: one version, and optionally another one with a share. */
 export interface AliasState {
   main: string
   other?: string
@@ -12,17 +11,17 @@ export interface AliasState {
   weight: number
 }
 
-/** The aliases of the functions as one try of an update has seen and left them: whoever else moves one is found out. */
+/** The functions' aliases as one update attempt has read and written them, to detect changes by others. */
 export interface AliasStates {
-  /** Where a function's alias leads. One call where it was not seen yet. */
+  /** A function's alias as cached. One call if it is not cached. */
   seen: (name: string) => Promise<AliasState>
-  /** The same as it is now, whatever was seen. One call. */
+  /** A function's alias as it is now, regardless of the cache. One call. */
   now: (name: string) => Promise<AliasState>
-  /** Moves it, unless somebody else has. Throws a final `TargetFailure`. One call at most where it was seen. */
+  /** Moves an alias unless others changed it. Throws a final `TargetError`. One call if cached, two on a conflict. */
   move: (name: string, to: AliasState) => Promise<void>
 }
 
-export function readAliases(control: LambdaControl): AliasStates {
+export function readAliases(control: AliasControl): AliasStates {
   const { client, alias: Name } = control
   const known = new Map<string, AliasConfiguration>()
   const read = (name: string) =>
@@ -50,7 +49,7 @@ export function readAliases(control: LambdaControl): AliasStates {
       } catch (error) {
         if (!isAws(error, 'PreconditionFailedException')) throw error
         const found = await read(name)
-        // The answer to the first try of this very call was lost.
+        // The response to the first try of this call was lost.
         if (!isAt(placeOf(found), to)) throw movedByOthers(`${FunctionName}:${Name}`)
         known.set(name, found)
       }
@@ -59,7 +58,7 @@ export function readAliases(control: LambdaControl): AliasStates {
 }
 
 const movedByOthers = (alias: string) =>
-  new TargetError(`Somebody else has changed where the alias ${alias} leads. It is left as it is.`, { isFinal: true })
+  new TargetError(`The alias ${alias} was changed outside of this update. It is left unchanged.`, { isFinal: true })
 
 function placeOf({ FunctionVersion: main = '', RoutingConfig }: AliasConfiguration): AliasState {
   const [[other, weight] = [undefined, 0]] = Object.entries(RoutingConfig?.AdditionalVersionWeights ?? {})

@@ -1,23 +1,23 @@
 import { forEachLimit } from '@platform/core/lib/async'
 import { type InstalledRelease } from '@platform/core/updates/record'
-import { maxConcurrentCalls, findFunction, type LambdaControl } from './lambda-control.ts'
-import { cloudNameOf, releaseIn } from './lambda-names.ts'
+import { getFunction } from '../../runtimes/lambda/control.ts'
+import { type AliasControl, cloudNameOf, maxConcurrentCalls, releaseIn } from './lambda-functions.ts'
 import { type AliasState, type AliasStates } from './lambda-aliases.ts'
 import { reportedVersion } from './lambda-versions.ts'
 import { TargetError } from './port.ts'
 
 interface Serving extends AliasState {
   name: string
-  /** Undefined where it was deployed and says nothing, because it is broken, say. */
+  /** Undefined for a deployed version that does not report it, for example because it is broken. */
   release: InstalledRelease | undefined
 }
 
 /**
- * The release that all functions are of. Where they differ a commit, or the way back from one, was cut off: what is left of
- * the shares tells which release it began with. Two calls for each function, three where it was deployed. Throws a final
- * `TargetFailure` where nothing explains what there is.
+ * The release of all functions. If they differ, a commit or its reversal was interrupted: the remaining shares identify
+ * the release before it. Two calls for each function, three if it was deployed. Throws a final `TargetError` if the
+ * state cannot be explained.
  */
-export async function servingRelease(control: LambdaControl, places: AliasStates): Promise<InstalledRelease> {
+export async function servingRelease(control: AliasControl, places: AliasStates): Promise<InstalledRelease> {
   const found: Serving[] = []
   await forEachLimit(maxConcurrentCalls, control.names, async (name) => {
     const place = await places.now(name)
@@ -34,10 +34,11 @@ export async function servingRelease(control: LambdaControl, places: AliasStates
   })
 }
 
-/** What a version says of itself; one that was deployed says it when it is asked. */
-async function releaseOf(control: LambdaControl, name: string, number: string): Promise<InstalledRelease | undefined> {
+/** The release in a version's description; a deployed version is invoked to report it. */
+async function releaseOf(control: AliasControl, name: string, number: string): Promise<InstalledRelease | undefined> {
   const cloudName = cloudNameOf(control.prefix, name)
-  const release = releaseIn(await findFunction(control, cloudName, number))
+  const { configuration } = await getFunction(control, cloudName, number)
+  const release = releaseIn(configuration)
   if (release !== undefined) return release
   const version = await reportedVersion(control, cloudName, number)
   return version === undefined ? undefined : { version }

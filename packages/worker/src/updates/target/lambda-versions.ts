@@ -9,21 +9,21 @@ import { isAws } from '@platform/core/aws/error-name'
 import { log } from '@platform/core/log'
 import { ProbeAnswer, probeEvent } from '@platform/core/updates/version-probe'
 import { type InstalledRelease } from '@platform/core/updates/record'
-import { findFunction, invokeVersion, type LambdaControl, until, versionsOf } from './lambda-control.ts'
-import { cloudNameOf, labelOf, releaseIn } from './lambda-names.ts'
+import { getFunction, getVersions } from '../../runtimes/lambda/control.ts'
+import { type AliasControl, cloudNameOf, invokeVersion, labelOf, releaseIn, until } from './lambda-functions.ts'
 import { type StagedRelease, TargetError } from './port.ts'
 
 /**
- * The version of a function that is of a release; undefined where there is none. One call; a few more where the release was
- * deployed, whose versions say nothing and are asked.
+ * The version of a function that belongs to a release; undefined if there is none. One call; a few more for a deployed
+ * release, whose versions have no label and are invoked.
  */
 export async function findNumber(
-  control: LambdaControl,
+  control: AliasControl,
   cloudName: string,
   release: InstalledRelease,
 ): Promise<string | undefined> {
   const label = labelOf(release)
-  const versions = await versionsOf(control, cloudName)
+  const versions = await newestVersions(control, cloudName)
   if (label !== undefined) return versions.find(({ Description }) => Description === label)?.Version
   const deployed = versions.filter((version) => releaseIn(version) === undefined).slice(0, deployedLimit)
   for (const { Version = '' } of deployed) {
@@ -32,12 +32,17 @@ export async function findNumber(
   return undefined
 }
 
-/** What was deployed longer ago is nothing to go back to. */
+async function newestVersions(control: AliasControl, cloudName: string): Promise<FunctionConfiguration[]> {
+  const { published } = await getVersions(control, cloudName)
+  return published.toSorted((a, b) => Number(b.Version) - Number(a.Version))
+}
+
+/** Older deployed versions are not rollback targets. */
 const deployedLimit = 5
 
-/** The version of the platform that a version of a function says it is of; undefined where it says nothing. */
+/** The platform version that a function's version reports; undefined if it reports none. */
 export async function reportedVersion(
-  control: LambdaControl,
+  control: AliasControl,
   cloudName: string,
   number: string,
 ): Promise<string | undefined> {
@@ -48,28 +53,28 @@ export async function reportedVersion(
   return ProbeAnswer.safeParse(answer).data?.version
 }
 
-/** Publishes a function of a release, or finds it published. Answers its version, which can be invoked. */
-export async function publish(control: LambdaControl, release: StagedRelease, name: string): Promise<string> {
+/** Publishes a function of a release, or finds its published version. Returns the version, which can be invoked. */
+export async function publish(control: AliasControl, release: StagedRelease, name: string): Promise<string> {
   const cloudName = cloudNameOf(control.prefix, name)
   const number = (await findNumber(control, cloudName, release)) ?? (await make(control, release, name))
   await until(control, `${cloudName}:${number}`, async () => {
-    const found = await findFunction(control, cloudName, number)
+    const { configuration: found } = await getFunction(control, cloudName, number)
     if (found.State === 'Failed') throw brokenCode(cloudName, found)
-    // What nobody has called for weeks sleeps; the first call fails, and wakes it.
+    // Lambda deactivates a version without calls for weeks; the first call fails and reactivates it.
     if (found.State === 'Inactive') await invokeVersion(control, cloudName, number, probeEvent).catch(() => undefined)
     return found.State === 'Pending' || found.State === 'Inactive' ? undefined : found
   })
   return number
 }
 
-/** Nothing is remembered in between: whoever comes next finds out from the function how far another one came. */
-async function make(control: LambdaControl, release: StagedRelease, name: string): Promise<string> {
+/** Keeps no state: a retry derives the progress of an earlier attempt from the function. */
+async function make(control: AliasControl, release: StagedRelease, name: string): Promise<string> {
   const FunctionName = cloudNameOf(control.prefix, name)
   const Description = labelOf(release)
   const ZipFile = await release.fetchFunction(name)
   const CodeSha256 = createHash('sha256').update(ZipFile).digest('base64')
   const latest = await until(control, FunctionName, () => latestWith(control, FunctionName, { ZipFile, CodeSha256 }))
-  // Exactly what was found is published: Lambda refuses where it has changed meanwhile.
+  // Publishes exactly the revision that was found: Lambda refuses if it has changed.
   const { RevisionId } = latest
   const made = await control.client.send(
     new PublishVersionCommand({ FunctionName, CodeSha256, RevisionId, Description }),
@@ -80,13 +85,13 @@ async function make(control: LambdaControl, release: StagedRelease, name: string
   return made.Version
 }
 
-/** The function once its code is what it has to be; undefined while it is on the way there. */
+/** The function once it has the required code; undefined while the change is in progress. */
 async function latestWith(
-  control: LambdaControl,
+  control: AliasControl,
   FunctionName: string,
   { ZipFile, CodeSha256 }: { ZipFile: Uint8Array; CodeSha256: string },
 ): Promise<FunctionConfiguration | undefined> {
-  const found = await findFunction(control, FunctionName)
+  const { configuration: found } = await getFunction(control, FunctionName)
   const isBusy = found.State === 'Pending' || found.LastUpdateStatus === 'InProgress'
   if (isBusy) return undefined
   if (found.CodeSha256 === CodeSha256) {
@@ -97,7 +102,7 @@ async function latestWith(
   try {
     await control.client.send(new UpdateFunctionCodeCommand({ FunctionName, ZipFile, RevisionId }))
   } catch (error) {
-    // Somebody else changes it, or the answer to the first try was lost: the next look tells.
+    // A concurrent change, or a lost response to the first try: the next read shows the result.
     if (!isAws(error, 'ResourceConflictException', 'PreconditionFailedException')) throw error
   }
   return undefined
@@ -106,20 +111,20 @@ async function latestWith(
 const brokenCode = (name: string, { StateReason, LastUpdateStatusReason }: FunctionConfiguration) =>
   new TargetError(`Lambda cannot run ${name}: ${LastUpdateStatusReason ?? StateReason}`, { isFinal: true })
 
-/** Removes what updates have published and nothing goes back to; what is left the next update removes. */
+/** Removes versions of updates that are not rollback targets. The next update removes any leftovers. */
 export async function pruneVersions(
-  control: LambdaControl,
+  control: AliasControl,
   name: string,
   kept: readonly InstalledRelease[],
 ): Promise<void> {
   const FunctionName = cloudNameOf(control.prefix, name)
   const labels = new Set(kept.map(labelOf))
   try {
-    for (const version of await versionsOf(control, FunctionName)) {
+    for (const version of await newestVersions(control, FunctionName)) {
       if (releaseIn(version) === undefined || labels.has(version.Description)) continue
       await control.client.send(new DeleteFunctionCommand({ FunctionName, Qualifier: version.Version }))
     }
   } catch (cause) {
-    log('warn', 'Versions of a function that nobody needs could not be removed', { functionName: FunctionName, cause })
+    log('warn', 'Failed to prune unused function versions', { functionName: FunctionName, cause })
   }
 }

@@ -1,26 +1,26 @@
 import { config } from '@platform/core/config'
-import { releaseIdentity } from '@platform/core/updates/release-identity'
+import { releaseIdentity } from '@platform/core/updates/record'
 import { HostFailure, Installed, InvokeAnswer, StageAnswer, UnansweredAnswer } from './host-protocol.ts'
 import { TargetError, type UpdateTarget } from './port.ts'
 
-/** Where the platform listens that replaces its functions; the settings say so. */
+/** The address of the platform process that replaces its functions; from the settings by default. */
 export interface LocalSupervisorOptions {
   /** `http://127.0.0.1:<port>` */
   url?: string
   token?: string
 }
 
-/** A smoke call may take so long. */
+/** Time limit of a smoke test call. */
 const invokeMs = 30_000
-/** Calls wait for one another, and a release that hangs is given up after a minute. */
+/** Calls run one after another, and a release that hangs is aborted after a minute. */
 const callMs = 130_000
 
 type Body = object | Uint8Array<ArrayBuffer>
 
-/** The platform on one machine, from its functions: it keeps its port, and replaces the threads that its functions run on (D51). */
+/** The one-machine platform, as seen by its functions: it keeps its port and replaces the functions' threads (D51). */
 export function localSupervisor({
-  url = config.PLAT_UPDATE_HOST_URL,
-  token = config.PLAT_UPDATE_HOST_TOKEN,
+  url = config.PLAT_UPDATE_SUPERVISOR_URL,
+  token = config.PLAT_UPDATE_SUPERVISOR_TOKEN,
 }: LocalSupervisorOptions = {}): UpdateTarget {
   const call = async (method: string, path: string, body?: Body, timeoutMs = callMs): Promise<unknown> => {
     const response = await fetch(`${url}${path}`, {

@@ -1,26 +1,26 @@
 import { type InstalledRelease } from '@platform/core/updates/record'
 
-/** How much of what comes in the staged release gets, in percent. */
+/** The traffic share of the staged release, in percent. */
 export type TrafficPercent = 0 | 10 | 50 | 100
 
-/** A staged release: the zip of each of its functions, fetched and checked when it is asked for. */
+/** A staged release. Each function's zip is fetched and verified on demand. */
 export interface StagedRelease extends InstalledRelease {
   functionNames: readonly string[]
   fetchFunction: (functionName: string) => Promise<Uint8Array>
 }
 
-/** What a host knows of invocations that got no answer of the function's own: it threw, took too long, or died. */
+/** Invocations without a response of the function, as counted by a host: the function threw, timed out or crashed. */
 export interface InFlightStats {
-  /** Those that ended so, but for failures that the function has counted itself. */
+  /** Invocations that ended this way, except for failures that the function has counted itself. */
   faults: number
-  /** When the oldest one began that is under way, of functions that have 30 seconds; absent where there is none. */
+  /** Start of the oldest invocation in progress, of functions with a 30-second timeout; absent if there is none. */
   oldestMs?: number
 }
 
-/** Why a target cannot do what it was asked for. The message is for people. */
+/** The target cannot perform a call. The message is for users. */
 export class TargetError extends Error {
-  override readonly name = 'TargetFailure'
-  /** Trying again would not help. */
+  override readonly name = 'TargetError'
+  /** A retry would not help. */
   readonly isFinal: boolean
 
   constructor(message: string, { isFinal = false, cause }: { isFinal?: boolean; cause?: unknown } = {}) {
@@ -30,31 +30,31 @@ export class TargetError extends Error {
 }
 
 /**
- * What the platform's functions run on, as far as updates change it (D51). Each call may be repeated, come again after a kill
- * at any place, or find that it was done already. Throws `TargetFailure`.
+ * The host of the platform's functions, as far as updates change it (D51). Each call is idempotent: it may be
+ * repeated, follow a kill at any point, or already be done. Throws `TargetError`.
  */
 export interface UpdateTarget {
-  /** What everything goes to but the share of a staged release. */
+  /** The release that receives all traffic except the share of a staged release. */
   current: () => Promise<InstalledRelease>
-  /** Makes a release ready beside what serves, which goes on untouched; a release of before may be ready still. */
+  /** Prepares a release beside the serving one, which is unaffected. An earlier release may still be ready. */
   stage: (release: StagedRelease) => Promise<void>
   /**
-   * Runs a function of a staged release and answers what it answers; rejects where it fails, and after 30 seconds. That counts
-   * against the release, unless `current` rejects too.
+   * Runs a function of a staged release and returns its result. Throws if it fails, and after 30 seconds. This counts
+   * against the release, unless `current` throws too.
    */
   invoke: (release: InstalledRelease, functionName: string, event: unknown) => Promise<unknown>
   /**
-   * What came in since then and a release has not answered; calls of `invoke` do not count. Undefined where the host cannot
-   * tell in time.
+   * Requests since `sinceMs` that a release has not answered, except `invoke` calls. Undefined if the host cannot
+   * report them in time.
    */
   unanswered: (release: InstalledRelease, sinceMs: number) => Promise<InFlightStats | undefined>
   /**
-   * Gives a staged release its share of what comes in; 0 takes it away. Functions that are undivided follow the others at 100,
-   * and go first where the way `isBack` to an older release.
+   * Sets the traffic share of a staged release; 0 removes it. Single-version functions follow the others at 100, and go
+   * first with `isBack`, when returning to an older release.
    */
   shift: (release: InstalledRelease, share: TrafficPercent, isBack?: boolean) => Promise<void>
-  /** The release serves alone and for good; `before` is kept, so that a rollback need not fetch it, all others go. */
+  /** The release serves alone for good. Keeps `before` for a rollback without a fetch, and removes all others. */
   commit: (release: InstalledRelease, before: InstalledRelease) => Promise<void>
-  /** Only `before` serves, as if nothing had been staged. */
+  /** Only `before` serves, as if no release had been staged. */
   revert: (release: InstalledRelease, before: InstalledRelease) => Promise<void>
 }

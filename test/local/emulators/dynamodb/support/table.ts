@@ -37,7 +37,7 @@ const key = (hash: string, range?: string) => [
 ]
 
 /** pk and sk; three indexes: `byG1` sorted with everything, `byG2` unsorted with a and b, `byG3` sorted by number, keys only. */
-export function tableDefinition(TableName: string): CreateTableCommandInput {
+function tableDefinition(TableName: string): CreateTableCommandInput {
   return {
     TableName,
     BillingMode: 'PAY_PER_REQUEST',
@@ -167,7 +167,7 @@ export function eventually(check: () => unknown): Promise<unknown> {
 }
 
 /** The refusal of a call that must not succeed. */
-export async function refusalOf(call: Promise<unknown>): Promise<Error & Record<string, any>> {
+export async function rejectionOf(call: Promise<unknown>): Promise<Error & Record<string, any>> {
   const outcome = await call.then(
     (answer) => ({ answer }),
     (error: Error & Record<string, any>) => ({ error }),

@@ -11,10 +11,10 @@ import styles from './widgets.module.css'
 
 const statuses = ['Offline', 'Degraded'] as const
 const pageSize = 8
-/** The numbers tell at once that something has changed; this is for when two changes cancel each other out. */
+/** The summary triggers a refetch; this covers changes that cancel each other out. */
 const pollSeconds = 60
 
-/** Clusters that somebody should look at, the worst first. Nothing is asked while the numbers say that there are none. */
+/** Offline and degraded clusters, worst first. Requests nothing while the summary counts none. */
 export const Attention = () => (
   <Loaded query={useSummary()} what="the numbers">
     {({ clusters }) => <Ailing counts={statuses.map((status) => clusters?.byStatus[status] ?? 0)} />}
@@ -37,7 +37,7 @@ function Ailing({ counts }: { counts: readonly number[] }) {
     refetchInterval: pollEvery(pollSeconds),
   })
   if (!isAny) {
-    return <EmptyWidget text="Nothing is offline or degraded." to={{ to: '/clusters' }} label="All clusters" />
+    return <EmptyWidget text="No cluster is offline or degraded." to={{ to: '/clusters' }} label="All clusters" />
   }
   return (
     <Loaded query={query} what="clusters">

@@ -5,12 +5,11 @@ import { EmptyWidget } from './empty.tsx'
 
 const statuses = ['Healthy', 'Degraded', 'Pending', 'Offline'] as const
 
-/** How many clusters there are of each status. */
 export const ClusterNumbers = () => (
   <Loaded query={useSummary()} what="the numbers">
     {({ clusters }) =>
       clusters === undefined || clusters.total === 0 ? (
-        <EmptyWidget text="No cluster is registered yet." to={{ to: '/clusters' }} label="Go to clusters" />
+        <EmptyWidget text="No clusters yet." to={{ to: '/clusters' }} label="Go to clusters" />
       ) : (
         <Numbers
           items={statuses.map((status) => ({

@@ -10,7 +10,7 @@ type Point = Schemas['HistoryPoint']
 
 const named = (names: readonly string[]): ChartData['series'] => names.map((name) => ({ name, tone: variantOf(name) }))
 
-/** The healthy ones are the ground on which the others stand. */
+/** In stacking order, from the bottom. */
 const clusterStatuses = ['Healthy', 'Pending', 'Degraded', 'Offline'] as const
 const jobEnds = ['Completed', 'Cancelled', 'Failed'] as const
 const clusterSeries = named(clusterStatuses)
@@ -22,7 +22,6 @@ const jobCounts = ({ jobs }: Point) => jobs && [jobs.completed, jobs.cancelled, 
 const pointsOf = (points: readonly Point[], valuesOf: (point: Point) => number[] | undefined): ChartData['points'] =>
   points.map((point) => ({ atMs: Date.parse(point.at), values: valuesOf(point) }))
 
-/** Clusters by status, as they stood. */
 export const ClustersOverTime = () => (
   <Loaded query={useHistory()} what="the history">
     {({ stepMinutes, points }) => (
@@ -32,15 +31,12 @@ export const ClustersOverTime = () => (
         series={clusterSeries}
         points={pointsOf(points, clusterCounts)}
         stepMinutes={stepMinutes}
-        empty={
-          <EmptyWidget text="There was no cluster in this time." to={{ to: '/clusters' }} label="Go to clusters" />
-        }
+        empty={<EmptyWidget text="No clusters in this period." to={{ to: '/clusters' }} label="Go to clusters" />}
       />
     )}
   </Loaded>
 )
 
-/** Jobs that ended, by how. */
 export const JobsOverTime = () => (
   <Loaded query={useHistory()} what="the history">
     {({ stepMinutes, points }) => (
@@ -50,7 +46,7 @@ export const JobsOverTime = () => (
         series={jobSeries}
         points={pointsOf(points, jobCounts)}
         stepMinutes={stepMinutes}
-        empty={<EmptyWidget text="No job has ended in this time." to={{ to: '/jobs' }} label="Go to jobs" />}
+        empty={<EmptyWidget text="No finished jobs in this period." to={{ to: '/jobs' }} label="Go to jobs" />}
       />
     )}
   </Loaded>

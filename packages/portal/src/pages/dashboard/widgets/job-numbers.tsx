@@ -5,12 +5,11 @@ import { EmptyWidget } from './empty.tsx'
 
 const statuses = ['Queued', 'Running', 'Completed', 'Failed', 'Cancelled'] as const
 
-/** How many jobs there are of each status. */
 export const JobNumbers = () => (
   <Loaded query={useSummary()} what="the numbers">
     {({ jobs }) =>
       jobs === undefined || jobs.total === 0 ? (
-        <EmptyWidget text="No job has been run yet." to={{ to: '/jobs' }} label="Go to jobs" />
+        <EmptyWidget text="No jobs yet." to={{ to: '/jobs' }} label="Go to jobs" />
       ) : (
         <Numbers
           items={statuses.map((status) => ({

@@ -3,12 +3,11 @@ import { Loaded } from '../../../ui/state.tsx'
 import { Numbers } from './numbers.tsx'
 import { EmptyWidget } from './empty.tsx'
 
-/** How many modules are installed, how many of them ail, and how many can be upgraded. */
 export const ModuleNumbers = () => (
   <Loaded query={useSummary()} what="the numbers">
     {({ modules }) =>
       modules === undefined || modules.installed === 0 ? (
-        <EmptyWidget text="No module is installed." to={{ to: '/modules' }} label="See the catalog" />
+        <EmptyWidget text="No modules installed." to={{ to: '/modules' }} label="Open catalog" />
       ) : (
         <Numbers
           items={[

@@ -7,7 +7,7 @@ interface NumbersProps {
   items: readonly { name: string; count: number; tone?: string; to: LinkProps }[]
 }
 
-/** Numbers that lead to what they count. */
+/** Numbers with links to the counted resources. */
 export const Numbers = ({ items }: NumbersProps) => (
   <ul className={styles['numbers']}>
     {items.map(({ name, count, tone = name, to }) => (

@@ -5,18 +5,17 @@ import { Loaded } from '../../../ui/state.tsx'
 import styles from './widgets.module.css'
 
 const meanings = {
-  Healthy: 'All checks that count are good.',
-  Degraded: 'The platform serves, but something is not as it should be.',
-  Unhealthy: 'Something that the platform needs does not work.',
+  Healthy: 'All checks pass.',
+  Degraded: 'The platform works with limitations.',
+  Unhealthy: 'A critical check fails.',
 }
 
-/** How the platform itself is. */
 export const PlatformHealth = () => (
   <Loaded query={useSummary()} what="the health">
     {({ health: { aggregate } }) => (
       <div className={styles['stack']}>
         <StatusBadge status={aggregate} title={meanings[aggregate]} />
-        <Link to="/health">See all checks</Link>
+        <Link to="/health">All checks</Link>
       </div>
     )}
   </Loaded>

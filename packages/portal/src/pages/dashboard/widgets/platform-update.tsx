@@ -5,7 +5,6 @@ import { Loaded } from '../../../ui/state.tsx'
 import { Time } from '../../../ui/time.tsx'
 import styles from './widgets.module.css'
 
-/** Whether there is a newer release of the platform. */
 export const PlatformUpdate = () => (
   <Loaded query={useSummary()} what="the release">
     {({ update }) => (
@@ -13,15 +12,15 @@ export const PlatformUpdate = () => (
         {update?.updateAvailable ? (
           <Badge tone="busy">Version {update.latestVersion} is available</Badge>
         ) : (
-          <Badge tone="good">No update is waiting</Badge>
+          <Badge tone="good">Up to date</Badge>
         )}
         <p>
-          Version {update?.currentVersion} serves.{' '}
+          Version {update?.currentVersion} is active.{' '}
           {update?.checkedAt === undefined ? (
-            'Nobody has looked for a newer one yet.'
+            'Not checked for updates yet.'
           ) : (
             <>
-              Looked <Time at={update.checkedAt} />.
+              Checked <Time at={update.checkedAt} />.
             </>
           )}
         </p>

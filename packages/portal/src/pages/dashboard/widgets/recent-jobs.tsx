@@ -12,7 +12,6 @@ import styles from './widgets.module.css'
 const pollSeconds = 10
 const pageSize = 8
 
-/** The jobs that were submitted last. */
 export function RecentJobs() {
   const query = useQuery({
     queryKey: ['jobs', 'recent'],
@@ -23,7 +22,7 @@ export function RecentJobs() {
     <Loaded query={query} what="jobs">
       {({ items }) =>
         items.length === 0 ? (
-          <EmptyWidget text="No job has been run yet." to={{ to: '/jobs' }} label="Go to jobs" />
+          <EmptyWidget text="No jobs yet." to={{ to: '/jobs' }} label="Go to jobs" />
         ) : (
           <ul className={styles['rows']}>
             {items.map((job) => (

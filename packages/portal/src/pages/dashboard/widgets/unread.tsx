@@ -9,7 +9,7 @@ import styles from './widgets.module.css'
 
 const pageSize = 6
 
-/** The newest notifications that were not read. Read anew when their number has changed; no poll of its own. */
+/** Refetches when the unread count changes; no poll of its own. */
 export function Unread() {
   const query = useQuery({
     queryKey: ['notifications', 'newest unread'],
@@ -20,7 +20,7 @@ export function Unread() {
     <Loaded query={query} what="notifications">
       {({ items }) =>
         items.length === 0 ? (
-          <EmptyWidget text="You have read everything." to={{ to: '/notifications' }} label="All notifications" />
+          <EmptyWidget text="No unread notifications." to={{ to: '/notifications' }} label="All notifications" />
         ) : (
           <ul className={styles['rows']}>
             {items.map(({ id, title, severity, createdAt }) => (

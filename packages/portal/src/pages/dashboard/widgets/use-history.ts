@@ -3,7 +3,7 @@ import { useSearch } from '@tanstack/react-router'
 import { api, unwrap } from '../../../api/client.ts'
 import { pollEvery } from '../../../api/query.ts'
 
-/** How far charts look back, by the word that the address holds. */
+/** Values of the `range` parameter. */
 export const rangeList = ['day', 'week', 'month'] as const
 export type Range = (typeof rangeList)[number]
 
@@ -11,10 +11,10 @@ const hoursOf: Record<Range, number> = { day: 24, week: 7 * 24, month: 30 * 24 }
 
 const pollSeconds = 60
 
-/** The range that is looked at: the same for all charts, and part of the address. */
+/** The range of all charts, part of the address. */
 export const useRange = (): Range => useSearch({ from: '/signed-in/dashboard' }).range ?? 'day'
 
-/** What was: one answer for all charts. */
+/** One query for all charts. */
 export function useHistory() {
   const hours = hoursOf[useRange()]
   return useQuery({

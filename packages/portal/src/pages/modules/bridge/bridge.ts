@@ -2,29 +2,28 @@ import { call, type CallOptions } from './call.ts'
 import { type PortalMessage, readMessage, type FrameContext } from './messages.ts'
 import { isOwnPath } from './own-path.ts'
 
-/** Calls of a page that are under way at once. More are refused: a page that asks in a loop must not starve the portal. */
+/** Concurrent calls of a page. A page that calls in a loop must not block the portal. */
 const atOnce = 10
 
 interface BridgeOptions extends Omit<CallOptions, 'signal'> {
   moduleId: string
   surroundings: () => FrameContext
-  /** Sends a message to the page. */
   send: (message: PortalMessage) => void
-  /** Shows another page of the module; its path was looked at. */
+  /** Opens another page of the module; the path is already validated. */
   open: (path: string) => void
 }
 
-/** The portal's end of the bridge to a module's page. */
+/** The portal's side of the bridge to a module's page. */
 export interface Bridge {
-  /** Takes a message that is known to be from the page. */
+  /** Handles a message whose origin is verified. */
   receive: (data: unknown) => void
-  /** Tells the page, if it has asked once, what has changed around it. */
+  /** Sends the context again, if the page requested it before. */
   tellSurroundings: () => void
-  /** Gives up what is under way. */
+  /** Aborts running calls. */
   end: () => void
 }
 
-/** Begins to serve a module's page. What it says that is no message is passed over. */
+/** Serves a module's page. Ignores invalid messages. */
 export function openBridge({ moduleId, surroundings, send, open, ...options }: BridgeOptions): Bridge {
   const ending = new AbortController()
   let underWay = 0

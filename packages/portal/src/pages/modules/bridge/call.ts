@@ -1,7 +1,7 @@
 import type { ResponseMessage, CallError, CallMessage } from './messages.ts'
 import { isOwnPath } from './own-path.ts'
 
-/** What a call may be: the methods and headers that the platform hands on to a module, and its limits. */
+/** Allowed methods, headers and sizes of calls. */
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
 const sent = new Set([
   'accept',
@@ -15,18 +15,18 @@ const sent = new Set([
   'if-unmodified-since',
 ])
 const requestBytes = 4 * 1024 * 1024
-/** Of an answer as it is unpacked: what is sent as 4.5 MB may be a thousand times that. */
+/** The limit after decompression: 4.5 MB on the wire may be a thousand times that. */
 const answerBytes = 8 * 1024 * 1024
 
 export interface CallOptions {
   origin: string
-  /** Paths that the module answers. */
+  /** Base paths of the module. */
   bases: readonly string[]
   fetch: (request: Request) => Promise<Response>
   signal: AbortSignal
 }
 
-/** Makes a call for a page; answers what came of it, also where that is nothing. */
+/** Makes a call for a page. Returns a response for every outcome. */
 export async function call(message: CallMessage, options: CallOptions): Promise<ResponseMessage> {
   const { id } = message
   const failed = (error: CallError) => ({ platform: 'response', id, status: 0, headers: {}, body: '', error }) as const
@@ -50,18 +50,18 @@ function requestOf({ method, path, headers, body }: CallMessage, options: CallOp
     return new Request(`${origin}${path}`, {
       method,
       headers: Object.entries(headers).filter(([name]) => sent.has(name.toLowerCase())),
-      // Where a redirect leads to is the module's word, and not looked at here.
+      // A redirect may leave the module's paths.
       redirect: 'error',
       signal,
       ...(body !== undefined && { body }),
     })
   } catch {
-    // A body of a GET, or a header that is none.
+    // A GET with a body, or an invalid header.
     return 'not_allowed'
   }
 }
 
-/** The text of an answer; undefined where it is longer than anybody should take in. */
+/** The text of a response; undefined if it exceeds the limit. */
 async function textOf({ body }: Response): Promise<string | undefined> {
   if (body === null) return ''
   const decoder = new TextDecoder()

@@ -1,12 +1,12 @@
 /**
- * What a module's page and the portal tell each other. The page runs in a sandbox of its own origin: the browser sends no
- * cookies with what it asks for, so that it asks the portal. docs/modules.md is the reference for authors.
+ * Messages between a module's page and the portal. The page runs in a sandbox with an opaque origin, without cookies,
+ * so it calls its API through the portal. docs/modules.md is the reference.
  */
 
-/** From the page: a call of the module's own API. */
+/** From the page: a call of the module's API. */
 export interface CallMessage {
   platform: 'request'
-  /** Comes back with the answer. */
+  /** Returned with the response. */
   id: string | number
   method: string
   path: string
@@ -14,13 +14,13 @@ export interface CallMessage {
   body: string | undefined
 }
 
-/** From the page: `hello` asks for the surroundings, `open` for another page of the module. */
+/** From the page: `hello` requests the context, `open` shows another page. */
 export type PageMessage = CallMessage | { platform: 'hello' } | { platform: 'open'; path: string }
 
-/** Why a call was not made, or brought nothing. */
+/** Why a call failed. */
 export type CallError = 'not_allowed' | 'too_large' | 'too_many' | 'unreachable'
 
-/** To the page: the answer to a call. With `error` the status is 0. */
+/** To the page: the response to a call. With `error`, the status is 0. */
 export interface ResponseMessage {
   platform: 'response'
   id: string | number
@@ -30,12 +30,11 @@ export interface ResponseMessage {
   error?: CallError
 }
 
-/** How the portal looks and speaks. */
 export interface FrameContext {
   theme: 'light' | 'dark'
   /** A BCP 47 tag. */
   locale: string
-  /** An IANA identifier. */
+  /** An IANA time zone. */
   timeZone: string
 }
 
@@ -50,7 +49,7 @@ const isId = (id: unknown): id is string | number =>
 const isTexts = (value: unknown): value is Record<string, string> =>
   isObject(value) && Object.values(value).every((text) => typeof text === 'string')
 
-/** What a message of a page says; undefined for anything that is none. */
+/** Parses a message; undefined if it is invalid. */
 export function readMessage(data: unknown): PageMessage | undefined {
   if (!isObject(data)) return undefined
   const { platform, id, method = 'GET', path, headers = {}, body } = data

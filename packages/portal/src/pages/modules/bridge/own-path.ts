@@ -1,11 +1,11 @@
 const longest = 2000
 
-/** How paths are spelled: whatever else one wants to say in them is percent-encoded. The query is visible ASCII. */
+/** Allowed characters; others must be percent-encoded. The query is visible ASCII. */
 const spelling = /^((?:\/(?:[\w.~!$&'()*+,;=:@-]|%[0-9a-f]{2})+)+\/?)(?:\?[\u0021-\u0022\u0024-\u007e]*)?$/i
 
 /**
- * Whether a path, with or without a query, lies at or below one of some bases, whoever reads it. One that means different
- * things to different readers (dots, encoded slashes, escapes of escapes) lies nowhere.
+ * Whether a path, with or without a query, is at or below a base for every parser. Rejects ambiguous paths: dot
+ * segments, encoded slashes, double escapes.
  */
 export function isOwnPath(path: unknown, bases: readonly string[]): path is string {
   if (typeof path !== 'string' || path.length > longest) return false
@@ -20,7 +20,7 @@ export function isOwnPath(path: unknown, bases: readonly string[]): path is stri
   return isClear && bases.some((base) => plain === base || plain.startsWith(`${base}/`))
 }
 
-/** Undefined for escapes that are no UTF-8. */
+/** Undefined for escapes that are not UTF-8. */
 function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text)

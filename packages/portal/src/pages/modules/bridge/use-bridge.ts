@@ -1,16 +1,16 @@
 import { useRouter } from '@tanstack/react-router'
 import { type RefObject, useEffect, useRef } from 'react'
 import { fetchInSession } from '../../../api/session.ts'
-import { useIsDark } from '../../../app/theme.ts'
+import { useIsDark } from '../../../lib/theme.ts'
 import { type Bridge, openBridge } from './bridge.ts'
 
 interface BridgeOf {
   moduleId: string
-  /** Undefined where the user may not know it: then the page calls what is below its own address. */
+  /** Undefined if the user may not read it: then only calls below the page's path work. */
   apiBasePath: string | undefined
 }
 
-/** Serves the page that a frame shows, and no other: who speaks is known by the window, which nobody can forge. */
+/** Serves the page of a frame. Messages are authenticated by their source window, which cannot be forged. */
 export function useBridge(frame: RefObject<HTMLIFrameElement | null>, { moduleId, apiBasePath }: BridgeOf): void {
   const router = useRouter()
   const theme = useIsDark() ? 'dark' : 'light'
@@ -29,7 +29,7 @@ export function useBridge(frame: RefObject<HTMLIFrameElement | null>, { moduleId
       bases: [`/modules/${moduleId}`, ...(apiBasePath === undefined ? [] : [apiBasePath])],
       fetch: fetchInSession,
       surroundings: () => ({ theme: shown.current, locale: navigator.language, timeZone: timeZone() }),
-      // A sandboxed page has no origin to name. The portal's policy lets nothing but this platform's pages into a frame.
+      // A sandboxed page has no origin to target. The content security policy limits frames to this platform.
       send: (message) => frame.current?.contentWindow?.postMessage(message, '*'),
       open: (path) => router.history.push(path),
     })

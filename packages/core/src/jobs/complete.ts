@@ -1,0 +1,88 @@
+import type { Completion, CompletionResponse, Outcome } from '@platform/contract/relay'
+import type { RelayCaller } from '../caller.ts'
+import { now } from '../clock.ts'
+import { consumeNonce } from '../clusters/request-nonce.ts'
+import { unchanged } from '../db/expression.ts'
+import * as keys from '../db/keys.ts'
+import { patch } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
+import { storeContention, platformError } from '../error.ts'
+import { sha256 } from '../id.ts'
+import { failpoint } from '../lib/failpoint.ts'
+import { commit } from '../outbox/commit.ts'
+import { findOwnJob, checkLease } from './claim.ts'
+import { isTerminal, type JobRecord, effectsOfFinish } from './record.ts'
+import { exitCodeOf, resultWrite } from './result.ts'
+
+const attempts = 4
+
+/** Completes a job as its relay reports. Idempotent; after a different end the report is stored as `lateResult`. */
+export async function complete(caller: RelayCaller, jobId: string, report: Completion): Promise<CompletionResponse> {
+  const completion = sha256(JSON.stringify([report.leaseId, report.outcome, report.exitCode, report.nodes]))
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const job = await findOwnJob(caller, jobId)
+    checkLease(job, caller, report.leaseId)
+    if (isTerminal(job)) return afterEnd(caller, job, report, completion)
+    const ended = endOf(report, job)
+    const refusal = await commit(caller, {
+      writes: [...finishWrites(job, { ...ended, completion }), await resultWrite(job, report), consumeNonce(caller)],
+      ...effectsOfFinish(job, { ...ended, exitCode: exitCodeOf(report.nodes, report.exitCode) }),
+    })
+    if (refusal !== undefined) continue
+    await failpoint('complete.written')
+    return { jobId, status: ended.status }
+  }
+  throw storeContention()
+}
+
+const reasons = {
+  timed_out: 'execution_timeout',
+  rejected: 'relay_rejected',
+  interrupted: 'interrupted',
+  // No caller requested it.
+  cancelled: 'interrupted',
+} as const satisfies Partial<Record<Outcome, JobRecord['statusReason']>>
+
+function endOf({ outcome, exitCode, nodes }: Completion, job: JobRecord) {
+  const isCancelled = outcome === 'cancelled' && job.cancelRequestedAtMs !== undefined
+  if (isCancelled) return { status: 'Cancelled', statusReason: 'cancelled_by_user' } as const
+  if (outcome !== 'exited') return { status: 'Failed', statusReason: reasons[outcome] } as const
+  const isSuccess = exitCodeOf(nodes, exitCode) === 0
+  return isSuccess ? ({ status: 'Completed' } as const) : ({ status: 'Failed', statusReason: 'exit_nonzero' } as const)
+}
+
+/** The writes that end a running job: its record and its cluster's counter. */
+export const finishWrites = (
+  job: JobRecord,
+  ended: { status: JobRecord['status']; statusReason?: JobRecord['statusReason']; completion?: string },
+) => [
+  patch(
+    keys.job(job.organisationId, job.id),
+    {
+      set: { ...ended, ...keys.jobStatusIndexKey(job, ended.status), completedAtMs: now() },
+      remove: ['duepk', 'duesk'],
+    },
+    // Fails if output arrived since the job was read, which the result must include.
+    { status: { is: 'Running' }, leaseId: { is: job.leaseId }, outputBytes: unchanged(job.outputBytes || undefined) },
+  ),
+  patch(keys.cluster(job.organisationId, job.clusterId), { add: { activeJobs: -1 } }),
+]
+
+async function afterEnd(
+  caller: RelayCaller,
+  job: JobRecord,
+  report: Completion,
+  completion: string,
+): Promise<CompletionResponse> {
+  if (job.completion === completion && job.status !== 'Queued' && job.status !== 'Running') {
+    return { jobId: job.id, status: job.status }
+  }
+  if (job.lateResult === undefined) {
+    const lateResult = { outcome: report.outcome, exitCode: report.exitCode, reportedAtMs: now() }
+    await transact([
+      patch(keys.job(job.organisationId, job.id), { set: { lateResult } }, { lateResult: { absent: true } }),
+      consumeNonce(caller),
+    ])
+  }
+  throw platformError('job_already_finished')
+}

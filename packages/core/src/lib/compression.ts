@@ -1,0 +1,12 @@
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import * as z from 'zod'
+
+const maxInflatedBytes = 16_777_216
+
+/** The fastest level: a caller waits for it, and repeated text compresses as well as at the default level. */
+const params = { [constants.ZSTD_c_compressionLevel]: 1 }
+
+export const compress = (text: string): Uint8Array => zstdCompressSync(text, { params })
+
+export const decompress = (value: unknown): string =>
+  zstdDecompressSync(z.instanceof(Uint8Array).parse(value), { maxOutputLength: maxInflatedBytes }).toString()

@@ -1,0 +1,81 @@
+import { refreshTokenSeconds, type TokenSet } from '@platform/contract/auth'
+import type { BrowserSession } from '@platform/contract/browser-session'
+import { PlatformError, platformError } from '@platform/core/error'
+import { attemptSeconds } from '@platform/core/identity-providers/oidc/attempt'
+import type * as z from 'zod'
+import type { RequestHeaders } from './request.ts'
+import { type Result, result } from './result.ts'
+import { isPlainLoopback } from './same-origin.ts'
+
+/** The value of a cookie; '' if the browser sent none with this name. */
+export function cookieOf({ cookie = '' }: RequestHeaders, name: string): string {
+  const pairs = cookie.split(';').map((pair) => pair.trim())
+  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? ''
+}
+
+/**
+ * The cookies with a browser's tokens. The `__Host-` prefix prevents sibling domains from setting them. It is omitted
+ * over plain HTTP on loopback, where some browsers reject such cookies.
+ */
+
+type Name = 'plat_access' | 'plat_refresh'
+type Begun = Result<200, z.input<typeof BrowserSession>>
+
+/** The access token in the browser's cookie; '' if there is none. */
+export const accessCookie = (headers: RequestHeaders): string => sent(headers, 'plat_access')
+
+/** The refresh token in the browser's cookie; '' if there is none. */
+export const refreshCookie = (headers: RequestHeaders): string => sent(headers, 'plat_refresh')
+
+function sent(headers: RequestHeaders, name: Name): string {
+  const secure = cookieOf(headers, `__Host-${name}`)
+  if (!isPlainLoopback(headers)) return secure
+  // Without `Origin` and `Referer` there may be a TLS proxy: the cookie that siblings cannot set takes precedence.
+  const isCertain = (headers['origin'] ?? headers['referer']) !== undefined
+  return (isCertain ? '' : secure) || cookieOf(headers, name)
+}
+
+/** Sets each token as a cookie for its lifetime. The page only learns when to refresh. */
+export const sessionCookies = (headers: RequestHeaders, { accessToken, refreshToken, expiresIn }: TokenSet): Begun =>
+  result(200, { expiresIn }, {}, [
+    setting(headers, 'plat_access', accessToken, expiresIn),
+    setting(headers, 'plat_refresh', refreshToken, refreshTokenSeconds),
+  ])
+
+/** Deletes the cookies. */
+export const clearedCookies = (headers: RequestHeaders): Result<204, undefined> =>
+  result(204, undefined, {}, removed(headers))
+
+/** Refreshes the tokens. An invalid refresh token deletes the cookies; other errors leave them. */
+export async function renewedCookies(headers: RequestHeaders, renew: () => Promise<TokenSet>): Promise<Begun> {
+  try {
+    return sessionCookies(headers, await renew())
+  } catch (error) {
+    if (!(error instanceof PlatformError) || error.code !== 'invalid_refresh_token') throw error
+    throw platformError(error.code, { ...error.extra, cookies: removed(headers) }, { cause: error.cause })
+  }
+}
+
+const removed = (headers: RequestHeaders): string[] =>
+  (['plat_access', 'plat_refresh'] as const).map((name) => setting(headers, name, '', 0))
+
+function setting(headers: RequestHeaders, name: Name, value: string, maxAgeSeconds: number): string {
+  const attributes = `HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAgeSeconds}`
+  return isPlainLoopback(headers) ? `${name}=${value}; ${attributes}` : `__Host-${name}=${value}; Secure; ${attributes}`
+}
+
+/**
+ * The secret that binds a sign-in to the browser that started it. The `__Host-` prefix prevents sibling domains from
+ * setting it. Setup requires TLS for the portal. `Lax`, because the provider redirects the browser back from another
+ * site.
+ */
+
+const signInName = '__Host-plat_sign_in'
+const signInAttributes = 'Path=/; Secure; HttpOnly; SameSite=Lax'
+
+/** The cookie with the sign-in secret; none without a secret. */
+export const signInCookie = (browser: string | undefined): string[] =>
+  browser === undefined ? [] : [`${signInName}=${browser}; ${signInAttributes}; Max-Age=${attemptSeconds}`]
+
+/** The sign-in secret in the browser's cookie; '' if there is none. */
+export const browserOf = (headers: RequestHeaders): string => cookieOf(headers, signInName)

@@ -1,0 +1,150 @@
+import type { EndpointDefinition } from '@platform/contract/endpoint'
+import type { Caller, RelayCaller } from '@platform/core/caller'
+import { now } from '@platform/core/clock'
+import { config } from '@platform/core/config'
+import { platformError } from '@platform/core/error'
+import { ipNetworkOf } from '@platform/core/lib/ip-network'
+import { type LazyJson, headersOf, type RequestHeaders } from './request.ts'
+import type { HttpContext } from './context.ts'
+import { refreshCookie } from './cookies.ts'
+
+/** A rate limit: average rate and burst. */
+interface RateLimit {
+  perMinute: number
+  burst: number
+}
+
+/** The state of a limit after one call. */
+export interface RateLimitState {
+  /** The burst size. */
+  limit: number
+  remaining: number
+  /** Seconds until the limit is fully available. */
+  resetSeconds: number
+  /** Seconds until the next call is allowed; 0 if this one is. */
+  retryAfterSeconds: number
+}
+
+/** Counts one call of a principal. */
+type Limiter = (principal: string) => RateLimitState
+
+const maximumBuckets = 10_000
+
+/**
+ * One token bucket per principal and process, stored as the time at which it is full: each allowed call moves it on.
+ */
+export function limiter({ perMinute, burst }: RateLimit): Limiter {
+  const limit = Math.min(burst, perMinute)
+  const costMs = 60_000 / perMinute
+  // Times are sums of fractions.
+  const toleranceMs = Math.min(1, costMs / 2)
+  const fullAtMs = new Map<string, number>()
+
+  return (principal) => {
+    const nowMs = now()
+    const untilFullMs = Math.max(0, (fullAtMs.get(principal) ?? 0) - nowMs)
+    const waitMs = untilFullMs + costMs - limit * costMs
+    const isAllowed = waitMs < toleranceMs
+    const thenUntilFullMs = isAllowed ? untilFullMs + costMs : untilFullMs
+    remember(fullAtMs, principal, nowMs + thenUntilFullMs)
+    return {
+      limit,
+      remaining: Math.max(0, Math.floor(limit - (thenUntilFullMs - toleranceMs) / costMs)),
+      resetSeconds: Math.ceil(thenUntilFullMs / 1000),
+      retryAfterSeconds: isAllowed ? 0 : Math.ceil(waitMs / 1000),
+    }
+  }
+}
+
+/** Moves the bucket to the end; the least recently used one is evicted. */
+function remember(buckets: Map<string, number>, principal: string, fullAtMs: number): void {
+  buckets.delete(principal)
+  if (buckets.size >= maximumBuckets) buckets.delete(buckets.keys().next().value ?? '')
+  buckets.set(principal, fullAtMs)
+}
+
+/** The properties by which limits group calls. */
+interface Call {
+  caller: Caller | RelayCaller | undefined
+  address: string
+  json: LazyJson
+  headers: RequestHeaders
+}
+
+const policy = (rate: RateLimit, principalOf: (call: Call) => string) => {
+  const take = limiter(rate)
+  return (call: Call) => take(principalOf(call))
+}
+
+const perMinute = (count: number): RateLimit => ({ perMinute: count, burst: count })
+const byAddress = ({ address }: Call): string => ipNetworkOf(address)
+const byUser = ({ caller }: Call): string => (caller?.kind === 'user' ? (caller.tokenId ?? caller.userId) : '')
+const byOrganisation = ({ caller }: Call): string => caller?.organisationId ?? ''
+const byRelay = ({ caller }: Call): string => (caller?.kind === 'relay' ? caller.relayId : '')
+
+/** The session that a refresh token claims. Sufficient for grouping; verified later. */
+const sessionOf = (refreshToken: string): string => refreshToken.slice(0, 40).split('.')[0] ?? ''
+
+/** By session if there is a token, else by address. */
+const bySession = ({ json, address }: Call): string => {
+  const { refreshToken } = json() as { refreshToken?: unknown }
+  return typeof refreshToken === 'string' ? sessionOf(refreshToken) : ipNetworkOf(address)
+}
+const bySessionOfBrowser = ({ headers, address }: Call): string =>
+  sessionOf(refreshCookie(headers)) || ipNetworkOf(address)
+
+const forUsers = policy({ perMinute: config.PLAT_LIMIT_API_PER_MINUTE, burst: config.PLAT_LIMIT_API_BURST }, byUser)
+const forRelays = policy(perMinute(6000), byRelay)
+
+const signInSteps = perMinute(config.PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE)
+const codes = limiter(signInSteps)
+const refreshes = limiter(perMinute(config.PLAT_LIMIT_REFRESH_PER_MINUTE))
+
+/** A browser signs in in three ways; each shares the limit of its API counterpart. */
+const forSignInOfBrowsers = (call: Call): RateLimitState | undefined => {
+  const given = call.json()
+  if ('refreshToken' in given) return refreshes(bySession(call))
+  return 'code' in given ? codes(byAddress(call)) : undefined
+}
+
+const forBatches = policy(perMinute(config.PLAT_LIMIT_BATCH_PER_MINUTE), byOrganisation)
+
+/** Endpoints with their own limits. Failed sign-ins are counted in the store, not per process. */
+const ownPolicies = new Map<string, (call: Call) => RateLimitState | undefined>([
+  ['POST /api/v1/setup/complete', policy(perMinute(config.PLAT_LIMIT_SETUP_PER_MINUTE), byAddress)],
+  ['POST /api/v1/relay/enroll', policy(perMinute(config.PLAT_LIMIT_ENROLL_PER_MINUTE), byAddress)],
+  ['POST /api/v1/auth/refresh', (call) => refreshes(bySession(call))],
+  ['POST /api/v1/auth/session', forSignInOfBrowsers],
+  ['POST /api/v1/auth/session/refresh', (call) => refreshes(bySessionOfBrowser(call))],
+  ['DELETE /api/v1/auth/session', policy(signInSteps, byAddress)],
+  // Public, and it reads all providers.
+  ['GET /api/v1/auth/providers', policy(signInSteps, byAddress)],
+  ['GET /api/v1/auth/oidc/{id}/authorize', policy(signInSteps, byAddress)],
+  ['GET /api/v1/auth/oidc/{id}/callback', policy(signInSteps, byAddress)],
+  ['POST /api/v1/auth/oidc/token', (call) => codes(byAddress(call))],
+  ['GET /api/v1/platform/identity/consent-callback', policy(signInSteps, byAddress)],
+  ['POST /api/v1/platform/identity/consent-callback', policy(signInSteps, byAddress)],
+  ['POST /api/v1/jobs/batch', forBatches],
+  ['POST /api/v1/jobs/batch/{batchId}/retry', forBatches],
+])
+
+type Operation = Pick<EndpointDefinition, 'method' | 'access' | 'path'>
+
+const policyOf = ({ method, access, path }: Operation) => {
+  const own = ownPolicies.get(`${method.toUpperCase()} ${path}`)
+  if (own !== undefined || access === 'public') return own
+  return access === 'relay' ? forRelays : forUsers
+}
+
+/** Counts a call and sets the rate limit headers. Throws `rate_limited` beyond the limit. */
+export function limit(context: HttpContext, operation: Operation, call: Omit<Call, 'headers'>): void {
+  const standing = policyOf(operation)?.({ ...call, headers: headersOf(context.env.event) })
+  if (standing === undefined) return
+  Object.assign(context.env.headers, {
+    'ratelimit-limit': String(standing.limit),
+    'ratelimit-remaining': String(standing.remaining),
+    'ratelimit-reset': String(standing.resetSeconds),
+  })
+  const { retryAfterSeconds } = standing
+  if (retryAfterSeconds > 0) throw platformError('rate_limited', { retryAfterSeconds })
+}

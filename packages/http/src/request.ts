@@ -1,0 +1,188 @@
+import type { ErrorDetail } from '@platform/contract/common'
+import { bodySchemaOf, type EndpointDefinition, takesForm } from '@platform/contract/endpoint'
+import { platformError, PlatformError, validationFailed } from '@platform/core/error'
+import { jsonPointer } from '@platform/core/lib/validate'
+import type { Next } from 'hono'
+import type { HttpContext } from './context.ts'
+
+/** The parts of an API Gateway event (HTTP API, payload 2.0) that are read. Header names are lower-case. */
+export interface GatewayEvent {
+  /** Decoded: `%2F` arrives as `/`. */
+  rawPath: string
+  rawQueryString: string
+  headers: Readonly<Record<string, string | undefined>>
+  /** `name=value` each; not included in the headers. */
+  cookies?: readonly string[]
+  body?: string
+  isBase64Encoded: boolean
+  requestContext: { http: { method: string; sourceIp: string } }
+}
+
+const maximumBodyBytes = 4 * 1024 * 1024
+
+/** The request's headers, including its cookies. */
+export const headersOf = ({ headers, cookies }: GatewayEvent): GatewayEvent['headers'] =>
+  cookies === undefined ? headers : { ...headers, cookie: cookies.join('; ') }
+
+const encodingOf = ({ isBase64Encoded }: GatewayEvent) => (isBase64Encoded ? 'base64' : 'utf8')
+
+/** Rejects bodies above 4 MiB before parsing. */
+export function refuseLargeBody(event: GatewayEvent): void {
+  if (Buffer.byteLength(event.body ?? '', encodingOf(event)) > maximumBodyBytes)
+    throw platformError('payload_too_large')
+}
+
+/** The body as sent; empty if there is none. */
+export const bytesOf = (event: GatewayEvent): Uint8Array => Buffer.from(event.body ?? '', encodingOf(event))
+
+// oxlint-disable-next-line no-control-regex
+const strange = /[%\\?#\u0000-\u001f\u007f-\u009f]|\/\/|\/\.{1,2}(?:\/|$)/
+
+/** Rejects decoded paths that another reader could decode or resolve differently, such as path traversal. */
+export function rejectInvalidPath({ env }: HttpContext, next: Next): Promise<void> {
+  if (strange.test(env.event.rawPath)) throw platformError('invalid_path')
+  return next()
+}
+
+/** Larger than any valid form. */
+const maximumFormBytes = 32 * 1024
+const formType = /^application\/x-www-form-urlencoded *(?:; *charset="?utf-8"? *)?$/i
+const jsonType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i
+
+/** The JSON object of a request, parsed on first use. */
+export type LazyJson = () => object
+
+/** Parses the body once, within the JSON limits. */
+export function lazyJson(event: GatewayEvent): LazyJson {
+  let body: object | undefined
+  return () => (body ??= readJson(event))
+}
+
+function readJson(event: GatewayEvent): object {
+  if (!event.body) throw platformError('invalid_json')
+  if (!jsonType.test(event.headers['content-type'] ?? '')) throw platformError('unsupported_media_type')
+  const body = parse(event)
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw platformError('invalid_json')
+  const details = jsonLimitErrors(body)
+  if (details.length > 0) throw validationFailed(details)
+  return body
+}
+
+function parse(event: GatewayEvent): unknown {
+  try {
+    return JSON.parse(event.isBase64Encoded ? decode(bytesOf(event)) : (event.body ?? ''))
+  } catch {
+    throw platformError('invalid_json')
+  }
+}
+
+const decode = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+
+/** The text of a form; empty without a body. Throws `unsupported_media_type` and `payload_too_large`. */
+function readForm(event: GatewayEvent): string {
+  if (!event.body) return ''
+  if (!formType.test(event.headers['content-type'] ?? '')) throw platformError('unsupported_media_type')
+  const bytes = bytesOf(event)
+  if (bytes.length > maximumFormBytes) throw platformError('payload_too_large')
+  return Buffer.from(bytes).toString()
+}
+
+/** The body before schema validation. Use cases that validate it themselves get undefined for an invalid one. */
+export function readBody(endpoint: EndpointDefinition, json: LazyJson, event: GatewayEvent): unknown {
+  if (!bodySchemaOf(endpoint)) return undefined
+  if (!endpoint.validatesBody) return json()
+  try {
+    return json()
+  } catch (error) {
+    // Beyond the JSON limits: rejected by the use case's schema, after its other checks.
+    return error instanceof PlatformError && error.code === 'validation_failed' ? parse(event) : undefined
+  }
+}
+
+/**
+ * Query parameters by name, including form fields if the endpoint takes a form. Repeated names are rejected, because
+ * parsers differ on which one counts.
+ */
+export function readQuery(endpoint: EndpointDefinition, event: GatewayEvent): Record<string, string> {
+  const form = takesForm(endpoint) ? readForm(event) : ''
+  const pairs = [...new URLSearchParams(event.rawQueryString), ...new URLSearchParams(form)]
+  const repeated = [...Map.groupBy(pairs, ([name]) => name)].filter(([, given]) => given.length > 1)
+  if (repeated.length === 0) return Object.fromEntries(pairs)
+  throw validationFailed(
+    repeated.map(([name]) => ({
+      in: 'query',
+      path: jsonPointer([name]),
+      code: 'repeated',
+      message: 'must be given once',
+    })),
+  )
+}
+
+/** Free-form JSON may be 16 deep, and starts at most four levels below the body. */
+const maximumDepth = 20
+const maximumDetails = 50
+
+type Problem = Pick<ErrorDetail, 'code' | 'message'>
+
+const notUnicode = { code: 'invalid_unicode', message: 'must not hold lone surrogates' }
+const notPortable = { code: 'unsafe_number', message: 'must be finite, and within ±(2^53 - 1) where it is whole' }
+const tooDeep = { code: 'too_deep', message: `must not be nested more than ${maximumDepth} deep` }
+const reservedName = { code: 'reserved_key', message: 'this name is reserved' }
+
+/**
+ * Limits for every body, because the store or other readers would change or reject the value: unsafe numbers, invalid
+ * Unicode, deep nesting and `__proto__`.
+ */
+function jsonLimitErrors(body: object): ErrorDetail[] {
+  const details: ErrorDetail[] = []
+  visitMembers(body, [], details)
+  return details
+}
+
+type Path = (string | number)[]
+
+// A body may have a million members: numbers and short strings must be cheap to check.
+function visitMembers(container: object, path: Path, details: ErrorDetail[]): void {
+  if (Array.isArray(container)) {
+    for (let index = 0; index < container.length; index++) visit(index, container[index], path, details)
+    return
+  }
+  for (const [name, member] of Object.entries(container)) {
+    const problem = problemOfName(name)
+    if (problem) report(problem, [...path, name], details)
+    else visit(name, member, path, details)
+  }
+}
+
+function visit(name: string | number, value: unknown, path: Path, details: ErrorDetail[]): void {
+  const problem = problemOf(value, path.length + 1)
+  if (problem) {
+    report(problem, [...path, name], details)
+  } else if (typeof value === 'object' && value !== null) {
+    path.push(name)
+    visitMembers(value, path, details)
+    path.pop()
+  }
+}
+
+function report(problem: Problem, path: Path, details: ErrorDetail[]): void {
+  if (details.length < maximumDetails) details.push({ in: 'body', path: jsonPointer(path).toWellFormed(), ...problem })
+}
+
+function problemOf(value: unknown, depth: number): Problem | undefined {
+  if (typeof value === 'string') return value.isWellFormed() ? undefined : notUnicode
+  if (typeof value === 'number') return isPortable(value) ? undefined : notPortable
+  if (typeof value === 'object' && value !== null && depth >= maximumDepth) return tooDeep
+  return undefined
+}
+
+function problemOfName(name: string): Problem | undefined {
+  if (name === '__proto__') return reservedName
+  return name.isWellFormed() ? undefined : notUnicode
+}
+
+const isPortable = (value: number): boolean =>
+  Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))
+
+/** Names are lower-case. */
+export type RequestHeaders = Readonly<Record<string, string | undefined>>

@@ -1,0 +1,43 @@
+import { banner } from './banner.ts'
+import type { Observer } from './platform.ts'
+import { InvalidSettings, parseSettings, type Settings } from './settings.ts'
+import { stopOnSignals } from './signals.ts'
+import { StartError } from './start-error.ts'
+
+const say = (line: string) => process.stdout.write(`${line}\n`)
+
+function fail(error: unknown): never {
+  const isExpected = error instanceof StartError || error instanceof InvalidSettings
+  console.error(isExpected ? error.message : error)
+  process.exit(error instanceof InvalidSettings ? 2 : 1)
+}
+
+function readSettings(): Settings {
+  try {
+    return parseSettings(process.env)
+  } catch (error) {
+    return fail(error)
+  }
+}
+
+async function start(observer: Observer): Promise<void> {
+  const settings = readSettings()
+  for (const name of settings.ignored) console.warn(`${name} means nothing to npm start: it has no effect here.`)
+  // This import reads the settings.
+  const { startPlatform } = await import('./platform.ts')
+  say(`Starting the platform. Its data are in ${settings.dataDir}`)
+  const onProgress = (step: string) => say(`  ${step}: ready after ${Math.round(performance.now())} ms`)
+  const starting = startPlatform(settings, { onProgress, onDeath: fail, ...observer })
+  stopOnSignals(async () => (await starting).stop())
+  const platform = await starting
+  say(`Platform ready at ${platform.url}`)
+  for (const line of await banner(platform.url)) say(line)
+}
+
+/** Runs the platform with the settings of the environment until a signal stops it. */
+export async function run(observer: Observer = {}): Promise<void> {
+  // A closed output must not end the platform.
+  process.stdout.on('error', () => undefined)
+  process.stderr.on('error', () => undefined)
+  await start(observer).catch(fail)
+}

@@ -1,0 +1,11 @@
+import type { LinkProps } from '@tanstack/react-router'
+
+/** The page of a resource, by the prefix of its id; undefined if there is none. */
+export function addressOf(id: string): LinkProps | undefined {
+  if (!/^[a-z]+_[0-9a-z]+$/.test(id)) return undefined
+  const [kind] = id.split('_')
+  if (kind === 'clus') return { to: '/clusters/$clusterId', params: { clusterId: id } }
+  if (kind === 'job') return { to: '/jobs/$jobId', params: { jobId: id } }
+  if (kind === 'batch') return { to: '/jobs/batches/$batchId', params: { batchId: id } }
+  return undefined
+}

@@ -1,0 +1,24 @@
+/** Validates search parameters, which may contain anything. */
+
+type Search = Record<string, unknown>
+
+/** A text parameter. The router parses numbers, which become text again. */
+export function textIn(search: Search, name: string): string | undefined {
+  const value = search[name]
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** A parameter with a fixed set of values. */
+export const oneOfIn = <const Word extends string>(
+  search: Search,
+  name: string,
+  words: readonly Word[],
+): Word | undefined => words.find((word) => word === search[name])
+
+export type Defined<Values> = { [Name in keyof Values]?: Exclude<Values[Name], undefined> }
+
+/** Removes undefined members. */
+export const defined = <Values extends Record<string, unknown>>(values: Values): Defined<Values> =>
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of those left none is undefined
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<Values>

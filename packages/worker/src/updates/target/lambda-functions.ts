@@ -1,0 +1,89 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type FunctionConfiguration, InvokeCommand } from '@aws-sdk/client-lambda'
+import { isAws } from '@platform/core/aws/error-name'
+import { type InstalledRelease } from '@platform/core/updates/record'
+import { type LambdaControl } from '../../runtimes/lambda/control.ts'
+import { TargetError } from './port.ts'
+
+/** Lambda's control plane, for the platform's own functions. */
+export interface AliasControl extends LambdaControl {
+  alias: string
+  /** Every function of the platform. */
+  names: readonly string[]
+}
+
+/** Lambda limits its control plane to about fifteen calls per second. */
+export const maxConcurrentCalls = 4
+
+/** The name of a function of the platform in the cloud: `<prefix>-gateway-modules`. */
+export const cloudNameOf = (prefix: string, functionName: string): string =>
+  `${prefix}-${functionName.replaceAll('/', '-')}`
+
+const pattern = /^platform (\S+) (sha256:[0-9a-f]{64})$/
+
+/** The description of a version that an update publishes; undefined for a deployed release. */
+export const labelOf = ({ version, digest }: InstalledRelease): string | undefined =>
+  digest === undefined ? undefined : `platform ${version} ${digest}`
+
+/** The release in a version's description; undefined if no update has published it. */
+export function releaseIn({
+  Description = '',
+}: FunctionConfiguration): Required<Pick<InstalledRelease, 'version' | 'digest'>> | undefined {
+  const [, version, digest] = pattern.exec(Description) ?? []
+  return version === undefined || digest === undefined ? undefined : { version, digest }
+}
+
+const invokeMs = 30_000
+
+/** Runs a version and returns its result. Throws if it fails, and after 30 seconds. */
+export async function invokeVersion(
+  { client }: LambdaControl,
+  FunctionName: string,
+  Qualifier: string,
+  event: unknown,
+): Promise<unknown> {
+  const abortSignal = AbortSignal.timeout(invokeMs)
+  const Payload = Buffer.from(JSON.stringify(event))
+  const command = new InvokeCommand({ FunctionName, Qualifier, Payload })
+  const answer = await client.send(command, { abortSignal }).catch((cause: unknown) => {
+    if (!abortSignal.aborted) throw cause
+    throw new TargetError(`${FunctionName} does not answer within ${invokeMs / 1000} s.`, { cause })
+  })
+  const text = Buffer.from(answer.Payload ?? []).toString()
+  if (answer.FunctionError !== undefined) throw new TargetError(`${FunctionName}: ${text.slice(0, 500)}`)
+  return text === '' ? undefined : JSON.parse(text)
+}
+
+/** Polls with exponential backoff up to `pollMs`. Throws after `patienceMs`; the change continues, and a retry finds it. */
+export async function until<Found>(
+  { pollMs, patienceMs }: LambdaControl,
+  what: string,
+  look: () => Promise<Found | undefined>,
+): Promise<Found> {
+  const endMs = performance.now() + patienceMs
+  for (let pauseMs = pollMs / 8; ; pauseMs = Math.min(pollMs, pauseMs * 2)) {
+    const found = await look()
+    if (found !== undefined) return found
+    if (performance.now() > endMs) throw new TargetError(`${what} is not ready after ${patienceMs / 1000} s.`)
+    await delay(pauseMs)
+  }
+}
+
+const passing = [
+  'TooManyRequestsException',
+  'ThrottlingException',
+  'ResourceConflictException',
+  'PreconditionFailedException',
+  'RequestTimeout',
+  'RequestTimeoutException',
+]
+
+/** Converts an error of Lambda: client errors are final, except throttling, conflicts and timeouts. */
+export function targetFailure(cause: unknown): unknown {
+  if (!(cause instanceof Error) || cause instanceof TargetError) return cause
+  const isOfAws = '$fault' in cause
+  const isNetwork = cause.name === 'TimeoutError' || cause.name === 'AbortError' || 'code' in cause
+  if (!isOfAws && !isNetwork) return cause
+  const isFinal = isOfAws && cause.$fault === 'client' && !isAws(cause, ...passing)
+  return new TargetError(`Lambda: ${cause.name}: ${cause.message}`.slice(0, 500), { isFinal, cause })
+}

@@ -1,0 +1,59 @@
+/** Fails where a dependency is not pinned, has no reason in docs/dependencies.md, or has a licence that is not allowed. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { report, root } from './source.ts'
+
+interface Locked {
+  version?: string
+  license?: string
+  dev?: boolean
+  link?: boolean
+  dependencies?: Record<string, string>
+  devDependencies?: Record<string, string>
+}
+
+/** Licences that only require attribution. */
+const permissive = new Set(
+  '0BSD Apache-2.0 BlueOak-1.0.0 BSD-2-Clause BSD-3-Clause CC0-1.0 ISC MIT Python-2.0 Unlicense Zlib'.split(' '),
+)
+
+/** Licences that also cover redistribution: allowed for tools, which are not part of the product. */
+const forTools = new Set([...permissive, 'CC-BY-4.0', 'MPL-2.0'])
+
+const isAllowed = (license: string, allowed: ReadonlySet<string>): boolean =>
+  license
+    .replaceAll(/[()]/g, '')
+    .split(' OR ')
+    .some((choice) => choice.split(' AND ').every((each) => allowed.has(each)))
+
+/** Problems of a lockfile and its page of reasons, one line each. */
+export function dependencyProblems(packages: Readonly<Record<string, Locked>>, page: string): string[] {
+  const reasons = new Set([...page.matchAll(/^\| `([^`]+)` \| \S/gm)].map(([, name]) => name))
+  const direct = Object.entries(packages)
+    .filter(([path]) => !path.includes('node_modules/'))
+    .flatMap(([path, { dependencies, devDependencies }]) =>
+      Object.entries({ ...dependencies, ...devDependencies }).map(([name, range]) => ({ path, name, range })),
+    )
+    .filter(({ name }) => !name.startsWith('@platform/'))
+  const names = new Set(direct.map(({ name }) => name))
+  return [
+    ...direct
+      .filter(({ range }) => !/^(npm:.+@)?\d+\.\d+\.\d+\S*$/.test(range))
+      .map(({ path, name, range }) => `${path || 'package.json'}: pin ${name} (${range})`),
+    ...[...names].filter((name) => !reasons.has(name)).map((name) => `docs/dependencies.md: ${name} has no reason`),
+    ...[...reasons].filter((name) => !names.has(name!)).map((name) => `docs/dependencies.md: ${name} is not used`),
+    ...Object.entries(packages).flatMap(([path, { version, license, dev, link }]) => {
+      if (!path.includes('node_modules/') || link) return []
+      const name = path.split('node_modules/').at(-1) ?? path
+      const found = license ?? 'none'
+      return isAllowed(found, dev ? forTools : permissive)
+        ? []
+        : [`${name}@${version}: licence ${found} is not allowed`]
+    }),
+  ]
+}
+
+if (import.meta.main) {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
+  report(dependencyProblems(packages, readFileSync(join(root, 'docs/dependencies.md'), 'utf8')))
+}

@@ -1,0 +1,61 @@
+/** Rules of the repository that no linter knows: machine-specific paths and registries, retired words, commit subjects. */
+import { execFileSync } from 'node:child_process'
+import { report, root, type Source, sources } from './source.ts'
+
+interface Rule {
+  files: RegExp
+  pattern: RegExp
+  message: string
+}
+
+/** Words with an ordinary or standard counterpart (docs/glossary.md), rejected in names, comments and texts. */
+const retiredWords = ['anew', 'bury', 'meanwhile', 'nobody', 'rehearsal', 'somebody', 'turnstile', 'whoever']
+
+const retired = retiredWords
+  .flatMap((word) => [`(?<![A-Za-z])${word}`, `(?<![A-Z])${word[0]!.toUpperCase()}${word.slice(1)}`])
+  .join('|')
+
+const rules: readonly Rule[] = [
+  {
+    files: /./,
+    pattern: /(?<![\w.)}\]*/-])\/(?:home|root|work|Users)\/\w+/,
+    message: 'a path of one machine',
+  },
+  {
+    files: /(^|\/)package-lock\.json$/,
+    pattern: /"resolved": "https?:\/\/(?!registry\.npmjs\.org\/)/,
+    message: 'a registry other than registry.npmjs.org',
+  },
+  { files: /^packages\/.+\.ts$/, pattern: /^export \* from /, message: 're-exports a whole file' },
+  {
+    files: /^(?:packages|functions|infra|scripts)\/.+\.tsx?$/,
+    pattern: new RegExp(`(?:${retired})(?![a-z])`),
+    message: 'a retired word',
+  },
+]
+
+const subjectLimit = 72
+
+/** Lines of files that break a rule. */
+export const repositoryProblems = (files: readonly Source[]): string[] =>
+  files.flatMap(({ path, text }) => {
+    const applied = rules.filter(({ files: names }) => names.test(path) && path !== 'scripts/check-repository.ts')
+    return text.split('\n').flatMap((line, index) =>
+      applied.flatMap(({ pattern, message }) => {
+        const [match] = pattern.exec(line) ?? []
+        return match === undefined ? [] : [`${path}:${index + 1} ${message}: ${match}`]
+      }),
+    )
+  })
+
+/** A subject longer than the limit, of the latest commit that is not a merge. */
+function subjectProblems(): string[] {
+  try {
+    const subject = execFileSync('git', ['log', '-1', '--no-merges', '--format=%s'], { cwd: root, encoding: 'utf8' })
+    return subject.trim().length > subjectLimit ? [`commit subject is longer than ${subjectLimit}: ${subject}`] : []
+  } catch {
+    return []
+  }
+}
+
+if (import.meta.main) report([...repositoryProblems(sources()), ...subjectProblems()])

@@ -1,0 +1,3 @@
+import { handler as bootstrap } from '../../../../functions/bootstrap.ts'
+
+export const handler = bootstrap

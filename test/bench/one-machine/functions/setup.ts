@@ -1,0 +1,3 @@
+import { handler as setup } from '../../../../functions/setup.ts'
+
+export const handler = setup

@@ -1,0 +1,139 @@
+import { expect } from 'vitest'
+import { test } from './support/test.ts'
+import { expectStatus, invalidFields } from './support/answer.ts'
+import type { Platform } from './support/platform.ts'
+import type { TestUser } from './support/person.ts'
+import { waitFor } from '../support/wait-for.ts'
+
+const path = '/api/v1/users/me/tokens'
+const me = '/api/v1/auth/me'
+/** The platform's clock is not this machine's. */
+const clockSkewMs = 1000
+
+/** Creates an API token of somebody; answers it with a client that uses it. */
+async function newToken(platform: Platform, { client }: TestUser, rest: object = {}) {
+  const token = expectStatus(await client.post(path, { name: platform.newName(), ...rest }), 201)
+  return { ...token, client: platform.anonymous.withToken(token.token) }
+}
+
+test('shows an API token once and accepts it as its user', async ({ platform }) => {
+  const person = await platform.newPerson('Operator')
+  const { id, token, client, ...created } = await newToken(platform, person)
+  expect(token).toMatch(/^plat_[0-9a-z]+_\S+$/)
+  expect(created.lastUsedAt).toBe(null)
+  const mine = expectStatus(await person.client.get(me), 200)
+  expect(expectStatus(await client.get(me), 200)).toEqual(mine)
+  expect(created.permissions.toSorted()).toEqual(mine.permissions.toSorted())
+  const list = await person.client.get(path)
+  expect(expectStatus(list, 200).items.map((item: any) => item.id)).toEqual([id])
+  expect(list.text).not.toContain(token)
+})
+
+test('records the last use of a token to the hour', async ({ platform }) => {
+  const person = await platform.newPerson('Viewer')
+  for (const use of [me, '/api/v1/clusters', '/api/v1/events/catalog']) {
+    const { id, client } = await newToken(platform, person)
+    expectStatus(await client.get(use), 200)
+    const lastUsedAt = await waitFor('the use is shown', async () => {
+      const { items } = expectStatus(await person.client.get(path), 200)
+      return items.find((token: any) => token.id === id).lastUsedAt ?? undefined
+    })
+    expect(Math.abs(Date.now() - Date.parse(lastUsedAt)), lastUsedAt).toBeLessThanOrEqual(2 * 3_600_000)
+  }
+})
+
+test('limits a token to its own permissions', async ({ platform }) => {
+  const person = await platform.newPerson('ClusterAdmin')
+  const { client } = await newToken(platform, person, { permissions: ['clusters:read'] })
+  expect(expectStatus(await client.get(me), 200).permissions).toEqual(['clusters:read'])
+  expectStatus(await client.get('/api/v1/clusters'), 200)
+  const refused = expectStatus(await client.post('/api/v1/clusters', {}), 403, 'forbidden')
+  expect(refused.requiredPermission).toBe('clusters:write')
+  expectStatus(await client.get('/api/v1/jobs'), 403, 'forbidden')
+})
+
+test('limits a token to the current permissions of its user', async ({ platform, admin }) => {
+  const person = await platform.newPerson('ClusterAdmin')
+  const { client } = await newToken(platform, person)
+  expectStatus(await client.post('/api/v1/clusters', {}), 400, 'validation_failed')
+  const demoted = { roles: ['Viewer'] }
+  expectStatus(await admin.patch(`/api/v1/users/${person.id}`, demoted), 200)
+  expectStatus(await client.post('/api/v1/clusters', {}), 403, 'forbidden')
+  expectStatus(await client.get('/api/v1/clusters'), 200)
+})
+
+test('rejects a revoked token and the tokens of a removed user', async ({ platform, admin }) => {
+  const person = await platform.newPerson('Viewer')
+  const [first, second] = [await newToken(platform, person), await newToken(platform, person)]
+  for (const { client } of [first, second]) expectStatus(await client.get(me), 200)
+  expectStatus(await person.client.delete(`${path}/${first.id}`), 204)
+  expectStatus(await first.client.get(me), 401, 'unauthenticated')
+  expectStatus(await person.client.delete(`${path}/${first.id}`), 404, 'token_not_found')
+  expectStatus(await second.client.get(me), 200)
+  expectStatus(await admin.delete(`/api/v1/users/${person.id}`), 204)
+  expectStatus(await second.client.get(me), 401, 'unauthenticated')
+})
+
+test('does not let a token list, create or revoke tokens', async ({ platform }) => {
+  const person = await platform.newPerson('Viewer')
+  const { id, client } = await newToken(platform, person)
+  expectStatus(await client.get(path), 403, 'forbidden')
+  expectStatus(await client.post(path, { name: 'another' }), 403, 'forbidden')
+  expectStatus(await client.delete(`${path}/${id}`), 403, 'forbidden')
+  expectStatus(await client.get(me), 200)
+})
+
+test('keeps a token valid after logout and a password change', async ({ platform }) => {
+  const person = await platform.newPerson('Viewer')
+  const { client } = await newToken(platform, person)
+  const { password: currentPassword } = person
+  const change = { currentPassword, newPassword: `${currentPassword}.` }
+  expectStatus(await person.client.put('/api/v1/users/me/password', change), 204)
+  expectStatus(await person.client.post('/api/v1/auth/logout'), 204)
+  expectStatus(await client.get(me), 200)
+})
+
+test('does not create a token for an ended session or a removed user', async ({ platform, admin }) => {
+  const [left, removed] = [await platform.newPerson('Viewer'), await platform.newPerson('Viewer')]
+  expectStatus(await left.client.post('/api/v1/auth/logout'), 204)
+  expectStatus(await admin.delete(`/api/v1/users/${removed.id}`), 204)
+  for (const { client } of [left, removed]) expectStatus(await client.post(path, { name: 'x' }), 401, 'unauthenticated')
+})
+
+test('rejects an expired token', async ({ platform }) => {
+  const person = await platform.newPerson('Viewer')
+  const expiresAt = new Date(Date.now() + 3000).toISOString()
+  const token = await newToken(platform, person, { expiresAt })
+  expect(token.expiresAt).toBe(expiresAt)
+  await waitFor('the token expires', async () => (await token.client.get(me)).status === 401)
+  expectStatus(await token.client.get(me), 401, 'token_expired')
+  expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expiresAt) - clockSkewMs)
+})
+
+test('rejects invalid token settings and names the fields', async ({ platform }) => {
+  const person = await platform.newPerson('Viewer')
+  const wrong: [object, string[]][] = [
+    [{}, ['body /name']],
+    [{ name: '' }, ['body /name']],
+    [{ name: 'x', expiresAt: 'tomorrow' }, ['body /expiresAt']],
+    [{ name: 'x', expiresAt: '2020-01-01T00:00:00Z' }, ['body /expiresAt']],
+    [{ name: 'x', permissions: ['root'] }, ['body /permissions/0']],
+    [{ name: 'x', permissions: ['clusters:read', 'platform:admin'] }, ['body /permissions/1']],
+  ]
+  for (const [json, fields] of wrong) {
+    expect(invalidFields(await person.client.post(path, json))).toEqual(fields)
+  }
+})
+
+test('rejects malformed and mixed API tokens', async ({ platform }) => {
+  const person = await platform.newPerson('Viewer')
+  const { token, client } = await newToken(platform, person)
+  const [, tokenId] = token.split('_')
+  const { token: other } = await newToken(platform, person)
+  const mixed = `plat_${tokenId}_${other.slice(other.indexOf('_', 5) + 1)}`
+  const wrong = ['plat_', 'plat__', `plat_${tokenId}`, `plat_${tokenId}_`, `${token}x`, token.slice(0, -1), mixed]
+  for (const text of wrong) {
+    expectStatus(await platform.anonymous.withToken(text).get(me), 401, 'unauthenticated')
+  }
+  expectStatus(await client.get(me), 200)
+})

@@ -1,0 +1,79 @@
+import { expect } from 'vitest'
+import { test } from './support/test.ts'
+import { type Answer, expectStatus } from './support/answer.ts'
+import type { Client } from './support/client.ts'
+import type { Platform } from './support/platform.ts'
+
+const path = '/api/v1/auth/session'
+const me = '/api/v1/auth/me'
+
+/** What a browser says of a request of a page of this platform, and of one that a page on another port causes. */
+const ofOwnPage = ({ options }: Platform) => ({
+  origin: new URL(options.baseUrl).origin,
+  'sec-fetch-site': 'same-origin',
+})
+const ofOtherPage = ({ options }: Platform) => {
+  const { protocol, hostname } = new URL(options.baseUrl)
+  return { origin: `${protocol}//${hostname}:9`, 'sec-fetch-site': 'same-site' }
+}
+
+type Headers = Record<string, string>
+
+const cookiesOf = ({ headers }: Answer): Headers => ({
+  cookie: headers
+    .getSetCookie()
+    .map((cookie) => cookie.split(';')[0])
+    .join('; '),
+})
+
+/** Signs in as a browser: a client without a token, and the cookies that it has got. */
+async function signedIn(platform: Platform): Promise<{ client: Client; own: Headers; cookies: Headers }> {
+  const { username, password } = await platform.newPerson('Viewer')
+  const [client, own] = [platform.anonymous, ofOwnPage(platform)]
+  const answer = await client.post(path, { username, password }, own)
+  expect(expectStatus(answer, 200).expiresIn).toBe(900)
+  for (const cookie of answer.headers.getSetCookie()) expect(cookie).toMatch(/; HttpOnly; SameSite=Strict; Path=\//)
+  return { client, own, cookies: cookiesOf(answer) }
+}
+
+const renew = (client: Client, headers: Headers) => client.send('POST', `${path}/refresh`, { headers })
+
+test('signs in, reads, refreshes and signs out with HttpOnly cookies', async ({ platform }) => {
+  const { client, own, cookies } = await signedIn(platform)
+  expectStatus(await client.get(me, { ...own, ...cookies }), 200)
+  const renewed = await renew(client, { ...own, ...cookies })
+  expect(expectStatus(renewed, 200).expiresIn).toBe(900)
+  const now = cookiesOf(renewed)
+  expectStatus(await client.get(me, { ...own, ...now }), 200)
+  for (let time = 0; time < 2; time++) {
+    const left = await client.send('DELETE', path, { headers: { ...own, ...now } })
+    expectStatus(left, 204)
+    for (const cookie of left.headers.getSetCookie()) expect(cookie).toMatch(/Max-Age=0/)
+  }
+  expectStatus(await renew(client, { ...own, ...now }), 401, 'invalid_refresh_token')
+})
+
+test('rejects cross-origin requests and keeps the session', async ({ platform }) => {
+  const { client, own, cookies } = await signedIn(platform)
+  const headers = { ...ofOtherPage(platform), ...cookies }
+  for (const [method, target] of [
+    ['GET', me],
+    ['PATCH', '/api/v1/notifications'],
+    ['POST', '/api/v1/auth/logout'],
+    ['POST', `${path}/refresh`],
+    ['DELETE', path],
+  ] as const) {
+    expectStatus(await client.send(method, target, { headers }), 403, 'cross_origin_request')
+  }
+  expectStatus(await client.post(path, { username: 'ada', password: 'ada' }, headers), 403, 'cross_origin_request')
+  expectStatus(await renew(client, { ...own, ...cookies }), 200)
+})
+
+test('ends the session when a refresh cookie is reused and clears the cookies', async ({ platform }) => {
+  const { client, own, cookies } = await signedIn(platform)
+  const now = cookiesOf(await renew(client, { ...own, ...cookies }))
+  const again = await renew(client, { ...own, ...cookies })
+  expectStatus(again, 401, 'invalid_refresh_token')
+  expect(again.headers.getSetCookie().length).toBe(2)
+  expectStatus(await renew(client, { ...own, ...now }), 401, 'invalid_refresh_token')
+})

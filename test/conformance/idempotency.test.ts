@@ -1,0 +1,85 @@
+import { expect } from 'vitest'
+import { test } from './support/test.ts'
+import { randomUUID } from 'node:crypto'
+import { expectStatus, invalidFields } from './support/answer.ts'
+
+const clustersPath = '/api/v1/clusters'
+const keyed = (key: string) => ({ 'idempotency-key': key })
+const isReplayed = ({ headers }: { headers: Headers }): boolean => headers.get('idempotency-replayed') === 'true'
+
+test('replays the first response for the same key and body', async ({ platform, admin }) => {
+  const { id: clusterId } = await platform.newCluster()
+  const job = { clusterId, type: 'InvokeScript', payload: { script: 'uname' } }
+  const headers = keyed(randomUUID())
+  const first = await admin.post('/api/v1/jobs', job, headers)
+  const { id } = expectStatus(first, 202)
+  expectStatus(await admin.post(`/api/v1/jobs/${id}/cancel`), 202)
+  const second = await admin.post('/api/v1/jobs', job, headers)
+  expect(expectStatus(second, 202)).toEqual(first.body)
+  expect([isReplayed(first), isReplayed(second)]).toEqual([false, true])
+  // No second job is active.
+  expectStatus(await admin.delete(`${clustersPath}/${clusterId}`), 204)
+})
+
+test('performs one of eight concurrent requests with one key', async ({ platform, admin }) => {
+  const body = { name: platform.newName(), type: 'Hypervisor' }
+  const headers = keyed(randomUUID())
+  const answers = await Promise.all(Array.from({ length: 8 }, () => admin.post(clustersPath, body, headers)))
+  const [first] = answers.map((answer) => expectStatus(answer, 201))
+  for (const { body: made } of answers) expect(made).toEqual(first)
+  // The token of the answer is the one that works.
+  const { id, enrollmentToken } = first
+  platform.removeLater(admin, `${clustersPath}/${id}`)
+  expect((await platform.enroll(enrollmentToken)).clusterId).toBe(id)
+})
+
+test('rejects a key with another body or operation', async ({ platform, admin }) => {
+  const [name, other] = [platform.newName(), platform.newName()]
+  const headers = keyed(randomUUID())
+  const { id } = expectStatus(await admin.post('/api/v1/sites', { name }, headers), 201)
+  platform.removeLater(admin, `/api/v1/sites/${id}`)
+  expectStatus(await admin.post('/api/v1/sites', { name: other }, headers), 422, 'idempotency_key_reused')
+  const register = { name: other, type: 'Hypervisor' }
+  expectStatus(await admin.post(clustersPath, register, headers), 422, 'idempotency_key_reused')
+  const made = expectStatus(await admin.post('/api/v1/sites', { name: other }), 201)
+  expectStatus(await admin.delete(`/api/v1/sites/${made.id}`), 204)
+})
+
+test('accepts a corrected request under the key of a rejected one', async ({ platform, admin }) => {
+  const headers = keyed(randomUUID())
+  const { id, name } = await platform.newSite()
+  expectStatus(await admin.post('/api/v1/sites', { name: 7 }, headers), 400, 'validation_failed')
+  expectStatus(await admin.post('/api/v1/sites', { name }, headers), 409, 'site_name_taken')
+  expectStatus(await admin.delete(`/api/v1/sites/${id}`), 204)
+  const made = expectStatus(await admin.post('/api/v1/sites', { name }, headers), 201)
+  platform.removeLater(admin, `/api/v1/sites/${made.id}`)
+})
+
+test('separates the keys of different users', async ({ platform }) => {
+  const headers = keyed(randomUUID())
+  const made = []
+  for (const { client } of [await platform.newPerson('ClusterAdmin'), await platform.newPerson('ClusterAdmin')]) {
+    const answer = await client.post(clustersPath, { name: platform.newName(), type: 'Hypervisor' }, headers)
+    const { id } = expectStatus(answer, 201)
+    platform.removeLater(await platform.admin, `${clustersPath}/${id}`)
+    made.push(id)
+  }
+  expect(made[0]).not.toBe(made[1])
+})
+
+test('replays a response that contains a secret', async ({ platform }) => {
+  const { client } = await platform.newPerson('Viewer')
+  const headers = keyed(randomUUID())
+  const body = { name: 'nightly backup' }
+  const first = expectStatus(await client.post('/api/v1/users/me/tokens', body, headers), 201)
+  expect(expectStatus(await client.post('/api/v1/users/me/tokens', body, headers), 201)).toEqual(first)
+  expect(expectStatus(await client.get('/api/v1/users/me/tokens'), 200).items.length).toBe(1)
+  expectStatus(await platform.anonymous.withToken(first.token).get('/api/v1/auth/me'), 200)
+})
+
+test('rejects an invalid key and names it', async ({ platform, admin }) => {
+  for (const key of ['', 'two words', 'x'.repeat(201)]) {
+    const answer = await admin.post('/api/v1/sites', { name: platform.newName() }, keyed(key))
+    expect(invalidFields(answer)).toEqual(['header /idempotency-key'])
+  }
+})

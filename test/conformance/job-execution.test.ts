@@ -1,0 +1,139 @@
+import { expect } from 'vitest'
+import { test } from './support/test.ts'
+import { createHash, randomUUID } from 'node:crypto'
+import { expectStatus } from './support/answer.ts'
+import { verifyJws } from './support/jws.ts'
+
+const outputPath = (jobId: string, offset = 0) => `/api/v1/jobs/${jobId}/output?offset=${offset}`
+const outputOf = (items: { data: string }[]) => items.map(({ data }) => data).join('')
+
+test('notifies a waiting relay of a new job', async ({ platform, admin }) => {
+  const relay = await platform.newRelay()
+  expectStatus(await relay.heartbeat(), 200)
+  const waiting = relay.heartbeat({}, 'wait=5')
+  const jobId = await platform.submit(relay.clusterId)
+  expectStatus(await waiting, 200)
+  await platform.told(relay, jobId)
+  expectStatus(await admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
+})
+
+test('returns a payload and a signed statement on claim', async ({ platform }) => {
+  const relay = await platform.newRelay()
+  const sent = { script: 'uname', timeoutSeconds: 60, targetNodeIds: relay.nodes.map(({ id }) => id) }
+  const jobId = await platform.submit(relay.clusterId, sent)
+  await platform.told(relay, jobId)
+  const { leaseId, leaseExpiresAt, statement, payload } = await relay.claim(jobId)
+  const { header, claims } = verifyJws(statement, relay.keys)
+  expect(payload).toEqual(sent)
+  expect(header.typ).toBe('job-statement+jws')
+  expect([claims.jobId, claims.clusterId]).toEqual([jobId, relay.clusterId])
+  expect(claims.payloadSha256).toBe(createHash('sha256').update(JSON.stringify(payload)).digest('hex'))
+  expect(claims.exp * 1000).toBeGreaterThan(Date.now())
+  expect(Date.parse(leaseExpiresAt)).toBeGreaterThan(Date.now())
+  const { status, startedAt } = await platform.job(jobId)
+  expect(status).toBe('Running')
+  expect(startedAt).toBeDefined()
+  expectStatus(await relay.complete(jobId, leaseId, 0), 200)
+})
+
+test('lets only the own relay claim a job, once', async ({ platform }) => {
+  const [relay, stranger] = [await platform.newRelay(), await platform.newRelay()]
+  const jobId = await platform.submit(relay.clusterId)
+  await platform.told(relay, jobId)
+  await expect(stranger.claim(jobId)).rejects.toThrow(/job_not_found/)
+  const claimKey = randomUUID()
+  const claim = await relay.claim(jobId, claimKey)
+  expect((await relay.claim(jobId, claimKey)).leaseId).toEqual(claim.leaseId)
+  await expect(relay.claim(jobId)).rejects.toThrow(/job_not_claimable/)
+  expect(expectStatus(await relay.heartbeat({ running: [jobId] }), 200).jobs).toEqual([])
+  expectStatus(await stranger.complete(jobId, claim.leaseId, 0), 404, 'job_not_found')
+  expectStatus(await relay.complete(jobId, 'lease_00000000000000000000000000', 0), 409, 'lease_not_held')
+  expectStatus(await relay.complete(jobId, claim.leaseId, 0), 200)
+  await expect(relay.claim(jobId)).rejects.toThrow(/job_not_claimable/)
+})
+
+test('streams output in order and accepts each chunk once', async ({ platform, admin }) => {
+  const relay = await platform.newRelay()
+  const { jobId, leaseId } = await platform.running(relay)
+  const read = async (offset = 0) => expectStatus(await admin.get(outputPath(jobId, offset)), 200)
+  expect(await read()).toEqual({ items: [], nextOffset: 0, status: 'Running', finished: false })
+  const first = expectStatus(await relay.output(jobId, { leaseId, seq: 0, data: 'Ω first\n' }), 200)
+  expect(first).toEqual({ nextSeq: 1, cancel: false })
+  const live = await read()
+  expect([outputOf(live.items), live.nextOffset, live.finished]).toEqual(['Ω first\n', 9, false])
+  expect(expectStatus(await relay.output(jobId, { leaseId, seq: 0, data: 'Ω first\n' }), 200).nextSeq).toBe(1)
+  expectStatus(await relay.output(jobId, { leaseId, seq: 2, data: 'third\n' }), 409, 'output_out_of_order')
+  expectStatus(await relay.output(jobId, { leaseId, seq: 1, data: 'second\n', stream: 'stderr' }), 200)
+  const rest = await read(live.nextOffset)
+  expect([outputOf(rest.items), rest.items[0].stream, rest.nextOffset]).toEqual(['second\n', 'stderr', 16])
+  expectStatus(await relay.complete(jobId, leaseId, 0), 200)
+  expect(await read(16)).toEqual({ items: [], nextOffset: 16, status: 'Completed', finished: true })
+  expectStatus(await relay.output(jobId, { leaseId, seq: 2, data: 'late\n' }), 409, 'job_already_finished')
+  expect((await platform.job(jobId)).result.output).toBe('Ω first\nsecond\n')
+})
+
+test('completes a job on exit code 0 and fails it on any other', async ({ platform }) => {
+  const relay = await platform.newRelay()
+  for (const [exitCode, expected] of [
+    [0, 'Completed'],
+    [3, 'Failed'],
+  ] as const) {
+    const { jobId, leaseId } = await platform.running(relay)
+    expectStatus(await relay.output(jobId, { leaseId, seq: 0, data: 'Linux\n' }), 200)
+    const ended = expectStatus(await relay.complete(jobId, leaseId, exitCode), 200)
+    expect(ended).toEqual({ jobId, status: expected })
+    expect(expectStatus(await relay.complete(jobId, leaseId, exitCode), 200)).toEqual(ended)
+    const { status, statusReason, result, completedAt } = await platform.job(jobId)
+    expect([status, statusReason]).toEqual([expected, exitCode === 0 ? undefined : 'exit_nonzero'])
+    expect(completedAt).toBeDefined()
+    const nodes = [{ nodeId: relay.nodes[0]?.id, exitCode, output: 'Linux\n' }]
+    expect(result).toEqual({ output: 'Linux\n', exitCode, nodes, truncated: false, totalBytes: 6 })
+  }
+})
+
+test('records the reason of each kind of failure', async ({ platform }) => {
+  const relay = await platform.newRelay()
+  const reasons = { timed_out: 'execution_timeout', rejected: 'relay_rejected', interrupted: 'interrupted' }
+  for (const [outcome, reason] of Object.entries(reasons)) {
+    const { jobId, leaseId } = await platform.running(relay)
+    expectStatus(await relay.complete(jobId, leaseId, outcome), 200)
+    const { status, statusReason } = await platform.job(jobId)
+    expect([status, statusReason]).toEqual(['Failed', reason])
+  }
+})
+
+test('keeps a late report without changing the job', async ({ platform }) => {
+  const relay = await platform.newRelay()
+  const { jobId, leaseId } = await platform.running(relay)
+  expectStatus(await relay.complete(jobId, leaseId, 'interrupted'), 200)
+  expectStatus(await relay.complete(jobId, leaseId, 0), 409, 'job_already_finished')
+  const { status, statusReason, lateResult } = await platform.job(jobId)
+  expect([status, statusReason]).toEqual(['Failed', 'interrupted'])
+  expect([lateResult.outcome, lateResult.exitCode]).toEqual(['exited', 0])
+})
+
+test('stops a running job and cancels it when its relay confirms', async ({ platform, admin }) => {
+  const relay = await platform.newRelay()
+  const { jobId, leaseId } = await platform.running(relay)
+  const asked = expectStatus(await admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
+  expect(asked.status).toBe('Running')
+  expect(asked.cancelRequestedAt).toBeDefined()
+  expect(expectStatus(await relay.heartbeat({ running: [jobId] }), 200).cancel).toEqual([jobId])
+  expect(expectStatus(await relay.output(jobId, { leaseId, seq: 0, data: 'stopping\n' }), 200).cancel).toBe(true)
+  expectStatus(await admin.delete(`/api/v1/clusters/${relay.clusterId}`), 409, 'cluster_has_active_jobs')
+  expectStatus(await relay.complete(jobId, leaseId, 'cancelled'), 200)
+  const { status, statusReason } = await platform.job(jobId)
+  expect([status, statusReason]).toEqual(['Cancelled', 'cancelled_by_user'])
+  expectStatus(await admin.delete(`/api/v1/clusters/${relay.clusterId}`), 204)
+})
+
+test('keeps the first 256 KiB and the last 768 KiB of the output', async ({ platform }) => {
+  const relay = await platform.newRelay()
+  const { jobId, leaseId } = await platform.running(relay)
+  const chunks = Array.from({ length: 20 }, (_, seq) => String.fromCodePoint(97 + seq).repeat(65_536))
+  for (const [seq, data] of chunks.entries()) expectStatus(await relay.output(jobId, { leaseId, seq, data }), 200)
+  expectStatus(await relay.complete(jobId, leaseId, 0), 200)
+  const { result } = await platform.job(jobId)
+  expect([result.truncated, result.totalBytes]).toEqual([true, 20 * 65_536])
+  expect(result.output).toBe(chunks.slice(0, 4).join('') + chunks.slice(8).join(''))
+})

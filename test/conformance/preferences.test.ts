@@ -1,0 +1,129 @@
+import { expect } from 'vitest'
+import { test } from './support/test.ts'
+import { expectStatus, invalidFields } from './support/answer.ts'
+import { waitFor } from '../support/wait-for.ts'
+
+const layoutPath = '/api/v1/users/me/dashboard-layout'
+const filtersPath = '/api/v1/users/me/saved-filters'
+const clustersPath = '/api/v1/clusters'
+
+const widget = (widgetId: string) => ({ widgetId, x: 0, y: 1, w: 4, h: 3 })
+
+test('saves a dashboard layout per user', async ({ platform }) => {
+  const [{ client }, { client: other }] = [await platform.newPerson('Viewer'), await platform.newPerson('Viewer')]
+  const none = await client.get(layoutPath)
+  expect([none.status, none.text]).toEqual([204, ''])
+  for (const layout of [[widget('a'), widget('Ω 💥')], [], [widget('b')]]) {
+    expectStatus(await client.patch(layoutPath, { layout }), 204)
+    const saved = expectStatus(await client.get(layoutPath), 200)
+    expect(saved.layout).toEqual(layout)
+    expect(Date.parse(saved.updatedAt)).toBeGreaterThan(0)
+  }
+  expectStatus(await other.get(layoutPath), 204)
+})
+
+test('saves a layout with If-Match only over the named version', async ({ platform }) => {
+  const { client } = await platform.newPerson('Viewer')
+  const save = (name: string, headers = {}) => client.patch(layoutPath, { layout: [widget(name)] }, headers)
+  expectStatus(await save('first', { 'if-match': '*' }), 412, 'precondition_failed')
+  expectStatus(await save('first'), 204)
+  const etag = (await client.get(layoutPath)).headers.get('etag') ?? ''
+  expect(etag).toMatch(/^"[^"]+"$/)
+  expect((await client.get(layoutPath, { 'if-none-match': etag })).status).toBe(304)
+  expectStatus(await save('second', { 'if-match': etag }), 204)
+  expect((await client.get(layoutPath, { 'if-none-match': etag })).status).toBe(200)
+  expectStatus(await save('third', { 'if-match': etag }), 412, 'precondition_failed')
+  const { headers, body } = await client.get(layoutPath)
+  expect(body.layout).toEqual([widget('second')])
+  expect(headers.get('etag')).not.toBe(etag)
+  expectStatus(await save('last'), 204)
+})
+
+test('saves one of eight layouts that race for a version', async ({ platform }) => {
+  const { client } = await platform.newPerson('Viewer')
+  expectStatus(await client.patch(layoutPath, { layout: [] }), 204)
+  const etag = (await client.get(layoutPath)).headers.get('etag') ?? ''
+  const names = Array.from({ length: 8 }, (_, index) => `widget ${index}`)
+  const answers = await Promise.all(
+    names.map((name) => client.patch(layoutPath, { layout: [widget(name)] }, { 'if-match': etag })),
+  )
+  const winners = names.filter((_, index) => answers[index]?.status === 204)
+  expect(winners.length).toBe(1)
+  for (const answer of answers) if (answer.status !== 204) expectStatus(answer, 412, 'precondition_failed')
+  expect(expectStatus(await client.get(layoutPath), 200).layout[0].widgetId).toBe(winners[0])
+})
+
+test('rejects an invalid layout and keeps the saved one', async ({ platform }) => {
+  const { client } = await platform.newPerson('Viewer')
+  expectStatus(await client.patch(layoutPath, { layout: [widget('a')] }), 204)
+  const wrong: [unknown, string][] = [
+    [undefined, 'body /layout'],
+    [{}, 'body /layout'],
+    [[{ ...widget('a'), x: -1 }], 'body /layout/0/x'],
+    [[{ ...widget('a'), w: 1.5 }], 'body /layout/0/w'],
+    [[widget('a'), widget('')], 'body /layout/1/widgetId'],
+  ]
+  for (const [layout, field] of wrong) {
+    expect(invalidFields(await client.patch(layoutPath, { layout }))).toEqual([field])
+  }
+  expect(expectStatus(await client.get(layoutPath), 200).layout).toEqual([widget('a')])
+})
+
+test('saves, lists and removes filters unchanged', async ({ platform }) => {
+  const [{ client }, { client: other }] = [await platform.newPerson('Viewer'), await platform.newPerson('Viewer')]
+  const filter = { status: 'Offline', nested: { list: [1, 0.5, null, true, 'Ω 💥'] }, constructor: '' }
+  const saved = expectStatus(await client.post(filtersPath, { name: 'mine', context: 'clusters', filter }), 201)
+  expect([saved.name, saved.context, saved.filter]).toEqual(['mine', 'clusters', filter])
+  const second = expectStatus(await client.post(filtersPath, { name: 'mine', context: 'jobs', filter: {} }), 201)
+  expect(expectStatus(await client.get(filtersPath), 200).items).toEqual([second, saved])
+  expect(expectStatus(await other.get(filtersPath), 200).items).toEqual([])
+  expectStatus(await other.delete(`${filtersPath}/${saved.id}`), 404, 'filter_not_found')
+  expectStatus(await client.delete(`${filtersPath}/${saved.id}`), 204)
+  expectStatus(await client.delete(`${filtersPath}/${saved.id}`), 404, 'filter_not_found')
+  expect(expectStatus(await client.get(filtersPath), 200).items).toEqual([second])
+})
+
+test('rejects an invalid filter', async ({ platform }) => {
+  const { client } = await platform.newPerson('Viewer')
+  const good = { name: 'mine', context: 'clusters', filter: {} }
+  const wrong: [object, string[]][] = [
+    [{}, ['body /name', 'body /context', 'body /filter']],
+    [{ ...good, name: ' ' }, ['body /name']],
+    [{ ...good, filter: [] }, ['body /filter']],
+    [{ ...good, filter: 'status' }, ['body /filter']],
+    [{ ...good, filter: { text: 'x'.repeat(17_000) } }, ['body /filter']],
+  ]
+  for (const [json, fields] of wrong) expect(invalidFields(await client.post(filtersPath, json))).toEqual(fields)
+  expect(expectStatus(await client.get(filtersPath), 200).items).toEqual([])
+})
+
+test('applies a saved filter to the cluster list below explicit parameters', async ({ platform }) => {
+  const { client } = await platform.newPerson('Viewer')
+  const [cloud, local] = [await platform.newCluster({ type: 'CloudLocal' }), await platform.newCluster()]
+  const filter = { type: 'CloudLocal', status: 'Pending' }
+  const { id } = expectStatus(await client.post(filtersPath, { name: 'mine', context: 'clusters', filter }), 201)
+  const shows = (query: string, { id: clusterId }: any) =>
+    waitFor(`${query} shows ${clusterId}`, async () => {
+      const { items, totalCount } = expectStatus(await client.get(`${clustersPath}?pageSize=100&${query}`), 200)
+      return items.some((item: any) => item.id === clusterId) && { items, totalCount }
+    })
+  const { items, totalCount } = await shows(`filterId=${id}`, cloud)
+  expect(items.every((item: any) => item.type === 'CloudLocal' && item.status === 'Pending')).toBe(true)
+  expect(Math.min(totalCount, 100)).toBe(items.length)
+  await shows(`filterId=${id}&type=Hypervisor`, local)
+  const none = expectStatus(await client.get(`${clustersPath}?filterId=${id}&status=Healthy&pageSize=100`), 200)
+  expect(none.items.every((item: any) => item.status === 'Healthy' && item.type === 'CloudLocal')).toBe(true)
+})
+
+test('does not apply a filter of another user or another list', async ({ platform }) => {
+  const [{ client }, { client: other }] = [await platform.newPerson('Viewer'), await platform.newPerson('Viewer')]
+  const save = async (context: string, filter: object) =>
+    expectStatus(await client.post(filtersPath, { name: 'mine', context, filter }), 201).id
+  const mine = await save('clusters', { status: 'Offline' })
+  for (const id of ['nothing', 'filter_00000000000000000000000000', mine]) {
+    expectStatus(await other.get(`${clustersPath}?filterId=${id}`), 404, 'filter_not_found')
+  }
+  for (const id of [await save('jobs', {}), await save('clusters', { status: 'Gone' })]) {
+    expectStatus(await client.get(`${clustersPath}?filterId=${id}`), 422, 'filter_not_applicable')
+  }
+})

@@ -1,0 +1,96 @@
+import { expectStatus } from './answer.ts'
+import { entriesOf } from './audit.ts'
+import type { Client } from './client.ts'
+import type { TestUser } from './person.ts'
+import type { Platform } from './platform.ts'
+import { waitFor } from '../../support/wait-for.ts'
+
+/** Creates a resource, finds it in its list and removes it; waits for the audit entry of each change before the next. */
+async function createAndRemove(client: Client, path: string, json: object): Promise<void> {
+  const { id } = expectStatus(await client.post(path, json), 201)
+  await entriesOf(client, `resource=${id}`, 1)
+  await waitFor(`${id} to be listed`, async () =>
+    (await client.get(path)).body.items.some((item: any) => item.id === id),
+  )
+  expectStatus(await client.delete(`${path}/${id}`), 204)
+  await entriesOf(client, `resource=${id}`, 2)
+}
+
+const inTenant = (path: string, json: (name: string) => object) => async (platform: Platform) =>
+  createAndRemove((await platform.tenant).client, path, json(platform.newName()))
+
+/** A user of the tenant, once its creation and sign-in are recorded. */
+async function newMember(platform: Platform, client: Client): Promise<TestUser> {
+  const user = await platform.as(await platform.tenant).newPerson('Viewer')
+  await entriesOf(client, `actor=${user.id}&action=session.open`, 1)
+  return user
+}
+
+const provider = () => ({
+  type: 'CloudDirectory',
+  tenantId: crypto.randomUUID(),
+  clientId: 'platform',
+  clientSecret: 'a secret that is never returned',
+  displayName: 'conformance',
+  enabled: false,
+})
+
+/** Changes by name: each is made in an otherwise idle organisation, and waits for its own audit entry. */
+export const recordedChanges = {
+  'a registered and a removed cluster': inTenant('/api/v1/clusters', (name) => ({ name, type: 'Hypervisor' })),
+  'a created and a removed site': inTenant('/api/v1/sites', (name) => ({ name })),
+  'a saved and a deleted filter': inTenant('/api/v1/users/me/saved-filters', (name) => ({
+    name,
+    context: 'clusters',
+    filter: { status: 'Offline' },
+  })),
+  'a created and a deleted webhook': inTenant('/api/v1/webhooks', () => ({
+    url: 'https://receiver.example.com/hooks',
+    events: ['platform.cluster.registered'],
+  })),
+  'a created and a deleted API token': inTenant('/api/v1/users/me/tokens', (name) => ({ name })),
+
+  'a configured and a removed identity provider': async (platform: Platform) =>
+    createAndRemove(await platform.admin, '/api/v1/platform/identity/providers', provider()),
+
+  'sign-in and sign-out': async (platform: Platform) => {
+    const { client } = await platform.tenant
+    const user = await newMember(platform, client)
+    const { accessToken } = await platform.signIn(user)
+    await entriesOf(client, `actor=${user.id}&action=session.open`, 2)
+    expectStatus(await platform.anonymous.withToken(accessToken).post('/api/v1/auth/logout'), 204)
+    await entriesOf(client, `actor=${user.id}&action=session.close`, 1)
+  },
+
+  'notifications marked as read': async (platform: Platform) => {
+    const { client } = await platform.tenant
+    const user = await newMember(platform, client)
+    const { refreshToken } = user.tokens
+    for (const status of [200, 401]) {
+      expectStatus(await platform.anonymous.post('/api/v1/auth/refresh', { refreshToken }), status)
+    }
+    const path = '/api/v1/notifications'
+    await waitFor('the alert', async () => expectStatus(await user.client.get(path), 200).unreadCount === 1)
+    expectStatus(await user.client.patch(path, { markAllRead: true }), 204)
+    await entriesOf(client, `actor=${user.id}&action=notification.read`, 1)
+  },
+
+  'an enrolled relay': async (platform: Platform) => {
+    const theirs = platform.as(await platform.tenant)
+    const { id, enrollmentToken } = await theirs.newCluster()
+    await entriesOf(await theirs.admin, `resource=${id}`, 1)
+    await theirs.enroll(enrollmentToken)
+    await entriesOf(await theirs.admin, `resource=${id}&action=relay.enroll`, 1)
+  },
+
+  'a submitted and a cancelled job': async (platform: Platform) => {
+    const theirs = platform.as(await platform.tenant)
+    const client = await theirs.admin
+    const { id: clusterId } = await theirs.newCluster()
+    await entriesOf(client, `resource=${clusterId}`, 1)
+    const jobId = await theirs.submit(clusterId)
+    await entriesOf(client, `resource=${jobId}`, 1)
+    expectStatus(await client.post(`/api/v1/jobs/${jobId}/cancel`), 202)
+    await entriesOf(client, `resource=${jobId}&action=job.cancel`, 1)
+  },
+}

@@ -1,0 +1,11 @@
+import { deadLetterOperation, runOperation } from '@platform/core/operations/run'
+import { type OperationReference } from '@platform/core/aws/queues'
+import { moduleHandlers, type RuntimeFactory } from '@platform/worker/modules/handlers'
+
+/** Operations on modules, done as the worker's function does them, on a runtime of the test's own. */
+
+export const runModuleOperation = (reference: OperationReference, pick: RuntimeFactory): Promise<void> =>
+  runOperation(reference, moduleHandlers(pick))
+
+export const deadLetterModuleOperation = (reference: OperationReference, pick: RuntimeFactory): Promise<void> =>
+  deadLetterOperation(reference, moduleHandlers(pick))

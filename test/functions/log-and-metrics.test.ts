@@ -1,0 +1,94 @@
+import { createRoute } from '@platform/contract/endpoint'
+import { shiftClock } from '@platform/core/clock'
+import { register } from '@platform/core/clusters/cluster'
+import { newId } from '@platform/core/id'
+import { complete } from '@platform/core/platform/setup'
+import { route } from '@platform/http/route'
+import { serve } from '@platform/http/serve'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { handler as auth } from '../../functions/auth.ts'
+import { handler as events } from '../../functions/queue/events.ts'
+import { handler as sweep } from '../../functions/schedule/sweep.ts'
+import { handler as sites } from '../../functions/sites.ts'
+import { BrowserSession, publicPortalHeaders } from '../support/browser-session.ts'
+import { administrator, adminToken, bearer, bootstrapPlatform, newCaller } from '../support/fixtures.ts'
+import { captureLog } from '../support/log.ts'
+import { jsonRequest, type TestResponse, send } from '../support/request.ts'
+
+vi.hoisted(() =>
+  Object.assign(process.env, { PLAT_METRICS: 'emf', PLAT_LOG_LEVEL: 'debug', PLAT_LIMIT_API_BURST: '2' }),
+)
+
+beforeAll(bootstrapPlatform)
+
+const isMetric = (line: object): boolean => '_aws' in line
+const metricsOf = async (work: () => Promise<unknown>) => (await captureLog(work)).filter(isMetric)
+
+test('logs the caller of a request and not its token, and counts requests without ids', async () => {
+  const organisationId = newId('org')
+  const headers = await bearer(['Viewer'], organisationId)
+  // On a busy machine the limit would otherwise refill between the requests.
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const lines = await captureLog(async () => {
+    for (let call = 0; call < 3; call++) await send(sites, { target: '/api/v1/sites', headers })
+  })
+  const [metrics, [first]] = [lines.filter(isMetric), lines.filter((line) => !isMetric(line))]
+  expect(first).toMatchObject({ route: '/api/v1/sites', organisationId, userId: expect.stringMatching(/^user_/) })
+  expect(JSON.stringify(lines)).not.toContain(headers.authorization.split('.')[2])
+  expect(metrics).toMatchObject([
+    { Requests: 1, ServerErrors: 0, RequestDuration: expect.any(Number) },
+    { Requests: 1, ServerErrors: 0 },
+    { Requests: 1, ServerErrors: 0, RateLimited: 1 },
+  ])
+  expect(metrics[0]).not.toHaveProperty('RateLimited')
+  expect(JSON.stringify(metrics)).not.toContain(organisationId)
+})
+
+test('writes the tokens of browser cookies neither to responses nor to the log', async () => {
+  const { refreshToken } = await complete({ ...administrator, initialAdminToken: await adminToken() })
+  const page = new BrowserSession(publicPortalHeaders)
+  const responses: TestResponse[] = []
+  const secrets = new Set<string>()
+  const take = (response: TestResponse) => {
+    responses.push(response)
+    for (const value of page.cookies.values()) for (const part of value.split('.').slice(1)) secrets.add(part)
+  }
+  const lines = await captureLog(async () => {
+    take(await page.post(auth, '/api/v1/auth/session', { refreshToken }))
+    take(await page.send(auth, { target: '/api/v1/auth/me' }))
+    take(await page.send(auth, jsonRequest('/api/v1/auth/session/refresh', '')))
+    take(await page.send(auth, { target: '/api/v1/auth/me', headers: { 'sec-fetch-site': 'cross-site' } }))
+    take(await page.send(auth, { method: 'DELETE', target: '/api/v1/auth/session' }))
+  })
+  expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 403, 204])
+  expect([lines.length >= responses.length, secrets.size >= 6]).toEqual([true, true])
+  const written = JSON.stringify([lines, responses.map(({ text, headers }) => [text, headers])])
+  for (const secret of secrets) expect(written).not.toContain(secret)
+})
+
+test('counts server errors and failed sign-ins', async () => {
+  const [path, summary] = ['/broken', 'Breaks'] as const
+  const broken = createRoute({ method: 'get', path, access: 'public', tags: ['Test'], summary, responses: {} })
+  const breaking = serve(route(broken, () => Promise.reject(new Error('broken'))))
+  expect(await metricsOf(() => send(breaking, { target: path }))).toMatchObject([{ Requests: 1, ServerErrors: 1 }])
+  const credentials = { username: newId('user'), password: 'not the password' }
+  const lines = await metricsOf(() => send(auth, jsonRequest('/api/v1/auth/login', credentials)))
+  expect(lines).toMatchObject([{ Requests: 1, SignInFailures: 1 }])
+})
+
+test('reports the age of the oldest outbox record and the delay of the sweep', async () => {
+  const caller = await newCaller()
+  await register(caller, { name: 'late', type: 'Hypervisor' })
+  shiftClock(120_000)
+  const [swept] = await metricsOf(() => sweep())
+  expect(swept).toMatchObject({ ScheduledRuns: 1, ScheduledRunFailures: 0 })
+  // An enqueued record is due again after 30 seconds.
+  expect(swept?.['SweepDelay']).toBeGreaterThan(60)
+  expect(swept?.['SweepDelay']).toBeLessThan(130)
+  const body = JSON.stringify({ organisationId: caller.organisationId })
+  const [processed] = await metricsOf(() => events({ Records: [{ messageId: 'one', body }] }))
+  expect(processed).toMatchObject({ MessagesProcessed: 1 })
+  expect(processed?.['OutboxLag']).toBeGreaterThanOrEqual(120)
+  expect(processed?.['OutboxLag']).toBeLessThan(180)
+})

@@ -1,0 +1,93 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { link, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { deserialize, serialize } from 'node:v8'
+import { functionNames } from '@platform/core/updates/function-names'
+import { bundleAll } from '../../scripts/bundle.ts'
+import { filesOf, type functionFiles, packFunctions } from '../../scripts/release/functions.ts'
+import { root, sources } from '../../scripts/source.ts'
+import { temporaryFolder } from './temporary-folder.ts'
+
+const folder = join(root, 'node_modules/.cache/built-once')
+
+/** What is bundled, and what bundles it. */
+const isOfBuild = /^(?:packages|functions|scripts|infra|test\/simulator\/graph)\/|^package-lock\.json$/
+
+/** Stands for the content of all that the functions are built of, and for the file of the test that changes it. */
+function fingerprint(changedBy: string): string {
+  const hash = createHash('sha256')
+  for (const { path, text } of sources()) {
+    if (isOfBuild.test(path) || path === changedBy) hash.update(`${path}\0${text}\0`)
+  }
+  return hash.digest('hex').slice(0, 32)
+}
+
+/** Whether a process has ended, as far as is known here; undefined: none is named. */
+function isGone(processId: string | undefined): boolean {
+  try {
+    return processId === undefined ? false : !process.kill(Number(processId), 0)
+  } catch {
+    return true
+  }
+}
+
+/** Waits until it alone may build what has this name. A lock whose process has ended counts for nothing. */
+async function lock(path: string): Promise<AsyncDisposable> {
+  const draft = `${path}.${process.pid}.${randomUUID()}`
+  // A link is there with its content, or not at all.
+  await writeFile(draft, String(process.pid))
+  while (
+    !(await link(draft, path).then(
+      () => true,
+      () => false,
+    ))
+  ) {
+    if (isGone(await readFile(path, 'utf8').catch(() => undefined))) await rm(path, { force: true })
+    await delay(100)
+  }
+  await rm(draft)
+  return { [Symbol.asyncDispose]: () => rm(path, { force: true }) }
+}
+
+/**
+ * What a build makes, once for all test files and runs until a source changes: bundling every function takes many seconds.
+ * `changedBy` is the path of the file whose code has a part in it. Of two that begin at once, one waits for the other.
+ */
+export async function buildOnce<Built>(name: string, changedBy: string, build: () => Promise<Built>): Promise<Built> {
+  const file = `${name}-${fingerprint(changedBy)}`
+  const find = () => readFile(join(folder, file)).catch(() => undefined)
+  const kept = await find()
+  if (kept !== undefined) return deserialize(kept)
+  await mkdir(folder, { recursive: true })
+  await using _ = await lock(join(folder, `${name}.lock`))
+  const others = await find()
+  // Awaited here: the lock is held until it is made.
+  return others === undefined ? await make(name, file, build) : deserialize(others)
+}
+
+async function make<Built>(name: string, file: string, build: () => Promise<Built>): Promise<Built> {
+  const built = await build()
+  // Several are made at once, by one process too.
+  const draft = join(folder, `${randomUUID()}.draft`)
+  await writeFile(draft, serialize(built))
+  await rename(draft, join(folder, file))
+  const others = (await readdir(folder)).filter((other) => other.startsWith(`${name}-`) && other !== file)
+  await Promise.all(others.map((other) => rm(join(folder, other), { force: true })))
+  return built
+}
+
+/** All functions, bundled as the deployment ships them. */
+export const bundledFunctions = (): ReturnType<typeof bundleAll> =>
+  buildOnce('bundles', '', () => bundleAll(functionNames, undefined))
+
+/** Their files, as the deployment ships them. */
+export const deployedFunctions = (): ReturnType<typeof functionFiles> =>
+  buildOnce('deployed', '', () => filesOf(bundledFunctions(), join(root, 'dist')))
+
+/** The code of a version of the platform, as `npm run release` packs it. */
+export const packedFunctions = (version: string): ReturnType<typeof packFunctions> =>
+  buildOnce(`packed-${version}`, '', async () => {
+    await using folder = await temporaryFolder()
+    return await packFunctions(version, folder.path)
+  })

@@ -1,0 +1,18 @@
+import { startDynamoDb } from '../../packages/local/src/emulators/dynamodb/server.ts'
+import { startSecretsManager } from '../../packages/local/src/emulators/secrets/server.ts'
+import { startSqs } from '../../packages/local/src/emulators/sqs/server.ts'
+import * as hooks from './emulators/hooks.ts'
+
+/** The stand-ins in a process of their own, as natively as the platform runs them. Ends with its parent. */
+const [dynamoDb, sqs, secrets] = await Promise.all([
+  startDynamoDb({ hooks: hooks.dynamoDb }),
+  startSqs({ hooks: hooks.sqs }),
+  startSecretsManager(),
+])
+
+process.on('disconnect', () => process.exit())
+process.send?.({
+  AWS_ENDPOINT_URL_DYNAMODB: dynamoDb.url,
+  AWS_ENDPOINT_URL_SQS: sqs.url,
+  AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
+})

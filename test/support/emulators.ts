@@ -1,0 +1,29 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { buildAssets } from '@platform/local/assets'
+import { temporaryFolder } from './temporary-folder.ts'
+
+/** What functions hand out, but for what takes long to build: tests of those bring their own. */
+const handedOut = ['openapi.json', 'event-catalog.json', 'module-schema.json']
+
+/** Starts the stand-ins once per test run; workers reach them by the endpoints that the SDK reads. */
+export async function setup(): Promise<() => Promise<void>> {
+  const child = fork(new URL('emulators-process.ts', import.meta.url).pathname, { execArgv: [] })
+  const [[endpoints], assets] = await Promise.all([once(child, 'message'), builtAssets()])
+  Object.assign(process.env, endpoints as Record<string, string>, {
+    PLAT_ASSETS_DIR: assets.path,
+    AWS_REGION: 'eu-central-1',
+    AWS_ACCESS_KEY_ID: 'test',
+    AWS_SECRET_ACCESS_KEY: 'test',
+  })
+  return async () => {
+    child.disconnect()
+    await Promise.all([once(child, 'exit'), assets[Symbol.asyncDispose]()])
+  }
+}
+
+async function builtAssets() {
+  const assets = await temporaryFolder()
+  await buildAssets(assets.path, { wants: handedOut })
+  return assets
+}

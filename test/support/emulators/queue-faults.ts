@@ -1,0 +1,50 @@
+import type { SqsHooks } from '@platform/local/emulators/hooks'
+import { AwsFault, NoResponse } from '@platform/local/emulators/http/error'
+import { objectsIn } from '@platform/local/emulators/http/request'
+import { createSwitches, faultRoutes, type FaultSwitches } from './fault-settings.ts'
+
+/** Faults that SQS shows in the cloud. Rates are shares, from 0 to 1. */
+export interface QueueFaults {
+  seed: number
+  /** Of messages received: each is delivered once more, even if the first delivery is deleted. */
+  duplicateRate: number
+  /** Of receives: the waiting messages are shuffled first. */
+  reorderRate: number
+  /** Of sends: the messages are stored, but the connection closes before the response. */
+  lostAcknowledgementRate: number
+  /** Of all calls: rejected with `RequestThrottled`. */
+  throttleRate: number
+}
+
+const none: QueueFaults = { seed: 1, duplicateRate: 0, reorderRate: 0, lostAcknowledgementRate: 0, throttleRate: 0 }
+
+/** Fault switches of the queues, and the hooks that apply them. */
+export function createQueueFaults(): FaultSwitches<QueueFaults> & { hooks: SqsHooks } {
+  const faults = createSwitches(none)
+  const duplicates = new WeakSet<object>()
+  const strikes = (rate: Exclude<keyof QueueFaults, 'seed'>) =>
+    faults.read()[rate] > 0 && faults.random() < faults.read()[rate]
+
+  const shuffle = (items: unknown[]) => {
+    for (let last = items.length - 1; last > 0; last--) {
+      const other = Math.floor(faults.random() * (last + 1))
+      ;[items[last], items[other]] = [items[other], items[last]]
+    }
+  }
+
+  const intercept: SqsHooks['intercept'] = async ({ action }, run, queue) => {
+    if (strikes('throttleRate')) throw new AwsFault('RequestThrottled', 'The request is throttled.')
+    if (action === 'ReceiveMessage' && queue && strikes('reorderRate')) shuffle(queue.messages)
+    const output = await run()
+    if (action.startsWith('SendMessage') && strikes('lostAcknowledgementRate')) throw new NoResponse()
+    for (const { ReceiptHandle } of objectsIn(output['Messages'])) {
+      const original = queue?.inflightMessages.get(String(ReceiptHandle))?.message
+      if (original === undefined || duplicates.has(original) || !strikes('duplicateRate')) continue
+      const duplicate = { ...original }
+      duplicates.add(duplicate)
+      queue?.enqueue(duplicate)
+    }
+    return output
+  }
+  return { ...faults, hooks: { intercept, control: faultRoutes(faults) } }
+}

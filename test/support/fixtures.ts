@@ -1,0 +1,218 @@
+import { createHash, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
+import { permissionsOf, type Role } from '@platform/contract/permission'
+import { bootstrap } from '@platform/core/platform/bootstrap'
+import { type Caller, type RelayCaller } from '@platform/core/caller'
+import { now, nowSeconds, shiftClock } from '@platform/core/clock'
+import * as Cluster from '@platform/core/clusters/cluster'
+import { config } from '@platform/core/config'
+import * as keys from '@platform/core/db/keys'
+import { create } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
+import { enroll } from '@platform/core/relays/enrollment'
+import { readSecret } from '@platform/core/aws/secrets'
+import { open, signIn } from '@platform/core/accounts/session'
+import * as Organisation from '@platform/core/accounts/organisation'
+import { complete } from '@platform/core/platform/setup'
+import { issueAccessToken, verifyAccessToken } from '@platform/core/signing/access-token'
+import * as UserAdmin from '@platform/core/accounts/manage-users'
+import { newId } from '@platform/core/id'
+import { relayAudience } from '@platform/core/relays/request-auth'
+import { SignJWT } from 'jose'
+import type { FunctionName } from '@platform/contract/index'
+import type { GatewayHandler } from '@platform/http/response'
+import { send } from './request.ts'
+import { PlatformError } from '@platform/core/error'
+
+/** People, relays and clusters for tests: each test makes an organisation of its own. */
+
+export const administrator = {
+  platformName: 'Test Platform',
+  publicUrl: 'https://platform.example.com',
+  timezone: 'Europe/Berlin',
+  adminUsername: 'admin',
+  adminEmail: 'admin@example.com',
+  adminPassword: 'correct horse battery',
+}
+
+/** Somebody who is signed in to a fresh organisation, or to a given one. */
+export async function newCaller(organisationId = newId('org'), role = 'OrgAdmin'): Promise<Caller> {
+  const userId = newId('user')
+  const row = { id: userId, organisationId, username: userId, email: 'u@example.com', roles: [role] }
+  const user = { ...row, authProvider: 'local', createdAtMs: now(), version: 1 }
+  const session = open(user)
+  await transact([create(keys.user(organisationId, userId), user), ...session.steps])
+  const permissions = new Set(permissionsOf([role]))
+  return { kind: 'user', userId, organisationId, sessionId: session.id, permissions }
+}
+
+export const adminToken = async (): Promise<string> => (await readSecret(config.PLAT_SECRET_ADMIN_TOKEN)) ?? ''
+
+/** Signing keys exist after one API start. */
+export const bootstrapPlatform = (): Promise<void> => bootstrap()
+
+/** A relay's key as it appears on the wire. */
+export function newRelayKey() {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const { x = '' } = publicKey.export({ format: 'jwk' })
+  return { privateKey, wire: { kty: 'OKP', crv: 'Ed25519', x } as const }
+}
+
+export const enrollRequest = (enrollmentToken: string, nodes = ['node-1']) => ({
+  enrollmentToken,
+  publicKey: newRelayKey().wire,
+  displayName: 'relay',
+  hostname: 'host',
+  platform: 'linux',
+  relayVersion: '0.1.0',
+  nodes: nodes.map((name) => ({ name })),
+})
+
+/** A cluster with an enrolled relay; `beat()` is a fresh signed request of it. */
+export async function enrolledCluster(caller: Caller, nodes = ['node-1']) {
+  const cluster = await Cluster.register(caller, { name: `cluster ${randomUUID().slice(0, 8)}`, type: 'Hypervisor' })
+  const relay = await enroll(enrollRequest(cluster.enrollmentToken, nodes))
+  const request = (): RelayCaller => ({
+    kind: 'relay',
+    relayId: relay.relayId,
+    organisationId: caller.organisationId,
+    clusterId: cluster.id,
+    tokenId: randomUUID(),
+    issuedAtMs: nowSeconds() * 1000,
+  })
+  const online = relay.nodes.map(({ id }) => ({ id, status: 'Online' as const }))
+  return { cluster, relay, request, heartbeat: { nodes: online, running: [], freeSlots: 4 } }
+}
+
+/** A caller of a new organisation and a cluster of it with an enrolled relay. */
+export async function callerWithCluster(nodes?: string[]) {
+  const caller = await newCaller()
+  return { caller, enrolled: await enrolledCluster(caller, nodes) }
+}
+
+/** The code of the fault that a call is refused with. */
+export async function errorCodeOf(call: Promise<unknown>): Promise<string> {
+  try {
+    await call
+  } catch (error) {
+    return (error as { code?: string }).code ?? String(error)
+  }
+  return 'no error'
+}
+
+/** Expects a call to be rejected with this error code. */
+export async function expectError(call: Promise<unknown>, code: string): Promise<void> {
+  const actual = await errorCodeOf(call)
+  if (actual !== code) throw new Error(`Expected ${code}, but got ${actual}.`)
+}
+
+/** People who are really there, each signed in with a password; organisations that a platform administrator made. */
+
+export const password = 'correct horse battery'
+
+let addresses = 0
+/** An address that nobody has failed from yet. */
+export const newOrigin = () => ({ address: `198.51.100.${++addresses}` })
+
+/** Goes to the start of the next minute: failed sign-ins are counted by the minute. */
+export const advanceToNextMinute = (): void => shiftClock(60_000 - (now() % 60_000))
+
+/** Somebody who is signed in. */
+export interface SignedInUser {
+  id: string
+  username: string
+  credentials: { username: string; password: string }
+  caller: Caller
+  accessToken: string
+  refreshToken: string
+}
+
+/** Signs in; several times, one has several sessions. */
+export async function signInUser(username: string, secret = password): Promise<SignedInUser> {
+  const credentials = { username, password: secret }
+  const { accessToken, refreshToken } = await signIn(credentials, newOrigin())
+  const caller = await verifyAccessToken(accessToken)
+  return { id: caller.userId, username, credentials, caller, accessToken, refreshToken }
+}
+
+/** Sets the platform up; answers its administrator. */
+export async function setUpPlatform(): Promise<SignedInUser> {
+  await bootstrapPlatform()
+  await complete({ ...administrator, initialAdminToken: await adminToken() })
+  return signInUser(administrator.adminUsername)
+}
+
+/** What a new user may look like. */
+export const userRequest = (roles: Role[] = ['Operator'], username = `u-${randomUUID()}`) => ({
+  username,
+  email: `${username}@example.com`,
+  password,
+  roles,
+})
+
+/** A new user of the caller's organisation, signed in. */
+export async function createColleague(caller: Caller, ...roles: Role[]): Promise<SignedInUser> {
+  const { username } = await UserAdmin.create(caller, userRequest(roles))
+  return signInUser(username)
+}
+
+/** The administrator of a new organisation, signed in. */
+export async function createTenantAdministrator(platform: Caller): Promise<SignedInUser> {
+  const { id: organisationId } = await Organisation.create(platform, { name: `Tenant ${randomUUID()}` })
+  const { username } = await UserAdmin.create(platform, { ...userRequest(['OrgAdmin']), organisationId })
+  return signInUser(username)
+}
+
+/** The header of a user with these roles; of a fresh organisation where none is given. */
+export async function bearer(roles: [string], organisationId = newId('org')): Promise<{ authorization: string }> {
+  const caller = await newCaller(organisationId, ...roles)
+  return { authorization: `Bearer ${await issueAccessToken({ ...caller, roles })}` }
+}
+
+/** The header of a relay that sends this body to this path. */
+export async function relayToken(
+  relayId: string,
+  key: KeyObject,
+  path: string,
+  body = '',
+): Promise<{ authorization: string }> {
+  const bodySha256 = createHash('sha256').update(body).digest('base64url')
+  const token = await new SignJWT({ path, bodySha256 })
+    .setProtectedHeader({ alg: 'EdDSA', kid: relayId })
+    .setAudience(relayAudience)
+    .setJti(randomUUID())
+    .setIssuedAt(nowSeconds())
+    .setExpirationTime(nowSeconds() + 30)
+    .sign(key)
+  return { authorization: `Relay ${token}` }
+}
+
+/** Who asks: somebody who is signed in, in a role that `caller` has; or nobody. */
+export type Requester = readonly [caller: Caller, role: Role] | undefined
+
+/**
+ * What becomes of a request to a function, such as `POST /api/v1/sites`, that must not succeed: the code of its refusal, for tests of the
+ * code behind the function that want it said to callers too. Otherwise the status.
+ */
+export async function requestErrorCode(
+  name: FunctionName,
+  request: string,
+  by: Requester,
+  body?: object,
+): Promise<string> {
+  const { handler } = (await import(`../../functions/${name}.ts`)) as { handler: GatewayHandler }
+  const [method = '', target = ''] = request.split(' ')
+  const token = by && (await issueAccessToken({ ...by[0], roles: [by[1]] }))
+  const headers = {
+    ...(token && { authorization: `Bearer ${token}` }),
+    ...(body && { 'content-type': 'application/json' }),
+  }
+  const answer = await send(handler, { method, target, headers, ...(body && { body: JSON.stringify(body) }) })
+  return answer.json?.error ?? String(answer.status)
+}
+
+/** The fault that a call is refused with. */
+export async function errorOf(call: Promise<unknown>): Promise<PlatformError> {
+  const outcome = await call.catch((error: unknown) => error)
+  if (outcome instanceof PlatformError) return outcome
+  throw new Error('It was not refused.', { cause: outcome })
+}

@@ -1,0 +1,45 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { environmentNames as names } from '@platform/modules/protocol'
+import { waitFor } from './wait-for.ts'
+import { processesWith } from './local-runtime.ts'
+import type { PlatformProcess } from './platform.ts'
+
+/** What an operator sees of modules on the machine itself. */
+
+/** A process of a module, wherever it is contained. */
+export interface ModuleProcess {
+  processId: number
+  deploymentId: string
+}
+
+/** The processes of an organisation's module: their environment names both. */
+export async function processesOf(organisationId: string, moduleId: string): Promise<ModuleProcess[]> {
+  const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const environments = await Promise.all(ids.map((id) => readFile(`/proc/${id}/environ`, 'utf8').catch(() => '')))
+  return ids.flatMap((id, index) => {
+    const environment = new Map(environments[index]?.split('\0').map((each) => each.split('=', 2) as [string, string]))
+    const isIt = environment.get(names.organisation) === organisationId && environment.get(names.module) === moduleId
+    return isIt ? [{ processId: Number(id), deploymentId: environment.get(names.deployment) ?? '' }] : []
+  })
+}
+
+/** All that is on the machine of a platform's modules: processes, and what lies in the folders of instances and images. */
+async function leftoversOf({ dataDir }: Pick<PlatformProcess, 'dataDir'>): Promise<string[]> {
+  const processes = await processesWith(`${dataDir}/`)
+  const folders = await Promise.all(['run', join('run', 'runc'), 'images'].map((name) => contentOf(dataDir, name)))
+  // runc keeps a folder for what it knows of containers.
+  return [...processes.map((id) => `process ${id}`), ...folders.flat()].filter((each) => each !== join('run', 'runc'))
+}
+
+const contentOf = async (dataDir: string, name: string): Promise<string[]> =>
+  (await readdir(join(dataDir, 'modules', name)).catch(() => [])).map((entry) => join(name, entry))
+
+/** Settles when nothing is left of any module. */
+export async function waitForNoLeftovers(platform: Pick<PlatformProcess, 'dataDir'>): Promise<void> {
+  let left: string[] = []
+  const isClean = async () => (left = await leftoversOf(platform)).length === 0
+  await waitFor('nothing is left of modules', isClean).catch((cause: unknown) => {
+    throw new Error(`These are left: ${left.join(', ')}`, { cause })
+  })
+}

@@ -1,0 +1,22 @@
+import type { Locator, Page } from 'playwright-core'
+
+type Scope = Page | Locator
+
+export const heading = (page: Page, name: string | RegExp, level = 1) => page.getByRole('heading', { level, name })
+export const field = (within: Scope, label: string) => within.getByLabel(label, { exact: true })
+export const button = (within: Scope, name: string | RegExp) => within.getByRole('button', { name, exact: true })
+export const link = (within: Scope, name: string | RegExp) => within.getByRole('link', { name, exact: true })
+export const row = (page: Page, text: string | RegExp) => page.getByRole('row').filter({ hasText: text })
+export const mainLink = (page: Page, name: string) =>
+  page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name })
+
+/** The modal dialog. Toasts have the role as well, with `aria-modal=false`. */
+export const dialog = (page: Page, name?: string | RegExp): Locator =>
+  page.getByRole('dialog', name === undefined ? {} : { name }).and(page.locator(':not([aria-modal=false])'))
+
+/** The shown relay command. */
+export const relayCommand = (page: Page) =>
+  page.getByRole('group', { name: 'Relay command' }).locator('code').innerText()
+
+export const relayEnrolled = (page: Page) =>
+  page.getByRole('status').filter({ hasText: 'The relay has enrolled.' }).waitFor()

@@ -1,0 +1,83 @@
+import { gzipSync } from 'node:zlib'
+import { waitFor } from '../wait-for.ts'
+import type { Page, Request, Response } from 'playwright-core'
+import { waitForPage } from './open.ts'
+
+/** The requests that a page sends during an action, such as `GET /api/v1/clusters?page=1`. */
+export async function requestsDuring(page: Page, act: () => Promise<unknown>): Promise<string[]> {
+  const sent: string[] = []
+  const add = (request: Request) => {
+    const { pathname, search } = new URL(request.url())
+    sent.push(`${request.method()} ${pathname}${search}`)
+  }
+  page.on('request', add)
+  await act()
+  page.off('request', add)
+  return sent
+}
+
+/** The scripts that a page loads during an action, each once, with their size in gzipped bytes. */
+export async function scriptsDuring(page: Page, act: () => Promise<unknown>): Promise<Map<string, number>> {
+  const bodies = new Map<string, Promise<Buffer>>()
+  const add = (response: Response) => {
+    const { pathname } = new URL(response.url())
+    if (/javascript/.test(response.headers()['content-type'] ?? '') && response.ok())
+      bodies.set(pathname, response.body())
+  }
+  page.on('response', add)
+  await act()
+  page.off('response', add)
+  const sizes = [...bodies].map(async ([path, body]) => [path, gzipSync(await body, { level: 9 }).length] as const)
+  return new Map(await Promise.all(sizes))
+}
+
+const isLongPoll = (request: Request) => /[?&]wait(Seconds)?=/.test(request.url())
+
+/** Opens a page whose clock only `advanceSeconds` moves. */
+export async function openWithStoppedClock(page: Page, path: string): Promise<Page> {
+  await page.clock.install()
+  await page.goto(path)
+  await waitForPage(page)
+  await stopClock(page)
+  return page
+}
+
+/** Stops the clock of a page that was opened after `page.clock.install()`. */
+export async function stopClock(page: Page): Promise<void> {
+  const nowMs = await page.evaluate(() => Date.now())
+  await page.clock.pauseAt(nowMs + 1000)
+}
+
+/** Advances a page's installed clock second by second; each second's requests complete before the next. */
+export async function advanceSeconds(page: Page, seconds: number): Promise<void> {
+  const pending = new Set<Request>()
+  const begin = (request: Request) => isLongPoll(request) || pending.add(request)
+  const end = (request: Request) => pending.delete(request)
+  page.on('request', begin).on('requestfinished', end).on('requestfailed', end)
+  for (let second = 0; second < seconds; second++) {
+    await page.clock.runFor(1000)
+    await waitFor('requests to complete', async () => pending.size === 0)
+  }
+  page.off('request', begin).off('requestfinished', end).off('requestfailed', end)
+}
+
+/** Advances the clock until a condition holds, at most two minutes of the page's time. */
+export async function advanceUntil(page: Page, condition: () => Promise<boolean>): Promise<void> {
+  for (let second = 0; second < 120; second++) {
+    if (await condition()) return
+    await advanceSeconds(page, 1)
+  }
+  throw new Error('The condition did not hold within two minutes of page time.')
+}
+
+/** Makes a page believe that its tab is hidden or visible; a headless browser has no background tabs. */
+export function setVisible(page: Page, isVisible: boolean): Promise<void> {
+  return page.evaluate((isVisible) => {
+    const { document, Event }: any = globalThis
+    const define = (name: string, value: unknown) =>
+      Object.defineProperty(document, name, { configurable: true, get: () => value })
+    define('visibilityState', isVisible ? 'visible' : 'hidden')
+    define('hidden', !isVisible)
+    document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))
+  }, isVisible)
+}

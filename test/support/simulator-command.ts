@@ -1,0 +1,61 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { inject } from 'vitest'
+import { projectDir, readState, type State } from '../simulator/state.ts'
+import { Program } from './program.ts'
+import { temporaryFolder } from './temporary-folder.ts'
+
+/** Settings of the test machine do not apply to the deployment. */
+const ownEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(PLAT|AWS)_/.test(name)))
+
+interface Ending {
+  exitCode: number | null
+  text: string
+}
+
+/** `npm run simulate` in a folder of its own, with built functions. Disposing stops what runs there. */
+export class SimulatorCommand implements AsyncDisposable {
+  readonly folder: string
+  readonly functions = inject('functionsDir')
+  readonly #remove: () => PromiseLike<void>
+
+  private constructor(folder: string, remove: () => PromiseLike<void>) {
+    this.folder = `${folder}/simulator`
+    this.#remove = remove
+  }
+
+  static async create(): Promise<SimulatorCommand> {
+    const { path, ...folder } = await temporaryFolder()
+    return new SimulatorCommand(path, () => folder[Symbol.asyncDispose]())
+  }
+
+  begin(args: readonly string[], settings: Record<string, string> = {}): Program {
+    const env = { ...ownEnvironment, PLAT_SIMULATOR_DIR: this.folder, ...settings }
+    return new Program(process.execPath, ['test/simulator/main.ts', ...args], { cwd: projectDir, env })
+  }
+
+  async run(args: readonly string[], settings: Record<string, string> = {}): Promise<Ending> {
+    const program = this.begin(args, settings)
+    const { exitCode } = await program.ended
+    return { exitCode, text: program.text }
+  }
+
+  start(...args: string[]): Promise<Ending> {
+    return this.run(['--functions', this.functions, ...args])
+  }
+
+  get state(): State | undefined {
+    return readState(this.folder)
+  }
+
+  /** All processes of the simulator, including those of its functions: their environment names the folder. */
+  async processes(): Promise<number[]> {
+    const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+    const environments = await Promise.all(ids.map((id) => readFile(`/proc/${id}/environ`, 'utf8').catch(() => '')))
+    return ids.map(Number).filter((_, index) => environments[index]?.includes(this.folder))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.run(['--stop'])
+    await this.#remove()
+  }
+}

@@ -1,0 +1,193 @@
+import { refresh, signOut } from '@platform/core/accounts/session'
+import * as Cluster from '@platform/core/clusters/cluster'
+import * as keys from '@platform/core/db/keys'
+import { get, query } from '@platform/core/db/table'
+import { advanceBatch } from '@platform/core/jobs/batches/advance'
+import * as Batch from '@platform/core/jobs/batches/batch'
+import { claim } from '@platform/core/jobs/claim'
+import { complete } from '@platform/core/jobs/complete'
+import * as Job from '@platform/core/jobs/job'
+import { complete as completeSetup } from '@platform/core/platform/setup'
+import { enroll } from '@platform/core/relays/enrollment'
+import { verifyAccessToken } from '@platform/core/signing/access-token'
+import { assert, asyncProperty, integer, type Scheduler, scheduler as anySchedule } from 'fast-check'
+import { beforeAll, expect, test } from 'vitest'
+import { completionReport, jobCounters, inboxItems, runJob, scriptJob, dispatchedJob } from '../core/support/jobs.ts'
+import {
+  administrator,
+  adminToken,
+  newCaller,
+  enrolledCluster,
+  enrollRequest,
+  errorCodeOf,
+  bootstrapPlatform,
+} from '../support/fixtures.ts'
+import { claimAll } from './support/claims.ts'
+import { interleave } from './support/interleave.ts'
+import { countEvents, eventNames, isSetUpOnce, newSession, readTable, resetPlatform } from './support/platform-state.ts'
+import { amount, progressOf, seed } from './support/run.ts'
+
+beforeAll(bootstrapPlatform)
+
+/** Runs a scenario with random numbers of callers and random schedules; a failure prints the smallest schedule. */
+async function explore(
+  claim: string,
+  numRuns: number,
+  [min, max]: readonly [number, number],
+  scenario: (scheduler: Scheduler, callers: number) => Promise<void>,
+): Promise<void> {
+  const [schedules, progress] = [new Set<string>(), progressOf(claim, numRuns)]
+  let done = 0
+  const property = asyncProperty(anySchedule(), integer({ min, max }), async (scheduler, callers) => {
+    await scenario(scheduler, callers)
+    schedules.add(
+      scheduler
+        .report()
+        .map(({ label }) => label)
+        .join(),
+    )
+    progress(++done)
+  })
+  await assert(property, { seed, numRuns })
+  claimAll(`${claim}: schedules, ${schedules.size} of them distinct`, done, numRuns)
+}
+
+const times = <Task>(count: number, task: Task): Task[] => Array.from({ length: count }, () => task)
+
+/** Expects each task to succeed or to fail with one of these codes; returns the results of those that succeeded. */
+function successesOf(settled: readonly PromiseSettledResult<any>[], ...codes: string[]): any[] {
+  for (const each of settled) {
+    if (each.status === 'rejected') expect(codes, String(each.reason.stack)).toContain(each.reason.code)
+  }
+  return settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+}
+
+async function expectRejected(refreshTokens: readonly string[]): Promise<void> {
+  for (const refreshToken of refreshTokens)
+    expect(await errorCodeOf(refresh({ refreshToken }))).toBe('invalid_refresh_token')
+}
+
+test('one of several concurrent setups succeeds, and its tokens work', () =>
+  explore('one of 2 or 3 concurrent setups succeeds', amount(300, 3), [2, 3], async (scheduler, count) => {
+    await resetPlatform()
+    const body = { ...administrator, initialAdminToken: await adminToken() }
+    const settled = await interleave(
+      scheduler,
+      times(count, () => completeSetup(body)),
+    )
+    const successes = successesOf(settled, 'setup_already_complete')
+    expect(successes).toHaveLength(1)
+    expect(isSetUpOnce(await readTable())).toBe(true)
+    await refresh(successes[0])
+  }))
+
+test('a refresh token gets at most one successor, and its second use ends the session', () =>
+  explore(
+    '2 to 4 uses of a refresh token: at most one successor',
+    amount(2000, 12),
+    [2, 4],
+    async (scheduler, count) => {
+      const { refreshToken, sessionId, organisationId } = await newSession()
+      const settled = await interleave(
+        scheduler,
+        times(count, () => refresh({ refreshToken })),
+      )
+      const successes = successesOf(settled, 'invalid_refresh_token')
+      expect(successes.length).toBeLessThanOrEqual(1)
+      expect((await get(keys.session(sessionId)))?.['revokedAtMs']).toBeDefined()
+      expect(await countEvents(organisationId, 'session.reuse_detected')).toBe(1)
+      await expectRejected([refreshToken, ...successes.map((tokens) => tokens.refreshToken)])
+    },
+  ))
+
+test('no refresh succeeds that began after a sign-out', () =>
+  explore('sign-out against refresh: the session ends', amount(1000, 8), [2, 3], async (scheduler, count) => {
+    const { refreshToken, accessToken } = await newSession()
+    const caller = await verifyAccessToken(accessToken)
+    let isSignedOut = false
+    const tokens = [refreshToken]
+    const refreshTwice = async () => {
+      for (let round = 0; round < 2; round++) {
+        const beganLate = isSignedOut
+        tokens.push((await refresh({ refreshToken: tokens.at(-1) ?? '' })).refreshToken)
+        expect(beganLate, 'a refresh after the sign-out succeeded').toBe(false)
+      }
+    }
+    const leave = async () => {
+      await signOut(caller)
+      isSignedOut = true
+    }
+    successesOf(await interleave(scheduler, [refreshTwice, leave, leave].slice(0, count)), 'invalid_refresh_token')
+    await expectRejected(tokens)
+  }))
+
+test('an enrollment token enrolls one relay, which may repeat its request', () =>
+  explore('2 to 4 uses of an enrollment token: one relay', amount(1000, 6), [2, 4], async (scheduler, count) => {
+    const caller = await newCaller()
+    const { id, enrollmentToken } = await Cluster.register(caller, { name: 'berlin-1', type: 'Hypervisor' })
+    const first = enrollRequest(enrollmentToken)
+    // The first relay repeats its request, as after a lost response.
+    const requests = [first, enrollRequest(enrollmentToken), first, enrollRequest(enrollmentToken)].slice(0, count)
+    const settled = await interleave(
+      scheduler,
+      requests.map((request) => () => enroll(request)),
+    )
+    const relayIds = new Set(successesOf(settled, 'enrollment_token_used').map(({ relayId }) => relayId))
+    expect([...relayIds]).toEqual([(await Cluster.find(caller.organisationId, id))?.relayId])
+    expect(await countEvents(caller.organisationId, 'cluster.enrolled')).toBe(1)
+    expect(await countEvents(caller.organisationId, 'enrollment.reuse_detected')).toBeLessThanOrEqual(1)
+  }))
+
+test('a job that is claimed twice and cancelled runs at most once and ends once', () =>
+  explore('claims against cancellations: a job ends once', amount(1000, 6), [2, 4], async (scheduler, count) => {
+    const caller = await newCaller()
+    const enrolled = await enrolledCluster(caller)
+    const jobId = await dispatchedJob(caller, enrolled)
+    // Each relay reports completion twice, as after a late response.
+    const run = (exitCode: number) => async () => {
+      const { leaseId } = await claim(enrolled.request(), jobId, undefined)
+      const report = () => complete(enrolled.request(), jobId, completionReport(enrolled, leaseId, exitCode))
+      await Promise.all([report(), report()])
+    }
+    const cancel = () => Job.cancel(caller, jobId)
+    const tasks: (() => Promise<unknown>)[] = [run(0), cancel, run(3), cancel]
+    successesOf(await interleave(scheduler, tasks.slice(0, count)), 'job_not_claimable', 'job_already_finished')
+    expect(['Completed', 'Failed', 'Cancelled']).toContain((await Job.read(caller, jobId)).status)
+    expect(await jobCounters(caller, enrolled)).toEqual([0, 0])
+    expect(await inboxItems(enrolled.cluster.id)).toEqual([])
+    const events = await eventNames(caller.organisationId)
+    expect(events.filter((name) => name === 'job.bootstrapPlatform').length).toBeLessThanOrEqual(1)
+    expect(events.filter((name) => /^job\.(completed|failed|cancelled)$/.test(name))).toHaveLength(1)
+  }))
+
+test('a cluster is removed or gets jobs, never both', () =>
+  explore(
+    'removal of a cluster against submissions: one of them',
+    amount(1000, 6),
+    [2, 4],
+    async (scheduler, count) => {
+      const caller = await newCaller()
+      const { organisationId } = caller
+      const other = await Cluster.register(caller, { name: 'stays', type: 'Hypervisor' })
+      const enrolled = await enrolledCluster(caller)
+      const { id } = enrolled.cluster
+      const jobId = await dispatchedJob(caller, enrolled)
+      const remove = () => Cluster.remove(caller, id)
+      const tasks: (() => Promise<unknown>)[] = [
+        remove,
+        () => runJob(enrolled, jobId).then(remove),
+        async () => {
+          const { batchId } = await Batch.submit(caller, { jobs: [scriptJob(other.id), scriptJob(id)] })
+          await advanceBatch({ organisationId, batchId })
+        },
+        () => Job.submit(caller, scriptJob(id)),
+      ]
+      const codes = ['cluster_has_active_jobs', 'cluster_not_found', 'cluster_forbidden']
+      successesOf(await interleave(scheduler, tasks.slice(0, count)), ...codes)
+      const { items } = await query({ index: 'gsi1', pk: keys.clusterJobs(id) })
+      const jobs = await Promise.all(items.map(({ pk }) => Job.read(caller, String(pk).split('#')[3] ?? '')))
+      const active = jobs.filter(({ status }) => status === 'Queued' || status === 'Running').length
+      // A removed cluster has no active job.
+      expect((await Cluster.find(organisationId, id))?.activeJobs ?? 0).toBe(active)
+    },
+  ))

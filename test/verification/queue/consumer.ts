@@ -1,0 +1,72 @@
+import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
+import { type Task, tasks } from '@platform/contract/task'
+import { type QueuePoller, startQueuePoller } from '@platform/local/events/poller'
+import { type SqsBatchResponse, type SqsEvent } from '@platform/local/events/sqs-event'
+import { handler as batches } from '../../../functions/queue/batches.ts'
+import { handler as events } from '../../../functions/queue/events.ts'
+import { handler as jobs } from '../../../functions/queue/jobs.ts'
+import { seededRandom } from '../../support/random.ts'
+
+// A process that consumes queues with the platform's functions and the concurrency of the deployment. It sends some messages again
+// up to four seconds after they were handled. It replies to each message with its counts; the message `stop` ends it first.
+
+const consumers = { jobs, batches, events }
+type Queue = keyof typeof consumers
+
+const resendRate = 0.05
+
+/** Numbers of messages. */
+export interface Handled extends Record<Queue, number> {
+  failed: number
+  /** Sent again by this process after a success. */
+  resent: number
+  /** Received again from the queue after a success. */
+  redelivered: number
+}
+
+const handled: Handled = { jobs: 0, batches: 0, events: 0, failed: 0, resent: 0, redelivered: 0 }
+const random = seededRandom(Number(process.argv[2]))
+const succeeded = new Set<string>()
+const client = new SQSClient()
+
+const urlOf = (queue: Queue): string => process.env[`PLAT_QUEUE_${queue.toUpperCase()}`] ?? ''
+
+async function invoke(queue: Queue, event: SqsEvent): Promise<SqsBatchResponse> {
+  const result = await consumers[queue](event)
+  if (!('batchItemFailures' in result)) throw new Error(`The function of ${queue} returned no batch response.`)
+  const failed = new Set(result.batchItemFailures.map(({ itemIdentifier }) => itemIdentifier))
+  handled[queue] += event.Records.length
+  handled.failed += failed.size
+  handled.redelivered += event.Records.filter(({ messageId }) => succeeded.has(messageId)).length
+  for (const { messageId, body } of event.Records.filter((record) => !failed.has(record.messageId))) {
+    succeeded.add(messageId)
+    if (random() >= resendRate) continue
+    handled.resent++
+    const DelaySeconds = Math.floor(random() * 4)
+    await client.send(new SendMessageCommand({ QueueUrl: urlOf(queue), MessageBody: body, DelaySeconds }))
+  }
+  return result
+}
+
+function startPoller(queue: Queue): QueuePoller {
+  const { trigger }: Task = tasks[`queue/${queue}`]
+  if (typeof trigger !== 'object' || !('queue' in trigger)) throw new Error(`No function consumes ${queue}.`)
+  return startQueuePoller({
+    client,
+    queueUrl: urlOf(queue),
+    queueArn: `arn:aws:sqs:eu-central-1:000000000000:${queue}`,
+    batchSize: trigger.batchSize,
+    maximumConcurrency: trigger.maximumConcurrency,
+    // Longer than any of these messages takes.
+    visibilityTimeoutSeconds: 20,
+    invoke: (event) => invoke(queue, event),
+    log: () => undefined,
+  })
+}
+
+const pollers = (['jobs', 'batches', 'events'] as const).map(startPoller)
+process.on('message', (message) => {
+  const stopped = message === 'stop' ? Promise.all(pollers.map((poller) => poller.stop())) : undefined
+  void Promise.resolve(stopped).then(() => process.send?.(handled))
+})
+process.on('disconnect', () => process.exit())

@@ -1,0 +1,12 @@
+/** A delay that approaches the value at which either side wins, on a busy machine too. */
+export class BalancedDelay {
+  #ms = 4
+
+  next(random: number): number {
+    return Math.floor(this.#ms * (0.5 + random))
+  }
+
+  adjust(wasTooEarly: boolean): void {
+    this.#ms = wasTooEarly ? Math.min(this.#ms * 1.6 + 1, 2000) : this.#ms * 0.6
+  }
+}

@@ -1,0 +1,22 @@
+import { type AttributeValue, DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb'
+import { clientSettings } from '../../packages/local/src/emulators/http/environment.ts'
+import { readRuntimeFile } from '../../packages/local/src/runtime-file.ts'
+import type { PlatformProcess } from '../support/platform.ts'
+
+/** An item as the store has it. */
+export type StoredItem = Record<string, AttributeValue>
+
+/** All items of a running platform's table, as they are now. */
+export async function scan({ dataDir }: PlatformProcess): Promise<StoredItem[]> {
+  const { dynamoDbUrl, accessKeyId, table: TableName } = await readRuntimeFile(dataDir)
+  const client = new DynamoDBClient(clientSettings(dynamoDbUrl, accessKeyId))
+  const all: StoredItem[] = []
+  let after: StoredItem | undefined
+  do {
+    const { Items = [], LastEvaluatedKey } = await client.send(new ScanCommand({ TableName, ExclusiveStartKey: after }))
+    all.push(...Items)
+    after = LastEvaluatedKey
+  } while (after !== undefined)
+  client.destroy()
+  return all
+}

@@ -1,0 +1,83 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { setTimeout as delay } from 'node:timers/promises'
+import { client } from '@platform/core/db/table'
+import type { Scheduler } from 'fast-check'
+
+interface Caller {
+  heldCalls: number
+  isDone: boolean
+  schedule: <Result>(command: string, call: () => Promise<Result>) => Promise<Result>
+}
+
+const callers = new AsyncLocalStorage<Caller>()
+
+client.middlewareStack.add(
+  (next, context) => (args) => {
+    const caller = callers.getStore()
+    return caller === undefined ? next(args) : caller.schedule(context.commandName ?? '', () => next(args))
+  },
+  { step: 'initialize', name: 'interleave' },
+)
+
+/** A caller that waits for another caller makes no call of its own: after this time the others continue. */
+const patienceMs = 500
+
+/**
+ * Runs tasks of one process. Each call to the store is held until every unfinished task has one; then the scheduler picks the call
+ * that runs next, up to its response. A schedule is thus the order of all calls, and a failing one can be repeated.
+ */
+export async function interleave<Result>(
+  scheduler: Scheduler,
+  tasks: readonly (() => Promise<Result>)[],
+): Promise<PromiseSettledResult<Result>[]> {
+  let changed = Promise.withResolvers<void>()
+  const notify = () => {
+    changed.resolve()
+    changed = Promise.withResolvers()
+  }
+  const started: Caller[] = []
+  const allHeld = async () => {
+    while (!started.every(({ heldCalls, isDone }) => heldCalls > 0 || isDone)) {
+      const isTimedOut = await Promise.race([changed.promise, delay(patienceMs, true, { ref: false })])
+      if (isTimedOut === true && scheduler.count() > 0) return
+    }
+  }
+  const results: Promise<Result>[] = []
+  // Start one task after the other, so that a seed always meets them in the same order.
+  for (const [index, task] of tasks.entries()) {
+    const caller = newCaller(scheduler, `caller ${index + 1}`, notify)
+    started.push(caller)
+    const finish = () => {
+      caller.isDone = true
+      notify()
+    }
+    results.push(callers.run(caller, task).finally(finish))
+    await allHeld()
+  }
+  const settled = Promise.allSettled(results)
+  while (!started.every(({ isDone }) => isDone)) {
+    await allHeld()
+    if (scheduler.count() > 0) await scheduler.waitNext(1)
+  }
+  return settled
+}
+
+function newCaller(scheduler: Scheduler, name: string, notify: () => void): Caller {
+  const caller: Caller = {
+    heldCalls: 0,
+    isDone: false,
+    schedule: async (command, call) => {
+      const finished = Promise.withResolvers<void>()
+      caller.heldCalls++
+      const picked = scheduler.schedule(Promise.resolve(), `${name} ${command}`, undefined, async (release) => {
+        caller.heldCalls--
+        await release()
+        await finished.promise
+      })
+      notify()
+      await picked
+      return call().finally(finished.resolve)
+    },
+  }
+  return caller
+}

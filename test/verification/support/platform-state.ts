@@ -1,0 +1,67 @@
+import { BatchWriteCommand, paginateScan } from '@aws-sdk/lib-dynamodb'
+import { open } from '@platform/core/accounts/session'
+import { now } from '@platform/core/clock'
+import { config } from '@platform/core/config'
+import { client, create, type Item } from '@platform/core/db/table'
+import * as keys from '@platform/core/db/keys'
+import { transact } from '@platform/core/db/transact'
+import { newId } from '@platform/core/id'
+import { chunk } from '@platform/core/lib/async'
+import { bootstrap } from '@platform/core/platform/bootstrap'
+import { pendingRecords } from '../../core/support/outbox.ts'
+
+const TableName = config.PLAT_TABLE
+
+/** All items of the table, read consistently. */
+export async function readTable(): Promise<Item[]> {
+  const items: Item[] = []
+  for await (const page of paginateScan({ client }, { TableName, ConsistentRead: true }))
+    items.push(...(page.Items ?? []))
+  return items
+}
+
+export async function deleteItems(items: readonly (Item | keys.Key)[]): Promise<void> {
+  for (const group of chunk(items, 25)) {
+    const requests = group.map(({ pk, sk }) => ({ DeleteRequest: { Key: { pk, sk } } }))
+    await client.send(new BatchWriteCommand({ RequestItems: { [TableName]: requests } }))
+  }
+}
+
+/** A platform before its setup. The signing keys stay: every process has them in memory. */
+export async function resetPlatform(): Promise<void> {
+  const { pk, sk } = keys.accessKeys()
+  await deleteItems((await readTable()).filter((item) => item['pk'] !== pk || item['sk'] !== sk))
+  await bootstrap()
+}
+
+/** Whether the table holds one organisation, one user with one name, one session and one administrator. */
+export function isSetUpOnce(items: readonly Item[]): boolean {
+  const count = (matches: (pk: string, sk: string) => boolean) =>
+    items.filter(({ pk, sk }) => matches(String(pk), String(sk))).length
+  const counts = [
+    count((pk) => pk === keys.organisation('').pk),
+    count((pk) => pk.endsWith('#USER')),
+    count((pk) => pk.startsWith(keys.username('').pk)),
+    count((pk, sk) => pk.startsWith(keys.session('').pk) && sk === keys.session('').sk),
+  ]
+  const { pk, sk } = keys.administrators()
+  const administrators = items.find((item) => item['pk'] === pk && item['sk'] === sk)
+  return counts.every((each) => each === 1) && administrators?.['count'] === 1
+}
+
+/** A user of a new organisation with a session. No password is hashed. */
+export async function newSession() {
+  const [organisationId, userId] = [newId('org'), newId('user')]
+  const record = { id: userId, organisationId, username: userId, email: 'u@example.com', roles: ['OrgAdmin'] }
+  const user = { ...record, authProvider: 'local', createdAtMs: now(), version: 1 }
+  const session = open(user)
+  await transact([create(keys.user(organisationId, userId), user), ...session.steps])
+  return { organisationId, userId, sessionId: session.id, ...(await session.tokens()) }
+}
+
+/** The names of the events in the outbox of an organisation, oldest first. */
+export const eventNames = async (organisationId: string): Promise<string[]> =>
+  (await pendingRecords(organisationId)).flatMap(({ events }) => events.map(({ name }) => name))
+
+export const countEvents = async (organisationId: string, name: string): Promise<number> =>
+  (await eventNames(organisationId)).filter((each) => each === name).length

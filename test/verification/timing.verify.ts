@@ -1,0 +1,157 @@
+import * as ApiToken from '@platform/core/accounts/api-token'
+import { signIn } from '@platform/core/accounts/session'
+import * as Cluster from '@platform/core/clusters/cluster'
+import { newId, newSecret } from '@platform/core/id'
+import { beforeAll, test, vi } from 'vitest'
+import { password, personOf } from '../functions/person.ts'
+import { rowNamed } from '../functions/table.ts'
+import { enrollRequest } from '../support/fixtures.ts'
+import { seededRandom } from '../support/random.ts'
+import { send, type TestResponse } from '../support/request.ts'
+import { countStoreCalls } from '../support/store-calls.ts'
+import { claimBetween, claimNone } from './support/claims.ts'
+import { isShort, print, seed } from './support/run.ts'
+import { callerOf, post, reopenSetup } from './tokens/token-kinds.ts'
+
+/** Counts the passwords that this process hashes. */
+const countHashes = await vi.hoisted(async () => {
+  const { default: crypto } = await import('node:crypto')
+  const { syncBuiltinESMExports } = await import('node:module')
+  const { argon2 } = crypto
+  let count = 0
+  crypto.argon2 = (...args: Parameters<typeof argon2>) => {
+    count++
+    argon2(...args)
+  }
+  syncBuiltinESMExports()
+  return () => count
+})
+
+/** Two kinds of wrong guesses, which must get the same response in the same time. */
+interface Guesses {
+  name: string
+  first: () => Promise<TestResponse>
+  second: () => Promise<TestResponse>
+  status: number
+  /** How many of each are measured. */
+  count: number
+  /** The allowed distance of the area under the curve from one half. */
+  margin: number
+}
+
+/** A wrong password of a user, and of an unknown name of the same length. */
+async function guessUsers(way: string): Promise<Guesses> {
+  const { username } = await personOf('Viewer')
+  const page = { origin: 'https://platform.example.com', 'sec-fetch-site': 'same-origin' }
+  const guess = (name: string) => post(`/api/v1/auth/${way}`, { username: name, password: newSecret() }, page)
+  return {
+    name: `a wrong password at auth/${way}, of a known and an unknown name`,
+    first: () => guess(username),
+    second: () => guess(`u-${crypto.randomUUID()}`),
+    status: 401,
+    // A sign-in takes long, so that few are enough.
+    ...{ count: 200, margin: 0.1 },
+  }
+}
+
+/** A secret with only its end wrong, and an entirely wrong one. */
+function guessSecret(
+  name: string,
+  secret: string,
+  status: number,
+  guess: (secret: string) => Promise<TestResponse>,
+): Guesses {
+  return {
+    name,
+    first: () => guess(`${secret.slice(0, -4)}${newSecret().slice(0, 4)}`),
+    second: () => guess(newSecret().slice(0, secret.length)),
+    status,
+    ...{ count: 3000, margin: 0.05 },
+  }
+}
+
+async function guessSecrets(): Promise<Guesses[]> {
+  const setup = await reopenSetup()
+  const caller = await callerOf(await personOf('OrgAdmin'))
+  const cluster = await Cluster.register(caller, { name: newId('clus'), type: 'Hypervisor' })
+  const [enrollmentId = '', enrollmentSecret = ''] = cluster.enrollmentToken.split('.')
+  const request = enrollRequest('')
+  const { token } = await ApiToken.create(caller, { name: newId('tok') })
+  const me = (secret: string) => {
+    const headers = { authorization: `Bearer ${token.slice(0, -43)}${secret}` }
+    return send(rowNamed('GET /api/v1/auth/me').handler, { target: '/api/v1/auth/me', headers })
+  }
+  const { refreshToken } = await signIn(
+    { username: (await personOf('Viewer')).username, password },
+    { address: '192.0.2.1' },
+  )
+  const [sessionId = '', id = '', refreshSecret = ''] = refreshToken.split('.')
+  return [
+    guessSecret('an initial admin token', setup.initialAdminToken.slice('admin.'.length), 422, (secret) =>
+      post('/api/v1/setup/complete', { ...setup, initialAdminToken: `admin.${secret}` }),
+    ),
+    guessSecret('an enrollment token', enrollmentSecret, 401, (secret) =>
+      post('/api/v1/relay/enroll', { ...request, enrollmentToken: `${enrollmentId}.${secret}` }),
+    ),
+    guessSecret('an API token', token.slice(-43), 401, me),
+    guessSecret('a refresh token', refreshSecret, 401, (secret) =>
+      post('/api/v1/auth/refresh', { refreshToken: `${sessionId}.${id}.${secret}` }),
+    ),
+  ]
+}
+
+let allGuesses: readonly Guesses[] = []
+beforeAll(async () => {
+  const users = await Promise.all(['login', 'local-login', 'session'].map(guessUsers))
+  allGuesses = [...users, ...(await guessSecrets())]
+})
+
+test('both guesses make the same store calls and hash the same passwords', async () => {
+  const workOf = async (guess: Guesses['first'], expected: number): Promise<string> => {
+    const before = countHashes()
+    let status = 0
+    const calls = await countStoreCalls(async () => ({ status } = await guess()))
+    if (status !== expected) throw new Error(`A guess got ${status} instead of ${expected}.`)
+    return `${calls} store calls, ${countHashes() - before} hashes`
+  }
+  const different: string[] = []
+  for (const { name, first, second, status } of allGuesses) {
+    const [one, other] = [await workOf(first, status), await workOf(second, status)]
+    if (one !== other) different.push(`${name}: ${one}; ${other}`)
+  }
+  claimNone('pairs of guesses with different work', different, `${allGuesses.length} pairs`)
+})
+
+/** How well a time tells the two kinds apart: the share of pairs in which the first takes longer. */
+function areaUnderCurve(firsts: readonly number[], seconds: readonly number[]): number {
+  let longer = 0
+  for (const first of firsts) for (const second of seconds) longer += first > second ? 1 : first === second ? 0.5 : 0
+  return longer / (firsts.length * seconds.length)
+}
+
+/** Measures both kinds in turns, in random order, so that other load of the machine affects both. */
+async function measure({ first, second, count }: Guesses, random: () => number): Promise<number> {
+  const timesMs: [number[], number[]] = [[], []]
+  for (let index = -10; index < count; index++) {
+    for (const which of random() < 0.5 ? ([0, 1] as const) : ([1, 0] as const)) {
+      const startedAtMs = performance.now()
+      await (which === 0 ? first() : second())
+      if (index >= 0) timesMs[which].push(performance.now() - startedAtMs)
+    }
+  }
+  return areaUnderCurve(...timesMs)
+}
+
+test.skipIf(isShort)('the time of a response does not tell the guesses apart', async () => {
+  for (const [index, guesses] of allGuesses.entries()) {
+    const random = seededRandom(seed + index)
+    const areas: number[] = []
+    // Chance alone misses the margin now and then: measure up to three times.
+    while (areas.length < 3 && !areas.some((area) => Math.abs(area - 0.5) <= guesses.margin)) {
+      areas.push(await measure(guesses, random))
+      print(`${guesses.name}: ${areas.at(-1)?.toFixed(3)}`)
+    }
+    const { name, count, margin } = guesses
+    claimBetween(`area under the curve (${count} of each): ${name}`, areas.at(-1) ?? 0, 0.5 - margin, 0.5 + margin)
+  }
+})

@@ -1,0 +1,217 @@
+import { createPublicKey } from 'node:crypto'
+import { now, shiftClock } from '@platform/core/clock'
+import * as Cluster from '@platform/core/clusters/cluster'
+import { get } from '@platform/core/db/table'
+import { newId } from '@platform/core/id'
+import { enroll } from '@platform/core/relays/enrollment'
+import { test } from 'vitest'
+import { personOf } from '../functions/person.ts'
+import { isProtected, requestTo, type Row, rowNamed, rows } from '../functions/table.ts'
+import { writes } from '../functions/writes.ts'
+import { publicPortalHeaders } from '../support/browser-session.ts'
+import { enrollRequest, newRelayKey, relayToken } from '../support/fixtures.ts'
+import {
+  type Forgeries,
+  malformedTokens,
+  platformSigningKeys,
+  wrongClaims,
+  wrongRelayClaims,
+  wrongSignatures,
+} from '../support/forged-tokens.ts'
+import { decodedPath, jsonRequest, send, type TestRequest, type TestResponse } from '../support/request.ts'
+import { claimAll, claimAtLeast, claimNone } from './support/claims.ts'
+import { amount } from './support/run.ts'
+import { callerOf, expiringTokens, tokenOf, tokensOfOtherKinds } from './tokens/token-kinds.ts'
+
+type Headers = Readonly<Record<string, string>>
+type Variants = Readonly<Record<string, Headers>>
+
+const seen = { variants: 0, operations: 0, requests: 0, writes: 0 }
+const [accepted, different, closed] = [[] as string[], [] as string[], [] as string[]]
+
+/** Wrong spellings of `Authorization` with a valid token. */
+function misspelledHeaders(token: string, scheme: 'Bearer' | 'Relay'): Variants {
+  const values: Record<string, string> = {
+    'no scheme': token,
+    'the scheme Basic': `Basic ${token}`,
+    'the scheme Token': `Token ${token}`,
+    'the scheme DPoP': `DPoP ${token}`,
+    'the other scheme': `${scheme === 'Bearer' ? 'Relay' : 'Bearer'} ${token}`,
+    'the scheme twice': `${scheme} ${scheme} ${token}`,
+    'a colon after the scheme': `${scheme}: ${token}`,
+    'a tab after the scheme': `${scheme}\t${token}`,
+    'a space before the scheme': ` ${scheme} ${token}`,
+    'a space after the token': `${scheme} ${token} `,
+    'a line break after the token': `${scheme} ${token}\r\n`,
+    'NUL after the token': `${scheme} ${token}\0`,
+    'a comma after the token': `${scheme} ${token},`,
+    'two tokens with a comma': `${scheme} ${token},${scheme} ${token}`,
+    'two tokens with a comma and a space': `${scheme} ${token}, ${scheme} ${token}`,
+    'two tokens with a space': `${scheme} ${token} ${token}`,
+    'quotes around the token': `${scheme} "${token}"`,
+    'a parameter name before the token': `${scheme} token=${token}`,
+    'a no-break space': `${scheme}\u00a0${token}`,
+    'a Cyrillic letter in the scheme': `${scheme.replace('e', 'е')} ${token}`,
+  }
+  return {
+    ...Object.fromEntries(Object.entries(values).map(([name, authorization]) => [name, { authorization }])),
+    'the header Proxy-Authorization': { 'proxy-authorization': `${scheme} ${token}` },
+    'the header X-Authorization': { 'x-authorization': `${scheme} ${token}` },
+    'the header X-Access-Token': { 'x-access-token': token },
+  }
+}
+
+const mapForgeries = (forgeries: Forgeries, suffix: string, headersFor: (token: string) => Headers): Variants =>
+  Object.fromEntries(Object.entries(forgeries).map(([name, token]) => [`${name}${suffix}`, headersFor(token)]))
+
+/** A response without the ids of the request. */
+function comparable({ status, headers, text }: TestResponse): string {
+  const trace = headers['x-trace-id'] ?? ''
+  return JSON.stringify([status, { ...headers, 'x-trace-id': '' }, text.replaceAll(trace, '')])
+}
+
+/** Sends a request with each wrong token: the response has to equal the one without a token. */
+async function tryVariants({ name, handler }: Row, request: TestRequest, variants: Variants): Promise<void> {
+  const expected = comparable(await send(handler, request))
+  seen.operations++
+  for (const [variant, headers] of Object.entries(variants)) {
+    const before = writes()
+    const received = await send(handler, { ...request, headers: { ...headers } })
+    seen.requests++
+    seen.writes += writes() - before
+    // Only the platform's own key makes a token about which it says that it has expired.
+    const isExpired = variant.startsWith('valid for ten years') && received.json?.error === 'token_expired'
+    const line = `${name} with ${variant}: ${received.status} ${received.text.slice(0, 200)}`
+    if (received.status !== 401) accepted.push(line)
+    else if (comparable(received) !== expected && !isExpired) different.push(line)
+  }
+}
+
+async function enrolledRelay() {
+  const key = newRelayKey()
+  const caller = await callerOf(await personOf('PlatformAdmin'))
+  const { enrollmentToken } = await Cluster.register(caller, { name: newId('clus'), type: 'Hypervisor' })
+  const { relayId } = await enroll({ ...enrollRequest(enrollmentToken), publicKey: key.wire })
+  return { relayId, key: key.privateKey }
+}
+
+test('operations for users reject every wrong token', async () => {
+  const user = await personOf('PlatformAdmin')
+  const valid = tokenOf(user.headers)
+  const { access } = await platformSigningKeys()
+  const relay = await enrolledRelay()
+  const forgeries: Forgeries = {
+    ...wrongSignatures(valid, createPublicKey(access)),
+    ...malformedTokens(valid),
+    ...wrongClaims(valid, access),
+    ...(await tokensOfOtherKinds(user)),
+    'a token of a relay': tokenOf(await relayToken(relay.relayId, relay.key, '/api/v1/sites')),
+  }
+  const variants = {
+    ...mapForgeries(forgeries, '', (token) => ({ authorization: `Bearer ${token}` })),
+    ...mapForgeries(forgeries, ', as a cookie', (token) => ({
+      ...publicPortalHeaders,
+      cookie: `__Host-plat_access=${token}`,
+    })),
+    ...misspelledHeaders(valid, 'Bearer'),
+  }
+  seen.variants += Object.keys(variants).length
+  const forUsers = rows.filter((row) => isProtected(row) && row.endpoint.access !== 'relay')
+  for (const row of forUsers.filter((_, index) => index % amount(1, 11) === 0)) {
+    await tryVariants(row, requestTo(row), variants)
+    const { status } = await send(row.handler, requestTo(row, { ...user.headers, ...publicPortalHeaders }))
+    // After a sign-out the access token stays valid until it expires.
+    if (status === 401) closed.push(row.name)
+  }
+})
+
+test('operations for relays reject every wrong token', async () => {
+  const user = await personOf('PlatformAdmin')
+  const [own, other] = [await enrolledRelay(), await enrolledRelay()]
+  const others = await tokensOfOtherKinds(user)
+  for (const [index, row] of rows.filter(({ endpoint }) => endpoint.access === 'relay').entries()) {
+    const request = requestTo(row)
+    const valid = tokenOf(await relayToken(own.relayId, own.key, decodedPath(request.target)))
+    const forgeries: Forgeries = {
+      ...wrongSignatures(valid, createPublicKey(own.key)),
+      ...malformedTokens(valid),
+      ...wrongRelayClaims(valid, own, other),
+      ...others,
+      'an access token': tokenOf(user.headers),
+    }
+    const inHeader = mapForgeries(forgeries, '', (token) => ({ authorization: `Relay ${token}` }))
+    const variants = { ...inHeader, ...misspelledHeaders(valid, 'Relay') }
+    if (index === 0) seen.variants += Object.keys(variants).length
+    await tryVariants(row, request, variants)
+    const { status } = await send(row.handler, { ...request, headers: { authorization: `Relay ${valid}` } })
+    if (status === 401) closed.push(row.name)
+  }
+})
+
+/** Operations that take a token in the body: its kind, and the body. */
+const bodies: Readonly<Record<string, readonly [string, (token: string) => object]>> = {
+  'POST /api/v1/auth/refresh': ['a refresh token', (refreshToken) => ({ refreshToken })],
+  'POST /api/v1/auth/oidc/token': ['a sign-in code', (code) => ({ code })],
+  'POST /api/v1/relay/enroll': ['an enrollment token', (enrollmentToken) => enrollRequest(enrollmentToken)],
+}
+
+const misspelledSecrets = (token: string): Forgeries => ({
+  'its token in capitals': token.toUpperCase(),
+  'its token without the end': token.slice(0, -1),
+  'its token without the beginning': token.slice(1),
+  'its token with one more letter': `${token}A`,
+  'its token with NUL': `${token}\0`,
+  'its token between spaces': ` ${token} `,
+  'its token twice': `${token}.${token}`,
+  'its token with another secret': `${token.slice(0, -20)}${'A'.repeat(20)}`,
+  'its token without a secret': `${token.split('.').slice(0, -1).join('.')}.`,
+  'its token in Base64': Buffer.from(token).toString('base64url'),
+})
+
+test('bodies with a token reject those of other kinds', async () => {
+  const user = await personOf('OrgAdmin')
+  const tokens: Forgeries = { ...(await tokensOfOtherKinds(user)), 'an access token': tokenOf(user.headers) }
+  for (const [name, [kind, bodyFor]] of Object.entries(bodies)) {
+    const { handler, endpoint } = rowNamed(name)
+    const { [kind]: own = '', ...others } = tokens
+    const variants = Object.entries({ ...others, ...misspelledSecrets(own) })
+    seen.variants += variants.length
+    seen.operations++
+    for (const [variant, token] of variants) {
+      const before = writes()
+      const { status, text } = await send(handler, jsonRequest(endpoint.path, bodyFor(token)))
+      seen.requests++
+      seen.writes += writes() - before
+      if (status < 400 || status >= 500) accepted.push(`${name} with ${variant}: ${status} ${text.slice(0, 200)}`)
+    }
+  }
+})
+
+test('expired tokens are rejected while the table still has their items', async () => {
+  const [withoutEffect, late] = [[] as string[], [] as string[]]
+  const kinds = Object.entries(expiringTokens)
+  const latenessesMs = [0, 1, 1000, 3_600_000, 30 * 24 * 3_600_000]
+  for (const [kind, make] of kinds) {
+    const valid = await make(await personOf('OrgAdmin'))
+    if ((await valid.use()).status >= 400) withoutEffect.push(kind)
+    for (const lateMs of latenessesMs) {
+      const { expiresAtMs, key, use } = await make(await personOf('OrgAdmin'))
+      const shiftMs = expiresAtMs + lateMs - now()
+      shiftClock(shiftMs)
+      if ((await get(key)) === undefined) withoutEffect.push(`${kind}: its item is missing`)
+      const { status, text } = await use().finally(() => shiftClock(-shiftMs))
+      if (status < 400) late.push(`${kind}, ${lateMs} ms late: ${status} ${text.slice(0, 200)}`)
+    }
+  }
+  claimAll('kinds of tokens that are accepted until they expire', kinds.length - withoutEffect.length, kinds.length)
+  claimNone('expired tokens that are accepted', late, kinds.length * latenessesMs.length)
+})
+
+test('all responses to wrong tokens are alike, and none has an effect', () => {
+  const of = `${seen.requests.toLocaleString('en')} requests to ${seen.operations} operations`
+  claimAtLeast('kinds of wrong tokens', seen.variants, 30)
+  claimNone('requests with a wrong token that are not rejected', accepted, of)
+  claimNone('responses that differ from the one without a token', different, of)
+  claimNone('writes by rejected requests', seen.writes, of)
+  claimNone('operations that reject the valid token too', closed)
+})
