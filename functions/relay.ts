@@ -12,8 +12,8 @@ import { serve } from '@platform/http/serve'
 export const handler = serve(
   route(enroll, async ({ body, origin }) => result(201, await Enrollment.enroll(body, origin))),
   route(heartbeat, async ({ caller, body, headers }) => {
-    const beat = await Presence.heartbeat(caller, body)
-    return result(200, beat.answer, longPollHeaders(beat.idle, caller.clusterId, headers['prefer']))
+    const outcome = await Presence.heartbeat(caller, body)
+    return result(200, outcome.response, longPollHeaders(outcome.isIdle, caller.clusterId, headers['prefer']))
   }),
   route(claimJob, async ({ caller, params, headers }) =>
     result(200, await claim(caller, params.id, headers['idempotency-key'])),

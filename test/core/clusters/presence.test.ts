@@ -27,13 +27,13 @@ test('a cluster comes back from Offline with its second beat, which is asked for
   const { cluster, request, heartbeat: beat } = await enrolledCluster(caller)
   advanceClock(121_000)
   const first = await heartbeat(request(), beat)
-  expect([await statusOf(caller, cluster.id), first.answer.heartbeatIntervalSeconds, first.idle]).toEqual([
+  expect([await statusOf(caller, cluster.id), first.response.heartbeatIntervalSeconds, first.isIdle]).toEqual([
     'Offline',
     1,
     false,
   ])
   const second = await heartbeat(request(), beat)
-  expect([await statusOf(caller, cluster.id), second.answer.heartbeatIntervalSeconds, second.idle]).toEqual([
+  expect([await statusOf(caller, cluster.id), second.response.heartbeatIntervalSeconds, second.isIdle]).toEqual([
     'Healthy',
     30,
     true,

@@ -109,7 +109,7 @@ test('a job that is claimed while it is cancelled is asked to stop instead', asy
   const isClaimed = beforeCommand(/^TransactWrite/, () => claim(enrolled.request(), jobId, undefined))
   expect(await Job.cancel(caller, jobId)).toMatchObject({ status: 'Running', cancelRequestedAt: expect.any(String) })
   expect(isClaimed()).toBe(true)
-  expect((await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [jobId] })).answer.cancel).toEqual([
+  expect((await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [jobId] })).response.cancel).toEqual([
     jobId,
   ])
   expect(await jobCounters(caller, enrolled)).toEqual([1, 0])
@@ -165,8 +165,8 @@ test('many are asked to stop at once, all or none', async () => {
   expect(await requestCancelAll(jobs)).toBe(false)
   expect(await Job.read(caller, jobId)).not.toHaveProperty('cancelRequestedAt')
   expect(await requestCancelAll(jobs.slice(0, 1))).toBe(true)
-  const { answer } = await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [jobId, second] })
-  expect(answer.cancel.toSorted()).toEqual([jobId, second].toSorted())
+  const { response } = await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [jobId, second] })
+  expect(response.cancel.toSorted()).toEqual([jobId, second].toSorted())
   expect(await requestCancel(caller, jobs[0]!)).toBe(false)
 })
 

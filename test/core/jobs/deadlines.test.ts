@@ -96,8 +96,8 @@ test('a running job is asked to stop by beats and output, and ends after a minut
   const { caller, enrolled, jobId, leaseId } = await runningJob()
   expect(await Job.cancel(caller, jobId)).toMatchObject({ status: 'Running' })
   expect(await Job.cancel(caller, jobId)).toHaveProperty('cancelRequestedAt')
-  const { answer } = await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [jobId] })
-  expect(answer.cancel).toEqual([jobId])
+  const { response } = await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [jobId] })
+  expect(response.cancel).toEqual([jobId])
   const chunk = { leaseId, seq: 0, nodeId: 'node', stream: 'stdout' as const, data: 'x' }
   expect(await append(enrolled.request(), jobId, chunk)).toMatchObject({ cancel: true })
   advanceClock(61_000)
@@ -132,8 +132,11 @@ test('a beat keeps the leases of all the jobs that it names, be they hundreds', 
   const running = Array.from({ length: 250 }, () => newId('job'))
   await batchPut(running.map((id) => ({ ...row, ...keyOf(id), id })))
   advanceClock(300_000)
-  const { answer } = await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [...running, newId('job')] })
-  expect(answer.cancel).toHaveLength(1)
+  const { response } = await heartbeat(enrolled.request(), {
+    ...enrolled.heartbeat,
+    running: [...running, newId('job')],
+  })
+  expect(response.cancel).toHaveLength(1)
   const kept = await getMany(running.map(keyOf))
   const renewed = kept.filter((job) => Number(job?.['leaseRenewedAtMs']) > Number(row?.['leaseRenewedAtMs']))
   expect(renewed).toHaveLength(running.length)

@@ -42,11 +42,11 @@ test('a job is queued, found by a beat, claimed, and completed with its output',
   const { caller, enrolled } = await callerWithCluster()
   const nodeId = enrolled.relay.nodes[0]?.id ?? ''
   const jobId = await dispatchedJob(caller, enrolled)
-  expect((await heartbeat(enrolled.request(), enrolled.heartbeat)).answer.jobs).toEqual([jobId])
+  expect((await heartbeat(enrolled.request(), enrolled.heartbeat)).response.jobs).toEqual([jobId])
   const { leaseId, payload, statement } = await claim(enrolled.request(), jobId, undefined)
   expect(payload).toEqual({ script: 'echo hello' })
   expect(statement.split('.')).toHaveLength(3)
-  expect((await heartbeat(enrolled.request(), enrolled.heartbeat)).answer.jobs).toEqual([])
+  expect((await heartbeat(enrolled.request(), enrolled.heartbeat)).response.jobs).toEqual([])
   expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Running' })
   await append(enrolled.request(), jobId, { leaseId, seq: 0, nodeId, stream: 'stdout', data: 'hel' })
   await append(enrolled.request(), jobId, { leaseId, seq: 1, nodeId, stream: 'stdout', data: 'lo\n' })

@@ -195,8 +195,8 @@ test('nobody of another organisation finds it, and no relay has a part in it', a
   await expectError(Job.cancel(stranger, id), 'job_not_found')
   const enrolled = await enrolledCluster(caller)
   await expectError(claim(enrolled.request(), id, undefined), 'job_not_found')
-  const { answer } = await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [id] })
-  expect(answer.cancel).toEqual([id])
+  const { response } = await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [id] })
+  expect(response.cancel).toEqual([id])
 })
 
 test('an operation that is begun again has started once, for whoever asks and whoever listens', async () => {

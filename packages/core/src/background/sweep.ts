@@ -10,7 +10,7 @@ import {
   statusCountWrite,
 } from '../clusters/record.ts'
 import { now } from '../clock.ts'
-import { purgeCluster } from '../jobs/purge-cluster.ts'
+import { purgeCluster } from '../jobs/purge.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item, patch, query } from '../db/table.ts'
@@ -31,118 +31,118 @@ import { nextCheckAfterSweep } from '../clusters/status.ts'
  * conditional, so sweeps may overlap, repeat or stop halfway.
  */
 
-const atOnce = 50
+const pageSize = 50
 
 /** Time for purging removed clusters in one sweep, so that deadlines are not delayed. */
-const clearForMs = 15_000
+const purgeTimeMs = 15_000
 
-/** State of one sweep: organisations already enqueued, and removed clusters to purge last. */
-interface Seen {
-  announced: Set<string>
-  removed: Item[]
+/** State of one sweep. */
+interface SweepState {
+  enqueuedOrganisations: Set<string>
+  removedClusters: Item[]
 }
 
 /** Processes all due items, and then purges removed clusters. One call per index partition if nothing is due. */
 export async function sweep(): Promise<void> {
-  const seen: Seen = { announced: new Set(), removed: [] }
-  const shards = Array.from({ length: keys.dueShards }, (_, shard) => sweepShard(keys.duePartition(shard), seen))
+  const state: SweepState = { enqueuedOrganisations: new Set(), removedClusters: [] }
+  const shards = Array.from({ length: keys.dueShards }, (_, shard) => sweepShard(keys.duePartition(shard), state))
   const counts = await Promise.all(shards)
-  await clearClusters(seen.removed)
-  const looked = counts.reduce((sum, count) => sum + count, 0)
-  if (looked > 0) log('info', 'Sweep', { looked })
+  await purgeClusters(state.removedClusters)
+  const itemCount = counts.reduce((sum, count) => sum + count, 0)
+  if (itemCount > 0) log('info', 'Sweep completed', { itemCount })
 }
 
-async function sweepShard(pk: string, seen: Seen): Promise<number> {
+async function sweepShard(pk: string, state: SweepState): Promise<number> {
   const to = `${keys.dueSort(now())}~`
-  let looked = 0
+  let itemCount = 0
   let after: Item | undefined
   do {
-    const part = await query({ index: 'due', pk, to, limit: atOnce, ...(after && { after }) })
-    measureLateness(part.items[0])
-    const due = part.items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) }))
-    await lookAtAll(due, seen)
-    looked += due.length
-    after = part.next
+    const page = await query({ index: 'due', pk, to, limit: pageSize, ...(after && { after }) })
+    recordDelay(page.items[0])
+    const due = page.items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) }))
+    await processAll(due, state)
+    itemCount += due.length
+    after = page.next
   } while (after !== undefined)
-  return looked
+  return itemCount
 }
 
 /** The first item of a partition is the oldest. */
-function measureLateness(oldest: Item | undefined): void {
+function recordDelay(oldest: Item | undefined): void {
   if (oldest !== undefined) recordMetric('SweepDelay', (now() - keys.dueTimeOf(String(oldest['duesk']))) / 1000)
 }
 
-/**
- * Outbox records that no message has led to a projection: one message per organisation. A webhook's worker reschedules
- * it.
- */
-async function lookAtAll(due: readonly keys.Key[], { announced, removed }: Seen): Promise<void> {
+/** Enqueues each organisation with unprojected outbox records once. Webhook workers reschedule their webhooks. */
+async function processAll(
+  due: readonly keys.Key[],
+  { enqueuedOrganisations, removedClusters }: SweepState,
+): Promise<void> {
   const [records, webhooks] = [due.filter(keys.isOutbox), due.filter(keys.isWebhook)]
   const others = due.filter((key) => !keys.isOutbox(key) && !keys.isWebhook(key))
-  const named = new Set(records.map(({ pk }) => keys.organisationOf(pk)))
-  const behind = [...named].filter((organisationId) => !announced.has(organisationId))
-  for (const organisationId of behind) announced.add(organisationId)
+  const organisationIds = new Set(records.map(({ pk }) => keys.organisationOf(pk)))
+  const unprojected = [...organisationIds].filter((organisationId) => !enqueuedOrganisations.has(organisationId))
+  for (const organisationId of unprojected) enqueuedOrganisations.add(organisationId)
   const items = (await getConsistent(others)).filter((item) => item !== undefined)
-  removed.push(...items.filter(isRemovedCluster))
+  removedClusters.push(...items.filter(isRemovedCluster))
   await Promise.all([
-    ...behind.map(enqueueProjections),
+    ...unprojected.map(enqueueProjections),
     ...webhooks.map(({ pk, sk }) => enqueueWebhook({ organisationId: keys.organisationOf(pk), webhookId: sk })),
-    ...items.filter((item) => !isRemovedCluster(item)).map(lookSafely),
+    ...items.filter((item) => !isRemovedCluster(item)).map(processSafely),
   ])
 }
 
 const isRemovedCluster = ({ pk, sk }: Item): boolean => sk === 'CLUSTER' && String(pk).startsWith('PURGE#')
 
-/** Sequential, oldest first: a backlog takes more sweeps instead of delaying other work. */
-async function clearClusters(removed: readonly Item[]): Promise<void> {
-  const untilMs = now() + clearForMs
-  for (const item of removed.toSorted((a, b) => (String(a['duesk']) < String(b['duesk']) ? -1 : 1))) {
-    if (now() < untilMs) await lookSafely(item)
+/** Purges sequentially, oldest first; a backlog continues in the next sweep. */
+async function purgeClusters(removedClusters: readonly Item[]): Promise<void> {
+  const untilMs = now() + purgeTimeMs
+  for (const item of removedClusters.toSorted((a, b) => (String(a['duesk']) < String(b['duesk']) ? -1 : 1))) {
+    if (now() < untilMs) await processSafely(item)
   }
 }
 
 /** An error of one item must not block the others. */
-async function lookSafely(item: Item): Promise<void> {
+async function processSafely(item: Item): Promise<void> {
   try {
-    await look(item)
+    await processItem(item)
   } catch (error) {
     recordMetric('SweepFailures')
     log('error', 'Sweep failed for an item', { pk: item['pk'], sk: item['sk'], error: String(error) })
   }
 }
 
-async function look(item: Item): Promise<void> {
+async function processItem(item: Item): Promise<void> {
   if (isOperation(item)) return requeueIfStalled(parseOperation(item))
   if (item['sk'] === 'JOB') return enforceDeadline(parseJob(item))
-  if (item['sk'] === 'BATCH') return lookAtBatch(parseBatch(item))
+  if (item['sk'] === 'BATCH') return checkBatch(parseBatch(item))
   if (item['sk'] === 'USER') return purgePreferences(item)
   if (isRemovedCluster(item)) return purgeCluster(item)
   if (isOrphanedSecret(item)) return collectOrphans(item)
-  return lookAtCluster(parseCluster(item))
+  return checkCluster(parseCluster(item))
 }
 
 /** Persists the status of a silent cluster and schedules its next check. */
-async function lookAtCluster(row: ClusterRecord): Promise<void> {
-  const status = currentStatus(row)
-  const dueAtMs = nextCheckAfterSweep(row, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
-  const due = dueAtMs === undefined ? {} : keys.due(row.id, dueAtMs)
+async function checkCluster(record: ClusterRecord): Promise<void> {
+  const status = currentStatus(record)
+  const dueAtMs = nextCheckAfterSweep(record, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
+  const due = dueAtMs === undefined ? {} : keys.due(record.id, dueAtMs)
   const change = {
-    set: { ...due, ...(status === row.status ? {} : statusIndexKeys(row, status)) },
+    set: { ...due, ...(status === record.status ? {} : statusIndexKeys(record, status)) },
     remove: dueAtMs === undefined ? ['duepk', 'duesk'] : [],
   }
   // A concurrent heartbeat fails the condition and takes precedence.
-  const asRead = { lastSeenAtMs: { is: row.lastSeenAtMs }, status: { is: row.status } }
-  await commit(system(row.organisationId), {
+  const condition = { lastSeenAtMs: { is: record.lastSeenAtMs }, status: { is: record.status } }
+  await commit(system(record.organisationId), {
     writes: [
-      patch(keys.cluster(row.organisationId, row.id), change, asRead),
-      ...(status === row.status ? [] : [statusCountWrite(row, row.status, status)]),
+      patch(keys.cluster(record.organisationId, record.id), change, condition),
+      ...(status === record.status ? [] : [statusCountWrite(record, record.status, status)]),
     ],
-    ...(status !== row.status && { events: [statusEvent(row, status)] }),
+    ...(status !== record.status && { events: [statusEvent(record, status)] }),
   })
 }
 
-/** Batches stay due until they are finished, because a message or a follow-up may have been lost. */
-async function lookAtBatch({ organisationId, id }: BatchRecord): Promise<void> {
+/** Batches stay due until they are finished, because their messages may be lost. */
+async function checkBatch({ organisationId, id }: BatchRecord): Promise<void> {
   await enqueueBatch({ organisationId, batchId: id })
   const change = { set: keys.due(id, now() + 2 * outboxRetryMs) }
   await transact([patch(keys.batch(organisationId, id), change, { finishedAtMs: { absent: true } })])

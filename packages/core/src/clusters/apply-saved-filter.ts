@@ -5,8 +5,8 @@ import { type ClusterQuery } from './list.ts'
 import { platformError } from '../error.ts'
 import { read } from '../accounts/saved-filter.ts'
 
-/** Filters that clusters support. */
-const Applicable = z.strictObject({
+/** The filters of a cluster list. */
+const ClusterFilter = z.strictObject({
   status: z.enum(clusterStatuses).optional(),
   type: z.enum(clusterTypes).optional(),
   search: z.string().max(64).optional(),
@@ -14,7 +14,8 @@ const Applicable = z.strictObject({
 
 /**
  * Applies the caller's saved filter to a cluster query; explicit parameters take precedence. One call if a filter is
- * named. Throws `filter_not_found`, or `filter_not_applicable` for one with other fields.
+ * named. Throws `filter_not_found`, or `filter_not_applicable` if
+ * it has other fields.
  */
 export async function withSavedFilter<Query extends Pick<ClusterQuery, 'status' | 'type' | 'search'>>(
   caller: Caller,
@@ -22,8 +23,8 @@ export async function withSavedFilter<Query extends Pick<ClusterQuery, 'status' 
 ): Promise<Omit<Query, 'filterId'>> {
   if (filterId === undefined) return query
   const { context, filter } = await read(caller, filterId)
-  const applicable = Applicable.safeParse(filter)
-  if (context !== 'clusters' || !applicable.success) throw platformError('filter_not_applicable')
-  const { status, type, search } = applicable.data
+  const parsed = ClusterFilter.safeParse(filter)
+  if (context !== 'clusters' || !parsed.success) throw platformError('filter_not_applicable')
+  const { status, type, search } = parsed.data
   return { ...query, status: query.status ?? status, type: query.type ?? type, search: query.search ?? search }
 }

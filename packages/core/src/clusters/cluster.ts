@@ -68,32 +68,32 @@ async function tryRegister(
   const id = newId('clus', timeMs)
   const enrollment = createEnrollmentToken(organisationId, id)
   const counters = { activeJobs: 0, waitingJobs: 0 }
-  const row = { id, name, type, siteId, enrollmentId: enrollment.id, ...counters }
-  const filed = { ...row, ...statusIndexKeys({ organisationId, type }, 'Pending') }
-  const answer: RegisteredCluster = {
+  const record = { id, name, type, siteId, enrollmentId: enrollment.id, ...counters }
+  const item = { ...record, ...statusIndexKeys({ organisationId, type }, 'Pending') }
+  const response: RegisteredCluster = {
     id,
     name,
     type,
     status: 'Pending',
     registeredAt: iso(timeMs),
-    ...enrollment.shown,
+    ...enrollment.view,
   }
 
   const writes = [
     orThrow(create(keys.clusterName(organisationId, name), { clusterId: id }), 'cluster_name_taken'),
     insertWrite(clusters, head, timeMs),
-    create(keys.cluster(organisationId, id), filed),
+    create(keys.cluster(organisationId, id), item),
     statusCountWrite({ organisationId, type }, undefined, 'Pending'),
-    enrollment.step,
-    ...siteSteps(organisationId, siteId),
+    enrollment.write,
+    ...joinSiteWrites(organisationId, siteId),
   ]
-  const refusal = await commit(caller, {
+  const failure = await commit(caller, {
     writes,
-    answer,
+    answer: response,
     audit: { action: 'cluster.register', resource: id, detail: name },
     events: [{ name: 'cluster.registered', subject: id, data: { clusterId: id, name, type } }],
   })
-  return refusal === undefined ? answer : undefined
+  return failure === undefined ? response : undefined
 }
 
 /** Reject malformed site ids before building a key. */
@@ -101,34 +101,34 @@ function checkSiteId(siteId: string | null | undefined): void {
   if (typeof siteId === 'string' && !isId('site', siteId)) throw platformError('unknown_site')
 }
 
-/** Sites count their clusters, so that a site with clusters cannot be removed. */
-const siteSteps = (organisationId: string, siteId: string | undefined) =>
+/** The counter prevents the removal of a site with clusters. */
+const joinSiteWrites = (organisationId: string, siteId: string | undefined) =>
   siteId === undefined
     ? []
     : [orThrow(patch(keys.site(organisationId, siteId), { add: { clusters: 1 } }), 'unknown_site')]
 
-const leaveSiteSteps = (organisationId: string, siteId: string | undefined) =>
+const leaveSiteWrites = (organisationId: string, siteId: string | undefined) =>
   siteId === undefined ? [] : [upsert(keys.site(organisationId, siteId), { add: { clusters: -1 } })]
 
 /** One cluster with its nodes and relay. One call. */
 export async function read({ organisationId }: Caller, clusterId: string): Promise<ClusterDetail> {
-  const item = isId('clus', clusterId)
+  const items = isId('clus', clusterId)
     ? await getConsistent([keys.cluster(organisationId, clusterId), keys.nodes(organisationId, clusterId)])
     : []
-  if (item[0] === undefined) throw platformError('cluster_not_found')
-  const row = parseCluster(item[0])
-  const status = currentStatus(row)
+  if (items[0] === undefined) throw platformError('cluster_not_found')
+  const record = parseCluster(items[0])
+  const status = currentStatus(record)
   return {
-    ...summary(row),
-    nodes: parseNodes(item[1]).map((node) => ({ ...node, status: nodeStatus(node.status, status) })),
+    ...summary(record),
+    nodes: parseNodes(items[1]).map((node) => ({ ...node, status: nodeStatus(node.status, status) })),
     relay:
-      row.relayId === undefined
+      record.relayId === undefined
         ? null
         : {
-            id: row.relayId,
-            displayName: row.relayName,
-            status: relayStatus(row, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS),
-            lastHeartbeatAt: iso(row.lastSeenAtMs),
+            id: record.relayId,
+            displayName: record.relayName,
+            status: relayStatus(record, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS),
+            lastHeartbeatAt: iso(record.lastSeenAtMs),
           },
   }
 }
@@ -136,21 +136,18 @@ export async function read({ organisationId }: Caller, clusterId: string): Promi
 /** Renames a cluster or moves it to a site. Three calls. */
 export async function update(caller: Caller, clusterId: string, change: ClusterUpdate): Promise<ClusterDetail> {
   const { organisationId } = caller
-  const row = await find(organisationId, clusterId)
-  if (row === undefined) throw platformError('cluster_not_found')
-  const name = change.name ?? row.name
+  const record = await find(organisationId, clusterId)
+  if (record === undefined) throw platformError('cluster_not_found')
+  const name = change.name ?? record.name
   checkSiteId(change.siteId)
-  const siteId = change.siteId === undefined ? row.siteId : (change.siteId ?? undefined)
-  const asRead: Condition = {
-    name: { is: row.name },
-    siteId: unchanged(row.siteId),
-  }
-  const changed = { set: { name, siteId }, remove: siteId === undefined ? ['siteId'] : [] }
+  const siteId = change.siteId === undefined ? record.siteId : (change.siteId ?? undefined)
+  const condition: Condition = { name: { is: record.name }, siteId: unchanged(record.siteId) }
+  const fields = { set: { name, siteId }, remove: siteId === undefined ? ['siteId'] : [] }
   await commit(caller, {
     writes: [
-      orThrow(patch(keys.cluster(organisationId, clusterId), changed, asRead), 'conflict'),
-      ...renameSteps(row, name),
-      ...(siteId === row.siteId ? [] : moveSteps(row, siteId)),
+      orThrow(patch(keys.cluster(organisationId, clusterId), fields, condition), 'conflict'),
+      ...renameWrites(record, name),
+      ...(siteId === record.siteId ? [] : changeSiteWrites(record, siteId)),
     ],
     audit: { action: 'cluster.update', resource: clusterId, detail: name },
     events: [{ name: 'cluster.updated', subject: clusterId, data: { clusterId, name, siteId: siteId ?? null } }],
@@ -158,23 +155,23 @@ export async function update(caller: Caller, clusterId: string, change: ClusterU
   return read(caller, clusterId)
 }
 
-function renameSteps(row: ClusterRecord, name: string): WriteItem[] {
-  const [from, to] = [keys.clusterName(row.organisationId, row.name), keys.clusterName(row.organisationId, name)]
+function renameWrites({ organisationId, id, name: oldName }: ClusterRecord, name: string): WriteItem[] {
+  const [from, to] = [keys.clusterName(organisationId, oldName), keys.clusterName(organisationId, name)]
   if (from.pk === to.pk) return []
   return [
-    orThrow(create(to, { clusterId: row.id }), 'cluster_name_taken'),
-    orThrow(removal(from, { clusterId: { is: row.id } }), 'conflict'),
+    orThrow(create(to, { clusterId: id }), 'cluster_name_taken'),
+    orThrow(removal(from, { clusterId: { is: id } }), 'conflict'),
   ]
 }
 
-const moveSteps = (row: ClusterRecord, siteId: string | undefined): WriteItem[] => [
-  ...siteSteps(row.organisationId, siteId),
-  ...leaveSiteSteps(row.organisationId, row.siteId),
+const changeSiteWrites = (record: ClusterRecord, siteId: string | undefined): WriteItem[] => [
+  ...joinSiteWrites(record.organisationId, siteId),
+  ...leaveSiteWrites(record.organisationId, record.siteId),
 ]
 
 /**
- * Removes a cluster and its data; the sweep purges its ended jobs. Fails while a job is Queued or Running, or accepted
- * with a batch that is not counted yet. Three calls without collisions, one more while batches are open.
+ * Removes a cluster and its data; the sweep purges its ended jobs. Fails while it has Queued or Running jobs, including
+ * those of batches that are not expanded. Three calls without collisions, one more while batches are open.
  */
 export async function remove(caller: Caller, clusterId: string): Promise<void> {
   await retryOnConflict(() => tryRemove(caller, clusterId))
@@ -182,38 +179,38 @@ export async function remove(caller: Caller, clusterId: string): Promise<void> {
 
 async function tryRemove(caller: Caller, clusterId: string): Promise<true | undefined> {
   const { organisationId } = caller
-  const row = await find(organisationId, clusterId)
-  if (row === undefined) throw platformError('cluster_not_found')
-  if (row.activeJobs > 0) throw platformError('cluster_has_active_jobs')
+  const record = await find(organisationId, clusterId)
+  if (record === undefined) throw platformError('cluster_not_found')
+  if (record.activeJobs > 0) throw platformError('cluster_has_active_jobs')
   const [head, item] = await getConsistent([keys.clusterOffsets(organisationId), keys.removalGuard(organisationId)])
-  const gate = parseRemovalGuard(item)
-  if (await isUsedByOpenBatch(organisationId, gate, clusterId)) throw platformError('cluster_has_active_jobs')
-  const refusal = await commit(caller, {
-    writes: [...removalSteps(row, parseHead(head)), countRemovalWrite(organisationId, gate)],
-    audit: { action: 'cluster.delete', resource: clusterId, detail: row.name },
-    events: [{ name: 'cluster.deleted', subject: clusterId, data: { clusterId, name: row.name } }],
+  const guard = parseRemovalGuard(item)
+  if (await isUsedByOpenBatch(organisationId, guard, clusterId)) throw platformError('cluster_has_active_jobs')
+  const failure = await commit(caller, {
+    writes: [...removalWrites(record, parseHead(head)), countRemovalWrite(organisationId, guard)],
+    audit: { action: 'cluster.delete', resource: clusterId, detail: record.name },
+    events: [{ name: 'cluster.deleted', subject: clusterId, data: { clusterId, name: record.name } }],
   })
-  return refusal === undefined ? true : undefined
+  return failure === undefined ? true : undefined
 }
 
-function removalSteps(row: ClusterRecord, head: ListHead) {
-  const { organisationId, id } = row
-  const asRead: Condition = {
+function removalWrites(record: ClusterRecord, head: ListHead) {
+  const { organisationId, id } = record
+  const condition: Condition = {
     activeJobs: { is: 0 },
-    name: { is: row.name },
-    status: { is: row.status },
-    enrollmentId: unchanged(row.enrollmentId),
-    siteId: unchanged(row.siteId),
+    name: { is: record.name },
+    status: { is: record.status },
+    enrollmentId: unchanged(record.enrollmentId),
+    siteId: unchanged(record.siteId),
   }
   return [
-    removal(keys.cluster(organisationId, id), asRead),
-    removal(keys.clusterName(organisationId, row.name)),
+    removal(keys.cluster(organisationId, id), condition),
+    removal(keys.clusterName(organisationId, record.name)),
     removal(keys.nodes(organisationId, id)),
     removeWrite(clustersOf(organisationId), head, timeOf(id)),
-    statusCountWrite(row, row.status, undefined),
-    ...leaveSiteSteps(organisationId, row.siteId),
-    ...(row.enrollmentId === undefined ? [] : [removal(keys.enrollment(row.enrollmentId))]),
-    ...(row.relayId === undefined ? [] : [removal(keys.relay(row.relayId))]),
+    statusCountWrite(record, record.status, undefined),
+    ...leaveSiteWrites(organisationId, record.siteId),
+    ...(record.enrollmentId === undefined ? [] : [removal(keys.enrollment(record.enrollmentId))]),
+    ...(record.relayId === undefined ? [] : [removal(keys.relay(record.relayId))]),
     create(keys.clusterPurge(id), { organisationId, clusterId: id, removedAtMs: now(), ...keys.due(id, now()) }),
   ]
 }

@@ -1,17 +1,17 @@
 import * as keys from '../db/keys.ts'
 import { patch, type WriteItem } from '../db/table.ts'
 
-/** Changes of a cluster's counters: all jobs, active jobs and jobs in the inbox. */
+/** A change of a cluster's counters: all jobs, active jobs and jobs in the inbox. */
 export interface CounterChange {
   clusterId: string
   add: Partial<Record<'jobs' | 'activeJobs' | 'waitingJobs', number>>
 }
 
-/** The writes of many such changes, one per cluster: a transaction may write an item only once. */
+/** One write per cluster, because a transaction may write an item only once. */
 export function counterWrites(
   organisationId: string,
   changes: readonly CounterChange[],
-): { clusterId: string; step: WriteItem }[] {
+): { clusterId: string; write: WriteItem }[] {
   const sums = new Map<string, Record<string, number>>()
   for (const { clusterId, add } of changes) {
     const sum = sums.get(clusterId) ?? {}
@@ -20,6 +20,6 @@ export function counterWrites(
   }
   return [...sums].map(([clusterId, add]) => ({
     clusterId,
-    step: patch(keys.cluster(organisationId, clusterId), { add }),
+    write: patch(keys.cluster(organisationId, clusterId), { add }),
   }))
 }

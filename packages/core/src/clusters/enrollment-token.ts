@@ -6,11 +6,11 @@ import * as keys from '../db/keys.ts'
 import { create } from '../db/table.ts'
 import { newId, newSecret, sha256 } from '../id.ts'
 
-/** Enrollment tokens: `<public id>.<secret>`, one use, 24 hours. Only the secret's hash is stored. */
+/** Single-use tokens, `<public id>.<secret>`, valid for 24 hours. Only the secret's hash is stored. */
 
 const enrollmentLifeMs = 24 * 3_600_000
-/** Kept longer, so that late reuse is still detected. */
-const rememberMs = 7 * 24 * 3_600_000
+/** Records outlive their tokens to detect late reuse. */
+const retentionMs = 7 * 24 * 3_600_000
 
 export const EnrollmentRecord = z.object({
   id: z.string(),
@@ -18,14 +18,14 @@ export const EnrollmentRecord = z.object({
   clusterId: z.string(),
   hash: z.string(),
   expiresAtMs: z.number(),
-  /** Set by the enrollment that used the token. */
+  /** Set when the token is used. */
   usedAtMs: z.number().optional(),
   keyThumbprint: z.string().optional(),
   relayId: z.string().optional(),
 })
 export type EnrollmentRecord = z.infer<typeof EnrollmentRecord>
 
-/** A new token: its id, the text for its owner, and the write that stores it. */
+/** A new token: its id, its API representation, and the write that stores it. */
 export function createEnrollmentToken(organisationId: string, clusterId: string) {
   const id = newId('enroll')
   const secret = newSecret()
@@ -36,13 +36,13 @@ export function createEnrollmentToken(organisationId: string, clusterId: string)
     clusterId,
     hash: sha256(secret),
     expiresAtMs,
-    ttl: Math.ceil((expiresAtMs + rememberMs) / 1000),
+    ttl: Math.ceil((expiresAtMs + retentionMs) / 1000),
   }
-  return { id, shown: shown(`${id}.${secret}`), step: create(keys.enrollment(id), item) }
+  return { id, view: enrollmentView(`${id}.${secret}`), write: create(keys.enrollment(id), item) }
 }
 
 /** The command downloads the relay from this platform and passes the token in its environment. */
-const shown = (enrollmentToken: string): Enrollment => ({
+const enrollmentView = (enrollmentToken: string): Enrollment => ({
   enrollmentToken,
   relayCommand: `curl -fsSL ${config.PLAT_API_URL}/relay/relay.mjs -o platform-relay.mjs && PLAT_ENROLLMENT_TOKEN=${enrollmentToken} node platform-relay.mjs --server ${config.PLAT_API_URL}`,
 })

@@ -12,7 +12,7 @@ import { getConsistent, type Item } from '../db/table.ts'
 import { type Page, pageOfKeys } from '../db/index-page.ts'
 import { newestRecords, parseHead, type OffsetList, recordsFrom } from '../db/offset-list.ts'
 
-/** Pages of clusters, newest first. Lists may lag behind writes by replication, less than a second. */
+/** Pages of clusters, newest first. Reads are eventually consistent: lists may lag by less than a second. */
 
 export const clustersOf = (organisationId: string): OffsetList => ({
   head: keys.clusterOffsets(organisationId),
@@ -38,9 +38,9 @@ export interface ClusterPage {
   pageSize: number
 }
 
-/** Up to this many clusters a filter reads every record and is exact. One query reads them. */
+/** Filters of organisations up to this size read all records and are exact. */
 const exactFilterLimit = 1000
-/** A search covers the newest clusters up to this number. */
+/** The number of newest clusters that a search covers. */
 const searchLimit = 10_000
 
 /**
@@ -52,59 +52,57 @@ export async function list(caller: Caller, { search = '', ids, ...query }: Clust
   const { organisationId } = caller
   const { status, type, page, pageSize } = query
   const offset = (page - 1) * pageSize
-  const answer = (rows: ClusterRecord[], totalCount: number) => ({
-    items: rows.map(summary),
+  const pageOf = (records: ClusterRecord[], totalCount: number) => ({
+    items: records.map(summary),
     totalCount,
     page,
     pageSize,
   })
 
   const clusters = clustersOf(organisationId)
-  const part = keys.fold(search.trim())
-  if (part !== '' || ids !== undefined) {
-    const looked = await (ids === undefined ? newestRecords(clusters, searchLimit) : named(organisationId, ids))
-    const matching = looked.filter(isNamed(part)).map(parseCluster).filter(matches(query))
-    return answer(matching.slice(offset, offset + pageSize), matching.length)
+  const term = keys.fold(search.trim())
+  if (term !== '' || ids !== undefined) {
+    const candidates = await (ids === undefined ? newestRecords(clusters, searchLimit) : byIds(organisationId, ids))
+    const matching = candidates.filter(nameContains(term)).map(parseCluster).filter(matches(query))
+    return pageOf(matching.slice(offset, offset + pageSize), matching.length)
   }
   const isFiltered = status !== undefined || type !== undefined
-  const wanted = [
+  const summaryKeys = [
     keys.clusterOffsets(organisationId),
     ...(isFiltered ? [keys.clusterStatusCounts(organisationId)] : []),
   ]
-  const [headItem, tally] = await getConsistent(wanted, { stale: true })
+  const [headItem, statusCounts] = await getConsistent(summaryKeys, { stale: true })
   const { total, ranks } = parseHead(headItem)
-  if (!isFiltered) return answer((await recordsFrom(clusters, ranks, offset, pageSize)).map(parseCluster), total)
+  if (!isFiltered) return pageOf((await recordsFrom(clusters, ranks, offset, pageSize)).map(parseCluster), total)
   if (total <= exactFilterLimit) {
     const matching = (await newestRecords(clusters, exactFilterLimit)).map(parseCluster).filter(matches(query))
-    return answer(matching.slice(offset, offset + pageSize), matching.length)
+    return pageOf(matching.slice(offset, offset + pageSize), matching.length)
   }
-  const count = tallied(tally, status, type)
-  return answer(await pageByIndex(organisationId, { status, type }, count, { page, pageSize }), count)
+  const count = countMatching(statusCounts, query)
+  return pageOf(await pageByIndex(organisationId, { status, type }, count, { page, pageSize }), count)
 }
 
-/** The existing clusters among the ids, in their order. */
-async function named(organisationId: string, ids: string): Promise<Item[]> {
-  const wanted = [...new Set(ids.split(','))].map((id) => keys.cluster(organisationId, id))
-  return (await getConsistent(wanted, { stale: true })).filter((item) => item !== undefined)
+/** The existing clusters with these ids, in the given order. */
+async function byIds(organisationId: string, ids: string): Promise<Item[]> {
+  const clusterKeys = [...new Set(ids.split(','))].map((id) => keys.cluster(organisationId, id))
+  return (await getConsistent(clusterKeys, { stale: true })).filter((item) => item !== undefined)
 }
 
-const isNamed =
-  (part: string) =>
+const nameContains =
+  (term: string) =>
   ({ name }: Item): boolean =>
-    keys.fold(String(name)).includes(part)
+    keys.fold(String(name)).includes(term)
 
 const matches =
   ({ status, type }: Filter) =>
-  (row: ClusterRecord): boolean =>
-    (type ?? row.type) === row.type && (status ?? currentStatus(row)) === currentStatus(row)
+  (record: ClusterRecord): boolean =>
+    (type ?? record.type) === record.type && (status ?? currentStatus(record)) === currentStatus(record)
 
-const tallied = (tally: Item | undefined, status: ClusterStatus | undefined, type: ClusterType | undefined): number =>
+const countMatching = (statusCounts: Item | undefined, filter: Filter): number =>
   clusterTypes
-    .filter((each) => (type ?? each) === each)
-    .flatMap((each) =>
-      clusterStatuses.filter((one) => (status ?? one) === one).map((one) => statusCountName(each, one)),
-    )
-    .reduce((sum, name) => sum + Number(tally?.[name] ?? 0), 0)
+    .flatMap((type) => clusterStatuses.map((status) => ({ type, status })))
+    .filter(({ type, status }) => (filter.type ?? type) === type && (filter.status ?? status) === status)
+    .reduce((sum, { type, status }) => sum + Number(statusCounts?.[statusCountName(type, status)] ?? 0), 0)
 
 type Filter = Pick<ClusterQuery, 'status' | 'type'>
 

@@ -2,18 +2,17 @@ import * as z from 'zod'
 import { type Item } from '../db/table.ts'
 import { sha256 } from '../id.ts'
 
-/** The nodes of a cluster, stored as one JSON string, which is cheaper than thousands of small maps. */
+/** The nodes of a cluster are one JSON string, which is cheaper to store than thousands of small maps. */
 
 const Nodes = z.array(z.object({ id: z.string(), name: z.string(), status: z.enum(['Online', 'Offline']) }))
 export type StoredNode = z.infer<typeof Nodes>[number]
 
-/** The nodes of a stored item; empty without one. */
 export const parseNodes = (item: Item | undefined): StoredNode[] =>
   item === undefined ? [] : Nodes.parse(JSON.parse(String(item['nodes'])))
 
 export const nodesItem = (nodes: readonly StoredNode[]): Item => ({ nodes: JSON.stringify(nodes) })
 
-/** Detects changes between two node reports. */
+/** A fingerprint of node statuses, to detect changes. */
 export const nodesHash = (nodes: readonly { id: string; status: string }[]): string =>
   sha256(JSON.stringify(nodes.map(({ id, status }) => `${id} ${status}`).toSorted((a, b) => (a < b ? -1 : 1)))).slice(
     0,

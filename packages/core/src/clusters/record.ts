@@ -18,7 +18,7 @@ const StoredCluster = z.object({
   name: z.string(),
   type: z.enum(clusterTypes),
   siteId: z.string().optional(),
-  /** The status in indexes and counts: as last persisted by a heartbeat or the sweep. */
+  /** The status as last persisted by a heartbeat or the sweep, for indexes and counts. */
   status: z.enum(clusterStatuses),
   /** The unused enrollment token, if any. */
   enrollmentId: z.string().optional(),
@@ -31,7 +31,7 @@ const StoredCluster = z.object({
   nodesOnline: z.number().default(0),
   /** Detects whether a heartbeat changes the nodes. */
   nodesHash: z.string().default(''),
-  /** New with every heartbeat: of concurrent ones only one is written, and each recognises its own write. */
+  /** New with every heartbeat: one of concurrent heartbeats is written, and each recognises its own write. */
   beatNonce: z.string().default(''),
   /** Request tokens of recent heartbeats, to reject replays. */
   recentTokens: z.string().default('0'),
@@ -46,63 +46,60 @@ const StoredCluster = z.object({
 
 /** A cluster from its record and keys. `dueAtMs` is 0 if no check is scheduled. */
 export function parseCluster(item: Item) {
-  const { pk, duesk, ...row } = StoredCluster.parse(item)
-  const facts = {
+  const { pk, duesk, ...record } = StoredCluster.parse(item)
+  return {
+    ...record,
     organisationId: keys.organisationOf(pk),
-    registeredAtMs: timeOf(row.id),
+    registeredAtMs: timeOf(record.id),
     dueAtMs: keys.dueTimeOf(duesk),
   }
-  return { ...row, ...facts }
 }
 export type ClusterRecord = ReturnType<typeof parseCluster>
 
-/** A cluster's current status. */
-export const currentStatus = (row: ClusterRecord): ClusterStatus =>
-  clusterStatus(row, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
+export const currentStatus = (record: ClusterRecord): ClusterStatus =>
+  clusterStatus(record, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
 
-/** The API representation of a cluster. */
-export const summary = (row: ClusterRecord): ClusterSummary => ({
-  id: row.id,
-  name: row.name,
-  type: row.type,
-  status: currentStatus(row),
-  nodeCount: row.nodeCount,
-  ...(row.siteId === undefined ? {} : { siteId: row.siteId }),
-  registeredAt: iso(row.registeredAtMs),
-  lastSeenAt: row.lastSeenAtMs === 0 ? null : iso(row.lastSeenAtMs),
+export const summary = (record: ClusterRecord): ClusterSummary => ({
+  id: record.id,
+  name: record.name,
+  type: record.type,
+  status: currentStatus(record),
+  nodeCount: record.nodeCount,
+  ...(record.siteId === undefined ? {} : { siteId: record.siteId }),
+  registeredAt: iso(record.registeredAtMs),
+  lastSeenAt: record.lastSeenAtMs === 0 ? null : iso(record.lastSeenAtMs),
 })
 
-/** The name of a counter of clusters. */
+/** The attribute that counts clusters of a type and status. */
 export const statusCountName = (type: string, status: string): string => `${type}#${status}`
 
-/** The number of clusters per status in a stored item. */
+/** The number of clusters per status in the item of status counts. */
 export function countByStatus(item: Item | undefined): ClusterCounts {
-  const of = (status: ClusterStatus): number =>
+  const sum = (status: ClusterStatus): number =>
     Math.max(
       0,
-      clusterTypes.reduce((sum, type) => sum + Number(item?.[statusCountName(type, status)] ?? 0), 0),
+      clusterTypes.reduce((total, type) => total + Number(item?.[statusCountName(type, status)] ?? 0), 0),
     )
-  return { Healthy: of('Healthy'), Degraded: of('Degraded'), Pending: of('Pending'), Offline: of('Offline') }
+  return { Healthy: sum('Healthy'), Degraded: sum('Degraded'), Pending: sum('Pending'), Offline: sum('Offline') }
 }
 
 /**
- * Moves a cluster between status counts, in the transaction that changes its status. The revision orders concurrent
- * readings of the counts.
+ * Moves a cluster between status counts, in the transaction that changes its status. The revision orders snapshots of
+ * the counts.
  */
 export const statusCountWrite = (
-  row: Pick<ClusterRecord, 'organisationId' | 'type'>,
+  record: Pick<ClusterRecord, 'organisationId' | 'type'>,
   from: ClusterStatus | undefined,
   to: ClusterStatus | undefined,
 ) =>
-  upsert(keys.clusterStatusCounts(row.organisationId), {
+  upsert(keys.clusterStatusCounts(record.organisationId), {
     add: {
-      ...(from === undefined ? {} : { [statusCountName(row.type, from)]: -1 }),
-      ...(to === undefined ? {} : { [statusCountName(row.type, to)]: 1 }),
+      ...(from === undefined ? {} : { [statusCountName(record.type, from)]: -1 }),
+      ...(to === undefined ? {} : { [statusCountName(record.type, to)]: 1 }),
       revision: 1,
     },
   })
 
-/** The event for a changed cluster status. */
 export const statusEvent = (
   { id, name, status: previousStatus }: Pick<ClusterRecord, 'id' | 'name' | 'status'>,
   status: ClusterStatus,
@@ -112,8 +109,8 @@ export const statusEvent = (
   data: { clusterId: id, name, status, previousStatus },
 })
 
-/** Index attributes of a record with this status. */
-export const statusIndexKeys = (row: Pick<ClusterRecord, 'organisationId' | 'type'>, status: ClusterStatus) => ({
+/** The status of a cluster and its index attributes. */
+export const statusIndexKeys = (record: Pick<ClusterRecord, 'organisationId' | 'type'>, status: ClusterStatus) => ({
   status,
-  ...keys.clusterIndexKeys(row.organisationId, row.type, status),
+  ...keys.clusterIndexKeys(record.organisationId, record.type, status),
 })

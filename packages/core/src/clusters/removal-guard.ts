@@ -6,18 +6,18 @@ import { getConsistent, type Item, type WriteItem, upsert } from '../db/table.ts
 import { decompress } from '../lib/compression.ts'
 
 /**
- * The removal guard between accepting batches and removing clusters. A batch names more clusters than a transaction can
- * check, so both write one item of the organisation: a batch fails if a cluster was removed since the lookup, and a
- * removal fails if a batch was accepted since the open ones were read.
+ * Serialises accepting batches and removing clusters. A batch may name more clusters than a transaction can check, so
+ * both write one item of the organisation: a batch fails if a cluster was removed since the lookup, and a removal fails
+ * if a batch was accepted since the open batches were read.
  */
 const RemovalGuard = z.object({
   /** Incremented by every accepted batch and every removed cluster. */
   version: z.number().default(0),
   removals: z.number().default(0),
   lastRemovalAtMs: z.number().default(0),
-  /** All batches ever accepted. */
+  /** The number of batches ever accepted. */
   accepted: z.number().default(0),
-  /** Batches with jobs that their clusters do not count yet. */
+  /** Batches that are not completely expanded. */
   open: z.instanceof(Set<string>).default(new Set()),
 })
 export type RemovalGuard = z.infer<typeof RemovalGuard>
@@ -25,10 +25,10 @@ export type RemovalGuard = z.infer<typeof RemovalGuard>
 export const parseRemovalGuard = (item: Item | undefined): RemovalGuard => RemovalGuard.parse(item ?? {})
 
 /** Longer than any call and any clock difference. */
-const settledMs = 60_000
+const staleReadMs = 60_000
 
-/** Whether no cluster read together with the guard can have been removed before the guard was read. */
-export const isGuardCurrent = ({ lastRemovalAtMs }: RemovalGuard): boolean => lastRemovalAtMs + settledMs < now()
+/** Whether reads made together with the guard cannot miss a removal. */
+export const isGuardCurrent = ({ lastRemovalAtMs }: RemovalGuard): boolean => lastRemovalAtMs + staleReadMs < now()
 
 /** Opens a batch. Fails if a cluster was removed since the guard was read. */
 export const openBatchWrite = (organisationId: string, { removals }: RemovalGuard, batchId: string): WriteItem =>
@@ -38,7 +38,7 @@ export const openBatchWrite = (organisationId: string, { removals }: RemovalGuar
     { removals: unchanged(removals || undefined) },
   )
 
-/** Closes a batch: its clusters count all its jobs now. */
+/** Closes a batch whose jobs are all stored and counted. */
 export const closeBatchWrite = (organisationId: string, batchId: string): WriteItem =>
   upsert(keys.removalGuard(organisationId), { drop: { open: new Set([batchId]) } })
 
@@ -66,5 +66,5 @@ export async function isUsedByOpenBatch(
   return false
 }
 
-/** The clusters of a stored list. */
+/** Parses a batch's cluster list. */
 export const parseClusters = (item: Item): string[] => decompress(item['clusters']).split('\n')

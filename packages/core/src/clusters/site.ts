@@ -8,33 +8,41 @@ import * as table from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { isId, newId } from '../id.ts'
 
-const Row = z.object({ id: z.string(), name: z.string(), createdAtMs: z.number(), clusters: z.number().default(0) })
+const SiteRecord = z.object({
+  id: z.string(),
+  name: z.string(),
+  createdAtMs: z.number(),
+})
 
-const view = ({ id, name, createdAtMs }: z.infer<typeof Row>): Site => ({ id, name, createdAt: iso(createdAtMs) })
+const view = ({ id, name, createdAtMs }: z.infer<typeof SiteRecord>): Site => ({
+  id,
+  name,
+  createdAt: iso(createdAtMs),
+})
 
 /** The sites of an organisation, newest first. One call. */
 export async function list({ organisationId }: Caller): Promise<{ items: Site[] }> {
   const { items } = await table.query({ pk: keys.site(organisationId, '').pk, newestFirst: true, limit: siteLimit })
-  return { items: items.map((item) => view(Row.parse(item))) }
+  return { items: items.map((item) => view(SiteRecord.parse(item))) }
 }
 
 /** Creates a site; names are unique within the organisation. One call. */
 export async function create(caller: Caller, { name }: { name: string }): Promise<Site> {
   const { organisationId } = caller
-  const row = { id: newId('site'), name, createdAtMs: now(), clusters: 0 }
-  const answer = view(row)
-  // Incremented one by one, the count cannot skip the limit.
+  const record = { id: newId('site'), name, createdAtMs: now(), clusters: 0 }
+  const response = view(record)
+  // Incremented by one, the count cannot skip the limit.
   const counted = table.upsert(keys.siteCount(organisationId), { add: { count: 1 } }, { count: { isNot: siteLimit } })
   await commit(caller, {
     writes: [
-      table.orThrow(table.create(keys.siteName(organisationId, name), { siteId: row.id }), 'site_name_taken'),
+      table.orThrow(table.create(keys.siteName(organisationId, name), { siteId: record.id }), 'site_name_taken'),
       table.orThrow(counted, 'limit_reached'),
-      table.create(keys.site(organisationId, row.id), row),
+      table.create(keys.site(organisationId, record.id), record),
     ],
-    answer,
-    audit: { action: 'site.create', resource: row.id, detail: name },
+    answer: response,
+    audit: { action: 'site.create', resource: record.id, detail: name },
   })
-  return answer
+  return response
 }
 
 /** Removes a site without clusters. Two calls. */
@@ -42,8 +50,8 @@ export async function remove(caller: Caller, siteId: string): Promise<void> {
   const { organisationId } = caller
   const item = isId('site', siteId) ? await table.get(keys.site(organisationId, siteId)) : undefined
   if (item === undefined) throw platformError('site_not_found')
-  const { name } = Row.parse(item)
-  const refusal = await commit(caller, {
+  const { name } = SiteRecord.parse(item)
+  const failure = await commit(caller, {
     writes: [
       table.remove(keys.site(organisationId, siteId), { clusters: { is: 0 } }),
       table.remove(keys.siteName(organisationId, name), { siteId: { is: siteId } }),
@@ -51,6 +59,6 @@ export async function remove(caller: Caller, siteId: string): Promise<void> {
     ],
     audit: { action: 'site.delete', resource: siteId, detail: name },
   })
-  // No item: already removed. Otherwise a cluster was moved into it.
-  if (refusal) throw platformError(refusal.item === undefined ? 'site_not_found' : 'site_in_use')
+  // Without an item the site was removed; otherwise a cluster was moved into it.
+  if (failure) throw platformError(failure.item === undefined ? 'site_not_found' : 'site_in_use')
 }

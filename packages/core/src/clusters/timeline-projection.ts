@@ -4,46 +4,48 @@ import * as keys from '../db/keys.ts'
 import { type Item, batchPut } from '../db/table.ts'
 import { derivedId, isId } from '../id.ts'
 import { type OutboxRecord, type StoredOutboxEvent } from '../outbox/record.ts'
-import { keepSeconds, type TimelineRecord } from './timeline.ts'
+import { retentionSeconds, type TimelineRecord } from './timeline.ts'
 
-/** Timelines of clusters: a record for each event and audit entry about a cluster. One call per 25 records. */
+/** Writes a timeline entry for each event and audit entry of a cluster. One call per 25 entries. */
 export const timelineProjection: Projection = {
   name: 'timeline',
-  beforeCommit: (_, records) => batchPut(records.flatMap((record) => [...eventRows(record), ...auditRows(record)])),
+  beforeCommit: (_, records) => batchPut(records.flatMap((record) => [...eventItems(record), ...auditItems(record)])),
 }
 
-/** The removal of a cluster is not recorded: its timeline is purged with it. */
-const lastEvent = 'cluster.deleted'
-const lastAction = 'cluster.delete'
+/** The removal of a cluster has no entry, because it purges the timeline. */
+const removalEvent = 'cluster.deleted'
+const removalAction = 'cluster.delete'
 
 const isCluster = (value: unknown): value is string => typeof value === 'string' && isId('clus', value)
 
-const eventRows = (record: OutboxRecord): Item[] =>
+const eventItems = (record: OutboxRecord): Item[] =>
   record.events.flatMap((event) => {
     const { clusterId } = event.data
-    return isCluster(clusterId) && event.name !== lastEvent ? [row(record, clusterId, event.id, contentOf(event))] : []
+    return isCluster(clusterId) && event.name !== removalEvent
+      ? [timelineItem(record, clusterId, event.id, contentOf(event))]
+      : []
   })
 
-function auditRows(record: OutboxRecord): Item[] {
-  const { action = lastAction, resource, detail = '', isExtra } = record.audit ?? {}
-  if (!isCluster(resource) || action === lastAction) return []
-  const more = { ...(detail !== '' && { detail }), ...(isExtra && { extra: isExtra }) }
-  return [row(record, resource, `${record.id} audit`, { kind: 'audit', title: action, ...more })]
+function auditItems(record: OutboxRecord): Item[] {
+  const { action = removalAction, resource, detail = '', isExtra } = record.audit ?? {}
+  if (!isCluster(resource) || action === removalAction) return []
+  const optionalFields = { ...(detail !== '' && { detail }), ...(isExtra && { extra: isExtra }) }
+  return [timelineItem(record, resource, `${record.id} audit`, { kind: 'audit', title: action, ...optionalFields })]
 }
 
 type Content = Pick<TimelineRecord, 'kind' | 'title' | 'detail' | 'resource' | 'extra'>
 
 /** The id derives from the event, so that a repeated write is idempotent. */
-const row = (
+const timelineItem = (
   { organisationId, atMs, actor }: OutboxRecord,
   clusterId: string,
-  source: string,
+  sourceId: string,
   content: Content,
 ): Item => ({
-  ...keys.timeline(organisationId, clusterId, derivedId('evt', atMs, source)),
+  ...keys.timeline(organisationId, clusterId, derivedId('evt', atMs, sourceId)),
   ...content,
   actor,
-  ttl: nowSeconds() + keepSeconds,
+  ttl: nowSeconds() + retentionSeconds,
 })
 
 function contentOf({ name, data, subject }: StoredOutboxEvent): Content {
@@ -51,8 +53,8 @@ function contentOf({ name, data, subject }: StoredOutboxEvent): Content {
   if (name === 'cluster.status_changed') {
     return { kind: 'status', title: `Became ${String(status)}`, detail: `It was ${String(previousStatus)} before.` }
   }
-  const [area = '', verb = ''] = name.split('.')
-  if (area === 'job') {
+  const [noun = '', verb = ''] = name.split('.')
+  if (noun === 'job') {
     return {
       kind: 'job',
       title: `Job ${verb}`,
@@ -70,5 +72,5 @@ const titles: Partial<Record<StoredOutboxEvent['name'], string>> = {
   'cluster.enrolled': 'Relay enrolled',
   'cluster.updated': 'Cluster changed',
   'relay.replaced': 'Relay replaced',
-  'enrollment.reuse_detected': 'A used enrollment token was refused',
+  'enrollment.reuse_detected': 'Reuse of an enrollment token rejected',
 }

@@ -12,11 +12,11 @@ import { type Page } from '../db/index-page.ts'
 import { StoredActor } from '../outbox/record.ts'
 
 /** Retention of timelines. */
-export const keepSeconds = 90 * 86_400
-/** Limit of a timeline, so that reading a page costs few calls. */
-const rowsShown = 10_000
+export const retentionSeconds = 90 * 86_400
+/** The number of newest entries shown, which limits the cost of a page. */
+const entryLimit = 10_000
 
-const Row = z.object({
+const TimelineRecord = z.object({
   sk: z.string(),
   kind: z.enum(timelineKinds),
   title: z.string(),
@@ -25,25 +25,25 @@ const Row = z.object({
   extra: z.literal(true).optional(),
   actor: StoredActor,
 })
-export type TimelineRecord = z.infer<typeof Row>
+export type TimelineRecord = z.infer<typeof TimelineRecord>
 
 /** One page of a cluster's timeline, newest first. Two calls, and one per further 1 MB. */
 export async function read({ organisationId }: Caller, clusterId: string, { page, pageSize }: Page) {
   if ((await Cluster.find(organisationId, clusterId)) === undefined) throw platformError('cluster_not_found')
-  const rows = await shownRows(organisationId, clusterId)
-  const items = rows.slice((page - 1) * pageSize, page * pageSize).map(viewOf)
-  return { items, totalCount: rows.length, page, pageSize }
+  const records = await visibleItems(organisationId, clusterId)
+  const items = records.slice((page - 1) * pageSize, page * pageSize).map(viewOf)
+  return { items, totalCount: records.length, page, pageSize }
 }
 
-function shownRows(organisationId: string, clusterId: string): Promise<Item[]> {
-  const { pk, sk: from } = keys.timeline(organisationId, clusterId, idsBefore('evt', now() - keepSeconds * 1000))
-  return queryAll({ pk, from, newestFirst: true, stale: true }, rowsShown)
+function visibleItems(organisationId: string, clusterId: string): Promise<Item[]> {
+  const { pk, sk: from } = keys.timeline(organisationId, clusterId, idsBefore('evt', now() - retentionSeconds * 1000))
+  return queryAll({ pk, from, newestFirst: true, stale: true }, entryLimit)
 }
 
-/** Removes up to a thousand records of a removed cluster; returns whether none are left. One call per 50. */
+/** Removes up to 1,000 entries of a removed cluster; returns whether none is left. Two calls per 50. */
 export async function purgeTimeline(organisationId: string, clusterId: string): Promise<boolean> {
   const { pk } = keys.timeline(organisationId, clusterId, '')
-  for (let part = 0; part < 20; part++) {
+  for (let round = 0; round < 20; round++) {
     const { items } = await query({ pk, limit: 50 })
     if (items.length === 0) return true
     await transact(items.map(({ sk }) => remove({ pk, sk: String(sk) })))
@@ -52,6 +52,6 @@ export async function purgeTimeline(organisationId: string, clusterId: string): 
 }
 
 function viewOf(item: Item): TimelineEntry {
-  const { sk: id, ...row } = Row.parse(item)
-  return { id, at: iso(timeOf(id)), ...row }
+  const { sk: id, ...record } = TimelineRecord.parse(item)
+  return { id, at: iso(timeOf(id)), ...record }
 }

@@ -7,69 +7,71 @@ import { get, type Item, query, type WriteItem, tryUpdate, upsert } from '../db/
 import { type OutboxRecord } from '../outbox/record.ts'
 
 /**
- * Data of the portal's charts in buckets of 15 minutes: one small item per bucket with activity. Jobs are counted once,
- * when their records are projected; purged jobs stay counted. Clusters are the status counts of the bucket's last
- * projection.
+ * Data of the portal's charts: one small item per 15-minute bucket with activity. Jobs are counted when their records are
+ * projected; purged jobs stay counted. Clusters are a snapshot of the status counts at the bucket's last projection.
  */
-export const historyProjection: Projection = { name: 'history', beforeCommit, writes: entries }
+export const historyProjection: Projection = { name: 'history', beforeCommit, writes }
 
 export const bucketMs = 15 * 60_000
-/** The longest range of a request, and a day. */
-const keepSeconds = 31 * 86_400
+/** The longest range of a request plus a day. */
+const retentionSeconds = 31 * 86_400
 
 /** The start of a time's bucket. */
 export const bucketAt = (ms: number): number => Math.floor(ms / bucketMs) * bucketMs
 
-const counting = new Set(['cluster.registered', 'cluster.enrolled', 'cluster.status_changed', 'cluster.deleted'])
+const statusEvents = new Set(['cluster.registered', 'cluster.enrolled', 'cluster.status_changed', 'cluster.deleted'])
 
-/** No call if no cluster status changed; otherwise three, one more for the first reading of a bucket. */
+/** No call if no cluster status changed; otherwise three, one more for the first snapshot of a bucket. */
 async function beforeCommit(organisationId: string, records: readonly OutboxRecord[]): Promise<void> {
-  if (!records.some(({ events }) => events.some(({ name }) => counting.has(name)))) return
-  const [tally, last] = await Promise.all([get(keys.clusterStatusCounts(organisationId)), lastLook(organisationId)])
+  if (!records.some(({ events }) => events.some(({ name }) => statusEvents.has(name)))) return
+  const [statusCounts, last] = await Promise.all([
+    get(keys.clusterStatusCounts(organisationId)),
+    lastSnapshot(organisationId),
+  ])
   // Another process's clock may be ahead.
-  const slot = Math.max(bucketAt(now()), last?.slot ?? 0)
-  if (last !== undefined && last.slot < slot) await letExpire(organisationId, last.slot)
-  const revision = Number(tally?.['revision'] ?? 0)
-  const set = { ...countByStatus(tally), revision }
-  await tryUpdate(keys.clusterHistory(organisationId, slot), { set }, { revision: { absentOrAtMost: revision } })
+  const bucket = Math.max(bucketAt(now()), last?.bucket ?? 0)
+  if (last !== undefined && last.bucket < bucket) await expireSnapshot(organisationId, last.bucket)
+  const revision = Number(statusCounts?.['revision'] ?? 0)
+  const set = { ...countByStatus(statusCounts), revision }
+  await tryUpdate(keys.clusterHistory(organisationId, bucket), { set }, { revision: { absentOrAtMost: revision } })
 }
 
-async function lastLook(organisationId: string): Promise<{ slot: number } | undefined> {
+async function lastSnapshot(organisationId: string): Promise<{ bucket: number } | undefined> {
   const { pk, sk } = keys.clusterHistory(organisationId, Number.MAX_SAFE_INTEGER)
   const { items } = await query({ pk, from: 'CLUSTERS#', to: sk, newestFirst: true, limit: 1 })
-  return items.map((item: Item) => ({ slot: keys.bucketStartOf(item['sk']) }))[0]
+  return items.map((item: Item) => ({ bucket: keys.bucketStartOf(item['sk']) }))[0]
 }
 
-/** A reading is valid until the next one and expires only after it. */
-const letExpire = (organisationId: string, slot: number): Promise<unknown> =>
+/** A snapshot is valid until the next one, so it expires only after that. */
+const expireSnapshot = (organisationId: string, bucket: number): Promise<unknown> =>
   tryUpdate(
-    keys.clusterHistory(organisationId, slot),
-    { set: { ttl: nowSeconds() + keepSeconds } },
+    keys.clusterHistory(organisationId, bucket),
+    { set: { ttl: nowSeconds() + retentionSeconds } },
     { pk: { present: true } },
   )
 
-const ended: Partial<Record<JobStatus, string>> = {
+const endCounters: Partial<Record<JobStatus, string>> = {
   Completed: 'completed',
   Failed: 'failed',
   Cancelled: 'cancelled',
 }
 
-/** One write per bucket of the records, nearly always one. */
-async function entries(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {
-  const slots = new Map<number, Record<string, number>>()
+/** One write per bucket of the records, usually one. */
+async function writes(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {
+  const buckets = new Map<number, Record<string, number>>()
   for (const { atMs, transitions } of records) {
-    const slot = bucketAt(atMs)
-    const counts = slots.get(slot) ?? {}
+    const bucket = bucketAt(atMs)
+    const counts = buckets.get(bucket) ?? {}
     const count = (name: string) => (counts[name] = (counts[name] ?? 0) + 1)
     for (const { from, to } of transitions) {
       if (to === undefined) continue
       if (from === undefined) count('submitted')
-      const how = ended[to]
-      if (how !== undefined) count(how)
+      const endCounter = endCounters[to]
+      if (endCounter !== undefined) count(endCounter)
     }
-    if (Object.keys(counts).length > 0) slots.set(slot, counts)
+    if (Object.keys(counts).length > 0) buckets.set(bucket, counts)
   }
-  return [...slots].map(([slot, add]) =>
-    upsert(keys.jobHistory(organisationId, slot), { add, set: { ttl: Math.ceil(slot / 1000) + keepSeconds } }),
+  return [...buckets].map(([bucket, add]) =>
+    upsert(keys.jobHistory(organisationId, bucket), { add, set: { ttl: Math.ceil(bucket / 1000) + retentionSeconds } }),
   )
 }

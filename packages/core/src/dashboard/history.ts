@@ -7,37 +7,37 @@ import * as keys from '../db/keys.ts'
 import { get, type Item, query, queryAll } from '../db/table.ts'
 import { bucketMs } from './history-projection.ts'
 
-/** Reads the history for charts; see `history-projection.ts` for the stored data. */
+/** Reads the history for charts. `history-projection.ts` writes it. */
 
-/** Readable chart intervals, as multiples of a bucket. */
-const stepsMinutes = [15, 30, 60, 120, 240] as const
+/** Chart intervals: multiples of a bucket. */
+const intervalMinutes = [15, 30, 60, 120, 240] as const
 
 /** The intervals of a range, oldest first: their starts and length. */
-interface Steps {
+interface Intervals {
   starts: readonly number[]
   stepMs: number
 }
 
 /**
- * The last hours in intervals, as far as the caller may read them. Longer ranges have longer intervals. Up to four
- * concurrent calls; the longest range is one query of at most 2,880 small items for clusters and one for jobs.
+ * The last hours in intervals; data that the caller may not read is omitted. Longer ranges have longer intervals. Up to
+ * four concurrent calls; the longest range reads at most 2,880 small items in one query for clusters and one for jobs.
  */
 export async function readHistory({ organisationId, permissions }: Caller, hours: number): Promise<History> {
-  const steps = stepsOf(hours)
+  const intervals = intervalsOf(hours)
   const [clusters, jobs] = await Promise.all([
-    permissions.has('clusters:read') ? clustersOver(organisationId, steps) : undefined,
-    permissions.has('jobs:read') ? jobsOver(organisationId, steps) : undefined,
+    permissions.has('clusters:read') ? clustersPerInterval(organisationId, intervals) : undefined,
+    permissions.has('jobs:read') ? jobsPerInterval(organisationId, intervals) : undefined,
   ])
-  const points = steps.starts.map((startMs, index): HistoryPoint => {
+  const points = intervals.starts.map((startMs, index): HistoryPoint => {
     const [byStatus, counts] = [clusters?.[index], jobs?.[index]]
     return { at: iso(startMs), ...(byStatus && { clusters: { byStatus } }), ...(counts && { jobs: counts }) }
   })
-  return { stepMinutes: steps.stepMs / 60_000, points }
+  return { stepMinutes: intervals.stepMs / 60_000, points }
 }
 
-function stepsOf(hours: number): Steps {
+function intervalsOf(hours: number): Intervals {
   const minutes = hours * 60
-  const stepMinutes = stepsMinutes.find((step) => minutes / step <= historyPoints) ?? 240
+  const stepMinutes = intervalMinutes.find((step) => minutes / step <= historyPoints) ?? 240
   const stepMs = stepMinutes * 60_000
   const lastMs = Math.floor(now() / stepMs) * stepMs
   const count = Math.ceil(minutes / stepMinutes)
@@ -45,56 +45,63 @@ function stepsOf(hours: number): Steps {
 }
 
 /** All items of a range of buckets, oldest first. One call per 1 MB, which covers the longest range. */
-const slotsBetween = (from: keys.Key, to: keys.Key): Promise<Item[]> =>
+const readBuckets = (from: keys.Key, to: keys.Key): Promise<Item[]> =>
   queryAll({ pk: from.pk, from: from.sk, to: to.sk, stale: true })
 
-const latestSlot = ({ starts, stepMs }: Steps): number => (starts.at(-1) ?? 0) + stepMs - bucketMs
+const lastBucket = ({ starts, stepMs }: Intervals): number => (starts.at(-1) ?? 0) + stepMs - bucketMs
 
-/** Unknown values are undefined. The last interval has the current counts. */
-async function clustersOver(organisationId: string, steps: Steps): Promise<(ClusterCounts | undefined)[]> {
-  const firstMs = steps.starts[0] ?? 0
-  const key = (slot: number) => keys.clusterHistory(organisationId, slot)
-  const [before, looks, tally] = await Promise.all([
-    lookBefore(organisationId, firstMs),
-    slotsBetween(key(firstMs), key(latestSlot(steps))),
+/** Undefined before the first snapshot. The last interval has the current counts. */
+async function clustersPerInterval(
+  organisationId: string,
+  intervals: Intervals,
+): Promise<(ClusterCounts | undefined)[]> {
+  const firstMs = intervals.starts[0] ?? 0
+  const key = (bucketStartMs: number) => keys.clusterHistory(organisationId, bucketStartMs)
+  const [before, snapshots, statusCounts] = await Promise.all([
+    snapshotBefore(organisationId, firstMs),
+    readBuckets(key(firstMs), key(lastBucket(intervals))),
     get(keys.clusterStatusCounts(organisationId), { stale: true }),
   ])
   let next = 0
   let current = before
-  return steps.starts.map((startMs, index) => {
-    if (index === steps.starts.length - 1) return countByStatus(tally)
-    for (; next < looks.length && keys.bucketStartOf(looks[next]?.['sk']) < startMs + steps.stepMs; next++) {
-      current = looks[next]
+  return intervals.starts.map((startMs, index) => {
+    if (index === intervals.starts.length - 1) return countByStatus(statusCounts)
+    for (
+      ;
+      next < snapshots.length && keys.bucketStartOf(snapshots[next]?.['sk']) < startMs + intervals.stepMs;
+      next++
+    ) {
+      current = snapshots[next]
     }
-    return current && countsOf(current)
+    return current && clusterCounts(current)
   })
 }
 
-/** The last reading before a time, which is valid until the next one. One call. */
-async function lookBefore(organisationId: string, ms: number): Promise<Item | undefined> {
+/** The last snapshot before a time, which is valid until the next one. One call. */
+async function snapshotBefore(organisationId: string, ms: number): Promise<Item | undefined> {
   const { pk, sk } = keys.clusterHistory(organisationId, ms - bucketMs)
   const { items } = await query({ pk, from: 'CLUSTERS#', to: sk, newestFirst: true, limit: 1, stale: true })
   return items[0]
 }
 
-const countsOf = (look: Item): ClusterCounts => ({
-  Healthy: Number(look['Healthy'] ?? 0),
-  Degraded: Number(look['Degraded'] ?? 0),
-  Pending: Number(look['Pending'] ?? 0),
-  Offline: Number(look['Offline'] ?? 0),
+const clusterCounts = (snapshot: Item): ClusterCounts => ({
+  Healthy: Number(snapshot['Healthy'] ?? 0),
+  Degraded: Number(snapshot['Degraded'] ?? 0),
+  Pending: Number(snapshot['Pending'] ?? 0),
+  Offline: Number(snapshot['Offline'] ?? 0),
 })
 
 type JobCounts = NonNullable<HistoryPoint['jobs']>
 
-async function jobsOver(organisationId: string, steps: Steps): Promise<JobCounts[]> {
-  const firstMs = steps.starts[0] ?? 0
-  const key = (slot: number) => keys.jobHistory(organisationId, slot)
-  const counts = steps.starts.map(() => ({ submitted: 0, completed: 0, failed: 0, cancelled: 0 }))
-  for (const item of await slotsBetween(key(firstMs), key(latestSlot(steps)))) {
-    const step = counts[Math.floor((keys.bucketStartOf(item['sk']) - firstMs) / steps.stepMs)]
-    if (step === undefined) continue
+async function jobsPerInterval(organisationId: string, intervals: Intervals): Promise<JobCounts[]> {
+  const firstMs = intervals.starts[0] ?? 0
+  const key = (bucketStartMs: number) => keys.jobHistory(organisationId, bucketStartMs)
+  const counts = intervals.starts.map(() => ({ submitted: 0, completed: 0, failed: 0, cancelled: 0 }))
+  for (const item of await readBuckets(key(firstMs), key(lastBucket(intervals)))) {
+    const interval = counts[Math.floor((keys.bucketStartOf(item['sk']) - firstMs) / intervals.stepMs)]
+    if (interval === undefined) continue
     for (const name of ['submitted', 'completed', 'failed', 'cancelled'] as const) {
-      step[name] += Number(item[name] ?? 0)
+      interval[name] += Number(item[name] ?? 0)
     }
   }
   return counts

@@ -7,23 +7,23 @@ import { type ModuleRecord } from '../modules/record.ts'
 
 /** The portal's navigation: built-in entries and those of running modules. */
 
-interface BuiltIn {
+interface BuiltInEntry {
   entry: NavigationEntry
-  needs: Permission | undefined
+  permission: Permission | undefined
 }
 
 const builtIn =
   (slotId: SlotId, folder: string) =>
-  (order: number, id: string, label: string, icon: string, needs?: Permission): BuiltIn => ({
+  (order: number, id: string, label: string, icon: string, permission?: Permission): BuiltInEntry => ({
     entry: { slotId, id, label, icon, route: `${folder}/${id}`, order, source: 'platform' },
-    needs,
+    permission,
   })
 
 const primary = builtIn('nav.primary', '')
 const settings = builtIn('nav.settings', '/settings')
 
-/** Built-in orders are 0 to 50; modules follow. */
-const builtIns: readonly BuiltIn[] = [
+/** Built-in entries have an order from 0 to 50; modules follow. */
+const builtIns: readonly BuiltInEntry[] = [
   primary(0, 'dashboard', 'Dashboard', 'layout-dashboard'),
   primary(10, 'clusters', 'Clusters', 'server', 'clusters:read'),
   primary(20, 'jobs', 'Jobs', 'square-terminal', 'jobs:read'),
@@ -39,14 +39,14 @@ const builtIns: readonly BuiltIn[] = [
   settings(50, 'updates', 'Updates', 'circle-arrow-up', 'platform:admin'),
 ]
 
-/** The entries that a caller may use, in order. One call. */
+/** The entries that a caller may use, sorted. One call. */
 export const navigation = async (caller: Caller): Promise<{ items: NavigationEntry[] }> =>
   navigationOf(caller, (await readModules()).modules)
 
-/** The entries that a caller may use with these modules. */
+/** As `navigation`, with these modules. */
 export function navigationOf({ permissions }: Caller, modules: readonly ModuleRecord[]): { items: NavigationEntry[] } {
-  const own = builtIns.filter(({ needs }) => needs === undefined || permissions.has(needs))
-  const entries = [...own.map(({ entry }) => entry), ...modules.filter(isServing).flatMap(entriesOf)]
+  const permitted = builtIns.filter(({ permission }) => permission === undefined || permissions.has(permission))
+  const entries = [...permitted.map(({ entry }) => entry), ...modules.filter(isServing).flatMap(entriesOf)]
   return { items: entries.toSorted((a, b) => a.order - b.order || compare(a.id, b.id) || compare(a.source, b.source)) }
 }
 

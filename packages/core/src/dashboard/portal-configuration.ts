@@ -5,14 +5,14 @@ import { version } from '../lib/version.ts'
 
 /** Configuration that a browser needs before sign-in. */
 
-/** Setup writes the configuration once; the limit would pick up later changes. */
-const keepMs = 60_000
+/** Setup writes the configuration once; the time limit picks up later changes. */
+const cacheMs = 60_000
 
-let known: { state: PlatformState; atMs: number } | undefined
+let cached: { state: PlatformState; atMs: number } | undefined
 
 /**
- * The portal's configuration. One call; after setup a process caches it for a minute. Incomplete setup is never cached,
- * so that the wizard is not shown again.
+ * The portal's configuration. One call. A process caches it for a minute, but not before setup is complete: a cached state
+ * would show the setup wizard again.
  */
 export async function portalConfiguration(): Promise<PortalConfiguration> {
   const { setupComplete, platformName, timezone, publicUrl } = await currentState()
@@ -26,8 +26,8 @@ export async function portalConfiguration(): Promise<PortalConfiguration> {
 }
 
 async function currentState(): Promise<PlatformState> {
-  if (known !== undefined && isWithin(known.atMs, keepMs)) return known.state
+  if (cached !== undefined && isWithin(cached.atMs, cacheMs)) return cached.state
   const state = await readState()
-  known = state.setupComplete ? { state, atMs: now() } : undefined
+  cached = state.setupComplete ? { state, atMs: now() } : undefined
   return state
 }

@@ -17,11 +17,11 @@ import { lastKnownUpdate, parseCheck } from '../updates/check-result.ts'
 import { parseUpdateState, previousRelease } from '../updates/record.ts'
 import { unreadCount } from '../notifications/unread.ts'
 
-/** All numbers of the portal in one response. Every open tab polls it, so it reads counters, never lists. */
+/** All numbers of the portal in one response. Every open tab polls it, so it reads counters instead of lists. */
 
 /**
- * The summary, as far as the caller may read it. Three concurrent calls: five small items, the newest notification, and
- * the modules, which callers share for half a second. One more if the caller's notifications changed.
+ * The summary; numbers that the caller may not read are omitted. Three concurrent calls: five small items, the newest
+ * notification, and the modules, which callers share for half a second. One more if the caller's notifications changed.
  */
 export async function portalSummary(caller: Caller): Promise<PortalSummary> {
   const [items, unread, installed] = await Promise.all([readCounters(caller), unreadCount(caller), currentModules()])
@@ -48,38 +48,36 @@ interface Counters {
 
 /** The counters of the summary. No call for a caller without permissions. */
 async function readCounters({ organisationId, permissions }: Caller): Promise<Counters> {
-  const wanted: [Permission, keys.Key][] = [
+  const counters: [Permission, keys.Key][] = [
     ['clusters:read', keys.clusterStatusCounts(organisationId)],
     ['jobs:read', keys.jobTotals(organisationId)],
     ['modules:read', keys.catalogScan()],
     ['platform:admin', keys.updateCheck()],
     ['platform:admin', keys.updateState()],
   ]
-  const readable = wanted.filter(([needs]) => permissions.has(needs)).map(([, key]) => key)
+  const readable = counters.filter(([permission]) => permissions.has(permission)).map(([, key]) => key)
   const items = await getConsistent(readable, { stale: true })
-  const [clusters, jobs, scan, check, update] = wanted.map(([, key]) => items[readable.indexOf(key)])
+  const [clusters, jobs, scan, check, update] = counters.map(([, key]) => items[readable.indexOf(key)])
   return { clusters, jobs, scan, check, update }
 }
 
 const sum = (counts: Record<string, number>): number => Object.values(counts).reduce((total, count) => total + count, 0)
 
-/** Each cluster is in exactly one count. */
-function clusterNumbers(tally: Item | undefined) {
-  const byStatus = countByStatus(tally)
+function clusterNumbers(statusCounts: Item | undefined) {
+  const byStatus = countByStatus(statusCounts)
   return { total: sum(byStatus), byStatus }
 }
 
-/** The same totals as in the list of jobs. */
 function jobNumbers(totals: Item | undefined) {
-  const of = (status: JobStatus): number => countJobs(totals, status)
+  const count = (status: JobStatus): number => countJobs(totals, status)
   return {
     total: countJobs(totals),
     byStatus: {
-      Queued: of('Queued'),
-      Running: of('Running'),
-      Completed: of('Completed'),
-      Failed: of('Failed'),
-      Cancelled: of('Cancelled'),
+      Queued: count('Queued'),
+      Running: count('Running'),
+      Completed: count('Completed'),
+      Failed: count('Failed'),
+      Cancelled: count('Cancelled'),
     },
   }
 }
@@ -90,7 +88,7 @@ function moduleNumbers({ modules, healths }: InstalledModules, scan: Item | unde
   const isOutdated = (id: string, version: string) => isNewer(latest.get(id) ?? version, version)
   return {
     installed: installed.length,
-    unhealthy: installed.filter((row) => currentHealth(row, healths.get(row.id)) === 'Unhealthy').length,
+    unhealthy: installed.filter((record) => currentHealth(record, healths.get(record.id)) === 'Unhealthy').length,
     updatesAvailable: installed.filter(({ id, release }) => isOutdated(id, release.version)).length,
   }
 }
@@ -100,19 +98,17 @@ function updateNumbers(check: Item | undefined, state: Item | undefined) {
   return { ...lastKnownUpdate(parseCheck(check)), ...(previous && { previousVersion: previous.version }) }
 }
 
-/**
- * Modules are the same for all callers. With the four seconds between polls a new navigation entry appears within five.
- */
-const sharedMs = 500
+/** Modules are the same for all callers. Polled every four seconds, a new navigation entry appears within five. */
+const cacheMs = 500
 
-let shared: { modules: Promise<InstalledModules>; atMs: number } | undefined
+let cached: { modules: Promise<InstalledModules>; atMs: number } | undefined
 
 function currentModules(): Promise<InstalledModules> {
-  if (shared !== undefined && isWithin(shared.atMs, sharedMs)) return shared.modules
-  const mine = { modules: readModules(), atMs: now() }
-  shared = mine
-  mine.modules.catch(() => {
-    if (shared === mine) shared = undefined
+  if (cached !== undefined && isWithin(cached.atMs, cacheMs)) return cached.modules
+  const entry = { modules: readModules(), atMs: now() }
+  cached = entry
+  entry.modules.catch(() => {
+    if (cached === entry) cached = undefined
   })
-  return mine.modules
+  return entry.modules
 }

@@ -15,16 +15,16 @@ import { transitionOf } from '../outbox/record.ts'
 import { signer } from '../signing/keys.ts'
 import { jobEventData, type JobRecord, parsePayload, parseRelayed } from './record.ts'
 
-/** Claims a job for a relay, under a lease. */
+/** Relays claim jobs under a lease. */
 
 /**
- * A lease expires this long after the relay's last message about the job, but not before a relay with a long interval
- * is overdue.
+ * A lease expires this long after the relay's last message about the job. It is never shorter than the time after which
+ * a silent cluster is Degraded.
  */
 const leaseMs = Math.max(600_000, heartbeatTimeouts(config.PLAT_HEARTBEAT_INTERVAL_SECONDS).degradedMs)
-/** Heartbeats renew a lease only after this time: one write per several heartbeats. */
+/** Heartbeats renew a lease after this time, so that most of them write nothing. */
 const renewAfterMs = 150_000
-/** Relays end jobs at their time limit; the server does after this additional time. */
+/** The server ends a job this long after its time limit, if its relay has not. */
 const timeoutGraceMs = 60_000
 const statementSeconds = 600
 const claimKeyLimit = 200
@@ -53,9 +53,9 @@ async function jobAndPayloadOf(
   withPayload = false,
 ) {
   if (!isId('job', jobId)) throw platformError('job_not_found')
-  const wanted = [keys.job(organisationId, jobId), keys.cluster(organisationId, clusterId)]
-  if (withPayload) wanted.push(keys.payload(organisationId, jobId))
-  const [item, cluster, payload] = await getConsistent(wanted)
+  const itemKeys = [keys.job(organisationId, jobId), keys.cluster(organisationId, clusterId)]
+  if (withPayload) itemKeys.push(keys.payload(organisationId, jobId))
+  const [item, cluster, payload] = await getConsistent(itemKeys)
   if (cluster?.['relayId'] !== relayId) throw platformError('unauthenticated')
   const job = parseRelayed(item)
   if (job?.clusterId !== clusterId) throw platformError('job_not_found')
@@ -63,8 +63,8 @@ async function jobAndPayloadOf(
 }
 
 /**
- * Claims a waiting job. Two calls. Of concurrent claims one succeeds; it may be repeated with the same idempotency key
- * after a lost response.
+ * Claims a waiting job. Two calls. One of concurrent claims succeeds; the relay may repeat it with the same idempotency
+ * key after a lost response.
  */
 export async function claim(caller: RelayCaller, jobId: string, claimKey: string | undefined): Promise<Claim> {
   const { organisationId, clusterId, relayId } = caller
@@ -75,7 +75,7 @@ export async function claim(caller: RelayCaller, jobId: string, claimKey: string
   const { job, payload } = await jobAndPayloadOf(caller, jobId, true)
   const isRepeat =
     job.status === 'Running' && job.relayId === relayId && claimKey !== undefined && job.claimKey === claimKey
-  if (isRepeat && job.leaseId !== undefined) return leased(job, job.leaseId, payload)
+  if (isRepeat && job.leaseId !== undefined) return claimResponse(job, job.leaseId, payload)
   if (job.status !== 'Queued' || job.dispatchedAtMs === undefined || job.expiresAtMs <= now())
     throw platformError('job_not_claimable')
 
@@ -91,13 +91,16 @@ export async function claim(caller: RelayCaller, jobId: string, claimKey: string
   }
   const { status, startedAtMs, leaseRenewedAtMs } = running
   const due = keys.due(jobId, nextCheckWhileRunning(running, 0))
-  const filed = keys.jobStatusIndexKey(job, status)
-  const change = { set: { status, startedAtMs, relayId, leaseId, claimKey, leaseRenewedAtMs, ...due, ...filed } }
-  const isOurs = { relayId: { is: relayId } }
+  const indexKey = keys.jobStatusIndexKey(job, status)
+  const change = { set: { status, startedAtMs, relayId, leaseId, claimKey, leaseRenewedAtMs, ...due, ...indexKey } }
+  const isCurrentRelay = { relayId: { is: relayId } }
   await commit(caller, {
     writes: [
       orThrow(patch(keys.job(organisationId, jobId), change, { status: { is: 'Queued' } }), 'job_not_claimable'),
-      orThrow(patch(keys.cluster(organisationId, clusterId), { add: { waitingJobs: -1 } }, isOurs), 'unauthenticated'),
+      orThrow(
+        patch(keys.cluster(organisationId, clusterId), { add: { waitingJobs: -1 } }, isCurrentRelay),
+        'unauthenticated',
+      ),
       remove(keys.inbox(clusterId, jobId)),
       consumeNonce(caller),
     ],
@@ -105,11 +108,11 @@ export async function claim(caller: RelayCaller, jobId: string, claimKey: string
     transitions: [transitionOf(job, 'Queued', 'Running')],
   })
   await failpoint('claim.written')
-  return leased(running, leaseId, payload)
+  return claimResponse(running, leaseId, payload)
 }
 
 /** The signed statement binds the job, cluster and payload for a short time; the relay verifies it. */
-async function leased(job: JobRecord, leaseId: string, payload: string): Promise<Claim> {
+async function claimResponse(job: JobRecord, leaseId: string, payload: string): Promise<Claim> {
   const { kid, key } = await signer('statement')
   const claims = {
     jobId: job.id,

@@ -16,21 +16,21 @@ import { exitCodeOf, resultWrite } from './result.ts'
 
 const attempts = 4
 
-/** Completes a job as its relay reports. Idempotent; after a different end the report is stored as `lateResult`. */
+/** Completes a job as its relay reports. Idempotent. After a different end the report is stored as `lateResult`. */
 export async function complete(caller: RelayCaller, jobId: string, report: Completion): Promise<CompletionResponse> {
   const completion = sha256(JSON.stringify([report.leaseId, report.outcome, report.exitCode, report.nodes]))
   for (let attempt = 0; attempt < attempts; attempt++) {
     const job = await findOwnJob(caller, jobId)
     checkLease(job, caller, report.leaseId)
-    if (isTerminal(job)) return afterEnd(caller, job, report, completion)
-    const ended = endOf(report, job)
-    const refusal = await commit(caller, {
-      writes: [...finishWrites(job, { ...ended, completion }), await resultWrite(job, report), consumeNonce(caller)],
-      ...effectsOfFinish(job, { ...ended, exitCode: exitCodeOf(report.nodes, report.exitCode) }),
+    if (isTerminal(job)) return repeatedCompletion(caller, job, report, completion)
+    const end = endOf(report, job)
+    const failure = await commit(caller, {
+      writes: [...finishWrites(job, { ...end, completion }), await resultWrite(job, report), consumeNonce(caller)],
+      ...effectsOfFinish(job, { ...end, exitCode: exitCodeOf(report.nodes, report.exitCode) }),
     })
-    if (refusal !== undefined) continue
+    if (failure !== undefined) continue
     await failpoint('complete.written')
-    return { jobId, status: ended.status }
+    return { jobId, status: end.status }
   }
   throw storeContention()
 }
@@ -39,7 +39,7 @@ const reasons = {
   timed_out: 'execution_timeout',
   rejected: 'relay_rejected',
   interrupted: 'interrupted',
-  // No caller requested it.
+  // No user requested the cancellation.
   cancelled: 'interrupted',
 } as const satisfies Partial<Record<Outcome, JobRecord['statusReason']>>
 
@@ -54,21 +54,21 @@ function endOf({ outcome, exitCode, nodes }: Completion, job: JobRecord) {
 /** The writes that end a running job: its record and its cluster's counter. */
 export const finishWrites = (
   job: JobRecord,
-  ended: { status: JobRecord['status']; statusReason?: JobRecord['statusReason']; completion?: string },
+  end: { status: JobRecord['status']; statusReason?: JobRecord['statusReason']; completion?: string },
 ) => [
   patch(
     keys.job(job.organisationId, job.id),
     {
-      set: { ...ended, ...keys.jobStatusIndexKey(job, ended.status), completedAtMs: now() },
+      set: { ...end, ...keys.jobStatusIndexKey(job, end.status), completedAtMs: now() },
       remove: ['duepk', 'duesk'],
     },
-    // Fails if output arrived since the job was read, which the result must include.
+    // Fails if output arrived since the job was read: the result must include it.
     { status: { is: 'Running' }, leaseId: { is: job.leaseId }, outputBytes: unchanged(job.outputBytes || undefined) },
   ),
   patch(keys.cluster(job.organisationId, job.clusterId), { add: { activeJobs: -1 } }),
 ]
 
-async function afterEnd(
+async function repeatedCompletion(
   caller: RelayCaller,
   job: JobRecord,
   report: Completion,

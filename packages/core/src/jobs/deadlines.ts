@@ -14,43 +14,43 @@ import { type JobRecord, effectsOfFinish } from './record.ts'
 
 /** Enforces deadlines of jobs: delivery timeout, lease and cancellation. */
 
-/** Ends an overdue job, or schedules its next check; enqueues an undispatched one again. One transaction. */
+/** Ends an overdue job or schedules its next check; re-enqueues an undispatched job. One transaction. */
 export async function enforceDeadline(job: JobRecord): Promise<void> {
-  if (job.status === 'Queued') return lookAtQueued(job)
-  if (job.status === 'Running') return lookAtRunning(job)
-  await refile(job, undefined)
+  if (job.status === 'Queued') return checkQueued(job)
+  if (job.status === 'Running') return checkRunning(job)
+  await reschedule(job, undefined)
 }
 
-async function lookAtQueued(job: JobRecord): Promise<void> {
+async function checkQueued(job: JobRecord): Promise<void> {
   if (job.expiresAtMs <= now()) {
     await finishQueued(system(job.organisationId), [job], { status: 'Failed', statusReason: 'delivery_timeout' })
     return
   }
-  if (job.dispatchedAtMs !== undefined) return refile(job, job.expiresAtMs)
+  if (job.dispatchedAtMs !== undefined) return reschedule(job, job.expiresAtMs)
   await enqueueJob({ organisationId: job.organisationId, jobId: job.id })
-  await refile(job, Math.min(now() + outboxRetryMs, job.expiresAtMs))
+  await reschedule(job, Math.min(now() + outboxRetryMs, job.expiresAtMs))
 }
 
-async function lookAtRunning(job: JobRecord): Promise<void> {
+async function checkRunning(job: JobRecord): Promise<void> {
   const dueAtMs = nextCheckWhileRunning(job, cancelConfirmMs)
-  if (dueAtMs > now()) return refile(job, dueAtMs)
+  if (dueAtMs > now()) return reschedule(job, dueAtMs)
   const isCancelled = job.cancelRequestedAtMs !== undefined && job.cancelRequestedAtMs + cancelConfirmMs <= now()
   const isOutOfTime = (job.startedAtMs ?? 0) + job.timeoutSeconds * 1000 <= now()
-  const ended = isCancelled
+  const end = isCancelled
     ? ({ status: 'Cancelled', statusReason: 'cancelled_by_user' } as const)
     : ({ status: 'Failed', statusReason: isOutOfTime ? 'execution_timeout' : 'lease_lost' } as const)
   await commit(system(job.organisationId), {
-    writes: [...finishWrites(job, ended), await resultWrite(job, { exitCode: null, nodes: [] })],
-    ...effectsOfFinish(job, ended),
+    writes: [...finishWrites(job, end), await resultWrite(job, { exitCode: null, nodes: [] })],
+    ...effectsOfFinish(job, end),
   })
 }
 
-async function refile(job: JobRecord, dueAtMs: number | undefined): Promise<void> {
+async function reschedule(job: JobRecord, dueAtMs: number | undefined): Promise<void> {
   const change = dueAtMs === undefined ? { remove: ['duepk', 'duesk'] } : { set: keys.due(job.id, dueAtMs) }
-  const asRead = {
+  const condition = {
     status: { is: job.status },
     leaseRenewedAtMs: unchanged(job.leaseRenewedAtMs || undefined),
     cancelRequestedAtMs: unchanged(job.cancelRequestedAtMs),
   }
-  await transact([patch(keys.job(job.organisationId, job.id), change, asRead)])
+  await transact([patch(keys.job(job.organisationId, job.id), change, condition)])
 }

@@ -8,8 +8,7 @@ import { enqueueProjections, type JobReference } from '../aws/queues.ts'
 import { notifyRelay } from '../lib/relay-notify.ts'
 
 /**
- * Puts a job into its cluster's inbox for the relay's next heartbeat, and notifies a waiting relay. Idempotent for
- * repeated and late messages. Two calls.
+ * Puts a job into its cluster's inbox for the relay's next heartbeat and notifies a waiting relay. Idempotent. Two calls.
  */
 export async function dispatch({ organisationId, jobId }: JobReference): Promise<void> {
   const item = await get(keys.job(organisationId, jobId))

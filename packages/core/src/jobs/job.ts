@@ -26,11 +26,11 @@ import { requestCancel, finishQueued } from './cancel.ts'
 import { isTerminal, jobView, parseJob, parsePayload, effectsOfQueued } from './record.ts'
 import { readResult } from './result.ts'
 
-/** Jobs as callers see them: submit, read, cancel. */
+/** Use cases of callers: submit, read and cancel jobs. */
 
 const attempts = 5
 
-/** Accepts a job. One transaction and one message; with target nodes one more read. */
+/** Accepts a job. One transaction and one message; one more read with target nodes. */
 export async function submit(caller: Caller, submission: JobSubmission): Promise<AcceptedJob> {
   const { organisationId } = caller
   const payload = payloadOf(submission)
@@ -39,37 +39,37 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
   if (payload.targetNodeIds) await checkTargets(organisationId, clusterId, payload.targetNodeIds)
 
   const job = newJob(caller, clusterId, payload, submission.deliverWithinSeconds)
-  const answer: AcceptedJob = {
+  const response: AcceptedJob = {
     id: job.id,
     clusterId,
     type: 'InvokeScript',
     status: 'Queued',
     createdAt: iso(job.createdAtMs),
   }
-  const filed = { ...job, ...keys.jobIndexKeys(job), ...keys.due(job.id, now() + outboxRetryMs) }
+  const item = { ...job, ...keys.jobIndexKeys(job), ...keys.due(job.id, now() + outboxRetryMs) }
   await commit(caller, {
     writes: [
       orThrow(patch(keys.cluster(organisationId, clusterId), { add: { activeJobs: 1, jobs: 1 } }), 'cluster_not_found'),
-      create(keys.job(organisationId, job.id), filed),
+      create(keys.job(organisationId, job.id), item),
       create(keys.payload(organisationId, job.id), { payload: payload.text }),
     ],
-    answer,
+    answer: response,
     audit: { action: 'job.submit', resource: job.id, detail: clusterId },
     ...effectsOfQueued(job),
     // The dispatch enqueues the projections too, which saves a message.
     isEnqueued: true,
   })
   await enqueueJob({ organisationId, jobId: job.id })
-  return answer
+  return response
 }
 
 async function checkTargets(organisationId: string, clusterId: string, targets: readonly string[]): Promise<void> {
   const item = await get(keys.nodes(organisationId, clusterId))
   const known = new Set(parseNodes(item).map(({ id }) => id))
   if (targets.every((id) => known.has(id))) return
-  // An unknown cluster takes precedence over its nodes.
-  const isThere = item ?? (await get(keys.cluster(organisationId, clusterId)))
-  throw platformError(isThere === undefined ? 'cluster_not_found' : 'node_not_in_cluster')
+  // Report an unknown cluster before unknown nodes.
+  const existing = item ?? (await get(keys.cluster(organisationId, clusterId)))
+  throw platformError(existing === undefined ? 'cluster_not_found' : 'node_not_in_cluster')
 }
 
 const newJob = (
@@ -94,64 +94,62 @@ const newJob = (
 
 /** One job with its result. One call; more for output beyond 32 KiB, and for a batch's job that is not stored yet. */
 export async function read({ organisationId }: Caller, jobId: string): Promise<Job> {
-  const found = await findJob(organisationId, jobId, () => storedWhole(organisationId, jobId))
-  if ('operation' in found) return operationView(found.operation)
-  const { job, payload, ...rest } = found
+  const lookup = await findJob(organisationId, jobId, () => readStoredJob(organisationId, jobId))
+  if ('operation' in lookup) return operationView(lookup.operation)
+  const { job, payload, ...rest } = lookup
   const view = jobView(job, parsePayload(payload))
   const result = 'result' in rest ? rest.result : undefined
   return result === undefined ? view : { ...view, result: await readResult(job, result) }
 }
 
-async function storedWhole(organisationId: string, jobId: string) {
+async function readStoredJob(organisationId: string, jobId: string) {
   const resultKey = keys.result(organisationId, jobId)
-  const [row, payload, result] = await getConsistent([
+  const [record, payload, result] = await getConsistent([
     keys.job(organisationId, jobId),
     keys.payload(organisationId, jobId),
     resultKey,
   ])
-  if (row && isOperation(row)) return { operation: parseOperation(row) }
-  if (!row || !payload) return undefined
-  const job = parseJob(row)
-  // The items are not read atomically: the job may have ended after its result was read.
+  if (record && isOperation(record)) return { operation: parseOperation(record) }
+  if (!record || !payload) return undefined
+  const job = parseJob(record)
+  // The read is not atomic: the job may have ended after its result was read.
   const isMissing = result === undefined && isTerminal(job) && job.startedAtMs !== undefined
   return { job, payload: payload['payload'], result: isMissing ? await get(resultKey) : result }
 }
 
-/** Cancels a job: a Queued one at once, a Running one by its relay. Two calls. */
+/** Cancels a queued job at once, and a running job through its relay. Two calls. */
 export async function cancel(caller: Caller, jobId: string): Promise<Job> {
   const { organisationId } = caller
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const found = await findJob(organisationId, jobId, () => storedWhole(organisationId, jobId))
-    if ('operation' in found)
-      throw platformError(isOperationTerminal(found.operation) ? 'job_already_finished' : 'job_not_cancellable')
-    if ('isPlanned' in found) {
+    const lookup = await findJob(organisationId, jobId, () => readStoredJob(organisationId, jobId))
+    if ('operation' in lookup)
+      throw platformError(isOperationTerminal(lookup.operation) ? 'job_already_finished' : 'job_not_cancellable')
+    if ('isPending' in lookup) {
       await expand(organisationId, batchIdOf(jobId))
       continue
     }
-    const { job, payload } = found
+    const { job, payload } = lookup
     if (isTerminal(job)) throw platformError('job_already_finished')
     const isQueued = job.status === 'Queued'
     const atMs = now()
     const after = isQueued
       ? { ...job, ...cancelled, completedAtMs: atMs }
       : { ...job, cancelRequestedAtMs: job.cancelRequestedAtMs ?? atMs }
-    const answer = jobView(after, parsePayload(payload))
-    const occasion = { atMs, answer }
-    const isDone = await (isQueued
-      ? finishQueued(caller, [job], cancelled, occasion)
-      : requestCancel(caller, job, occasion))
-    if (isDone) return answer
+    const response = jobView(after, parsePayload(payload))
+    const context = { atMs, response }
+    const isCommitted = await (isQueued
+      ? finishQueued(caller, [job], cancelled, context)
+      : requestCancel(caller, job, context))
+    if (isCommitted) return response
   }
   throw platformError('conflict')
 }
 
 const cancelled = { status: 'Cancelled', statusReason: 'cancelled_by_user' } as const
 
-/** Limit of a submitted job, alone or in a batch. */
+const maxPayloadBytes = 262_144
 
-const payloadBytes = 262_144
-
-/** A valid payload with its JSON, which the relay receives. */
+/** A valid payload and its JSON `text`, which the relay receives. */
 export interface SubmittedPayload extends InvokeScriptPayload {
   text: string
 }
@@ -168,6 +166,6 @@ export function payloadOf({ type, payload }: JobSubmission, under: readonly Prop
   }
   const parsed = parseBody(InvokeScriptPayload, payload, [...under, 'payload'])
   const text = JSON.stringify(parsed)
-  if (Buffer.byteLength(text) > payloadBytes) throw platformError('payload_too_large')
+  if (Buffer.byteLength(text) > maxPayloadBytes) throw platformError('payload_too_large')
   return { ...parsed, text }
 }

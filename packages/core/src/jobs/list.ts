@@ -13,7 +13,7 @@ import { pageOfType, pageWithoutOperations } from '../operations/list.ts'
 import { isOperation, type OperationRecord, parseOperation } from '../operations/record.ts'
 import { operationSummary } from '../operations/view.ts'
 
-/** Pages of jobs, newest first. Lists lag as indexes do, totals as projections do. */
+/** Pages of jobs, newest first. Lists lag behind by the delay of indexes, totals by the delay of projections. */
 
 /** Filters, in any combination. */
 export interface JobFilter {
@@ -33,31 +33,31 @@ export interface JobPage extends Page {
  * calls for 500; cluster and status together walk both indexes. By type: see `operations/list.ts`.
  */
 export async function list(caller: Caller, { page, pageSize, ...filter }: JobFilter & Page): Promise<JobPage> {
-  const found = await findJobs(caller, filter, { page, pageSize })
-  return { items: found.jobs.map(summary), totalCount: found.totalCount, page, pageSize }
+  const matching = await findJobs(caller, filter, { page, pageSize })
+  return { items: matching.jobs.map(summary), totalCount: matching.totalCount, page, pageSize }
 }
 
-interface Found {
+interface MatchingJobs {
   jobs: (JobRecord | OperationRecord)[]
   totalCount: number
 }
 
-const nothing: Found = { jobs: [], totalCount: 0 }
+const noJobs: MatchingJobs = { jobs: [], totalCount: 0 }
 
-async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Page): Promise<Found> {
+async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Page): Promise<MatchingJobs> {
   const { clusterId, status, type, batchId } = filter
   if (type !== undefined && type !== 'InvokeScript') {
-    // Operations belong to no cluster and no batch.
+    // Operations have neither a cluster nor a batch.
     return clusterId === undefined && batchId === undefined
       ? pageOfType(organisationId, { type, status }, page)
-      : nothing
+      : noJobs
   }
   if (batchId !== undefined) return pageOfBatch(organisationId, batchId, filter, page)
   const byStatus = { index: 'gsi3', pk: keys.organisationJobs(organisationId, status) } as const
   if (clusterId !== undefined) {
     const ofCluster = { index: 'gsi1', pk: keys.clusterJobs(clusterId) } as const
     const cluster = await Cluster.find(organisationId, clusterId, { stale: true })
-    if (cluster === undefined) return nothing
+    if (cluster === undefined) return noJobs
     return status === undefined
       ? readPage(
           filter,
@@ -87,8 +87,8 @@ const matches = (job: JobRecord | OperationRecord, { clusterId, status }: JobFil
   (clusterId === undefined || clusterId === clusterOf(job)) && (status ?? job.status) === job.status
 
 /** Index entries of removed or changed jobs are neither shown nor counted. */
-async function readPage(filter: JobFilter, wanted: Promise<FoundKeys>): Promise<Found> {
-  const { found, totalCount } = await wanted
+async function readPage(filter: JobFilter, keysOfPage: Promise<FoundKeys>): Promise<MatchingJobs> {
+  const { found, totalCount } = await keysOfPage
   const items = found.length === 0 ? [] : await getConsistent(found, { stale: true })
   const jobs = items.filter((item) => item !== undefined).map(parse)
   const matching = jobs.filter((job) => matches(job, filter))
@@ -96,15 +96,20 @@ async function readPage(filter: JobFilter, wanted: Promise<FoundKeys>): Promise<
 }
 
 /** Jobs of one batch by id. Pending ones are read first, because they may be stored during the request. */
-async function pageOfBatch(organisationId: string, batchId: string, filter: JobFilter, page: Page): Promise<Found> {
+async function pageOfBatch(
+  organisationId: string,
+  batchId: string,
+  filter: JobFilter,
+  page: Page,
+): Promise<MatchingJobs> {
   const batch = await findBatch(organisationId, batchId)
-  if (batch === undefined) return nothing
-  const planned = new Map((await listPendingJobs(batch)).map((job) => [job.id, job]))
+  if (batch === undefined) return noJobs
+  const pending = new Map((await listPendingJobs(batch)).map((job) => [job.id, job]))
   const jobIds = Array.from({ length: batch.submittedCount }, (_, index) => jobIdOf(batchId, index)).toReversed()
   const items = await getMany(jobIds.map((id) => keys.job(organisationId, id)))
-  const jobs = jobIds.flatMap((id, place) => {
-    const item = items[place]
-    const job = item === undefined ? planned.get(id) : parseJob(item)
+  const jobs = jobIds.flatMap((id, index) => {
+    const item = items[index]
+    const job = item === undefined ? pending.get(id) : parseJob(item)
     return job === undefined || !matches(job, filter) ? [] : [job]
   })
   return { jobs: jobs.slice((page.page - 1) * page.pageSize, page.page * page.pageSize), totalCount: jobs.length }

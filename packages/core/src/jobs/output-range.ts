@@ -3,7 +3,7 @@
 export const headBytes = 262_144
 export const tailBytes = 786_432
 
-/** A part of the output with its offset. */
+/** A part of the output at a byte offset. */
 export interface ByteRange {
   offset: number
   data: string
@@ -23,11 +23,11 @@ function cutStart(bytes: Buffer, start: number): Buffer {
   return bytes.subarray(cut)
 }
 
-/** The retained text of ordered parts, out of `totalBytes`. */
-export function retainedOutput(stretches: readonly ByteRange[], totalBytes: number): string {
-  if (totalBytes <= headBytes + tailBytes) return stretches.map(({ data }) => data).join('')
+/** The retained text of ordered ranges, out of `totalBytes`. */
+export function retainedOutput(ranges: readonly ByteRange[], totalBytes: number): string {
+  if (totalBytes <= headBytes + tailBytes) return ranges.map(({ data }) => data).join('')
   const tailFrom = totalBytes - tailBytes
-  const parts = stretches.map(({ offset, data }) => {
+  const parts = ranges.map(({ offset, data }) => {
     const bytes = Buffer.from(data)
     const end = offset + bytes.length
     if (end <= headBytes || offset >= tailFrom) return bytes
@@ -45,15 +45,15 @@ export function truncateAt({ offset, data }: ByteRange, from: number): ByteRange
   return { offset: offset + bytes.length - rest.length, data: rest.toString() }
 }
 
-/** The text, or its start (a quarter) and its end, within `carriedBytes` of a function's response. */
-export function fitToResponse(text: string, carriedBytes: number): string {
-  let kept = text
-  for (let size = carriedSize(kept); size > carriedBytes; size = carriedSize(kept)) {
-    const quarter = Math.floor((kept.length * carriedBytes * 0.24) / size)
-    kept = (kept.slice(0, quarter) + kept.slice(kept.length - 3 * quarter)).toWellFormed()
+/** The text, cut to its first quarter and its end if it exceeds `maxBytes` of a function's response. */
+export function fitToResponse(text: string, maxBytes: number): string {
+  let result = text
+  for (let size = encodedSize(result); size > maxBytes; size = encodedSize(result)) {
+    const quarter = Math.floor((result.length * maxBytes * 0.24) / size)
+    result = (result.slice(0, quarter) + result.slice(result.length - 3 * quarter)).toWellFormed()
   }
-  return kept
+  return result
 }
 
 /** A function's response is JSON with the body as a JSON string: a quote becomes four characters. */
-const carriedSize = (text: string): number => Buffer.byteLength(JSON.stringify(JSON.stringify(text)))
+const encodedSize = (text: string): number => Buffer.byteLength(JSON.stringify(JSON.stringify(text)))

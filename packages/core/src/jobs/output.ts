@@ -15,18 +15,18 @@ import { truncateAt, headBytes, tailBytes } from './output-range.ts'
 import { consumeNonce } from '../clusters/request-nonce.ts'
 import { lastChunk, readChunks } from './result.ts'
 
-/** Live output: relays append, callers read from an offset. */
+/** Live output: relays append it, callers read it from an offset. */
 
 const attempts = 4
-/** Output between head and tail is deleted at every multiple of this. */
-const clearEveryBytes = 131_072
-/** At seven bytes per control character still below the response limit of a function. */
+/** Output between head and tail is deleted after every so many bytes. */
+const truncateEveryBytes = 131_072
+/** Even control characters, seven bytes each, stay below the response limit of a function. */
 const readChunkLimit = 10
 /** Pauses between reads while waiting for output. */
 const firstPauseMs = 250
 const longestPauseMs = 1000
 
-/** Appends output. Two calls. Idempotent by seq. */
+/** Appends output. Idempotent by `seq`. Two calls. */
 export async function append(caller: RelayCaller, jobId: string, report: OutputReport): Promise<OutputResponse> {
   for (let attempt = 0; attempt < attempts; attempt++) {
     const job = await findOwnJob(caller, jobId)
@@ -35,14 +35,14 @@ export async function append(caller: RelayCaller, jobId: string, report: OutputR
     const cancel = job.cancelRequestedAtMs !== undefined
     if (report.seq < job.nextSeq) return { nextSeq: job.nextSeq, cancel }
     if (report.seq > job.nextSeq) throw platformError('output_out_of_order')
-    if (await transact(appendSteps(caller, job, report))) continue
-    await clearMiddle(job, Buffer.byteLength(report.data))
+    if (await transact(appendWrites(caller, job, report))) continue
+    await deleteMiddle(job, Buffer.byteLength(report.data))
     return { nextSeq: report.seq + 1, cancel }
   }
   throw storeContention()
 }
 
-function appendSteps(caller: RelayCaller, job: JobRecord, { seq, nodeId, stream, data, leaseId }: OutputReport) {
+function appendWrites(caller: RelayCaller, job: JobRecord, { seq, nodeId, stream, data, leaseId }: OutputReport) {
   const { organisationId, id, outputBytes } = job
   const isNext = seq === 0 ? ({ absent: true } as const) : { is: seq }
   return [
@@ -56,21 +56,21 @@ function appendSteps(caller: RelayCaller, job: JobRecord, { seq, nodeId, stream,
   ]
 }
 
-/** Deletes output between the first 256 KiB and the last 768 KiB. Interrupted, the next call continues. */
-async function clearMiddle({ organisationId, id, outputBytes }: JobRecord, addedBytes: number): Promise<void> {
+/** Deletes output between the first 256 KiB and the last 768 KiB. The next call continues an interrupted deletion. */
+async function deleteMiddle({ organisationId, id, outputBytes }: JobRecord, addedBytes: number): Promise<void> {
   const total = outputBytes + addedBytes
-  const isDue = Math.floor(total / clearEveryBytes) > Math.floor(outputBytes / clearEveryBytes)
+  const isDue = Math.floor(total / truncateEveryBytes) > Math.floor(outputBytes / truncateEveryBytes)
   // One chunk may overlap the start of the tail and is kept.
-  const clearTo = total - tailBytes - outputChunkBytes
-  if (!isDue || clearTo <= headBytes) return
+  const deleteTo = total - tailBytes - outputChunkBytes
+  if (!isDue || deleteTo <= headBytes) return
   const { pk, sk: from } = keys.output(organisationId, id, headBytes)
-  const { sk: to } = keys.output(organisationId, id, clearTo)
+  const { sk: to } = keys.output(organisationId, id, deleteTo)
   await removeAll({ pk, from, to })
 }
 
 /**
- * Output from a byte offset on. Two calls; without output of a running job it waits and reads again with growing
- * pauses.
+ * Output from a byte offset on. Two calls. While a running job has no new output, polls with growing pauses for up to
+ * `waitSeconds`.
  */
 export async function readOutput(caller: Caller, jobId: string, offset: number, waitSeconds = 0): Promise<JobOutput> {
   const deadlineMs = now() + waitSeconds * 1000
@@ -83,17 +83,17 @@ export async function readOutput(caller: Caller, jobId: string, offset: number, 
 }
 
 async function outputNow({ organisationId }: Caller, jobId: string, offset: number): Promise<JobOutput> {
-  const stored = await findJob(organisationId, jobId, () => storedJob(organisationId, jobId))
+  const lookup = await findJob(organisationId, jobId, () => storedJob(organisationId, jobId))
   // Operations report steps instead of output.
-  if ('operation' in stored) return silent(stored.operation, offset)
-  const { job } = stored
+  if ('operation' in lookup) return outputOfOperation(lookup.operation, offset)
+  const { job } = lookup
   const items = offset >= job.outputBytes ? [] : await readFrom(job, offset)
   const last = items.at(-1)
   const nextOffset = last === undefined ? Math.max(offset, job.outputBytes) : last.offset + Buffer.byteLength(last.data)
   return { items, nextOffset, status: job.status, finished: isTerminal(job) && nextOffset >= job.outputBytes }
 }
 
-const silent = (operation: OperationRecord, offset: number): JobOutput => ({
+const outputOfOperation = (operation: OperationRecord, offset: number): JobOutput => ({
   items: [],
   nextOffset: offset,
   status: operation.status,

@@ -1,48 +1,65 @@
+import * as z from 'zod'
 import { system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
+import { purgeTimeline } from '../clusters/timeline.ts'
 import * as keys from '../db/keys.ts'
-import { removeAll } from '../db/transact.ts'
-import { getConsistent, type Item, query, remove } from '../db/table.ts'
+import { removeAll, transact } from '../db/transact.ts'
+import { getConsistent, type Item, patch, query, remove } from '../db/table.ts'
 import { parseJob } from './record.ts'
 import { transitionOf } from '../outbox/record.ts'
 
+const PurgeMarker = z.object({ organisationId: z.string(), clusterId: z.string(), removedAtMs: z.number() })
+
+/** Time per sweep for purging the jobs of a cluster. */
+const purgeTimeMs = 5000
+/** Indexes lag: a removed cluster is checked until it has shown no jobs for this long. */
+const indexLagMs = 60_000
 /** Records removed in one transaction with their totals. */
-const atOnce = 50
+const recordsPerTransaction = 50
 
 /** Jobs whose output and results are removed concurrently. */
-const sideBySide = 10
+const concurrency = 10
+
+/** Purges the jobs and the timeline of a removed cluster, and finally its marker. The next sweep continues. */
+export async function purgeCluster(marker: Item): Promise<void> {
+  const { organisationId, clusterId, removedAtMs } = PurgeMarker.parse(marker)
+  const areJobsPurged = await purgeJobs(organisationId, clusterId, now() + purgeTimeMs)
+  const isPurged = (await purgeTimeline(organisationId, clusterId)) && areJobsPurged
+  const isDone = isPurged && removedAtMs + indexLagMs <= now()
+  const key = keys.clusterPurge(clusterId)
+  await transact([isDone ? remove(key) : patch(key, { set: keys.due(clusterId, now() + 1000) })])
+}
 
 /**
- * Purges ended jobs of a removed cluster until none is left or the time is over; returns whether there were none. Walks
- * the index once and skips stale entries.
+ * Purges ended jobs of a removed cluster until the index ends or the time is over; returns whether it found none.
  */
-export async function purgeJobs(organisationId: string, clusterId: string, untilMs: number): Promise<boolean> {
-  let isClear = true
+async function purgeJobs(organisationId: string, clusterId: string, untilMs: number): Promise<boolean> {
+  let isEmpty = true
   let after: Item | undefined
   do {
-    const range = { index: 'gsi1', pk: keys.clusterJobs(clusterId), limit: atOnce } as const
+    const range = { index: 'gsi1', pk: keys.clusterJobs(clusterId), limit: recordsPerTransaction } as const
     const { items, next } = await query({ ...range, ...(after && { after }) })
-    isClear &&= items.length === 0
-    await clear(
+    isEmpty &&= items.length === 0
+    await purge(
       organisationId,
       items.map(({ pk, sk }) => ({ pk: String(pk), sk: String(sk) })),
     )
     after = next
   } while (after !== undefined && now() < untilMs)
-  return isClear
+  return isEmpty
 }
 
-/** The job's record, which the index shows, is removed last, together with its totals. */
-async function clear(organisationId: string, found: readonly keys.Key[]): Promise<void> {
-  for (let from = 0; from < found.length; from += sideBySide) {
-    // Sorts directly after the record itself.
-    await Promise.all(found.slice(from, from + sideBySide).map(({ pk, sk }) => removeAll({ pk, from: `${sk} ` })))
+/** Removes the record last, with its totals: the index lists a job until its record is removed. */
+async function purge(organisationId: string, jobKeys: readonly keys.Key[]): Promise<void> {
+  for (let from = 0; from < jobKeys.length; from += concurrency) {
+    // Starts directly after the record.
+    await Promise.all(jobKeys.slice(from, from + concurrency).map(({ pk, sk }) => removeAll({ pk, from: `${sk} ` })))
   }
-  const rows = (await getConsistent(found)).filter((item) => item !== undefined).map(parseJob)
-  if (rows.length === 0) return
+  const records = (await getConsistent(jobKeys)).filter((item) => item !== undefined).map(parseJob)
+  if (records.length === 0) return
   await commit(system(organisationId), {
-    writes: rows.map(({ id, status }) => remove(keys.job(organisationId, id), { status: { is: status } })),
-    transitions: rows.map((row) => transitionOf(row, row.status, undefined)),
+    writes: records.map(({ id, status }) => remove(keys.job(organisationId, id), { status: { is: status } })),
+    transitions: records.map((record) => transitionOf(record, record.status, undefined)),
   })
 }

@@ -17,7 +17,6 @@ export const JobRecord = z.object({
   id: z.string(),
   organisationId: z.string(),
   clusterId: z.string(),
-  /** The batch of the job. */
   batchId: z.string().optional(),
   type: z.enum(jobTypes),
   status: z.enum(jobStatuses),
@@ -25,13 +24,13 @@ export const JobRecord = z.object({
   timeoutSeconds: z.number(),
   createdAtMs: z.number(),
   createdBy: z.string(),
-  /** Relays may claim it until then. */
+  /** Relays may claim the job until this time. */
   expiresAtMs: z.number(),
-  /** The delivery timeout, if the batch releases the job later. */
+  /** The delivery timeout of a batch's job. */
   deliverWithinSeconds: z.number().optional(),
-  /** The batch holds the job back: it waits for its release. */
+  /** Set until the batch releases the job. */
   isThrottled: z.literal(true).optional(),
-  /** Set when the job was put into its cluster's inbox. */
+  /** When the job was put into its cluster's inbox. */
   dispatchedAtMs: z.number().optional(),
   startedAtMs: z.number().optional(),
   completedAtMs: z.number().optional(),
@@ -51,7 +50,7 @@ export type JobRecord = z.infer<typeof JobRecord>
 
 export const parseJob = (item: Item): JobRecord => JobRecord.parse(item)
 
-/** The job of a stored item; undefined for an operation, which has no relay. */
+/** The job of an item; undefined for an operation, which has no relay. */
 export const parseRelayed = (item: Item | undefined): JobRecord | undefined =>
   item === undefined || isOperation(item) ? undefined : parseJob(item)
 
@@ -59,10 +58,9 @@ const Payload = z.record(z.string(), z.unknown())
 
 export const parsePayload = (text: unknown): Record<string, unknown> => Payload.parse(JSON.parse(String(text)))
 
-/** Whether a job has ended and its status is final. */
 export const isTerminal = ({ status }: JobRecord): boolean => status !== 'Queued' && status !== 'Running'
 
-/** The end of a job. */
+/** A final status with its reason. */
 export interface JobEnd {
   status: 'Completed' | 'Failed' | 'Cancelled'
   statusReason?: JobRecord['statusReason']
@@ -71,7 +69,7 @@ export interface JobEnd {
 
 const endNames = { Completed: 'job.completed', Failed: 'job.failed', Cancelled: 'job.cancelled' } as const
 
-/** The data of every event of a job. */
+/** Event data common to all job events. */
 export const jobEventData = ({
   id,
   clusterId,
@@ -92,7 +90,7 @@ export const effectsOfQueued = (job: Parameters<typeof jobEventData>[0]) => ({
   transitions: [transitionOf(job, undefined, 'Queued')],
 })
 
-/** Effects of a job's end: the event and the transition for totals. */
+/** Effects of a job's end: the event and the status transition. */
 export function effectsOfFinish(job: JobRecord, { status, statusReason, exitCode }: JobEnd) {
   const previousStatus = job.status === 'Running' ? ('Running' as const) : ('Queued' as const)
   const data = { ...jobEventData(job), previousStatus, statusReason, exitCode }
@@ -109,25 +107,25 @@ export const effectsOfFailedCreation = (job: JobRecord, end: JobEnd) => ({
 })
 
 /** The API representation in lists: without payload and result. */
-export const jobSummary = (row: JobRecord): JobSummary => ({
-  id: row.id,
-  clusterId: row.clusterId,
-  ...(row.batchId === undefined ? {} : { batchId: row.batchId }),
-  type: row.type,
-  status: row.status,
-  ...(row.statusReason === undefined ? {} : { statusReason: row.statusReason }),
-  createdAt: iso(row.createdAtMs),
-  ...optionalTimestamp('startedAt', row.startedAtMs),
-  ...optionalTimestamp('completedAt', row.completedAtMs),
-  ...optionalTimestamp('cancelRequestedAt', row.cancelRequestedAtMs),
+export const jobSummary = (record: JobRecord): JobSummary => ({
+  id: record.id,
+  clusterId: record.clusterId,
+  ...(record.batchId === undefined ? {} : { batchId: record.batchId }),
+  type: record.type,
+  status: record.status,
+  ...(record.statusReason === undefined ? {} : { statusReason: record.statusReason }),
+  createdAt: iso(record.createdAtMs),
+  ...optionalTimestamp('startedAt', record.startedAtMs),
+  ...optionalTimestamp('completedAt', record.completedAtMs),
+  ...optionalTimestamp('cancelRequestedAt', record.cancelRequestedAtMs),
 })
 
 /** The API representation without the result. */
-export const jobView = (row: JobRecord, payload: Record<string, unknown>): Job => ({
-  ...jobSummary(row),
+export const jobView = (record: JobRecord, payload: Record<string, unknown>): Job => ({
+  ...jobSummary(record),
   payload,
-  expiresAt: iso(expiryOf(row)),
-  ...(row.lateResult === undefined ? {} : { lateResult: lateView(row.lateResult) }),
+  expiresAt: iso(expiryOf(record)),
+  ...(record.lateResult === undefined ? {} : { lateResult: lateResultView(record.lateResult) }),
 })
 
 /** The delivery timeout of a throttled job starts at its release. */
@@ -140,7 +138,7 @@ function expiryOf({
   return isThrottled && status === 'Queued' ? now() + deliverWithinSeconds * 1000 : expiresAtMs
 }
 
-const lateView = ({ outcome, exitCode, reportedAtMs }: NonNullable<JobRecord['lateResult']>) => ({
+const lateResultView = ({ outcome, exitCode, reportedAtMs }: NonNullable<JobRecord['lateResult']>) => ({
   outcome,
   exitCode,
   reportedAt: iso(reportedAtMs),

@@ -7,28 +7,28 @@ import { type Item, query, queryAll, replace } from '../db/table.ts'
 import { type JobRecord } from './record.ts'
 import { fitToResponse, headBytes, retainedOutput, tailBytes } from './output-range.ts'
 
-/** Results of ended jobs. Up to 32 KiB of output are in the result item; more stays in its chunks. */
+/** Results of ended jobs. The result item includes up to 32 KiB of output; more output stays in chunks. */
 
-const inlineBytes = 32_768
-/** Many small chunks take much more space than their text and stay separate. */
-const inlineChunks = 200
-const inlineJsonBytes = 100_000
+const maxInlineBytes = 32_768
+/** Many small chunks take much more space than their text. */
+const maxInlineChunks = 200
+const maxInlineJsonBytes = 100_000
 
 /**
- * A function response has at most 6 MB; line breaks grow threefold there, control characters sevenfold. The limit of
- * output and of nodes, each.
+ * Limits the output of the job and of all nodes, each: a function response has at most 6 MB, and encoding grows line
+ * breaks threefold and control characters sevenfold.
  */
-const shownBytes = 2_400_000
+const maxResponseBytes = 2_400_000
 
 const Chunks = z.array(
   z.object({ offset: z.number(), nodeId: z.string(), stream: z.enum(outputStreams), data: z.string() }),
 )
 const NodeExits = z.array(z.object({ nodeId: z.string(), exitCode: z.number().nullable() }))
-const Row = z.object({ exitCode: z.number().nullable(), nodes: z.string(), chunks: z.string().optional() })
+const ResultRecord = z.object({ exitCode: z.number().nullable(), nodes: z.string(), chunks: z.string().optional() })
 
 /** The write that stores a result. One call if there is little output. */
 export async function resultWrite(job: JobRecord, { exitCode, nodes }: Pick<Completion, 'exitCode' | 'nodes'>) {
-  const chunks = await inlined(job)
+  const chunks = await inlineChunks(job)
   return replace(keys.result(job.organisationId, job.id), {
     exitCode: exitCodeOf(nodes, exitCode),
     nodes: JSON.stringify(nodes),
@@ -36,10 +36,10 @@ export async function resultWrite(job: JobRecord, { exitCode, nodes }: Pick<Comp
   })
 }
 
-async function inlined(job: JobRecord): Promise<string | undefined> {
-  if (job.outputBytes > inlineBytes || job.nextSeq > inlineChunks) return undefined
+async function inlineChunks(job: JobRecord): Promise<string | undefined> {
+  if (job.outputBytes > maxInlineBytes || job.nextSeq > maxInlineChunks) return undefined
   const chunks = JSON.stringify(job.outputBytes === 0 ? [] : await readChunks(job, 0))
-  return Buffer.byteLength(chunks) <= inlineJsonBytes ? chunks : undefined
+  return Buffer.byteLength(chunks) <= maxInlineJsonBytes ? chunks : undefined
 }
 
 /** The first non-zero exit code of the nodes, else 0; null if a node was stopped. */
@@ -68,26 +68,25 @@ export async function lastChunk({ organisationId, id }: JobRecord, offset: numbe
   return Chunks.parse(items)[0]
 }
 
-/** The API representation of a stored result. */
 export async function readResult(job: JobRecord, item: Item): Promise<JobResult> {
-  const row = Row.parse(item)
-  const chunks = row.chunks === undefined ? await readChunks(job, 0) : Chunks.parse(JSON.parse(row.chunks))
-  const textOf = (part: readonly OutputChunk[], share: number) =>
-    fitToResponse(retainedOutput(part, job.outputBytes), share)
-  const nodes = NodeExits.parse(JSON.parse(row.nodes))
-  const whole = retainedOutput(chunks, job.outputBytes)
-  const output = fitToResponse(whole, shownBytes)
-  const isCut = output !== whole
-  const share = isCut ? shownBytes / nodes.length : shownBytes
+  const record = ResultRecord.parse(item)
+  const chunks = record.chunks === undefined ? await readChunks(job, 0) : Chunks.parse(JSON.parse(record.chunks))
+  const textOf = (nodeChunks: readonly OutputChunk[], maxBytes: number) =>
+    fitToResponse(retainedOutput(nodeChunks, job.outputBytes), maxBytes)
+  const nodes = NodeExits.parse(JSON.parse(record.nodes))
+  const retained = retainedOutput(chunks, job.outputBytes)
+  const output = fitToResponse(retained, maxResponseBytes)
+  const isCut = output !== retained
+  const nodeBytes = isCut ? maxResponseBytes / nodes.length : maxResponseBytes
   return {
     output,
-    exitCode: row.exitCode,
+    exitCode: record.exitCode,
     nodes: nodes.map(({ nodeId, exitCode }) => ({
       nodeId,
       exitCode,
       output: textOf(
         chunks.filter((chunk) => chunk.nodeId === nodeId),
-        share,
+        nodeBytes,
       ),
     })),
     truncated: isCut || job.outputBytes > headBytes + tailBytes,

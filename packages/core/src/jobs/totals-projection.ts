@@ -5,12 +5,12 @@ import { type Item, type WriteItem, upsert } from '../db/table.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 
 /**
- * The number of jobs of an organisation, in total and by status: one write per transaction of projections. Job
- * transactions never write it, which would cause contention.
+ * Counts the jobs of an organisation, in total and by status: one write per projection transaction. Job transactions do
+ * not write the counts, which would cause contention.
  */
 export const jobTotalsProjection: Projection = { name: 'job totals', writes }
 
-/** The number of jobs in a stored item, in total or of one status. */
+/** The number of jobs in the totals item, all or of one status. */
 export const countJobs = (item: Item | undefined, status: JobStatus | 'total' = 'total'): number =>
   Math.max(0, Number(item?.[status] ?? 0))
 
@@ -23,15 +23,15 @@ const operationsOf = (status: string): string => `operations ${status}`
 
 async function writes(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {
   const sums: Record<string, number> = {}
-  const count = (name: string, by: number) => (sums[name] = (sums[name] ?? 0) + by)
+  const add = (name: string, by: number) => (sums[name] = (sums[name] ?? 0) + by)
   for (const { clusterId, from, to } of records.flatMap(({ transitions }) => transitions)) {
     const counters = clusterId === undefined ? [String, operationsOf] : [String]
     for (const counter of counters) {
-      if (from !== undefined) count(counter(from), -1)
-      if (to !== undefined) count(counter(to), 1)
-      count(counter('total'), (to === undefined ? 0 : 1) - (from === undefined ? 0 : 1))
+      if (from !== undefined) add(counter(from), -1)
+      if (to !== undefined) add(counter(to), 1)
+      add(counter('total'), (to === undefined ? 0 : 1) - (from === undefined ? 0 : 1))
     }
   }
-  const add = Object.fromEntries(Object.entries(sums).filter(([, by]) => by !== 0))
-  return Object.keys(add).length === 0 ? [] : [upsert(keys.jobTotals(organisationId), { add })]
+  const changes = Object.fromEntries(Object.entries(sums).filter(([, by]) => by !== 0))
+  return Object.keys(changes).length === 0 ? [] : [upsert(keys.jobTotals(organisationId), { add: changes })]
 }

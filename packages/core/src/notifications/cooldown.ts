@@ -6,18 +6,18 @@ import { get, backOff, tryUpdate } from '../db/table.ts'
 import { storeContention } from '../error.ts'
 
 /**
- * Limits notifications of one type about one cluster to one in 15 minutes. The ids of allowed events are stored, so
- * that a repeated call returns the same.
+ * Limits notifications of one type about one cluster to one in 15 minutes. Stores the ids of allowed events, so that
+ * repeated calls return the same result.
  */
 
-const coolDownMs = 900_000
-/** Stored event ids per cluster: more than are ever repeated together. */
-const remembered = 20
-const keepSeconds = 86_400
+const cooldownMs = 900_000
+/** Stored event ids per cluster, more than one retry repeats. */
+const maxEvents = 20
+const retentionSeconds = 86_400
 const attempts = 8
 
-const Passed = z.array(z.object({ id: z.string(), atMs: z.number() }))
-const Row = z.object({ passed: z.string().optional() })
+const AllowedEvents = z.array(z.object({ id: z.string(), atMs: z.number() }))
+const CooldownRecord = z.object({ passed: z.string().optional() })
 
 /** A possible notification. */
 export interface CooldownContext {
@@ -28,7 +28,7 @@ export interface CooldownContext {
   atMs: number
 }
 
-/** Whether an event may be notified. One call, and one more if allowed. */
+/** Whether a notification of the event is allowed. One call, and one more if it is. */
 export async function claimCooldown({
   organisationId,
   clusterId,
@@ -39,12 +39,12 @@ export async function claimCooldown({
   const key = keys.notificationCooldown(organisationId, clusterId, type)
   for (let attempt = 0; attempt < attempts; attempt++) {
     if (attempt > 0) await backOff(attempt)
-    const { passed: stored } = Row.parse((await get(key)) ?? {})
-    const passed = Passed.parse(JSON.parse(stored ?? '[]'))
-    if (passed.some(({ id }) => id === eventId)) return true
-    if (passed.some((other) => Math.abs(atMs - other.atMs) < coolDownMs)) return false
-    const next = [...passed, { id: eventId, atMs }].toSorted((a, b) => a.atMs - b.atMs).slice(-remembered)
-    const change = { set: { passed: JSON.stringify(next), ttl: nowSeconds() + keepSeconds } }
+    const { passed: stored } = CooldownRecord.parse((await get(key)) ?? {})
+    const allowed = AllowedEvents.parse(JSON.parse(stored ?? '[]'))
+    if (allowed.some(({ id }) => id === eventId)) return true
+    if (allowed.some((other) => Math.abs(atMs - other.atMs) < cooldownMs)) return false
+    const next = [...allowed, { id: eventId, atMs }].toSorted((a, b) => a.atMs - b.atMs).slice(-maxEvents)
+    const change = { set: { passed: JSON.stringify(next), ttl: nowSeconds() + retentionSeconds } }
     if (await tryUpdate(key, change, { passed: unchanged(stored) })) return true
   }
   throw storeContention()

@@ -6,15 +6,15 @@ import * as keys from '../db/keys.ts'
 import { batchPut, upsert } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { derivedId } from '../id.ts'
-import { keepSeconds } from './notification.ts'
+import { retentionSeconds } from './notification.ts'
 import { forEachLimit, chunk } from '../lib/async.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 import { type NotificationTemplate, notificationFor } from './templates.ts'
 
-/** Concurrent transactions of 100 entries each. */
-const partsAtOnce = 4
+/** Concurrent transactions, of 100 entries each. */
+const concurrency = 4
 
-/** A notification of an event. Its id derives from the event, so that repetition is idempotent. */
+/** A notification of an event. Its id is derived from the event, so that repetition is idempotent. */
 interface Occurrence extends NotificationTemplate {
   id: string
   eventId: string
@@ -22,13 +22,13 @@ interface Occurrence extends NotificationTemplate {
 }
 
 /**
- * Notifications: one small entry in each user's feed, and the shared content once. No call for records without
- * notifications; else up to two for users and contents, and one per 100 entries, four concurrently.
+ * Creates notifications: a small entry in each recipient's feed, and the shared content once. No call without
+ * notifications; otherwise up to two for users and contents, and one per 100 entries, four concurrently.
  */
 export const notificationProjection: Projection = {
   name: 'notifications',
   beforeCommit: async (organisationId, records) => {
-    const occurrences = await withoutRepeats(organisationId, records.flatMap(occurrencesOf))
+    const occurrences = await afterCooldowns(organisationId, records.flatMap(occurrencesOf))
     const recipients = await recipientsOf(
       organisationId,
       occurrences.map(({ audience }) => audience),
@@ -36,36 +36,36 @@ export const notificationProjection: Projection = {
     const entries = occurrences.flatMap(({ id, audience, type, severity }) =>
       [...recipients(audience)].map((userId) => ({ key: keys.feed(organisationId, userId, id), type, severity })),
     )
-    // Contents first, so that every entry has one.
-    await batchPut(occurrences.map((occurrence) => detailItem(organisationId, occurrence)))
-    await enter(entries)
+    // Contents before the entries that refer to them.
+    await batchPut(occurrences.map((occurrence) => contentItem(organisationId, occurrence)))
+    await createEntries(entries)
   },
 }
 
 const occurrencesOf = ({ atMs, events }: OutboxRecord): Occurrence[] =>
   events.flatMap((event) => {
-    const telling = notificationFor(event)
-    if (telling === undefined) return []
-    const id = derivedId('notif', atMs, event.id, telling.type)
-    return [{ ...telling, id, eventId: event.id, atMs }]
+    const template = notificationFor(event)
+    if (template === undefined) return []
+    const id = derivedId('notif', atMs, event.id, template.type)
+    return [{ ...template, id, eventId: event.id, atMs }]
   })
 
-/** Drops notifications during a cooldown. Those of one kind are checked sequentially. */
-async function withoutRepeats(organisationId: string, occurrences: readonly Occurrence[]): Promise<Occurrence[]> {
+/** Drops notifications during a cooldown. Notifications of one kind are checked sequentially. */
+async function afterCooldowns(organisationId: string, occurrences: readonly Occurrence[]): Promise<Occurrence[]> {
   const kinds = Map.groupBy(occurrences, ({ clusterId, type, id }) => (clusterId === undefined ? id : clusterId + type))
-  const judged = [...kinds.values()].map(async (kind) => {
-    const passed: Occurrence[] = []
+  const allowedByKind = [...kinds.values()].map(async (kind) => {
+    const allowed: Occurrence[] = []
     for (const occurrence of kind) {
       const { clusterId } = occurrence
       if (clusterId === undefined || (await claimCooldown({ ...occurrence, organisationId, clusterId })))
-        passed.push(occurrence)
+        allowed.push(occurrence)
     }
-    return passed
+    return allowed
   })
-  return (await Promise.all(judged)).flat()
+  return (await Promise.all(allowedByKind)).flat()
 }
 
-const detailItem = (organisationId: string, { id, type, title, body, severity, resource }: Occurrence) => ({
+const contentItem = (organisationId: string, { id, type, title, body, severity, resource }: Occurrence) => ({
   ...keys.notification(organisationId, id),
   type,
   title,
@@ -73,7 +73,7 @@ const detailItem = (organisationId: string, { id, type, title, body, severity, r
   severity,
   resource,
   // Expires after its entries.
-  ttl: nowSeconds() + keepSeconds + 86_400,
+  ttl: nowSeconds() + retentionSeconds + 86_400,
 })
 
 /** An entry of a user's feed, with its filter fields. */
@@ -81,10 +81,10 @@ interface FeedEntry extends Pick<NotificationTemplate, 'type' | 'severity'> {
   key: keys.Key
 }
 
-/** Creates entries. Existing ones keep their read state. */
-async function enter(entries: readonly FeedEntry[]): Promise<void> {
-  const ttl = nowSeconds() + keepSeconds
-  const enterPart = (part: readonly FeedEntry[]) =>
-    transact(part.map(({ key, ...filed }) => upsert(key, { set: { ttl, ...filed } })))
-  await forEachLimit(partsAtOnce, chunk(entries, 100), enterPart)
+/** Creates entries. Existing entries keep their read state. */
+async function createEntries(entries: readonly FeedEntry[]): Promise<void> {
+  const ttl = nowSeconds() + retentionSeconds
+  const createChunk = (entriesOfChunk: readonly FeedEntry[]) =>
+    transact(entriesOfChunk.map(({ key, ...attributes }) => upsert(key, { set: { ttl, ...attributes } })))
+  await forEachLimit(concurrency, chunk(entries, 100), createChunk)
 }

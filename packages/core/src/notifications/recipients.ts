@@ -3,22 +3,22 @@ import * as keys from '../db/keys.ts'
 import { queryAll } from '../db/table.ts'
 import { parseUser } from '../accounts/user.ts'
 
-/** Recipients: one user, all users with a permission, or both. */
+/** One user, all users with a permission, or both. */
 export interface Audience {
   userId?: string
   permission?: Permission
 }
 
-/** The users of audiences. One call per 1 MB of users; none without a permission. */
+/** Resolves audiences to user ids. One call per 1 MB of users; none if all audiences are single users. */
 export async function recipientsOf(
   organisationId: string,
   audiences: readonly Audience[],
 ): Promise<(audience: Audience) => ReadonlySet<string>> {
-  const asked = audiences.some(({ permission }) => permission !== undefined)
-  const users = asked ? await allUsers(organisationId) : []
+  const needsUsers = audiences.some(({ permission }) => permission !== undefined)
+  const users = needsUsers ? await allUsers(organisationId) : []
   return ({ userId, permission }) => {
-    const holders = users.filter(({ permissions }) => permission !== undefined && permissions.includes(permission))
-    return new Set([...(userId === undefined ? [] : [userId]), ...holders.map(({ id }) => id)])
+    const permitted = users.filter(({ permissions }) => permission !== undefined && permissions.includes(permission))
+    return new Set([...(userId === undefined ? [] : [userId]), ...permitted.map(({ id }) => id)])
   }
 }
 

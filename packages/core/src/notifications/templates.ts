@@ -11,29 +11,32 @@ export interface NotificationTemplate extends Pick<Notification, 'type' | 'title
   clusterId?: string
 }
 
-const telling =
-  <Schema extends z.ZodType>(schema: Schema, tell: (data: z.output<Schema>) => NotificationTemplate | undefined) =>
+const template =
+  <Schema extends z.ZodType>(schema: Schema, render: (data: z.output<Schema>) => NotificationTemplate | undefined) =>
   (data: unknown) =>
-    tell(schema.parse(data))
+    render(schema.parse(data))
 
 const administrators = { permission: 'users:admin' } as const
 
 const statuses = {
-  Degraded: { type: 'ClusterHealthDegraded', severity: 'warning', words: 'is degraded' },
-  Offline: { type: 'ClusterOffline', severity: 'critical', words: 'is offline' },
-  Healthy: { type: 'ClusterRecovered', severity: 'info', words: 'has recovered' },
+  Degraded: { type: 'ClusterHealthDegraded', severity: 'warning', phrase: 'is degraded' },
+  Offline: { type: 'ClusterOffline', severity: 'critical', phrase: 'is offline' },
+  Healthy: { type: 'ClusterRecovered', severity: 'info', phrase: 'has recovered' },
 } as const
 
-const clusterStatus = telling(eventSchemas['cluster.status_changed'], ({ clusterId, name, status, previousStatus }) => {
-  const isFirst = previousStatus === 'Pending' && status === 'Healthy'
-  if (status === 'Pending' || isFirst) return undefined
-  const { type, severity, words } = statuses[status]
-  const [title, body] = [`Cluster ${name} ${words}`, `It was ${previousStatus} before.`]
-  return { type, severity, title, body, resource: clusterId, clusterId, audience: { permission: 'clusters:read' } }
-})
+const clusterStatus = template(
+  eventSchemas['cluster.status_changed'],
+  ({ clusterId, name, status, previousStatus }) => {
+    const isFirst = previousStatus === 'Pending' && status === 'Healthy'
+    if (status === 'Pending' || isFirst) return undefined
+    const { type, severity, phrase } = statuses[status]
+    const [title, body] = [`Cluster ${name} ${phrase}`, `It was ${previousStatus} before.`]
+    return { type, severity, title, body, resource: clusterId, clusterId, audience: { permission: 'clusters:read' } }
+  },
+)
 
 const reasons: Record<string, string> = {
-  delivery_timeout: 'No relay took it in time.',
+  delivery_timeout: 'No relay claimed it in time.',
   exit_nonzero: 'The script ended with an error.',
   execution_timeout: 'The script exceeded its time limit.',
   relay_rejected: 'The relay rejected it.',
@@ -43,7 +46,7 @@ const reasons: Record<string, string> = {
 }
 
 /** Jobs of a batch are notified together when the batch finishes; operations have their own events. */
-const jobFailed = telling(eventSchemas['job.failed'], (data) => {
+const jobFailed = template(eventSchemas['job.failed'], (data) => {
   const { jobId, batchId, type, statusReason = '', exitCode, createdBy } = data
   if (batchId !== undefined || type !== 'InvokeScript') return undefined
   const code = typeof exitCode === 'number' ? ` Exit code ${exitCode}.` : ''
@@ -58,14 +61,14 @@ const jobFailed = telling(eventSchemas['job.failed'], (data) => {
   }
 })
 
-const batchFinished = telling(eventSchemas['batch.finished'], ({ batchId, counts, createdBy }) => {
+const batchFinished = template(eventSchemas['batch.finished'], ({ batchId, counts, createdBy }) => {
   const { completed, failed, cancelled } = counts
   const severity = failed === 0 ? 'info' : completed === 0 ? 'critical' : 'warning'
   const [title, body] = ['A batch has finished', `${completed} completed, ${failed} failed, ${cancelled} cancelled.`]
   return { type: 'BatchFinished', severity, title, body, resource: batchId, audience: { userId: createdBy } }
 })
 
-const sessionReused = telling(eventSchemas['session.reuse_detected'], ({ userId, sessionId }) => ({
+const sessionReused = template(eventSchemas['session.reuse_detected'], ({ userId, sessionId }) => ({
   type: 'SecurityAlert',
   severity: 'critical',
   title: 'One of your sessions was ended',
@@ -74,7 +77,7 @@ const sessionReused = telling(eventSchemas['session.reuse_detected'], ({ userId,
   audience: { userId },
 }))
 
-const enrollmentReused = telling(eventSchemas['enrollment.reuse_detected'], ({ clusterId, enrollmentId }) => ({
+const enrollmentReused = template(eventSchemas['enrollment.reuse_detected'], ({ clusterId, enrollmentId }) => ({
   type: 'SecurityAlert',
   severity: 'critical',
   title: 'An enrollment token was used again',
@@ -83,7 +86,7 @@ const enrollmentReused = telling(eventSchemas['enrollment.reuse_detected'], ({ c
   audience: administrators,
 }))
 
-const webhookDisabled = telling(eventSchemas['webhook.disabled'], ({ webhookId, url, createdBy }) => ({
+const webhookDisabled = template(eventSchemas['webhook.disabled'], ({ webhookId, url, createdBy }) => ({
   type: 'WebhookDisabled',
   severity: 'warning',
   title: 'A webhook was disabled',
@@ -94,80 +97,83 @@ const webhookDisabled = telling(eventSchemas['webhook.disabled'], ({ webhookId, 
 
 const operators = { permission: 'modules:install' } as const
 
-const moduleInstalled = telling(eventSchemas['module.installed'], ({ moduleId, version, previousVersion }) => ({
+const moduleInstalled = template(eventSchemas['module.installed'], ({ moduleId, version, previousVersion }) => ({
   type: 'ModuleInstalled',
   severity: 'info',
   title: `Module ${moduleId} was ${previousVersion === undefined ? 'installed' : 'upgraded'}`,
   body:
     previousVersion === undefined
-      ? `Version ${version} runs.`
-      : `Version ${version} runs instead of ${previousVersion}.`,
+      ? `Version ${version} is running.`
+      : `Version ${version} replaces ${previousVersion}.`,
   resource: moduleId,
   audience: operators,
 }))
 
-const moduleFailed = telling(eventSchemas['module.failed'], ({ moduleId, version, jobId, message }) => ({
+const moduleFailed = template(eventSchemas['module.failed'], ({ moduleId, version, jobId, message }) => ({
   type: 'ModuleFailed',
   severity: jobId === undefined ? 'critical' : 'warning',
   title:
     jobId === undefined
       ? `Module ${moduleId} has failed`
-      : `Module ${moduleId} ${version.slice(0, 100)} could not be installed`,
+      : `Module ${moduleId} ${shorten(version)} could not be installed`,
   body: message,
   resource: moduleId,
   audience: operators,
 }))
 
-const moduleSilent = telling(eventSchemas['module.heartbeat_missed'], ({ moduleId, missed }) => ({
+const moduleSilent = template(eventSchemas['module.heartbeat_missed'], ({ moduleId, missed }) => ({
   type: 'ModuleFailed',
   severity: 'warning',
   title: `Module ${moduleId} does not respond`,
-  body: `It missed ${missed} health checks in a row.`,
+  body: `It missed ${missed} consecutive health checks.`,
   resource: moduleId,
   audience: operators,
 }))
 
 const platformOperators = { permission: 'platform:admin' } as const
-/** Titles are shorter than versions may be. */
-const shown = (version: string): string => version.slice(0, 100)
+/** Truncates a version, which may be longer than a title. */
+const shorten = (version: string): string => version.slice(0, 100)
 
-const updateAvailable = telling(eventSchemas['update.available'], ({ version, currentVersion, releaseNotesUrl }) => ({
+const updateAvailable = template(eventSchemas['update.available'], ({ version, currentVersion, releaseNotesUrl }) => ({
   type: 'UpdateAvailable',
   severity: 'info',
-  title: `Version ${shown(version)} of the platform is available`,
-  body: `Version ${currentVersion} serves.${releaseNotesUrl === undefined ? '' : ` What is new: ${releaseNotesUrl}`}`,
-  resource: shown(version),
+  title: `Version ${shorten(version)} of the platform is available`,
+  body: `The current version is ${currentVersion}.${releaseNotesUrl === undefined ? '' : ` Release notes: ${releaseNotesUrl}`}`,
+  resource: shorten(version),
   audience: platformOperators,
 }))
 
-const updateCompleted = telling(eventSchemas['update.completed'], ({ jobId, version, previousVersion }) => ({
+const updateCompleted = template(eventSchemas['update.completed'], ({ jobId, version, previousVersion }) => ({
   type: 'UpdateCompleted',
   severity: 'info',
-  title: `The platform was updated to ${shown(version)}`,
-  body: `Version ${version} serves instead of ${previousVersion}.`,
+  title: `The platform was updated to ${shorten(version)}`,
+  body: `Version ${version} replaces ${previousVersion}.`,
   resource: jobId,
   audience: platformOperators,
 }))
 
-const updateRolledBack = telling(eventSchemas['update.rolled_back'], ({ jobId, version, previousVersion }) => ({
+const updateRolledBack = template(eventSchemas['update.rolled_back'], ({ jobId, version, previousVersion }) => ({
   type: 'UpdateCompleted',
   severity: 'info',
-  title: `The platform was rolled back to ${shown(version)}`,
-  body: `Version ${version} serves instead of ${previousVersion}, as requested.`,
+  title: `The platform was rolled back to ${shorten(version)}`,
+  body: `Version ${version} replaces ${previousVersion}, as requested.`,
   resource: jobId,
   audience: platformOperators,
 }))
 
-const updateFailed = telling(eventSchemas['update.failed'], ({ jobId, action, version, previousVersion, message }) => ({
-  type: 'UpdateFailed',
-  severity: 'critical',
-  title: `The ${action === 'apply' ? 'update' : 'rollback'} to ${shown(version)} failed`,
-  body: `${message} Version ${previousVersion} serves.`,
-  resource: jobId,
-  audience: platformOperators,
-}))
+const updateFailed = template(
+  eventSchemas['update.failed'],
+  ({ jobId, action, version, previousVersion, message }) => ({
+    type: 'UpdateFailed',
+    severity: 'critical',
+    title: `The ${action === 'apply' ? 'update' : 'rollback'} to ${shorten(version)} failed`,
+    body: `${message} Version ${previousVersion} is active.`,
+    resource: jobId,
+    audience: platformOperators,
+  }),
+)
 
-const tellings: Partial<Record<EventName, (data: unknown) => NotificationTemplate | undefined>> = {
+const templates: Partial<Record<EventName, (data: unknown) => NotificationTemplate | undefined>> = {
   'cluster.status_changed': clusterStatus,
   'job.failed': jobFailed,
   'batch.finished': batchFinished,
@@ -185,4 +191,4 @@ const tellings: Partial<Record<EventName, (data: unknown) => NotificationTemplat
 
 /** The notification of an event; undefined for most. */
 export const notificationFor = ({ name, data }: StoredOutboxEvent): NotificationTemplate | undefined =>
-  isEventName(name) ? tellings[name]?.(data) : undefined
+  isEventName(name) ? templates[name]?.(data) : undefined

@@ -10,7 +10,11 @@ import { config } from '../config.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { create, get, patch, remove, replace } from '../db/table.ts'
-import { type EnrollmentRecord, EnrollmentRecord as Row, createEnrollmentToken } from '../clusters/enrollment-token.ts'
+import {
+  type EnrollmentRecord,
+  EnrollmentRecord as StoredEnrollment,
+  createEnrollmentToken,
+} from '../clusters/enrollment-token.ts'
 import { storeContention, platformError, validationFailed } from '../error.ts'
 import { derivedId, isId, sha256, timeOf } from '../id.ts'
 import { nodesHash, nodesItem, type StoredNode } from '../clusters/node.ts'
@@ -18,36 +22,36 @@ import { statementKeys } from '../signing/keys.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
 import { clusterStatus, nextCheckAfterHeartbeat } from '../clusters/status.ts'
 
-/** Enrollment: exchanges a token for a relay identity, once. */
+/** Enrollment exchanges a single-use token for a relay identity. */
 
-/** The same token and key return the same result for this long, because the first response may have been lost. */
+/** How long the same token and key return the same result, in case the first response was lost. */
 const repeatMs = 600_000
-const alarmEveryMs = 3_600_000
+const alertIntervalMs = 3_600_000
 const attempts = 5
 
-/** Issues a new token for a cluster and revokes the unused one. Two calls. */
+/** Issues a new token for a cluster and revokes its unused token. Two calls. */
 export async function issue(caller: Caller, clusterId: string): Promise<Enrollment> {
   const { organisationId } = caller
   if (!isId('clus', clusterId)) throw platformError('cluster_not_found')
   const [, item] = await reauthorize(caller, ['clusters:write'], [keys.cluster(organisationId, clusterId)])
   if (item === undefined) throw platformError('cluster_not_found')
-  const row = parseCluster(item)
+  const record = parseCluster(item)
   const enrollment = createEnrollmentToken(organisationId, clusterId)
-  const refusal = await commit(caller, {
+  const failure = await commit(caller, {
     writes: [
       patch(
         keys.cluster(organisationId, clusterId),
         { set: { enrollmentId: enrollment.id } },
-        { enrollmentId: unchanged(row.enrollmentId) },
+        { enrollmentId: unchanged(record.enrollmentId) },
       ),
-      enrollment.step,
-      ...(row.enrollmentId === undefined ? [] : [remove(keys.enrollment(row.enrollmentId))]),
+      enrollment.write,
+      ...(record.enrollmentId === undefined ? [] : [remove(keys.enrollment(record.enrollmentId))]),
     ],
-    answer: enrollment.shown,
+    answer: enrollment.view,
     audit: { action: 'cluster.issue_enrollment_token', resource: clusterId, detail: enrollment.id },
   })
-  if (refusal) throw platformError(refusal.item === undefined ? 'cluster_not_found' : 'conflict')
-  return enrollment.shown
+  if (failure) throw platformError(failure.item === undefined ? 'cluster_not_found' : 'conflict')
+  return enrollment.view
 }
 
 /** Enrolls a relay: binds its key to the cluster and replaces the previous relay. Four calls. */
@@ -62,25 +66,25 @@ export async function enroll(request: EnrollRequest, origin?: Origin): Promise<E
   throw storeContention()
 }
 
-/** Undefined after a concurrent change of the token or cluster; then retry. */
+/** Undefined after a concurrent change of the token or cluster. */
 async function tryEnroll(
   request: EnrollRequest,
   thumbprint: string,
   origin: Origin | undefined,
 ): Promise<EnrollResponse | undefined> {
-  const token = await genuineToken(request.enrollmentToken)
-  if (token.usedAtMs !== undefined) return repeated(token, thumbprint, request, origin)
+  const token = await verifiedToken(request.enrollmentToken)
+  if (token.usedAtMs !== undefined) return repeatedEnrollment(token, thumbprint, request, origin)
   if (token.expiresAtMs <= now()) throw platformError('enrollment_token_expired')
   const cluster = await Cluster.find(token.organisationId, token.clusterId)
   if (cluster?.enrollmentId !== token.id) {
-    const latest = await genuineToken(request.enrollmentToken)
+    const latest = await verifiedToken(request.enrollmentToken)
     if (latest.usedAtMs === undefined) throw platformError('enrollment_token_invalid')
-    return repeated(latest, thumbprint, request, origin)
+    return repeatedEnrollment(latest, thumbprint, request, origin)
   }
   const relayId = relayIdOf(token, thumbprint)
   const { id: clusterId, name, relayId: previousRelayId } = cluster
-  const refusal = await commit(system(token.organisationId, origin?.address), {
-    writes: steps(token, cluster, relayId, thumbprint, request),
+  const failure = await commit(system(token.organisationId, origin?.address), {
+    writes: enrollmentWrites(token, cluster, relayId, thumbprint, request),
     audit: { action: 'relay.enroll', resource: clusterId, detail: `${relayId} on ${request.hostname}` },
     events: [
       {
@@ -100,36 +104,36 @@ async function tryEnroll(
       ...(cluster.status === 'Healthy' ? [] : [statusEvent(cluster, 'Healthy')]),
     ],
   })
-  return refusal === undefined ? answer(token, relayId, request) : undefined
+  return failure === undefined ? enrollResponse(token, relayId, request) : undefined
 }
 
-async function genuineToken(text: string): Promise<EnrollmentRecord> {
-  const [id = '', secret = '', ...more] = text.split('.')
-  const item = isId('enroll', id) && more.length === 0 ? await get(keys.enrollment(id)) : undefined
-  const row = item && Row.parse(item)
-  if (!row || !timingSafeEqual(Buffer.from(row.hash), Buffer.from(sha256(secret))))
+async function verifiedToken(text: string): Promise<EnrollmentRecord> {
+  const [id = '', secret = '', ...rest] = text.split('.')
+  const item = isId('enroll', id) && rest.length === 0 ? await get(keys.enrollment(id)) : undefined
+  const record = item && StoredEnrollment.parse(item)
+  if (!record || !timingSafeEqual(Buffer.from(record.hash), Buffer.from(sha256(secret))))
     throw platformError('enrollment_token_invalid')
-  return row
+  return record
 }
 
-async function repeated(
+async function repeatedEnrollment(
   token: EnrollmentRecord,
   thumbprint: string,
   request: EnrollRequest,
   origin: Origin | undefined,
 ): Promise<EnrollResponse> {
   const isRepeat = token.keyThumbprint === thumbprint && now() < (token.usedAtMs ?? 0) + repeatMs
-  if (isRepeat && token.relayId !== undefined) return answer(token, token.relayId, request)
-  await raiseAlarm(token, origin)
+  if (isRepeat && token.relayId !== undefined) return enrollResponse(token, token.relayId, request)
+  await reportReuse(token, origin)
   throw platformError('enrollment_token_used')
 }
 
-/** Reuse suggests that the token was stolen. At most one alarm per hour. */
-async function raiseAlarm(
+/** Reuse suggests a stolen token. At most one event per hour. */
+async function reportReuse(
   { organisationId, clusterId, id: enrollmentId }: EnrollmentRecord,
   origin: Origin | undefined,
 ) {
-  const alarmHour = Math.floor(now() / alarmEveryMs)
+  const alarmHour = Math.floor(now() / alertIntervalMs)
   await commit(system(organisationId, origin?.address), {
     writes: [patch(keys.enrollment(enrollmentId), { set: { alarmHour } }, { alarmHour: { isNot: alarmHour } })],
     audit: { action: 'relay.refuse', resource: clusterId, detail: `Second use of ${enrollmentId}` },
@@ -137,7 +141,7 @@ async function raiseAlarm(
   })
 }
 
-// Derived, so that a repeated enrollment returns the same relay and nodes.
+// Ids are derived, so that a repeated enrollment returns the same relay and nodes.
 const relayIdOf = (token: EnrollmentRecord, thumbprint: string): string =>
   derivedId('relay', timeOf(token.id), token.id, thumbprint)
 const nodesOf = (token: EnrollmentRecord, { nodes }: EnrollRequest): StoredNode[] =>
@@ -147,7 +151,7 @@ const nodesOf = (token: EnrollmentRecord, { nodes }: EnrollRequest): StoredNode[
     status: 'Online',
   }))
 
-function steps(
+function enrollmentWrites(
   token: EnrollmentRecord,
   cluster: ClusterRecord,
   relayId: string,
@@ -173,7 +177,7 @@ function steps(
   const dueAtMs = nextCheckAfterHeartbeat(now(), 0, interval) ?? now()
   const set = { ...presence, ...statusIndexKeys(cluster, status), ...keys.due(clusterId, dueAtMs) }
   const relay = { relayId, organisationId, clusterId, publicKey: request.publicKey.x, enrolledAtMs: now() }
-  const facts = { hostname: request.hostname, platform: request.platform, relayVersion: request.relayVersion }
+  const host = { hostname: request.hostname, platform: request.platform, relayVersion: request.relayVersion }
   return [
     patch(
       keys.enrollment(token.id),
@@ -185,14 +189,18 @@ function steps(
       { set, remove: ['enrollmentId'] },
       { enrollmentId: { is: token.id }, status: { is: cluster.status } },
     ),
-    create(keys.relay(relayId), { ...relay, ...facts }),
+    create(keys.relay(relayId), { ...relay, ...host }),
     replace(keys.nodes(organisationId, clusterId), nodesItem(nodes)),
     ...(cluster.relayId === undefined ? [] : [remove(keys.relay(cluster.relayId))]),
     ...(cluster.status === status ? [] : [statusCountWrite(cluster, cluster.status, status)]),
   ]
 }
 
-const answer = async (token: EnrollmentRecord, relayId: string, request: EnrollRequest): Promise<EnrollResponse> => ({
+const enrollResponse = async (
+  token: EnrollmentRecord,
+  relayId: string,
+  request: EnrollRequest,
+): Promise<EnrollResponse> => ({
   relayId,
   clusterId: token.clusterId,
   heartbeatIntervalSeconds: config.PLAT_HEARTBEAT_INTERVAL_SECONDS,

@@ -19,28 +19,28 @@ import { clusterStatus, nextCheckAfterHeartbeat } from '../clusters/status.ts'
 
 /** Heartbeats and goodbyes of relays. */
 
-/** Heartbeats of a relay are sequential; a concurrent one retries. */
+/** Attempts against concurrent changes of the cluster. */
 const attempts = 4
-/** A heartbeat may name a thousand jobs. */
-const renewedAtOnce = 25
-/** A returning cluster needs two heartbeats; the second one is requested at once. */
-const secondBeatSeconds = 1
+/** Concurrent lease renewals: a heartbeat may name a thousand jobs. */
+const renewalConcurrency = 25
+/** A returning cluster needs two heartbeats; the relay sends the second one after this time. */
+const secondHeartbeatSeconds = 1
 
 /**
- * One heartbeat: updates presence, node statuses and job leases; returns work. One read and one write if there is
- * nothing to do. `idle` allows the gateway to hold the response.
+ * Updates presence, node statuses and job leases; returns new work. One read and one write without work. If `isIdle`,
+ * the gateway may hold the response for a long poll.
  */
 export async function heartbeat(
   caller: RelayCaller,
-  beat: Heartbeat,
-): Promise<{ answer: HeartbeatResponse; idle: boolean }> {
-  const row = await recordBeat(caller, beat)
-  const [jobs, cancel] = await Promise.all([waitingJobs(row, beat.freeSlots), tendRunning(caller, beat.running)])
+  report: Heartbeat,
+): Promise<{ response: HeartbeatResponse; isIdle: boolean }> {
+  const record = await recordHeartbeat(caller, report)
+  const [jobs, cancel] = await Promise.all([waitingJobs(record, report.freeSlots), renewLeases(caller, report.running)])
   const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
   return {
-    idle: jobs.length === 0 && cancel.length === 0 && row.isSteady,
-    answer: {
-      heartbeatIntervalSeconds: row.isSteady ? interval : Math.min(interval, secondBeatSeconds),
+    isIdle: jobs.length === 0 && cancel.length === 0 && record.isSteady,
+    response: {
+      heartbeatIntervalSeconds: record.isSteady ? interval : Math.min(interval, secondHeartbeatSeconds),
       jobs,
       cancel,
       serverTime: iso(now()),
@@ -48,114 +48,113 @@ export async function heartbeat(
   }
 }
 
-/** The first read may be stale: writes are conditional, and it never causes a rejection. */
+/** The first attempt may read stale data: writes are conditional, and a stale record rejects no relay. */
 async function currentCluster(
   { organisationId, clusterId, relayId }: RelayCaller,
   attempt: number,
 ): Promise<ClusterRecord> {
   if (attempt === 0) {
-    const lagging = await Cluster.find(organisationId, clusterId, { stale: true })
-    if (lagging?.relayId === relayId) return lagging
+    const stale = await Cluster.find(organisationId, clusterId, { stale: true })
+    if (stale?.relayId === relayId) return stale
   }
-  const row = await Cluster.find(organisationId, clusterId)
-  if (row?.relayId !== relayId) throw platformError('unauthenticated')
-  return row
+  const record = await Cluster.find(organisationId, clusterId)
+  if (record?.relayId !== relayId) throw platformError('unauthenticated')
+  return record
 }
 
-async function recordBeat(caller: RelayCaller, beat: Heartbeat): Promise<ClusterRecord> {
+async function recordHeartbeat(caller: RelayCaller, report: Heartbeat): Promise<ClusterRecord> {
   const nonce = newNonce()
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const row = await currentCluster(caller, attempt)
-    // Our own write after a lost response is a success; any other use of the token is a replay.
-    if (row.beatNonce === nonce) return row
-    const recentTokens = consumeHeartbeatNonce(row.recentTokens, caller, now())
+    const record = await currentCluster(caller, attempt)
+    // An earlier attempt succeeded but lost its response; any other use of the token is a replay.
+    if (record.beatNonce === nonce) return record
+    const recentTokens = consumeHeartbeatNonce(record.recentTokens, caller, now())
     if (recentTokens === undefined) throw platformError('unauthenticated')
-    const heard = { ...(await heardFrom(row, beat)), recentTokens, nonce }
-    const written = await writeBeat(row, heard)
-    if (written !== undefined) return written
+    const updated = await writeHeartbeat(record, { ...(await changesOf(record, report)), recentTokens, nonce })
+    if (updated !== undefined) return updated
   }
   throw storeContention()
 }
 
-/** Changes of a cluster by a heartbeat. Node names are read only if a status changed. */
-async function heardFrom(row: ClusterRecord, beat: Heartbeat) {
-  const hash = nodesHash(beat.nodes)
-  if (hash === row.nodesHash) return { presence: presenceAfter(row, row.nodesOnline), nodes: undefined }
-  const known = parseNodes(await get(keys.nodes(row.organisationId, row.id)))
-  const online = new Set(beat.nodes.filter(({ status }) => status === 'Online').map(({ id }) => id))
+/** Changes of a cluster by a heartbeat. The stored nodes are read only if a status changed. */
+async function changesOf(record: ClusterRecord, report: Heartbeat) {
+  const hash = nodesHash(report.nodes)
+  if (hash === record.nodesHash) return { presence: presenceAfter(record, record.nodesOnline), nodes: undefined }
+  const known = parseNodes(await get(keys.nodes(record.organisationId, record.id)))
+  const online = new Set(report.nodes.filter(({ status }) => status === 'Online').map(({ id }) => id))
   const nodes = known.map(({ id, name }) => ({
     id,
     name,
     status: online.has(id) ? ('Online' as const) : ('Offline' as const),
   }))
   const nodesOnline = countOnline(nodes)
-  return { presence: { ...presenceAfter(row, nodesOnline), nodesHash: hash, nodesOnline }, nodes }
+  return { presence: { ...presenceAfter(record, nodesOnline), nodesHash: hash, nodesOnline }, nodes }
 }
 
 /** The first heartbeat after Offline does not change the status; the second one does. */
-function presenceAfter(row: ClusterRecord, nodesOnline: number) {
-  const before = clusterStatus({ ...row, isSteady: true }, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
+function presenceAfter(record: ClusterRecord, nodesOnline: number) {
+  const before = clusterStatus({ ...record, isSteady: true }, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
   const isFirst = before === 'Offline' && nodesOnline > 0
   return { lastSeenAtMs: now(), saidGoodbye: false, isSteady: !isFirst }
 }
 
-type Heard = Awaited<ReturnType<typeof heardFrom>> & { recentTokens: string; nonce: string }
+type HeartbeatChanges = Awaited<ReturnType<typeof changesOf>> & { recentTokens: string; nonce: string }
 
 /** The new record, or undefined after a concurrent change. */
-async function writeBeat(row: ClusterRecord, heard: Heard): Promise<ClusterRecord | undefined> {
-  const { presence, nodes, recentTokens, nonce } = heard
+async function writeHeartbeat(record: ClusterRecord, changes: HeartbeatChanges): Promise<ClusterRecord | undefined> {
+  const { presence, nodes, recentTokens, nonce } = changes
   const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
-  const status = clusterStatus({ ...row, ...presence }, now(), interval)
-  const dueAtMs = nextCheckAfterHeartbeat(now(), row.dueAtMs, interval)
-  const due = dueAtMs === undefined ? {} : keys.due(row.id, dueAtMs)
-  const key = keys.cluster(row.organisationId, row.id)
+  const status = clusterStatus({ ...record, ...presence }, now(), interval)
+  const dueAtMs = nextCheckAfterHeartbeat(now(), record.dueAtMs, interval)
+  const due = dueAtMs === undefined ? {} : keys.due(record.id, dueAtMs)
+  const key = keys.cluster(record.organisationId, record.id)
   const change = { set: { ...presence, recentTokens, beatNonce: nonce, ...due } }
-  const asRead = { beatNonce: { is: row.beatNonce }, relayId: { is: row.relayId } }
-  if (status === row.status && nodes === undefined) {
-    const item = await tryUpdate(key, change, asRead)
+  const condition = { beatNonce: { is: record.beatNonce }, relayId: { is: record.relayId } }
+  if (status === record.status && nodes === undefined) {
+    const item = await tryUpdate(key, change, condition)
     return item && parseCluster(item)
   }
-  const filed = { set: { ...change.set, ...statusIndexKeys(row, status) } }
-  const refusal = await commit(system(row.organisationId), {
+  const changeWithStatus = { set: { ...change.set, ...statusIndexKeys(record, status) } }
+  const failure = await commit(system(record.organisationId), {
     writes: [
-      patch(key, filed, { ...asRead, status: { is: row.status } }),
-      ...(nodes === undefined ? [] : [replace(keys.nodes(row.organisationId, row.id), nodesItem(nodes))]),
-      ...(status === row.status ? [] : [statusCountWrite(row, row.status, status)]),
+      patch(key, changeWithStatus, { ...condition, status: { is: record.status } }),
+      ...(nodes === undefined ? [] : [replace(keys.nodes(record.organisationId, record.id), nodesItem(nodes))]),
+      ...(status === record.status ? [] : [statusCountWrite(record, record.status, status)]),
     ],
-    ...(status !== row.status && { events: [statusEvent(row, status)] }),
+    ...(status !== record.status && { events: [statusEvent(record, status)] }),
   })
-  return refusal === undefined ? { ...row, ...presence } : undefined
+  return failure === undefined ? { ...record, ...presence } : undefined
 }
 
-/** The oldest jobs of the inbox, up to the relay's free slots. No call if the record shows an empty inbox. */
-async function waitingJobs(row: ClusterRecord, freeSlots: number): Promise<string[]> {
-  if (row.waitingJobs <= 0 || freeSlots === 0) return []
-  const { items } = await query({ pk: keys.inbox(row.id, '').pk, limit: freeSlots })
+/** The oldest jobs of the inbox, up to the relay's free slots. No call for an empty inbox. */
+async function waitingJobs(record: ClusterRecord, freeSlots: number): Promise<string[]> {
+  if (record.waitingJobs <= 0 || freeSlots === 0) return []
+  const { items } = await query({ pk: keys.inbox(record.id, '').pk, limit: freeSlots })
   return items.map((item) => String(item['sk']))
 }
 
-/** Renews the leases of the relay's running jobs; returns those to cancel. */
-async function tendRunning(caller: RelayCaller, jobIds: readonly string[]): Promise<string[]> {
+/** Renews the leases of the relay's running jobs; returns the jobs to cancel. */
+async function renewLeases(caller: RelayCaller, jobIds: readonly string[]): Promise<string[]> {
   if (jobIds.length === 0) return []
   const unique = [...new Set(jobIds)]
   const jobs = (await getMany(unique.map((id) => keys.job(caller.organisationId, id)))).map(parseRelayed)
-  const isOurs = (job: JobRecord | undefined) => job?.status === 'Running' && job.relayId === caller.relayId
-  const running = jobs.filter((job) => job !== undefined).filter(isOurs)
-  await forEachLimit(renewedAtOnce, running, renewLease)
-  return unique.filter((_, index) => !isOurs(jobs[index]) || jobs[index]?.cancelRequestedAtMs !== undefined)
+  const isOwn = (job: JobRecord | undefined) => job?.status === 'Running' && job.relayId === caller.relayId
+  const running = jobs.filter((job) => job !== undefined).filter(isOwn)
+  await forEachLimit(renewalConcurrency, running, renewLease)
+  return unique.filter((_, index) => !isOwn(jobs[index]) || jobs[index]?.cancelRequestedAtMs !== undefined)
 }
 
-/** The relay stops: its cluster becomes Offline at once. Two calls. */
+/** A stopping relay: its cluster becomes Offline at once. Two calls. */
 export async function goodbye(caller: RelayCaller, { reason }: { reason: string }): Promise<void> {
   log('info', 'Relay signed off', { clusterId: caller.clusterId, reason })
   const nonce = newNonce()
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const row = await currentCluster(caller, attempt)
-    if (row.beatNonce === nonce) return
-    const recentTokens = consumeHeartbeatNonce(row.recentTokens, caller, now())
+    const record = await currentCluster(caller, attempt)
+    if (record.beatNonce === nonce) return
+    const recentTokens = consumeHeartbeatNonce(record.recentTokens, caller, now())
     if (recentTokens === undefined) throw platformError('unauthenticated')
     const presence = { saidGoodbye: true, lastSeenAtMs: now(), isSteady: true }
-    if (await writeBeat(row, { presence, nodes: undefined, recentTokens, nonce })) return
+    if (await writeHeartbeat(record, { presence, nodes: undefined, recentTokens, nonce })) return
   }
   throw storeContention()
 }

@@ -10,7 +10,7 @@ import { isId } from '../id.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
 
 /**
- * Authenticates relay requests: a new EdDSA token per request, bound to path and body and signed by the enrolled key.
+ * Authenticates relay requests: each has a new EdDSA token, bound to path and body and signed by the enrolled key.
  */
 
 export const relayAudience = 'platform-relay'
@@ -18,7 +18,12 @@ const lifeSeconds = 60
 /** Tolerance for the clocks of relays. */
 const skewSeconds = 60
 
-const Row = z.object({ relayId: z.string(), organisationId: z.string(), clusterId: z.string(), publicKey: z.string() })
+const RelayRecord = z.object({
+  relayId: z.string(),
+  organisationId: z.string(),
+  clusterId: z.string(),
+  publicKey: z.string(),
+})
 const Claims = z.object({
   iat: z.number(),
   exp: z.number(),
@@ -33,15 +38,15 @@ interface Identity {
   clusterId: string
 }
 
-// A relay's key and cluster never change. Each use case checks that it is the cluster's current relay.
+// A relay's key and cluster never change. Use cases check that it is the cluster's current relay.
 const identities = new BoundedCache<Identity>(10_000)
 
 async function identityOf(relayId: string): Promise<Identity | undefined> {
-  const known = identities.get(relayId)
-  if (known !== undefined || !isId('relay', relayId)) return known
+  const cached = identities.get(relayId)
+  if (cached !== undefined || !isId('relay', relayId)) return cached
   const item = await get(keys.relay(relayId))
   if (item === undefined) return undefined
-  const { publicKey, organisationId, clusterId } = Row.parse(item)
+  const { publicKey, organisationId, clusterId } = RelayRecord.parse(item)
   const key = createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x: publicKey } })
   const identity = { key, organisationId, clusterId }
   identities.set(relayId, identity)
@@ -75,8 +80,8 @@ export async function authenticateRelay(token: string, path: string, body: Uint8
   }
 }
 
-function isHashOf(claimed: string, body: Uint8Array): boolean {
+function isHashOf(hash: string, body: Uint8Array): boolean {
   const actual = createHash('sha256').update(body).digest()
-  const expected = Buffer.from(claimed, 'base64url')
+  const expected = Buffer.from(hash, 'base64url')
   return expected.length === actual.length && timingSafeEqual(expected, actual)
 }

@@ -9,9 +9,9 @@ import { signedHeaders } from './secret.ts'
 
 /** One delivery attempt over HTTP. */
 
-const attemptMs = 10_000
+const timeoutMs = 10_000
 /** This much of the response is read and discarded. */
-const answerBytes = 16_384
+const maxResponseBytes = 16_384
 
 /** Posts an event with a new signature; returns the result. Success is a 2xx within ten seconds. */
 export async function attemptDelivery(webhook: WebhookRecord, { eventId, body }: DeliveryRecord): Promise<Attempt> {
@@ -31,14 +31,14 @@ async function post(
     const { status } = await outboundFetch(url, {
       method: 'POST',
       ...message,
-      timeoutMs: attemptMs,
-      maxBytes: answerBytes,
+      timeoutMs,
+      maxBytes: maxResponseBytes,
     })
     const error = errorOf(status)
     return { statusCode: status, ...(error && { error }) }
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error
-    log('info', 'A webhook could not be reached', { webhookId, problem: error.problem, error: String(error.cause) })
+    log('info', 'Webhook delivery failed', { webhookId, problem: error.problem, error: String(error.cause) })
     return { error: error.problem }
   }
 }

@@ -10,7 +10,7 @@ import {
   deliveryWrites,
   deliveryView,
   deliveryRetentionMs,
-  keyOf,
+  deliveryKey,
   newDelivery,
   parseDelivery,
   pendingKey,
@@ -21,9 +21,9 @@ import { idsBefore, isId, newId } from '../id.ts'
 import { indexedKeys, type Page } from '../db/index-page.ts'
 import { currentTraceId } from '../log.ts'
 import { enqueueWebhook } from '../aws/queues.ts'
-import { findWebhook, clearQuietPeriod, wakeWrite, type WebhookRecord } from './record.ts'
+import { findWebhook, clearBackOff, wakeWrite, type WebhookRecord } from './record.ts'
 
-/** Deliveries as the owners of a webhook see them: list, test and redeliver. */
+/** Use cases of webhook owners: list, test and redeliver. */
 
 /** One page of the newest thousand, newest first. Three calls. */
 export async function list({ organisationId }: Caller, webhookId: string, { page, pageSize }: Page) {
@@ -34,70 +34,71 @@ export async function list({ organisationId }: Caller, webhookId: string, { page
     newestFirst: true,
     limit: shownDeliveries,
   }
-  const [webhook, found] = await Promise.all([findWebhook(organisationId, webhookId), indexedKeys(range)])
+  const [webhook, deliveryKeys] = await Promise.all([findWebhook(organisationId, webhookId), indexedKeys(range)])
   if (webhook === undefined) throw platformError('webhook_not_found')
-  const shown = found.slice((page - 1) * pageSize, page * pageSize).map(({ pk, sk }) => ({ pk, sk }))
-  const rows = shown.length === 0 ? [] : await getConsistent(shown, { stale: true })
-  const items = rows.filter((row) => row !== undefined).map((row) => deliveryView(parseDelivery(row)))
-  return { items, totalCount: found.length, page, pageSize }
+  const pageKeys = deliveryKeys.slice((page - 1) * pageSize, page * pageSize).map(({ pk, sk }) => ({ pk, sk }))
+  const records = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
+  const items = records.filter((record) => record !== undefined).map((record) => deliveryView(parseDelivery(record)))
+  return { items, totalCount: deliveryKeys.length, page, pageSize }
 }
 
 /** Sends a test event to one webhook. Two calls and two messages. */
 export async function test(caller: Caller, webhookId: string): Promise<Delivery> {
-  const webhook = await enabledWebhook(caller, webhookId)
+  const webhook = await requireEnabled(caller, webhookId)
   const { organisationId } = caller
   const event = cloudEvent(
     { id: newId('evt'), name: 'webhook.tested', subject: webhookId, data: { webhookId } },
     { organisationId, atMs: now(), traceId: currentTraceId() },
   )
-  const row = newDelivery(newId('dlv'), webhook, event)
-  return send(caller, webhook, row, deliveryWrites(row), 'webhook.test')
+  const record = newDelivery(newId('dlv'), webhook, event)
+  return send(caller, webhook, record, deliveryWrites(record), 'webhook.test')
 }
 
-/** Delivers an event again with the same body and id. Three calls and two messages. */
+/** Delivers an event renewed with the same body and id. Three calls and two messages. */
 export async function redeliver(caller: Caller, webhookId: string, deliveryId: string): Promise<Delivery> {
-  const webhook = await enabledWebhook(caller, webhookId)
+  const webhook = await requireEnabled(caller, webhookId)
   const item = isId('dlv', deliveryId)
     ? await get(keys.delivery(caller.organisationId, webhookId, deliveryId))
     : undefined
-  const row = item && parseDelivery(item)
-  if (row === undefined || row.createdAtMs + deliveryRetentionMs <= now()) throw platformError('delivery_not_found')
-  const again = { ...row, status: 'Pending' as const, tries: 0, nextAttemptAtMs: now() }
-  return send(caller, webhook, again, renewSteps(row, again), 'webhook.redeliver')
+  const record = item && parseDelivery(item)
+  if (record === undefined || record.createdAtMs + deliveryRetentionMs <= now())
+    throw platformError('delivery_not_found')
+  const renewed = { ...record, status: 'Pending' as const, tries: 0, nextAttemptAtMs: now() }
+  return send(caller, webhook, renewed, renewalWrites(record, renewed), 'webhook.redeliver')
 }
 
-function renewSteps(row: DeliveryRecord, again: DeliveryRecord & { nextAttemptAtMs: number }) {
-  const { status, tries, nextAttemptAtMs } = again
-  const before = row.nextAttemptAtMs === undefined ? undefined : pendingKey(row, row.nextAttemptAtMs)
-  const isMoved = before !== undefined && before.sk !== pendingKey(again, nextAttemptAtMs).sk
-  const asRead = { status: { is: row.status }, tries: { is: row.tries } }
+function renewalWrites(record: DeliveryRecord, renewed: DeliveryRecord & { nextAttemptAtMs: number }) {
+  const { status, tries, nextAttemptAtMs } = renewed
+  const previousKey = record.nextAttemptAtMs === undefined ? undefined : pendingKey(record, record.nextAttemptAtMs)
+  const isRescheduled = previousKey !== undefined && previousKey.sk !== pendingKey(renewed, nextAttemptAtMs).sk
+  const condition = { status: { is: record.status }, tries: { is: record.tries } }
   return [
-    orThrow(patch(keyOf(row), { set: { status, tries, nextAttemptAtMs } }, asRead), 'conflict'),
-    ...(isMoved ? [remove(before)] : []),
-    pendingWrite(again, nextAttemptAtMs),
+    orThrow(patch(deliveryKey(record), { set: { status, tries, nextAttemptAtMs } }, condition), 'conflict'),
+    ...(isRescheduled ? [remove(previousKey)] : []),
+    pendingWrite(renewed, nextAttemptAtMs),
   ]
 }
 
-/** A user waits for it, so the back-off ends. */
+/** Ends the back-off, because a user requested the delivery. */
 async function send(
   caller: Caller,
   webhook: WebhookRecord,
-  row: DeliveryRecord,
-  steps: readonly WriteItem[],
+  record: DeliveryRecord,
+  writes: readonly WriteItem[],
   action: string,
 ) {
-  const { organisationId, webhookId } = row
-  const answer = deliveryView(row)
+  const { organisationId, webhookId } = record
+  const response = deliveryView(record)
   await commit(caller, {
-    writes: [orThrow(wakeWrite(webhook, clearQuietPeriod), 'webhook_not_found'), ...steps],
-    answer,
-    audit: { action, resource: webhookId, detail: row.id },
+    writes: [orThrow(wakeWrite(webhook, clearBackOff), 'webhook_not_found'), ...writes],
+    answer: response,
+    audit: { action, resource: webhookId, detail: record.id },
   })
   await enqueueWebhook({ organisationId, webhookId })
-  return answer
+  return response
 }
 
-async function enabledWebhook({ organisationId }: Caller, webhookId: string): Promise<WebhookRecord> {
+async function requireEnabled({ organisationId }: Caller, webhookId: string): Promise<WebhookRecord> {
   const webhook = await findWebhook(organisationId, webhookId)
   if (webhook === undefined) throw platformError('webhook_not_found')
   if (!webhook.isEnabled) throw platformError('webhook_disabled')

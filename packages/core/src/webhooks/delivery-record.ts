@@ -8,7 +8,7 @@ import { create, type Item, replace, type WriteItem } from '../db/table.ts'
 /** Retention of deliveries, for redelivery. */
 export const deliveryRetentionMs = 30 * 24 * 3_600_000
 /** Stored attempts per delivery. */
-const rememberedAttempts = 20
+const maxAttempts = 20
 
 const StoredAttempt = z.object({
   atMs: z.number(),
@@ -27,7 +27,7 @@ const DeliveryRecord = z.object({
   eventType: z.string(),
   body: z.string(),
   status: z.enum(deliveryStatuses),
-  /** Attempts since it was stored or last redelivered. */
+  /** Attempts since creation or the last redelivery request. */
   tries: z.number(),
   attempts: z.array(StoredAttempt),
   /** Set while Pending; part of the key of the pending item. */
@@ -38,15 +38,14 @@ export type DeliveryRecord = z.infer<typeof DeliveryRecord>
 
 export const parseDelivery = (item: Item): DeliveryRecord => DeliveryRecord.parse(item)
 
-/** The API representation of a delivery. */
-export const deliveryView = (row: DeliveryRecord): Delivery => ({
-  id: row.id,
-  status: row.status,
-  eventId: row.eventId,
-  eventType: row.eventType,
-  attempts: row.attempts.map(({ atMs, ...attempt }) => ({ at: iso(atMs), ...attempt })),
-  ...(row.nextAttemptAtMs !== undefined && { nextAttemptAt: iso(row.nextAttemptAtMs) }),
-  createdAt: iso(row.createdAtMs),
+export const deliveryView = (record: DeliveryRecord): Delivery => ({
+  id: record.id,
+  status: record.status,
+  eventId: record.eventId,
+  eventType: record.eventType,
+  attempts: record.attempts.map(({ atMs, ...attempt }) => ({ at: iso(atMs), ...attempt })),
+  ...(record.nextAttemptAtMs !== undefined && { nextAttemptAt: iso(record.nextAttemptAtMs) }),
+  createdAt: iso(record.createdAtMs),
 })
 
 /** A delivery that is due at once. */
@@ -72,27 +71,28 @@ export const newDelivery = (
 }
 
 /** The writes that store a delivery. The first one fails if it exists. */
-export const deliveryWrites = (row: DeliveryRecord): WriteItem[] => [
-  create(keyOf(row), {
-    ...row,
-    gsi1pk: keys.webhookDeliveries(row.organisationId, row.webhookId),
-    ttl: ttlOf(row),
+export const deliveryWrites = (record: DeliveryRecord): WriteItem[] => [
+  create(deliveryKey(record), {
+    ...record,
+    gsi1pk: keys.webhookDeliveries(record.organisationId, record.webhookId),
+    ttl: ttlOf(record),
   }),
-  pendingWrite(row, row.createdAtMs),
+  pendingWrite(record, record.createdAtMs),
 ]
 
-export const keyOf = (row: DeliveryRecord): keys.Key => keys.delivery(row.organisationId, row.webhookId, row.id)
+export const deliveryKey = (record: DeliveryRecord): keys.Key =>
+  keys.delivery(record.organisationId, record.webhookId, record.id)
 
-/** The pending item of a delivery by due time: new events are not behind old failures. */
+/** Pending items sort by due time, first attempts before retries. */
 export const pendingKey = ({ organisationId, webhookId, id, tries }: DeliveryRecord, atMs: number): keys.Key =>
   keys.pendingDelivery(organisationId, webhookId, { isFirst: tries === 0, atMs, deliveryId: id })
 
 /** Makes a delivery pending; idempotent. */
-export const pendingWrite = (row: DeliveryRecord, atMs: number): WriteItem =>
-  replace(pendingKey(row, atMs), { deliveryId: row.id, atMs, ttl: ttlOf(row) })
+export const pendingWrite = (record: DeliveryRecord, atMs: number): WriteItem =>
+  replace(pendingKey(record, atMs), { deliveryId: record.id, atMs, ttl: ttlOf(record) })
 
 const ttlOf = ({ createdAtMs }: DeliveryRecord): number => Math.ceil((createdAtMs + deliveryRetentionMs) / 1000)
 
-/** The attempts including a new one, within the limit. */
+/** Appends an attempt, and drops the oldest beyond the limit. */
 export const withAttempt = ({ attempts }: DeliveryRecord, attempt: Attempt): Attempt[] =>
-  [...attempts, attempt].slice(-rememberedAttempts)
+  [...attempts, attempt].slice(-maxAttempts)

@@ -5,22 +5,22 @@ import { cloudEvent } from './cloud-event.ts'
 import * as keys from '../db/keys.ts'
 import { getMany, query } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { type DeliveryRecord, deliveryWrites, keyOf, newDelivery } from './delivery-record.ts'
+import { type DeliveryRecord, deliveryWrites, deliveryKey, newDelivery } from './delivery-record.ts'
 import { derivedId } from '../id.ts'
 import { forEachLimit, chunk } from '../lib/async.ts'
 import { enqueueWebhook } from '../aws/queues.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 import { isSubscribed, parseWebhook, wakeWrite, type WebhookRecord } from './record.ts'
 
-/** Creates deliveries: one per event and subscribed webhook, with a derived id, so that repetition is idempotent. */
+/** Creates a delivery per event and subscribed webhook. Ids are derived, so that repetition is idempotent. */
 
 /** A transaction has 100 writes: two per delivery, one for the webhook. */
-const deliveriesAtOnce = 49
+const deliveriesPerTransaction = 49
 /** Limits the load of one organisation with many webhooks. */
-const webhooksAtOnce = 3
+const webhookConcurrency = 3
 
-/** Webhooks with new deliveries, by their records, until those are committed. */
-const woken = new WeakMap<readonly OutboxRecord[], readonly WebhookRecord[]>()
+/** Webhooks with new deliveries, until their records are committed. */
+const pendingWebhooks = new WeakMap<readonly OutboxRecord[], readonly WebhookRecord[]>()
 
 export const webhookProjection: Projection = {
   name: 'webhooks',
@@ -28,18 +28,20 @@ export const webhookProjection: Projection = {
   beforeCommit: async (organisationId, records) => {
     const events = records.flatMap((record) => record.events.map((event) => cloudEvent(event, record)))
     if (events.length === 0) return
-    const told = (await enabledWebhooks(organisationId))
-      .map((webhook) => ({ webhook, wanted: events.filter(({ type }) => isSubscribed(webhook, type)) }))
-      .filter(({ wanted }) => wanted.length > 0)
-    await forEachLimit(webhooksAtOnce, told, ({ webhook, wanted }) => tell(webhook, wanted))
-    woken.set(
+    const subscriptions = (await enabledWebhooks(organisationId))
+      .map((webhook) => ({ webhook, matching: events.filter(({ type }) => isSubscribed(webhook, type)) }))
+      .filter(({ matching }) => matching.length > 0)
+    await forEachLimit(webhookConcurrency, subscriptions, ({ webhook, matching }) =>
+      createDeliveries(webhook, matching),
+    )
+    pendingWebhooks.set(
       records,
-      told.map(({ webhook }) => webhook),
+      subscriptions.map(({ webhook }) => webhook),
     )
   },
-  /** One message per webhook. During a back-off it is scheduled instead. */
+  /** One message per webhook, except during its back-off. */
   afterCommit: async (organisationId, records) => {
-    const ready = (woken.get(records) ?? []).filter(({ backOffUntilMs }) => backOffUntilMs <= now())
+    const ready = (pendingWebhooks.get(records) ?? []).filter(({ backOffUntilMs }) => backOffUntilMs <= now())
     await Promise.all(ready.map(({ id: webhookId }) => enqueueWebhook({ organisationId, webhookId })))
   },
 }
@@ -49,19 +51,19 @@ async function enabledWebhooks(organisationId: string): Promise<WebhookRecord[]>
   return items.map(parseWebhook).filter(({ isEnabled }) => isEnabled)
 }
 
-async function tell(webhook: WebhookRecord, events: readonly CloudEvent[]): Promise<void> {
+async function createDeliveries(webhook: WebhookRecord, events: readonly CloudEvent[]): Promise<void> {
   const deliveries = events.map((event) => deliveryOf(webhook, event))
-  for (const part of chunk(deliveries, deliveriesAtOnce)) await store(webhook, part)
+  for (const part of chunk(deliveries, deliveriesPerTransaction)) await store(webhook, part)
 }
 
-/** Stores new deliveries; existing ones are unchanged. None if the webhook was removed. */
+/** Stores new deliveries; existing deliveries are unchanged. Stores none if the webhook was removed. */
 async function store(webhook: WebhookRecord, deliveries: readonly DeliveryRecord[]): Promise<void> {
   let missing = deliveries
   while (missing.length > 0) {
-    const refusal = await transact([wakeWrite(webhook), ...missing.flatMap(deliveryWrites)])
-    if (refusal === undefined || refusal.step === 0) return
-    const found = await getMany(missing.map(keyOf))
-    missing = missing.filter((_, index) => found[index] === undefined)
+    const failure = await transact([wakeWrite(webhook), ...missing.flatMap(deliveryWrites)])
+    if (failure === undefined || failure.step === 0) return
+    const items = await getMany(missing.map(deliveryKey))
+    missing = missing.filter((_, index) => items[index] === undefined)
   }
 }
 

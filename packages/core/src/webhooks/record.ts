@@ -17,7 +17,7 @@ const StoredWebhook = z.object({
   secretVersion: z.number().default(1),
   createdAtMs: z.number(),
   createdBy: z.string(),
-  /** When the platform disabled it. */
+  /** When the platform disabled the webhook. */
   disabledAtMs: z.number().optional(),
   /** Failed attempts since the last success, and the time of the first one. */
   failures: z.number().default(0),
@@ -28,44 +28,43 @@ const StoredWebhook = z.object({
   /** The worker with the lease, and the end of the lease. */
   leaseId: z.string().optional(),
   leaseUntilMs: z.number().default(0),
-  /** Counts new work: a worker that read an older count must not release the lease. */
+  /** Incremented by new work: a worker that read an older value must not release the lease. */
   wakes: z.number().default(0),
 })
 
 /** A webhook from its record. */
 export function parseWebhook(item: Item) {
-  const { pk, ...row } = StoredWebhook.parse(item)
-  return { ...row, organisationId: keys.organisationOf(pk) }
+  const { pk, ...record } = StoredWebhook.parse(item)
+  return { ...record, organisationId: keys.organisationOf(pk) }
 }
 export type WebhookRecord = ReturnType<typeof parseWebhook>
 
-/** The current webhook, or undefined. One call. */
+/** A webhook of an organisation. One call. */
 export async function findWebhook(organisationId: string, webhookId: string): Promise<WebhookRecord | undefined> {
   const item = isId('hook', webhookId) ? await get(keys.webhook(organisationId, webhookId)) : undefined
   return item && parseWebhook(item)
 }
 
-/** The API representation of a webhook. */
-export const webhookView = (row: WebhookRecord): Webhook => ({
-  id: row.id,
-  url: row.url,
-  events: row.events,
-  enabled: row.isEnabled,
-  failureCount: row.failures,
-  ...(row.disabledAtMs !== undefined && { disabledAt: iso(row.disabledAtMs) }),
-  createdAt: iso(row.createdAtMs),
+export const webhookView = (record: WebhookRecord): Webhook => ({
+  id: record.id,
+  url: record.url,
+  events: record.events,
+  enabled: record.isEnabled,
+  failureCount: record.failures,
+  ...(record.disabledAtMs !== undefined && { disabledAt: iso(record.disabledAtMs) }),
+  createdAt: iso(record.createdAtMs),
 })
 
 /** The public part of a webhook's URL: its path may contain a secret. */
 export const originOf = (url: string): string => new URL(url).origin
 
-/** Whether a webhook subscribes to an event type. */
 export const isSubscribed = ({ events }: Pick<WebhookRecord, 'events'>, type: string): boolean =>
   events.some(
-    (wanted) => wanted === '*' || wanted === type || (wanted.endsWith('.*') && type.startsWith(wanted.slice(0, -1))),
+    (pattern) =>
+      pattern === '*' || pattern === type || (pattern.endsWith('.*') && type.startsWith(pattern.slice(0, -1))),
   )
 
-/** Notes new work for a webhook's worker, and makes it due for the sweep in case the message is lost. */
+/** Signals new work to the webhook's worker, and schedules a check by the sweep in case the message is lost. */
 export const wakeWrite = (
   { organisationId, id }: Pick<WebhookRecord, 'organisationId' | 'id'>,
   { set, remove }: Pick<Change, 'set' | 'remove'> = {},
@@ -77,8 +76,7 @@ export const wakeWrite = (
     condition,
   )
 
-/** Resets the failure count. */
 export const resetFailures = { set: { failures: 0 }, remove: ['backOffUntilMs', 'outages'] } as const
 
 /** Ends the back-off, because a user requested an attempt. */
-export const clearQuietPeriod = { remove: ['backOffUntilMs'] } as const
+export const clearBackOff = { remove: ['backOffUntilMs'] } as const

@@ -18,7 +18,7 @@ import { reauthorize } from '../accounts/current-rights.ts'
 import { parseWebhook, resetFailures, originOf, wakeWrite, type WebhookRecord, webhookView } from './record.ts'
 import { secretOf } from './secret.ts'
 
-/** Webhooks as their owners see them. Deliveries: `delivery.ts`. */
+/** Use cases of owners. `delivery.ts` sends deliveries. */
 
 /** The webhooks of an organisation, newest first. One call. */
 export async function list({ organisationId }: Caller): Promise<{ items: Webhook[] }> {
@@ -32,10 +32,10 @@ export async function create(
   caller: Caller,
   { url, events, enabled = true }: WebhookCreation,
 ): Promise<CreatedWebhook> {
-  refusePrivate(url)
+  checkAddress(url)
   await reauthorize(caller, ['users:admin'])
   const { organisationId, userId } = caller
-  const row = {
+  const record = {
     id: newId('hook'),
     url,
     events: [...new Set(events)],
@@ -47,76 +47,76 @@ export async function create(
     backOffUntilMs: 0,
     wakes: 0,
   }
-  const answer = {
-    ...webhookView({ ...row, organisationId, outages: 0, leaseUntilMs: 0 }),
-    secret: await secretOf(row),
+  const response = {
+    ...webhookView({ ...record, organisationId, outages: 0, leaseUntilMs: 0 }),
+    secret: await secretOf(record),
   }
-  // Incremented one by one, the count cannot skip the limit.
+  // The count is incremented by one, so it cannot skip the limit.
   const counted = table.upsert(
     keys.webhookCount(organisationId),
     { add: { count: 1 } },
     { count: { isNot: webhookLimit } },
   )
   await commit(caller, {
-    writes: [table.orThrow(counted, 'limit_reached'), table.create(keys.webhook(organisationId, row.id), row)],
-    answer,
-    audit: { action: 'webhook.create', resource: row.id, detail: originOf(url) },
+    writes: [table.orThrow(counted, 'limit_reached'), table.create(keys.webhook(organisationId, record.id), record)],
+    answer: response,
+    audit: { action: 'webhook.create', resource: record.id, detail: originOf(url) },
   })
-  return answer
+  return response
 }
 
 /**
- * Changes a webhook. Two calls, and a message if deliveries may be pending. A new URL or enabling it resets the failure
- * count.
+ * Changes a webhook. Two calls, and a message if deliveries may be pending. Enabling the webhook or changing its URL
+ * resets the failure count.
  */
 export async function change(caller: Caller, webhookId: string, change: WebhookChange): Promise<Webhook> {
   if (!isId('hook', webhookId)) throw platformError('webhook_not_found')
   const [, item] = await reauthorize(caller, ['users:admin'], [keys.webhook(caller.organisationId, webhookId)])
   if (item === undefined) throw platformError('webhook_not_found')
-  const row = parseWebhook(item)
-  const { url = row.url, events = row.events, enabled = row.isEnabled } = change
-  refusePrivate(url)
-  const changed = Object.keys(change)
-  if (changed.length === 0) return webhookView(row)
+  const record = parseWebhook(item)
+  const { url = record.url, events = record.events, enabled = record.isEnabled } = change
+  checkAddress(url)
+  const changedFields = Object.keys(change)
+  if (changedFields.length === 0) return webhookView(record)
 
-  const next = { url, events: [...new Set(events)], isEnabled: enabled }
-  const isFresh = change.enabled === true || url !== row.url
-  // Writes changed fields only: another change or the platform disabling it may be concurrent.
-  const named = { url: change.url, events: change.events && next.events, isEnabled: change.enabled }
-  const step = isFresh ? startAnew(row, named) : leave(row, named)
+  const settings = { url, events: [...new Set(events)], isEnabled: enabled }
+  const isReset = change.enabled === true || url !== record.url
+  // Writes only changed fields, because other changes may be concurrent.
+  const fields = { url: change.url, events: change.events && settings.events, isEnabled: change.enabled }
+  const write = isReset ? resetWrite(record, fields) : updateWrite(record, fields)
   await commit(caller, {
-    writes: [table.orThrow(step, 'webhook_not_found')],
-    audit: { action: 'webhook.change', resource: row.id, detail: changed.join(', ') },
+    writes: [table.orThrow(write, 'webhook_not_found')],
+    audit: { action: 'webhook.change', resource: record.id, detail: changedFields.join(', ') },
   })
-  if (isFresh && enabled) await enqueueWebhook({ organisationId: row.organisationId, webhookId: row.id })
-  const { disabledAtMs: _, ...rest } = row
-  return webhookView(isFresh ? { ...rest, ...next, failures: 0 } : { ...row, ...next })
+  if (isReset && enabled) await enqueueWebhook({ organisationId: record.organisationId, webhookId: record.id })
+  const { disabledAtMs: _, ...rest } = record
+  return webhookView(isReset ? { ...rest, ...settings, failures: 0 } : { ...record, ...settings })
 }
 
 type Settings = { [Name in 'url' | 'events' | 'isEnabled']: WebhookRecord[Name] | undefined }
 
-const startAnew = (row: WebhookRecord, settings: Settings) =>
-  wakeWrite(row, { set: { ...settings, ...resetFailures.set }, remove: [...resetFailures.remove, 'disabledAtMs'] })
+const resetWrite = (record: WebhookRecord, settings: Settings) =>
+  wakeWrite(record, { set: { ...settings, ...resetFailures.set }, remove: [...resetFailures.remove, 'disabledAtMs'] })
 
-const leave = (row: WebhookRecord, settings: Settings) =>
-  table.patch(keys.webhook(row.organisationId, row.id), { set: settings })
+const updateWrite = (record: WebhookRecord, settings: Settings) =>
+  table.patch(keys.webhook(record.organisationId, record.id), { set: settings })
 
 /** Removes a webhook. Pending deliveries are never attempted and expire. One call. */
 export async function remove(caller: Caller, webhookId: string): Promise<void> {
   if (!isId('hook', webhookId)) throw platformError('webhook_not_found')
   const { organisationId } = caller
-  const removed = table.remove(keys.webhook(organisationId, webhookId), { pk: { present: true } })
+  const removal = table.remove(keys.webhook(organisationId, webhookId), { pk: { present: true } })
   await commit(caller, {
     writes: [
-      table.orThrow(removed, 'webhook_not_found'),
+      table.orThrow(removal, 'webhook_not_found'),
       table.upsert(keys.webhookCount(organisationId), { add: { count: -1 } }),
     ],
     audit: { action: 'webhook.delete', resource: webhookId },
   })
 }
 
-/** Addresses are checked at each delivery; a private one in the URL itself is rejected at once. */
-function refusePrivate(url: string): void {
+/** Rejects a private address in the URL. Resolved addresses are checked at each delivery. */
+function checkAddress(url: string): void {
   try {
     checkUrl(url)
   } catch (cause) {

@@ -14,9 +14,9 @@ import { type JobEnd, type JobRecord, parseJob } from '../record.ts'
 import { enqueueProjections, type BatchReference } from '../../aws/queues.ts'
 import { notifyRelay } from '../../lib/relay-notify.ts'
 
-/** Advances a batch after its acceptance: expands it, releases the next jobs, and stops the rest. */
+/** Advances a batch after its acceptance: expands it, releases jobs within its limits, or stops it. */
 
-/** A write of many jobs fails if one of them changed; then they are read again. */
+/** Attempts against concurrent changes of the jobs. */
 const attempts = 10
 
 /** Does all pending work of a batch; idempotent. Enqueues its projections. */
@@ -27,8 +27,8 @@ export async function advanceBatch({ organisationId, batchId }: BatchReference):
 }
 
 /**
- * Stops the jobs of a cancelled or failed batch, or releases the next ones. Two calls per 32 jobs, and up to five
- * before stopping.
+ * Stops the jobs of a cancelled or failed batch, or releases the next jobs. Two calls per 32 jobs, and up to five before
+ * stopping.
  */
 export async function applyBatchLimits(batch: BatchRecord): Promise<void> {
   let current: BatchRecord | undefined = batch
@@ -47,64 +47,62 @@ async function jobsOf(
   from: number,
   to: number,
 ): Promise<(JobRecord | undefined)[]> {
-  const jobIds = Array.from({ length: to - from }, (_, place) => jobIdOf(id, from + place))
+  const jobIds = Array.from({ length: to - from }, (_, index) => jobIdOf(id, from + index))
   const items = await getMany(jobIds.map((jobId) => keys.job(organisationId, jobId)))
   return items.map((item) => item && parseJob(item))
 }
 
-/**
- * Ends queued jobs, and requests cancellation of running ones if the batch is cancelled. Returns whether that was all.
- */
+/** Ends queued jobs, and requests cancellation of running jobs if the batch is cancelled. Returns whether all succeeded. */
 async function stop(batch: BatchRecord, end: JobEnd): Promise<boolean> {
   const jobs = (await jobsOf(batch, 0, batch.submittedCount)).filter((job) => job !== undefined)
   const queued = jobs.filter(({ status }) => status === 'Queued')
   const running = jobs.filter((job) => job.status === 'Running' && job.cancelRequestedAtMs === undefined)
-  const areEnded = await inParts(queued, (part) => finishQueued(system(batch.organisationId), part, end))
-  const areAsked = batch.cancelRequestedAtMs === undefined || (await inParts(running, requestCancelAll))
-  return areEnded && areAsked
+  const areFinished = await inTransactions(queued, (chunk) => finishQueued(system(batch.organisationId), chunk, end))
+  const areRequested = batch.cancelRequestedAtMs === undefined || (await inTransactions(running, requestCancelAll))
+  return areFinished && areRequested
 }
 
-async function inParts(
+async function inTransactions(
   jobs: readonly JobRecord[],
-  change: (part: readonly JobRecord[]) => Promise<boolean>,
+  change: (chunk: readonly JobRecord[]) => Promise<boolean>,
 ): Promise<boolean> {
-  let isWhole = true
+  let isComplete = true
   for (let from = 0; from < jobs.length; from += maxJobsPerTransaction) {
-    isWhole = (await change(jobs.slice(from, from + maxJobsPerTransaction))) && isWhole
+    isComplete = (await change(jobs.slice(from, from + maxJobsPerTransaction))) && isComplete
   }
-  return isWhole
+  return isComplete
 }
 
 /**
- * Releases jobs up to the concurrency limit. Jobs that are not projected yet count as active, so the limit is never
- * exceeded. Returns whether that was all; false after a concurrent change.
+ * Releases jobs up to the concurrency limit. Jobs whose end is not projected yet count as active, so the limit is never
+ * exceeded. Returns false after a concurrent change.
  */
 async function release(batch: BatchRecord): Promise<boolean> {
   const { organisationId, maxConcurrency, submittedCount, released, heldEnded } = batch
-  const underWay = released - (endedJobs(batch) - heldEnded)
-  const count = Math.min((maxConcurrency ?? 0) - underWay, submittedCount - released, maxJobsPerTransaction)
+  const activeCount = released - (endedJobs(batch) - heldEnded)
+  const count = Math.min((maxConcurrency ?? 0) - activeCount, submittedCount - released, maxJobsPerTransaction)
   if (maxConcurrency === undefined || count <= 0) return true
   const next = (await jobsOf(batch, released, released + count)).filter((job) => job !== undefined)
   const jobs = next.filter(({ status }) => status === 'Queued')
-  // Jobs that ended while throttled are skipped: they count as released from now on.
-  const passed = count - jobs.length
-  const waiting = jobs.map(({ clusterId }) => ({ clusterId, add: { waitingJobs: 1 } }))
-  const refusal = await transact([
+  // Jobs that ended while throttled are skipped and count as released.
+  const skipped = count - jobs.length
+  const counterChanges = jobs.map(({ clusterId }) => ({ clusterId, add: { waitingJobs: 1 } }))
+  const failure = await transact([
     patch(
       keys.batch(organisationId, batch.id),
-      { set: { released: released + count }, ...(passed > 0 && { add: { heldEnded: -passed } }) },
+      { set: { released: released + count }, ...(skipped > 0 && { add: { heldEnded: -skipped } }) },
       { released: { is: released }, cancelRequestedAtMs: { absent: true } },
     ),
-    ...jobs.flatMap(letGo),
-    ...counterWrites(organisationId, waiting).map(({ step }) => step),
+    ...jobs.flatMap(releaseWrites),
+    ...counterWrites(organisationId, counterChanges).map(({ write }) => write),
   ])
-  if (refusal) return false
+  if (failure) return false
   await Promise.all([...new Set(jobs.map(({ clusterId }) => clusterId))].map(notifyRelay))
-  return release({ ...batch, released: released + count, heldEnded: heldEnded - passed })
+  return release({ ...batch, released: released + count, heldEnded: heldEnded - skipped })
 }
 
 /** The writes that put a job into its cluster's inbox and start its delivery timeout. */
-function letGo({
+function releaseWrites({
   id,
   organisationId,
   clusterId,

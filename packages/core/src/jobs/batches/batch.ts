@@ -15,7 +15,7 @@ import { type Page, pageOfKeys } from '../../db/index-page.ts'
 import { type JobRecord, parseJob } from '../record.ts'
 import { enqueueBatch } from '../../aws/queues.ts'
 
-/** Batches as callers see them: submit, read, list, cancel, retry. */
+/** Use cases of callers: submit, read, list, cancel and retry batches. */
 
 /** Accepts up to 500 jobs, all or none; see `createBatch`. */
 export const submit = async (caller: Caller, { jobs, ...limits }: BatchSubmission): Promise<AcceptedBatch> =>
@@ -23,9 +23,9 @@ export const submit = async (caller: Caller, { jobs, ...limits }: BatchSubmissio
 
 /** One batch with its job counts. One call. */
 export const read = async ({ organisationId }: Caller, batchId: string): Promise<Batch> =>
-  batchView(await mustFind(organisationId, batchId))
+  batchView(await requireBatch(organisationId, batchId))
 
-async function mustFind(organisationId: string, batchId: string): Promise<BatchRecord> {
+async function requireBatch(organisationId: string, batchId: string): Promise<BatchRecord> {
   const batch = await findBatch(organisationId, batchId)
   if (batch === undefined) throw platformError('batch_not_found')
   return batch
@@ -35,43 +35,43 @@ async function mustFind(organisationId: string, batchId: string): Promise<BatchR
 export async function list({ organisationId }: Caller, { page, pageSize }: Page) {
   const { accepted } = parseRemovalGuard(await get(keys.removalGuard(organisationId), { stale: true }))
   const range = { index: 'gsi1', pk: keys.organisationBatches(organisationId) } as const
-  const found = await pageOfKeys(range, accepted, { page, pageSize })
-  const items = found.length === 0 ? [] : await getConsistent(found, { stale: true })
+  const pageKeys = await pageOfKeys(range, accepted, { page, pageSize })
+  const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
   const batches = items.filter((item) => item !== undefined).map((item) => batchView(parseBatch(item)))
   return { items: batches, totalCount: accepted, page, pageSize }
 }
 
 /**
- * Cancels all unfinished jobs of a batch: marks it, and the batch worker does the rest. Two calls and one message.
- * Throws `batch_already_finished`.
+ * Cancels all unfinished jobs of a batch: marks the batch, and the batch worker stops its jobs. Two calls and one
+ * message. Throws `batch_already_finished`.
  */
 export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
   const { organisationId } = caller
-  const batch = await mustFind(organisationId, batchId)
+  const batch = await requireBatch(organisationId, batchId)
   if (batch.finishedAtMs !== undefined) throw platformError('batch_already_finished')
-  const marked = { ...batch, cancelRequestedAtMs: batch.cancelRequestedAtMs ?? now() }
+  const cancelled = { ...batch, cancelRequestedAtMs: batch.cancelRequestedAtMs ?? now() }
   if (batch.cancelRequestedAtMs === undefined) {
-    const { cancelRequestedAtMs } = marked
-    const isUnmarked = { finishedAtMs: { absent: true }, cancelRequestedAtMs: { absent: true } } as const
-    const refusal = await commit(caller, {
-      writes: [patch(keys.batch(organisationId, batchId), { set: { cancelRequestedAtMs } }, isUnmarked)],
-      answer: batchView(marked),
+    const { cancelRequestedAtMs } = cancelled
+    const isUncancelled = { finishedAtMs: { absent: true }, cancelRequestedAtMs: { absent: true } } as const
+    const failure = await commit(caller, {
+      writes: [patch(keys.batch(organisationId, batchId), { set: { cancelRequestedAtMs } }, isUncancelled)],
+      answer: batchView(cancelled),
       audit: { action: 'batch.cancel', resource: batchId },
       isEnqueued: true,
     })
-    if (refusal?.item && parseBatch(refusal.item).finishedAtMs !== undefined)
+    if (failure?.item && parseBatch(failure.item).finishedAtMs !== undefined)
       throw platformError('batch_already_finished')
   }
   await enqueueBatch({ organisationId, batchId })
-  return batchView(marked)
+  return batchView(cancelled)
 }
 
 /**
- * Submits the failed and cancelled jobs of a finished batch as a new batch. At most sixteen calls beside those of
- * `createBatch`. Throws `nothing_to_retry`.
+ * Submits the failed and cancelled jobs of a finished batch as a new batch. At most sixteen calls in addition to those
+ * of `createBatch`. Throws `nothing_to_retry`.
  */
 export async function retry(caller: Caller, batchId: string): Promise<AcceptedBatch> {
-  const batch = await mustFind(caller.organisationId, batchId)
+  const batch = await requireBatch(caller.organisationId, batchId)
   const jobs = batch.finishedAtMs === undefined ? [] : await jobsToRetry(batch)
   if (jobs.length === 0) throw platformError('nothing_to_retry')
   const { maxConcurrency, maxErrors } = batch
@@ -82,20 +82,20 @@ export async function retry(caller: Caller, batchId: string): Promise<AcceptedBa
 async function jobsToRetry({ organisationId, id, submittedCount }: BatchRecord): Promise<SubmittedJob[]> {
   const jobIds = Array.from({ length: submittedCount }, (_, index) => jobIdOf(id, index))
   const items = await getMany(jobIds.map((jobId) => keys.job(organisationId, jobId)))
-  const rows = items.filter((item) => item !== undefined).map(parseJob)
-  const failed = rows.filter(({ status }) => status === 'Failed' || status === 'Cancelled')
+  const records = items.filter((item) => item !== undefined).map(parseJob)
+  const failed = records.filter(({ status }) => status === 'Failed' || status === 'Cancelled')
   const clusterIds = [...new Set(failed.map(({ clusterId }) => clusterId))]
   const [clusters, payloads] = await Promise.all([
     getMany(clusterIds.map((clusterId) => keys.cluster(organisationId, clusterId))),
-    getMany(failed.map((row) => keys.payload(organisationId, row.id))),
+    getMany(failed.map((record) => keys.payload(organisationId, record.id))),
   ])
-  const gone = new Set(clusterIds.filter((_, place) => clusters[place] === undefined))
-  return failed.flatMap((row, place) =>
-    gone.has(row.clusterId) ? [] : submittedAgain(row, payloads[place]?.['payload']),
+  const removed = new Set(clusterIds.filter((_, index) => clusters[index] === undefined))
+  return failed.flatMap((record, index) =>
+    removed.has(record.clusterId) ? [] : resubmittedJob(record, payloads[index]?.['payload']),
   )
 }
 
-function submittedAgain(
+function resubmittedJob(
   { clusterId, timeoutSeconds, deliverWithinSeconds }: JobRecord,
   payload: unknown,
 ): SubmittedJob[] {

@@ -6,8 +6,8 @@ import { compress, decompress } from '../../lib/compression.ts'
 
 /**
  * The jobs of an open batch, before they are stored individually: compressed chunks of a few dozen jobs, so that
- * accepting 500 jobs is one transaction. A chunk has one line per job: facts, a tab, the payload. Facts refer to a
- * cluster by its index in the batch's cluster list, a separate item.
+ * accepting 500 jobs is one transaction. A chunk has one line per job: metadata, a tab, the payload. The metadata refers
+ * to a cluster by its index in the batch's cluster list, a separate item.
  */
 
 /** A job of an accepted batch. `payload` is its JSON. */
@@ -18,10 +18,10 @@ export interface PendingJob {
   payload: string
 }
 
-/** Reading one job reads its whole chunk. */
+/** The size of a chunk, limited because reading one job reads its whole chunk. */
 const chunkBytes = 65_536
-/** A transaction has 100 writes, and chunks may be half empty. */
-const chunkLimit = 88
+/** A transaction has 100 writes. Chunks may be half empty. */
+const maxChunks = 88
 
 /** The distinct clusters of the jobs, in order. */
 export const clustersOf = (jobs: readonly PendingJob[]): string[] => [
@@ -31,34 +31,32 @@ export const clustersOf = (jobs: readonly PendingJob[]): string[] => [
 /** The writes that store a batch's jobs, and the index of each chunk's first job. */
 export function storeChunks(organisationId: string, batchId: string, jobs: readonly PendingJob[]) {
   const clusterIds = clustersOf(jobs)
-  const places = new Map(clusterIds.map((id, place) => [id, place]))
+  const indexes = new Map(clusterIds.map((id, index) => [id, index]))
   const lines = jobs.map(
     ({ clusterId, timeoutSeconds, deliverWithinSeconds, payload }) =>
-      `${JSON.stringify([places.get(clusterId), timeoutSeconds, deliverWithinSeconds])}\t${payload}`,
+      `${JSON.stringify([indexes.get(clusterId), timeoutSeconds, deliverWithinSeconds])}\t${payload}`,
   )
   const starts = startsOf(lines.map((line) => Buffer.byteLength(line) + 1))
-  const chunks = starts.map((start, chunk) => compress(lines.slice(start, starts[chunk + 1]).join('\n')))
-  const steps: WriteItem[] = [
+  const chunks = starts.map((start, index) => compress(lines.slice(start, starts[index + 1]).join('\n')))
+  const writes: WriteItem[] = [
     create(keys.batchClusters(organisationId, batchId), { clusters: compress(clusterIds.join('\n')) }),
-    ...chunks.map((jobsOfChunk, chunk) =>
-      create(keys.batchChunk(organisationId, batchId, chunk), { jobs: jobsOfChunk }),
-    ),
+    ...chunks.map((chunkJobs, index) => create(keys.batchChunk(organisationId, batchId, index), { jobs: chunkJobs })),
   ]
-  return { starts, steps }
+  return { starts, writes }
 }
 
 /** The first index of each chunk: chunks are as full as possible; a larger job has its own. */
 function startsOf(sizes: readonly number[]): number[] {
   const total = sizes.reduce((sum, size) => sum + size, 0)
-  const limit = Math.max(chunkBytes, (2 * total) / chunkLimit)
+  const maxBytes = Math.max(chunkBytes, (2 * total) / maxChunks)
   const starts = [0]
-  let filled = 0
+  let bytes = 0
   for (const [index, size] of sizes.entries()) {
-    if (filled > 0 && filled + size > limit) {
+    if (bytes > 0 && bytes + size > maxBytes) {
       starts.push(index)
-      filled = 0
+      bytes = 0
     }
-    filled += size
+    bytes += size
   }
   return starts
 }
@@ -66,18 +64,23 @@ function startsOf(sizes: readonly number[]): number[] {
 /** The keys of all items of an open batch except its record. */
 export const chunkKeys = (organisationId: string, batchId: string, starts: readonly number[]): keys.Key[] => [
   keys.batchClusters(organisationId, batchId),
-  ...starts.map((_, chunk) => keys.batchChunk(organisationId, batchId, chunk)),
+  ...starts.map((_, index) => keys.batchChunk(organisationId, batchId, index)),
 ]
 
-const Facts = z.tuple([z.number(), z.number(), z.number()])
+const Metadata = z.tuple([z.number(), z.number(), z.number()])
 
 const parseChunk = (item: Item, clusterIds: readonly string[]): PendingJob[] =>
   decompress(item['jobs'])
     .split('\n')
     .map((line) => {
       const tab = line.indexOf('\t')
-      const [place, timeoutSeconds, deliverWithinSeconds] = Facts.parse(JSON.parse(line.slice(0, tab)))
-      return { clusterId: clusterIds[place] ?? '', timeoutSeconds, deliverWithinSeconds, payload: line.slice(tab + 1) }
+      const [clusterIndex, timeoutSeconds, deliverWithinSeconds] = Metadata.parse(JSON.parse(line.slice(0, tab)))
+      return {
+        clusterId: clusterIds[clusterIndex] ?? '',
+        timeoutSeconds,
+        deliverWithinSeconds,
+        payload: line.slice(tab + 1),
+      }
     })
 
 /**
@@ -89,18 +92,18 @@ export async function readPendingJobs(
   from: number,
   to: number = Number.MAX_SAFE_INTEGER,
 ): Promise<Map<number, PendingJob> | undefined> {
-  const wanted = starts
+  const ranges = starts
     .map((start, chunk) => ({ start, chunk, end: starts[chunk + 1] ?? Number.MAX_SAFE_INTEGER }))
     .filter(({ start, end }) => start <= to && end > from)
   const [clusters, ...chunks] = await getConsistent([
     keys.batchClusters(organisationId, id),
-    ...wanted.map(({ chunk }) => keys.batchChunk(organisationId, id, chunk)),
+    ...ranges.map(({ chunk }) => keys.batchChunk(organisationId, id, chunk)),
   ])
   if (clusters === undefined) return undefined
   const clusterIds = parseClusters(clusters)
   const jobs = new Map<number, PendingJob>()
-  for (const [place, { start }] of wanted.entries()) {
-    const item = chunks[place]
+  for (const [rangeIndex, { start }] of ranges.entries()) {
+    const item = chunks[rangeIndex]
     if (item === undefined) return undefined
     for (const [index, job] of parseChunk(item, clusterIds).entries()) jobs.set(start + index, job)
   }

@@ -15,7 +15,7 @@ import { isId, timeOf } from '../../id.ts'
 import { parseNodes } from '../../clusters/node.ts'
 import { outboxRetryMs, enqueueBatch } from '../../aws/queues.ts'
 
-/** Creation fails if a cluster is removed concurrently; attempts against several removals. */
+/** Attempts against concurrent removals of clusters. */
 const attempts = 8
 
 export interface BatchRequest {
@@ -27,68 +27,78 @@ export interface BatchRequest {
 }
 
 /**
- * Accepts a batch as a whole or not at all. Seven calls in three rounds for 500 jobs of 500 clusters: five lookups, one
- * transaction, one message. Target nodes take further calls. Throws `cluster_forbidden` if any cluster is not the
- * organisation's, and `node_not_in_cluster`.
+ * Accepts a batch, all or none. Seven calls in three rounds for 500 jobs of 500 clusters: five lookups, one transaction,
+ * one message. Target nodes take further calls. Throws `node_not_in_cluster`, and `cluster_forbidden` if a cluster is not
+ * in the organisation.
  */
 export async function createBatch(caller: Caller, request: BatchRequest): Promise<AcceptedBatch> {
   const { organisationId } = caller
   const clusterIds = clustersOf(request.jobs)
   if (!clusterIds.every((id) => isId('clus', id))) throw platformError('cluster_forbidden')
-  const answer = answerFor(newBatchId(), request.jobs.length)
-  const writes = storeSteps(caller, request, answer)
-  let gate = await lookUp(organisationId, clusterIds, request.jobs)
+  const response = responseFor(newBatchId(), request.jobs.length)
+  const writes = batchWrites(caller, request, response)
+  let guard = await checkRequest(organisationId, clusterIds, request.jobs)
   for (let attempt = 1; ; attempt++) {
-    const refusal = await store(caller, request, answer, [
-      // The transaction itself checks the first cluster, which saves a call for 500 clusters.
+    const failure = await store(caller, request, response, [
+      // The transaction checks the first cluster, which saves a call for 500 clusters.
       orThrow(check(keys.cluster(organisationId, clusterIds[0] ?? ''), { pk: { present: true } }), 'cluster_forbidden'),
-      openBatchWrite(organisationId, gate, answer.batchId),
+      openBatchWrite(organisationId, guard, response.batchId),
       ...writes,
     ])
-    if (refusal === undefined) break
+    if (failure === undefined) break
     if (attempt === attempts) throw storeContention()
     await backOff(attempt)
-    gate = parseRemovalGuard(refusal.item)
+    guard = parseRemovalGuard(failure.item)
     await checkClusters(organisationId, clusterIds)
   }
   await failpoint('batch.accepted')
-  await enqueueBatch({ organisationId, batchId: answer.batchId })
-  return answer
+  await enqueueBatch({ organisationId, batchId: response.batchId })
+  return response
 }
 
-const answerFor = (batchId: string, submittedCount: number): AcceptedBatch => ({
+const responseFor = (batchId: string, submittedCount: number): AcceptedBatch => ({
   batchId,
   jobIds: Array.from({ length: submittedCount }, (_, index) => jobIdOf(batchId, index)),
   submittedCount,
   createdAt: iso(timeOf(batchId)),
 })
 
-/** The writes that store the batch record and its jobs. The batch is due for the sweep until it is finished. */
-function storeSteps(
+/** Stores the batch record and its jobs. The batch is due for the sweep until it is finished. */
+function batchWrites(
   caller: Caller,
   request: BatchRequest,
   { batchId: id, submittedCount }: AcceptedBatch,
 ): WriteItem[] {
   const { organisationId, userId: createdBy } = caller
   const { jobs, maxConcurrency, maxErrors, retryOf } = request
-  const { starts, steps: writes } = storeChunks(organisationId, id, jobs)
-  const row = { id, organisationId, submittedCount, maxConcurrency, maxErrors, retryOf, createdBy, starts, expanded: 0 }
-  const filed = { gsi1pk: keys.organisationBatches(organisationId), ...keys.due(id, now() + outboxRetryMs) }
-  return [create(keys.batch(organisationId, id), { ...row, createdAtMs: timeOf(id), ...filed }), ...writes]
+  const { starts, writes } = storeChunks(organisationId, id, jobs)
+  const item = {
+    id,
+    organisationId,
+    submittedCount,
+    maxConcurrency,
+    maxErrors,
+    retryOf,
+    createdBy,
+    starts,
+    expanded: 0,
+  }
+  const indexKeys = { gsi1pk: keys.organisationBatches(organisationId), ...keys.due(id, now() + outboxRetryMs) }
+  return [create(keys.batch(organisationId, id), { ...item, createdAtMs: timeOf(id), ...indexKeys }), ...writes]
 }
 
-/** Returns a failed condition of the removal guard: a cluster was removed since it was read. */
+/** Returns the failed condition of the removal guard if a cluster was removed since it was read. */
 const store = (
   caller: Caller,
   { retryOf }: BatchRequest,
-  answer: AcceptedBatch,
+  response: AcceptedBatch,
   writes: readonly WriteItem[],
 ): Promise<ConditionFailure | undefined> => {
-  const { batchId, submittedCount } = answer
+  const { batchId, submittedCount } = response
   const [action, detail] = retryOf === undefined ? ['batch.submit', `${submittedCount} jobs`] : ['batch.retry', retryOf]
   return commit(caller, {
     writes,
-    answer,
+    answer: response,
     audit: { action, resource: batchId, detail },
     events: [{ name: 'batch.accepted', subject: batchId, data: { batchId, submittedCount, createdBy: caller.userId } }],
     // The worker that expands the batch enqueues its projections.
@@ -96,32 +106,32 @@ const store = (
   })
 }
 
-/** Looks up all clusters except the first, and the target nodes; returns the guard as read before. */
-async function lookUp(
+/** Checks all clusters except the first, and the target nodes; returns the removal guard as read before. */
+async function checkRequest(
   organisationId: string,
   clusterIds: readonly string[],
   jobs: readonly SubmittedJob[],
 ): Promise<RemovalGuard> {
   const targeted = clustersOf(jobs.filter(({ targetNodeIds }) => targetNodeIds !== undefined))
-  // A foreign cluster takes precedence over its nodes.
-  const asked = targeted.length === 0 ? clusterIds.slice(1) : clusterIds
-  const [[gateItem, ...clusters], nodes] = await Promise.all([
-    getMany([keys.removalGuard(organisationId), ...asked.map((id) => keys.cluster(organisationId, id))]),
+  // Report a foreign cluster before its nodes.
+  const lookupIds = targeted.length === 0 ? clusterIds.slice(1) : clusterIds
+  const [[guardItem, ...clusters], nodes] = await Promise.all([
+    getMany([keys.removalGuard(organisationId), ...lookupIds.map((id) => keys.cluster(organisationId, id))]),
     getMany(targeted.map((id) => keys.nodes(organisationId, id))),
   ])
   if (clusters.includes(undefined)) throw platformError('cluster_forbidden')
   const known = new Map(
-    targeted.map((id, place) => [id, new Set(parseNodes(nodes[place]).map(({ id: nodeId }) => nodeId))]),
+    targeted.map((id, index) => [id, new Set(parseNodes(nodes[index]).map(({ id: nodeId }) => nodeId))]),
   )
   const isKnown = ({ clusterId, targetNodeIds = [] }: SubmittedJob) =>
     targetNodeIds.every((nodeId) => known.get(clusterId)?.has(nodeId))
   if (!jobs.every(isKnown)) throw platformError('node_not_in_cluster')
-  const gate = parseRemovalGuard(gateItem)
-  if (!isGuardCurrent(gate)) await checkClusters(organisationId, clusterIds)
-  return gate
+  const guard = parseRemovalGuard(guardItem)
+  if (!isGuardCurrent(guard)) await checkClusters(organisationId, clusterIds)
+  return guard
 }
 
-/** Looks up all clusters except the first, after reading the guard. */
+/** Checks all clusters except the first. */
 async function checkClusters(organisationId: string, [, ...others]: readonly string[]): Promise<void> {
   const items = await getMany(others.map((id) => keys.cluster(organisationId, id)))
   if (items.includes(undefined)) throw platformError('cluster_forbidden')

@@ -17,38 +17,40 @@ import { type Effects } from '../../outbox/record.ts'
 import { notifyRelay } from '../../lib/relay-notify.ts'
 
 /**
- * Stores the jobs of an accepted batch, in transactions as large as possible. Each advances the batch's progress
- * conditionally: concurrent or interrupted expansions create no job twice.
+ * Stores the jobs of an accepted batch, in transactions as large as possible. Each transaction advances the batch's
+ * progress conditionally, so that concurrent or interrupted expansions create each job once.
  */
 
-/** Consecutive attempts without progress, because others progress. */
+/** Consecutive attempts without progress before giving up. */
 const attempts = 10
 /** A transaction has 100 writes and 4 MB. The batch and the outbox record take one write each. */
-const writesLeft = 98
-const payloadBytesLeft = 2_500_000
+const maxWrites = 98
+const maxPayloadBytes = 2_500_000
+
+type PendingJobs = ReadonlyMap<number, PendingJob>
 
 /** Expands a batch completely; returns its current record. Two calls, one per few dozen jobs, and two. */
 export async function expand(organisationId: string, batchId: string): Promise<BatchRecord | undefined> {
-  let [lost, reached] = [0, -1]
+  let [failures, reached] = [0, -1]
   for (;;) {
     const batch = await findBatch(organisationId, batchId)
     if (batch?.starts === undefined) return batch
-    lost = batch.expanded > reached ? 0 : lost + 1
+    failures = batch.expanded > reached ? 0 : failures + 1
     reached = batch.expanded
-    if (lost === attempts) throw storeContention()
-    if (lost > 0) await backOff(lost)
+    if (failures === attempts) throw storeContention()
+    if (failures > 0) await backOff(failures)
     await expandFrom(batch, batch.starts)
   }
 }
 
 /** Continues until the batch is expanded or was changed concurrently. */
 async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promise<void> {
-  const planned = await readPendingJobs({ ...batch, starts }, batch.expanded)
-  if (planned === undefined) return
+  const pending = await readPendingJobs({ ...batch, starts }, batch.expanded)
+  if (pending === undefined) return
   try {
     let current: BatchRecord | undefined = batch
     while (current !== undefined && current.expanded < current.submittedCount) {
-      current = await makeNext(current, planned)
+      current = await createNext(current, pending)
       await failpoint('batch.expanding')
     }
     if (current !== undefined) await close(current, starts)
@@ -58,42 +60,39 @@ async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promis
   }
 }
 
-/** Creates as many jobs as a transaction holds; undefined if the batch has changed. */
-async function makeNext(
-  batch: BatchRecord,
-  planned: ReadonlyMap<number, PendingJob>,
-): Promise<BatchRecord | undefined> {
-  const gone = new Set<string>()
+/** Creates as many jobs as fit into a transaction; undefined if the batch has changed. */
+async function createNext(batch: BatchRecord, pending: PendingJobs): Promise<BatchRecord | undefined> {
+  const removed = new Set<string>()
   for (;;) {
-    const jobs = nextJobs(batch, planned, gone)
+    const jobs = nextJobs(batch, pending, removed)
     const expanded = batch.expanded + jobs.length
     const released = Math.min(expanded, batch.maxConcurrency ?? 0)
     const counters = counterWrites(
       batch.organisationId,
-      jobs.flatMap(({ counted }) => (counted === undefined ? [] : [counted])),
+      jobs.flatMap(({ counterChange }) => (counterChange === undefined ? [] : [counterChange])),
     )
-    const refusal = await commit(system(batch.organisationId), {
+    const failure = await commit(system(batch.organisationId), {
       writes: [
-        progressStep(batch, { expanded, released }),
-        ...counters.map(({ step }) => step),
-        ...jobs.flatMap(stepsOf),
+        progressWrite(batch, { expanded, released }),
+        ...counters.map(({ write }) => write),
+        ...jobs.flatMap(jobWrites),
       ],
-      events: jobs.flatMap(({ told: { events = [] } }) => events),
-      transitions: jobs.flatMap(({ told: { transitions = [] } }) => transitions),
+      events: jobs.flatMap(({ effects: { events = [] } }) => events),
+      transitions: jobs.flatMap(({ effects: { transitions = [] } }) => transitions),
       // Projections are enqueued once, after the expansion.
       isEnqueued: true,
     })
-    if (refusal === undefined) {
-      await ringFor(jobs)
+    if (failure === undefined) {
+      await notifyRelays(jobs)
       return { ...batch, expanded, released }
     }
-    const refused = counters[refusal.step - 1]
-    if (refused === undefined) return undefined
-    gone.add(refused.clusterId)
+    const missingCluster = counters[failure.step - 1]
+    if (missingCluster === undefined) return undefined
+    removed.add(missingCluster.clusterId)
   }
 }
 
-const progressStep = (batch: BatchRecord, { expanded, released }: { expanded: number; released: number }): WriteItem =>
+const progressWrite = (batch: BatchRecord, { expanded, released }: { expanded: number; released: number }): WriteItem =>
   patch(
     keys.batch(batch.organisationId, batch.id),
     { set: { expanded, ...(released > 0 && { released }) } },
@@ -107,56 +106,64 @@ const progressStep = (batch: BatchRecord, { expanded, released }: { expanded: nu
 type NewJob = ReturnType<typeof newJob>
 
 /** The next jobs that fit into one transaction. */
-function nextJobs(batch: BatchRecord, planned: ReadonlyMap<number, PendingJob>, gone: ReadonlySet<string>): NewJob[] {
+function nextJobs(batch: BatchRecord, pending: PendingJobs, removed: ReadonlySet<string>): NewJob[] {
   const jobs: NewJob[] = []
   const clusterIds = new Set<string>()
   let [writes, bytes] = [0, 0]
   for (let index = batch.expanded; index < batch.submittedCount; index++) {
-    const plan = planned.get(index)
-    if (plan === undefined) throw new Error(`Job ${index} of ${batch.id} is missing in its chunk`)
-    const job = newJob(batch, index, plan, gone.has(plan.clusterId))
-    writes += (job.isWaiting ? 3 : 2) + (clusterIds.has(plan.clusterId) ? 0 : 1)
-    bytes += Buffer.byteLength(plan.payload)
-    if (jobs.length > 0 && (writes > writesLeft || bytes > payloadBytesLeft)) break
+    const pendingJob = pending.get(index)
+    if (pendingJob === undefined) throw new Error(`Job ${index} of ${batch.id} is missing in its chunk`)
+    const job = newJob(batch, index, pendingJob, removed.has(pendingJob.clusterId))
+    writes += (job.isWaiting ? 3 : 2) + (clusterIds.has(pendingJob.clusterId) ? 0 : 1)
+    bytes += Buffer.byteLength(pendingJob.payload)
+    if (jobs.length > 0 && (writes > maxWrites || bytes > maxPayloadBytes)) break
     jobs.push(job)
-    clusterIds.add(plan.clusterId)
+    clusterIds.add(pendingJob.clusterId)
   }
   return jobs
 }
 
-/** The initial record of a job: waiting for its relay, throttled by its batch, or already ended. */
-function newJob(batch: BatchRecord, index: number, { clusterId, ...planned }: PendingJob, isGone: boolean) {
-  const job = newJobOf(batch, index, { clusterId, ...planned })
-  const end = endOf(batch, isGone)
+/** A new job: waiting for its relay, throttled by its batch, or already ended. */
+function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, isClusterRemoved: boolean) {
+  const job = newJobOf(batch, index, pendingJob)
+  const end = endOf(batch, isClusterRemoved)
   const isWaiting = end === undefined && !job.isThrottled
-  const dispatched = isWaiting ? { dispatchedAtMs: now(), ...keys.due(job.id, job.expiresAtMs) } : {}
-  const row = end === undefined ? { ...job, ...dispatched } : { ...job, ...end, completedAtMs: now() }
+  const dispatchFields = isWaiting ? { dispatchedAtMs: now(), ...keys.due(job.id, job.expiresAtMs) } : {}
+  const record = end === undefined ? { ...job, ...dispatchFields } : { ...job, ...end, completedAtMs: now() }
   const add = { jobs: 1, ...(end === undefined && { activeJobs: 1 }), ...(isWaiting && { waitingJobs: 1 }) }
-  const counted: CounterChange | undefined = isGone ? undefined : { clusterId, add }
-  const told: Pick<Effects, 'events' | 'transitions'> =
+  const counterChange: CounterChange | undefined = isClusterRemoved
+    ? undefined
+    : { clusterId: pendingJob.clusterId, add }
+  const effects: Pick<Effects, 'events' | 'transitions'> =
     end === undefined ? effectsOfQueued(job) : effectsOfFailedCreation(parseJob(job), end)
-  return { row: { ...row, ...keys.jobIndexKeys(row) }, payload: planned.payload, isWaiting, counted, told }
+  return {
+    record: { ...record, ...keys.jobIndexKeys(record) },
+    payload: pendingJob.payload,
+    isWaiting,
+    counterChange,
+    effects,
+  }
 }
 
-/**
- * The removal guard keeps the clusters of open batches; should one be missing, its jobs fail without blocking others.
- */
-function endOf(batch: BatchRecord, isGone: boolean): JobEnd | undefined {
-  if (isGone) return { status: 'Failed', statusReason: 'cluster_removed' }
+/** The removal guard protects clusters of open batches; if one is missing anyway, only its jobs fail. */
+function endOf(batch: BatchRecord, isClusterRemoved: boolean): JobEnd | undefined {
+  if (isClusterRemoved) return { status: 'Failed', statusReason: 'cluster_removed' }
   if (batch.deadLetteredAtMs !== undefined) return { status: 'Failed', statusReason: 'dead_lettered' }
   return stopReasonOf(batch)
 }
 
-const stepsOf = ({ row, payload, isWaiting }: NewJob): WriteItem[] => [
-  create(keys.job(row.organisationId, row.id), row),
-  create(keys.payload(row.organisationId, row.id), { payload }),
-  ...(isWaiting ? [create(keys.inbox(row.clusterId, row.id), {})] : []),
+const jobWrites = ({ record, payload, isWaiting }: NewJob): WriteItem[] => [
+  create(keys.job(record.organisationId, record.id), record),
+  create(keys.payload(record.organisationId, record.id), { payload }),
+  ...(isWaiting ? [create(keys.inbox(record.clusterId, record.id), {})] : []),
 ]
 
-const ringFor = (jobs: readonly NewJob[]): Promise<unknown> =>
-  Promise.all([...new Set(jobs.filter(({ isWaiting }) => isWaiting).map(({ row }) => row.clusterId))].map(notifyRelay))
+const notifyRelays = (jobs: readonly NewJob[]): Promise<unknown> =>
+  Promise.all(
+    [...new Set(jobs.filter(({ isWaiting }) => isWaiting).map(({ record }) => record.clusterId))].map(notifyRelay),
+  )
 
-/** All jobs are stored and counted by their clusters: deletes the chunks. */
+/** Deletes the chunks once all jobs are stored. */
 async function close({ organisationId, id, submittedCount }: BatchRecord, starts: readonly number[]): Promise<void> {
   await failpoint('batch.expanded')
   await transact([

@@ -8,25 +8,25 @@ import { isId } from '../../id.ts'
 import { type JobRecord, parseJob } from '../record.ts'
 import { isOperation, type OperationRecord, parseOperation } from '../../operations/record.ts'
 
-/** Reads the jobs of a batch before they are stored. */
+/** Finds jobs, including those of a batch that are not stored yet. */
 
 /** Whether the batch's concurrency limit holds the job back initially. */
 const isThrottledAtStart = ({ maxConcurrency }: BatchRecord, index: number): boolean =>
   maxConcurrency !== undefined && index >= maxConcurrency
 
-/** The record of a batch's job before it changes. */
-export const newJobOf = (batch: BatchRecord, index: number, planned: PendingJob) => ({
+/** The initial record of a batch's job. */
+export const newJobOf = (batch: BatchRecord, index: number, pendingJob: PendingJob) => ({
   id: jobIdOf(batch.id, index),
   organisationId: batch.organisationId,
-  clusterId: planned.clusterId,
+  clusterId: pendingJob.clusterId,
   batchId: batch.id,
   type: 'InvokeScript' as const,
   status: 'Queued' as const,
-  timeoutSeconds: planned.timeoutSeconds,
+  timeoutSeconds: pendingJob.timeoutSeconds,
   createdAtMs: batch.createdAtMs,
   createdBy: batch.createdBy,
-  expiresAtMs: batch.createdAtMs + planned.deliverWithinSeconds * 1000,
-  deliverWithinSeconds: planned.deliverWithinSeconds,
+  expiresAtMs: batch.createdAtMs + pendingJob.deliverWithinSeconds * 1000,
+  deliverWithinSeconds: pendingJob.deliverWithinSeconds,
   ...(isThrottledAtStart(batch, index) && { isThrottled: true as const }),
 })
 
@@ -34,30 +34,30 @@ export const newJobOf = (batch: BatchRecord, index: number, planned: PendingJob)
 export interface UnexpandedJob {
   job: JobRecord
   payload: string
-  isPlanned: true
+  isPending: true
 }
 
-const placed = (batch: BatchRecord, index: number, planned: PendingJob): UnexpandedJob => ({
-  job: parseJob(newJobOf(batch, index, planned)),
-  payload: planned.payload,
-  isPlanned: true,
+const unexpandedJob = (batch: BatchRecord, index: number, pendingJob: PendingJob): UnexpandedJob => ({
+  job: parseJob(newJobOf(batch, index, pendingJob)),
+  payload: pendingJob.payload,
+  isPending: true,
 })
 
-/** Lookups in table and batch: a job may move between them. */
-const looks = 2
+/** A job may move from the batch to the table between two lookups. */
+const attempts = 2
 
 /**
- * A stored job as read by `stored`, or else one of an open batch, which takes two more calls. Throws `job_not_found`.
+ * A job as read by `readStored`, or one of an open batch, which takes two more calls. Throws `job_not_found`.
  */
 export async function findJob<Stored>(
   organisationId: string,
   jobId: string,
-  stored: () => Promise<Stored | undefined>,
+  readStored: () => Promise<Stored | undefined>,
 ): Promise<Stored | UnexpandedJob> {
   if (!isId('job', jobId)) throw platformError('job_not_found')
-  for (let look = 0; look < looks; look++) {
-    const found = (await stored()) ?? (await findPlanned(organisationId, jobId))
-    if (found !== undefined) return found
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const job = (await readStored()) ?? (await findUnexpanded(organisationId, jobId))
+    if (job !== undefined) return job
   }
   throw platformError('job_not_found')
 }
@@ -72,22 +72,22 @@ export async function storedJob(
   return isOperation(item) ? { operation: parseOperation(item) } : { job: parseJob(item) }
 }
 
-/** Undefined if the job is stored by now, or was purged. */
-async function findPlanned(organisationId: string, jobId: string): Promise<UnexpandedJob | undefined> {
+/** Undefined if the job has been stored or purged. */
+async function findUnexpanded(organisationId: string, jobId: string): Promise<UnexpandedJob | undefined> {
   const [batchId, index] = [batchIdOf(jobId), indexOf(jobId)]
   const batch = await findBatch(organisationId, batchId)
   if (batch === undefined || index >= batch.submittedCount) throw platformError('job_not_found')
   const { starts, expanded } = batch
   if (starts === undefined || index < expanded) return undefined
-  const planned = (await readPendingJobs({ ...batch, starts }, index, index))?.get(index)
-  return planned && placed(batch, index, planned)
+  const pendingJob = (await readPendingJobs({ ...batch, starts }, index, index))?.get(index)
+  return pendingJob && unexpandedJob(batch, index, pendingJob)
 }
 
 /** All jobs of a batch that are not stored yet. One call; none if the batch is not open. */
 export async function listPendingJobs(batch: BatchRecord): Promise<JobRecord[]> {
   const { starts, expanded } = batch
-  const planned = starts && (await readPendingJobs({ ...batch, starts }, expanded))
-  return [...(planned ?? [])]
+  const pending = starts && (await readPendingJobs({ ...batch, starts }, expanded))
+  return [...(pending ?? [])]
     .filter(([index]) => index >= expanded)
-    .map(([index, job]) => placed(batch, index, job).job)
+    .map(([index, job]) => unexpandedJob(batch, index, job).job)
 }

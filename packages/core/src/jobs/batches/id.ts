@@ -1,8 +1,8 @@
 import { lowBits, newId, withLowBits } from '../../id.ts'
 
 /**
- * Ids of batches and their jobs. A batch id ends in nine zero bits; job i has the same time and bits plus i. So a job
- * id leads to its batch before the job is stored.
+ * Ids of batches and their jobs. A batch id ends in nine zero bits, which a job id replaces by the job's index. So a job
+ * id determines its batch before the job is stored.
  */
 
 const indexBits = 9
@@ -13,7 +13,7 @@ export const newBatchId = (): string => withLowBits(newId('batch'), indexBits, 0
 export const jobIdOf = (batchId: string, index: number): string =>
   withLowBits(`job${batchId.slice('batch'.length)}`, indexBits, index)
 
-/** The batch id that a job would have. */
+/** The id of the batch to which a job would belong. */
 export const batchIdOf = (jobId: string): string => withLowBits(`batch${jobId.slice('job'.length)}`, indexBits, 0)
 
 /** The index of a job in its batch. */

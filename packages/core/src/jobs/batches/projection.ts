@@ -12,8 +12,7 @@ import { type JobTransition, type OutboxRecord } from '../../outbox/record.ts'
 import { outboxWrite } from '../../outbox/commit.ts'
 
 /**
- * Counts a batch's jobs by status: one write per batch and transaction. A batch is finished once its last job is
- * counted.
+ * Counts a batch's jobs by status: one write per batch and transaction. Counting the last job finishes the batch.
  */
 export const batchProjection: Projection = { name: 'batches', writes, afterCommit }
 
@@ -25,7 +24,7 @@ const counterOf = (status: JobTransition['from']): Counter | undefined =>
   status === undefined || status === 'Queued' ? undefined : counters[status]
 
 /** The count changes of each batch. Purged jobs stay counted. */
-function countedByBatch(records: readonly OutboxRecord[]): Map<string, Counts> {
+function countsByBatch(records: readonly OutboxRecord[]): Map<string, Counts> {
   const batches = new Map<string, Counts>()
   for (const { batchId, from, to, isThrottled } of records.flatMap(({ transitions }) => transitions)) {
     const [before, after] = [counterOf(from), counterOf(to)]
@@ -45,16 +44,16 @@ const batchesOf = async (organisationId: string, batchIds: readonly string[]): P
 }
 
 async function writes(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {
-  const counted = countedByBatch(records)
-  const batches = await batchesOf(organisationId, [...counted.keys()])
+  const countChanges = countsByBatch(records)
+  const batches = await batchesOf(organisationId, [...countChanges.keys()])
   return batches.flatMap((batch) => {
-    const counts = counted.get(batch.id)
-    return counts === undefined ? [] : countSteps(batch, counts)
+    const counts = countChanges.get(batch.id)
+    return counts === undefined ? [] : countWrites(batch, counts)
   })
 }
 
-/** Conditional, because exactly one projection must count the last job. */
-function countSteps(batch: BatchRecord, counts: Counts): WriteItem[] {
+/** Conditional: exactly one projection must count the last job. */
+function countWrites(batch: BatchRecord, counts: Counts): WriteItem[] {
   const { organisationId, id, submittedCount, running, completed, failed, cancelled } = batch
   const after = {
     ...batch,
@@ -63,20 +62,20 @@ function countSteps(batch: BatchRecord, counts: Counts): WriteItem[] {
     failed: failed + counts.failed,
     cancelled: cancelled + counts.cancelled,
   }
-  // A job's start may be projected after the end of its batch, which is reported once.
+  // A job's start may be projected after the batch is finished; the event must not repeat.
   const isFinished = batch.finishedAtMs === undefined && endedJobs(after) === submittedCount
   const add = Object.fromEntries(Object.entries(counts).filter(([, by]) => by !== 0))
   const change = { add, ...(isFinished && { set: { finishedAtMs: now() }, remove: ['duepk', 'duesk'] }) }
-  const asRead = {
+  const condition = {
     completed: unchanged(completed || undefined),
     failed: unchanged(failed || undefined),
     cancelled: unchanged(cancelled || undefined),
   }
   if (Object.keys(add).length === 0 && !isFinished) return []
-  return [patch(keys.batch(organisationId, id), change, asRead), ...(isFinished ? [finishedStep(after)] : [])]
+  return [patch(keys.batch(organisationId, id), change, condition), ...(isFinished ? [finishedWrite(after)] : [])]
 }
 
-const finishedStep = (batch: BatchRecord): WriteItem =>
+const finishedWrite = (batch: BatchRecord): WriteItem =>
   outboxWrite(system(batch.organisationId), {
     id: derivedId('evt', now(), batch.id, 'finished'),
     events: [
@@ -88,17 +87,17 @@ const finishedStep = (batch: BatchRecord): WriteItem =>
     ],
   })
 
-/** Releases the next jobs of a batch or stops it. If this is lost, the sweep finds the unfinished batch. */
+/** Releases the next jobs of limited batches or stops them. The sweep repeats lost runs. */
 async function afterCommit(organisationId: string, records: readonly OutboxRecord[]): Promise<void> {
-  const ended = [...countedByBatch(records)].filter(([, counts]) => endedJobs(counts) > 0).map(([id]) => id)
+  const ended = [...countsByBatch(records)].filter(([, counts]) => endedJobs(counts) > 0).map(([id]) => id)
   const batches = await batchesOf(organisationId, ended)
-  await Promise.all(batches.filter(isLimited).map(steerSafely))
+  await Promise.all(batches.filter(isLimited).map(applyLimitsSafely))
 }
 
 const isLimited = ({ maxConcurrency, maxErrors }: BatchRecord): boolean =>
   maxConcurrency !== undefined || maxErrors !== undefined
 
-async function steerSafely(batch: BatchRecord): Promise<void> {
+async function applyLimitsSafely(batch: BatchRecord): Promise<void> {
   try {
     await applyBatchLimits(batch)
   } catch (error) {

@@ -7,7 +7,7 @@ import { get, type Item } from '../../db/table.ts'
 import { isId } from '../../id.ts'
 import { type JobEnd } from '../record.ts'
 
-/** The stored form of a batch: its record. Jobs that are not stored individually yet: `chunks.ts`. */
+/** The stored form of a batch. Jobs that are not stored individually yet are in `chunks.ts`. */
 const BatchRecord = z.object({
   id: z.string(),
   organisationId: z.string(),
@@ -17,7 +17,7 @@ const BatchRecord = z.object({
   retryOf: z.string().optional(),
   createdAtMs: z.number(),
   createdBy: z.string(),
-  /** The first job index of each chunk, while the batch is open: not all of its jobs are stored. */
+  /** The first job index of each chunk; absent once all jobs are stored. */
   starts: z.array(z.number()).optional(),
   /** Jobs below this index are stored. */
   expanded: z.number(),
@@ -31,7 +31,7 @@ const BatchRecord = z.object({
   failed: z.number().default(0),
   cancelled: z.number().default(0),
   cancelRequestedAtMs: z.number().optional(),
-  /** Set when its message was dead-lettered: its remaining jobs fail. */
+  /** Set when the batch's message was dead-lettered: the remaining jobs fail. */
   deadLetteredAtMs: z.number().optional(),
   finishedAtMs: z.number().optional(),
 })
@@ -45,11 +45,10 @@ export async function findBatch(organisationId: string, batchId: string): Promis
   return item && parseBatch(item)
 }
 
-/** The number of ended jobs. */
 export const endedJobs = ({ completed, failed, cancelled }: Pick<BatchRecord, 'completed' | 'failed' | 'cancelled'>) =>
   completed + failed + cancelled
 
-/** Jobs by status. A start may be projected after an end, so no count is negative. */
+/** Jobs by status. A start may be projected after an end, so counts are limited to zero. */
 export function countsOf(batch: BatchRecord): BatchCounts {
   const { submittedCount, completed, failed, cancelled } = batch
   const running = Math.max(0, batch.running)
@@ -57,7 +56,7 @@ export function countsOf(batch: BatchRecord): BatchCounts {
   return { queued, running, completed, failed, cancelled }
 }
 
-/** The end of jobs that are not started; undefined while the batch runs. */
+/** The end of jobs that have not started; undefined unless the batch is cancelled or failed. */
 export function stopReasonOf({ cancelRequestedAtMs, failed, maxErrors }: BatchRecord): JobEnd | undefined {
   if (cancelRequestedAtMs !== undefined) return { status: 'Cancelled', statusReason: 'cancelled_by_user' }
   if (failed > (maxErrors ?? failed)) return { status: 'Cancelled', statusReason: 'batch_error_limit' }
@@ -69,17 +68,16 @@ const statusOf = ({ finishedAtMs, cancelRequestedAtMs }: BatchRecord): Batch['st
   return cancelRequestedAtMs === undefined ? 'Running' : 'Cancelling'
 }
 
-/** The API representation of a batch. */
-export const batchView = (row: BatchRecord): Batch => ({
-  id: row.id,
-  status: statusOf(row),
-  submittedCount: row.submittedCount,
-  counts: countsOf(row),
-  ...(row.maxConcurrency !== undefined && { maxConcurrency: row.maxConcurrency }),
-  ...(row.maxErrors !== undefined && { maxErrors: row.maxErrors }),
-  ...(row.retryOf !== undefined && { retryOf: row.retryOf }),
-  createdBy: row.createdBy,
-  createdAt: iso(row.createdAtMs),
-  ...(row.cancelRequestedAtMs !== undefined && { cancelRequestedAt: iso(row.cancelRequestedAtMs) }),
-  ...(row.finishedAtMs !== undefined && { finishedAt: iso(row.finishedAtMs) }),
+export const batchView = (record: BatchRecord): Batch => ({
+  id: record.id,
+  status: statusOf(record),
+  submittedCount: record.submittedCount,
+  counts: countsOf(record),
+  ...(record.maxConcurrency !== undefined && { maxConcurrency: record.maxConcurrency }),
+  ...(record.maxErrors !== undefined && { maxErrors: record.maxErrors }),
+  ...(record.retryOf !== undefined && { retryOf: record.retryOf }),
+  createdBy: record.createdBy,
+  createdAt: iso(record.createdAtMs),
+  ...(record.cancelRequestedAtMs !== undefined && { cancelRequestedAt: iso(record.cancelRequestedAtMs) }),
+  ...(record.finishedAtMs !== undefined && { finishedAt: iso(record.finishedAtMs) }),
 })

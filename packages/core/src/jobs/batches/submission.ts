@@ -6,7 +6,7 @@ import { PlatformError, platformError, validationFailed } from '../../error.ts'
 import { payloadOf } from '../job.ts'
 import { parseBody } from '../../lib/validate.ts'
 
-/** A job of a batch as submitted. */
+/** A validated job of a batch. */
 export interface SubmittedJob extends PendingJob {
   targetNodeIds?: readonly string[] | undefined
 }
@@ -31,9 +31,9 @@ export function submittedJobs(entries: readonly unknown[]): SubmittedJob[] {
   return jobs
 }
 
-function submittedJob(entry: unknown, under: readonly PropertyKey[]): SubmittedJob {
-  const submission = parseBody(JobSubmission, entry, under)
-  const { text, targetNodeIds, timeoutSeconds = defaultTimeoutSeconds } = payloadOf(submission, under)
+function submittedJob(entry: unknown, path: readonly PropertyKey[]): SubmittedJob {
+  const submission = parseBody(JobSubmission, entry, path)
+  const { text, targetNodeIds, timeoutSeconds = defaultTimeoutSeconds } = payloadOf(submission, path)
   const { clusterId, deliverWithinSeconds = defaultDeliverWithinSeconds } = submission
   return { clusterId, timeoutSeconds, deliverWithinSeconds, payload: text, targetNodeIds }
 }
