@@ -1,4 +1,4 @@
-// First: it sets what the platform may reach, which core reads when it is imported.
+// Imported first: it sets the addresses that the platform may reach, which core reads when it is imported.
 import { canary, ownCertificates, ports } from './directories.ts'
 import { type Caller } from '@platform/core/caller'
 import { type ProviderSettings } from '@platform/core/identity-providers/record'
@@ -7,13 +7,7 @@ import { find, type User } from '@platform/core/accounts/user'
 import { Client } from 'ldapts'
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 import { missingPrograms } from '../../support/installed-programs.ts'
-import {
-  advanceToNextMinute,
-  type SignedInUser,
-  setUpPlatform,
-  errorCodeOf,
-  newOrigin,
-} from '../../support/fixtures.ts'
+import * as fixture from '../../support/fixtures.ts'
 import {
   groupEntry,
   groupsDn,
@@ -26,9 +20,9 @@ import {
 } from '../../support/slapd.ts'
 import { callerOfTokens, storeProvider, removeAllProviders } from './providers.ts'
 
-/** A platform and a real directory of a few people, for each test file that imports this. Providers go with their test. */
+/** A platform and slapd for each test file that imports this. Providers are removed after each test. */
 
-/** Why tests are skipped; empty: they are not. */
+/** The reason for skipping tests; empty if they run. */
 export const skipReason = missingPrograms('slapd', 'slapadd', 'openssl')
 export const plainUrl = `ldap://localhost:${ports.plain}`
 
@@ -38,7 +32,7 @@ const entries = [
   userEntry('twin1', { mail: 'twin@acme.test' }),
   userEntry('twin2', { mail: 'twin@acme.test' }),
   userEntry('two names', { uid: ['two names', 'second'] }),
-  // Eight spaces, as LDIF writes them.
+  // Eight spaces in base64.
   userEntry('spaced', { userPassword: ': ICAgICAgICA=' }),
   userEntry('long', { description: 'x'.repeat(200_000) }),
   userEntry('admin'),
@@ -51,11 +45,11 @@ const entries = [
   `dn: cn=curious,${groupsDn}\nobjectClass: groupOfNames\ncn: curious\nmember: cn=Curious \\+ \\"quoted\\"\\, \\<x\\>,${usersDn}`,
 ]
 
-/** What there is once the tests run. */
+/** Set before the tests run. */
 export interface Acme {
-  platform: SignedInUser
+  platform: fixture.SignedInUser
   caller: Caller
-  /** Vouches for slapd; and an authority that does not. */
+  /** The authority of slapd's certificate, and another one. */
   ca: string
   otherCa: string
   slapd: Awaited<ReturnType<typeof startSlapd>>
@@ -63,7 +57,7 @@ export interface Acme {
 export const acme = {} as Acme
 
 beforeAll(async () => {
-  acme.platform = await setUpPlatform()
+  acme.platform = await fixture.setUpPlatform()
   acme.caller = acme.platform.caller
   if (skipReason !== '') return
   acme.slapd = await startSlapd(ports, entries)
@@ -71,16 +65,16 @@ beforeAll(async () => {
   acme.otherCa = (await ownCertificates()).ca
 })
 afterAll(() => acme.slapd?.[Symbol.asyncDispose]())
-beforeEach(() => advanceToNextMinute())
+beforeEach(() => fixture.advanceToNextMinute())
 afterEach(() => removeAllProviders())
 
-const settingsOf = (more: ProviderSettings = {}): ProviderSettings => ({
+const settingsOf = (overrides: ProviderSettings = {}): ProviderSettings => ({
   url: `ldaps://localhost:${ports.secure}`,
   bindDn: serviceAccount.bindDn,
   userSearchBase: usersDn,
   groupSearchBase: groupsDn,
   caCertificate: acme.ca,
-  ...more,
+  ...overrides,
 })
 
 const mappings = [
@@ -90,18 +84,18 @@ const mappings = [
   { group: `cn=curious,${groupsDn}`, role: 'OrgAdmin' as const },
 ]
 
-/** A provider that leads to slapd. */
+/** Stores a provider for slapd. */
 export const directory = (
-  more: ProviderSettings = {},
+  overrides: ProviderSettings = {},
   { bindPassword = serviceAccount.bindPassword, fields = {} } = {},
 ) =>
   storeProvider(
     acme.caller.organisationId,
-    { type: 'LDAP', settings: settingsOf(more), roleMappings: mappings, ...fields },
+    { type: 'LDAP', settings: settingsOf(overrides), roleMappings: mappings, ...fields },
     { bindPassword },
   )
 
-/** The directory’s own administrator. */
+/** A client with the rights of the directory's administrator. */
 export async function asRoot(): Promise<Client> {
   const client = new Client({ url: `ldaps://localhost:${ports.secure}`, tlsOptions: { ca: acme.ca } })
   await client.bind(rootAccount.bindDn, rootAccount.bindPassword)
@@ -110,13 +104,13 @@ export async function asRoot(): Promise<Client> {
 
 export const credentialsOf = (username: string, secret = `password of ${username}`) => ({ username, password: secret })
 
-/** Signs in, and answers the user's row. */
+/** Signs in and returns the user's record. */
 export async function signInAs(username: string, secret?: string): Promise<User> {
-  const tokens = await signIn(credentialsOf(username, secret), newOrigin())
+  const tokens = await signIn(credentialsOf(username, secret), fixture.newOrigin())
   const { organisationId, userId } = await callerOfTokens(tokens)
   const user = await find(organisationId, userId)
-  if (user === undefined) throw new Error('There is no user.')
+  if (user === undefined) throw new Error('The user does not exist.')
   return user
 }
 export const signInError = (username: string, secret?: string) =>
-  errorCodeOf(signIn(credentialsOf(username, secret), newOrigin()))
+  fixture.errorCodeOf(signIn(credentialsOf(username, secret), fixture.newOrigin()))

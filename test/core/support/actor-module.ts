@@ -1,31 +1,31 @@
 import { defineModule, serve } from '@platform/modules'
 
 /**
- * A module that does as it is told: by its first argument for good, and by `POST /api/<id>/be` until it is told otherwise.
- * `GET /api/<id>/seen` answers what it has been through.
+ * A module with configurable behaviour: permanently by its first argument, temporarily by `POST /api/<id>/be`.
+ * `GET /api/<id>/seen` returns its hooks, events and jobs so far.
  */
 export interface ActorPlan {
   id: string
   version: string
-  /** The id in the code, where it is to differ. */
+  /** The id in the code, if it differs. */
   codeId?: string
   subscribes?: string[]
-  /** Job → its interval in seconds. */
+  /** Intervals of background jobs in seconds, by name. */
   jobs?: Record<string, number>
   /** The hook that throws. */
   throwsIn?: 'configure' | 'start' | 'stop'
-  /** Who is asked whether configure throws: a URL that is then answered with a status of 400 or more. */
+  /** A URL that configure requests; configure throws for a status of 400 or more. */
   asks?: string
-  /** How long configure takes. */
+  /** Duration of configure. */
   configureMs?: number
 }
 
 export interface ActorMood {
-  /** What answers at the health endpoint. */
+  /** The response of the health endpoint. */
   alive?: 'yes' | 'no' | 'hangs'
   status?: 'Healthy' | 'Degraded' | 'Unhealthy'
   jobs?: 'run' | 'throw' | 'hang'
-  /** What its handlers do with events whose subject this is; others are handled. */
+  /** How its handlers fail for events with this subject. */
   events?: { subject: string; how: 'throw' | 'exit' | 'hang' }
 }
 
@@ -33,9 +33,9 @@ const plan: ActorPlan = JSON.parse(process.argv[2] ?? '')
 const { id, version, codeId = id, subscribes = [], jobs = {}, throwsIn, asks, configureMs = 0 } = plan
 let mood: ActorMood = {}
 const seen = { hooks: [] as string[], events: [] as object[], jobs: [] as string[] }
-const forever = () => new Promise<void>((resolve) => setTimeout(resolve, 2 ** 31 - 1))
+const hang = () => new Promise<void>((resolve) => setTimeout(resolve, 2 ** 31 - 1))
 
-const step = (hook: string): void => {
+const runHook = (hook: string): void => {
   seen.hooks.push(hook)
   console.log(`hook ${hook} ${process.hrtime.bigint()}`)
   if (throwsIn === hook) throw new Error(`It throws in ${hook}.`)
@@ -50,12 +50,12 @@ await serve(
       Object.entries(jobs).map(([job, intervalSeconds]) => [
         job,
         {
-          description: 'Does as it is told.',
+          description: 'A background job.',
           intervalSeconds,
           run: async ({ eventBus }) => {
             seen.jobs.push(job)
             if (mood.jobs === 'throw') throw new Error('The job throws.')
-            if (mood.jobs === 'hang') await forever()
+            if (mood.jobs === 'hang') await hang()
             await eventBus.publish(`module.${codeId}.worked`, { job })
           },
         },
@@ -63,13 +63,13 @@ await serve(
     ),
     async configure({ eventBus }) {
       await new Promise((resolve) => setTimeout(resolve, configureMs))
-      step('configure')
+      runHook('configure')
       if (asks !== undefined && !(await fetch(asks)).ok) throw new Error('It throws in configure.')
       for (const type of subscribes) {
         eventBus.subscribe(type as any, async (event) => {
           if (mood.events?.subject === event.subject) {
             if (mood.events.how === 'exit') process.exit(7)
-            if (mood.events.how === 'hang') await forever()
+            if (mood.events.how === 'hang') await hang()
             throw new Error('The handler throws.')
           }
           seen.events.push(event)
@@ -78,11 +78,11 @@ await serve(
       }
       await eventBus.publish(`module.${codeId}.configured`, {})
     },
-    start: () => step('start'),
-    stop: () => step('stop'),
+    start: () => runHook('start'),
+    stop: () => runHook('stop'),
     routes(app) {
       app.get(`/api/${id}/alive`, async (c) => {
-        if (mood.alive === 'hangs') await forever()
+        if (mood.alive === 'hangs') await hang()
         return c.text('', mood.alive === 'no' ? 500 : 200)
       })
       app.get(`/api/${id}/seen`, (c) => c.json(seen))

@@ -1,6 +1,6 @@
 const words = (text: string): string[] => text.trim().split(/\s+/)
 
-/** Hosts of URLs that lead into this machine, its network, or nowhere that is public; in every spelling that URLs know. */
+/** Hosts of URLs that are not public, in every spelling that URLs allow. */
 export const privateHosts = words(`
   127.0.0.1 127.1 127.0.1 127.255.255.254 2130706433 017700000001 0x7f000001 0x7f.1 0177.0.0.1 0177.0.1
   0x7f.0x0.0x0.0x1 127.0.0.1. 127。0。0。1 127．0．0．1 ①②⑦.0.0.1 １２７.0.0.1 %31%32%37.0.0.1 0 0.0.0.0 0x0 00.00.00.00
@@ -15,7 +15,7 @@ export const privateHosts = words(`
   [8000::1] [e000::1]
 `)
 
-/** What is no address that may be called. */
+/** Invalid URLs, and URLs that outbound calls reject. */
 export const badUrls = [
   '',
   'http://a b/',
@@ -27,7 +27,7 @@ export const badUrls = [
 `),
 ]
 
-/** What a name server may answer with that is private, or no address at all. */
+/** Responses of name servers that are private or not an address. */
 export const privateAnswers = [
   '',
   ...words(`

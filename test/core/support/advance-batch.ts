@@ -1,5 +1,5 @@
 import { advanceBatch } from '@platform/core/jobs/batches/advance'
 
-// A consumer of the batches queue in a process of its own, so that a failpoint can kill it: organisation and batch.
+// Consumes a message of the batches queue in a process that a failpoint kills. Arguments: organisation and batch id.
 const [, , organisationId = '', batchId = ''] = process.argv
 await advanceBatch({ organisationId, batchId })

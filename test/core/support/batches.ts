@@ -11,56 +11,47 @@ import { parseJob } from '@platform/core/jobs/record'
 import { statusIndexKeys } from '@platform/core/clusters/record'
 import { scriptJob } from './jobs.ts'
 
-/** So many clusters at once, written as registration leaves them, but for the list of them. */
+/** Stores clusters as registration does, but without their offset index. */
 export async function storeClusters({ organisationId }: Caller, count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, () => newId('clus'))
   const indexKeys = statusIndexKeys({ organisationId, type: 'Hypervisor' }, 'Pending')
-  await batchPut(
-    ids.map((id) => ({
-      ...keys.cluster(organisationId, id),
-      id,
-      name: id,
-      type: 'Hypervisor',
-      activeJobs: 0,
-      waitingJobs: 0,
-      ...indexKeys,
-    })),
-  )
+  const fields = { type: 'Hypervisor', activeJobs: 0, waitingJobs: 0, ...indexKeys }
+  await batchPut(ids.map((id) => ({ ...keys.cluster(organisationId, id), id, name: id, ...fields })))
   return ids
 }
 
-/** So many jobs, in turns for each of the clusters. */
+/** Jobs for the clusters in turn. */
 export const jobsForClusters = (clusterIds: readonly string[], count = clusterIds.length, payload: object = {}) =>
   Array.from({ length: count }, (_, index) => scriptJob(clusterIds[index % clusterIds.length] ?? '', payload))
 
-/** Accepts a batch and makes its jobs stand in the table. */
+/** Submits a batch and stores its jobs. */
 export async function submitAndExpand(caller: Caller, submission: Parameters<typeof Batch.submit>[1]) {
   const accepted = await Batch.submit(caller, submission)
   await advance(caller, accepted.batchId)
   return accepted
 }
 
-/** What the consumer of the batches queue does with a message. */
+/** The work of the consumer of the batches queue. */
 export const advance = (caller: Caller, batchId: string) =>
   advanceBatch({ organisationId: caller.organisationId, batchId })
 
-/** What the consumer of the events queue does with a message. */
+/** The work of the consumer of the events queue. */
 export const runProjections = (caller: Caller) => projectOrganisation(caller.organisationId)
 
-/** The rows of jobs, in the order of their ids. */
+/** The records of jobs, in the order of the ids. */
 export async function jobRecords({ organisationId }: Caller, jobIds: readonly string[]) {
   const items = await getMany(jobIds.map((id) => keys.job(organisationId, id)))
   return items.filter((item) => item !== undefined).map(parseJob)
 }
 
-/** How many jobs have each status. */
+/** The number of jobs per status. */
 export const countByStatus = (jobs: readonly { status: string }[]): Record<string, number> =>
   Object.fromEntries(
     jobStatuses.map((status) => [status.toLowerCase(), jobs.filter((job) => job.status === status).length]),
   )
 
-/** The counters of clusters: jobs that are not over, and jobs that wait. */
+/** The job counters of clusters: active, waiting, and the total. */
 export async function clusterCounters({ organisationId }: Caller, clusterIds: readonly string[]) {
-  const rows = await Promise.all(clusterIds.map((id) => Cluster.find(organisationId, id)))
-  return rows.map((row) => [row?.activeJobs, row?.waitingJobs, row?.jobs])
+  const records = await Promise.all(clusterIds.map((id) => Cluster.find(organisationId, id)))
+  return records.map((record) => [record?.activeJobs, record?.waitingJobs, record?.jobs])
 }

@@ -1,7 +1,5 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 
-/** A certificate that nobody vouches for, written by hand: DER is lengths and tags. */
-
 const tagged = (tag: number, ...parts: Uint8Array[]): Buffer => {
   const body = Buffer.concat(parts)
   const length = body.length < 128 ? [body.length] : [0x82, body.length >> 8, body.length & 255]
@@ -13,10 +11,10 @@ const sha256WithEcdsa = sequence(Buffer.from('06082a8648ce3d040302', 'hex'))
 const nameOf = (host: string) =>
   sequence(tagged(0x31, sequence(Buffer.from('0603550403', 'hex'), tagged(0x0c, Buffer.from(host)))))
 
-/** A self-signed certificate of a host and its key, as a TLS server takes them. */
+/** A self-signed certificate of a host and its key as PEM, encoded by hand in DER. */
 export function selfSigned(host: string): { key: string; cert: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const facts = sequence(
+  const content = sequence(
     Buffer.from([2, 1, 1]),
     sha256WithEcdsa,
     nameOf(host),
@@ -24,8 +22,8 @@ export function selfSigned(host: string): { key: string; cert: string } {
     nameOf(host),
     publicKey.export({ type: 'spki', format: 'der' }),
   )
-  const signature = tagged(0x03, Buffer.from([0]), sign('sha256', facts, privateKey))
-  const body = sequence(facts, sha256WithEcdsa, signature).toString('base64')
+  const signature = tagged(0x03, Buffer.from([0]), sign('sha256', content, privateKey))
+  const body = sequence(content, sha256WithEcdsa, signature).toString('base64')
   const cert = `-----BEGIN CERTIFICATE-----\n${body}\n-----END CERTIFICATE-----\n`
   return { cert, key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() }
 }

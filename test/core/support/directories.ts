@@ -1,53 +1,37 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { createSecureContext, TLSSocket } from 'node:tls'
 import { afterAll } from 'vitest'
 import { freePorts } from '../../support/free-ports.ts'
 import { certificates, type Certificates } from '../../support/slapd.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
-/**
- * Ports for directories, honest and hostile, on loopback. Which of them the platform may reach is a setting, read when core
- * is first imported: import this file before it.
- */
+/** Directories on loopback. Import this file before core: core reads the allowed addresses when it is imported. */
 
-const listening = async (server: Server): Promise<number> => {
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  return (server.address() as AddressInfo).port
-}
-
-/** A server that does what a test says with each connection; ends what is left of them when the test file ends. */
-class Hostile {
-  readonly connections: Socket[] = []
-  behave: (socket: Socket) => void = () => undefined
-  readonly #server = createServer((socket) => {
-    this.connections.push(socket)
+/** Starts a TCP server whose behaviour tests set. */
+async function startHostile() {
+  const connections: Socket[] = []
+  const behave: (socket: Socket) => void = () => undefined
+  const hostile = { connections, port: 0, behave }
+  const server = createServer((socket) => {
+    connections.push(socket)
     socket.on('error', () => undefined)
-    this.behave(socket)
+    hostile.behave(socket)
   })
-
-  port = 0
-
-  async listen(): Promise<this> {
-    this.port = await listening(this.#server)
-    return this
-  }
-
-  close(): void {
-    this.#server.close()
-    for (const socket of this.connections) socket.destroy()
-  }
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  afterAll(() => {
+    server.close()
+    for (const socket of connections) socket.destroy()
+  })
+  hostile.port = (server.address() as AddressInfo).port
+  return hostile
 }
 
 const [plain = 0, secure = 0, dead = 0] = await freePorts(3)
 export const ports = { plain, secure, dead }
-export const hostile = await new Hostile().listen()
-/** What nobody may ever be sent to: it is not among what the platform may reach. */
-export const canary = await new Hostile().listen()
-afterAll(() => {
-  hostile.close()
-  canary.close()
-})
+export const hostile = await startHostile()
+/** The platform must never connect to it. */
+export const canary = await startHostile()
 
 const reachable = [plain, secure, dead, hostile.port]
 process.env['PLAT_OUTBOUND_ALLOW'] = reachable.flatMap((port) => [`localhost:${port}`, `127.0.0.1:${port}`]).join()
@@ -58,40 +42,38 @@ export async function ownCertificates(): Promise<Certificates> {
   return await certificates(folder.path)
 }
 
-/** Takes a connection on in TLS, as a server. */
+/** Upgrades a connection to TLS, as a server. */
 export function inTls(socket: Socket, { cert, key }: Certificates): TLSSocket {
-  const secured = new TLSSocket(socket, { isServer: true, secureContext: createSecureContext({ cert, key }) })
-  secured.on('error', () => undefined)
-  return secured
+  const tlsSocket = new TLSSocket(socket, { isServer: true, secureContext: createSecureContext({ cert, key }) })
+  tlsSocket.on('error', () => undefined)
+  return tlsSocket
 }
 
-/** An element of BER: tag, length, content. */
+/** A BER element: tag, length, content. */
 export const ber = (tag: number, ...content: Uint8Array[]): Buffer => {
   const body = Buffer.concat(content)
-  const length =
-    body.length < 128 ? [body.length] : [0x83, body.length >> 16, (body.length >> 8) & 255, body.length & 255]
-  return Buffer.concat([Buffer.from([tag, ...length]), body])
+  const { length } = body
+  const lengthBytes = length < 128 ? [length] : [0x83, length >> 16, (length >> 8) & 255, length & 255]
+  return Buffer.concat([Buffer.from([tag, ...lengthBytes]), body])
 }
 const text = (value: string): Buffer => ber(4, Buffer.from(value))
 
-/** A message with the id of the request that it answers. */
+/** A response to the message with this id. */
 export const message = (id: number, operation: Uint8Array): Buffer => ber(0x30, ber(2, Buffer.from([id])), operation)
-/** A result: 0x61 of a bind, 0x65 of a search, 0x78 of an extended operation such as StartTLS. */
+/** A result: tag 0x61 for a bind, 0x65 for a search, 0x78 for an extended operation such as StartTLS. */
 export const result = (tag: number, code: number, ...more: Uint8Array[]): Buffer =>
   ber(tag, ber(10, Buffer.from([code])), text(''), text(''), ...more)
-export const entryOf = (dn: string, attributes: Record<string, string>): Buffer =>
-  ber(
-    0x64,
-    text(dn),
-    ber(0x30, ...Object.entries(attributes).map(([name, value]) => ber(0x30, text(name), ber(0x31, text(value))))),
-  )
+export const entryOf = (dn: string, attributes: Record<string, string>): Buffer => {
+  const sets = Object.entries(attributes).map(([name, value]) => ber(0x30, text(name), ber(0x31, text(value))))
+  return ber(0x64, text(dn), ber(0x30, ...sets))
+}
 export const references = (...urls: string[]): Buffer => ber(0x73, ...urls.map(text))
 
-/** The requests that arrive, each with its id and what it asks for: 0x60 a bind, 0x63 a search, 0x77 an extended operation. */
-export function onRequest(socket: Socket, answer: (id: number, operation: number, bytes: Buffer) => void): void {
+/** Handles requests by message id and operation: 0x60 bind, 0x63 search, 0x77 extended operation. */
+export function onRequest(socket: Socket, handle: (id: number, operation: number, bytes: Buffer) => void): void {
   socket.on('data', (bytes) => {
-    // Requests of the client are short, come whole, and number their messages from 2.
-    const at = bytes[1] === undefined || bytes[1] < 0x80 ? 2 : 2 + (bytes[1] & 0x7f)
-    answer(bytes[at + 2] ?? 0, bytes[at + 3] ?? 0, bytes)
+    // The client's requests are short, arrive in one piece, and have ids below 128.
+    const offset = bytes[1] === undefined || bytes[1] < 0x80 ? 2 : 2 + (bytes[1] & 0x7f)
+    handle(bytes[offset + 2] ?? 0, bytes[offset + 3] ?? 0, bytes)
   })
 }

@@ -4,28 +4,27 @@ import { config } from '@platform/core/config'
 import { findProvider, secretOf } from '@platform/core/identity-providers/provider'
 import { onStoreCall } from '../../support/store-calls.ts'
 
-/** Identity providers for tests, and what is kept of them. */
+/** Requests that create identity providers, and their secrets. */
+
+const client = { clientId: 'platform', clientSecret: 'first secret' }
 
 export const oidc = {
   type: 'OIDC',
   issuer: 'https://id.example.com/acme',
-  clientId: 'platform',
-  clientSecret: 'first secret',
+  ...client,
 } as const satisfies ProviderRequest
 
 export const cloud = {
   type: 'CloudDirectory',
   tenantId: '5f2c1f4e-8a51-4c0e-9d6b-0e2f3a4b5c6d',
-  clientId: 'platform',
-  clientSecret: 'first secret',
+  ...client,
 } as const satisfies ProviderRequest
 
 export const openSource = {
   type: 'OpenSourceIdp',
   baseUrl: 'https://sso.example.com',
   realm: 'acme',
-  clientId: 'platform',
-  clientSecret: 'first secret',
+  ...client,
 } as const satisfies ProviderRequest
 
 export const ldap = {
@@ -38,7 +37,7 @@ export const ldap = {
 
 export const everyType = { OIDC: oidc, CloudDirectory: cloud, OpenSourceIdp: openSource, LDAP: ldap } as const
 
-/** The names of the secrets that Secrets Manager holds for a provider. */
+/** The names of a provider's secrets in Secrets Manager. */
 export async function secretNames(providerId: string): Promise<string[]> {
   const Values = [`${config.PLAT_SECRET_IDENTITY_PREFIX}/${providerId}/`]
   const { SecretList = [] } = await new SecretsManagerClient().send(
@@ -47,51 +46,48 @@ export async function secretNames(providerId: string): Promise<string[]> {
   return SecretList.map(({ Name = '' }) => Name)
 }
 
-/** The client secret that sign-ins would use just now; undefined where there is no provider. */
+/** The client secret that sign-ins use; undefined without a provider. */
 export async function secretInUse(providerId: string): Promise<string | undefined> {
-  const row = await findProvider(providerId)
-  return row && (await secretOf(row)).clientSecret
+  const record = await findProvider(providerId)
+  return record && (await secretOf(record)).clientSecret
 }
 
-/** Runs something at each call to Secrets Manager until it is disposed of. */
+/** Runs hooks around each call to Secrets Manager until disposed. */
 function onSecretCall(hook: { before: () => Promise<void>; after: () => Promise<void> }): Disposable {
   const prototype: { send: unknown } = SecretsManagerClient.prototype
   const { send } = prototype
-  prototype.send = async function hooked(this: SecretsManagerClient, ...given: unknown[]) {
+  prototype.send = async function hooked(this: SecretsManagerClient, ...args: unknown[]) {
     await hook.before()
-    const answer: unknown = await Reflect.apply(send as () => unknown, this, given)
+    const result: unknown = await Reflect.apply(send as () => unknown, this, args)
     await hook.after()
-    return answer
+    return result
   }
   return { [Symbol.dispose]: () => void (prototype.send = send) }
 }
 
-const crash = () => {
-  throw new Error('The process has ended.')
-}
-
 /**
- * Does some work in a process that ends at its n-th call to the store or Secrets Manager: before that is made, or before its
- * answer is heard. Answers whether it came so far.
+ * Runs the work and fails all calls to the store and Secrets Manager from the n-th one: before it is sent, or after it has
+ * taken effect. Returns whether the work made that many calls.
  */
 export async function crashAtCall(n: number, when: 'before' | 'after', work: () => Promise<unknown>): Promise<boolean> {
   let calls = 0
+  const failIf = async (isCrashed: boolean) => {
+    if (isCrashed) throw new Error('The process has crashed.')
+  }
   const hook = {
     before: async () => {
-      if (when === 'before' ? calls + 1 >= n : calls >= n) crash()
+      await failIf(when === 'before' ? calls + 1 >= n : calls >= n)
       calls++
     },
-    after: async () => {
-      if (when === 'after' && calls >= n) crash()
-    },
+    after: () => failIf(when === 'after' && calls >= n),
   }
-  let isCrashed = false
-  {
-    using stack = new DisposableStack()
-    stack.use(onStoreCall(hook))
-    stack.use(onSecretCall(hook))
-    await work().catch(() => (isCrashed = true))
-  }
-  // What is done after the answer is known fails without a word.
-  return isCrashed || (when === 'before' ? calls + 1 >= n : calls >= n)
+  using stack = new DisposableStack()
+  stack.use(onStoreCall(hook))
+  stack.use(onSecretCall(hook))
+  const isRejected = await work().then(
+    () => false,
+    () => true,
+  )
+  // Errors of best-effort calls do not reject the work.
+  return isRejected || (when === 'before' ? calls + 1 >= n : calls >= n)
 }

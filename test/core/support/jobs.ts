@@ -12,43 +12,43 @@ import { newId } from '@platform/core/id'
 
 export type EnrolledCluster = Awaited<ReturnType<typeof enrolledCluster>>
 
-/** A submission that is valid unless `payload` or `more` say otherwise. */
-export const scriptJob = (clusterId: string, payload: object = {}, more: object = {}) => ({
+/** A valid submission with overrides. */
+export const scriptJob = (clusterId: string, payload: object = {}, overrides: object = {}) => ({
   clusterId,
   type: 'InvokeScript',
   payload: { script: 'echo hello', ...payload },
-  ...more,
+  ...overrides,
 })
 
-/** A job that waits in the inbox of its cluster. */
+/** Submits a job and dispatches it to its cluster's inbox. */
 export async function dispatchedJob(
   caller: Caller,
   { cluster }: EnrolledCluster,
   payload: object = {},
-  more: object = {},
+  overrides: object = {},
 ) {
-  const { id } = await Job.submit(caller, scriptJob(cluster.id, payload, more))
+  const { id } = await Job.submit(caller, scriptJob(cluster.id, payload, overrides))
   await dispatch({ organisationId: caller.organisationId, jobId: id })
   return id
 }
 
 /** A job in the inbox of a new cluster. */
-export async function waitingJob(payload: object = {}, more: object = {}) {
+export async function waitingJob(payload: object = {}, overrides: object = {}) {
   const { caller, enrolled } = await callerWithCluster()
-  const jobId = await dispatchedJob(caller, enrolled, payload, more)
+  const jobId = await dispatchedJob(caller, enrolled, payload, overrides)
   const key = keys.job(caller.organisationId, jobId)
   const record = async () => parseJob((await get(key)) ?? {})
   return { caller, enrolled, jobId, key, record }
 }
 
-/** The same job after its relay has claimed it. */
+/** A job that the relay of a new cluster has claimed. */
 export async function runningJob(payload: object = {}) {
   const waiting = await waitingJob(payload)
   const { leaseId } = await claim(waiting.enrolled.request(), waiting.jobId, undefined)
   return { ...waiting, leaseId }
 }
 
-/** How a relay reports a run on all its nodes. */
+/** The completion report of a relay, with the same exit code for all nodes. */
 export const completionReport = (
   enrolled: EnrolledCluster,
   leaseId: string,
@@ -61,25 +61,23 @@ export const completionReport = (
   nodes: enrolled.relay.nodes.map(({ id }) => ({ nodeId: id, exitCode })),
 })
 
-/** The counters that a cluster keeps of its jobs. */
+/** The job counters of a cluster: active and waiting. */
 export const jobCounters = async (caller: Caller, { cluster }: EnrolledCluster) => {
-  const row = await Cluster.find(caller.organisationId, cluster.id)
-  return [row?.activeJobs, row?.waitingJobs]
+  const record = await Cluster.find(caller.organisationId, cluster.id)
+  return [record?.activeJobs, record?.waitingJobs]
 }
 
-/** The jobs that wait in the inbox of a cluster. */
-export const inboxItems = async (clusterId: string): Promise<string[]> => {
-  const { items } = await query({ pk: keys.inbox(clusterId, '').pk })
-  return items.map(({ sk }) => String(sk))
-}
+/** The ids of the jobs in a cluster's inbox. */
+export const inboxItems = async (clusterId: string): Promise<string[]> =>
+  (await query({ pk: keys.inbox(clusterId, '').pk })).items.map(({ sk }) => String(sk))
 
-/** Runs a waiting job as its relay would. */
+/** Claims and completes a dispatched job. */
 export async function runJob(enrolled: EnrolledCluster, jobId: string, exitCode = 0) {
   const { leaseId } = await claim(enrolled.request(), jobId, undefined)
   await complete(enrolled.request(), jobId, completionReport(enrolled, leaseId, exitCode))
 }
 
-/** A job as far as lists tell. */
+/** Stores the attributes of a job that lists read. */
 export async function storeJob(organisationId: string, status: string): Promise<keys.Key> {
   const id = newId('job')
   const key = keys.job(organisationId, id)

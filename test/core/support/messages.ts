@@ -3,7 +3,7 @@ import { vi } from 'vitest'
 
 const client = new SQSClient()
 
-/** Takes all messages that a queue holds, and answers their bodies. */
+/** Receives and deletes all messages of a queue; returns their bodies. */
 export async function receiveMessages(QueueUrl: string): Promise<unknown[]> {
   const bodies: unknown[] = []
   for (;;) {
@@ -16,14 +16,14 @@ export async function receiveMessages(QueueUrl: string): Promise<unknown[]> {
   }
 }
 
-/** What is sent to a queue meanwhile, for now or for later: the bodies of its messages. */
+/** The bodies of the messages that the work sends to a queue, including delayed ones. */
 export async function messagesSentBy(queueUrl: string, work: () => Promise<unknown>): Promise<any[]> {
   const send = vi.spyOn(SQSClient.prototype, 'send')
   try {
     await work()
     const commands = send.mock.calls.map(([command]) => command)
-    const sent = commands.filter((command) => command instanceof SendMessageCommand).map(({ input }) => input)
-    return sent.filter(({ QueueUrl }) => QueueUrl === queueUrl).map(({ MessageBody = '' }) => JSON.parse(MessageBody))
+    const inputs = commands.filter((command) => command instanceof SendMessageCommand).map(({ input }) => input)
+    return inputs.filter(({ QueueUrl }) => QueueUrl === queueUrl).map(({ MessageBody = '' }) => JSON.parse(MessageBody))
   } finally {
     send.mockRestore()
   }

@@ -1,13 +1,5 @@
-import {
-  requestInstall,
-  requestUninstall,
-  install,
-  noTraces,
-  pick,
-  takeEvents,
-  storedTraces,
-} from './module-platform.ts'
-import { pushModule } from './module-images.ts'
+import * as platform from './module-platform.ts'
+import { pushModule, type PushedModule } from './module-images.ts'
 import { expect } from 'vitest'
 import { type Caller } from '@platform/core/caller'
 import * as Job from '@platform/core/jobs/job'
@@ -18,64 +10,52 @@ import { newCaller } from '../../support/fixtures.ts'
 import { newModuleId } from './modules.ts'
 import { onStoreCall } from '../../support/store-calls.ts'
 
-/** Operations on modules before their worker has begun, and what is expected of their ends. */
-
-const admin = () => newCaller(undefined, 'PlatformAdmin')
-
-/** What is accepted, and as what it has to end. */
+/** A queued operation on a module, and its expected end. */
 export interface Case {
   caller: Caller
   id: string
   accepted: OperationReference
-  /** The version that has to run in the end; none where the module is not to be there. */
+  /** The version that runs at the end; undefined if the module is not installed. */
   version: string | undefined
   status: 'Completed' | 'Failed'
 }
 
+/** Queues an installation, after installing version 1.0.0 for an upgrade. */
+async function installation(
+  { isUpgrade = false, ...module }: Partial<PushedModule> & { isUpgrade?: boolean },
+  end: Pick<Case, 'version' | 'status'>,
+): Promise<Case> {
+  const { caller, id } = isUpgrade
+    ? await platform.runningModule()
+    : { caller: await newCaller(undefined, 'PlatformAdmin'), id: newModuleId() }
+  const { reference } = await pushModule({ id, ...(isUpgrade && { version: '2.0.0' }), ...module })
+  return { caller, id, accepted: await platform.requestInstall(caller, reference), ...end }
+}
+
 export const cases = {
-  async installation(): Promise<Case> {
-    const [caller, id] = [await admin(), newModuleId()]
-    const { reference } = await pushModule({ id })
-    return { caller, id, accepted: await requestInstall(caller, reference), version: '1.0.0', status: 'Completed' }
-  },
-  async 'installation that fails'(): Promise<Case> {
-    const [caller, id] = [await admin(), newModuleId()]
-    const { reference } = await pushModule({ id, throwsIn: 'start' })
-    return { caller, id, accepted: await requestInstall(caller, reference), version: undefined, status: 'Failed' }
-  },
-  async upgrade(): Promise<Case> {
-    const [caller, id] = [await admin(), newModuleId()]
-    await install(caller, { id })
-    await takeEvents(caller)
-    const { reference } = await pushModule({ id, version: '2.0.0' })
-    return { caller, id, accepted: await requestInstall(caller, reference), version: '2.0.0', status: 'Completed' }
-  },
-  async 'upgrade that fails'(): Promise<Case> {
-    const [caller, id] = [await admin(), newModuleId()]
-    await install(caller, { id })
-    await takeEvents(caller)
-    const { reference } = await pushModule({ id, version: '2.0.0', throwsIn: 'configure' })
-    return { caller, id, accepted: await requestInstall(caller, reference), version: '1.0.0', status: 'Failed' }
-  },
+  installation: () => installation({}, { version: '1.0.0', status: 'Completed' }),
+  'installation that fails': () => installation({ throwsIn: 'start' }, { version: undefined, status: 'Failed' }),
+  upgrade: () => installation({ isUpgrade: true }, { version: '2.0.0', status: 'Completed' }),
+  'upgrade that fails': () =>
+    installation({ isUpgrade: true, throwsIn: 'configure' }, { version: '1.0.0', status: 'Failed' }),
   async uninstallation(): Promise<Case> {
-    const [caller, id] = [await admin(), newModuleId()]
-    await install(caller, { id })
-    await takeEvents(caller)
-    return { caller, id, accepted: await requestUninstall(caller, id), version: undefined, status: 'Completed' }
+    const { caller, id } = await platform.runningModule()
+    const accepted = await platform.requestUninstall(caller, id)
+    return { caller, id, accepted, version: undefined, status: 'Completed' }
   },
 }
 
-const ends = new Set(['job.completed', 'job.failed', 'module.installed', 'module.failed', 'module.uninstalled'])
+const finalEvents = new Set(['job.completed', 'job.failed', 'module.installed', 'module.failed', 'module.uninstalled'])
 
-/** The end is what it had to be, whole, told once, and nothing of the way there is left. */
+/** Expects the operation to have ended once and completely, without leftovers. */
 export async function expectEnd({ caller, id, accepted, version, status }: Case): Promise<void> {
   expect((await Job.read(caller, accepted.jobId)).status).toBe(status)
-  const told = (await takeEvents(caller)).filter(({ name, data }) => ends.has(name) && data.jobId === accepted.jobId)
-  expect(told).toHaveLength(2)
-  // What is left of a worker that was killed is cleared away at the next heartbeat.
-  await supervise(pick)
-  const traces = await storedTraces(id)
-  if (version === undefined) return expect(traces).toEqual(noTraces)
+  const events = await platform.takeEvents(caller)
+  expect(events.filter(({ name, data }) => finalEvents.has(name) && data.jobId === accepted.jobId)).toHaveLength(2)
+  // Supervision removes the leftovers of a killed worker.
+  await supervise(platform.pick)
+  const traces = await platform.storedTraces(id)
+  if (version === undefined) return expect(traces).toEqual(platform.noTraces)
   const { row, claim, deployments } = traces
   expect(row).toMatchObject({ state: 'Running', release: { version } })
   expect(row?.jobId).toBeUndefined()
@@ -84,27 +64,27 @@ export async function expectEnd({ caller, id, accepted, version, status }: Case)
   return undefined
 }
 
-/** A worker whose connection to the store ends at its n-th call: before that is made, or before it hears the answer. */
+/**
+ * Runs the operation and fails all store calls from the n-th one: before it is sent, or after it has taken effect. Returns
+ * whether the operation made that many calls.
+ */
 export async function crashAtStoreCall(
   accepted: OperationReference,
   n: number,
   when: 'before' | 'after',
 ): Promise<boolean> {
   let calls = 0
-  const cut = async () => {
-    if (when === 'after' ? calls >= n : ++calls >= n) throw new Error('The connection has ended.')
+  const failIf = (isCut: boolean) => {
+    if (isCut) throw new Error('The connection has ended.')
   }
-  using _ = onStoreCall(
-    when === 'before'
-      ? { before: cut }
-      : {
-          before: async () => {
-            if (calls >= n) throw new Error('The connection has ended.')
-            calls++
-          },
-          after: cut,
-        },
-  )
-  await runModuleOperation(accepted, pick).catch(() => undefined)
+  using _ = onStoreCall({
+    before: async () => {
+      if (when === 'after') failIf(calls >= n)
+      calls++
+      if (when === 'before') failIf(calls >= n)
+    },
+    after: async () => failIf(when === 'after' && calls >= n),
+  })
+  await runModuleOperation(accepted, platform.pick).catch(() => undefined)
   return calls >= n
 }

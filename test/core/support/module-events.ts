@@ -4,15 +4,11 @@ import { newId } from '@platform/core/id'
 import { drainOutbox } from './outbox.ts'
 import { advanceClock } from './notifications.ts'
 
-/** What happens, and who hears of it. */
+let refreshes = 0
+/** Advances the clock until cached subscriptions expire; further each time, because the clock is reset after a test. */
+export const refreshSubscriptions = async () => advanceClock(++refreshes * 10_000)
 
-const second = 1000
-
-let times = 0
-/** Time passes until whoever tells of events knows who has subscribed: each test begins at the same time again. */
-export const refreshSubscriptions = async () => advanceClock(++times * 10 * second)
-
-/** A module that runs and has subscribed; what its installation has told is booked. */
+/** A running module with subscriptions; the events of its installation are projected. */
 export async function subscriber(subscribes: string[] = ['platform.user.created']) {
   const module = await runningModule({ subscribes })
   await refreshSubscriptions()
@@ -25,7 +21,7 @@ export const userCreated = (subject = newId('user')) => ({
   data: { userId: subject, username: 'ada', roles: [] },
 })
 
-/** Things happen in an organisation, each for itself, and are booked; answers what they happened to. */
+/** Commits and projects events, each in its own record; returns their subjects. */
 export async function publishUserCreated(organisationId: string, count = 1): Promise<string[]> {
   const subjects = Array.from({ length: count }, () => newId('user'))
   for (const subject of subjects) {

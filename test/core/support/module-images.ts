@@ -17,8 +17,8 @@ import { afterAll } from 'vitest'
 import type { ActorPlan } from './actor-module.ts'
 
 /**
- * A registry, a key that the platform trusts, and images of modules that do as they are told. Which registry the platform
- * may reach, and whom it trusts, are settings that are read when core is first imported: import this file before it.
+ * A registry, a trusted key, and images of the actor module. Import this file before core: core reads the settings when it
+ * is imported.
  */
 
 export const folder = mkdtempSync(join(tmpdir(), 'plat-'))
@@ -29,11 +29,11 @@ const startAt = (port: number) => startRegistry({ folder: join(folder, 'registry
 export const registry = await startAt(0)
 const ownKey = newKey()
 export const { privateKey } = ownKey
-/** A key that is trusted for a day only. */
+/** A key that is trusted for one day. */
 export const temporaryKey = newKey()
 const notAfter = new Date(Date.now() + 24 * 3_600_000).toISOString()
 
-/** A registry that takes connections and says nothing. */
+/** A registry that accepts connections but sends no response. */
 const silent = createServer(() => {})
 await once(silent.listen(0, '127.0.0.1'), 'listening')
 export const unresponsiveHost = `127.0.0.1:${(silent.address() as AddressInfo).port}`
@@ -53,7 +53,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true, maxRetries: 3 })
 })
 
-/** The registry is away while some work is done. */
+/** Runs the work while the registry is stopped. */
 export async function withoutRegistry(work: () => Promise<unknown>): Promise<void> {
   await registry.close(0)
   try {
@@ -85,17 +85,17 @@ const bundled = build({
   logLevel: 'error',
 })
 
-/** An image of a module, and what is unusual about it. */
+/** The module of an image, with overrides. */
 export interface PushedModule extends Partial<ActorPlan> {
   id: string
   tags?: string[]
-  /** Who signs it: the trusted key, none, or another one's PEM. */
+  /** PEM of the signing key, by default the trusted one; null for no signature. */
   signedBy?: string | null
-  /** What its labels say, where that differs from its manifest. */
+  /** Labels, if they differ from the manifest. */
   labels?: Record<string, string>
   /** Members of `spec`. */
   spec?: object
-  /** The whole text of its module.json, where it is to be broken. */
+  /** The text of module.json. */
   manifest?: string
   created?: string
   repository?: string
@@ -112,14 +112,14 @@ const manifestOf = ({ id, version = '1.0.0', jobs = {}, spec = {} }: PushedModul
     healthChecks: [{ name: 'mood', path: '/health/mood', tags: ['critical'] }],
     backgroundJobs: Object.entries(jobs).map(([job, intervalSeconds]) => ({
       id: job,
-      description: 'Does as it is told.',
+      description: 'A background job.',
       intervalSeconds,
     })),
     ...spec,
   },
 })
 
-/** Builds, pushes and signs an image. Answers its reference and its digest. */
+/** Builds, signs and pushes an image. */
 export async function pushModule(module: PushedModule): Promise<{ reference: string; digest: string }> {
   const { id, version = '1.0.0', tags = [version], signedBy = privateKey, labels, manifest, created } = module
   const { repository = `modules/${id}`, entrypoint = ['node', '/app/main.mjs'] } = module

@@ -2,8 +2,7 @@ import { deadLetterOperation, runOperation } from '@platform/core/operations/run
 import { type OperationReference } from '@platform/core/aws/queues'
 import { moduleHandlers, type RuntimeFactory } from '@platform/worker/modules/handlers'
 
-/** Operations on modules, done as the worker's function does them, on a runtime of the test's own. */
-
+/** Runs an operation on a module as the consumer of the updates queue does, on the test's runtime. */
 export const runModuleOperation = (reference: OperationReference, pick: RuntimeFactory): Promise<void> =>
   runOperation(reference, moduleHandlers(pick))
 

@@ -1,4 +1,4 @@
-// First: it sets what the platform may reach, which core reads when it is imported.
+// Imported first: it sets the addresses that the platform may reach, which core reads when it is imported.
 import { folder, pushModule, type PushedModule } from './module-images.ts'
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,13 +28,13 @@ import { newCaller } from '../../support/fixtures.ts'
 import { pendingRecords } from './outbox.ts'
 import { newModuleId } from './modules.ts'
 
-/** Modules as the platform runs them: real images, real processes, the verbs of the API and the workers behind them. */
+/** Modules as real images and processes, installed by the use cases of the API and their workers. */
 
-/** Sockets have short paths. */
+/** Short, because socket paths are limited. */
 const runFolder = mkdtempSync(join(tmpdir(), 'run-'))
 export const output: string[] = []
 
-/** A runtime that knows nothing of another one, as after a restart; its images are its own where it says so. */
+/** Opens a separate runtime, as after a restart; by default with the same images. */
 export const openRuntime = (name: string, images = 'images'): Promise<SupervisedRuntime> =>
   superviseModules({
     launcher: processLauncher,
@@ -53,7 +53,7 @@ afterAll(async () => {
   await rm(runFolder, { recursive: true, force: true })
 })
 
-/** Modules are the whole platform's: those of one test are not to be seen by the next. */
+/** Modules belong to the whole platform, so each test starts without any. */
 afterEach(async () => {
   for (const { deployment } of await runtime.list()) await runtime.remove(deployment, 0)
   await removeAll(keys.modules())
@@ -61,28 +61,27 @@ afterEach(async () => {
   output.length = 0
 })
 
-/** The module of that id as its processes are asked by the platform. */
+/** Sends a request to a module as the platform does. */
 async function requestModule(id: string, method: string, path: string, body?: object): Promise<any> {
-  const row = await findModule(id)
-  if (row?.deployment === undefined) throw new Error(`${id} does not run.`)
-  const answer = await runtime.request(
-    row.deployment,
+  const record = await findModule(id)
+  if (record?.deployment === undefined) throw new Error(`${id} is not running.`)
+  const response = await runtime.request(
+    record.deployment,
     { method, path: `/api/${id}/${path}`, ...(body && { body: Buffer.from(JSON.stringify(body)) }) },
     { timeoutMs: 5000, maxBytes: 1_000_000 },
   )
-  return JSON.parse(Buffer.from(answer.body).toString())
+  return JSON.parse(Buffer.from(response.body).toString())
 }
 
-/** Tells a module how to be from now on. */
 export const setMood = (id: string, mood: ActorMood): Promise<void> => requestModule(id, 'POST', 'be', mood)
 
-/** What a module has been through. */
+/** The hooks, events and jobs of a module so far. */
 export const readActorLog = (
   id: string,
 ): Promise<{ hooks: string[]; events: { id: string; type: string; subject: string }[]; jobs: string[] }> =>
   requestModule(id, 'GET', 'seen')
 
-/** Asks the API for a module's image; answers how its worker is told of the job. */
+/** Requests an install; returns the reference of its operation. */
 export async function requestInstall(caller: Caller, imageRef: string) {
   const { jobId } = await installFromImage(caller, { imageRef })
   return { organisationId: caller.organisationId, jobId }
@@ -93,7 +92,7 @@ export async function requestUninstall(caller: Caller, moduleId: string) {
   return { organisationId: caller.organisationId, jobId }
 }
 
-/** Installs a module from nothing to its end; answers its job as callers see it. */
+/** Pushes and installs a module; returns the job. */
 export async function install(caller: Caller, module: PushedModule) {
   const { reference } = await pushModule(module)
   const accepted = await requestInstall(caller, reference)
@@ -101,7 +100,7 @@ export async function install(caller: Caller, module: PushedModule) {
   return Job.read(caller, accepted.jobId)
 }
 
-/** All that there is of a module, wherever it is kept. */
+/** Everything that is stored of a module. */
 export async function storedTraces(id: string) {
   const deployments = (await runtime.list()).filter(({ deployment }) => deployment.moduleId === id)
   const routes = await get(keys.moduleRoutes())
@@ -124,14 +123,14 @@ export const noTraces = {
   deployments: [],
 }
 
-/** The events that have been told since they were last asked for, and are booked then. */
+/** Returns and projects the events in the outbox. */
 export async function takeEvents({ organisationId }: Caller): Promise<{ name: string; data: any; subject: string }[]> {
   const records = await pendingRecords(organisationId)
   await projectOrganisation(organisationId)
   return records.flatMap(({ events }) => events)
 }
 
-/** A module that runs; what its installation has told is booked. */
+/** A running module; the events of its installation are projected. */
 export async function runningModule(module: Partial<PushedModule> = {}) {
   const [caller, id] = [await newCaller(undefined, 'PlatformAdmin'), newModuleId()]
   await install(caller, { id, ...module })
@@ -139,6 +138,6 @@ export async function runningModule(module: Partial<PushedModule> = {}) {
   return { caller, id }
 }
 
-/** The same, each as one object. */
+/** The same, each event as one object. */
 export const takeEventData = async (caller: Caller): Promise<any[]> =>
   (await takeEvents(caller)).map(({ name, data }) => Object.assign({ name }, data))

@@ -18,9 +18,9 @@ import {
 } from '@platform/core/modules/record'
 import { manifestFor } from '../../support/module-manifest.ts'
 
-/** Modules as their installation leaves them, without any registry or runtime. */
+/** Records of installed modules, without a registry or runtime. */
 
-/** An id that no other test of the file has: modules are the whole platform's. */
+/** A unique id, because modules belong to the whole platform. */
 export const newModuleId = (): string => `m-${randomUUID().slice(0, 8)}`.replace(/-(?=\d)/, '-a')
 
 const digest = `sha256:${'0'.repeat(64)}`
@@ -30,7 +30,7 @@ export function releaseFor(
   {
     version = '1.0.0',
     spec = {},
-    ...more
+    ...overrides
   }: { version?: string; spec?: Partial<ModuleManifest['spec']> } & Partial<ModuleRelease> = {},
 ): ModuleRelease {
   const { metadata, ...manifest } = manifestFor(id, spec)
@@ -42,7 +42,7 @@ export function releaseFor(
     manifest: { ...manifest, metadata: { ...metadata, version } },
     isVerified: true,
     verifiedBy: 'tests',
-    ...more,
+    ...overrides,
   }
 }
 
@@ -56,51 +56,51 @@ export const deploymentOf = ({ moduleId, version }: ModuleRelease): Deployment =
   handle: '/run/x',
 })
 
-/** A module that serves, or one in another state. */
-export async function putModule(release: ModuleRelease, row: Partial<ModuleRecord> = {}): Promise<void> {
+/** Stores a module, by default a running one. */
+export async function putModule(release: ModuleRelease, record: Partial<ModuleRecord> = {}): Promise<void> {
   const { moduleId } = release
-  const { state = 'Running', deployment = deploymentOf(release), error, ...more } = row
-  const isThere = state !== 'Failed' && state !== 'Installing'
+  const { state = 'Running', deployment = deploymentOf(release), error, ...fields } = record
+  const isDeployed = state !== 'Failed' && state !== 'Installing'
   await transact([
     replace(keys.module(moduleId), {
       id: moduleId,
       organisationId: newId('org'),
       state,
       release: serialise(release),
-      ...(isThere && { deployment: serialise(deployment) }),
+      ...(isDeployed && { deployment: serialise(deployment) }),
       ...(error && { error: serialise(error) }),
       ...(state !== 'Installing' && { installedAtMs: now() }),
       updatedAtMs: now(),
-      ...more,
+      ...fields,
     }),
     reserveRoutesWrite(await readRoutes(), moduleId, {
       apiBasePath: release.manifest.spec.apiBasePath,
       subscriptions: [],
-      ...(isThere && { deployment }),
+      ...(isDeployed && { deployment }),
     }),
   ])
 }
 
-/** What a probe of a module has found. */
+/** Stores the result of a health probe. */
 export const putHealth = async (moduleId: string, health: ModuleHealthRecord['health'], checks: StoredCheck[] = []) => {
   await update(keys.moduleHealth(moduleId), { set: { health, checks: serialise(checks), missed: 0 } })
 }
 
-export const storedCheck = (name: string, more: Partial<StoredCheck> = {}): StoredCheck => ({
+export const storedCheck = (name: string, overrides: Partial<StoredCheck> = {}): StoredCheck => ({
   name,
   status: 'Healthy',
   tags: ['informational'],
   description: 'Fine.',
   durationMs: 1,
   checkedAtMs: now(),
-  ...more,
+  ...overrides,
 })
 
-/** A release as a scan finds it. */
+/** A release in the catalog. */
 export const catalogRelease = (
   moduleId: string,
   version: string,
-  more: Partial<CatalogRelease> = {},
+  overrides: Partial<CatalogRelease> = {},
 ): CatalogRelease => ({
   moduleId,
   version,
@@ -109,10 +109,10 @@ export const catalogRelease = (
   description: 'A module under test.',
   isVerified: true,
   verifiedBy: 'tests',
-  ...more,
+  ...overrides,
 })
 
-/** What a scan has found in some repositories, in the order of the sources; and nothing else. */
+/** Replaces the catalog with the result of a scan; repositories are in the order of the sources. */
 export const putCatalog = async (repositories: Record<string, CatalogRelease[]>, problems: string[] = []) =>
   storeCatalog(
     {

@@ -1,25 +1,14 @@
 import { type Caller } from '@platform/core/caller'
-import { shiftClock } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
 import * as Notification from '@platform/core/notifications/notification'
 import { type Effects } from '@platform/core/outbox/record'
-import { afterEach } from 'vitest'
 import { newCaller } from '../../support/fixtures.ts'
 import { drainOutbox, commitEffects } from './outbox.ts'
 
-/** What people are told of, and how they see it. */
+export { advanceClock } from '../../support/clock.ts'
 
 export const minute = 60_000
 
-let shiftedMs = 0
-/** Time passes; it goes back when the test ends. */
-export const advanceClock = (ms: number): void => {
-  shiftedMs += ms
-  shiftClock(ms)
-}
-afterEach(() => advanceClock(-shiftedMs))
-
-/** What a user sees. */
 export const listNotifications = (caller: Caller, query: Partial<Parameters<typeof Notification.list>[1]> = {}) =>
   Notification.list(caller, { unreadOnly: false, page: 1, pageSize: 100, ...query })
 export const notificationTypes = async (caller: Caller): Promise<string[]> =>
@@ -30,7 +19,7 @@ export const notificationIds = async (caller: Caller): Promise<string[]> =>
 export const eventEffect = (name: string, data: object): Effects => ({
   events: [{ name, subject: newId('clus'), data } as any],
 })
-export const jobFailedEffect = (createdBy: string, more: object = {}): Effects =>
+export const jobFailedEffect = (createdBy: string, overrides: object = {}): Effects =>
   eventEffect('job.failed', {
     jobId: newId('job'),
     clusterId: newId('clus'),
@@ -39,22 +28,20 @@ export const jobFailedEffect = (createdBy: string, more: object = {}): Effects =
     previousStatus: 'Running',
     statusReason: 'exit_nonzero',
     exitCode: 3,
-    ...more,
+    ...overrides,
   })
 
-/** Something happens and is booked. */
+/** Commits effects of the system and projects them. */
 export async function commitAndDrain(organisationId: string, ...effects: Effects[]): Promise<void> {
-  for (const each of effects) await commitEffects({ kind: 'system', organisationId }, each)
+  for (const effect of effects) await commitEffects({ kind: 'system', organisationId }, effect)
   await drainOutbox(organisationId)
 }
 
-/** An organisation with a user of every kind. */
+/** An organisation with a user of each role. */
 export async function organisationWithUsers() {
   const organisationId = newId('org')
-  const [admin, operator, auditor] = await Promise.all([
-    newCaller(organisationId, 'OrgAdmin'),
-    newCaller(organisationId, 'Operator'),
-    newCaller(organisationId, 'Auditor'),
-  ])
-  return { organisationId, admin, operator, auditor, withoutPermissions: await newCaller(organisationId, 'Unknown') }
+  const roles = ['OrgAdmin', 'Operator', 'Auditor', 'Unknown']
+  const users = await Promise.all(roles.map((role) => newCaller(organisationId, role)))
+  const [admin, operator, auditor, withoutPermissions] = users as [Caller, Caller, Caller, Caller]
+  return { organisationId, admin, operator, auditor, withoutPermissions }
 }

@@ -2,11 +2,11 @@ import { afterAll } from 'vitest'
 import { startHostileIssuer } from '../../support/hostile-issuer.ts'
 import { startOidcProvider } from '../../support/oidc-peer.ts'
 
-/** Providers on loopback. Which of them the platform may reach is read when core is first imported: import this before it. */
+/** Issuers on loopback. Import this file before core: core reads the allowed addresses when it is imported. */
 
 export const peer = await startOidcProvider()
 const issuers = await Promise.all(Array.from({ length: 40 }, () => startHostileIssuer()))
-/** Nobody may reach it. */
+/** An issuer that the platform may not reach. */
 export const unreachableIssuer = await startHostileIssuer()
 
 process.env['PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE'] = '1000000'
@@ -17,9 +17,9 @@ afterAll(async () => {
   await Promise.all([unreachableIssuer, ...issuers].map(({ server }) => server[Symbol.asyncDispose]()))
 })
 
-/** An issuer that nobody else uses. */
+/** An issuer that no other test uses. */
 export function newIssuer() {
   const issuer = issuers.pop()
-  if (issuer === undefined) throw new Error('There are no more issuers: make more of them.')
+  if (issuer === undefined) throw new Error('No issuers left; start more of them.')
   return issuer
 }

@@ -9,27 +9,25 @@ import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import { type OutboxRecord, parseRecord, type Effects } from '@platform/core/outbox/record'
 
-/** Enters all that has happened in an organisation into the books. */
+/** Projects all records of an organisation. */
 export const drainOutbox = (organisationId: string): Promise<boolean> => runProjections(organisationId, projections)
 
-/** Something happens that has no other effect. */
+/** Commits a change that has only effects. */
 export const commitEffects = async (actor: Actor, effects: Effects): Promise<void> => {
   await commit(actor, { writes: [], ...effects })
 }
 
-/** Many things happen at once, without messages. */
+/** Writes many outbox records without messages. */
 export async function writeOutboxRecords(actor: Actor, effects: readonly Effects[]): Promise<void> {
   for (let first = 0; first < effects.length; first += 100) {
-    await transact(effects.slice(first, first + 100).map((each) => outboxWrite(actor, each)))
+    await transact(effects.slice(first, first + 100).map((effect) => outboxWrite(actor, effect)))
   }
 }
 
-/** An entry of the audit trail. */
 export const auditEffect = (action: string, resource = newId('site'), detail = ''): Effects => ({
   audit: { action, resource, detail },
 })
 
-/** A cluster goes from one status to another. */
 export const statusChangedEffect = (clusterId: string, previousStatus: string, status: string): Effects => ({
   events: [
     {
@@ -40,39 +38,33 @@ export const statusChangedEffect = (clusterId: string, previousStatus: string, s
   ],
 })
 
-/** The records that wait in an organisation's outbox, oldest first. */
+/** The records in an organisation's outbox, oldest first. */
 export async function pendingRecords(organisationId: string): Promise<OutboxRecord[]> {
   const { items } = await query({ pk: keys.outbox(organisationId, '').pk })
   return items.map(parseRecord)
 }
 
-/** Every part of an export, joined. */
-async function exportAudit(caller: Caller, format: 'ndjson' | 'csv'): Promise<string> {
+/** All entries of an audit trail, oldest first, parsed from its export. */
+export async function auditEntries(caller: Caller): Promise<any[]> {
   let text = ''
   for (let after: number | undefined = 0; after !== undefined;) {
-    const part = await Audit.exportPage(caller, { format, after })
+    const part = await Audit.exportPage(caller, { format: 'ndjson', after })
     text += part.text
     after = part.next
   }
   return text
-}
-
-/** All entries of an audit trail, oldest first. */
-export const auditEntries = async (caller: Caller): Promise<any[]> =>
-  (await exportAudit(caller, 'ndjson'))
     .split('\n')
     .filter(Boolean)
     .map((line) => JSON.parse(line))
+}
 
-/** What a drain does before it closes. */
+/** Runs the repeatable work of all projections. */
 export const runBeforeCommit = async (organisationId: string, records: readonly OutboxRecord[]): Promise<void> => {
   await Promise.all(projections.map(async (projection) => projection.beforeCommit?.(organisationId, records)))
 }
 
-/** What a drain closes with. */
+/** The transaction writes of all projections. */
 export async function projectionWrites(organisationId: string, records: readonly OutboxRecord[]): Promise<WriteItem[]> {
-  const entries = await Promise.all(
-    projections.map(async (projection) => projection.writes?.(organisationId, records) ?? []),
-  )
-  return entries.flat()
+  const writes = projections.map(async (projection) => projection.writes?.(organisationId, records) ?? [])
+  return (await Promise.all(writes)).flat()
 }

@@ -13,9 +13,7 @@ import {
 import { writeSecret } from '@platform/core/aws/secrets'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
 
-/** Identity providers as they are stored, and people whom they vouch for. */
-
-/** A provider of an organisation, stored with its secret. */
+/** Stores an identity provider and its secret. */
 export async function storeProvider(
   organisationId: string,
   fields: Partial<Omit<ProviderRecord, 'settings'>> & { settings?: object } = {},
@@ -42,12 +40,11 @@ export async function storeProvider(
   return parseProvider(item)
 }
 
-/** Switches a provider off or on again. */
 export async function setProviderEnabled({ id }: ProviderRecord, isEnabled: boolean): Promise<void> {
   await transact([patch(keys.identityProvider(id), { set: { isEnabled }, add: { revision: 1 } })])
 }
 
-/** As if a provider had never been there. Its users stay. */
+/** Removes a provider, but not its users. */
 export async function removeProvider({ id }: ProviderRecord): Promise<void> {
   await transact([remove(keys.identityProvider(id))])
 }
@@ -57,7 +54,7 @@ export async function removeAllProviders(): Promise<void> {
   for (const item of items) await transact([remove(keys.identityProvider(String(item['sk'])))])
 }
 
-/** Somebody whom nobody has met yet. */
+/** The identity of a user who has not signed in before. */
 export const externalIdentity = (fields: Partial<ExternalIdentity> = {}): ExternalIdentity => {
   const name = `x-${randomUUID()}`
   return { subject: randomUUID(), username: name, email: `${name}@example.com`, groups: [], ...fields }

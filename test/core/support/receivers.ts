@@ -1,71 +1,53 @@
-import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo } from 'node:net'
-import { text } from 'node:stream/consumers'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { afterAll } from 'vitest'
+import { type Server, startServer } from '../../support/http-server.ts'
 
-/**
- * Receivers of webhooks, on loopback. Which of them the platform may reach is a setting, read when core is first imported:
- * import this file before it.
- */
+/** Webhook receivers on loopback. Import this file before core: core reads the allowed addresses when it is imported. */
 
-/** A request as a receiver sees it. */
 export interface ReceivedRequest {
-  headers: IncomingHttpHeaders
+  headers: IncomingMessage['headers']
   body: string
 }
 
-/** A receiver: what came, and what it answers. */
+type Respond = (request: IncomingMessage, response: ServerResponse) => unknown
+
+/** A webhook receiver that records its requests and responds with 204 by default. */
 export class Receiver {
   readonly requests: ReceivedRequest[] = []
-  /** Answers a request; 204 unless a test says otherwise. */
-  respond: (request: IncomingMessage, response: ServerResponse) => unknown = (_, response) =>
-    response.writeHead(204).end()
-  readonly #server = createServer((request, response) => {
-    void this.#take(request, response)
-  })
+  respond: Respond = (_, response) => response.writeHead(204).end()
+  readonly host: string
+  readonly url: string
 
-  async listen(): Promise<this> {
-    await once(this.#server.listen(0, '127.0.0.1'), 'listening')
-    return this
+  constructor({ host, url }: Pick<Server, 'host' | 'url'>) {
+    this.host = host
+    this.url = `${url}/hook`
   }
 
-  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    this.requests.push({ headers: request.headers, body: await text(request) })
-    this.respond(request, response)
-  }
-
-  get host(): string {
-    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`
-  }
-
-  get url(): string {
-    return `http://${this.host}/hook`
-  }
-
-  /** Answers every request with this status. */
   respondWith(status: number, headers: Record<string, string> = {}): void {
     this.respond = (_, response) => response.writeHead(status, headers).end()
   }
-
-  close(): void {
-    this.#server.close()
-    this.#server.closeAllConnections()
-  }
 }
 
-const all = await Promise.all(Array.from({ length: 50 }, () => new Receiver().listen()))
-const [forbidden, ...available] = all
-afterAll(() => all.forEach((receiver) => receiver.close()))
-
-process.env['PLAT_OUTBOUND_ALLOW'] = available.map(({ host }) => host).join(',')
-
-/** A receiver that nobody else uses. */
-export function newReceiver(): Receiver {
-  const receiver = available.pop()
-  if (receiver === undefined) throw new Error('There are no more receivers: make more of them.')
+async function startReceiver() {
+  const server = await startServer(({ headers, body }, outgoing) => {
+    receiver.requests.push({ headers, body: body.toString() })
+    receiver.respond(outgoing.req, outgoing)
+    return undefined
+  })
+  const receiver = new Receiver(server)
+  afterAll(() => server[Symbol.asyncDispose]())
   return receiver
 }
 
 /** A receiver that the platform may not reach. */
-export const unreachableReceiver = forbidden as Receiver
+export const unreachableReceiver = await startReceiver()
+const available = await Promise.all(Array.from({ length: 50 }, startReceiver))
+
+process.env['PLAT_OUTBOUND_ALLOW'] = available.map(({ host }) => host).join(',')
+
+/** A receiver that no other test uses. */
+export function newReceiver(): Receiver {
+  const receiver = available.pop()
+  if (receiver === undefined) throw new Error('No receivers left; start more of them.')
+  return receiver
+}

@@ -1,6 +1,6 @@
 import { startReleaseRegistry } from '../../support/release.ts'
 
-/** A registry with releases that the platform is told to look at. Loads nothing of core's settings: these come first. */
+/** Starts a registry with releases. Does not import core, which reads the settings when it is imported. */
 export async function startReleaseFixtures() {
   const registry = await startReleaseRegistry()
   Object.assign(process.env, registry.settings)

@@ -1,30 +1,26 @@
-import { PlatformError } from '@platform/core/error'
+import { type PlatformError } from '@platform/core/error'
 import { resolveRelease, type ReleaseRequest } from '@platform/core/modules/release'
 import { type ModuleRelease } from '@platform/core/modules/record'
 import { parseReference } from '@platform/oci/reference'
+import { errorOf } from '../../support/fixtures.ts'
 
 type ReleaseOptions = Omit<ReleaseRequest, 'reference'>
 
-/** The release that a reference stands for. */
-export function resolve(text: string, more: ReleaseOptions = {}): Promise<ModuleRelease> {
+export async function resolve(text: string, options: ReleaseOptions = {}): Promise<ModuleRelease> {
   const reference = parseReference(text)
-  if (reference === undefined) throw new Error(`${text} is no reference.`)
-  return resolveRelease({ reference, ...more })
+  if (reference === undefined) throw new Error(`${text} is not a reference.`)
+  return resolveRelease({ reference, ...options })
 }
 
-/** The fault that it is refused with. */
-export async function resolveError(text: string, more: ReleaseOptions = {}): Promise<PlatformError> {
-  const outcome = await resolve(text, more).catch((error: unknown) => error)
-  if (outcome instanceof PlatformError) return outcome
-  throw new Error('It was not refused.', { cause: outcome })
-}
+export const resolveError = (text: string, options: ReleaseOptions = {}): Promise<PlatformError> =>
+  errorOf(resolve(text, options))
 
-export const resolveErrorCode = async (text: string, more: ReleaseOptions = {}): Promise<string> =>
-  (await resolveError(text, more)).code
+export const resolveErrorCode = async (text: string, options: ReleaseOptions = {}): Promise<string> =>
+  (await resolveError(text, options)).code
 
-/** Where a manifest is refused, and why: `path code`. */
-export const manifestErrors = async (text: string, more: ReleaseOptions = {}): Promise<string[]> => {
-  const { code, extra } = await resolveError(text, more)
-  if (code !== 'manifest_invalid') throw new Error(`It was refused with ${code}.`)
-  return (extra.details ?? []).map(({ in: where, path, code: problem }) => `${where}${path} ${problem}`)
+/** The validation errors of a manifest: `path code`. */
+export const manifestErrors = async (text: string, options: ReleaseOptions = {}): Promise<string[]> => {
+  const { code, extra } = await resolveError(text, options)
+  if (code !== 'manifest_invalid') throw new Error(`Expected manifest_invalid, but got ${code}.`)
+  return (extra.details ?? []).map(({ in: part, path, code: problem }) => `${part}${path} ${problem}`)
 }

@@ -1,4 +1,4 @@
-/** Rotates keys in a process of its own, which a failpoint may end: `node rotate-keys.ts <milliseconds that the clock is ahead>`. */
+/** Rotates keys in a process that a failpoint kills. Argument: the offset of the clock in milliseconds. */
 import { shiftClock } from '@platform/core/clock'
 import { ensureKeys } from '@platform/core/signing/keys'
 

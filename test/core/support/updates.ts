@@ -13,9 +13,7 @@ import { pendingRecords } from './outbox.ts'
 import { receiveMessages } from './messages.ts'
 import { claimed } from './operations.ts'
 
-/** What updates begin with, and what they leave. */
-
-/** An administrator of a platform that stands in the list of organisations. */
+/** A platform administrator whose organisation is stored as the platform organisation. */
 export async function newPlatformAdmin(): Promise<Caller> {
   const caller = await newCaller(undefined, 'PlatformAdmin')
   const id = caller.organisationId
@@ -25,39 +23,36 @@ export async function newPlatformAdmin(): Promise<Caller> {
 
 export const readUpdateState = async (): Promise<UpdateState> => parseUpdateState(await get(keys.updateState()))
 
-/** Nothing was ever updated or looked for, and no message waits. */
+/** Removes the update state, the result of the last check, and all messages. */
 export async function clearUpdates(): Promise<void> {
   await transact([remove(keys.updateState()), remove(keys.updateCheck())])
   await receiveMessages(config.PLAT_QUEUE_UPDATES)
 }
 
-/** The platform stands so: what was applied last, and what served before. */
 export async function storeUpdateState(current: InstalledRelease, previous?: InstalledRelease): Promise<void> {
   const releases = { current: JSON.stringify(current), ...(previous && { previous: JSON.stringify(previous) }) }
   await transact([replace(keys.updateState(), { ...releases, revision: 7 })])
 }
 
-/** The operation of an accepted update, as its worker holds it. */
+/** Claims the operation of an accepted update. */
 export async function claimUpdateOperation({ organisationId }: Caller, jobId: string): Promise<OperationRecord> {
   const operation = await findOperation({ organisationId, jobId })
-  if (operation === undefined) throw new Error('There is no such operation.')
+  if (operation === undefined) throw new Error('The operation does not exist.')
   return claimed(operation)
 }
 
-/** The events of these names that wait to be booked, oldest first. */
+/** Events in the outbox with these names, oldest first. */
 export async function pendingEvents({ organisationId }: Caller, ...names: string[]) {
   const events = (await pendingRecords(organisationId)).flatMap((record) => record.events)
   return events.filter(({ name }) => names.includes(name))
 }
 
-/** The code of the platform as a release of a version has it, in this process. */
+/** Imports the update code as released with a version. */
 export async function loadUpdatesAt(version: string) {
   vi.stubGlobal('releasedVersion', version)
   vi.resetModules()
-  const [{ update }, { check, checkRegularly }] = [
-    await import('@platform/core/updates/request'),
-    await import('@platform/core/updates/check'),
-  ]
+  const { update } = await import('@platform/core/updates/request')
+  const { check, checkRegularly } = await import('@platform/core/updates/check')
   vi.unstubAllGlobals()
   return { update, check, checkRegularly }
 }

@@ -2,29 +2,28 @@ import { subscribe } from 'node:diagnostics_channel'
 import type { ClientRequest } from 'node:http'
 import { client } from '@platform/core/db/table'
 
-/** What a piece of work cost this process: the stand-ins' own counters are shared with other test files. */
+/** The AWS usage of this process. The emulators' own counters include other test files. */
 export interface Usage {
   /** AWS actions in the order of their calls. */
   calls: string[]
-  /** How many of them had to wait for another one. */
+  /** The number of calls that started while no other was in flight. */
   rounds: number
   readUnits: number
   writeUnits: number
 }
 
 let usage: Usage = { calls: [], rounds: 0, readUnits: 0, writeUnits: 0 }
-let underWay = 0
+let inFlight = 0
 
 subscribe('http.client.request.start', (message) => {
   const { request } = message as { request: ClientRequest }
   const action = request.getHeader('x-amz-target')?.toString().split('.')[1]
   if (action === undefined) return
-  if (underWay++ === 0) usage.rounds++
+  if (inFlight++ === 0) usage.rounds++
   usage.calls.push(action)
 })
-subscribe('http.client.response.finish', () => underWay--)
+subscribe('http.client.response.finish', () => inFlight--)
 
-/** What the store says that a command has cost. */
 interface Capacity {
   CapacityUnits?: number
 }
@@ -32,17 +31,16 @@ interface Capacity {
 client.middlewareStack.add(
   (next, context) => async (args) => {
     Object.assign(args.input, { ReturnConsumedCapacity: 'TOTAL' })
-    const answer = await next(args)
-    const { ConsumedCapacity = [] } = answer.output as { ConsumedCapacity?: Capacity | Capacity[] }
+    const result = await next(args)
+    const { ConsumedCapacity = [] } = result.output as { ConsumedCapacity?: Capacity | Capacity[] }
     const units = [ConsumedCapacity].flat().reduce((sum, { CapacityUnits = 0 }) => sum + CapacityUnits, 0)
-    const isWrite = /Write|Put|Update|Delete/.test(String(context['commandName']))
-    usage[isWrite ? 'writeUnits' : 'readUnits'] += units
-    return answer
+    usage[/Write|Put|Update|Delete/.test(String(context['commandName'])) ? 'writeUnits' : 'readUnits'] += units
+    return result
   },
   { step: 'initialize', name: 'usage' },
 )
 
-/** Does a piece of work, and tells what it cost. One at a time. */
+/** Runs the work and returns its usage. Not for concurrent measurements. */
 export async function measureUsage<Result>(work: () => Promise<Result>): Promise<{ result: Result; usage: Usage }> {
   usage = { calls: [], rounds: 0, readUnits: 0, writeUnits: 0 }
   const result = await work()

@@ -2,30 +2,19 @@ import { type EventOf } from '@platform/contract/event'
 import { runProjections } from '@platform/core/outbox/run-projections'
 import { type Caller } from '@platform/core/caller'
 import { commit } from '@platform/core/outbox/commit'
-import { shiftClock } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { newId } from '@platform/core/id'
 import * as Delivery from '@platform/core/webhooks/delivery-log'
 import * as Webhook from '@platform/core/webhooks/webhook'
 import { webhookProjection } from '@platform/core/webhooks/projection'
 import { Webhook as Verifier } from 'standardwebhooks'
-import { afterEach, vi } from 'vitest'
+import { vi } from 'vitest'
 import { type ReceivedRequest, type Receiver } from './receivers.ts'
 import { messagesSentBy } from './messages.ts'
 
-let shiftedMs = 0
+export { advanceClock } from '../../support/clock.ts'
 
-/** Time passes, until the end of the test. */
-export const advanceClock = (ms: number): void => {
-  shiftClock(ms)
-  shiftedMs += ms
-}
-afterEach(() => {
-  shiftClock(-shiftedMs)
-  shiftedMs = 0
-})
-
-/** An event that means nothing, of a name. */
+/** An event with arbitrary data. */
 export const newEvent = (name: 'job.completed' | 'cluster.deleted' = 'cluster.deleted'): EventOf => {
   if (name === 'cluster.deleted') {
     const clusterId = newId('clus')
@@ -40,13 +29,13 @@ export const newEvent = (name: 'job.completed' | 'cluster.deleted' = 'cluster.de
   }
 }
 
-/** Lets events happen in the caller's organisation, and enters them into the webhooks' book. */
+/** Commits events and runs the webhook projection. */
 export async function publishEvents(caller: Caller, ...events: EventOf[]): Promise<void> {
   for (const event of events) await commit(caller, { writes: [], events: [event] })
   await runProjections(caller.organisationId, [webhookProjection])
 }
 
-/** A webhook of the caller to a receiver. */
+/** Creates a webhook for a receiver. */
 export async function subscribe(caller: Caller, receiver: Receiver, events = ['*']) {
   const webhook = await Webhook.create(caller, { url: receiver.url, events })
   return { ...webhook, reference: { organisationId: caller.organisationId, webhookId: webhook.id } }
@@ -56,7 +45,7 @@ export async function subscribe(caller: Caller, receiver: Receiver, events = ['*
 export const deliveriesOf = async (caller: Caller, webhookId: string) =>
   (await Delivery.list(caller, webhookId, { page: 1, pageSize: 100 })).items
 
-/** The event of a request, as the reference implementation of Standard Webhooks verifies it at a time. */
+/** The event of a request, verified by the reference implementation of Standard Webhooks at the given time. */
 export function verifyDelivery(secret: string, { headers, body }: ReceivedRequest, atMs = Date.now()): any {
   vi.useFakeTimers({ toFake: ['Date'], now: atMs })
   try {
@@ -66,6 +55,6 @@ export function verifyDelivery(secret: string, { headers, body }: ReceivedReques
   }
 }
 
-/** The webhooks that are announced meanwhile, for now or for later, each as often as it is. */
+/** Ids of the webhooks that the work enqueues, with repetitions. */
 export const webhooksEnqueuedBy = async (work: () => Promise<unknown>): Promise<string[]> =>
   (await messagesSentBy(config.PLAT_QUEUE_WEBHOOKS, work)).map(({ webhookId }) => webhookId)
