@@ -11,6 +11,6 @@ export const handler = serve(
     return result(isReady ? 200 : 503, body)
   }),
   route(startup, async () =>
-    (await Health.started()) ? result(200, { status: 'ok' }) : result(503, { status: 'unavailable' }),
+    (await Health.isStarted()) ? result(200, { status: 'ok' }) : result(503, { status: 'unavailable' }),
   ),
 )

@@ -26,7 +26,7 @@ const unhealthy = {
 
 test('shows each check with tags and source; the worst first', async ({ open, api: _isSetUp }) => {
   const page = await open('/health', { allow: [/^response 503 GET \/health\/ready$/] })
-  for (const text of ['Healthy', 'critical', 'platform', 'The store answers'])
+  for (const text of ['Healthy', 'critical', 'platform', 'The store is available'])
     await row(page, 'database').getByText(text).waitFor()
   await heading(page, 'Tags', 2).waitFor()
   await page.route('**/health/ready', (route) => route.fulfill({ status: 503, json: unhealthy }))

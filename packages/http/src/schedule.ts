@@ -1,7 +1,7 @@
 import { countVersionError } from '@platform/core/updates/error-count'
 import { log, withTrace } from '@platform/core/log'
 import { recordMetric, withMetrics } from '@platform/core/lib/metrics'
-import { isProbe, type ProbeAnswer } from '@platform/core/updates/version-probe'
+import { isProbe, type ProbeResponse } from '@platform/core/updates/version-probe'
 import { markCounted } from '@platform/core/updates/counted-error'
 import { version } from '@platform/core/lib/version'
 import { newTraceId } from '@platform/core/lib/trace'
@@ -9,7 +9,7 @@ import { newTraceId } from '@platform/core/lib/trace'
 /** A Lambda function started by a schedule or a deployment. Errors are logged and fail the invocation. */
 export const scheduled =
   (task: string, work: () => Promise<void>) =>
-  async (event?: unknown): Promise<ProbeAnswer | undefined> => {
+  async (event?: unknown): Promise<ProbeResponse | undefined> => {
     if (isProbe(event)) return { version }
     await withTrace({ traceId: newTraceId(), task }, () => withMetrics(() => run(work)))
     return undefined

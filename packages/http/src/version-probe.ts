@@ -1,10 +1,10 @@
-import { isProbe, type ProbeAnswer, type ProbeEvent } from '@platform/core/updates/version-probe'
+import { isProbe, type ProbeResponse, type ProbeEvent } from '@platform/core/updates/version-probe'
 import { version } from '@platform/core/lib/version'
 
 /** A function that also answers version probes. */
 export interface WithVersionProbe<Event, Result> {
   (event: Event): Promise<Result>
-  (event: ProbeEvent): Promise<ProbeAnswer>
+  (event: ProbeEvent): Promise<ProbeResponse>
 }
 
 /** Adds a version probe to a function. */
@@ -12,8 +12,8 @@ export function withVersionProbe<Event, Result>(
   handler: (event: Event) => Promise<Result>,
 ): WithVersionProbe<Event, Result> {
   function answer(event: Event): Promise<Result>
-  function answer(event: ProbeEvent): Promise<ProbeAnswer>
-  async function answer(event: Event | ProbeEvent): Promise<Result | ProbeAnswer> {
+  function answer(event: ProbeEvent): Promise<ProbeResponse>
+  async function answer(event: Event | ProbeEvent): Promise<Result | ProbeResponse> {
     return isProbe(event) ? { version } : handler(event)
   }
   return answer

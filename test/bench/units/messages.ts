@@ -2,14 +2,14 @@ import { DeleteMessageBatchCommand, type Message, ReceiveMessageCommand, SQSClie
 import { tasks } from '@platform/contract/task'
 import { config } from '@platform/core/config'
 import type { QueueEvent, QueueResult } from '@platform/http/consume'
-import { type ProbeAnswer } from '@platform/core/updates/version-probe'
+import { type ProbeResponse } from '@platform/core/updates/version-probe'
 import { handler as batches } from '../../../functions/queue/batches.ts'
 import { handler as events } from '../../../functions/queue/events.ts'
 import { handler as jobs } from '../../../functions/queue/jobs.ts'
 import { handler as webhooks } from '../../../functions/queue/webhooks.ts'
 import { type Flow, invoke } from './call.ts'
 
-type Consumer = (event: QueueEvent) => Promise<QueueResult | ProbeAnswer>
+type Consumer = (event: QueueEvent) => Promise<QueueResult | ProbeResponse>
 
 const queues: { name: keyof typeof tasks; url: string; batchSize: number; consume: Consumer }[] = [
   { name: 'queue/jobs', url: config.PLAT_QUEUE_JOBS, batchSize: tasks['queue/jobs'].trigger.batchSize, consume: jobs },

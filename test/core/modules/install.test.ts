@@ -52,7 +52,7 @@ describe('an install', () => {
       jobId,
       release: { digest },
     })
-    expect((await readRoutes()).claims.get(id)).toEqual({ apiBasePath: `/api/${id}` })
+    expect((await readRoutes()).reservations.get(id)).toEqual({ apiBasePath: `/api/${id}` })
     expect(await Job.read(caller, jobId)).toMatchObject({
       type: 'ModuleInstall',
       status: 'Queued',

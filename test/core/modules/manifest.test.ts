@@ -8,7 +8,7 @@ import { transact } from '@platform/core/db/transact'
 import { PlatformError } from '@platform/core/error'
 import { newId } from '@platform/core/id'
 import { latestVersions, readCatalog, storeCatalog } from '@platform/core/modules/catalog/catalog'
-import { readManifest } from '@platform/core/modules/manifest'
+import { parseManifest } from '@platform/core/modules/manifest'
 import * as Module from '@platform/core/modules/module'
 import { requestInstall } from '@platform/core/modules/install'
 import { readRoutes, reserveRoutesWrite } from '@platform/core/modules/routes'
@@ -30,7 +30,7 @@ import { catalogRelease, newModuleId, putModule, releaseFor } from '../support/m
 function problems(document: unknown): string[] {
   const text = typeof document === 'string' ? document : JSON.stringify(document)
   try {
-    readManifest(Buffer.from(text))
+    parseManifest(Buffer.from(text))
     return []
   } catch (error) {
     if (!(error instanceof PlatformError) || error.code !== 'manifest_invalid') throw error
@@ -62,7 +62,7 @@ const full = {
 
 test('a full manifest and the least one are good, and what is left out is empty', () => {
   expect(problems(full)).toEqual([])
-  const { manifest, document } = readManifest(Buffer.from(JSON.stringify(spec({}))))
+  const { manifest, document } = parseManifest(Buffer.from(JSON.stringify(spec({}))))
   expect(manifest.spec).toMatchObject({ permissionsRequired: [], navSlots: [], healthChecks: [], backgroundJobs: [] })
   expect(document).toEqual(spec({}))
 })
@@ -169,7 +169,7 @@ test('a manifest may have 256 KiB and not one byte more', () => {
 test('a text that is not UTF-8 is refused', () => {
   const bytes = Buffer.from(JSON.stringify(full))
   bytes[bytes.indexOf('Beats.')] = 0xff
-  expect(() => readManifest(bytes)).toThrow(PlatformError)
+  expect(() => parseManifest(bytes)).toThrow(PlatformError)
 })
 
 test('of a manifest that is wrong everywhere fifty places are told, and nothing of what stood there', () => {
@@ -177,7 +177,7 @@ test('of a manifest that is wrong everywhere fifty places are told, and nothing 
   const document = spec({ navSlots: slots })
   expect(problems(document)).toHaveLength(50)
   try {
-    readManifest(Buffer.from(JSON.stringify(document)))
+    parseManifest(Buffer.from(JSON.stringify(document)))
   } catch (error) {
     expect(JSON.stringify((error as PlatformError).extra)).not.toContain('S3CRET')
   }
@@ -200,7 +200,7 @@ test('whatever stands at whatever place, a manifest is good or refused, and noth
   })
   fc.assert(property, { numRuns: 500, seed: 42 })
   const noise = fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
-    expect(() => readManifest(bytes)).toThrow(PlatformError)
+    expect(() => parseManifest(bytes)).toThrow(PlatformError)
   })
   fc.assert(noise, { seed: 42 })
 })
@@ -326,14 +326,14 @@ test('a scan tells the newest versions of as many modules as fit, however long t
   expect(latest.get(releases[0]?.moduleId ?? '')).toBe(version)
 })
 
-const standing = async () => ({ row: undefined, routes: await readRoutes() })
+const standing = async () => ({ module: undefined, routes: await readRoutes() })
 
 test('where there is no room for another module an install says so, and the modules that are there go on', async () => {
   const caller = await newCaller(undefined, 'PlatformAdmin')
   const long = Array.from({ length: 50 }, (_, index) => `module.${'x'.repeat(280)}.${index}`)
   const release = releaseFor(newModuleId())
   const accept = async () =>
-    errorCodeOf(requestInstall(caller, releaseFor(newModuleId()), { first: await standing(), isUnasked: false }))
+    errorCodeOf(requestInstall(caller, releaseFor(newModuleId()), { state: await standing(), isDefaultVersion: false }))
   let answer = await accept()
   for (let count = 0; answer === 'no error'; count++) {
     const id = `${release.moduleId}-${count}`
@@ -342,9 +342,9 @@ test('where there is no room for another module an install says so, and the modu
   }
   expect(answer).toBe('limit_reached')
   // There is room for what those that were accepted are going to say of themselves.
-  const { claims, ...routes } = await readRoutes()
-  const [last = ''] = [...claims.keys()].slice(-1)
+  const { reservations, ...routes } = await readRoutes()
+  const [last = ''] = [...reservations.keys()].slice(-1)
   await transact([
-    reserveRoutesWrite({ claims, ...routes }, last, { apiBasePath: `/api/${last}`, subscriptions: long }),
+    reserveRoutesWrite({ reservations, ...routes }, last, { apiBasePath: `/api/${last}`, subscriptions: long }),
   ])
 })

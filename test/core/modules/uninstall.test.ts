@@ -35,8 +35,8 @@ test('an uninstall is accepted: the module is out of routes and navigation at on
   const { jobId } = accepted
   expect(accepted).toEqual({ jobId, moduleId: id, status: 'Uninstalling' })
   expect(UninstallAccepted.parse(accepted)).toEqual(accepted)
-  const { claims } = await readRoutes()
-  expect([claims.has(id), claims.size]).toEqual([false, 1])
+  const { reservations } = await readRoutes()
+  expect([reservations.has(id), reservations.size]).toEqual([false, 1])
   expect((await navigation(caller)).items.filter(({ source }) => source !== 'platform')).toEqual([])
   // Its worker has to know what is to be stopped.
   expect(await moduleRecord(id)).toMatchObject({ state: 'Uninstalling', jobId, deployment: deploymentOf(release) })

@@ -178,7 +178,7 @@ describe('a path', () => {
       images.map(({ reference }) => errorCodeOf(installFromImage(caller, { imageRef: reference }))),
     )
     expect(outcomes.toSorted()).toEqual(['module_route_taken', 'no error'])
-    expect((await readRoutes()).claims.size).toBe(1)
+    expect((await readRoutes()).reservations.size).toBe(1)
   })
 
   test('that somebody else has claimed between reading and writing is looked at again', async () => {
@@ -188,6 +188,6 @@ describe('a path', () => {
     const happened = beforeCommand(/TransactWrite/, () => putModule(releaseFor(other)))
     expect(await installFromImage(caller, { imageRef: reference })).toMatchObject({ moduleId: id })
     expect(happened()).toBe(true)
-    expect([...(await readRoutes()).claims.keys()].toSorted()).toEqual([id, other].toSorted())
+    expect([...(await readRoutes()).reservations.keys()].toSorted()).toEqual([id, other].toSorted())
   })
 })

@@ -82,13 +82,13 @@ function jobNumbers(totals: Item | undefined) {
   }
 }
 
-function moduleNumbers({ modules, healths }: InstalledModules, scan: Item | undefined) {
+function moduleNumbers({ modules, healthById }: InstalledModules, scan: Item | undefined) {
   const installed = modules.filter(isInstalled)
   const latest = latestVersions(scan)
   const isOutdated = (id: string, version: string) => isNewer(latest.get(id) ?? version, version)
   return {
     installed: installed.length,
-    unhealthy: installed.filter((record) => currentHealth(record, healths.get(record.id)) === 'Unhealthy').length,
+    unhealthy: installed.filter((record) => currentHealth(record, healthById.get(record.id)) === 'Unhealthy').length,
     updatesAvailable: installed.filter(({ id, release }) => isOutdated(id, release.version)).length,
   }
 }

@@ -10,7 +10,7 @@ import { platformError } from '../error.ts'
 import { derivedId, newSecret, sha256 } from '../id.ts'
 import { publicUrl, secretOf } from './provider.ts'
 import { parseProvider, type ProviderRecord, type ProviderSecret } from './record.ts'
-import { type Configuration, configurationOf, nameFrom, required } from './settings.ts'
+import { type Configuration, parseConfiguration, defaultDisplayName, requiredError } from './settings.ts'
 import { providerItem, providerView } from './view.ts'
 import { parseOrganisation } from '../accounts/organisation.ts'
 import { retryOnConflict } from '../db/offset-list.ts'
@@ -18,8 +18,6 @@ import { createSecret } from '../aws/secrets.ts'
 import { deleteOrphanQuietly, markOrphaned, adopt } from './orphaned-secrets.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
 import { checkGrantable } from '../accounts/delegation.ts'
-
-/** Adds and changes identity providers. */
 
 export const providerLimit = 50
 
@@ -29,78 +27,79 @@ export const providerLimit = 50
  * one. Throws `idp_config_invalid`, `url_not_allowed`, `role_not_grantable` and `limit_reached`.
  */
 export async function configure(caller: Caller, request: ProviderRequest): Promise<Provider> {
-  const wanted = configurationOf(request)
+  const configuration = parseConfiguration(request)
   const portal = await publicUrl()
   let secretName: string | undefined
   try {
-    const row = await retryOnConflict(async () => {
-      const { id, before } = await lookAt(caller, request, wanted)
-      secretName ??= wanted.secret && (await keepNewSecret(id, wanted.secret))
-      return tryConfigure(caller, before, configured(caller, id, { request, wanted, before, secretName }), portal)
+    const record = await retryOnConflict(async () => {
+      const { id, before } = await readCurrent(caller, request, configuration)
+      secretName ??= configuration.secret && (await storeNewSecret(id, configuration.secret))
+      return tryCommit(caller, before, newRecord(caller, id, { request, configuration, before, secretName }), portal)
     })
-    return providerView(row, portal)
+    return providerView(record, portal)
   } catch (error) {
-    // The change may have been committed after all: a secret in use has no marker and is kept.
+    // The commit may have succeeded despite the error; an adopted secret has no marker and is kept.
     if (secretName !== undefined) await deleteOrphanQuietly(secretName)
     throw error
   }
 }
 
 /** The provider's current state, after validation of the request. */
-async function lookAt(
+async function readCurrent(
   caller: Caller,
   request: ProviderRequest,
-  { place, secret, secretField, problems }: Configuration,
+  { location, secret, secretField, errors }: Configuration,
 ) {
   const { organisationId } = caller
-  const id = derivedId('idp', 0, organisationId, request.type, place ?? '')
-  const wanted = [keys.organisation(organisationId), keys.identityProvider(id)]
-  const [who, organisation, item] = await reauthorize(caller, ['platform:admin'], wanted)
+  const id = derivedId('idp', 0, organisationId, request.type, location ?? '')
+  const itemKeys = [keys.organisation(organisationId), keys.identityProvider(id)]
+  const [user, organisation, item] = await reauthorize(caller, ['platform:admin'], itemKeys)
   const before = item && parseProvider(item)
-  const isKept = secret === undefined && before !== undefined && (await secretOf(before))[secretField] !== undefined
-  const details = [...problems, ...(isKept || secret !== undefined ? [] : [required(secretField)])]
+  const keepsSecret =
+    secret === undefined && before !== undefined && (await secretOf(before))[secretField] !== undefined
+  const details = [...errors, ...(keepsSecret || secret !== undefined ? [] : [requiredError(secretField)])]
   if (details.length > 0) throw platformError('idp_config_invalid', { details: details.slice(0, 50) })
 
   // Providers create users, so their role mappings grant roles.
   const isPlatform = organisation !== undefined && parseOrganisation(organisation).isPlatform
-  checkGrantable(rolesOf(request), who, { organisationId, isOwn: true, isPlatform })
+  checkGrantable(grantedRoles(request), user, { organisationId, isOwn: true, isPlatform })
   return { id, before }
 }
 
-const rolesOf = ({ roleMappings = [], defaultRole = 'Viewer' }: ProviderRequest): string[] => [
+const grantedRoles = ({ roleMappings = [], defaultRole = 'Viewer' }: ProviderRequest): string[] => [
   ...new Set([defaultRole, ...roleMappings.map(({ role }) => role)]),
 ]
 
-/** Writes a secret under a new name, with an orphan marker until a record refers to it. Returns the name. */
-async function keepNewSecret(providerId: string, secret: ProviderSecret): Promise<string> {
+/** Stores a secret under a new name, marked as orphaned until a record refers to it. Returns the name. */
+async function storeNewSecret(providerId: string, secret: ProviderSecret): Promise<string> {
   const name = `${config.PLAT_SECRET_IDENTITY_PREFIX}/${providerId}/${sha256(newSecret()).slice(0, 16)}`
   await transact([markOrphaned(name)])
   await createSecret(name, JSON.stringify(secret))
   return name
 }
 
-interface Draft {
+interface RecordParts {
   request: ProviderRequest
-  wanted: Configuration
+  configuration: Configuration
   before: ProviderRecord | undefined
   secretName: string | undefined
 }
 
-function configured(
+function newRecord(
   { organisationId }: Caller,
   id: string,
-  { request, wanted, before, secretName }: Draft,
+  { request, configuration, before, secretName }: RecordParts,
 ): ProviderRecord {
   const { type, displayName, enabled = true, roleMappings = [], defaultRole = 'Viewer' } = request
-  const { settings } = wanted
-  // Consent belongs to one client.
+  const { settings } = configuration
+  // Consent applies to one client id.
   const consent = before?.settings.clientId === settings.clientId ? before?.consent : undefined
   const nowMs = now()
   return {
     id,
     organisationId,
     type,
-    displayName: displayName ?? nameFrom(type, settings),
+    displayName: displayName ?? defaultDisplayName(type, settings),
     isEnabled: enabled,
     settings,
     roleMappings,
@@ -114,46 +113,45 @@ function configured(
 }
 
 /** Undefined if the provider was changed concurrently. */
-async function tryConfigure(
+async function tryCommit(
   caller: Caller,
   before: ProviderRecord | undefined,
-  row: ProviderRecord,
+  record: ProviderRecord,
   portal: string,
 ): Promise<ProviderRecord | undefined> {
-  const { id, type, displayName, organisationId } = row
-  const isNewSecret = row.secretName !== before?.secretName
-  const asRead = before && { revision: { is: before.revision }, secretName: { is: before.secretName } }
-  const counted = upsert(
+  const { id, type, displayName, organisationId } = record
+  const isNewSecret = record.secretName !== before?.secretName
+  const unchanged = before && { revision: { is: before.revision }, secretName: { is: before.secretName } }
+  const countWrite = upsert(
     keys.identityProviderCount(organisationId),
     { add: { count: 1 } },
     { count: { isNot: providerLimit } },
   )
-  const refusal = await commit(caller, {
+  const failure = await commit(caller, {
     writes: [
-      replace(keys.identityProvider(id), providerItem(row), asRead ?? { pk: { absent: true } }),
-      ...(isNewSecret ? [orThrow(adopt(row.secretName), 'conflict')] : []),
-      ...(before === undefined ? [orThrow(counted, 'limit_reached')] : []),
+      replace(keys.identityProvider(id), providerItem(record), unchanged ?? { pk: { absent: true } }),
+      ...(isNewSecret ? [orThrow(adopt(record.secretName), 'conflict')] : []),
+      ...(before === undefined ? [orThrow(countWrite, 'limit_reached')] : []),
       ...(before !== undefined && isNewSecret ? [markOrphaned(before.secretName)] : []),
     ],
-    answer: providerView(row, portal),
-    audit: { action: 'identity_provider.configure', resource: id, detail: detailOf(row, before) },
+    answer: providerView(record, portal),
+    audit: { action: 'identity_provider.configure', resource: id, detail: auditDetail(record, before) },
     events: [{ name: 'identity.provider_configured', subject: id, data: { providerId: id, type, displayName } }],
   })
-  if (refusal) return undefined
+  if (failure) return undefined
   if (before !== undefined && isNewSecret) await deleteOrphanQuietly(before.secretName)
-  return row
+  return record
 }
 
-/** For the audit trail: the provider, and the roles that its users may get. */
-function detailOf(
-  { type, displayName, isEnabled, secretName, ...row }: ProviderRecord,
+function auditDetail(
+  { type, displayName, isEnabled, secretName, ...record }: ProviderRecord,
   before?: ProviderRecord,
 ): string {
-  const { settings, defaultRole, roleMappings } = row
-  const where = settings.url ?? settings.issuer ?? settings.baseUrl ?? settings.tenantId
+  const { settings, defaultRole, roleMappings } = record
+  const location = settings.url ?? settings.issuer ?? settings.baseUrl ?? settings.tenantId
   const roles = [...new Set(roleMappings.map(({ role }) => role))]
   return [
-    `${before === undefined ? 'added' : 'changed'} ${type} ${displayName} (${where})`,
+    `${before === undefined ? 'added' : 'changed'} ${type} ${displayName} (${location})`,
     ...(isEnabled ? [] : ['disabled']),
     ...(before === undefined || secretName === before.secretName ? [] : ['new secret']),
     `roles ${[defaultRole, ...roles].join(', ')}`,

@@ -14,9 +14,9 @@ import { reauthorize } from '../accounts/current-rights.ts'
 
 /** Handles the response to a consent request, in the browser of the provider's operator. */
 
-const Request = z.object({ providerId: z.string(), clientId: z.string(), expiresAtMs: z.number() })
+const ConsentRequest = z.object({ providerId: z.string(), clientId: z.string(), expiresAtMs: z.number() })
 
-/** The codes for the portal. Nothing from outside is passed on. */
+/** Error codes in the redirect to the portal, which never contains input of the request. */
 type ConsentError =
   | 'tenant_mismatch'
   | 'issuer_mismatch'
@@ -24,15 +24,15 @@ type ConsentError =
   | 'provider_error'
   | 'provider_unknown'
   | 'incomplete'
-type Verdict = { consent: 'granted' | 'denied' } | { consent: 'error'; error: ConsentError }
+type ConsentOutcome = { consent: 'granted' | 'denied' } | { consent: 'error'; error: ConsentError }
 
-/** The response, its authorised actor, and the writes that consume it. */
-interface Given {
+/** The provider of a response, the authorised actor, and the writes that consume the request. */
+interface ConsentContext {
   actor: Actor
-  row: ProviderRecord
-  /** The client of the consent request. */
+  provider: ProviderRecord
+  /** The client id at the time of the request. */
   clientId: string | undefined
-  spent: readonly WriteItem[]
+  consumeWrites: readonly WriteItem[]
 }
 
 /**
@@ -40,58 +40,64 @@ interface Given {
  * Four calls. Throws `unauthenticated` without authorisation and for a repeated response.
  */
 export async function handleConsentCallback(
-  answer: ConsentCallback,
+  callback: ConsentCallback,
   origin: Origin,
   findCaller: () => Promise<Caller | undefined>,
 ): Promise<string> {
   const portal = await publicUrl()
   return retryOnConflict(async () => {
-    const given = (await byState(answer, origin)) ?? (await byCaller(answer, await findCaller()))
-    if (given === undefined) return settingsPage(portal, undefined, { consent: 'error', error: 'provider_unknown' })
-    const verdict = verdictOf(given, answer)
-    return (await conclude(given, verdict)) ? settingsPage(portal, given.row.id, verdict) : undefined
+    const context = (await findByState(callback, origin)) ?? (await findByCaller(callback, await findCaller()))
+    if (context === undefined) return settingsPage(portal, undefined, { consent: 'error', error: 'provider_unknown' })
+    const outcome = outcomeOf(context, callback)
+    return (await storeOutcome(context, outcome)) ? settingsPage(portal, context.provider.id, outcome) : undefined
   })
 }
 
-async function byState({ state = '' }: ConsentCallback, { address }: Origin): Promise<Given | undefined> {
+async function findByState({ state = '' }: ConsentCallback, { address }: Origin): Promise<ConsentContext | undefined> {
   const key = keys.consentRequest(sha256(state))
   const item = await get(key)
-  const asked = item && Request.parse(item)
-  if (asked === undefined || asked.expiresAtMs <= now()) return undefined
-  const row = await findProvider(asked.providerId)
-  if (row === undefined) return undefined
-  const spent = [orThrow(remove(key, { pk: { present: true } }), 'unauthenticated')]
-  return { actor: system(row.organisationId, address), row, clientId: asked.clientId, spent }
+  const request = item && ConsentRequest.parse(item)
+  if (request === undefined || request.expiresAtMs <= now()) return undefined
+  const provider = await findProvider(request.providerId)
+  if (provider === undefined) return undefined
+  const consumeWrites = [orThrow(remove(key, { pk: { present: true } }), 'unauthenticated')]
+  return { actor: system(provider.organisationId, address), provider, clientId: request.clientId, consumeWrites }
 }
 
-/** Without a state, the response names its provider only by the tenant. */
-async function byCaller({ tenant }: ConsentCallback, caller: Caller | undefined): Promise<Given | undefined> {
+/** A response without a state identifies its provider by the tenant. */
+async function findByCaller(
+  { tenant }: ConsentCallback,
+  caller: Caller | undefined,
+): Promise<ConsentContext | undefined> {
   if (caller === undefined) throw platformError('unauthenticated')
   await reauthorize(caller, ['platform:admin'])
-  const rows = await allProviders()
-  const isMeant = (row: ProviderRecord) => row.organisationId === caller.organisationId && isTenant(row, tenant)
-  const row = rows.find(isMeant)
-  return row && { actor: caller, row, clientId: row.settings.clientId, spent: [] }
+  const provider = (await allProviders()).find(
+    (each) => each.organisationId === caller.organisationId && isTenant(each, tenant),
+  )
+  return provider && { actor: caller, provider, clientId: provider.settings.clientId, consumeWrites: [] }
 }
 
 const isTenant = ({ type, settings }: ProviderRecord, tenant: string | undefined): boolean =>
   type === 'CloudDirectory' && settings.tenantId?.toLowerCase() === tenant?.toLowerCase()
 
 /** Same comparison as at sign-in: a trailing slash after the host is ignored. */
-const isIssuer = (row: ProviderRecord, iss: string): boolean =>
-  URL.canParse(iss) && new URL(iss).href === new URL(issuerOf(row)).href
+const isIssuer = (provider: ProviderRecord, iss: string): boolean =>
+  URL.canParse(iss) && new URL(iss).href === new URL(issuerOf(provider)).href
 
-/** Error codes by which providers report a denial. */
+/** Error codes of providers for a denial. */
 const denials = new Set(['access_denied', 'permission_denied'])
 
-const failed = (error: ConsentError): Verdict => ({ consent: 'error', error })
+const failed = (error: ConsentError): ConsentOutcome => ({ consent: 'error', error })
 
-function verdictOf({ row, clientId }: Given, { tenant, iss, error, admin_consent, code }: ConsentCallback): Verdict {
-  const isCloud = row.type === 'CloudDirectory'
-  if (row.settings.clientId !== clientId) return failed('provider_changed')
-  if (iss !== undefined && !isIssuer(row, iss)) return failed('issuer_mismatch')
+function outcomeOf(
+  { provider, clientId }: ConsentContext,
+  { tenant, iss, error, admin_consent, code }: ConsentCallback,
+): ConsentOutcome {
+  const isCloud = provider.type === 'CloudDirectory'
+  if (provider.settings.clientId !== clientId) return failed('provider_changed')
+  if (iss !== undefined && !isIssuer(provider, iss)) return failed('issuer_mismatch')
   // A denial may omit the tenant; consent must include it.
-  if (isCloud && !(error !== undefined && tenant === undefined) && !isTenant(row, tenant))
+  if (isCloud && !(error !== undefined && tenant === undefined) && !isTenant(provider, tenant))
     return failed('tenant_mismatch')
   if (error !== undefined) return denials.has(error) ? { consent: 'denied' } : failed('provider_error')
   if (!isCloud) return code === undefined ? failed('incomplete') : { consent: 'granted' }
@@ -102,24 +108,30 @@ function verdictOf({ row, clientId }: Given, { tenant, iss, error, admin_consent
 const consents = { granted: 'Granted', denied: 'Denied' } as const
 
 /** False if the provider was changed concurrently. */
-async function conclude({ actor, row, spent }: Given, verdict: Verdict): Promise<boolean> {
-  const { id: providerId, type, revision } = row
-  const { consent } = verdict
+async function storeOutcome(
+  { actor, provider, consumeWrites }: ConsentContext,
+  outcome: ConsentOutcome,
+): Promise<boolean> {
+  const { id: providerId, type, revision } = provider
+  const { consent } = outcome
   const key = keys.identityProvider(providerId)
-  const kept = consent !== 'error' && { set: { consent: consents[consent], updatedAtMs: now() }, add: { revision: 1 } }
-  const refusal = await commit(actor, {
-    writes: [...spent, ...(kept ? [patch(key, kept, { revision: { is: revision } })] : [])],
+  const change = consent !== 'error' && {
+    set: { consent: consents[consent], updatedAtMs: now() },
+    add: { revision: 1 },
+  }
+  const failure = await commit(actor, {
+    writes: [...consumeWrites, ...(change ? [patch(key, change, { revision: { is: revision } })] : [])],
     audit: {
       action: 'identity_provider.consent_received',
       resource: providerId,
-      detail: consent === 'error' ? verdict.error : consent,
+      detail: consent === 'error' ? outcome.error : consent,
     },
     events: [{ name: 'identity.consent_received', subject: providerId, data: { providerId, type, consent } }],
   })
-  return refusal === undefined
+  return failure === undefined
 }
 
-function settingsPage(portal: string, providerId: string | undefined, verdict: Verdict): string {
-  const told = new URLSearchParams({ ...(providerId !== undefined && { provider: providerId }), ...verdict })
-  return `${portal}/settings/identity?${told.toString()}`
+function settingsPage(portal: string, providerId: string | undefined, outcome: ConsentOutcome): string {
+  const parameters = new URLSearchParams({ ...(providerId !== undefined && { provider: providerId }), ...outcome })
+  return `${portal}/settings/identity?${parameters.toString()}`
 }

@@ -7,13 +7,13 @@ import * as keys from '../db/keys.ts'
 import { create, orThrow, patch } from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { newSecret, sha256 } from '../id.ts'
-import { addressError } from './url.ts'
-import { ownProvider } from './manage.ts'
+import { fieldError } from './url.ts'
+import { requireProvider } from './manage.ts'
 import { consentRedirectUri, issuerOf, publicUrl } from './provider.ts'
 import { type ProviderRecord } from './record.ts'
 import { OutboundError } from '../outbound/outbound.ts'
 
-/** Requests consent from a provider's operator. The response: `consent-callback.ts`. */
+/** The response is handled by `consent-callback.ts`. */
 
 const requestMs = 10 * 60_000
 
@@ -22,29 +22,29 @@ const requestMs = 10 * 60_000
  * providers other than Entra ID. Throws `consent_not_applicable`, and `idp_config_invalid` if discovery fails.
  */
 export async function request(caller: Caller, providerId: string): Promise<{ url: string }> {
-  const row = await ownProvider(caller, providerId)
-  if (row.type === 'LDAP') throw platformError('consent_not_applicable')
+  const provider = await requireProvider(caller, providerId)
+  if (provider.type === 'LDAP') throw platformError('consent_not_applicable')
   const state = newSecret()
   const expiresAtMs = now() + requestMs
-  const asked = { providerId: row.id, clientId: row.settings.clientId ?? '', expiresAtMs }
-  const answer = { url: await addressOf(row, consentRedirectUri(await publicUrl()), state) }
+  const consentRequest = { providerId: provider.id, clientId: provider.settings.clientId ?? '', expiresAtMs }
+  const answer = { url: await consentUrl(provider, consentRedirectUri(await publicUrl()), state) }
   const pending = { set: { consent: 'Pending', updatedAtMs: now() }, add: { revision: 1 } }
   await commit(caller, {
     writes: [
-      create(keys.consentRequest(sha256(state)), { ...asked, ttl: Math.ceil(expiresAtMs / 1000) }),
-      orThrow(patch(keys.identityProvider(row.id), pending), 'identity_provider_not_found'),
+      create(keys.consentRequest(sha256(state)), { ...consentRequest, ttl: Math.ceil(expiresAtMs / 1000) }),
+      orThrow(patch(keys.identityProvider(provider.id), pending), 'identity_provider_not_found'),
     ],
     answer,
-    audit: { action: 'identity_provider.consent', resource: row.id, detail: row.displayName },
+    audit: { action: 'identity_provider.consent', resource: provider.id, detail: provider.displayName },
   })
   return answer
 }
 
-async function addressOf(row: ProviderRecord, returnTo: string, state: string): Promise<string> {
-  const { clientId = '', scopes = [] } = row.settings
+async function consentUrl(provider: ProviderRecord, returnTo: string, state: string): Promise<string> {
+  const { clientId = '', scopes = [] } = provider.settings
   const common = { client_id: clientId, scope: scopes.join(' '), redirect_uri: returnTo, state }
-  if (row.type === 'CloudDirectory') return withParameters(`${issuerOf(row)}/adminconsent`, common)
-  return withParameters(await authorizationEndpoint(row), {
+  if (provider.type === 'CloudDirectory') return withQuery(`${issuerOf(provider)}/adminconsent`, common)
+  return withQuery(await authorizationEndpoint(provider), {
     ...common,
     response_type: 'code',
     prompt: 'consent',
@@ -54,26 +54,26 @@ async function addressOf(row: ProviderRecord, returnTo: string, state: string): 
   })
 }
 
-function withParameters(address: string, parameters: Record<string, string>): string {
-  const url = new URL(address)
+function withQuery(base: string, parameters: Record<string, string>): string {
+  const url = new URL(base)
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
   return url.href
 }
 
-async function authorizationEndpoint(row: ProviderRecord): Promise<string> {
+async function authorizationEndpoint(provider: ProviderRecord): Promise<string> {
   const { cachedIssuer } = await import('./oidc/client.ts')
   try {
-    const { authorization_endpoint: endpoint } = (await cachedIssuer(row)).metadata
+    const { authorization_endpoint: endpoint } = (await cachedIssuer(provider)).metadata
     if (endpoint !== undefined) return endpoint
   } catch (cause) {
-    throw platformError('idp_config_invalid', { details: [whyUnknown(row, cause)] }, { cause })
+    throw platformError('idp_config_invalid', { details: [endpointError(provider, cause)] }, { cause })
   }
-  throw platformError('idp_config_invalid', { details: [whyUnknown(row)] })
+  throw platformError('idp_config_invalid', { details: [endpointError(provider)] })
 }
 
-/** Discloses only one error code about addresses near the platform. */
-function whyUnknown({ type }: ProviderRecord, cause?: unknown): ErrorDetail {
+/** A single error code, so that errors do not disclose private addresses. */
+function endpointError({ type }: ProviderRecord, cause?: unknown): ErrorDetail {
   const code = cause instanceof OutboundError ? cause.problem : 'discovery_failed'
   const field = type === 'OpenSourceIdp' ? 'baseUrl' : 'issuer'
-  return addressError(field, code, 'has no known consent address; run the provider test')
+  return fieldError(field, code, 'has no known consent URL; run the provider test')
 }

@@ -1,6 +1,6 @@
 import { type TokenSet } from '@platform/contract/auth'
 import { roleNames } from '@platform/contract/permission'
-import { username as usernameForm } from '@platform/contract/setup'
+import { username as usernameSchema } from '@platform/contract/setup'
 import * as z from 'zod'
 import { type Origin, system } from '../caller.ts'
 import { commit, outboxWrite } from '../outbox/commit.ts'
@@ -20,14 +20,13 @@ import { createUserWrites, find, parseUser, type User, userUnchanged, usersOf } 
  * existing user.
  */
 
-/** The key of a user. */
 export interface UserReference {
   userId: string
   organisationId: string
 }
 
 /** The user and the writes that create or change it; no writes if it is unchanged. */
-interface Arrival {
+interface ResolvedUser {
   user: User
   writes: readonly WriteItem[]
   effects?: Effects
@@ -43,18 +42,18 @@ export const signInExternal = (
   origin: Origin,
 ): Promise<TokenSet> =>
   retryOnConflict(async () => {
-    const { user, writes, effects } = await arrivalOf(provider, identity)
+    const { user, writes, effects } = await resolveUser(provider, identity)
     const session = open(user, origin, user.epoch)
     const tokens = await session.tokens()
     const { audit, events } = sessionOpenedEffects(user, session.id)
     const before = effects?.audit && outboxWrite(system(user.organisationId, origin.address), { audit: effects.audit })
-    const refusal = await commit(signingInCaller(user, origin), {
+    const failure = await commit(signingInCaller(user, origin), {
       writes: [...writes, ...(before ? [before] : []), ...session.steps],
       audit,
       // One record keeps the events in order.
       events: [...(effects?.events ?? []), ...events],
     })
-    return refusal === undefined ? tokens : undefined
+    return failure === undefined ? tokens : undefined
   })
 
 /**
@@ -67,11 +66,11 @@ export const resolveExternalUser = (
   origin: Origin,
 ): Promise<UserReference> =>
   retryOnConflict(async () => {
-    const { user, writes, effects } = await arrivalOf(provider, identity)
+    const { user, writes, effects } = await resolveUser(provider, identity)
     const { id: userId, organisationId } = user
     if (writes.length === 0) return { userId, organisationId }
-    const refusal = await commit(system(organisationId, origin.address), { writes, ...effects })
-    return refusal === undefined ? { userId, organisationId } : undefined
+    const failure = await commit(system(organisationId, origin.address), { writes, ...effects })
+    return failure === undefined ? { userId, organisationId } : undefined
   })
 
 /**
@@ -96,67 +95,67 @@ export async function openExternalSession(
 
 const Link = z.object({ userId: z.string() })
 
-/** One call for a new user, else two. */
-async function arrivalOf(provider: ProviderRecord, identity: ExternalIdentity): Promise<Arrival> {
+/** One call for a new user, otherwise two. */
+async function resolveUser(provider: ProviderRecord, identity: ExternalIdentity): Promise<ResolvedUser> {
   const { organisationId } = provider
-  const names = namesOf(provider, identity)
+  const names = candidateNames(provider, identity)
   const linkKey = keys.externalIdentity(provider.id, sha256(identity.subject))
-  const wanted = [linkKey, usersOf(organisationId).head, ...names.map(keys.username)]
-  const [item, head, ...namesakes] = await getConsistent(wanted)
+  const itemKeys = [linkKey, usersOf(organisationId).head, ...names.map(keys.username)]
+  const [item, head, ...taken] = await getConsistent(itemKeys)
   const link = item && Link.parse(item)
-  const known = link && (await find(organisationId, link.userId))
-  if (known) return returning(known, provider, identity)
-  const username = names.find((_name, index) => namesakes[index] === undefined)
+  const existing = link && (await find(organisationId, link.userId))
+  if (existing) return updateUser(existing, provider, identity)
+  const username = names.find((_name, index) => taken[index] === undefined)
   if (username === undefined) throw platformError('username_taken')
-  return joining(provider, identity, { username, head, linkKey, userIdBefore: link?.userId })
+  return createUser(provider, identity, { username, head, linkKey, removedUserId: link?.userId })
 }
 
-/** The data of a new user. */
-interface Entry {
+interface NewUser {
   username: string
   head: Item | undefined
   linkKey: keys.Key
-  /** The removed user that the identity link still refers to. */
-  userIdBefore: string | undefined
+  /** The removed user to which the identity link still refers. */
+  removedUserId: string | undefined
 }
 
-function joining(
+function createUser(
   provider: ProviderRecord,
   identity: ExternalIdentity,
-  { username, head: headItem, linkKey, userIdBefore }: Entry,
-): Arrival {
+  { username, head: headItem, linkKey, removedUserId }: NewUser,
+): ResolvedUser {
   const { organisationId, id: authProvider } = provider
   const list = usersOf(organisationId)
   const head = parseHead(headItem)
   const createdAtMs = nextSortTimeMs(head)
   const id = newId('user', createdAtMs)
-  const facts = { email: emailOf(identity), roles: rolesOf(provider, identity) }
+  const attributes = { email: emailOf(identity), roles: rolesOf(provider, identity) }
   const subjectHash = sha256(identity.subject)
-  const row = { id, organisationId, username, ...facts, authProvider, subjectHash, createdAtMs }
-  const isAsFound = userIdBefore === undefined ? { pk: { absent: true } as const } : { userId: { is: userIdBefore } }
+  const record = { id, organisationId, username, ...attributes, authProvider, subjectHash, createdAtMs }
+  const isLinkUnchanged =
+    removedUserId === undefined ? { pk: { absent: true } as const } : { userId: { is: removedUserId } }
   return {
-    user: parseUser(row),
+    user: parseUser(record),
     writes: [
-      replace(linkKey, { userId: id, organisationId }, isAsFound),
-      ...createUserWrites(row),
+      replace(linkKey, { userId: id, organisationId }, isLinkUnchanged),
+      ...createUserWrites(record),
       insertWrite(list, head, createdAtMs),
     ],
     effects: {
       audit: {
         action: 'user.create',
         resource: id,
-        detail: `${username}: ${facts.roles.join(', ')}; by ${authProvider}`,
+        detail: `${username}: ${attributes.roles.join(', ')}; by ${authProvider}`,
       },
-      events: [{ name: 'user.created', subject: id, data: { userId: id, username, roles: facts.roles } }],
+      events: [{ name: 'user.created', subject: id, data: { userId: id, username, roles: attributes.roles } }],
     },
   }
 }
 
 /** Updates the record only if the provider reports something else. */
-function returning(user: User, provider: ProviderRecord, identity: ExternalIdentity): Arrival {
+function updateUser(user: User, provider: ProviderRecord, identity: ExternalIdentity): ResolvedUser {
   const [email, roles] = [emailOf(identity), rolesOf(provider, identity)]
-  const isSame = email === user.email && roles.join() === user.roles.join()
-  if (isSame) return { user, writes: [] }
+  const isUnchanged = email === user.email && roles.join() === user.roles.join()
+  if (isUnchanged) return { user, writes: [] }
   const detail = [
     `roles ${user.roles.join(', ')} → ${roles.join(', ')}`,
     ...(email === user.email ? [] : [`e-mail ${user.email} → ${email}`]),
@@ -172,28 +171,28 @@ function returning(user: User, provider: ProviderRecord, identity: ExternalIdent
 
 /** All roles that the groups map to, in the order of the role list, or the default role. */
 function rolesOf({ type, roleMappings, defaultRole }: ProviderRecord, { groups }: ExternalIdentity): string[] {
-  const spelled = (group: string) => (type === 'LDAP' ? normalDn(group) : group)
-  const held = new Set(groups.map(spelled))
-  const mapped = new Set(roleMappings.filter(({ group }) => held.has(spelled(group))).map(({ role }) => role))
+  const normalise = (group: string) => (type === 'LDAP' ? normalDn(group) : group)
+  const memberships = new Set(groups.map(normalise))
+  const mapped = new Set(roleMappings.filter(({ group }) => memberships.has(normalise(group))).map(({ role }) => role))
   return mapped.size === 0 ? [defaultRole] : roleNames.filter((role) => mapped.has(role))
 }
 
 const Email = z.email().max(254)
 
-/** Empty without a valid address. */
+/** Empty if the address is invalid. */
 const emailOf = ({ email }: ExternalIdentity): string => (Email.safeParse(email).success ? email : '')
 
-/** Candidate names in order: the provider's name if valid, else a name with a suffix unique to provider and subject. */
-function namesOf({ id }: ProviderRecord, { username, subject }: ExternalIdentity): string[] {
-  const mark = sha256(JSON.stringify([id, subject]))
-  const plain = usernameForm.safeParse(username)
+/** Candidate names in order: the provider's name if valid, then names with a hash of provider and subject. */
+function candidateNames({ id }: ProviderRecord, { username, subject }: ExternalIdentity): string[] {
+  const suffix = sha256(JSON.stringify([id, subject]))
+  const plain = usernameSchema.safeParse(username)
   const stem = username
     .slice(0, 200)
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .replace(/[^A-Za-z0-9._@+-]+/g, '-')
-  const short = stem.replace(/^[^A-Za-z0-9]+/, '').slice(0, 40) || 'user'
-  const marked = [8, 20].map((length) => `${short}-${mark.slice(0, length)}`)
-  const isOwn = plain.success && !marked.includes(plain.data.toLowerCase())
-  return [...(isOwn ? [plain.data] : []), ...marked]
+  const prefix = stem.replace(/^[^A-Za-z0-9]+/, '').slice(0, 40) || 'user'
+  const suffixed = [8, 20].map((length) => `${prefix}-${suffix.slice(0, length)}`)
+  const isUsable = plain.success && !suffixed.includes(plain.data.toLowerCase())
+  return [...(isUsable ? [plain.data] : []), ...suffixed]
 }

@@ -2,60 +2,64 @@ import { type Provider, type ProviderTest } from '@platform/contract/identity'
 import { type Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import * as keys from '../db/keys.ts'
-import { remove as removal, upsert } from '../db/table.ts'
+import { remove as removeWrite, upsert } from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { allProviders, findProvider, publicUrl, secretOf } from './provider.ts'
 import { type ProviderRecord, type ProviderSecret } from './record.ts'
 import { providerView } from './view.ts'
 import { deleteOrphanQuietly, markOrphaned } from './orphaned-secrets.ts'
 
-/** Lists, removes and tests identity providers. */
-
 /** The providers of the organisation, the oldest first. Two calls. */
 export async function list({ organisationId }: Caller): Promise<{ items: Provider[] }> {
   const [providers, portal] = await Promise.all([allProviders(), publicUrl()])
-  const own = providers.filter((row) => row.organisationId === organisationId)
-  const oldestFirst = own.toSorted((a, b) => a.createdAtMs - b.createdAtMs)
-  return { items: oldestFirst.map((row) => providerView(row, portal)) }
+  const oldestFirst = providers
+    .filter((provider) => provider.organisationId === organisationId)
+    .toSorted((a, b) => a.createdAtMs - b.createdAtMs)
+  return { items: oldestFirst.map((provider) => providerView(provider, portal)) }
 }
 
 /** A provider of the caller's organisation. Throws `identity_provider_not_found`. One call. */
-export async function ownProvider({ organisationId }: Caller, providerId: string): Promise<ProviderRecord> {
-  const row = await findProvider(providerId)
-  if (row === undefined || row.organisationId !== organisationId) throw platformError('identity_provider_not_found')
-  return row
+export async function requireProvider({ organisationId }: Caller, providerId: string): Promise<ProviderRecord> {
+  const provider = await findProvider(providerId)
+  if (provider === undefined || provider.organisationId !== organisationId)
+    throw platformError('identity_provider_not_found')
+  return provider
 }
 
 /** Removes a provider and its secret. Its users stay but cannot sign in. Four calls, and one to Secrets Manager. */
 export async function remove(caller: Caller, providerId: string): Promise<void> {
-  const { id, organisationId, type, displayName, secretName } = await ownProvider(caller, providerId)
-  const refusal = await commit(caller, {
+  const { id, organisationId, type, displayName, secretName } = await requireProvider(caller, providerId)
+  const failure = await commit(caller, {
     writes: [
-      removal(keys.identityProvider(id), { secretName: { is: secretName } }),
+      removeWrite(keys.identityProvider(id), { secretName: { is: secretName } }),
       markOrphaned(secretName),
       upsert(keys.identityProviderCount(organisationId), { add: { count: -1 } }),
     ],
     audit: { action: 'identity_provider.delete', resource: id, detail: `${type} ${displayName}` },
   })
-  // No item: already removed. Otherwise it was changed and has another secret.
-  if (refusal)
-    throw refusal.item === undefined ? platformError('identity_provider_not_found') : platformError('conflict')
+  // Without an item it was already removed; otherwise its secret was changed.
+  if (failure)
+    throw failure.item === undefined ? platformError('identity_provider_not_found') : platformError('conflict')
   await deleteOrphanQuietly(secretName)
 }
 
 /** Tests whether the platform can use a provider, and reports each check. Two calls, and those to the provider. */
 export async function test(caller: Caller, providerId: string): Promise<ProviderTest> {
-  const row = await ownProvider(caller, providerId)
-  const checks = await checksOf(row, await secretOf(row))
+  const provider = await requireProvider(caller, providerId)
+  const checks = await runChecks(provider, await secretOf(provider))
   const failed = checks.filter(({ ok }) => !ok).map(({ name }) => name)
   const answer = { ok: checks.length > 0 && failed.length === 0, checks }
-  const detail = answer.ok ? 'works' : `fails at ${failed.join(', ')}`
-  await commit(caller, { writes: [], answer, audit: { action: 'identity_provider.test', resource: row.id, detail } })
+  const detail = answer.ok ? 'succeeded' : `failed at ${failed.join(', ')}`
+  await commit(caller, {
+    writes: [],
+    answer,
+    audit: { action: 'identity_provider.test', resource: provider.id, detail },
+  })
   return answer
 }
 
 /** The provider clients are loaded on demand, for a fast cold start. */
-async function checksOf(row: ProviderRecord, secret: ProviderSecret): Promise<ProviderTest['checks']> {
-  if (row.type === 'LDAP') return (await import('./ldap/test.ts')).testLdap(row, secret)
-  return (await import('./oidc/test.ts')).testOidc(row, secret)
+async function runChecks(provider: ProviderRecord, secret: ProviderSecret): Promise<ProviderTest['checks']> {
+  if (provider.type === 'LDAP') return (await import('./ldap/test.ts')).testLdap(provider, secret)
+  return (await import('./oidc/test.ts')).testOidc(provider, secret)
 }

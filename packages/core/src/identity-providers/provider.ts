@@ -7,9 +7,7 @@ import { isId } from '../id.ts'
 import { readState } from '../platform/state.ts'
 import { readSecret } from '../aws/secrets.ts'
 
-/** Reads identity providers for sign-in. Administration: `manage.ts`. */
-
-/** A provider, enabled or not; undefined if there is none. One call. */
+/** A provider, enabled or not; undefined if it does not exist. One call. */
 export async function findProvider(providerId: string): Promise<ProviderRecord | undefined> {
   const item = isId('idp', providerId) ? await get(keys.identityProvider(providerId)) : undefined
   return item && parseProvider(item)
@@ -33,25 +31,25 @@ export async function enabledProviders(type?: ProviderType): Promise<ProviderRec
 export async function secretOf({ id, secretName }: ProviderRecord): Promise<ProviderSecret> {
   const text = await readSecret(secretName)
   if (text !== undefined) return ProviderSecret.parse(JSON.parse(text))
-  const newer = await findProvider(id)
-  if (newer === undefined || newer.secretName === secretName) return {}
-  return ProviderSecret.parse(JSON.parse((await readSecret(newer.secretName)) ?? '{}'))
+  const current = await findProvider(id)
+  if (current === undefined || current.secretName === secretName) return {}
+  return ProviderSecret.parse(JSON.parse((await readSecret(current.secretName)) ?? '{}'))
 }
 
-const withoutEndingSlashes = (address: string): string => address.replace(/\/+$/, '')
+const withoutTrailingSlashes = (address: string): string => address.replace(/\/+$/, '')
 
 /** The issuer of an OpenID Connect provider; '' for LDAP. */
 export function issuerOf({ type, settings }: Pick<ProviderRecord, 'type' | 'settings'>): string {
   const { authorityHost = '', tenantId = '', baseUrl = '', realm = '', issuer = '' } = settings
-  if (type === 'CloudDirectory') return `${withoutEndingSlashes(authorityHost)}/${tenantId}/v2.0`
-  if (type === 'OpenSourceIdp') return `${withoutEndingSlashes(baseUrl)}/realms/${realm}`
-  // Unchanged, because a trailing slash is part of an issuer's name.
+  if (type === 'CloudDirectory') return `${withoutTrailingSlashes(authorityHost)}/${tenantId}/v2.0`
+  if (type === 'OpenSourceIdp') return `${withoutTrailingSlashes(baseUrl)}/realms/${realm}`
+  // A trailing slash is part of an issuer's identifier.
   return issuer
 }
 
 /** The portal's public URL from setup, without a trailing slash and safe for headers. One call. */
 export const publicUrl = async (): Promise<string> =>
-  withoutEndingSlashes(new URL((await readState()).publicUrl ?? config.PLAT_API_URL).href)
+  withoutTrailingSlashes(new URL((await readState()).publicUrl ?? config.PLAT_API_URL).href)
 
 /** The redirect URI of sign-ins with a provider. */
 export const redirectUri = (portal: string, providerId: string): string =>

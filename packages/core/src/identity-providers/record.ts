@@ -4,9 +4,9 @@ import * as z from 'zod'
 import { type Item } from '../db/table.ts'
 import { jsonString } from '../lib/validate.ts'
 
-/** The stored form of identity providers. Secrets are in Secrets Manager; the record has the secret's name. */
+/** The stored form of identity providers. Secrets are in Secrets Manager; the record contains their names. */
 
-/** The settings of the type, as in `ProviderRequest`, with defaults. */
+/** The settings of all types, as in `ProviderRequest`. */
 const Settings = z.object({
   tenantId: z.string().optional(),
   clientId: z.string().optional(),
@@ -51,7 +51,6 @@ export type ProviderRecord = z.infer<typeof ProviderRecord>
 
 export const parseProvider = (item: Item): ProviderRecord => ProviderRecord.parse(item)
 
-/** The secret of a provider. */
 export const ProviderSecret = z.object({ clientSecret: z.string().optional(), bindPassword: z.string().optional() })
 export type ProviderSecret = z.infer<typeof ProviderSecret>
 
@@ -59,7 +58,7 @@ export type ProviderSecret = z.infer<typeof ProviderSecret>
 export interface ExternalIdentity {
   /** Unique and never reassigned within the provider: OIDC `sub`; LDAP `entryUUID`, else the distinguished name. */
   subject: string
-  /** The provider's name for the user; the platform's may differ if that is taken. */
+  /** The provider's name for the user. The platform's name differs if this one is taken. */
   username: string
   email: string
   groups: readonly string[]

@@ -1,47 +1,45 @@
 import { X509Certificate } from 'node:crypto'
 import { type ErrorDetail } from '@platform/contract/common'
 import { type ProviderRequest, type ProviderType } from '@platform/contract/identity'
-import { ldapAddress, addressError, httpAddressErrors } from './url.ts'
+import { ldapAddress, fieldError, httpAddressErrors } from './url.ts'
 import { issuerOf } from './provider.ts'
 import { type ProviderSecret, type ProviderSettings } from './record.ts'
 
-/** Required and optional settings per provider type, and their validation. */
+type SettingName = keyof ProviderSettings
 
-type Setting = keyof ProviderSettings
-
-interface Kind {
-  needs: readonly Setting[]
+interface TypeSpec {
+  mandatory: readonly SettingName[]
   /** The settings that identify the provider. */
-  place: readonly Setting[]
+  location: readonly SettingName[]
   secret: keyof ProviderSecret
   /** Optional settings with their defaults. */
-  defaults: { [Name in Setting]?: ProviderSettings[Name] | undefined }
+  defaults: { [Name in SettingName]?: ProviderSettings[Name] | undefined }
 }
 
-const claims: Kind['defaults'] = {
+const claimDefaults: TypeSpec['defaults'] = {
   scopes: ['openid', 'profile', 'email'],
   usernameClaim: 'preferred_username',
   emailClaim: 'email',
   groupsClaim: 'groups',
 }
 
-const kinds: Record<ProviderType, Kind> = {
+const typeSpecs: Record<ProviderType, TypeSpec> = {
   CloudDirectory: {
-    needs: ['tenantId', 'clientId'],
-    place: ['tenantId'],
+    mandatory: ['tenantId', 'clientId'],
+    location: ['tenantId'],
     secret: 'clientSecret',
-    defaults: { authorityHost: 'https://login.microsoftonline.com', ...claims },
+    defaults: { authorityHost: 'https://login.microsoftonline.com', ...claimDefaults },
   },
-  OIDC: { needs: ['issuer', 'clientId'], place: ['issuer'], secret: 'clientSecret', defaults: claims },
+  OIDC: { mandatory: ['issuer', 'clientId'], location: ['issuer'], secret: 'clientSecret', defaults: claimDefaults },
   OpenSourceIdp: {
-    needs: ['baseUrl', 'realm', 'clientId'],
-    place: ['baseUrl', 'realm'],
+    mandatory: ['baseUrl', 'realm', 'clientId'],
+    location: ['baseUrl', 'realm'],
     secret: 'clientSecret',
-    defaults: claims,
+    defaults: claimDefaults,
   },
   LDAP: {
-    needs: ['url', 'bindDn', 'userSearchBase'],
-    place: ['url'],
+    mandatory: ['url', 'bindDn', 'userSearchBase'],
+    location: ['url'],
     secret: 'bindPassword',
     defaults: {
       startTls: false,
@@ -53,41 +51,44 @@ const kinds: Record<ProviderType, Kind> = {
   },
 }
 
-/** The parsed request. */
 export interface Configuration {
   settings: ProviderSettings
-  /** The provider's location, which identifies it within its type; undefined if missing. */
-  place: string | undefined
+  /** Identifies the provider within its type; undefined if a setting of it is missing. */
+  location: string | undefined
   /** The secret that the type needs. */
   secretField: keyof ProviderSecret
   /** The secret, if the request includes it. */
   secret: ProviderSecret | undefined
-  problems: ErrorDetail[]
+  errors: ErrorDetail[]
 }
 
-/** Parses a request and collects all problems. Throws `url_not_allowed`. No call. */
-export function configurationOf(request: ProviderRequest): Configuration {
-  const kind = kinds[request.type]
-  const settings = settingsOf(kind, request)
-  const problems = [...missing(kind, settings), ...checks[request.type](settings), ...certificateProblems(settings)]
-  const isPlaced = kind.place.every((name) => settings[name] !== undefined)
-  const given = request[kind.secret]
+/** Parses a request and collects all validation errors. Throws `url_not_allowed`. No call. */
+export function parseConfiguration(request: ProviderRequest): Configuration {
+  const spec = typeSpecs[request.type]
+  const settings = settingsOf(spec, request)
+  const errors = [
+    ...missingErrors(spec, settings),
+    ...validators[request.type](settings),
+    ...certificateErrors(settings),
+  ]
+  const hasLocation = spec.location.every((name) => settings[name] !== undefined)
+  const secret = request[spec.secret]
   return {
     settings,
-    place: isPlaced ? placeOf(request.type, settings) : undefined,
-    secretField: kind.secret,
-    secret: given === undefined ? undefined : { [kind.secret]: given },
-    problems,
+    location: hasLocation ? locationOf(request.type, settings) : undefined,
+    secretField: spec.secret,
+    secret: secret === undefined ? undefined : { [spec.secret]: secret },
+    errors,
   }
 }
 
 /** Settings of other types are dropped. */
-function settingsOf({ needs, defaults }: Kind, request: ProviderRequest): ProviderSettings {
-  const known = new Set<string>([...needs, ...Object.keys(defaults)])
-  const given = Object.entries({ ...defaults, ...request }).filter(
+function settingsOf({ mandatory, defaults }: TypeSpec, request: ProviderRequest): ProviderSettings {
+  const known = new Set<string>([...mandatory, ...Object.keys(defaults)])
+  const entries = Object.entries({ ...defaults, ...request }).filter(
     ([name, value]) => known.has(name) && value !== undefined,
   )
-  const settings: ProviderSettings = Object.fromEntries(given)
+  const settings: ProviderSettings = Object.fromEntries(entries)
   return {
     ...settings,
     ...(settings.scopes && { scopes: [...new Set(['openid', ...settings.scopes])] }),
@@ -96,47 +97,47 @@ function settingsOf({ needs, defaults }: Kind, request: ProviderRequest): Provid
   }
 }
 
-export const required = (field: string): ErrorDetail =>
-  addressError(field, 'required', 'is required for this type of provider')
+export const requiredError = (field: string): ErrorDetail =>
+  fieldError(field, 'required', 'is required for this type of provider')
 
-const missing = ({ needs }: Kind, settings: ProviderSettings): ErrorDetail[] =>
-  needs.filter((name) => settings[name] === undefined).map(required)
+const missingErrors = ({ mandatory }: TypeSpec, settings: ProviderSettings): ErrorDetail[] =>
+  mandatory.filter((name) => settings[name] === undefined).map(requiredError)
 
-/** Entra tenants that accept any account. */
-const everybody = /^(common|organizations|consumers)$/i
+/** Entra tenant ids that accept accounts of any tenant. */
+const multiTenantId = /^(common|organizations|consumers)$/i
 
-const checks: Record<ProviderType, (settings: ProviderSettings) => ErrorDetail[]> = {
+const validators: Record<ProviderType, (settings: ProviderSettings) => ErrorDetail[]> = {
   CloudDirectory: ({ tenantId = '', authorityHost = '' }) => [
-    ...(everybody.test(tenantId) ? [addressError('tenantId', 'not_one_tenant', 'must name one tenant')] : []),
+    ...(multiTenantId.test(tenantId) ? [fieldError('tenantId', 'not_one_tenant', 'must name one tenant')] : []),
     ...httpAddressErrors('authorityHost', authorityHost),
   ],
   OIDC: ({ issuer }) => (issuer === undefined ? [] : httpAddressErrors('issuer', issuer)),
   OpenSourceIdp: ({ baseUrl }) => (baseUrl === undefined ? [] : httpAddressErrors('baseUrl', baseUrl)),
-  LDAP: ({ url, startTls }) => (url === undefined ? [] : ldapProblems(url, startTls === true)),
+  LDAP: ({ url, startTls }) => (url === undefined ? [] : ldapErrors(url, startTls === true)),
 }
 
-function ldapProblems(url: string, isStartTls: boolean): ErrorDetail[] {
+function ldapErrors(url: string, isStartTls: boolean): ErrorDetail[] {
   if (ldapAddress(url) === undefined)
-    return [addressError('url', 'invalid_url', 'must be ldap(s)://host:port without a path')]
+    return [fieldError('url', 'invalid_url', 'must be ldap(s)://host:port without a path')]
   if (url.startsWith('ldaps:')) {
     return isStartTls
-      ? [addressError('startTls', 'not_applicable', 'applies to ldap: only; ldaps: is always encrypted')]
+      ? [fieldError('startTls', 'not_applicable', 'applies to ldap: only; ldaps: is always encrypted')]
       : []
   }
   if (isStartTls) return []
-  return [addressError('startTls', 'tls_required', 'must be true for ldap:, to encrypt passwords')]
+  return [fieldError('startTls', 'tls_required', 'must be true for ldap:, to encrypt passwords')]
 }
 
 const certificates = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g
 
 /** Certificates only: a private key pasted by mistake would be visible to all administrators. */
-function certificateProblems({ caCertificate: text }: ProviderSettings): ErrorDetail[] {
+function certificateErrors({ caCertificate: text }: ProviderSettings): ErrorDetail[] {
   if (text === undefined) return []
   const blocks = text.match(certificates) ?? []
   const isPem = blocks.length > 0 && text.replaceAll(certificates, '').trim() === '' && blocks.every(isCertificate)
   return isPem
     ? []
-    : [addressError('caCertificate', 'invalid_certificate', 'must contain only certificates in PEM format')]
+    : [fieldError('caCertificate', 'invalid_certificate', 'must contain only certificates in PEM format')]
 }
 
 function isCertificate(pem: string): boolean {
@@ -147,12 +148,11 @@ function isCertificate(pem: string): boolean {
   }
 }
 
-/** The location of a provider: another issuer or directory is another provider and never receives this one's secret. */
-const placeOf = (type: ProviderType, settings: ProviderSettings): string =>
+/** Another issuer or directory is another provider and never receives the secret of this one. */
+const locationOf = (type: ProviderType, settings: ProviderSettings): string =>
   settings.url ?? new URL(issuerOf({ type, settings })).href.replace(/\/+$/, '')
 
-/** The default display name at sign-in. */
-export function nameFrom(type: ProviderType, settings: ProviderSettings): string {
+export function defaultDisplayName(type: ProviderType, settings: ProviderSettings): string {
   const { tenantId, realm } = settings
   const { hostname } = new URL(settings.url ?? issuerOf({ type, settings }))
   return (tenantId ?? (realm === undefined ? hostname : `${realm} (${hostname})`)).slice(0, 100)

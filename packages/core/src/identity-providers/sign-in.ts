@@ -15,7 +15,7 @@ export async function signIn({ username, password }: Credentials, origin: Origin
   if (attempt.credential?.passwordHash !== undefined) return signInByPassword(attempt, password, origin)
   const directories = await enabledDirectories()
   if (directories.length === 0) return signInLocally(attempt, password, origin)
-  // Local sign-ins do not load the LDAP client.
+  // Loaded on demand, for a fast cold start.
   const { signInByDirectory } = await import('./ldap/sign-in.ts')
   return signInByDirectory(directories, attempt, password, origin)
 }
@@ -27,7 +27,7 @@ async function signInByPassword(attempt: Attempt, password: string, origin: Orig
   try {
     return await signInLocally(attempt, password, origin)
   } catch (error) {
-    // Same calls as for an unknown name: response time must not reveal which names exist.
+    // Makes the same calls as for an unknown name, so that timing does not reveal which names exist.
     await enabledDirectories()
     throw error
   }
@@ -43,7 +43,7 @@ export async function startBrowserSession(
 ): Promise<TokenSet> {
   if (refreshToken !== undefined) return refresh({ refreshToken }, origin)
   if (code === undefined) return signIn(Credentials.parse(credentials), origin)
-  // Sign-ins by name and password do not load it.
+  // Loaded on demand, for a fast cold start.
   const { exchange } = await import('./oidc/code.ts')
   return exchange(code, browser, origin)
 }

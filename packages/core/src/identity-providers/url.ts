@@ -4,12 +4,12 @@ import { platformError } from '../error.ts'
 import { checkUrl } from '../outbound/outbound.ts'
 import { parseAllowlist, hostPortOf } from '../lib/settings/allowlist.ts'
 
-/** Validates URLs of identity providers before any connection. Resolved addresses are checked when called. */
+/** Validates URLs of identity providers before a connection. Resolved addresses are checked when connecting. */
 
-const allowed = parseAllowlist(config.PLAT_OUTBOUND_ALLOW)
+const allowlist = parseAllowlist(config.PLAT_OUTBOUND_ALLOW)
 
-/** A validation error of a provider's field. Contains no values. */
-export const addressError = (field: string, code: string, message: string): ErrorDetail => ({
+/** A validation error of a provider's field. The message contains no values. */
+export const fieldError = (field: string, code: string, message: string): ErrorDetail => ({
   in: 'body',
   path: `/${field}`,
   code,
@@ -21,12 +21,12 @@ export const addressError = (field: string, code: string, message: string): Erro
  * addresses and those with credentials.
  */
 export function httpAddressErrors(field: string, address: string): ErrorDetail[] {
-  const url = publicUrlOf(address)
-  const isBare = url.search === '' && url.hash === '' && !/[?#]/.test(address)
-  const isSafe = url.protocol === 'https:' || allowed.has(hostPortOf(url))
+  const url = parsePublicUrl(address)
+  const hasNoQuery = url.search === '' && url.hash === '' && !/[?#]/.test(address)
+  const isEncrypted = url.protocol === 'https:' || allowlist.has(hostPortOf(url))
   return [
-    ...(isBare ? [] : [addressError(field, 'invalid_url', 'must not contain a query or fragment')]),
-    ...(isSafe ? [] : [addressError(field, 'https_required', 'must be https, because secrets are sent')]),
+    ...(hasNoQuery ? [] : [fieldError(field, 'invalid_url', 'must not contain a query or fragment')]),
+    ...(isEncrypted ? [] : [fieldError(field, 'https_required', 'must be https, because secrets are sent')]),
   ]
 }
 
@@ -39,12 +39,12 @@ const ldapPorts: Record<string, number> = { 'ldap:': 389, 'ldaps:': 636 }
 export function ldapAddress(address: string): string | undefined {
   const { protocol, host, port, pathname, search, hash, username, password } = new URL(address)
   const rest = pathname.replace(/^\/$/, '') + search + hash + username + password
-  const guarded = `http://${host}${port === '' ? `:${ldapPorts[protocol]}` : ''}`
-  if (rest !== '' || /[?#@]/.test(address) || host === '' || !URL.canParse(guarded)) return undefined
-  return `${protocol}//${hostPortOf(publicUrlOf(guarded))}`
+  const httpEquivalent = `http://${host}${port === '' ? `:${ldapPorts[protocol]}` : ''}`
+  if (rest !== '' || /[?#@]/.test(address) || host === '' || !URL.canParse(httpEquivalent)) return undefined
+  return `${protocol}//${hostPortOf(parsePublicUrl(httpEquivalent))}`
 }
 
-function publicUrlOf(address: string): URL {
+function parsePublicUrl(address: string): URL {
   try {
     return checkUrl(address)
   } catch (cause) {

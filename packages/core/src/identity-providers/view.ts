@@ -4,10 +4,8 @@ import { type Item } from '../db/table.ts'
 import { consentRedirectUri, redirectUri } from './provider.ts'
 import { type ProviderRecord } from './record.ts'
 
-/** A provider as stored. */
-
-export const providerItem = ({ settings, roleMappings, ...row }: ProviderRecord): Item => ({
-  ...row,
+export const providerItem = ({ settings, roleMappings, ...record }: ProviderRecord): Item => ({
+  ...record,
   settings: JSON.stringify(settings),
   roleMappings: JSON.stringify(roleMappings),
 })
@@ -20,19 +18,19 @@ function statusOf({ isEnabled, consent }: ProviderRecord): Provider['status'] {
 }
 
 /** The API representation of a provider; `portal` is the portal's public URL. Records contain no secrets. */
-export const providerView = (row: ProviderRecord, portal: string): Provider => ({
-  id: row.id,
-  type: row.type,
-  status: statusOf(row),
-  createdAt: iso(row.createdAtMs),
-  updatedAt: iso(row.updatedAtMs),
-  ...row.settings,
-  displayName: row.displayName,
-  enabled: row.isEnabled,
-  roleMappings: row.roleMappings,
-  defaultRole: row.defaultRole,
-  ...(row.type !== 'LDAP' && {
-    redirectUri: redirectUri(portal, row.id),
+export const providerView = (record: ProviderRecord, portal: string): Provider => ({
+  id: record.id,
+  type: record.type,
+  status: statusOf(record),
+  createdAt: iso(record.createdAtMs),
+  updatedAt: iso(record.updatedAtMs),
+  ...record.settings,
+  displayName: record.displayName,
+  enabled: record.isEnabled,
+  roleMappings: record.roleMappings,
+  defaultRole: record.defaultRole,
+  ...(record.type !== 'LDAP' && {
+    redirectUri: redirectUri(portal, record.id),
     consentRedirectUri: consentRedirectUri(portal),
   }),
 })

@@ -1,22 +1,21 @@
 import { type ModuleManifest } from '@platform/contract/manifest'
 import { parseReference } from '@platform/oci/reference'
 import { iconNames } from './icons.ts'
-import { isUnder } from './path-prefix.ts'
+import { isUnder } from './routes.ts'
 import { sdkRange } from './sdk-range.ts'
 
-/** Manifest rules that the schema cannot express: existence, meaning and consistency. */
+/** Manifest rules that the schema cannot express. */
 
-/** A problem of a manifest field. */
 export interface ManifestProblem {
   path: readonly (string | number)[]
   code: string
   message: string
 }
 
-/** This id is part of the API's paths. */
+/** Used in paths of the API. */
 const reservedId = 'catalog'
 
-/** Control requests come only from the platform. */
+/** Reserved for control requests of the platform. */
 const controlPaths = '/_platform'
 
 /** All problems of a manifest that matches the schema. */
@@ -25,9 +24,9 @@ export const checkManifest = (manifest: ModuleManifest): ManifestProblem[] => [
   ...specProblems(manifest),
   ...slotProblems(manifest),
   ...pathProblems(manifest),
-  ...repeated(manifest.spec.navSlots, 'navSlots', ({ slotId, id }) => `${slotId} ${id}`),
-  ...repeated(manifest.spec.healthChecks, 'healthChecks', ({ name }) => name),
-  ...repeated(manifest.spec.backgroundJobs, 'backgroundJobs', ({ id }) => id),
+  ...duplicateProblems(manifest.spec.navSlots, 'navSlots', ({ slotId, id }) => `${slotId} ${id}`),
+  ...duplicateProblems(manifest.spec.healthChecks, 'healthChecks', ({ name }) => name),
+  ...duplicateProblems(manifest.spec.backgroundJobs, 'backgroundJobs', ({ id }) => id),
 ]
 
 const idProblems = ({ metadata }: ModuleManifest): ManifestProblem[] =>
@@ -51,12 +50,12 @@ function specProblems({ spec }: ModuleManifest): ManifestProblem[] {
 const slotProblems = ({ metadata, spec }: ModuleManifest): ManifestProblem[] =>
   spec.navSlots.flatMap(({ icon, route }, index) => {
     const path = ['spec', 'navSlots', index]
-    const isOwn = isUnder(route, `/modules/${metadata.id}`)
+    const isOwnRoute = isUnder(route, `/modules/${metadata.id}`)
     return [
       ...(iconNames.has(icon)
         ? []
         : [{ path: [...path, 'icon'], code: 'unknown_icon', message: 'is not the name of a Lucide icon' }]),
-      ...(isOwn
+      ...(isOwnRoute
         ? []
         : [{ path: [...path, 'route'], code: 'foreign_route', message: `must be /modules/${metadata.id} or below` }]),
     ]
@@ -64,13 +63,17 @@ const slotProblems = ({ metadata, spec }: ModuleManifest): ManifestProblem[] =>
 
 function pathProblems({ spec }: ModuleManifest): ManifestProblem[] {
   const message = `must not be below ${controlPaths}`
-  const checks = spec.healthChecks.map(({ path }, index) => ({ text: path, path: ['healthChecks', index, 'path'] }))
-  return [{ text: spec.healthEndpoint, path: ['healthEndpoint'] }, ...checks].flatMap(({ text, path }) =>
-    isUnder(text, controlPaths) ? [{ path: ['spec', ...path], code: 'reserved', message }] : [],
+  const checks = spec.healthChecks.map(({ path }, index) => ({ value: path, path: ['healthChecks', index, 'path'] }))
+  return [{ value: spec.healthEndpoint, path: ['healthEndpoint'] }, ...checks].flatMap(({ value, path }) =>
+    isUnder(value, controlPaths) ? [{ path: ['spec', ...path], code: 'reserved', message }] : [],
   )
 }
 
-function repeated<Each>(entries: readonly Each[], list: string, nameOf: (entry: Each) => string): ManifestProblem[] {
+function duplicateProblems<Entry>(
+  entries: readonly Entry[],
+  list: string,
+  nameOf: (entry: Entry) => string,
+): ManifestProblem[] {
   const names = entries.map(nameOf)
   return names.flatMap((name, index) =>
     names.indexOf(name) === index

@@ -9,49 +9,54 @@ import { type OutboxRecord } from '../outbox/record.ts'
 import { isSubscribed } from '../webhooks/record.ts'
 
 /**
- * Stores events for subscribed modules: one item per module, under a key derived from the record, so that repetition is
- * idempotent. Modules belong to the platform and receive events of all organisations.
+ * Stores events for subscribed modules under keys derived from the record, so that a repetition has no effect. Modules
+ * belong to the platform and receive events of all organisations.
  */
 
 /** Undelivered events expire after this time. */
 export const eventRetentionSeconds = 24 * 3600
-/** Subscriptions are cached for this time: one small read in a busy process, none in an idle one. */
-const subscribersMs = 2000
+/** The cache time of subscriptions. */
+const cacheMs = 2000
 
 interface Subscriber {
   moduleId: string
   subscriptions: readonly string[]
 }
 
-let known: { atMs: number; subscribers: readonly Subscriber[] } | undefined
+let cache: { atMs: number; subscribers: readonly Subscriber[] } | undefined
 
-/** Running modules with subscriptions. At most one call. */
-async function subscribersNow(): Promise<readonly Subscriber[]> {
-  // The clock may be set back.
-  if (known === undefined || Math.abs(now() - known.atMs) >= subscribersMs) {
-    const { claims } = parseRoutes(await get(keys.moduleRoutes(), { stale: true }))
-    const subscribers = [...claims].map(([moduleId, { subscriptions = [] }]) => ({ moduleId, subscriptions }))
-    known = { atMs: now(), subscribers: subscribers.filter((one) => one.subscriptions.length > 0) }
+/** Modules with subscriptions. At most one call. */
+async function currentSubscribers(): Promise<readonly Subscriber[]> {
+  // The absolute difference, because the clock may be set back.
+  if (cache === undefined || Math.abs(now() - cache.atMs) >= cacheMs) {
+    const { reservations } = parseRoutes(await get(keys.moduleRoutes(), { stale: true }))
+    const subscribers = [...reservations].map(([moduleId, { subscriptions = [] }]) => ({ moduleId, subscriptions }))
+    cache = { atMs: now(), subscribers: subscribers.filter((subscriber) => subscriber.subscriptions.length > 0) }
   }
-  return known.subscribers
+  return cache.subscribers
 }
 
-/** Modules with new events, by their records, until those are committed. */
-const told = new WeakMap<readonly OutboxRecord[], ReadonlySet<string>>()
+/** The modules with new events, by the records of a projection run. */
+const moduleIdsByRecords = new WeakMap<readonly OutboxRecord[], ReadonlySet<string>>()
 
 export const moduleEventProjection: Projection = {
   name: 'modules',
   /** One call in two seconds, and one per 25 items. */
   beforeCommit: async (_, records) => {
     if (!records.some(({ events }) => events.length > 0)) return
-    const waiting = (await subscribersNow()).map((subscriber) => ({ subscriber, items: itemsFor(subscriber, records) }))
-    await batchPut(waiting.flatMap(({ items }) => items))
-    const woken = waiting.filter(({ items }) => items.length > 0).map(({ subscriber: { moduleId } }) => moduleId)
-    told.set(records, new Set(woken))
+    const pending = (await currentSubscribers()).map((subscriber) => ({
+      subscriber,
+      items: itemsFor(subscriber, records),
+    }))
+    await batchPut(pending.flatMap(({ items }) => items))
+    const moduleIds = pending.filter(({ items }) => items.length > 0).map(({ subscriber: { moduleId } }) => moduleId)
+    moduleIdsByRecords.set(records, new Set(moduleIds))
   },
   /** One message per module. If it is lost, the next supervision run delivers. */
   afterCommit: async (organisationId, records) => {
-    await Promise.all([...(told.get(records) ?? [])].map((moduleId) => enqueueModuleDelivery(organisationId, moduleId)))
+    await Promise.all(
+      [...(moduleIdsByRecords.get(records) ?? [])].map((moduleId) => enqueueModuleDelivery(organisationId, moduleId)),
+    )
   },
 }
 
@@ -60,8 +65,8 @@ const itemsFor = ({ moduleId, subscriptions }: Subscriber, records: readonly Out
   records.flatMap((record) =>
     record.events.flatMap((event, index) => {
       const envelope = cloudEvent(event, record)
-      const isOwn = envelope.type.startsWith(`module.${moduleId}.`)
-      if (isOwn || !isSubscribed({ events: [...subscriptions] }, envelope.type)) return []
+      const isOwnEvent = envelope.type.startsWith(`module.${moduleId}.`)
+      if (isOwnEvent || !isSubscribed({ events: [...subscriptions] }, envelope.type)) return []
       const key = keys.moduleEvent(moduleId, `${record.id}.${String(index).padStart(3, '0')}`)
       return [{ ...key, event: JSON.stringify(envelope), ttl: nowSeconds() + eventRetentionSeconds }]
     }),

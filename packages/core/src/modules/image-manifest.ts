@@ -5,13 +5,11 @@ import { RegistryError } from '@platform/oci/error'
 import { readFile } from '@platform/oci/image'
 import { type Image } from '@platform/oci/types'
 import { PlatformError } from '../error.ts'
-import { readManifest, type ReadManifest, manifestTooLarge } from './manifest.ts'
+import { parseManifest, type ParsedManifest, manifestTooLarge } from './manifest.ts'
 import { fetchManifest } from './manifest-source.ts'
 
-/** Finds the manifest of an image. */
-
-/** An image and the registry client that found it. */
-export interface FoundImage {
+/** An image and the client of its registry. */
+export interface ImageSource {
   client: RegistryClient
   image: Image
 }
@@ -21,34 +19,34 @@ export interface FoundImage {
  * manifest errors and `RegistryError`.
  */
 export async function manifestOf(
-  found: FoundImage,
+  source: ImageSource,
   { manifestUrl, isVerified }: { manifestUrl: string | undefined; isVerified: boolean },
 ): Promise<ModuleManifest> {
   if (manifestUrl === undefined) {
-    const own = await manifestIn(found)
-    if (own === undefined) throw new PlatformError('image_not_a_module', noManifest)
-    return own.manifest
+    const embedded = await readEmbeddedManifest(source)
+    if (embedded === undefined) throw new PlatformError('image_not_a_module', noManifestMessage)
+    return embedded.manifest
   }
-  const named = readManifest(await fetchManifest(manifestUrl))
-  const own = isVerified ? await manifestIn(found) : undefined
-  if (own !== undefined && !isDeepStrictEqual(own.document, named.document)) {
+  const hosted = parseManifest(await fetchManifest(manifestUrl))
+  const embedded = isVerified ? await readEmbeddedManifest(source) : undefined
+  if (embedded !== undefined && !isDeepStrictEqual(embedded.document, hosted.document)) {
     throw new PlatformError('manifest_mismatch', 'The manifest at manifestUrl is not the one in the signed image.')
   }
-  return named.manifest
+  return hosted.manifest
 }
 
-const noManifest = 'The image contains no module.json. Add it at /module.json, or set manifestUrl.'
+const noManifestMessage = 'The image contains no module.json. Add it at /module.json, or set manifestUrl.'
 
-/** Paths of the manifest in an image; the first existing one counts. */
+/** Paths of the manifest in an image, in order of precedence. */
 function manifestPaths({ config: { config } }: Image): string[] {
   const { WorkingDir: folder = '' } = config
   return ['/module.json', ...(folder === '' ? [] : [`${folder}/module.json`])]
 }
 
-async function manifestIn({ client, image }: FoundImage): Promise<ReadManifest | undefined> {
+async function readEmbeddedManifest({ client, image }: ImageSource): Promise<ParsedManifest | undefined> {
   const bytes = await readFile(client, image, manifestPaths(image), manifestBytes).catch((cause: unknown) => {
     const isTooLarge = cause instanceof RegistryError && cause.problem === 'too_large'
     throw isTooLarge ? manifestTooLarge({ cause }) : cause
   })
-  return bytes && readManifest(bytes)
+  return bytes && parseManifest(bytes)
 }

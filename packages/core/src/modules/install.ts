@@ -33,20 +33,20 @@ export async function installFromCatalog(
   { version }: { version?: string | undefined },
 ): Promise<InstallAccepted> {
   if (!isModuleId(moduleId)) throw platformError('module_not_found')
-  const [standing, { repositories }] = await Promise.all([readInstallState(caller, moduleId), readCatalog()])
-  const { row } = standing
-  const offers = choicesByModule(repositories).get(moduleId)
-  if (offers === undefined && row === undefined) throw platformError('module_not_found')
-  rejectIfLocked(row)
-  // The catalog's signature status may be outdated: the image itself is verified below.
-  const offer = version === undefined ? latestOf(offers ?? []) : releaseOf(offers ?? [], version)
-  if (offer === undefined) throw platformError('version_not_available')
-  const isUnasked = version === undefined
-  if (row !== undefined) rejectIfInstalled(row, offer.version, isUnasked)
-  const reference = parseReference(`${offer.reference}@${offer.digest}`)
+  const [state, { repositories }] = await Promise.all([readInstallState(caller, moduleId), readCatalog()])
+  const { module } = state
+  const choices = choicesByModule(repositories).get(moduleId)
+  if (choices === undefined && module === undefined) throw platformError('module_not_found')
+  rejectIfLocked(module)
+  // The signature status of the catalog may be outdated, so the image is verified below.
+  const choice = version === undefined ? latestOf(choices ?? []) : releaseOf(choices ?? [], version)
+  if (choice === undefined) throw platformError('version_not_available')
+  const isDefaultVersion = version === undefined
+  if (module !== undefined) rejectIfInstalled(module, choice.version, isDefaultVersion)
+  const reference = parseReference(`${choice.reference}@${choice.digest}`)
   if (reference === undefined) throw platformError('version_not_available')
-  const release = await resolveRelease({ reference, id: moduleId, version: offer.version })
-  return requestInstall(caller, release, { first: standing, isUnasked })
+  const release = await resolveRelease({ reference, id: moduleId, version: choice.version })
+  return requestInstall(caller, release, { state, isDefaultVersion })
 }
 
 /**
@@ -61,15 +61,18 @@ export async function installFromImage(
   if (reference === undefined)
     throw new PlatformError('image_unreachable', 'imageRef must name its registry: host/name:tag.')
   const release = await resolveRelease({ reference, manifestUrl })
-  return requestInstall(caller, release, { first: await readInstallState(caller, release.moduleId), isUnasked: false })
+  return requestInstall(caller, release, {
+    state: await readInstallState(caller, release.moduleId),
+    isDefaultVersion: false,
+  })
 }
 
 /**
  * Throws `module_already_installed` for the installed version, and for an older one that was not requested explicitly.
  */
-function rejectIfInstalled({ state, release }: ModuleRecord, version: string, isUnasked: boolean): void {
+function rejectIfInstalled({ state, release }: ModuleRecord, version: string, isDefaultVersion: boolean): void {
   if (state !== 'Failed' && release.version === version) throw platformError('module_already_installed')
-  if (isUnasked && isNewer(release.version, version)) {
+  if (isDefaultVersion && isNewer(release.version, version)) {
     throw new PlatformError(
       'module_already_installed',
       `Version ${release.version} is installed, newer than ${version}.`,
@@ -78,44 +81,48 @@ function rejectIfInstalled({ state, release }: ModuleRecord, version: string, is
 }
 
 /**
- * Locks the module and stores its operation in one transaction; retries after a concurrent change. `isUnasked`: no
- * version was requested, so it must not be older than the installed one. One call without collisions, and a message.
+ * Locks the module and stores its operation in one transaction; retries after a concurrent change. `isDefaultVersion`:
+ * no version was requested, so it must not be older than the installed one. One call without collisions, and a message.
  */
 export async function requestInstall(
   caller: Caller,
   release: ModuleRelease,
-  { first, isUnasked }: { first: InstallState; isUnasked: boolean },
+  { state: initialState, isDefaultVersion }: { state: InstallState; isDefaultVersion: boolean },
 ): Promise<InstallAccepted> {
-  let known: InstallState | undefined = first
+  let current: InstallState | undefined = initialState
   return retryOnConflict(async () => {
-    const standing = known ?? (await readInstallState(caller, release.moduleId))
-    known = undefined
-    const { row, routes } = standing
-    rejectIfLocked(row)
-    if (row !== undefined) rejectIfInstalled(row, release.version, isUnasked)
+    const state = current ?? (await readInstallState(caller, release.moduleId))
+    current = undefined
+    const { module, routes } = state
+    rejectIfLocked(module)
+    if (module !== undefined) rejectIfInstalled(module, release.version, isDefaultVersion)
     const { apiBasePath } = release.manifest.spec
     if (findRouteConflict(routes, release.moduleId, apiBasePath) !== undefined)
       throw platformError('module_route_taken')
-    if (row === undefined && !hasCapacity(routes)) throw platformError('limit_reached')
-    const operation = operationFor(caller, release, row)
-    const answer = answerTo(operation, release)
+    if (module === undefined && !hasCapacity(routes)) throw platformError('limit_reached')
+    const operation = newInstallOperation(caller, release, module)
+    const answer = acceptedResponse(operation, release)
     const queued = queueChange(operation)
-    const refusal = await commit(caller, {
-      writes: [...takingSteps(operation, release, standing), ...queued.writes],
+    const failure = await commit(caller, {
+      writes: [...lockWrites(operation, release, state), ...queued.writes],
       answer,
-      audit: { action: 'module.install', resource: release.moduleId, detail: detailOf(release) },
-      events: [installing(operation, release, row), ...queued.events],
+      audit: { action: 'module.install', resource: release.moduleId, detail: auditDetail(release) },
+      events: [installingEvent(operation, release, module), ...queued.events],
       transitions: queued.transitions,
     })
-    if (refusal !== undefined) return undefined
+    if (failure !== undefined) return undefined
     await enqueueOperation({ organisationId: caller.organisationId, jobId: operation.id })
     return answer
   })
 }
 
-function operationFor(caller: Caller, release: ModuleRelease, row: ModuleRecord | undefined): OperationRecord {
+function newInstallOperation(
+  caller: Caller,
+  release: ModuleRelease,
+  module: ModuleRecord | undefined,
+): OperationRecord {
   const { moduleId, version, repository, digest, isVerified } = release
-  const previous = row && { previousVersion: row.release.version }
+  const previous = module && { previousVersion: module.release.version }
   return newOperation(caller, {
     type: 'ModuleInstall',
     payload: { moduleId, version, image: `${repository}@${digest}`, verified: isVerified, ...previous },
@@ -125,10 +132,12 @@ function operationFor(caller: Caller, release: ModuleRelease, row: ModuleRecord 
 }
 
 /** An existing module keeps its release, which may keep running; a new one reserves its route. */
-function takingSteps(operation: OperationRecord, release: ModuleRelease, { row, routes }: InstallState): WriteItem[] {
+function lockWrites(operation: OperationRecord, release: ModuleRelease, { module, routes }: InstallState): WriteItem[] {
   const [updatedAtMs, jobId] = [now(), operation.id]
-  if (row !== undefined) {
-    return [lockWrite(row, { state: row.deployment === undefined ? 'Installing' : 'Upgrading', jobId, updatedAtMs })]
+  if (module !== undefined) {
+    return [
+      lockWrite(module, { state: module.deployment === undefined ? 'Installing' : 'Upgrading', jobId, updatedAtMs }),
+    ]
   }
   const { apiBasePath } = release.manifest.spec
   return [createModule(release, operation, updatedAtMs), reserveRoutesWrite(routes, release.moduleId, { apiBasePath })]
@@ -148,7 +157,7 @@ const createModule = (
     updatedAtMs,
   })
 
-const answerTo = (operation: OperationRecord, { moduleId, version, digest, isVerified }: ModuleRelease) => ({
+const acceptedResponse = (operation: OperationRecord, { moduleId, version, digest, isVerified }: ModuleRelease) => ({
   jobId: operation.id,
   moduleId,
   version,
@@ -157,15 +166,15 @@ const answerTo = (operation: OperationRecord, { moduleId, version, digest, isVer
   verified: isVerified,
 })
 
-const detailOf = ({ version, repository, digest, isVerified, verifiedBy }: ModuleRelease): string =>
+const auditDetail = ({ version, repository, digest, isVerified, verifiedBy }: ModuleRelease): string =>
   `${version} ${repository}@${digest}, ${isVerified ? `verified by ${verifiedBy}` : 'not verified'}`
 
-const installing = (
+const installingEvent = (
   operation: OperationRecord,
   { moduleId, version }: ModuleRelease,
-  row: ModuleRecord | undefined,
+  module: ModuleRecord | undefined,
 ) => ({
   name: 'module.installing' as const,
   subject: moduleId,
-  data: { moduleId, version, jobId: operation.id, ...(row && { previousVersion: row.release.version }) },
+  data: { moduleId, version, jobId: operation.id, ...(module && { previousVersion: module.release.version }) },
 })

@@ -5,30 +5,28 @@ import { outboundFetch, checkUrl, type OutboundResponse, OutboundError } from '.
 import { hostPortOf } from '../lib/settings/allowlist.ts'
 import { registryAllowlist } from './registries.ts'
 
-/** Downloads an image's manifest from a URL of the caller. */
-
-const redirects = 3
+const maxRedirects = 3
 const timeoutMs = 10_000
 
 /**
- * Downloads a manifest over https, or http where the settings allow the target, also for redirects. Throws
- * `url_not_allowed` or `image_unreachable`. Reads one byte more than allowed, to detect larger ones.
+ * Downloads a manifest from a URL of the caller, over https, or over http from targets that the settings allow; the same
+ * applies to redirects. Reads one byte beyond the limit. Throws `url_not_allowed` or `image_unreachable`.
  */
 export async function fetchManifest(address: string): Promise<Uint8Array> {
   const endMs = now() + timeoutMs
-  let url = checked(address)
-  for (let hop = 0; hop <= redirects; hop++) {
-    const answer = await ask(url, endMs - now())
-    const { location } = answer.headers
-    const isRedirect = [301, 302, 303, 307, 308].includes(answer.status) && location !== undefined
-    if (!isRedirect) return contentOf(answer)
+  let url = checkManifestUrl(address)
+  for (let hop = 0; hop <= maxRedirects; hop++) {
+    const response = await requestManifest(url, endMs - now())
+    const { location } = response.headers
+    const isRedirect = [301, 302, 303, 307, 308].includes(response.status) && location !== undefined
+    if (!isRedirect) return contentOf(response)
     if (!URL.canParse(location, url.href)) throw unreadable('it redirects to an invalid URL')
-    url = checked(new URL(location, url).href)
+    url = checkManifestUrl(new URL(location, url).href)
   }
   throw unreadable('too many redirects')
 }
 
-function checked(address: string): URL {
+function checkManifestUrl(address: string): URL {
   try {
     const url = checkUrl(address, { allow: registryAllowlist })
     if (url.protocol === 'https:' || registryAllowlist.has(hostPortOf(url))) return url
@@ -38,11 +36,11 @@ function checked(address: string): URL {
   throw new PlatformError('url_not_allowed', 'The manifest URL must use https.')
 }
 
-async function ask(url: URL, leftMs: number): Promise<OutboundResponse> {
-  if (leftMs <= 0) throw unreadable('timed_out')
+async function requestManifest(url: URL, remainingMs: number): Promise<OutboundResponse> {
+  if (remainingMs <= 0) throw unreadable('timed_out')
   const request = { method: 'GET', headers: { accept: 'application/json' }, maxBytes: manifestBytes + 1 }
   try {
-    return await outboundFetch(url.href, { ...request, timeoutMs: leftMs }, { allow: registryAllowlist })
+    return await outboundFetch(url.href, { ...request, timeoutMs: remainingMs }, { allow: registryAllowlist })
   } catch (cause) {
     const problem = cause instanceof OutboundError ? cause.problem : 'connection_failed'
     if (problem === 'address_not_allowed') throw platformError('url_not_allowed', {}, { cause })

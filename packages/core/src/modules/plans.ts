@@ -2,15 +2,13 @@ import * as z from 'zod'
 import { ModuleRelease } from './record.ts'
 import { type OperationRecord } from '../operations/record.ts'
 
-/** Plans and steps of module operations. */
-
 export const installSteps = ['verify', 'deploy', 'configure', 'start', 'probe', 'publish'] as const
 export const uninstallSteps = ['stop', 'remove'] as const
 
 /**
- * `release` is the verified new release. With `previousVersion` the module existed and returns to its release if this
- * one fails: `Running` if it has a deployment, else `Failed`; its route reservation is unchanged. Without it the record
- * and the reservation are new and are removed on failure.
+ * `release` is the verified new release. With `previousVersion` the module existed: on failure it keeps its release and
+ * route reservation, and becomes `Running` if it has a deployment, otherwise `Failed`. Without `previousVersion` the
+ * record and the reservation are new and are removed on failure.
  */
 const InstallPlan = z.object({ release: ModuleRelease, previousVersion: z.string().optional() })
 export type InstallPlan = z.infer<typeof InstallPlan>
@@ -20,5 +18,4 @@ export type UninstallPlan = z.infer<typeof UninstallPlan>
 
 export const installPlan = ({ plan }: OperationRecord): InstallPlan => InstallPlan.parse(plan)
 
-/** The plan of a `ModuleUninstall`. The module's record has the deployment. */
 export const uninstallPlan = ({ plan }: OperationRecord): UninstallPlan => UninstallPlan.parse(plan)

@@ -4,27 +4,24 @@ import * as z from 'zod'
 import { type Item } from '../db/table.ts'
 import { jsonString } from '../lib/validate.ts'
 
-/** The stored form of modules. Free-form values and those always read as a whole are JSON. */
+/** The stored form of modules. Nested values are stored as JSON. */
 
-/** A running release of a module: plain data for the runtime that created it. Contains no secrets. */
+/** A running release of a module, as the runtime that created it describes it. Contains no secrets. */
 export const Deployment = z.object({
   runtime: z.enum(['process', 'container', 'lambda']),
   /** A description of its isolation from the platform. */
   isolation: z.string(),
-  /** Chosen by the caller, so that deploying is idempotent. */
+  /** Chosen by the caller, so that a deployment can be repeated. */
   id: z.string(),
   moduleId: z.string(),
   version: z.string(),
   digest: z.string(),
-  /** The runtime's own name. */
+  /** The name in the runtime. */
   handle: z.string(),
 })
 export type Deployment = z.infer<typeof Deployment>
 
-/**
- * A manifest that was valid when installed, possibly by the schema of another release of the platform: if it does not
- * match today's, it is used as stored.
- */
+/** Manifests were validated at installation, possibly by another release of the platform with another schema. */
 const StoredManifest = z.union([
   ModuleManifest,
   z.custom<ModuleManifest>((value) => typeof value === 'object' && value !== null),
@@ -66,7 +63,6 @@ export const ModuleRecord = z.object({
 })
 export type ModuleRecord = z.infer<typeof ModuleRecord>
 
-/** Whether a text is a valid module id. */
 export const isModuleId = (text: string): boolean => ModuleId.safeParse(text).success
 
 export const parseModule = (item: Item): ModuleRecord => ModuleRecord.parse(item)

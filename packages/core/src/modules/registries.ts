@@ -9,21 +9,18 @@ import { outboundFetch, OutboundError } from '../outbound/outbound.ts'
 import { parseAllowlist } from '../lib/settings/allowlist.ts'
 import { readSecret } from '../aws/secrets.ts'
 
-/** Registries of modules, called through the outbound guard with the operator's credentials. */
-
-/** Private targets that images and manifests may come from. */
+/** Private targets that images and manifests may be fetched from. */
 export const registryAllowlist: ReadonlySet<string> = new Set([
   ...parseAllowlist(config.PLAT_OUTBOUND_ALLOW),
   ...parseAllowlist(config.PLAT_REGISTRY_ALLOW),
 ])
 
-/** The deadline of a registry exchange. */
-interface Limits {
+interface Deadline {
   untilMs?: number
 }
 
 const transport =
-  ({ untilMs = Infinity }: Limits): Transport =>
+  ({ untilMs = Infinity }: Deadline): Transport =>
   async (url, request) => {
     const timeoutMs = Math.min(request.timeoutMs, untilMs - now())
     if (timeoutMs <= 0) throw new OutboundError('timed_out')
@@ -31,38 +28,42 @@ const transport =
   }
 
 /**
- * A client of a registry (`host[:port]`): https, or plain http if the setting names a local target. Makes no call;
- * reads the credentials when the registry requests them. Throws `RegistryError` for an invalid host.
+ * A client of a registry (`host[:port]`) through the outbound guard: https, or plain http for a local target in the
+ * settings. Makes no call; reads the credentials when the registry requests them. Throws `RegistryError` for an invalid
+ * host.
  */
 export const registryClientFor = (
   registry: string,
-  { credentials = () => credentialsOf(registry), ...limits }: Limits & Pick<ClientOptions, 'credentials'> = {},
-): RegistryClient => registryClient(registry, { transport: transport(limits), credentials })
+  { credentials = () => credentialsOf(registry), ...deadline }: Deadline & Pick<ClientOptions, 'credentials'> = {},
+): RegistryClient => registryClient(registry, { transport: transport(deadline), credentials })
 
-const privateRegistry = 'The registry has a private address. The operator may allow it by PLAT_REGISTRY_ALLOW.'
+const privateRegistryMessage = 'The registry has a private address. The operator can allow it with PLAT_REGISTRY_ALLOW.'
 
 /** The reason of a registry error, for users. */
 export const describeRegistryError = ({ cause, message }: RegistryError): string =>
-  cause instanceof OutboundError && cause.problem === 'address_not_allowed' ? privateRegistry : message
+  cause instanceof OutboundError && cause.problem === 'address_not_allowed' ? privateRegistryMessage : message
 
-const keepMs = 5 * 60_000
+const credentialsTtlMs = 5 * 60_000
 
-const Held = z.record(z.string(), z.object({ username: z.string(), password: z.string() }))
+const RegistryCredentials = z.record(z.string(), z.object({ username: z.string(), password: z.string() }))
 
-let held: { credentials: z.infer<typeof Held>; untilMs: number } | undefined
+let cached: { credentials: z.infer<typeof RegistryCredentials>; untilMs: number } | undefined
 
 /** The operator's credentials for a registry. One Secrets Manager call per five minutes. */
 async function credentialsOf(registry: string): Promise<Credentials | undefined> {
-  if (held === undefined || held.untilMs <= now()) {
-    held = { credentials: parse((await readSecret(config.PLAT_SECRET_REGISTRIES)) ?? '{}'), untilMs: now() + keepMs }
+  if (cached === undefined || cached.untilMs <= now()) {
+    cached = {
+      credentials: parseCredentials((await readSecret(config.PLAT_SECRET_REGISTRIES)) ?? '{}'),
+      untilMs: now() + credentialsTtlMs,
+    }
   }
-  return Object.hasOwn(held.credentials, registry) ? held.credentials[registry] : undefined
+  return Object.hasOwn(cached.credentials, registry) ? cached.credentials[registry] : undefined
 }
 
-/** Public images need no credentials. The text is not logged, because it contains passwords. */
-function parse(text: string): z.infer<typeof Held> {
+/** Falls back to none: public images need no credentials. The text contains passwords and is not logged. */
+function parseCredentials(text: string): z.infer<typeof RegistryCredentials> {
   try {
-    return Held.parse(JSON.parse(text))
+    return RegistryCredentials.parse(JSON.parse(text))
   } catch {
     log('error', 'Failed to read registry credentials', { secret: config.PLAT_SECRET_REGISTRIES })
     return {}

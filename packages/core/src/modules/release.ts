@@ -13,12 +13,9 @@ import { type ModuleRelease } from './record.ts'
 import { registryClientFor, describeRegistryError } from './registries.ts'
 import { sdkVersion, supportsSdk } from './sdk-range.ts'
 
-/** Resolves and verifies an image reference. Stores nothing and runs nothing. */
-
 /** Time limit of all registry requests. */
 const registryMs = 20_000
 
-/** The labels of a module image. */
 const labels = {
   isModule: 'org.platform.module',
   id: 'org.platform.module.id',
@@ -34,15 +31,15 @@ export interface ReleaseRequest {
 }
 
 /**
- * Reads an image's labels, manifest and signatures, and returns its release. The tag is resolved once, so that all of
- * them are of one digest. Throws the errors of installation, `module_signature_unverified` last. No store calls; a few
+ * Reads an image's labels, manifest and signatures, and returns its release. Resolves the tag once, so that all of them
+ * have the same digest. Throws the errors of installation, `module_signature_unverified` last. No store calls; a few
  * registry requests within 20 seconds.
  */
-export async function resolveRelease(wanted: ReleaseRequest): Promise<ModuleRelease> {
+export async function resolveRelease(request: ReleaseRequest): Promise<ModuleRelease> {
   try {
-    return await resolve(wanted)
+    return await resolve(request)
   } catch (error) {
-    throw error instanceof RegistryError ? faultOf(error) : error
+    throw error instanceof RegistryError ? unreachableError(error) : error
   }
 }
 
@@ -53,21 +50,21 @@ async function resolve({ reference, manifestUrl, ...expected }: ReleaseRequest):
   if (image === undefined) {
     throw new PlatformError('image_unreachable', `Registry ${registry} has no ${formatReference(reference)}.`)
   }
-  const claims = claimsOf(image)
-  if (claims === undefined) throw platformError('image_not_a_module')
+  const imageLabels = moduleLabelsOf(image)
+  if (imageLabels === undefined) throw platformError('image_not_a_module')
   const verdict = await verifyImage(client, repository, [image.topDigest, image.digest], config.PLAT_MODULE_KEYS, {
     atMs: now(),
   })
   const { isVerified } = verdict
   const manifest = await manifestOf({ client, image }, { manifestUrl, isVerified })
-  checkAgreement(manifest, claims, expected)
+  checkIdentity(manifest, imageLabels, expected)
   if (!supportsSdk(manifest.spec.sdkVersion)) throw incompatible(manifest)
   if (!verdict.isVerified && config.PLAT_ALLOW_UNVERIFIED_MODULES !== 'true') throw unverified(verdict)
   return {
     moduleId: manifest.metadata.id,
     version: manifest.metadata.version,
     repository: `${registry}/${repository}`,
-    // If only one image of an index is signed, that one is installed.
+    // Of an index in which only this image is signed, the image is installed.
     digest: verdict.isVerified ? verdict.digest : image.topDigest,
     manifest,
     isVerified,
@@ -75,24 +72,23 @@ async function resolve({ reference, manifestUrl, ...expected }: ReleaseRequest):
   }
 }
 
-/** An image's description in its labels. */
-export interface ImageClaims {
+export interface ModuleLabels {
   id: string
   version: string
 }
 
-/** The module of an image by its labels; undefined if it is not one. */
-export function claimsOf(image: Image): ImageClaims | undefined {
+/** The module labels of an image; undefined if it is not a module. */
+export function moduleLabelsOf(image: Image): ModuleLabels | undefined {
   const { [labels.isModule]: isModule, [labels.id]: id, [labels.version]: version } = image.labels
   return isModule === 'true' && id !== undefined && version !== undefined ? { id, version } : undefined
 }
 
-function checkAgreement(
+function checkIdentity(
   { metadata: { id, version } }: ModuleManifest,
-  claims: ImageClaims,
+  imageLabels: ModuleLabels,
   expected: { id?: string; version?: string },
 ): void {
-  if (claims.id !== id) {
+  if (imageLabels.id !== id) {
     throw new PlatformError(
       'manifest_id_mismatch',
       `The manifest is for ${id}, but the image labels name another module.`,
@@ -101,7 +97,7 @@ function checkAgreement(
   if ((expected.id ?? id) !== id) {
     throw new PlatformError('manifest_id_mismatch', `The image is for ${id}, not for ${expected.id}.`)
   }
-  if (claims.version !== version || (expected.version ?? version) !== version) {
+  if (imageLabels.version !== version || (expected.version ?? version) !== version) {
     throw new PlatformError('manifest_mismatch', `The manifest is for version ${version}, the image for another one.`)
   }
 }
@@ -110,13 +106,13 @@ const incompatible = ({ spec }: ModuleManifest): PlatformError =>
   new PlatformError('sdk_incompatible', `The module requires SDK ${spec.sdkVersion}; the platform has ${sdkVersion}.`)
 
 const unverified = ({ reason }: Extract<Verdict, { isVerified: false }>): PlatformError =>
-  refusal('module_signature_unverified', `${reason} Sign the image, or trust its signing key.`)
+  limitedError('module_signature_unverified', `${reason} Sign the image, or trust its signing key.`)
 
-const faultOf = (failure: RegistryError): PlatformError =>
-  refusal('image_unreachable', describeRegistryError(failure), failure)
+const unreachableError = (error: RegistryError): PlatformError =>
+  limitedError('image_unreachable', describeRegistryError(error), error)
 
 const messageLength = 1000
 
 /** Limits text from registries and images. */
-const refusal = (code: ErrorCode, message: string, cause?: unknown): PlatformError =>
+const limitedError = (code: ErrorCode, message: string, cause?: unknown): PlatformError =>
   new PlatformError(code, message.slice(0, messageLength).toWellFormed(), {}, { cause })

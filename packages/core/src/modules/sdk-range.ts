@@ -4,21 +4,21 @@ import validRange from 'semver/ranges/valid.js'
 /** The module SDK version of this platform; the SDK has the same constant. */
 export const sdkVersion = '0.3.0'
 
-const part = String.raw`(?:0|[1-9]\d{0,15})`
-const bound = String.raw`(${part}(?:\.${part}(?:\.${part}(?:-[0-9A-Za-z.-]+)?)?)?)`
-const interval = new RegExp(`^([[(])\\s*${bound}?\\s*,\\s*${bound}?\\s*([\\])])$`)
+const numberPattern = String.raw`(?:0|[1-9]\d{0,15})`
+const versionPattern = String.raw`(${numberPattern}(?:\.${numberPattern}(?:\.${numberPattern}(?:-[0-9A-Za-z.-]+)?)?)?)`
+const intervalPattern = new RegExp(`^([[(])\\s*${versionPattern}?\\s*,\\s*${versionPattern}?\\s*([\\])])$`)
 
 /** Converts a range to npm syntax; undefined if invalid. `[0.1.0,1.0.0)` is `>=0.1.0 <1.0.0`. */
 export function sdkRange(text: string): string | undefined {
-  const [, opening, from, to, closing] = interval.exec(text.trim()) ?? []
+  const [, opening, from, to, closing] = intervalPattern.exec(text.trim()) ?? []
   if (opening === undefined) return text.trim() === '' ? undefined : (validRange(text) ?? undefined)
-  const lower = from === undefined ? [] : [`${opening === '[' ? '>=' : '>'}${whole(from)}`]
-  const upper = to === undefined ? [] : [`${closing === ']' ? '<=' : '<'}${whole(to)}`]
+  const lower = from === undefined ? [] : [`${opening === '[' ? '>=' : '>'}${fullVersion(from)}`]
+  const upper = to === undefined ? [] : [`${closing === ']' ? '<=' : '<'}${fullVersion(to)}`]
   return validRange([...lower, ...upper].join(' ') || '*') ?? undefined
 }
 
-/** `1.0` means 1.0.0; in npm it would be a range. */
-const whole = (version: string): string =>
+/** Converts `1.0` to 1.0.0; npm would treat it as a range. */
+const fullVersion = (version: string): string =>
   version.includes('-') ? version : [...version.split('.'), '0', '0'].slice(0, 3).join('.')
 
 /** Whether a module with this SDK range can run here. */

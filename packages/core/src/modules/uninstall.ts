@@ -20,10 +20,10 @@ import { retryOnConflict } from '../db/offset-list.ts'
 export async function uninstall(caller: Caller, moduleId: string): Promise<UninstallAccepted> {
   if (!isModuleId(moduleId)) throw platformError('module_not_found')
   return retryOnConflict(async () => {
-    const { row, routes } = await readInstallState(caller, moduleId)
-    if (row === undefined) throw await missing(moduleId)
-    rejectIfLocked(row)
-    const { version } = row.release
+    const { module, routes } = await readInstallState(caller, moduleId)
+    if (module === undefined) throw await missingError(moduleId)
+    rejectIfLocked(module)
+    const { version } = module.release
     const operation = newOperation(caller, {
       type: 'ModuleUninstall',
       payload: { moduleId, version },
@@ -32,9 +32,9 @@ export async function uninstall(caller: Caller, moduleId: string): Promise<Unins
     })
     const answer = { jobId: operation.id, moduleId, status: 'Uninstalling' as const }
     const queued = queueChange(operation)
-    const refusal = await commit(caller, {
+    const failure = await commit(caller, {
       writes: [
-        lockWrite(row, { state: 'Uninstalling', jobId: operation.id, updatedAtMs: now() }),
+        lockWrite(module, { state: 'Uninstalling', jobId: operation.id, updatedAtMs: now() }),
         reserveRoutesWrite(routes, moduleId, undefined),
         ...queued.writes,
       ],
@@ -43,13 +43,13 @@ export async function uninstall(caller: Caller, moduleId: string): Promise<Unins
       events: queued.events,
       transitions: queued.transitions,
     })
-    if (refusal !== undefined) return undefined
+    if (failure !== undefined) return undefined
     await enqueueOperation({ organisationId: caller.organisationId, jobId: operation.id })
     return answer
   })
 }
 
-async function missing(moduleId: string) {
+async function missingError(moduleId: string) {
   const { repositories } = await readCatalog()
   return platformError(choicesByModule(repositories).has(moduleId) ? 'module_not_installed' : 'module_not_found')
 }

@@ -8,27 +8,24 @@ import { type PlatformState, readState } from './state.ts'
 import { readSecret, writeSecret } from '../aws/secrets.ts'
 import { ensureKeys } from '../signing/keys.ts'
 
-/** An API start: creates signing keys if missing, and a setup token while setup is incomplete. */
+/** Runs at an API start: creates missing signing keys, and a setup token while setup is incomplete. */
 export async function bootstrap(): Promise<void> {
   await ensureKeys()
-  // A concurrent start fails the condition; then read its result.
-  while (!(await countStart()));
+  // Retries after a concurrent start.
+  while (!(await recordStart()));
 }
 
-async function countStart(): Promise<boolean> {
+async function recordStart(): Promise<boolean> {
   const state = await readState()
   const starts = state.starts + 1
   const set =
-    state.setupComplete || (await isTokenAlive(state, starts)) ? { starts } : { starts, ...(await mintToken(starts)) }
+    state.setupComplete || (await isTokenValid(state, starts)) ? { starts } : { starts, ...(await mintToken(starts)) }
   const unchanged = state.starts === 0 ? { starts: { absent: true } as const } : { starts: { is: state.starts } }
   return (await transact([upsert(keys.platform(), { set }, unchanged)])) === undefined
 }
 
-/**
- * Every second start after minting creates a new token, and so does a start that finds a different one in the secret
- * store.
- */
-async function isTokenAlive(state: PlatformState, starts: number): Promise<boolean> {
+/** A token is valid for two starts, unless the secret store has another one. */
+async function isTokenValid(state: PlatformState, starts: number): Promise<boolean> {
   if (starts - state.tokenMintedAtStart >= 2) return false
   const token = await readSecret(config.PLAT_SECRET_ADMIN_TOKEN)
   return token !== undefined && sha256(token) === state.tokenHash

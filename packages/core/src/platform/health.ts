@@ -4,8 +4,6 @@ import { currentChecks, type InstalledModules, isStale, readModules } from '../m
 import { type StoredCheck } from '../modules/record.ts'
 import { readState } from './state.ts'
 
-/** Health of the platform. */
-
 /** Readiness with all checks, those of modules from their last health check. Two concurrent calls. */
 export async function ready(): Promise<{ ready: boolean; body: Readiness }> {
   const [database, installed] = await Promise.all([databaseCheck(), readModules().catch(() => undefined)])
@@ -18,16 +16,16 @@ export async function ready(): Promise<{ ready: boolean; body: Readiness }> {
 /** The aggregate status of checks. */
 export function aggregateOf(checks: readonly HealthCheck[]): Readiness['aggregate'] {
   if (checks.some((check) => isCritical(check) && check.status === 'Unhealthy')) return 'Unhealthy'
-  return checks.some((check) => check.status !== 'Healthy' && counts(check)) ? 'Degraded' : 'Healthy'
+  return checks.some((check) => check.status !== 'Healthy' && affectsAggregate(check)) ? 'Degraded' : 'Healthy'
 }
 
-/** The contract's maximum. */
+/** The maximum of the contract. */
 const checkLimit = 1000
 
 const isCritical = ({ tags }: HealthCheck): boolean => tags.includes('critical')
 
-/** Informational checks do not count; others without tags do. */
-const counts = (check: HealthCheck): boolean =>
+/** Informational checks do not affect the aggregate status; checks without tags do. */
+const affectsAggregate = (check: HealthCheck): boolean =>
   isCritical(check) || check.tags.includes('degradable') || !check.tags.includes('informational')
 
 async function databaseCheck(): Promise<HealthCheck> {
@@ -35,7 +33,11 @@ async function databaseCheck(): Promise<HealthCheck> {
   const state = await readState().catch(() => undefined)
   const isReady = state !== undefined && state.starts > 0
   const description =
-    state === undefined ? 'The store does not answer' : isReady ? 'The store answers' : 'Initialization has not run yet'
+    state === undefined
+      ? 'The store is not available'
+      : isReady
+        ? 'The store is available'
+        : 'Initialization has not run yet'
   return {
     name: 'database',
     status: isReady ? 'Healthy' : 'Unhealthy',
@@ -47,20 +49,22 @@ async function databaseCheck(): Promise<HealthCheck> {
   }
 }
 
-/** Checks of modules being installed or uninstalled do not count. */
-export const moduleChecks = ({ modules, healths }: InstalledModules): HealthCheck[] =>
+/** Excludes modules being installed or uninstalled. */
+export const moduleChecks = ({ modules, healthById }: InstalledModules): HealthCheck[] =>
   modules
     .filter(({ state }) => state !== 'Installing' && state !== 'Uninstalling')
-    .flatMap((row) => currentChecks(row, healths.get(row.id)).map((check) => checkView(`module:${row.id}`, check)))
+    .flatMap((module) =>
+      currentChecks(module, healthById.get(module.id)).map((check) => checkView(`module:${module.id}`, check)),
+    )
 
 const descriptionLength = 500
 
-/** An outdated good result becomes Degraded. */
+/** An outdated Healthy result becomes Degraded. */
 function checkView(source: string, check: StoredCheck): HealthCheck {
   const { name, tags, durationMs, checkedAtMs } = check
-  const stale = isStale(checkedAtMs)
-  const status = stale && check.status === 'Healthy' ? 'Degraded' : check.status
-  const description = stale ? `Not checked since ${iso(checkedAtMs)}. ${check.description}` : check.description
+  const isOutdated = isStale(checkedAtMs)
+  const status = isOutdated && check.status === 'Healthy' ? 'Degraded' : check.status
+  const description = isOutdated ? `Not checked since ${iso(checkedAtMs)}. ${check.description}` : check.description
   return {
     name,
     status,
@@ -73,7 +77,7 @@ function checkView(source: string, check: StoredCheck): HealthCheck {
 }
 
 /** Whether initialisation and setup are complete. One call. */
-export async function started(): Promise<boolean> {
+export async function isStarted(): Promise<boolean> {
   const state = await readState().catch(() => undefined)
   return state !== undefined && state.starts > 0
 }

@@ -17,10 +17,8 @@ import { open } from '../accounts/session.ts'
 import { createUserWrites, usersOf } from '../accounts/user.ts'
 import { parseBody } from '../lib/validate.ts'
 
-/** First-run setup. */
-
-const attempts = 3
-const tokenLifeMs = 24 * 3_600_000
+const maxAttempts = 3
+const tokenTtlMs = 24 * 3_600_000
 
 const alreadyComplete = () => platformError('setup_already_complete', { setupComplete: true })
 
@@ -32,17 +30,17 @@ export async function status(): Promise<{ setupComplete: boolean; wizardStep: st
 
 /**
  * Creates the platform organisation and its administrator, and signs the administrator in. The same transaction
- * consumes the setup token: errors keep it valid, and of concurrent requests one succeeds.
+ * consumes the setup token, so that it stays valid after an error, and one of several concurrent requests succeeds.
  */
 export async function complete(body: unknown, origin: Origin = { address: '' }): Promise<TokenSet> {
-  for (let attempt = 0; attempt < attempts; attempt++) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const tokens = await tryComplete(body, origin)
     if (tokens !== undefined) return tokens
   }
   throw storeContention()
 }
 
-/** Undefined after a concurrent setup or token change; then retry. */
+/** Undefined after a concurrent setup or token change. */
 async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | undefined> {
   const state = await readState()
   if (state.setupComplete) throw alreadyComplete()
@@ -82,7 +80,7 @@ async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | un
     ...createUserWrites(administrator, await hashPassword(request.adminPassword, ipNetworkOf(origin.address))),
     ...session.steps,
   ]
-  const refusal = await commit(system(organisationId, origin.address), {
+  const failure = await commit(system(organisationId, origin.address), {
     writes,
     audit: { action: 'setup.complete', resource: organisationId, detail: `Administrator ${administrator.username}` },
     events: [
@@ -93,10 +91,10 @@ async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | un
       },
     ],
   })
-  return refusal === undefined ? tokens : undefined
+  return failure === undefined ? tokens : undefined
 }
 
-// Lists sort by the time in the id.
+// The id contains the time by which lists are sorted.
 const newAdministrator = ({ adminUsername, adminEmail }: SetupCompletion, createdAtMs = now()) => ({
   id: newId('user', createdAtMs),
   organisationId: newId('org', createdAtMs),
@@ -107,12 +105,11 @@ const newAdministrator = ({ adminUsername, adminEmail }: SetupCompletion, create
   createdAtMs,
 })
 
-/** Compares hashes, so that timing reveals nothing about the token. */
+/** Compares hashes, so that timing does not reveal the token. */
 function checkToken(state: PlatformState, token: unknown): void {
   const howToRetrieve = config.PLAT_ADMIN_TOKEN_COMMAND
   if (typeof token !== 'string' || state.tokenHash === undefined || sha256(token) !== state.tokenHash) {
     throw platformError('initial_admin_token_invalid', { howToRetrieve })
   }
-  if (now() >= state.tokenMintedAtMs + tokenLifeMs)
-    throw platformError('initial_admin_token_expired', { howToRetrieve })
+  if (now() >= state.tokenMintedAtMs + tokenTtlMs) throw platformError('initial_admin_token_expired', { howToRetrieve })
 }

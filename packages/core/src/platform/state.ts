@@ -10,7 +10,7 @@ export const PlatformState = z.object({
   tokenHash: z.string().optional(),
   tokenMintedAtMs: z.number().default(0),
   tokenMintedAtStart: z.number().default(0),
-  /** The portal's public URL; set by setup, like the name and the time zone. */
+  /** The portal's public URL. Setup stores it, the name and the time zone. */
   publicUrl: z.string().optional(),
   platformName: z.string().optional(),
   timezone: z.string().optional(),

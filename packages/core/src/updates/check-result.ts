@@ -6,20 +6,17 @@ import { type Item } from '../db/table.ts'
 import { jsonString } from '../lib/validate.ts'
 import { version } from '../lib/version.ts'
 
-/** The result of the last update check, for reads without a check. */
-
 const Latest = z.object({ version: z.string(), releaseNotesUrl: z.string().exactOptional() })
-const Refused = z.array(z.object({ version: z.string(), reason: z.string() }))
+const RejectedReleases = z.array(z.object({ version: z.string(), reason: z.string() }))
 
-/** The result of a check. */
 const CheckResult = z.object({
   latest: jsonString(Latest).optional(),
-  refused: jsonString(Refused),
+  refused: jsonString(RejectedReleases),
   checkedAtMs: z.number(),
 })
 export type CheckResult = z.infer<typeof CheckResult>
 
-/** The last result, its source, and the announced versions, newest first. */
+/** The last result and its source; `told` has the announced versions, newest first. */
 const CheckRecord = CheckResult.extend({ source: z.string(), told: z.array(z.string()), revision: z.number() })
 export type CheckRecord = z.infer<typeof CheckRecord>
 
@@ -29,14 +26,14 @@ export const parseCheck = (item: Item | undefined): CheckRecord | undefined => i
 export const newerReleaseIn = ({ latest }: Pick<CheckResult, 'latest'>): CheckResult['latest'] =>
   latest !== undefined && isNewer(latest.version, version) ? latest : undefined
 
-/** The last result without a new check. Results of another repository do not count. */
-export function lastKnownUpdate(row: CheckRecord | undefined) {
-  const found = row?.source === config.PLAT_RELEASE_SOURCE ? row : undefined
-  const newer = found && newerReleaseIn(found)
+/** The last result, without a new check. Ignores results of another repository. */
+export function lastKnownUpdate(record: CheckRecord | undefined) {
+  const result = record?.source === config.PLAT_RELEASE_SOURCE ? record : undefined
+  const newest = result && newerReleaseIn(result)
   return {
     currentVersion: version,
-    latestVersion: newer?.version ?? version,
-    updateAvailable: newer !== undefined,
-    ...(found && { checkedAt: iso(found.checkedAtMs) }),
+    latestVersion: newest?.version ?? version,
+    updateAvailable: newest !== undefined,
+    ...(result && { checkedAt: iso(result.checkedAtMs) }),
   }
 }

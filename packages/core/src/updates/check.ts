@@ -16,10 +16,8 @@ import { runningUpdate } from './request.ts'
 import { parseUpdateState, previousRelease } from './record.ts'
 import { version } from '../lib/version.ts'
 
-/** Checks for newer releases, on demand and by schedule. The result is stored as a fallback. */
-
-/** Announced versions that are remembered: more than are ever withdrawn. */
-const toldLimit = 50
+/** The maximum of stored announced versions, so that a withdrawn one is not announced again. */
+const announcedLimit = 50
 
 /**
  * Checks for a newer release. If the repository is unreachable, returns the last result or throws
@@ -29,15 +27,15 @@ const toldLimit = 50
 export async function check({ organisationId }: Caller): Promise<UpdateCheck> {
   const [stateItem, checkItem] = await getConsistent([keys.updateState(), keys.updateCheck()])
   const state = parseUpdateState(stateItem)
-  const found = await look(organisationId, parseCheck(checkItem))
-  const { refused, checkedAtMs } = found
+  const result = await findNewest(organisationId, parseCheck(checkItem))
+  const { refused, checkedAtMs } = result
   const [jobId, previous] = [await runningUpdate(organisationId, state), previousRelease(state)]
-  const newer = newerReleaseIn(found)
+  const newest = newerReleaseIn(result)
   return {
     currentVersion: version,
-    latestVersion: newer?.version ?? version,
-    updateAvailable: newer !== undefined,
-    ...(newer?.releaseNotesUrl !== undefined && { releaseNotesUrl: newer.releaseNotesUrl }),
+    latestVersion: newest?.version ?? version,
+    updateAvailable: newest !== undefined,
+    ...(newest?.releaseNotesUrl !== undefined && { releaseNotesUrl: newest.releaseNotesUrl }),
     checkedAt: iso(checkedAtMs),
     ...(previous && { previousVersion: previous.version }),
     ...(jobId !== undefined && { jobId }),
@@ -46,15 +44,15 @@ export async function check({ organisationId }: Caller): Promise<UpdateCheck> {
 }
 
 /**
- * The scheduled check, which announces a new version by an event. Ignores an unreachable repository. Three calls, one
- * before setup is complete, none if updates are disabled; those to the registry, and a message as `check`.
+ * The scheduled check. Ignores an unreachable repository. Three calls, one before setup is complete, none if updates are
+ * disabled; those to the registry, and a message as `check`.
  */
 export async function checkRegularly(): Promise<void> {
   if (config.PLAT_RELEASE_SOURCE === '') return
   const organisationId = await platformOrganisationId()
   if (organisationId === undefined) return
   try {
-    await look(organisationId, parseCheck(await get(keys.updateCheck())))
+    await findNewest(organisationId, parseCheck(await get(keys.updateCheck())))
   } catch (error) {
     if (!isUnreachable(error)) throw error
     log('warn', 'Failed to read releases', { reason: error.message })
@@ -64,48 +62,48 @@ export async function checkRegularly(): Promise<void> {
 const isUnreachable = (error: unknown): error is PlatformError =>
   error instanceof PlatformError && error.code === 'release_source_unreachable'
 
-async function look(organisationId: string, before: CheckRecord | undefined): Promise<CheckResult> {
+async function findNewest(organisationId: string, before: CheckRecord | undefined): Promise<CheckResult> {
   const source = config.PLAT_RELEASE_SOURCE
   if (source === '') return { refused: [], checkedAtMs: now() }
   try {
     const { release, refused } = await newestRelease(version)
-    const found = { latest: release && latestOf(release.document), refused, checkedAtMs: now() }
-    await keep(organisationId, { ...found, source }, before)
-    return found
+    const result = { latest: release && toLatest(release.document), refused, checkedAtMs: now() }
+    await storeResult(organisationId, { ...result, source }, before)
+    return result
   } catch (error) {
-    // Results of another repository do not count.
+    // Results of another repository are invalid.
     if (!isUnreachable(error) || before?.source !== source) throw error
     log('warn', 'Failed to read releases; serving the last result', { reason: error.message })
     return before
   }
 }
 
-const latestOf = ({ version: latest, releaseNotesUrl }: NonNullable<CheckResult['latest']>) => ({
+const toLatest = ({ version: latest, releaseNotesUrl }: NonNullable<CheckResult['latest']>) => ({
   version: latest,
   ...(releaseNotesUrl !== undefined && { releaseNotesUrl }),
 })
 
 /**
- * Stores a result and announces a new version once, also among concurrent checks: a slower one is dropped, and the next
- * check announces what it found. One call, and a message for an announcement.
+ * Stores a result and announces a new version by an event. Of concurrent checks, only the first one is stored. One call,
+ * and a message for an announcement.
  */
-async function keep(
+async function storeResult(
   organisationId: string,
   { latest, refused, checkedAtMs, source }: CheckResult & { source: string },
   before: CheckRecord | undefined,
 ): Promise<void> {
-  const told = before?.told ?? []
-  const isNew = latest !== undefined && !told.includes(latest.version)
-  const row = {
+  const announced = before?.told ?? []
+  const isNew = latest !== undefined && !announced.includes(latest.version)
+  const record = {
     source,
     ...(latest && { latest: JSON.stringify(latest) }),
     refused: JSON.stringify(refused),
     checkedAtMs,
-    told: isNew ? [latest.version, ...told].slice(0, toldLimit) : told,
+    told: (isNew ? [latest.version, ...announced] : announced).slice(0, announcedLimit),
     revision: (before?.revision ?? 0) + 1,
   }
   await commit(system(organisationId), {
-    writes: [replace(keys.updateCheck(), row, { revision: unchanged(before?.revision) })],
+    writes: [replace(keys.updateCheck(), record, { revision: unchanged(before?.revision) })],
     ...(isNew && {
       events: [{ name: 'update.available', subject: latest.version, data: { ...latest, currentVersion: version } }],
     }),

@@ -8,11 +8,10 @@ import { type Release } from './release-document.ts'
 /** The reason why a genuine release cannot be applied to the active one. */
 export interface Incompatibility {
   code: Extract<ErrorCode, 'version_not_available' | 'infrastructure_update_required'>
-  /** A sentence for users. */
   reason: string
 }
 
-/** Prereleases are for testing: they can be deployed but not applied. */
+/** Prereleases can be deployed but not applied. */
 export const isStable = (version: string): boolean => prerelease(version) === null
 
 /** The reason why a release cannot be applied to `current`; undefined if it can. */

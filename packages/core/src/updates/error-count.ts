@@ -4,14 +4,13 @@ import { query, update } from '../db/table.ts'
 import { log } from '../log.ts'
 import { version } from '../lib/version.ts'
 
-/** Unexpected errors per platform version: the error budget of an update. */
+/** Counts unexpected errors per platform version, for the error budget of an update. */
 
 const minuteMs = 60_000
-const betweenMs = 1000
-const keptSeconds = 3600
+const writeIntervalMs = 1000
+const retentionSeconds = 3600
 
-/** Errors not written yet. */
-let waiting = 0
+let unwritten = 0
 let writtenAtMs = -Infinity
 let nextWrite: NodeJS.Timeout | undefined
 
@@ -20,35 +19,35 @@ let nextWrite: NodeJS.Timeout | undefined
  * second.
  */
 export async function countVersionError(): Promise<void> {
-  waiting++
-  const pauseMs = writtenAtMs + betweenMs - now()
-  if (pauseMs <= 0) return write()
-  // If the process is frozen between calls, the rest is written in the next one.
-  nextWrite ??= setTimeout(() => void write(), Math.min(pauseMs, betweenMs)).unref()
+  unwritten++
+  const delayMs = writtenAtMs + writeIntervalMs - now()
+  if (delayMs <= 0) return write()
+  // In a process that is frozen between requests, the next request writes the rest.
+  nextWrite ??= setTimeout(() => void write(), Math.min(delayMs, writeIntervalMs)).unref()
   return undefined
 }
 
 async function write(): Promise<void> {
   clearTimeout(nextWrite)
   nextWrite = undefined
-  const faults = waiting
-  waiting = 0
+  const count = unwritten
+  unwritten = 0
   writtenAtMs = now()
   try {
     const key = keys.versionErrorCount(version, minuteOf(writtenAtMs))
-    await update(key, { add: { faults }, set: { ttl: nowSeconds() + keptSeconds } })
+    await update(key, { add: { faults: count }, set: { ttl: nowSeconds() + retentionSeconds } })
   } catch (cause) {
-    waiting += faults
-    log('debug', 'Failures could not be counted', { cause })
+    unwritten += count
+    log('debug', 'Failed to count errors', { cause })
   }
 }
 
 const minuteOf = (ms: number): number => Math.floor(ms / minuteMs)
 
-/** Errors of a version since a time, including that whole minute; counts may lag a second. One call. */
-export async function versionErrorsSince(ofVersion: string, sinceMs: number): Promise<number> {
-  const first = keys.versionErrorCount(ofVersion, minuteOf(sinceMs))
-  const last = keys.versionErrorCount(ofVersion, minuteOf(now()) + 1)
+/** The errors of a version since the start of a minute. Counts may lag a second. One call. */
+export async function versionErrorsSince(releaseVersion: string, sinceMs: number): Promise<number> {
+  const first = keys.versionErrorCount(releaseVersion, minuteOf(sinceMs))
+  const last = keys.versionErrorCount(releaseVersion, minuteOf(now()) + 1)
   const { items } = await query({ pk: first.pk, from: first.sk, to: last.sk })
   return items.reduce((sum, { faults }) => sum + Number(faults), 0)
 }

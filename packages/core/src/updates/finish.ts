@@ -8,10 +8,9 @@ import { type OperationRecord } from '../operations/record.ts'
 import { type Effects } from '../outbox/record.ts'
 import { updatePlan } from './record.ts'
 
-/** The effect of a finished update or rollback on the platform's state. */
 interface UpdateOutcome {
   /** Fails if the update no longer holds the lock. */
-  step: WriteItem
+  write: WriteItem
   events: NonNullable<Effects['events']>
 }
 
@@ -21,20 +20,20 @@ interface UpdateOutcome {
  */
 function updateOutcome(operation: OperationRecord, { status, outcome }: OperationEnd): UpdateOutcome {
   const { action, release, before } = updatePlan(operation)
-  const isMine = { jobId: { is: operation.id } }
+  const holdsLock = { jobId: { is: operation.id } }
   const change = { add: { revision: 1 }, remove: ['jobId'] }
   const data = { jobId: operation.id, version: release.version, previousVersion: before.version }
   const subject = operation.id
   if (status === 'Failed') {
     const message = outcome.slice(0, 1000).toWellFormed()
     return {
-      step: patch(keys.updateState(), change, isMine),
+      write: patch(keys.updateState(), change, holdsLock),
       events: [{ name: 'update.failed', subject, data: { ...data, action, message } }],
     }
   }
   const set = { current: JSON.stringify(release), previous: JSON.stringify(before) }
   return {
-    step: patch(keys.updateState(), { ...change, set }, isMine),
+    write: patch(keys.updateState(), { ...change, set }, holdsLock),
     events: [{ name: action === 'apply' ? 'update.completed' : 'update.rolled_back', subject, data }],
   }
 }
@@ -44,13 +43,15 @@ function updateOutcome(operation: OperationRecord, { status, outcome }: Operatio
  * message; two if the state does not know the update, as after a restore.
  */
 export async function finishUpdate(operation: OperationRecord, end: OperationEnd): Promise<void> {
-  const ended = finishChange(operation, end)
-  const { step, events } = updateOutcome(operation, end)
-  const told = { events: [...events, ...ended.events], transitions: ended.transitions }
+  const operationChange = finishChange(operation, end)
+  const { write, events } = updateOutcome(operation, end)
+  const effects = { events: [...events, ...operationChange.events], transitions: operationChange.transitions }
   const actor = system(operation.organisationId)
-  const refusal = await commit(actor, { writes: [...ended.writes, step], ...told })
-  if (refusal === undefined) return
-  const isLost = refusal.step < ended.writes.length || (await commit(actor, { writes: ended.writes, ...told }))
+  const failure = await commit(actor, { writes: [...operationChange.writes, write], ...effects })
+  if (failure === undefined) return
+  const isLost =
+    failure.step < operationChange.writes.length ||
+    (await commit(actor, { writes: operationChange.writes, ...effects }))
   if (isLost) throw new LeaseLost(operation.id)
   log('error', 'Update finished without holding the lock', { jobId: operation.id, ...end })
 }

@@ -6,8 +6,8 @@ import { tableIndexes, ttlAttribute } from '../db/schema.ts'
 import { sha256 } from '../id.ts'
 
 /**
- * A digest of what a release needs around its functions: routes, queues, schedules, grants and indexes. Updates replace
- * functions only; a release with another digest must be deployed. 64 hex digits.
+ * A digest of the infrastructure that a release requires: routes, queues, schedules, grants and indexes. Updates replace
+ * only functions; a release with another digest must be deployed. 64 hex digits.
  */
 export const infrastructureRevision = (): string =>
   sha256(

@@ -4,9 +4,7 @@ import { jsonString } from '../lib/validate.ts'
 import { isReleased, version } from '../lib/version.ts'
 import type { OperationRecord } from '../operations/record.ts'
 
-/** The stored form of updates. */
-
-/** An active or previous release; without a digest it was deployed, not applied. */
+/** An active or previous release. Without a digest it was deployed, not applied. */
 const InstalledRelease = z.object({
   version: z.string(),
   repository: z.string().optional(),
@@ -38,15 +36,13 @@ const UpdatePlan = z.object({
 })
 export type UpdatePlan = z.infer<typeof UpdatePlan>
 
-/** The plan of a `PlatformUpdate` or `PlatformRollback`. */
 export const updatePlan = ({ plan }: OperationRecord): UpdatePlan => UpdatePlan.parse(plan)
 
-/** A release from a repository; deployed ones have no digest. */
+/** A release from a repository. */
 export interface FetchedRelease extends InstalledRelease {
   digest: string
 }
 
-/** Only the identifying fields of a release. */
 export function releaseIdentity(release: FetchedRelease): { version: string; repository?: string; digest: string }
 export function releaseIdentity(release: InstalledRelease): InstalledRelease
 export function releaseIdentity({ version, repository, digest }: InstalledRelease): InstalledRelease {
@@ -57,9 +53,9 @@ export function releaseIdentity({ version, repository, digest }: InstalledReleas
 export const isSameRelease = (one: InstalledRelease, other: InstalledRelease): boolean =>
   one.version === other.version && one.digest === other.digest
 
-/** Whether the applied release is active, and was not replaced by a deployment, also one of the same version. */
-const isApplied = ({ version: its, digest }: InstalledRelease): boolean =>
-  its === version && (digest !== undefined) === isReleased
+/** Whether the applied release is active, not replaced by a deployment (possibly of the same version). */
+const isApplied = ({ version: installed, digest }: InstalledRelease): boolean =>
+  installed === version && (digest !== undefined) === isReleased
 
 /** The active release: as applied, or only the version if deployed. */
 export const activeRelease = ({ current }: UpdateState): InstalledRelease =>

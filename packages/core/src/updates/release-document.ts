@@ -1,7 +1,7 @@
 import { version } from '@platform/contract/manifest'
 import * as z from 'zod'
 
-/** A release of the platform: the configuration of an OCI manifest with one layer (a zip) per function. */
+/** The configuration of a release's OCI manifest, which has one layer (a zip) per function. */
 
 export const releaseMediaType = 'application/vnd.platform.release.v1+json'
 export const functionMediaType = 'application/vnd.platform.function.v1+zip'
@@ -19,7 +19,7 @@ export const ReleaseDocument = z.object({
     .exactOptional(),
   /** The oldest version that can be updated to this one; absent: any. */
   minFrom: version.exactOptional(),
-  /** The `infrastructureRevision` of its code. */
+  /** The `infrastructureRevision` of the release. */
   infrastructure: z.string().regex(/^[0-9a-f]{64}$/),
   /** Function name → its zip: `index.mjs`, and `dist/` with static files. */
   functions: z.record(
@@ -37,7 +37,6 @@ export interface Release {
   document: ReleaseDocument
   /** `registry/repository`. */
   repository: string
-  /** The digest of the manifest. */
   digest: string
   /** Name of the key that signed it. */
   verifiedBy: string

@@ -23,45 +23,45 @@ import {
 } from './release-document.ts'
 
 /**
- * Reads platform releases from the release repository. Only releases signed by a key of `PLAT_RELEASE_KEYS` are
- * accepted; tags, releases and time are limited.
+ * Reads platform releases from the release repository. Accepts only releases signed by a key of `PLAT_RELEASE_KEYS`;
+ * limits tags, releases and time.
  */
 
-const sourceMs = 20_000
+const registryTimeoutMs = 20_000
 const [tagLimit, candidateLimit] = [20_000, 20]
 
 /** The newest applicable release, and newer ones that cannot be applied. */
-export interface Feed {
+export interface ReleaseFeed {
   release?: Release
   refused: { version: string; reason: string }[]
 }
 
 /** The release repository; undefined if updates are disabled. */
-const source = (): ReleaseRepository | undefined => parseReleaseRepository(config.PLAT_RELEASE_SOURCE)
+const configuredSource = (): ReleaseRepository | undefined => parseReleaseRepository(config.PLAT_RELEASE_SOURCE)
 
 /**
  * The newest stable release that can be applied to `current`; none if updates are disabled. No store calls; a request
  * per page of tags and a few for each of at most 20 releases, within 20 seconds. Throws `release_source_unreachable`.
  */
-export const newestRelease = async (current: string): Promise<Feed> => {
-  const place = source()
-  return place === undefined ? { refused: [] } : reached(() => newestIn(place, current))
+export const newestRelease = async (current: string): Promise<ReleaseFeed> => {
+  const source = configuredSource()
+  return source === undefined ? { refused: [] } : withRegistryErrors(() => newestIn(source, current))
 }
 
-async function newestIn({ registry, repository }: ReleaseRepository, current: string): Promise<Feed> {
-  const client = registryClientFor(registry, { untilMs: now() + sourceMs })
-  const refused: Feed['refused'] = []
-  for (const version of await candidates(client, repository, current)) {
-    const found = await releaseAt(client, repository, version)
-    const refusal = 'reason' in found ? found : findIncompatibility(found, current)
-    if (!('reason' in found) && refusal === undefined) return { release: found, refused }
-    refused.push({ version, reason: refusal?.reason ?? '' })
+async function newestIn({ registry, repository }: ReleaseRepository, current: string): Promise<ReleaseFeed> {
+  const client = registryClientFor(registry, { untilMs: now() + registryTimeoutMs })
+  const refused: ReleaseFeed['refused'] = []
+  for (const version of await candidateVersions(client, repository, current)) {
+    const release = await releaseAt(client, repository, version)
+    const incompatibility = 'reason' in release ? release : findIncompatibility(release, current)
+    if (!('reason' in release) && incompatibility === undefined) return { release, refused }
+    refused.push({ version, reason: incompatibility?.reason ?? '' })
   }
   return { refused }
 }
 
 /** The newest stable versions above `current` among the tags, newest first. Other tags are ignored. */
-async function candidates(client: RegistryClient, repository: string, current: string): Promise<string[]> {
+async function candidateVersions(client: RegistryClient, repository: string, current: string): Promise<string[]> {
   const versions = (await tagsOf(client, repository)).flatMap((tag) => versionOf(tag) ?? [])
   const newer = new Set(versions.filter((version) => isStable(version) && isNewer(version, current)))
   const parsed = [...newer].map((version) => ({ version, order: parse(version) ?? version }))
@@ -91,15 +91,15 @@ const versionOf = (tag: string): string | undefined => {
 
 const isVersion = (text: string): boolean => Version.safeParse(text).success
 
-/** Someone with push access could tag an old release as new: the signed document has the version. */
+/** Compares the version with the signed document, because tags are not signed. */
 async function releaseAt(
   client: RegistryClient,
   repository: string,
   version: string,
 ): Promise<Release | InvalidReleaseError> {
-  const found = await readRelease(client, repository, tagOf(version))
-  if ('reason' in found || found.document.version === version) return found
-  return { reason: `It is release ${found.document.version.slice(0, 128)} under another tag.` }
+  const release = await readRelease(client, repository, tagOf(version))
+  if ('reason' in release || release.document.version === version) return release
+  return { reason: `It is release ${release.document.version.slice(0, 128)} under another tag.` }
 }
 
 /**
@@ -107,12 +107,12 @@ async function releaseAt(
  * Throws `version_not_available` with the reason, and `release_source_unreachable`.
  */
 export async function findRelease(version: string): Promise<Release> {
-  const place = source()
-  if (place === undefined) throw notAvailable(version, 'Updates are disabled: PLAT_RELEASE_SOURCE is empty.')
-  const isNamed = isVersion(version) && version.length <= 128
-  if (!isNamed) throw notAvailable(version, 'It is not a release version.')
-  const client = registryClientFor(place.registry, { untilMs: now() + sourceMs })
-  return genuine(version, () => releaseAt(client, place.repository, version))
+  const source = configuredSource()
+  if (source === undefined) throw notAvailable(version, 'Updates are disabled: PLAT_RELEASE_SOURCE is empty.')
+  const isValidVersion = isVersion(version) && version.length <= 128
+  if (!isValidVersion) throw notAvailable(version, 'It is not a release version.')
+  const client = registryClientFor(source.registry, { untilMs: now() + registryTimeoutMs })
+  return requireRelease(version, () => releaseAt(client, source.repository, version))
 }
 
 /**
@@ -120,10 +120,10 @@ export async function findRelease(version: string): Promise<Release> {
  * `findRelease`.
  */
 export async function releaseByDigest(repository: string, digest: string): Promise<Release> {
-  const place = parseReleaseRepository(repository)
-  if (place === undefined) throw notAvailable(repository, 'It is not a repository.')
-  const client = registryClientFor(place.registry, { untilMs: now() + sourceMs })
-  return genuine(digest, () => readRelease(client, place.repository, digest))
+  const source = parseReleaseRepository(repository)
+  if (source === undefined) throw notAvailable(repository, 'It is not a repository.')
+  const client = registryClientFor(source.registry, { untilMs: now() + registryTimeoutMs })
+  return requireRelease(digest, () => readRelease(client, source.repository, digest))
 }
 
 /**
@@ -132,34 +132,35 @@ export async function releaseByDigest(repository: string, digest: string): Promi
  */
 export async function fetchFunction({ repository, document }: Release, functionName: string): Promise<Uint8Array> {
   const { functions, version } = document
-  const [place, wanted] = [
-    parseReleaseRepository(repository),
-    Object.hasOwn(functions, functionName) && functions[functionName],
-  ]
-  if (place === undefined || !wanted) throw notAvailable(version, `It has no function ${functionName}.`)
-  return reached(async () => {
+  const source = parseReleaseRepository(repository)
+  const descriptor = Object.hasOwn(functions, functionName) && functions[functionName]
+  if (source === undefined || !descriptor) throw notAvailable(version, `It has no function ${functionName}.`)
+  return withRegistryErrors(async () => {
     try {
-      return await registryClientFor(place.registry).blob(place.repository, wanted, wanted.size)
+      return await registryClientFor(source.registry).blob(source.repository, descriptor, descriptor.size)
     } catch (error) {
       throw isBroken(error) ? notAvailable(version, error.message) : error
     }
   })
 }
 
-async function genuine(what: string, look: () => Promise<Release | InvalidReleaseError>): Promise<Release> {
-  const found = await reached(look)
-  if ('reason' in found) throw notAvailable(what, found.reason)
-  return found
+async function requireRelease(reference: string, read: () => Promise<Release | InvalidReleaseError>): Promise<Release> {
+  const release = await withRegistryErrors(read)
+  if ('reason' in release) throw notAvailable(reference, release.reason)
+  return release
 }
 
-const notAvailable = (what: string, reason: string): PlatformError =>
-  new PlatformError('version_not_available', `Release ${what.slice(0, 128).toWellFormed()} is not available. ${reason}`)
+const notAvailable = (reference: string, reason: string): PlatformError =>
+  new PlatformError(
+    'version_not_available',
+    `Release ${reference.slice(0, 128).toWellFormed()} is not available. ${reason}`,
+  )
 
 const retryAfterSeconds = 30
 
-async function reached<Result>(ask: () => Promise<Result>): Promise<Result> {
+async function withRegistryErrors<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
-    return await ask()
+    return await work()
   } catch (error) {
     if (!(error instanceof RegistryError)) throw error
     const message = describeRegistryError(error).slice(0, 1000).toWellFormed()
@@ -167,13 +168,11 @@ async function reached<Result>(ask: () => Promise<Result>): Promise<Result> {
   }
 }
 
-/** Reads a manifest of the release repository: a release, or the reason why it is not one. */
-
 const documentBytes = 256 * 1024
-/** Far more functions than the platform has, each up to Lambda's limit. */
+/** Limits of a release: more functions than the platform has, each up to the limit of Lambda. */
 const [functionLimit, functionBytes] = [200, 50 * 1024 * 1024]
 
-/** The reason why something is not a usable release: a sentence for users. */
+/** The reason why a manifest is not a usable release, for users. */
 export interface InvalidReleaseError {
   reason: string
 }
@@ -205,9 +204,9 @@ async function read(
   repository: string,
   reference: string,
 ): Promise<Release | InvalidReleaseError> {
-  const found = await client.manifest(repository, reference)
-  if (found === undefined) return refused('The repository has no such release.')
-  const { content, descriptor } = found
+  const manifest = await client.manifest(repository, reference)
+  if (manifest === undefined) return refused('The repository has no such release.')
+  const { content, descriptor } = manifest
   if (!isRelease(content)) return refused('It is not a release of the platform.')
   const verdict = await verifyImage(client, repository, [descriptor.digest], config.PLAT_RELEASE_KEYS, { atMs: now() })
   if (!verdict.isVerified) return refused(verdict.reason)
@@ -218,7 +217,7 @@ async function read(
   return { document, repository: `${client.registry}/${repository}`, digest, verifiedBy: verdict.by }
 }
 
-/** Limits text from registries in reasons. */
+/** Limits text from registries. */
 const refused = (reason: string): InvalidReleaseError => ({ reason: reason.slice(0, 500).toWellFormed() })
 
 const isRelease = (content: Manifest | Index): content is Manifest =>
@@ -234,15 +233,15 @@ function parseDocument(bytes: Buffer): ReleaseDocument | undefined {
 
 /** The layers must be exactly the document's functions, so that no registry can omit or add one. */
 function hasLayersOf({ layers }: Manifest, { functions }: ReleaseDocument): boolean {
-  const named = new Map(layers.map((layer) => [layer.annotations?.[functionAnnotation], layer]))
-  const told = Object.entries(functions)
-  const isComplete = told.length > 0 && told.length <= functionLimit && told.length === layers.length
+  const layersByFunction = new Map(layers.map((layer) => [layer.annotations?.[functionAnnotation], layer]))
+  const entries = Object.entries(functions)
+  const isComplete = entries.length > 0 && entries.length <= functionLimit && entries.length === layers.length
   return (
     isComplete &&
-    told.every(([name, { digest, size }]) => {
-      const layer = named.get(name)
-      const isSame = layer?.digest === digest && layer.size === size && layer.mediaType === functionMediaType
-      return isSame && size <= functionBytes
+    entries.every(([name, { digest, size }]) => {
+      const layer = layersByFunction.get(name)
+      const isMatch = layer?.digest === digest && layer.size === size && layer.mediaType === functionMediaType
+      return isMatch && size <= functionBytes
     })
   )
 }

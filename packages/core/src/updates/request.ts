@@ -27,8 +27,8 @@ import { findRelease } from './release-feed.ts'
  * stores the operation.
  */
 
-/** The plan of an update, and the signer of a release verified now. */
-interface Wanted {
+/** The plan of an update, and the signer of a release that was verified for it. */
+interface UpdateTarget {
   plan: UpdatePlan
   verifiedBy?: string
 }
@@ -41,64 +41,70 @@ interface Wanted {
  */
 export async function update(caller: Caller, request: UpdateRequest): Promise<UpdateAccepted> {
   const { action, force = false } = request
-  const targetIn = targetOf(request)
+  const resolveTarget = targetResolver(request)
   const [, item] = await reauthorize(caller, ['platform:admin'], [keys.updateState()])
   const state = parseUpdateState(item)
   if ((await runningUpdate(caller.organisationId, state)) !== undefined) throw platformError('update_in_progress')
-  const wanted = await targetIn(state)
+  const target = await resolveTarget(state)
   if (!force && (await isAnyJobRunning())) throw platformError('active_jobs')
-  const jobId = await begin(caller, wanted, state)
-  return { jobId, action, targetVersion: wanted.plan.release.version, status: 'InProgress' }
+  const jobId = await startOperation(caller, target, state)
+  return { jobId, action, targetVersion: target.plan.release.version, status: 'InProgress' }
 }
 
-/** The target of a request, given the state. Throws `validation_failed` for an update without a version. */
-function targetOf({ action, targetVersion }: UpdateRequest): (state: UpdateState) => Wanted | Promise<Wanted> {
-  if (action === 'rollback') return (state) => wayBack(targetVersion, state)
-  if (targetVersion !== undefined) return (state) => updateTo(targetVersion, state)
+/** Validates the request before the state is read. Throws `validation_failed` for an update without a version. */
+function targetResolver({
+  action,
+  targetVersion,
+}: UpdateRequest): (state: UpdateState) => UpdateTarget | Promise<UpdateTarget> {
+  if (action === 'rollback') return (state) => rollbackTarget(targetVersion, state)
+  if (targetVersion !== undefined) return (state) => applyTarget(targetVersion, state)
   const message = 'must be a version, such as the latest one of the update check'
   throw validationFailed([{ in: 'body', path: '/targetVersion', code: 'invalid_type', message }])
 }
 
-async function updateTo(targetVersion: string, state: UpdateState): Promise<Wanted> {
+async function applyTarget(targetVersion: string, state: UpdateState): Promise<UpdateTarget> {
   const release = await findRelease(targetVersion)
-  const obstacle = findIncompatibility(release, version)
-  if (obstacle !== undefined) {
-    throw new PlatformError(obstacle.code, `Release ${targetVersion} cannot be applied. ${obstacle.reason}`)
+  const incompatibility = findIncompatibility(release, version)
+  if (incompatibility !== undefined) {
+    throw new PlatformError(
+      incompatibility.code,
+      `Release ${targetVersion} cannot be applied. ${incompatibility.reason}`,
+    )
   }
   const { repository, digest, verifiedBy } = release
-  const wanted = { version: targetVersion, repository, digest }
-  return { plan: { action: 'apply', release: wanted, before: activeRelease(state) }, verifiedBy }
+  const target = { version: targetVersion, repository, digest }
+  return { plan: { action: 'apply', release: target, before: activeRelease(state) }, verifiedBy }
 }
 
-/** The active release was verified when applied; the previous one is kept, or verified again by the worker. */
-function wayBack(targetVersion: string | undefined, state: UpdateState): Wanted {
+/** The previous release was verified when it was applied. */
+function rollbackTarget(targetVersion: string | undefined, state: UpdateState): UpdateTarget {
   const release = previousRelease(state)
   if (release === undefined) throw platformError('no_previous_version')
   if (targetVersion !== undefined && targetVersion !== release.version) {
     throw new PlatformError(
       'version_not_available',
-      `The previous version is ${release.version}: a rollback cannot use another one.`,
+      `The previous version is ${release.version}: a rollback cannot apply another one.`,
     )
   }
   return { plan: { action: 'rollback', release, before: activeRelease(state) } }
 }
 
-const kinds = {
+const operationTypes = {
   apply: { type: 'PlatformUpdate', steps: updateSteps },
   rollback: { type: 'PlatformRollback', steps: rollbackSteps },
 } as const satisfies Record<UpdateAction, Pick<OperationRequest, 'type' | 'steps'>>
 
-async function begin(caller: Caller, { plan, verifiedBy }: Wanted, state: UpdateState): Promise<string> {
+async function startOperation(caller: Caller, { plan, verifiedBy }: UpdateTarget, state: UpdateState): Promise<string> {
   const { action, release, before } = plan
-  const facts = { action, targetVersion: release.version, previousVersion: before.version }
-  const payload = { ...facts, ...imageOf(plan), ...(verifiedBy !== undefined && { verifiedBy }) }
-  const operation = newOperation(caller, { ...kinds[action], payload, plan: { ...plan } })
+  const versions = { action, targetVersion: release.version, previousVersion: before.version }
+  const payload = { ...versions, ...imageField(plan), ...(verifiedBy !== undefined && { verifiedBy }) }
+  const operation = newOperation(caller, { ...operationTypes[action], payload, plan: { ...plan } })
   const jobId = operation.id
   const queued = queueChange(operation)
   const data = { jobId, action, version: release.version, previousVersion: before.version }
   await commit(caller, {
     writes: [lockUpdateWrite(state, jobId), ...queued.writes],
-    audit: { action: `update.${action}`, resource: release.version, detail: detailOf(plan) },
+    audit: { action: `update.${action}`, resource: release.version, detail: auditDetail(plan) },
     events: [{ name: 'update.started', subject: jobId, data }, ...queued.events],
     transitions: queued.transitions,
   })
@@ -106,17 +112,13 @@ async function begin(caller: Caller, { plan, verifiedBy }: Wanted, state: Update
   return jobId
 }
 
-const imageOf = ({ release: { repository, digest } }: UpdatePlan): { image?: string } =>
+const imageField = ({ release: { repository, digest } }: UpdatePlan): { image?: string } =>
   repository === undefined || digest === undefined ? {} : { image: `${repository}@${digest}` }
 
-const detailOf = (plan: UpdatePlan): string =>
-  [`from ${plan.before.version} to ${plan.release.version}`, imageOf(plan).image].filter(Boolean).join(', ')
+const auditDetail = (plan: UpdatePlan): string =>
+  [`from ${plan.before.version} to ${plan.release.version}`, imageField(plan).image].filter(Boolean).join(', ')
 
-/** One update at a time: the update state has its job. */
-
-/**
- * The running update's job, if any. An ended or missing job holds no lock. One call if the state has a job, else none.
- */
+/** The job id of a running update. A finished or missing job does not hold the lock. One call if the state has a job. */
 export async function runningUpdate(organisationId: string, { jobId }: UpdateState): Promise<string | undefined> {
   const operation = jobId === undefined ? undefined : await findOperation({ organisationId, jobId })
   return operation === undefined || isOperationTerminal(operation) ? undefined : operation.id

@@ -1,23 +1,21 @@
 import * as z from 'zod'
 
-/** Asks a function only for its version: updates check this way that a release starts. */
+/** Requests only the version of a function. Updates use it to check that a release starts. */
 export const probeEvent = { platformProbe: true } as const
 export type ProbeEvent = typeof probeEvent
 
-/** The response of every function. */
-export const ProbeAnswer = z.object({ version: z.string() })
-export type ProbeAnswer = z.infer<typeof ProbeAnswer>
+export const ProbeResponse = z.object({ version: z.string() })
+export type ProbeResponse = z.infer<typeof ProbeResponse>
 
-/** Members of gateway and queue events. */
-const madeForOthers = ['requestContext', 'Records']
+const gatewayAndQueueMembers = ['requestContext', 'Records']
 
 /**
- * Whether an event is a probe. Only those who may invoke functions can send one: input of callers and messages is
- * always nested in members of gateway and queue events.
+ * Whether an event is a probe. Sending one requires the right to invoke the function, because input of callers and
+ * messages is always nested in members of gateway and queue events.
  */
 export const isProbe = (event: unknown): event is ProbeEvent =>
   typeof event === 'object' &&
   event !== null &&
   'platformProbe' in event &&
   event.platformProbe === true &&
-  !madeForOthers.some((name) => name in event)
+  !gatewayAndQueueMembers.some((name) => name in event)

@@ -1,6 +1,6 @@
 import { openedPage } from '@platform/contract/portal-paths'
 import { platformError } from '@platform/core/error'
-import { isUnder } from '@platform/core/modules/path-prefix'
+import { isUnder } from '@platform/core/modules/routes'
 import type { GatewayEvent } from '../request.ts'
 import { type HttpResponse, httpResponse } from '../response.ts'
 import { isHeaderSafe, proxyHeaders, encodedPath } from './request.ts'

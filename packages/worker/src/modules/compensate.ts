@@ -28,7 +28,7 @@ export async function undoInstall(journal: OperationLease, runtime: ModuleRuntim
   await failpoint('module.compensated')
   const end = { status: 'Failed', outcome: wordsOf(reason) } as const
   await finishWith(journal, end, release.moduleId, (standing) => ({
-    writes: standing.row?.jobId === operation.id ? backSteps(standing, installPlan(operation), operation.id) : [],
+    writes: standing.module?.jobId === operation.id ? backSteps(standing, installPlan(operation), operation.id) : [],
     events: [failed(operation, release, reason)],
   }))
 }
@@ -46,7 +46,7 @@ async function removeAttempt(runtime: ModuleRuntime, id: string): Promise<void> 
 }
 
 function backSteps(
-  { row, routes }: InstallState,
+  { module: row, routes }: InstallState,
   { release, previousVersion }: InstallPlan,
   jobId: string,
 ): WriteItem[] {

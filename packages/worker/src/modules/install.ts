@@ -39,7 +39,7 @@ export async function install(journal: OperationLease, runtime: ModuleRuntime): 
   await journal.startStep('publish')
   const health = healthItem({ checks, missed: 0, missedRuns: {}, slots: {}, revision: 0 })
   const end = { status: 'Completed', outcome: `Version ${release.version} runs.` } as const
-  const { row } = await finishWith(journal, end, release.moduleId, (standing) =>
+  const { module: row } = await finishWith(journal, end, release.moduleId, (standing) =>
     publication(standing, operation, { release, deployment, loaded, health }),
   )
   await failpoint('module.published')
@@ -85,7 +85,7 @@ async function lead(
 
 /** The published module: its record, route reservation and health in one transaction. */
 function publication(
-  { row, routes }: InstallState,
+  { module: row, routes }: InstallState,
   { id: jobId }: OperationRecord,
   {
     release,

@@ -32,5 +32,5 @@ export async function findModule(moduleId: string): Promise<ModuleRecord | undef
 /** A module's current record, and all route reservations. One call. */
 export async function currentInstallState(moduleId: string): Promise<InstallState> {
   const [item, routes] = await getConsistent([keys.module(moduleId), keys.moduleRoutes()])
-  return { row: item && parseModule(item), routes: parseRoutes(routes) }
+  return { module: item && parseModule(item), routes: parseRoutes(routes) }
 }

@@ -8,7 +8,7 @@ import { now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { PlatformError } from '@platform/core/error'
 import { manifestOf } from '@platform/core/modules/image-manifest'
-import { claimsOf } from '@platform/core/modules/release'
+import { moduleLabelsOf } from '@platform/core/modules/release'
 import { forEachLimit } from '@platform/core/lib/async'
 import { type RegistryClient } from '@platform/oci/client'
 import { RegistryError } from '@platform/oci/error'
@@ -104,7 +104,7 @@ function byVersion(a: string, b: string): number {
 async function readRelease({ client, name }: Repository, digest: string): Promise<CatalogRelease | InvalidRelease> {
   try {
     const image = await readImage(client, name, digest)
-    const claims = image && claimsOf(image)
+    const claims = image && moduleLabelsOf(image)
     if (image === undefined || claims === undefined) return { digest }
     const { metadata } = await manifestOf({ client, image }, { manifestUrl: undefined, isVerified: false })
     const { id, version, description } = metadata

@@ -18,19 +18,19 @@ export async function supervise(pick: () => Promise<ModuleRuntime> = moduleRunti
   const runtime = await pick()
   // Deployments are listed before records are read, so that every listed deployment already has its record.
   const statuses = await statusesOf(runtime)
-  const { modules, unreadable, healths } = await readModules()
+  const { modules, invalidIds, healthById } = await readModules()
   const statusOf = ({ deployment: { id } }: ServingModule) => statuses?.find(({ deployment }) => deployment.id === id)
   const served = modules.filter(hasDeployment)
   const missing = statuses === undefined ? [] : served.filter((row) => statusOf(row) === undefined)
   const crashed = served.filter((row) => statusOf(row)?.state === 'failed')
   const strays = (statuses ?? [])
     .map(({ deployment }) => deployment)
-    .filter((each) => !unreadable.has(each.moduleId) && isStray(each, modules))
+    .filter((each) => !invalidIds.has(each.moduleId) && isStray(each, modules))
   const look = async (row: ServingModule) => {
     const { deployment = row.deployment } = statusOf(row) ?? {}
     // A terminated tick may not have stored the module's new deployment.
     await storeDeployment({ row, deployment }, row)
-    await checkModule(runtime, { row: { ...row, deployment }, health: healths.get(row.id) })
+    await checkModule(runtime, { row: { ...row, deployment }, health: healthById.get(row.id) })
   }
   const lookAtAll = (rows: readonly ServingModule[]) =>
     Promise.all(rows.map((row) => logErrors(row.id, () => look(row))))
@@ -40,7 +40,7 @@ export async function supervise(pick: () => Promise<ModuleRuntime> = moduleRunti
     ...crashed.map((row) => logErrors(row.id, () => failCrashed(runtime, row, statusOf(row)?.lastCrash))),
     ...strays.map((deployment) => logErrors(deployment.id, () => clearAway(runtime, deployment))),
   ])
-  if (unreadable.size > 0) return
+  if (invalidIds.size > 0) return
   await logErrors('images', async () => runtime.tidy?.(modules.map(({ release }) => release.digest)))
 }
 

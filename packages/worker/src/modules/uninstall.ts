@@ -47,7 +47,7 @@ async function forget(journal: OperationLease, outcome: string): Promise<void> {
   await forgetEvents(moduleId)
   await failpoint('module.forgotten')
   await finishWith(journal, { status: 'Completed', outcome }, moduleId, (standing) => ({
-    writes: standing.row?.jobId === operation.id ? removal(standing, moduleId, operation.id) : [],
+    writes: standing.module?.jobId === operation.id ? removal(standing, moduleId, operation.id) : [],
     events: [{ name: 'module.uninstalled', subject: moduleId, data: { moduleId, version, jobId: operation.id } }],
   }))
 }
@@ -55,5 +55,5 @@ async function forget(journal: OperationLease, outcome: string): Promise<void> {
 const removal = ({ routes }: InstallState, moduleId: string, jobId: string): FinishChange['writes'] => [
   remove(keys.module(moduleId), { jobId: { is: jobId } }),
   remove(keys.moduleHealth(moduleId)),
-  ...(routes.claims.has(moduleId) ? [reserveRoutesWrite(routes, moduleId, undefined)] : []),
+  ...(routes.reservations.has(moduleId) ? [reserveRoutesWrite(routes, moduleId, undefined)] : []),
 ]

@@ -1,5 +1,5 @@
 import { forEachLimit } from '@platform/core/lib/async'
-import { ProbeAnswer, probeEvent } from '@platform/core/updates/version-probe'
+import { ProbeResponse, probeEvent } from '@platform/core/updates/version-probe'
 import { type InstalledRelease, type UpdatePlan } from '@platform/core/updates/record'
 import { apiFunctions } from '@platform/core/updates/function-names'
 import { fallback, modulePaths } from '@platform/contract/passage'
@@ -71,7 +71,7 @@ export async function runSmokeTests(work: UpdateWork, { release }: UpdatePlan): 
 /** Checks that every function reports the version of the release. */
 export const probeAll = ({ target, names }: UpdateWork, release: InstalledRelease): Promise<void> =>
   forEachLimit(atOnce, names, async (name) => {
-    const answer = ProbeAnswer.safeParse(await ask(target, release, name, probeEvent))
+    const answer = ProbeResponse.safeParse(await ask(target, release, name, probeEvent))
     const said = answer.success ? `says that it is of version ${answer.data.version}` : 'does not say its version'
     if (answer.data?.version !== release.version) throw failed(release, name, said)
   })

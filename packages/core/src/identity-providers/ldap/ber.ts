@@ -31,12 +31,12 @@ export function childrenOf(
   tags: readonly number[],
 ): BerElement[] {
   const children: BerElement[] = []
-  for (let at = from; at < to;) {
-    const child = elementAt(bytes, at)
-    const isFitting = child?.tag === (tags[children.length] ?? tags.at(-1))
-    if (child === undefined || child.to > to || !isFitting) throw new MalformedResponse('unexpected element')
+  for (let position = from; position < to;) {
+    const child = elementAt(bytes, position)
+    const isExpected = child?.tag === (tags[children.length] ?? tags.at(-1))
+    if (child === undefined || child.to > to || !isExpected) throw new MalformedResponse('unexpected element')
     children.push(child)
-    at = child.to
+    position = child.to
   }
   return children
 }

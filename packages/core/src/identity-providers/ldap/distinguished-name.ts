@@ -1,45 +1,45 @@
 import { isUtf8 } from 'node:buffer'
 
-/** Normalises distinguished names (RFC 4514), which have many spellings. */
+/** Normalises distinguished names (RFC 4514), which have several spellings. */
 
 /** Characters and escapes: consecutive hex bytes, or a backslash with one character. */
-const piecesOf = (text: string): string[] =>
-  [...text.matchAll(/(?:\\[0-9a-f]{2})+|\\[^]|[^]/gi)].map(([piece]) => piece)
+const tokensOf = (text: string): string[] =>
+  [...text.matchAll(/(?:\\[0-9a-f]{2})+|\\[^]|[^]/gi)].map(([token]) => token)
 
 /** The parts between unescaped separators. */
-function parts(text: string, separator: string): string[] {
-  const found = ['']
-  for (const piece of piecesOf(text)) {
-    if (piece === separator) found.push('')
-    else found[found.length - 1] += piece
+function splitUnescaped(text: string, separator: string): string[] {
+  const parts = ['']
+  for (const token of tokensOf(text)) {
+    if (token === separator) parts.push('')
+    else parts[parts.length - 1] += token
   }
-  return found
+  return parts
 }
 
-/** Decodes a piece once. Bytes that are not valid text keep their escapes. */
-function meant(piece: string): string {
-  if (!/^\\[0-9a-f]{2}/i.test(piece)) return piece.length > 1 ? piece.slice(1) : piece
-  const bytes = Buffer.from(piece.replaceAll('\\', ''), 'hex')
-  return isUtf8(bytes) ? bytes.toString() : piece
+/** Decodes a token once. Bytes that are not valid UTF-8 keep their escapes. */
+function decode(token: string): string {
+  if (!/^\\[0-9a-f]{2}/i.test(token)) return token.length > 1 ? token.slice(1) : token
+  const bytes = Buffer.from(token.replaceAll('\\', ''), 'hex')
+  return isUtf8(bytes) ? bytes.toString() : token
 }
 
-/** Attribute and value: escapes decoded, unescaped outer spaces dropped, lower-case. */
-function normalPart(text: string): string {
-  const [attribute = '', ...value] = parts(text, '=')
-  const pieces = piecesOf(value.join('='))
-  const from = pieces.findIndex((piece) => piece !== ' ')
-  const to = pieces.findLastIndex((piece) => piece !== ' ')
-  const plain = pieces
+/** Decodes escapes, trims unescaped spaces and converts to lower case. */
+function normaliseAttribute(text: string): string {
+  const [attribute = '', ...value] = splitUnescaped(text, '=')
+  const tokens = tokensOf(value.join('='))
+  const from = tokens.findIndex((token) => token !== ' ')
+  const to = tokens.findLastIndex((token) => token !== ' ')
+  const plain = tokens
     .slice(from, to + 1)
-    .map(meant)
+    .map(decode)
     .join('')
     .normalize('NFC')
     .toLowerCase()
   return JSON.stringify([attribute.trim().toLowerCase(), plain])
 }
 
-/** The normal form of a distinguished name: equal exactly for equal names. */
+/** The normal form of a distinguished name; equivalent names have the same form. */
 export const normalDn = (dn: string): string =>
-  parts(dn, ',')
-    .map((rdn) => parts(rdn, '+').map(normalPart).toSorted().join('+'))
+  splitUnescaped(dn, ',')
+    .map((rdn) => splitUnescaped(rdn, '+').map(normaliseAttribute).toSorted().join('+'))
     .join(',')

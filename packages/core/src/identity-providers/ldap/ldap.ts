@@ -8,14 +8,11 @@ import { connectDirectory, upgradeToTls } from './socket.ts'
 import { LdapMessages } from './wire.ts'
 import { type OutboundOverrides } from '../../outbound/outbound.ts'
 
-/** LDAP directories: authenticates a name and password, and reads the groups. */
-
-/** More than any user has. */
-const groupsAtMost = 1000
+const groupLimit = 1000
 
 /** A client over a TLS connection, which closes on disposal or with the signal. */
-async function openDirectory(settings: ProviderSettings, signal: AbortSignal, surroundings?: OutboundOverrides) {
-  const socket = await connectDirectory(settings, signal, surroundings)
+async function openDirectory(settings: ProviderSettings, signal: AbortSignal, overrides?: OutboundOverrides) {
+  const socket = await connectDirectory(settings, signal, overrides)
   try {
     return clientOn(new LdapMessages(await upgradeToTls(socket, settings)))
   } catch (error) {
@@ -24,15 +21,15 @@ async function openDirectory(settings: ProviderSettings, signal: AbortSignal, su
   }
 }
 
-/** The client must not open connections: a reconnect would not be bound. */
+/** A client on one connection. It must not reconnect, because the new connection would not be bound. */
 export function clientOn(messages: LdapMessages): { client: Client } & Disposable {
-  let isTaken = false
+  let isUsed = false
   const createConnection = () => {
-    if (isTaken) throw new Error('The directory closed the connection.')
-    isTaken = true
+    if (isUsed) throw new Error('The directory closed the connection.')
+    isUsed = true
     return messages
   }
-  // The client calls it and takes what it answers for a connection; it names the whole of `net.connect`.
+  // The client only calls the function, but its type has all overloads of `net.connect`.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   const client = new Client({ url: 'ldap://directory', createConnection: createConnection as never })
   return { client, [Symbol.dispose]: () => void messages.destroy() }
@@ -46,29 +43,30 @@ export async function authenticate(
   provider: ProviderRecord,
   { username, password }: Credentials,
   signal: AbortSignal,
-  surroundings?: OutboundOverrides,
+  overrides?: OutboundOverrides,
 ): Promise<ExternalIdentity | undefined> {
-  if (!isAskable(username) || isEmptyToSome(password)) return undefined
+  if (!isValidUsername(username) || isBlank(password)) return undefined
   const { settings } = provider
   const secret = await secretOf(provider)
-  using directory = await openDirectory(settings, signal, surroundings)
+  using directory = await openDirectory(settings, signal, overrides)
   await bindService(directory.client, settings, secret)
   const entry = await entryOf(directory.client, settings, username)
   if (entry === undefined) return undefined
-  // On a separate connection: the group search needs the rights of the service account.
-  using own = await openDirectory(settings, signal, surroundings)
-  if (!(await accepts(own.client, entry.dn, password))) return undefined
+  // A separate connection keeps the first one bound as the service account for the group search.
+  using userDirectory = await openDirectory(settings, signal, overrides)
+  if (!(await verifyPassword(userDirectory.client, entry.dn, password))) return undefined
   return identityOf(entry, settings, await groupsOf(directory.client, settings, entry))
 }
 
 // oxlint-disable-next-line no-control-regex
-const isAskable = (username: string): boolean => username.isWellFormed() && !/[\u0000-\u001f\u007f]/.test(username)
+const controlCharacters = /[\u0000-\u001f\u007f]/
+const isValidUsername = (username: string): boolean => username.isWellFormed() && !controlCharacters.test(username)
 
 /**
- * A bind without a password succeeds for everyone (RFC 4513, 5.1.2). Some directories read up to the first NUL or
+ * A bind without a password succeeds as anonymous (RFC 4513, 5.1.2). Some directories truncate passwords at NUL or
  * ignore zero-width characters.
  */
-const isEmptyToSome = (password: string): boolean =>
+const isBlank = (password: string): boolean =>
   password.includes('\0') || /^[\s\p{Cc}\p{Default_Ignorable_Code_Point}]*$/u.test(password)
 
 /** Binds as the service account. */
@@ -77,16 +75,13 @@ export async function bindService(
   { bindDn = '' }: ProviderSettings,
   { bindPassword = '' }: ProviderSecret,
 ) {
-  if (bindDn === '' || isEmptyToSome(bindPassword)) throw new Error('The provider has no service account.')
+  if (bindDn === '' || isBlank(bindPassword)) throw new Error('The provider has no service account.')
   await client.bind(bindDn, bindPassword)
 }
 
 const loginAttributeOf = ({ userLoginAttribute = 'uid' }: ProviderSettings): string => userLoginAttribute
 
-/**
- * The single entry of a name. Directories also match other spellings, such as with spaces, which would allow more
- * password guesses.
- */
+/** The only entry of a name. Other spellings that directories match are rejected: they would allow more guesses. */
 async function entryOf(client: Client, settings: ProviderSettings, username: string): Promise<Entry | undefined> {
   const attribute = loginAttributeOf(settings)
   const { searchEntries } = await client.search(settings.userSearchBase ?? '', {
@@ -96,12 +91,12 @@ async function entryOf(client: Client, settings: ProviderSettings, username: str
     sizeLimit: 2,
     timeLimit: 5,
   })
-  const [entry, another] = searchEntries
-  if (entry === undefined || another !== undefined || !entry.dn.includes('=')) return undefined
+  const [entry, duplicate] = searchEntries
+  if (entry === undefined || duplicate !== undefined || !entry.dn.includes('=')) return undefined
   return valuesOf(entry, attribute).some((value) => fold(value) === fold(username)) ? entry : undefined
 }
 
-/** The text values of an attribute, case-insensitive. */
+/** The text values of an attribute, whose name is case-insensitive. */
 const valuesOf = (entry: Entry, attribute: string): string[] =>
   Object.entries(entry)
     .filter(([name]) => name.toLowerCase() === attribute.toLowerCase())
@@ -111,19 +106,19 @@ const valuesOf = (entry: Entry, attribute: string): string[] =>
 /**
  * Result codes of a rejected bind: constraint, no such entry, no password, wrong password, not allowed now, unwilling.
  */
-const refusals: ReadonlySet<number> = new Set([19, 32, 48, 49, 50, 53])
+const rejectionCodes: ReadonlySet<number> = new Set([19, 32, 48, 49, 50, 53])
 
-async function accepts(client: Client, dn: string, password: string): Promise<boolean> {
+async function verifyPassword(client: Client, dn: string, password: string): Promise<boolean> {
   try {
     await client.bind(dn, password)
     return true
   } catch (error) {
-    if (error instanceof ResultCodeError && refusals.has(error.code)) return false
+    if (error instanceof ResultCodeError && rejectionCodes.has(error.code)) return false
     throw error
   }
 }
 
-/** By group search if configured, else from the entry's attribute. */
+/** Searches the groups if configured, otherwise reads the `memberOf` attribute. */
 async function groupsOf(client: Client, settings: ProviderSettings, entry: Entry): Promise<string[]> {
   const { groupSearchBase, groupMemberAttribute: attribute = 'member' } = settings
   if (groupSearchBase === undefined) return valuesOf(entry, 'memberOf')
@@ -133,7 +128,7 @@ async function groupsOf(client: Client, settings: ProviderSettings, entry: Entry
   const { searchEntries } = await client.search(groupSearchBase, {
     filter: new EqualityFilter({ attribute, value }),
     attributes: ['1.1'],
-    sizeLimit: groupsAtMost,
+    sizeLimit: groupLimit,
     timeLimit: 5,
   })
   return searchEntries.map(({ dn }) => dn)

@@ -8,16 +8,14 @@ import { type ProviderRecord } from '../record.ts'
 import { log } from '../../log.ts'
 import { authenticate } from './ldap.ts'
 
-/** Sign-in with LDAP providers, for names without a local password. */
+/** The time limit of all directories together. */
+const timeoutMs = 6000
+/** The minimum time of each, so that a hanging directory does not use the time of the next. */
+const minShareMs = 1500
 
-/** The limit for all directories together. */
-const patienceMs = 6000
-/** The minimum share of each, so that a hanging directory does not use up the time of the next. */
-const shareMs = 1500
-
-/** Limits the sign-ins of this process that wait for a hanging directory. */
-const atOnce = 32
-const besideOthers = bulkhead(() => platformError('rate_limited', { retryAfterSeconds: 2 }))
+/** Limits concurrent sign-ins of the process, because a directory may hang. */
+const maxConcurrent = 32
+const limitConcurrency = bulkhead(() => platformError('rate_limited', { retryAfterSeconds: 2 }))
 
 /**
  * Signs in with the first directory that accepts the name and password. Throws `invalid_credentials`, `rate_limited`,
@@ -31,35 +29,40 @@ export async function signInByDirectory(
   origin: Origin,
 ): Promise<TokenSet> {
   const credentials = { username: attempt.username, password }
-  const { found, isEachAsked } = await besideOthers('', atOnce, () => askAll(directories, credentials))
-  if (found !== undefined) {
+  const { match, isConclusive } = await limitConcurrency('', maxConcurrent, () =>
+    authenticateWithEach(directories, credentials),
+  )
+  if (match !== undefined) {
     await acceptAttempt(attempt)
-    return signInExternal(found.provider, found.identity, origin)
+    return signInExternal(match.provider, match.identity, origin)
   }
-  if (isEachAsked) return rejectAttempt(attempt)
+  if (isConclusive) return rejectAttempt(attempt)
   await countFailure(attempt)
   throw platformError('directory_unreachable', { retryAfterSeconds: 5 })
 }
 
-async function askAll(directories: readonly ProviderRecord[], credentials: { username: string; password: string }) {
-  const end = AbortSignal.timeout(patienceMs)
-  const share = Math.max(shareMs, patienceMs / directories.length)
-  let isEachAsked = true
+async function authenticateWithEach(
+  directories: readonly ProviderRecord[],
+  credentials: { username: string; password: string },
+) {
+  const deadline = AbortSignal.timeout(timeoutMs)
+  const share = Math.max(minShareMs, timeoutMs / directories.length)
+  let isConclusive = true
   for (const provider of directories) {
     try {
-      const signal = AbortSignal.any([end, AbortSignal.timeout(share)])
-      const identity = await before(signal, () => authenticate(provider, credentials, signal))
-      if (identity !== undefined) return { found: { provider, identity }, isEachAsked }
+      const signal = AbortSignal.any([deadline, AbortSignal.timeout(share)])
+      const identity = await untilAborted(signal, () => authenticate(provider, credentials, signal))
+      if (identity !== undefined) return { match: { provider, identity }, isConclusive }
     } catch (error) {
-      isEachAsked = false
+      isConclusive = false
       log('warn', 'Directory unreachable', { providerId: provider.id, error: String(error) })
     }
   }
-  return { found: undefined, isEachAsked }
+  return { match: undefined, isConclusive }
 }
 
-/** Rejects when the signal fires first, because not all calls observe it. Does not start after the signal. */
-const before = <Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> =>
+/** Rejects as soon as the signal fires, because not all calls observe it. */
+const untilAborted = <Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> =>
   new Promise((resolve, reject) => {
     signal.throwIfAborted()
     signal.addEventListener('abort', () => reject(new Error('The directory did not respond in time.')), { once: true })

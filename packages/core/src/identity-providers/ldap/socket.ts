@@ -22,17 +22,17 @@ function targetOf(address: string): URL {
 export const connectDirectory = (
   { url = '' }: ProviderSettings,
   signal: AbortSignal,
-  surroundings?: OutboundOverrides,
-): Promise<Socket> => outboundConnect(targetOf(url), signal, surroundings)
+  overrides?: OutboundOverrides,
+): Promise<Socket> => outboundConnect(targetOf(url), signal, overrides)
 
-// Parsing hundreds of certificates blocks for tens of milliseconds.
+// Cached, because parsing hundreds of certificates blocks for tens of milliseconds.
 const contexts = new BoundedCache<SecureContext>(20)
 
-/** Node's trusted authorities and one more. */
-function trusting(caCertificate: string): SecureContext {
-  const known = contexts.get(caCertificate)
-  const context = known ?? createSecureContext({ ca: [...getCACertificates('default'), caCertificate] })
-  if (known === undefined) contexts.set(caCertificate, context)
+/** Trusts the certificate in addition to the authorities of Node. */
+function trustContext(caCertificate: string): SecureContext {
+  const cached = contexts.get(caCertificate)
+  const context = cached ?? createSecureContext({ ca: [...getCACertificates('default'), caCertificate] })
+  if (cached === undefined) contexts.set(caCertificate, context)
   return context
 }
 
@@ -43,7 +43,7 @@ function trusting(caCertificate: string): SecureContext {
 export async function upgradeToTls(socket: Socket, { url = '', caCertificate }: ProviderSettings): Promise<TLSSocket> {
   if (!/^ldaps:/i.test(url)) await startTls(socket)
   const host = targetOf(url).hostname.replace(/^\[(.*)\]$/, '$1')
-  const trust = caCertificate === undefined ? {} : { secureContext: trusting(caCertificate) }
+  const trust = caCertificate === undefined ? {} : { secureContext: trustContext(caCertificate) }
   const name = isIP(host) === 0 ? { servername: host } : {}
   return new Promise((resolve, reject) => {
     const secured = connect({ socket, host, ...name, ...trust, rejectUnauthorized: true })
@@ -57,21 +57,21 @@ export async function upgradeToTls(socket: Socket, { url = '', caCertificate }: 
 async function startTls(socket: Socket): Promise<void> {
   socket.write(startTlsRequest)
   let bytes = Buffer.alloc(0)
-  // Leaving a loop over the stream would destroy it.
-  const isAgreed = await new Promise<boolean>((resolve, reject) => {
-    const take = (part: Buffer) => {
+  // Not `for await`: leaving the loop would destroy the stream.
+  const isAccepted = await new Promise<boolean>((resolve, reject) => {
+    const onData = (chunk: Buffer) => {
       try {
-        bytes = Buffer.concat([bytes, part])
-        const answer = isStartTlsAccepted(bytes)
-        if (answer === undefined) return
-        socket.off('data', take).pause()
-        resolve(answer)
+        bytes = Buffer.concat([bytes, chunk])
+        const accepted = isStartTlsAccepted(bytes)
+        if (accepted === undefined) return
+        socket.off('data', onData).pause()
+        resolve(accepted)
       } catch (error) {
         reject(error)
       }
     }
-    socket.on('data', take)
+    socket.on('data', onData)
     socket.once('close', () => reject(new MalformedResponse('connection closed')))
   })
-  if (!isAgreed) throw new MalformedResponse('StartTLS rejected')
+  if (!isAccepted) throw new MalformedResponse('StartTLS rejected')
 }

@@ -5,9 +5,6 @@ import { bindService, clientOn } from './ldap.ts'
 import { LdapMessages } from './wire.ts'
 import { toOutboundError, OutboundError, type OutboundErrorKind } from '../../outbound/outbound.ts'
 
-/** Tests a directory step by step for an operator. Responses are not disclosed. */
-
-/** One test step and its result. */
 export interface LdapCheck {
   name: string
   ok: boolean
@@ -27,7 +24,7 @@ const messages: Readonly<Record<OutboundErrorKind, string>> = {
 
 /**
  * Tests the steps of a sign-in: `connect`, `tls`, `bind` as the service account, and `search` for the user base. Stops
- * at the first failure, within six seconds. No store calls.
+ * at the first failure, within six seconds. Messages disclose no responses. No store calls.
  */
 export async function testLdap(
   { settings }: ProviderRecord,
@@ -35,28 +32,33 @@ export async function testLdap(
   signal = AbortSignal.timeout(timeoutMs),
 ): Promise<LdapCheck[]> {
   const checks: LdapCheck[] = []
-  const step = async <Result>(name: string, well: string, badly: string, work: () => Promise<Result>) => {
+  const step = async <Result>(
+    name: string,
+    successMessage: string,
+    failureMessage: string,
+    run: () => Promise<Result>,
+  ) => {
     try {
-      const result = await work()
-      checks.push({ name, ok: true, message: well })
+      const result = await run()
+      checks.push({ name, ok: true, message: successMessage })
       return result
     } catch (error) {
-      checks.push({ name, ok: false, message: messageOf(error, signal, badly) })
+      checks.push({ name, ok: false, message: messageOf(error, signal, failureMessage) })
       throw error
     }
   }
-  await using cleaning = new AsyncDisposableStack()
+  await using cleanup = new AsyncDisposableStack()
   try {
     const socket = await step('connect', 'The directory is reachable.', '', () => connectDirectory(settings, signal))
-    cleaning.defer(() => void socket.destroy())
-    const refused = 'The directory does not accept TLS.'
-    const secured = await step('tls', 'Its certificate is trusted.', refused, () => upgradeToTls(socket, settings))
-    const { client } = cleaning.use(clientOn(new LdapMessages(secured)))
-    const wrong = 'The directory rejects the service account. Check bindDn and bindPassword.'
-    await step('bind', 'The service account can sign in.', wrong, () => bindService(client, settings, secret))
+    cleanup.defer(() => void socket.destroy())
+    const tlsRejected = 'The directory does not accept TLS.'
+    const secured = await step('tls', 'Its certificate is trusted.', tlsRejected, () => upgradeToTls(socket, settings))
+    const { client } = cleanup.use(clientOn(new LdapMessages(secured)))
+    const bindRejected = 'The directory rejects the service account. Check bindDn and bindPassword.'
+    await step('bind', 'The service account can sign in.', bindRejected, () => bindService(client, settings, secret))
     const base = settings.userSearchBase ?? ''
-    const missing = 'The service account cannot read userSearchBase.'
-    await step('search', 'The search base of users exists.', missing, async () => {
+    const baseUnreadable = 'The service account cannot read userSearchBase.'
+    await step('search', 'The search base of users exists.', baseUnreadable, async () => {
       const { searchEntries } = await client.search(base, {
         scope: 'base',
         attributes: ['1.1'],
@@ -66,13 +68,13 @@ export async function testLdap(
       if (searchEntries.length === 0) throw new MalformedResponse('no entry')
     })
   } catch {
-    // Already reported.
+    // The failed step is in the result.
   }
   return checks
 }
 
-function messageOf(error: unknown, signal: AbortSignal, otherwise: string): string {
+function messageOf(error: unknown, signal: AbortSignal, failureMessage: string): string {
   if (signal.aborted) return messages.timed_out
   const { problem } = error instanceof OutboundError ? error : toOutboundError(error)
-  return problem === 'connection_failed' && otherwise !== '' ? otherwise : messages[problem]
+  return problem === 'connection_failed' && failureMessage !== '' ? failureMessage : messages[problem]
 }

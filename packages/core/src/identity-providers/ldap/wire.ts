@@ -7,19 +7,19 @@ import { childrenOf, type BerElement, element, elementAt, MalformedResponse } fr
  * controls are dropped.
  */
 
-const atMostBytes = 1024 * 1024
+const maxBytes = 1024 * 1024
 
 const tags = { integer: 2, text: 4, code: 10, sequence: 0x30, set: 0x31 } as const
 const operations = { bindDone: 0x61, entry: 0x64, searchDone: 0x65, reference: 0x73, extendedDone: 0x78 } as const
 
-/** Code, matched name and message of a result; referrals are dropped. */
+/** Code, matched name and message of a result. */
 function resultOf(bytes: Buffer, operation: BerElement): { code: number; text: Buffer } {
   const parts: BerElement[] = []
-  for (let at = operation.from; parts.length < 3; at = parts.at(-1)?.to ?? 0) {
-    const part = elementAt(bytes, at)
-    const isFitting = part?.tag === (parts.length === 0 ? tags.code : tags.text)
-    if (part === undefined || part.to > operation.to || !isFitting) throw new MalformedResponse('invalid result')
-    parts.push(part)
+  for (let position = operation.from; parts.length < 3; position = parts.at(-1)?.to ?? 0) {
+    const element = elementAt(bytes, position)
+    const isExpected = element?.tag === (parts.length === 0 ? tags.code : tags.text)
+    if (element === undefined || element.to > operation.to || !isExpected) throw new MalformedResponse('invalid result')
+    parts.push(element)
   }
   const [code] = parts
   if (code === undefined || code.to - code.from !== 1) throw new MalformedResponse('result without a code')
@@ -27,47 +27,47 @@ function resultOf(bytes: Buffer, operation: BerElement): { code: number; text: B
 }
 
 function checkEntry(bytes: Buffer, operation: BerElement): void {
-  const [, list] = childrenOf(bytes, operation, [tags.text, tags.sequence])
-  if (list === undefined) throw new MalformedResponse('entry without attributes')
-  for (const attribute of childrenOf(bytes, list, [tags.sequence])) {
+  const [, attributes] = childrenOf(bytes, operation, [tags.text, tags.sequence])
+  if (attributes === undefined) throw new MalformedResponse('entry without attributes')
+  for (const attribute of childrenOf(bytes, attributes, [tags.sequence])) {
     const [, values] = childrenOf(bytes, attribute, [tags.text, tags.set])
     if (values === undefined) throw new MalformedResponse('attribute without values')
     childrenOf(bytes, values, [tags.text])
   }
 }
 
-/** The validated message for the client; undefined for one that it must not receive. */
-function cleaned(bytes: Buffer, message: BerElement): Buffer | undefined {
+/** The validated message without referrals and controls; undefined for a reference. */
+function sanitise(bytes: Buffer, message: BerElement): Buffer | undefined {
   const id = elementAt(bytes, message.from)
   const operation = id && elementAt(bytes, id.to)
   if (id?.tag !== tags.integer || id.to - id.from > 4 || operation === undefined || operation.to > message.to) {
     throw new MalformedResponse('message without an operation')
   }
   const idBytes = bytes.subarray(id.start, id.to)
-  const whole = (content: Uint8Array) => element(tags.sequence, idBytes, element(operation.tag, content))
+  const rebuild = (content: Uint8Array) => element(tags.sequence, idBytes, element(operation.tag, content))
   if (operation.tag === operations.reference) return undefined
   if (operation.tag === operations.entry) {
     checkEntry(bytes, operation)
-    return whole(bytes.subarray(operation.from, operation.to))
+    return rebuild(bytes.subarray(operation.from, operation.to))
   }
   if (operation.tag !== operations.bindDone && operation.tag !== operations.searchDone) {
     throw new MalformedResponse('unsolicited operation')
   }
-  return whole(resultOf(bytes, operation).text)
+  return rebuild(resultOf(bytes, operation).text)
 }
 
-/** The message at a position, possibly incomplete. Throws if it cannot become a valid one. */
+/** The possibly incomplete message at a position. Throws if it is invalid. */
 function messageAt(bytes: Buffer, start: number): BerElement | undefined {
   const message = elementAt(bytes, start)
   if (message === undefined) return undefined
   if (message.tag !== tags.sequence) throw new MalformedResponse('not an LDAP message')
-  if (message.to - message.start > atMostBytes) throw new MalformedResponse('more than 1 MiB')
+  if (message.to - message.start > maxBytes) throw new MalformedResponse('more than 1 MiB')
   return message
 }
 
-/** The messages of a connection; fails at the first invalid one, and beyond 1 MiB. */
+/** Forwards valid messages to the client. Fails at the first invalid one, and beyond 1 MiB. */
 export class LdapMessages extends Duplex {
-  /** The client checks these before it waits for a connection. */
+  /** Members of a socket that the client checks. */
   readonly connecting = false
   readonly readyState = 'open'
   #socket: Duplex
@@ -79,61 +79,57 @@ export class LdapMessages extends Duplex {
   constructor(socket: Duplex) {
     super({ autoDestroy: true })
     this.#socket = socket
-    socket.on('data', (part: Buffer) => this.#take(part))
+    socket.on('data', (chunk: Buffer) => this.#receive(chunk))
     socket.on('error', (error) => this.destroy(error))
     socket.on('close', () => this.destroy())
   }
 
-  #take(part: Buffer): void {
-    this.#bytes += part.length
-    this.#pending.push(part)
-    this.#pendingBytes += part.length
-    if (this.#bytes > atMostBytes) this.destroy(new MalformedResponse('more than 1 MiB'))
+  #receive(chunk: Buffer): void {
+    this.#bytes += chunk.length
+    this.#pending.push(chunk)
+    this.#pendingBytes += chunk.length
+    if (this.#bytes > maxBytes) this.destroy(new MalformedResponse('more than 1 MiB'))
     if (this.destroyed || this.#pendingBytes < this.#neededBytes) return
     try {
-      this.#hand(Buffer.concat(this.#pending))
+      this.#forward(Buffer.concat(this.#pending))
     } catch (error) {
       this.destroy(error instanceof Error ? error : new MalformedResponse(String(error)))
     }
   }
 
-  /** Passes on complete messages and keeps the rest. */
-  #hand(bytes: Buffer): void {
-    let at = 0
-    let next = messageAt(bytes, at)
+  /** Forwards complete messages and buffers the rest. */
+  #forward(bytes: Buffer): void {
+    let position = 0
+    let next = messageAt(bytes, position)
     while (next !== undefined && next.to <= bytes.length) {
-      const message = cleaned(bytes, next)
+      const message = sanitise(bytes, next)
       if (message !== undefined) this.push(message)
-      at = next.to
-      next = messageAt(bytes, at)
+      position = next.to
+      next = messageAt(bytes, position)
     }
-    const rest = bytes.subarray(at)
+    const rest = bytes.subarray(position)
     this.#pending = [rest]
     this.#pendingBytes = rest.length
-    this.#neededBytes = next === undefined ? rest.length + 1 : next.to - at
+    this.#neededBytes = next === undefined ? rest.length + 1 : next.to - position
   }
 
   override _read(): void {
     // No back pressure: the total is limited.
   }
 
-  override _write(part: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#socket.write(part, done)
+  override _write(chunk: Buffer, _encoding: BufferEncoding, callback: (error?: Error | null) => void): void {
+    this.#socket.write(chunk, callback)
   }
 
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     this.#socket.destroy()
-    done(error)
+    callback(error)
   }
 }
 
-const startTlsName = Buffer.from('1.3.6.1.4.1.1466.20037')
+const startTlsOid = Buffer.from('1.3.6.1.4.1.1466.20037')
 /** The StartTLS request (RFC 4511, 4.14). */
-export const startTlsRequest = element(
-  tags.sequence,
-  Buffer.from([2, 1, 1]),
-  element(0x77, element(0x80, startTlsName)),
-)
+export const startTlsRequest = element(tags.sequence, Buffer.from([2, 1, 1]), element(0x77, element(0x80, startTlsOid)))
 
 /**
  * Whether the directory accepts StartTLS; undefined while the response is incomplete. Rejects trailing data, which an
@@ -146,7 +142,7 @@ export function isStartTlsAccepted(bytes: Buffer): boolean | undefined {
   if (bytes.length < message.to) return undefined
   const id = elementAt(bytes, message.from)
   const operation = id && elementAt(bytes, id.to)
-  const isWhole = bytes.length === message.to && operation !== undefined && operation.to <= message.to
-  if (!isWhole || operation.tag !== operations.extendedDone) throw new MalformedResponse('no response to StartTLS')
+  const isComplete = bytes.length === message.to && operation !== undefined && operation.to <= message.to
+  if (!isComplete || operation.tag !== operations.extendedDone) throw new MalformedResponse('no response to StartTLS')
   return resultOf(bytes, operation).code === 0
 }

@@ -7,8 +7,8 @@ import { transact } from '../../db/transact.ts'
 import { newSecret, sha256 } from '../../id.ts'
 
 /**
- * The state of a sign-in in progress: the attempt at a provider, and the code that fetches the tokens. Each is stored
- * under the hash of a secret that appears in URLs, and bound to a second secret in the browser.
+ * The state of a sign-in in progress: the attempt at a provider, then the code that is exchanged for tokens. Each is
+ * stored under the hash of a secret that appears in URLs, and bound to a second secret in the browser.
  */
 
 /** Time for the user to sign in at the provider. */
@@ -28,12 +28,12 @@ type SignedIn = z.infer<typeof SignedIn>
 
 const Binding = z.object({ browserHash: z.string(), expiresAtMs: z.number() })
 
-const bindingOf = (browser: string, seconds: number) => {
+const newBinding = (browser: string, seconds: number) => {
   const expiresAtMs = now() + seconds * 1000
   return { browserHash: sha256(browser), expiresAtMs, ttl: Math.ceil(expiresAtMs / 1000) + 3600 }
 }
 
-/** The valid stored value for this browser. One call. */
+/** The stored value if it is valid for this browser. One call. */
 async function read(key: keys.Key, browser: string) {
   const item = await get(key)
   if (item === undefined) return undefined
@@ -45,31 +45,34 @@ async function read(key: keys.Key, browser: string) {
 /** Stores an attempt; returns its state and the browser's secret. One call. */
 export async function storeAttempt(attempt: Attempt): Promise<{ state: string; browser: string }> {
   const [state, browser] = [newSecret(), newSecret()]
-  await transact([create(keys.signInAttempt(sha256(state)), { ...attempt, ...bindingOf(browser, attemptSeconds) })])
+  await transact([create(keys.signInAttempt(sha256(state)), { ...attempt, ...newBinding(browser, attemptSeconds) })])
   return { state, browser }
 }
 
-/** Consumes an attempt of this provider and browser; undefined if there is none. Two calls. */
+/** Consumes an attempt of this provider and browser; undefined if invalid. Two calls. */
 export async function consumeAttempt(state: string, browser: string, providerId: string): Promise<Attempt | undefined> {
   const key = keys.signInAttempt(sha256(state))
   const item = await read(key, browser)
   const attempt = item && Attempt.parse(item)
   if (attempt?.providerId !== providerId) return undefined
-  const refusal = await transact([remove(key, { pk: { present: true } })])
-  return refusal === undefined ? attempt : undefined
+  const failure = await transact([remove(key, { pk: { present: true } })])
+  return failure === undefined ? attempt : undefined
 }
 
 /** Stores the signed-in user; returns a single-use code. One call. */
 export async function storeCode({ providerId, userId, organisationId }: SignedIn, browser: string): Promise<string> {
   const code = newSecret()
-  const who = { providerId, userId, organisationId }
-  await transact([create(keys.signInCode(sha256(code)), { ...who, ...bindingOf(browser, codeSeconds) })])
+  const user = { providerId, userId, organisationId }
+  await transact([create(keys.signInCode(sha256(code)), { ...user, ...newBinding(browser, codeSeconds) })])
   return code
 }
 
 /** The user of a code, and the write that consumes it; undefined if invalid. One call. */
-export async function readCode(code: string, browser: string): Promise<(SignedIn & { use: WriteItem }) | undefined> {
+export async function readCode(
+  code: string,
+  browser: string,
+): Promise<(SignedIn & { consumeWrite: WriteItem }) | undefined> {
   const key = keys.signInCode(sha256(code))
   const item = await read(key, browser)
-  return item && { ...SignedIn.parse(item), use: remove(key, { pk: { present: true } }) }
+  return item && { ...SignedIn.parse(item), consumeWrite: remove(key, { pk: { present: true } }) }
 }

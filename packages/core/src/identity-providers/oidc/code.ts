@@ -7,7 +7,7 @@ import { findProvider } from '../provider.ts'
 import { type ProviderRecord } from '../record.ts'
 import { readCode } from './attempt.ts'
 
-/** The last step of an OpenID Connect sign-in. A separate file, because it needs no provider client. */
+/** The last step of an OpenID Connect sign-in, in a separate file because it does not need the provider client. */
 
 /** An enabled OpenID Connect provider, or undefined. One call. */
 export async function findOidcProvider(providerId: string): Promise<ProviderRecord | undefined> {
@@ -20,8 +20,8 @@ export async function findOidcProvider(providerId: string): Promise<ProviderReco
  * `sign_in_code_invalid`. Four calls; the transaction that opens the session consumes the code.
  */
 export async function exchange(code: string, browser: string, origin: Origin): Promise<TokenSet> {
-  const proof = await readCode(code, browser)
-  if (proof === undefined || (await findOidcProvider(proof.providerId)) === undefined)
+  const signIn = await readCode(code, browser)
+  if (signIn === undefined || (await findOidcProvider(signIn.providerId)) === undefined)
     throw platformError('sign_in_code_invalid')
-  return openExternalSession(proof, origin, [orThrow(proof.use, 'sign_in_code_invalid')])
+  return openExternalSession(signIn, origin, [orThrow(signIn.consumeWrite, 'sign_in_code_invalid')])
 }

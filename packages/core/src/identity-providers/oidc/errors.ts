@@ -8,21 +8,21 @@ export async function withProviderErrors<Result>(work: () => Promise<Result>): P
   try {
     return await work()
   } catch (cause) {
-    throw new SignInFailure(wordOf(cause), { cause })
+    throw new SignInFailure(signInErrorOf(cause), { cause })
   }
 }
 
-function wordOf(error: unknown): SignInError {
-  if (outboundFailureOf(error) !== undefined) return 'provider_unreachable'
+function signInErrorOf(error: unknown): SignInError {
+  if (findOutboundError(error) !== undefined) return 'provider_unreachable'
   if (error instanceof AuthorizationResponseError) {
     return error.error === 'access_denied' ? 'access_denied' : 'provider_error'
   }
-  const isRefused = error instanceof ResponseBodyError || error instanceof WWWAuthenticateChallengeError
-  return isRefused ? 'provider_error' : 'answer_invalid'
+  const isErrorResponse = error instanceof ResponseBodyError || error instanceof WWWAuthenticateChallengeError
+  return isErrorResponse ? 'provider_error' : 'answer_invalid'
 }
 
 /** The outbound error in the cause chain; the library wraps unknown errors. */
-export function outboundFailureOf(error: unknown): OutboundError | undefined {
+export function findOutboundError(error: unknown): OutboundError | undefined {
   if (error instanceof OutboundError) return error
-  return error instanceof Error && error.cause !== undefined ? outboundFailureOf(error.cause) : undefined
+  return error instanceof Error && error.cause !== undefined ? findOutboundError(error.cause) : undefined
 }

@@ -9,7 +9,7 @@ import { withProviderErrors } from './errors.ts'
 
 /** The provider calls of a sign-in, and the validation of their responses. */
 
-/** The parameters that a provider returns with the browser. */
+/** The parameters of the redirect from a provider. */
 export interface ProviderCallback {
   state?: string | undefined
   code?: string | undefined
@@ -17,22 +17,22 @@ export interface ProviderCallback {
   error?: string | undefined
 }
 
-/** Longer URLs fail in some gateways. */
-const longestAddress = 6000
+/** Some gateways reject longer URLs. */
+const maxUrlLength = 6000
 
 /** Loads the provider's metadata unless cached. Throws `SignInFailure`. */
 export const discoverIssuer = async (provider: ProviderRecord): Promise<void> =>
   void (await withProviderErrors(() => cachedIssuer(provider)))
 
-type Leaving = Attempt & { state: string; redirectUri: string }
+type AuthorizationRequest = Attempt & { state: string; redirectUri: string }
 
 /** The provider URL of a sign-in. Throws `SignInFailure`. */
-export const authorizationUrl = (provider: ProviderRecord, leaving: Leaving): Promise<string> =>
-  withProviderErrors(() => buildAddress(provider, leaving))
+export const authorizationUrl = (provider: ProviderRecord, request: AuthorizationRequest): Promise<string> =>
+  withProviderErrors(() => buildAuthorizationUrl(provider, request))
 
-async function buildAddress(
+async function buildAuthorizationUrl(
   provider: ProviderRecord,
-  { state, nonce, codeVerifier, redirectUri }: Leaving,
+  { state, nonce, codeVerifier, redirectUri }: AuthorizationRequest,
 ): Promise<string> {
   const scopes = new Set(['openid', ...(provider.settings.scopes ?? ['profile', 'email'])])
   const { href } = openid.buildAuthorizationUrl(clientOf(provider, await cachedIssuer(provider)), {
@@ -43,28 +43,29 @@ async function buildAddress(
     code_challenge: await openid.calculatePKCECodeChallenge(codeVerifier),
     code_challenge_method: 'S256',
   })
-  if (href.length > longestAddress) throw new Error('The address of the provider is too long.')
+  if (href.length > maxUrlLength) throw new Error('The authorization URL is too long.')
   return href
 }
 
 /** Exchanges the provider's code and reads the identity. Throws `SignInFailure`. One call to Secrets Manager. */
 export async function completeExchange(
   provider: ProviderRecord,
-  answer: ProviderCallback,
+  callback: ProviderCallback,
   { nonce, codeVerifier, redirectUri }: Attempt & { redirectUri: string },
 ): Promise<ExternalIdentity> {
   const { clientSecret = '' } = await secretOf(provider)
   const url = new URL(redirectUri)
-  for (const [name, value] of Object.entries(answer)) if (value !== undefined) url.searchParams.set(name, value)
-  const checks = { pkceCodeVerifier: codeVerifier, expectedNonce: nonce, expectedState: answer.state ?? '' }
+  for (const [name, value] of Object.entries(callback)) if (value !== undefined) url.searchParams.set(name, value)
+  const checks = { pkceCodeVerifier: codeVerifier, expectedNonce: nonce, expectedState: callback.state ?? '' }
   return withProviderErrors(async () => {
-    const known = await cachedIssuer(provider)
-    const claims = await withClient(provider, known, clientSecret, async (client) => {
+    const issuer = await cachedIssuer(provider)
+    const claims = await withClient(provider, issuer, clientSecret, async (client) => {
       const tokens = await openid.authorizationCodeGrant(client, url, { ...checks, idTokenExpected: true })
-      const told = tokens.claims()
-      if (told === undefined || !isMeantForUs(told, provider)) throw new Error('The ID token is for another client.')
-      if (!lacksClaims(provider, told) || known.metadata.userinfo_endpoint === undefined) return told
-      return { ...(await openid.fetchUserInfo(client, tokens.access_token, told.sub)), ...told }
+      const idToken = tokens.claims()
+      if (idToken === undefined || !isForThisClient(idToken, provider))
+        throw new Error('The ID token is for another client.')
+      if (!lacksClaims(provider, idToken) || issuer.metadata.userinfo_endpoint === undefined) return idToken
+      return { ...(await openid.fetchUserInfo(client, tokens.access_token, idToken.sub)), ...idToken }
     })
     const identity = identityOf(provider, claims)
     if (identity === undefined) throw new Error('The ID token has no valid subject.')
@@ -72,6 +73,6 @@ export async function completeExchange(
   })
 }
 
-/** Checks that the library omits: a token for another party, and one from the future. */
-const isMeantForUs = ({ azp, iat }: openid.IDToken, { settings }: ProviderRecord): boolean =>
+/** Checks that the library omits: the authorised party, and the time of issue. */
+const isForThisClient = ({ azp, iat }: openid.IDToken, { settings }: ProviderRecord): boolean =>
   (azp === undefined || azp === settings.clientId) && iat <= nowSeconds() + 60

@@ -1,13 +1,13 @@
 import { type CustomFetch, type CustomFetchOptions } from 'openid-client'
 import { outboundFetch, checkUrl, isAllowlisted, OutboundError } from '../../outbound/outbound.ts'
 
-/** Requests to OpenID providers: through the outbound guard and with https, whatever their metadata say. */
+/** Sends requests to OpenID providers through the outbound guard, over https only. */
 
 const timeoutMs = 5000
 const maxBytes = 1024 * 1024
 const bodiless = new Set([204, 205, 304])
 
-/** Plain HTTP is only allowed for hosts and ports on the operator's allowlist. */
+/** Plain HTTP is allowed only for hosts and ports on the operator's allowlist. */
 export const allowsPlainHttp = (url: URL): boolean => url.protocol === 'http:' && isAllowlisted(url)
 
 /** Checks a provider's URL before any connection. Throws `OutboundError`. */
@@ -24,17 +24,23 @@ export function checkProviderUrl(address: string): URL {
 export const guardedFetch: CustomFetch = async (address, { method, headers, body }) => {
   checkProviderUrl(address)
   // Outbound calls set the platform's user agent.
-  const { 'user-agent': _, ...sent } = headers
-  const answer = await outboundFetch(address, { method, headers: sent, body: textOf(body), timeoutMs, maxBytes })
-  const { status, isCutShort } = answer
+  const { 'user-agent': _, ...requestHeaders } = headers
+  const response = await outboundFetch(address, {
+    method,
+    headers: requestHeaders,
+    body: formText(body),
+    timeoutMs,
+    maxBytes,
+  })
+  const { status, isCutShort } = response
   if (isCutShort) throw new Error("The provider's response exceeds 1 MiB.")
   if (status < 200 || status > 599) throw new Error(`The provider returned status ${status}.`)
-  return new Response(bodiless.has(status) ? null : new Uint8Array(answer.body), {
+  return new Response(bodiless.has(status) ? null : new Uint8Array(response.body), {
     status,
-    headers: { 'content-type': answer.headers['content-type'] ?? '' },
+    headers: { 'content-type': response.headers['content-type'] ?? '' },
   })
 }
 
-/** The library only sends forms. */
-const textOf = (body: CustomFetchOptions['body']): string =>
+/** The library sends only forms. */
+const formText = (body: CustomFetchOptions['body']): string =>
   body instanceof URLSearchParams || typeof body === 'string' ? body.toString() : ''

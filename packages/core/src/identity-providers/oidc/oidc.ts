@@ -17,19 +17,19 @@ import { SignInFailure } from './sign-in-failure.ts'
  * the browser returns with a code of the platform. The provider client is loaded on demand.
  */
 
-/** The sign-in page of the portal. All parameters come from the platform. */
-const signInPage = (portal: string, told: Record<string, string>): string =>
-  `${portal}/sign-in?${new URLSearchParams(told).toString()}`
+/** The sign-in page of the portal. The parameters contain no input of the request. */
+const signInPage = (portal: string, parameters: Record<string, string>): string =>
+  `${portal}/sign-in?${new URLSearchParams(parameters).toString()}`
 
 /** The enabled sign-in options. Two calls. */
 export async function listSignInOptions(): Promise<SignInOption[]> {
   const [providers, portal] = await Promise.all([enabledProviders(), publicUrl()])
-  return providers.map((provider) => choiceOf(provider, portal))
+  return providers.map((provider) => signInOption(provider, portal))
 }
 
-function choiceOf({ id, type, displayName }: ProviderRecord, portal: string): SignInOption {
-  const choice = { id, type, displayName }
-  return type === 'LDAP' ? choice : { ...choice, authorizeUrl: `${portal}/api/v1/auth/oidc/${id}/authorize` }
+function signInOption({ id, type, displayName }: ProviderRecord, portal: string): SignInOption {
+  const option = { id, type, displayName }
+  return type === 'LDAP' ? option : { ...option, authorizeUrl: `${portal}/api/v1/auth/oidc/${id}/authorize` }
 }
 
 /**
@@ -42,14 +42,14 @@ export async function startSignIn(
 ): Promise<{ location: string; browser?: string }> {
   const [provider, portal] = await Promise.all([findOidcProvider(providerId), publicUrl()])
   if (provider === undefined) throw platformError('identity_provider_not_found')
-  return leading(portal, provider.id, async () => {
+  return redirectOnError(portal, provider.id, async () => {
     const { authorizationUrl, discoverIssuer } = await import('./exchange.ts')
-    // Checked first: an unavailable provider costs no write.
+    // Avoids a write if the provider is unavailable.
     await discoverIssuer(provider)
     const attempt = { providerId, nonce: newSecret(), codeVerifier: newSecret(), ...(returnTo && { returnTo }) }
     const { state, browser } = await storeAttempt(attempt)
-    const toProvider = { ...attempt, state, redirectUri: redirectUri(portal, providerId) }
-    return { location: await authorizationUrl(provider, toProvider), browser }
+    const request = { ...attempt, state, redirectUri: redirectUri(portal, providerId) }
+    return { location: await authorizationUrl(provider, request), browser }
   })
 }
 
@@ -59,20 +59,20 @@ export async function startSignIn(
  */
 export async function completeSignIn(
   providerId: string,
-  answer: ProviderCallback,
+  callback: ProviderCallback,
   { browser, origin }: { browser: string; origin: Origin },
 ): Promise<string> {
   const portal = await publicUrl()
-  const { location } = await leading(portal, providerId, async () => {
+  const { location } = await redirectOnError(portal, providerId, async () => {
     const [attempt, provider] = await Promise.all([
-      consumeAttempt(answer.state ?? '', browser, providerId),
+      consumeAttempt(callback.state ?? '', browser, providerId),
       findOidcProvider(providerId),
     ])
     if (attempt === undefined) throw new SignInFailure('sign_in_expired')
     if (provider === undefined) throw new SignInFailure('provider_unavailable')
     await failpoint('oidc.attemptConsumed')
     const { completeExchange } = await import('./exchange.ts')
-    const identity = await completeExchange(provider, answer, {
+    const identity = await completeExchange(provider, callback, {
       ...attempt,
       redirectUri: redirectUri(portal, providerId),
     })
@@ -84,8 +84,8 @@ export async function completeSignIn(
   return location
 }
 
-/** The redirect of the work, or to the sign-in page with the error code. */
-async function leading(
+/** The redirect of the work, or one to the sign-in page with an error code. */
+async function redirectOnError(
   portal: string,
   providerId: string,
   work: () => Promise<{ location: string; browser?: string }>,
@@ -93,8 +93,8 @@ async function leading(
   try {
     return await work()
   } catch (error) {
-    const word = error instanceof SignInFailure ? error.word : 'internal_error'
-    log(word === 'internal_error' ? 'error' : 'info', 'sign-in failed', { providerId, word, cause: error })
-    return { location: signInPage(portal, { error: word, traceId: currentTraceId() }) }
+    const code = error instanceof SignInFailure ? error.code : 'internal_error'
+    log(code === 'internal_error' ? 'error' : 'info', 'Sign-in failed', { providerId, code, cause: error })
+    return { location: signInPage(portal, { error: code, traceId: currentTraceId() }) }
   }
 }

@@ -1,12 +1,12 @@
 import type { SignInError } from '@platform/contract/sign-in'
 
-/** An ended sign-in. Users see only the code; the cause is logged. */
+/** Ends a sign-in. Users see only the code; the cause is logged. */
 export class SignInFailure extends Error {
   override readonly name = 'SignInFailure'
-  readonly word: SignInError
+  readonly code: SignInError
 
-  constructor(word: SignInError, options?: ErrorOptions) {
-    super(word, options)
-    this.word = word
+  constructor(code: SignInError, options?: ErrorOptions) {
+    super(code, options)
+    this.code = code
   }
 }

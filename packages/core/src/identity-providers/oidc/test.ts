@@ -5,29 +5,27 @@ import { newSecret } from '../../id.ts'
 import { publicUrl, redirectUri } from '../provider.ts'
 import { type ProviderRecord, type ProviderSecret } from '../record.ts'
 import { clientOf, discover, IssuerMismatch, type CachedIssuer } from './client.ts'
-import { outboundFailureOf } from './errors.ts'
+import { findOutboundError } from './errors.ts'
 import { checkProviderUrl, guardedFetch } from './fetch.ts'
 import { type OutboundErrorKind } from '../../outbound/outbound.ts'
 
-/** Tests an OpenID provider for an operator. */
-
 type Check = ProviderTest['checks'][number]
 
-/** Four checks, each with one request to the provider. One call. */
+/** Runs four checks, each with at most one request to the provider. One store call. */
 export async function testOidc(provider: ProviderRecord, { clientSecret = '' }: ProviderSecret): Promise<Check[]> {
   const portal = await publicUrl()
-  let known: CachedIssuer
+  let issuer: CachedIssuer
   try {
-    known = await discover(provider)
+    issuer = await discover(provider)
   } catch (error) {
     return [{ name: 'discovery', ok: false, message: messageOf(error) }]
   }
   return [
-    { name: 'discovery', ok: true, message: 'The issuer describes itself.' },
-    await check('endpoints', 'All addresses of a sign-in may be called.', async () => checkEndpoints(known)),
-    await check('keys', 'The issuer publishes keys that tokens can be verified with.', () => checkKeys(known)),
+    { name: 'discovery', ok: true, message: 'The metadata of the issuer are valid.' },
+    await check('endpoints', 'The platform may call all endpoints of a sign-in.', async () => checkEndpoints(issuer)),
+    await check('keys', 'The issuer publishes keys to verify tokens.', () => checkKeys(issuer)),
     await check('client', 'The issuer accepts the client and its secret.', () =>
-      checkClient(provider, known, clientSecret, redirectUri(portal, provider.id)),
+      checkClient(provider, issuer, clientSecret, redirectUri(portal, provider.id)),
     ),
   ]
 }
@@ -41,49 +39,55 @@ async function check(name: string, message: string, work: () => Promise<void>): 
   }
 }
 
-/** A message for the operator. It discloses no response content. */
-class Finding extends Error {
+/** A failed check. The message discloses no response content. */
+class CheckError extends Error {
   override readonly name = 'Finding'
 }
 
 function checkEndpoints({ metadata }: CachedIssuer): void {
   const { authorization_endpoint, token_endpoint, jwks_uri, userinfo_endpoint, response_types_supported } = metadata
-  const needed = { authorization_endpoint, token_endpoint, jwks_uri }
-  const missing = Object.entries(needed).filter(([, address]) => typeof address !== 'string')
-  if (missing.length > 0) throw new Finding(`The issuer's metadata lack ${missing.map(([name]) => name).join(', ')}.`)
-  for (const address of [...Object.values(needed), userinfo_endpoint])
+  const required = { authorization_endpoint, token_endpoint, jwks_uri }
+  const missing = Object.entries(required).filter(([, address]) => typeof address !== 'string')
+  if (missing.length > 0)
+    throw new CheckError(`The issuer's metadata lack ${missing.map(([name]) => name).join(', ')}.`)
+  for (const address of [...Object.values(required), userinfo_endpoint])
     if (address !== undefined) checkProviderUrl(address)
-  const isCodeRefused = Array.isArray(response_types_supported) && !response_types_supported.includes('code')
-  if (isCodeRefused) throw new Finding('The issuer does not offer the authorization code flow.')
+  const isCodeUnsupported = Array.isArray(response_types_supported) && !response_types_supported.includes('code')
+  if (isCodeUnsupported) throw new CheckError('The issuer does not offer the authorization code flow.')
 }
 
 const KeySet = z.object({ keys: z.array(z.object({ kty: z.string() })) })
 
 async function checkKeys({ metadata }: CachedIssuer): Promise<void> {
   const headers = { accept: 'application/json' }
-  const answer = await guardedFetch(metadata.jwks_uri ?? '', {
+  const response = await guardedFetch(metadata.jwks_uri ?? '', {
     method: 'GET',
     headers,
     body: undefined,
     redirect: 'manual',
   })
-  const { keys } = KeySet.parse(await answer.json())
+  const { keys } = KeySet.parse(await response.json())
   const isUsable = keys.some(({ kty }) => ['RSA', 'EC', 'OKP'].includes(kty))
-  if (!isUsable) throw new Finding('The issuer publishes no usable key.')
+  if (!isUsable) throw new CheckError('The issuer publishes no usable key.')
 }
 
 /** Sends a code that cannot exist: the provider rejects the code only after it accepts the client. */
-async function checkClient(provider: ProviderRecord, known: CachedIssuer, secret: string, uri: string): Promise<void> {
-  const request = { code: newSecret(), redirect_uri: uri, code_verifier: newSecret() }
+async function checkClient(
+  provider: ProviderRecord,
+  issuer: CachedIssuer,
+  secret: string,
+  callbackUri: string,
+): Promise<void> {
+  const request = { code: newSecret(), redirect_uri: callbackUri, code_verifier: newSecret() }
   try {
-    await openid.genericGrantRequest(clientOf(provider, known, secret), 'authorization_code', request)
+    await openid.genericGrantRequest(clientOf(provider, issuer, secret), 'authorization_code', request)
   } catch (error) {
-    const refusal = error instanceof openid.ResponseBodyError ? error.error : ''
-    if (refusal === 'invalid_grant') return
-    const isClient = refusal === 'invalid_client' || error instanceof openid.WWWAuthenticateChallengeError
-    throw isClient ? new Finding('The issuer rejects the client or its secret.') : error
+    const code = error instanceof openid.ResponseBodyError ? error.error : ''
+    if (code === 'invalid_grant') return
+    const isClientError = code === 'invalid_client' || error instanceof openid.WWWAuthenticateChallengeError
+    throw isClientError ? new CheckError('The issuer rejects the client or its secret.') : error
   }
-  throw new Finding('The issuer accepts any code.')
+  throw new CheckError('The issuer accepts any code.')
 }
 
 const outboundMessages: Record<OutboundErrorKind, string> = {
@@ -96,11 +100,12 @@ const outboundMessages: Record<OutboundErrorKind, string> = {
 }
 
 function messageOf(error: unknown): string {
-  const failure = outboundFailureOf(error)
-  if (failure !== undefined) return outboundMessages[failure.problem]
-  if (error instanceof Finding) return error.message
+  const outboundError = findOutboundError(error)
+  if (outboundError !== undefined) return outboundMessages[outboundError.problem]
+  if (error instanceof CheckError) return error.message
   const isMismatch = error instanceof IssuerMismatch || codeOf(error) === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED'
-  if (isMismatch) return 'The issuer has another name. Check its spelling; for a cloud directory, use the tenant id.'
+  if (isMismatch)
+    return 'The metadata are for another issuer. Check the spelling; for a cloud directory, use the tenant id.'
   return 'The response is not from a valid OpenID provider.'
 }
 

@@ -7,17 +7,15 @@ import { transact } from '../../db/transact.ts'
 import { jsonString } from '../../lib/validate.ts'
 import { chunk } from '../../lib/async.ts'
 
-/** The catalog of the last scan. Reading it needs no registry. */
-
-/** Limit of stored releases per repository, the newest ones. */
+/** The maximum of stored releases per repository. */
 export const releaseLimit = 200
-/** Limit of stored digests per repository that are not releases. */
+/** The maximum of stored digests per repository that are not releases. */
 const otherLimit = 150
-/** Limit of stored problems of a scan. */
+/** The maximum of stored problems of a scan. */
 const problemLimit = 50
 const problemLength = 500
 
-/** The catalog: repositories in the order of the sources, and the last scan, if any. */
+/** The result of the last scan: repositories in the order of the sources. */
 export interface Catalog {
   repositories: readonly CatalogRepositoryRecord[]
   scan?: CatalogScanRecord
@@ -39,26 +37,26 @@ export async function readCatalog(): Promise<Catalog> {
  * One call per 25 changed repositories, and one per 100 removed ones.
  */
 export async function storeCatalog({ repositories, scan }: Required<Catalog>, before: Catalog): Promise<void> {
-  const found = new Set(repositories.map(({ reference }) => reference))
-  const gone = before.repositories.filter(({ reference }) => !found.has(reference))
+  const references = new Set(repositories.map(({ reference }) => reference))
+  const removed = before.repositories.filter(({ reference }) => !references.has(reference))
   const problems = scan.problems.slice(0, problemLimit).map((problem) => problem.slice(0, problemLength))
-  const known = new Set(before.repositories.map((row) => JSON.stringify(itemOf(row))))
-  const changed = repositories.map(itemOf).filter((item) => !known.has(JSON.stringify(item)))
-  await batchPut([...changed, { ...keys.catalogScan(), ...scan, problems, latest: latestText(repositories) }])
-  const removals = gone.map(({ reference }) => remove(keys.catalogRepository(reference)))
-  for (const part of chunk(removals, 100)) await transact(part)
+  const stored = new Set(before.repositories.map((repository) => JSON.stringify(itemOf(repository))))
+  const changed = repositories.map(itemOf).filter((item) => !stored.has(JSON.stringify(item)))
+  await batchPut([...changed, { ...keys.catalogScan(), ...scan, problems, latest: latestVersionsJson(repositories) }])
+  const removals = removed.map(({ reference }) => remove(keys.catalogRepository(reference)))
+  for (const batch of chunk(removals, 100)) await transact(batch)
 }
 
-/** Holds thousands of modules and is small enough for frequent reads. Further modules show no updates. */
-const latestBytes = 100_000
+/** Small enough for frequent reads, with room for thousands of modules. Further modules show no updates. */
+const maxLatestBytes = 100_000
 
 /** The newest version of each module as JSON, so that counting updates reads one item instead of the catalog. */
-function latestText(repositories: readonly CatalogRepositoryRecord[]): string {
-  const latest = [...choicesByModule(repositories)].flatMap(([id, offers]) => {
-    const release = latestOf(offers)
+function latestVersionsJson(repositories: readonly CatalogRepositoryRecord[]): string {
+  const latest = [...choicesByModule(repositories)].flatMap(([id, choices]) => {
+    const release = latestOf(choices)
     return release === undefined ? [] : [[id, release.version]]
   })
-  return fitting(latest, latestBytes)
+  return jsonWithin(latest, maxLatestBytes)
 }
 
 const Latest = z.object({ latest: jsonString(z.array(z.tuple([z.string(), z.string()]))).optional() })
@@ -67,22 +65,22 @@ const Latest = z.object({ latest: jsonString(z.array(z.tuple([z.string(), z.stri
 export const latestVersions = (scan: Item | undefined): ReadonlyMap<string, string> =>
   new Map(Latest.parse(scan ?? {}).latest)
 
-/** An item holds 400 KB; these limits always fit. */
-const [releasesBytes, othersBytes] = [330_000, 60_000]
+/** Within the 400 KB of an item. */
+const [maxReleasesBytes, maxOthersBytes] = [330_000, 60_000]
 
 function itemOf({ reference, place, releases, others = [] }: CatalogRepositoryRecord): Item {
-  const known = others.length > 0 ? { others: fitting(others.slice(0, otherLimit), othersBytes) } : {}
-  // Parsing fixes the member order: unchanged repositories have the same text and are not written.
-  const kept = fitting(
+  const stored = others.length > 0 ? { others: jsonWithin(others.slice(0, otherLimit), maxOthersBytes) } : {}
+  // Parsing normalises the member order, so that unchanged repositories are detected and not written.
+  const newest = jsonWithin(
     releases.slice(0, releaseLimit).map((release) => CatalogRelease.parse(release)),
-    releasesBytes,
+    maxReleasesBytes,
   )
-  return { ...keys.catalogRepository(reference), reference, place, releases: kept, ...known }
+  return { ...keys.catalogRepository(reference), reference, place, releases: newest, ...stored }
 }
 
 /** The JSON of the first elements within the limit. */
-function fitting(all: readonly object[], limitBytes: number): string {
+function jsonWithin(elements: readonly object[], limitBytes: number): string {
   let bytes = 0
-  const texts = all.map((each) => JSON.stringify(each))
+  const texts = elements.map((element) => JSON.stringify(element))
   return `[${texts.filter((text) => (bytes += Buffer.byteLength(text) + 1) < limitBytes).join()}]`
 }

@@ -11,9 +11,6 @@ import { isInstalled, readModules } from '../module.ts'
 import { type ModuleRecord } from '../record.ts'
 import { enqueueCatalogScan } from '../../aws/queues.ts'
 
-/** The catalog as callers see it, with the installed modules. */
-
-/** Filters, in any combination. */
 export interface CatalogFilter {
   installed?: 'true' | 'false' | undefined
   verified?: 'true' | 'false' | undefined
@@ -23,9 +20,9 @@ export interface CatalogFilter {
 /** Modules that can be installed, by name. Two calls, and one per further 1 MB of the catalog. */
 export async function list(filter: CatalogFilter) {
   const [{ repositories, scan }, { modules }] = await Promise.all([readCatalog(), readModules()])
-  const installed = new Map(modules.map((row) => [row.id, row]))
+  const installed = new Map(modules.map((module) => [module.id, module]))
   const items = [...choicesByModule(repositories)]
-    .flatMap(([id, offers]) => itemsOf(offers, installed.get(id)))
+    .flatMap(([id, choices]) => itemsOf(choices, installed.get(id)))
     .filter((item) => matches(item, filter))
     .toSorted((a, b) => (a.name + a.id < b.name + b.id ? -1 : 1))
   return {
@@ -36,11 +33,11 @@ export async function list(filter: CatalogFilter) {
   }
 }
 
-function itemsOf(offers: readonly CatalogChoice[], row: ModuleRecord | undefined): CatalogItem[] {
-  const release = latestOf(offers)
+function itemsOf(choices: readonly CatalogChoice[], module: ModuleRecord | undefined): CatalogItem[] {
+  const release = latestOf(choices)
   if (release === undefined) return []
   const { moduleId: id, name, version, description, isVerified, verifiedBy, reason, reference } = release
-  const installedVersion = isInstalled(row) ? row.release.version : undefined
+  const installedVersion = isInstalled(module) ? module.release.version : undefined
   return [
     {
       id,
@@ -58,19 +55,19 @@ function itemsOf(offers: readonly CatalogChoice[], row: ModuleRecord | undefined
   ]
 }
 
-const isAsked = (asked: 'true' | 'false' | undefined, value: boolean): boolean =>
-  asked === undefined || (asked === 'true') === value
+const matchesFlag = (filter: 'true' | 'false' | undefined, value: boolean): boolean =>
+  filter === undefined || (filter === 'true') === value
 
 function matches({ installed, verified, name, description }: CatalogItem, filter: CatalogFilter): boolean {
   const text = keys.fold(`${name} ${description}`)
-  const words = keys
+  const terms = keys
     .fold(filter.search ?? '')
     .split(/\s+/)
     .filter(Boolean)
   return (
-    isAsked(filter.installed, installed) &&
-    isAsked(filter.verified, verified) &&
-    words.every((word) => text.includes(word))
+    matchesFlag(filter.installed, installed) &&
+    matchesFlag(filter.verified, verified) &&
+    terms.every((term) => text.includes(term))
   )
 }
 

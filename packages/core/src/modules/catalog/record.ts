@@ -1,8 +1,6 @@
 import * as z from 'zod'
 import { jsonString } from '../../lib/validate.ts'
 
-/** The stored form of the catalog. */
-
 /** A release that a tag refers to, as its labels and manifest describe it. */
 export const CatalogRelease = z.object({
   moduleId: z.string(),
@@ -17,12 +15,12 @@ export const CatalogRelease = z.object({
   /** Why it is not verified. */
   reason: z.string().optional(),
   createdAtMs: z.number().optional(),
-  /** The image for this platform, if the tag refers to an index: either may be signed. */
+  /** The image for this platform if the tag refers to an index. Either may be signed. */
   imageDigest: z.string().optional(),
 })
 export type CatalogRelease = z.infer<typeof CatalogRelease>
 
-/** A digest that is not a valid release; it is not read again. */
+/** A digest that is not a valid release; scans do not read it again. */
 const InvalidRelease = z.object({
   digest: z.string(),
   /** The problem; absent if it is not a module. */
@@ -33,7 +31,7 @@ export type InvalidRelease = z.infer<typeof InvalidRelease>
 /** A repository with modules, usually one module in several versions. */
 export const CatalogRepositoryRecord = z.object({
   reference: z.string(),
-  /** Its index among the configured sources: of several with the same module the first one counts. */
+  /** Its index among the configured sources; the first source of a module takes precedence. */
   place: z.number(),
   /** Newest first. */
   releases: jsonString(z.array(CatalogRelease)),

@@ -7,7 +7,7 @@ import {
 } from '@aws-sdk/client-lambda'
 import { isAws } from '@platform/core/aws/error-name'
 import { log } from '@platform/core/log'
-import { ProbeAnswer, probeEvent } from '@platform/core/updates/version-probe'
+import { ProbeResponse, probeEvent } from '@platform/core/updates/version-probe'
 import { type InstalledRelease } from '@platform/core/updates/record'
 import { getFunction, getVersions } from '../../runtimes/lambda/control.ts'
 import { type AliasControl, cloudNameOf, invokeVersion, labelOf, releaseIn, until } from './lambda-functions.ts'
@@ -50,7 +50,7 @@ export async function reportedVersion(
     if (error instanceof TargetError) return undefined
     throw error
   })
-  return ProbeAnswer.safeParse(answer).data?.version
+  return ProbeResponse.safeParse(answer).data?.version
 }
 
 /** Publishes a function of a release, or finds its published version. Returns the version, which can be invoked. */
