@@ -57,5 +57,5 @@ test('a transaction whose answer was lost, and whose repeat collides, has happen
 test('a transaction that collides at its first try is tried as another one', async () => {
   colliding('TransactWriteItemsCommand', 2, cancelled(1))
   expect(await transact([create(key('first'), { count: 1 })])).toBe(undefined)
-  expect(await transact([create(key('first'), { count: 1 })])).toMatchObject({ step: 0 })
+  expect(await transact([create(key('first'), { count: 1 })])).toMatchObject({ index: 0 })
 })

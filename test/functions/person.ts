@@ -47,7 +47,7 @@ export async function personOf(role: Role, given = homeOf(role)): Promise<Person
   const user = { id: userId, organisationId, username, roles: [role], ...facts }
   const session = Session.open(user, { address: '192.0.2.1' })
   const entering = insertWrite(usersOf(organisationId), head, createdAtMs)
-  const refusal = await transact([...createUserWrites(user, passwordHash), entering, ...session.steps])
+  const refusal = await transact([...createUserWrites(user, passwordHash), entering, ...session.writes])
   if (refusal) throw new Error(`${username} could not be made.`)
   const identity = { userId, organisationId, sessionId: session.id }
   const headers = await bearerOf(identity, role)

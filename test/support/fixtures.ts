@@ -40,7 +40,7 @@ export async function newCaller(organisationId = newId('org'), role = 'OrgAdmin'
   const row = { id: userId, organisationId, username: userId, email: 'u@example.com', roles: [role] }
   const user = { ...row, authProvider: 'local', createdAtMs: now(), version: 1 }
   const session = open(user)
-  await transact([create(keys.user(organisationId, userId), user), ...session.steps])
+  await transact([create(keys.user(organisationId, userId), user), ...session.writes])
   const permissions = new Set(permissionsOf([role]))
   return { kind: 'user', userId, organisationId, sessionId: session.id, permissions }
 }

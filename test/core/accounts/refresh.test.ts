@@ -70,7 +70,7 @@ test('a session and its tokens are forgotten by the store a day after their end,
 
 test('a session that nobody’s request has opened came from nowhere', async () => {
   const session = open({ id: newId('user'), organisationId: newId('org'), roles: [] })
-  await transact(session.steps)
+  await transact(session.writes)
   expect(await get(keys.session(session.id))).toMatchObject({ id: session.id, address: '', epoch: 0 })
 })
 

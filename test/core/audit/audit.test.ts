@@ -198,11 +198,11 @@ test('several filters read no further than the one that ends first', async () =>
   ] as const
   for (const both of [ranges, ranges.toReversed()]) {
     const { result, usage } = await measureUsage(() => pageOfAll(both, { page: 1, pageSize: 10 }))
-    expect([result.found.map(({ id }) => id), result.totalCount]).toEqual([ids.slice(-1), 1])
+    expect([result.keys.map(({ id }) => id), result.totalCount]).toEqual([ids.slice(-1), 1])
     expect(usage.calls).toEqual(['Query', 'Query'])
   }
   const all = await pageOfAll([ranges[0], ranges[0]], { page: 900, pageSize: 10 })
-  expect([all.found.map(({ id }) => id), all.totalCount]).toEqual([ids.slice(0, 10).toReversed(), entries])
+  expect([all.keys.map(({ id }) => id), all.totalCount]).toEqual([ids.slice(0, 10).toReversed(), entries])
 })
 
 test('times ascend along the chain though records come late from a slower clock', async () => {

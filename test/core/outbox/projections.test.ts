@@ -8,7 +8,7 @@ import { transact } from '@platform/core/db/transact'
 import { platformError } from '@platform/core/error'
 import { newId } from '@platform/core/id'
 import * as Notification from '@platform/core/notifications/notification'
-import { singleFlight } from '@platform/core/lib/single-flight'
+import { singleFlight } from '@platform/core/lib/async'
 import { transitionOf } from '@platform/core/outbox/record'
 import { expect, test } from 'vitest'
 import { handler as consumeEvents } from '../../../functions/queue/events.ts'
@@ -138,7 +138,7 @@ test('a drain that dies before it closes leaves everything to the next, and noth
   // Late: somebody who had read the records before works on.
   await runBeforeCommit(organisationId, records)
   const closing = records.map(({ id }) => remove(keys.outbox(organisationId, id), { pk: { present: true } }))
-  expect(await transact([...closing, ...(await projectionWrites(organisationId, records))])).toMatchObject({ step: 0 })
+  expect(await transact([...closing, ...(await projectionWrites(organisationId, records))])).toMatchObject({ index: 0 })
   expect(await unreadCount(admin)).toBe(1)
   expect(await Audit.verify(admin, { after: 0 })).toMatchObject({ valid: true, entries: 1 })
 })

@@ -55,7 +55,7 @@ export async function newSession() {
   const record = { id: userId, organisationId, username: userId, email: 'u@example.com', roles: ['OrgAdmin'] }
   const user = { ...record, authProvider: 'local', createdAtMs: now(), version: 1 }
   const session = open(user)
-  await transact([create(keys.user(organisationId, userId), user), ...session.steps])
+  await transact([create(keys.user(organisationId, userId), user), ...session.writes])
   return { organisationId, userId, sessionId: session.id, ...(await session.tokens()) }
 }
 

@@ -21,7 +21,7 @@ test('a store that was away when a claim was renewed does not end the work: the 
         throw new Error('The connection has ended.')
       },
     })
-    await expect(journal.keep()).rejects.toThrow('The connection has ended.')
+    await expect(journal.renew()).rejects.toThrow('The connection has ended.')
   }
   await journal.startStep('deploy')
   expect((await Job.read(caller, operation.id)).steps).toMatchObject([{ status: 'Running' }, { status: 'Pending' }])
@@ -31,7 +31,7 @@ test('a worker that has lost its operation hears so at every write from then on'
   const { operation, journal } = await openedJournal()
   advanceClock(operationLeaseMs + 1)
   await claimed(operation)
-  await expect(journal.keep()).rejects.toThrow(LeaseLost)
+  await expect(journal.renew()).rejects.toThrow(LeaseLost)
   await expect(journal.startStep('deploy')).rejects.toThrow(LeaseLost)
   await expect(journal.releaseForRetry(1000, 'It failed.')).rejects.toThrow(LeaseLost)
 })

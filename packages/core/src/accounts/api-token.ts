@@ -59,7 +59,7 @@ async function tryCreate(
       patch(keys.user(organisationId, userId), change, userUnchanged(user)),
       creation(keys.apiToken(row.id), row),
     ],
-    answer,
+    response: answer,
     audit: { action: 'token.create', resource: row.id, detail: name },
   })
   return refusal === undefined ? answer : undefined

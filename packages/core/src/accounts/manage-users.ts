@@ -49,7 +49,7 @@ async function tryCreate(
     ...(isOwn ? [] : [outboxWrite(caller, { audit })]),
   ]
   const events = [{ name: 'user.created' as const, subject: id, data: { userId: id, username, roles } }]
-  const refusal = await commit({ ...caller, organisationId }, { writes, answer, audit, events })
+  const refusal = await commit({ ...caller, organisationId }, { writes, response: answer, audit, events })
   if (refusal) return undefined
   if (!isOwn) await enqueueProjections(caller.organisationId)
   return answer

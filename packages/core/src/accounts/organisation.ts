@@ -55,7 +55,7 @@ async function tryCreate(caller: Caller, { name }: OrganisationCreation): Promis
       insertWrite(organisations, head, createdAtMs),
       table.create(keys.organisation(row.id), row),
     ],
-    answer,
+    response: answer,
     audit: { action: 'organisation.create', resource: row.id, detail: name },
   })
   return refusal === undefined ? answer : undefined

@@ -43,7 +43,7 @@ export async function create(caller: Caller, { name, context, filter }: SavedFil
   const row = { name, context, filter: JSON.stringify(filter) }
   await commit(caller, {
     writes: [table.orThrow(counting, 'limit_reached'), table.create(keys.savedFilter(organisationId, userId, id), row)],
-    answer,
+    response: answer,
     audit: { action: 'preference.create_filter', resource: id, detail: name },
   })
   return answer

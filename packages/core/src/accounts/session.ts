@@ -84,7 +84,7 @@ export function open(
   const session = { ...row, gsi1pk: keys.userSessions(userId) }
   return {
     id: sessionId,
-    steps: [create(keys.session(sessionId), session), token.step],
+    writes: [create(keys.session(sessionId), session), token.step],
     tokens: () => tokenSet({ sessionId, userId, organisationId, roles }, token.text),
   }
 }
@@ -104,7 +104,7 @@ export async function signInLocally(attempt: Attempt, password: string, origin: 
   const session = open(user, origin, epoch)
   const tokens = await session.tokens()
   await commit(signingInCaller(user, origin), {
-    writes: session.steps.map((step) => orThrow(step, 'conflict')),
+    writes: session.writes.map((step) => orThrow(step, 'conflict')),
     ...sessionOpenedEffects(user, session.id),
   })
   return tokens
@@ -157,7 +157,7 @@ export async function refresh({ refreshToken }: { refreshToken: string }, origin
     patch(keys.session(sessionId), used, { revokedAtMs: { absent: true } }),
     successor.step,
   ])
-  if (refusal?.step === 0) return endFamily(family, origin)
+  if (refusal?.index === 0) return endFamily(family, origin)
   if (refusal) throw platformError('invalid_refresh_token')
   return tokens
 }

@@ -17,7 +17,7 @@ export { exportPage } from './export.ts'
  * Appends an entry for an external event; it joins the chain when the record is projected. One call and one message.
  */
 export async function appendEntry(caller: Caller, { action, resource, detail }: AuditEntryRequest): Promise<void> {
-  await commit(caller, { writes: [], answer: null, audit: { action, resource, detail, isExtra: true } })
+  await commit(caller, { writes: [], response: null, audit: { action, resource, detail, isExtra: true } })
 }
 
 /** Filters of a list; times in milliseconds, `to` exclusive. */
@@ -59,8 +59,8 @@ async function pageOfFilter(
     const value = values[filter]
     return value === undefined ? [] : [{ index, pk: keys.auditPartition(organisationId, filter, value), ...bounds }]
   })
-  const { found, totalCount } = await pageOfAll(ranges, { page, pageSize })
-  const items = await getConsistent(found)
+  const { keys: entryKeys, totalCount } = await pageOfAll(ranges, { page, pageSize })
+  const items = await getConsistent(entryKeys)
   return { rows: items.filter((item) => item !== undefined), totalCount }
 }
 

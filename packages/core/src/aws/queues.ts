@@ -1,7 +1,7 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
 import { config } from '../config.ts'
 import { log } from '../log.ts'
-import { awsTimeouts } from './timeouts.ts'
+import { awsTimeouts } from './sdk.ts'
 
 /** The only code that calls SQS. Messages contain ids only. */
 

@@ -8,7 +8,7 @@ import {
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager'
 import { platformError } from '../error.ts'
-import { awsTimeouts } from './timeouts.ts'
+import { awsTimeouts } from './sdk.ts'
 
 /** The only code that calls Secrets Manager. */
 

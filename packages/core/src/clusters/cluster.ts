@@ -89,7 +89,7 @@ async function tryRegister(
   ]
   const failure = await commit(caller, {
     writes,
-    answer: response,
+    response,
     audit: { action: 'cluster.register', resource: id, detail: name },
     events: [{ name: 'cluster.registered', subject: id, data: { clusterId: id, name, type } }],
   })

@@ -39,7 +39,7 @@ export async function create(caller: Caller, { name }: { name: string }): Promis
       table.orThrow(counted, 'limit_reached'),
       table.create(keys.site(organisationId, record.id), record),
     ],
-    answer: response,
+    response,
     audit: { action: 'site.create', resource: record.id, detail: name },
   })
   return response

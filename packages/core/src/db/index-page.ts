@@ -2,8 +2,8 @@ import { type IndexName, type Key } from './keys.ts'
 import { count, type Item, query, queryAll } from './table.ts'
 
 /**
- * Lists by index: walks keys only. Indexes lag behind writes by less than a second, and one call reads about 5,000 keys
- * (1 MB).
+ * Pages of index ranges, which contain keys only. Indexes lag behind writes by less than a second; one call reads about
+ * 5,000 keys (1 MB).
  */
 
 /** A partition of an index, optionally between two ids (inclusive). `limit` ends the walk early. */
@@ -16,7 +16,7 @@ export interface IndexRange {
   limit?: number
 }
 
-/** An index entry: the item's key and the id that sorts it. */
+/** An index entry: the item's key, and its id as the sort key. */
 export interface IndexedKey extends Key {
   id: string
 }
@@ -27,7 +27,7 @@ const keyOf = ({ pk, sk, id }: Item): IndexedKey => ({ pk: String(pk), sk: Strin
 export const indexedKeys = async ({ limit, ...range }: IndexRange): Promise<IndexedKey[]> =>
   (await queryAll(range, limit)).map(keyOf)
 
-/** A page of a request, from 1. */
+/** A requested page; the first is 1. */
 export interface Page {
   page: number
   pageSize: number
@@ -40,65 +40,65 @@ export async function pageOfKeys(range: IndexRange, count: number, { page, pageS
   const end = Math.min(offset + pageSize, count)
   const newestFirst = offset <= count - end
   const limit = newestFirst ? end : count - offset
-  const found = (await indexedKeys({ ...range, newestFirst, limit })).slice(limit - (end - offset))
-  return newestFirst ? found : found.toReversed()
+  const pageKeys = (await indexedKeys({ ...range, newestFirst, limit })).slice(limit - (end - offset))
+  return newestFirst ? pageKeys : pageKeys.toReversed()
 }
 
-/** The keys of a page, and the total number. */
-export interface FoundKeys {
-  found: IndexedKey[]
+/** The keys of a page, and the total number of keys. */
+export interface KeyPage {
+  keys: IndexedKey[]
   totalCount: number
 }
 
-/** The newest keys are read directly, without an exact total. One call. */
-const nearest = 1000
+/** Pages up to this offset are read from the newest key, concurrently with the total. */
+const directOffsets = 1000
 
-/** The keys of one page, newest first. A page that does not fit the total corrects it. */
-export async function pageOfRange(range: IndexRange, total: () => Promise<number>, page: Page): Promise<FoundKeys> {
+/** The keys of one page, newest first. Keys that contradict the total correct it. */
+export async function pageOfRange(range: IndexRange, total: () => Promise<number>, page: Page): Promise<KeyPage> {
   const offset = (page.page - 1) * page.pageSize
   const end = offset + page.pageSize
-  if (end > nearest) {
+  if (end > directOffsets) {
     const count = await total()
-    const found = await pageOfKeys(range, count, page)
-    const isShort = found.length > 0 && found.length < Math.min(end, count) - offset
-    return { found, totalCount: isShort ? offset + found.length : count }
+    const keys = await pageOfKeys(range, count, page)
+    const isShort = keys.length > 0 && keys.length < Math.min(end, count) - offset
+    return { keys, totalCount: isShort ? offset + keys.length : count }
   }
-  const [count, walked] = await Promise.all([total(), indexedKeys({ ...range, newestFirst: true, limit: end })])
-  return { found: walked.slice(offset), totalCount: walked.length < end ? walked.length : Math.max(count, end) }
+  const [count, newest] = await Promise.all([total(), indexedKeys({ ...range, newestFirst: true, limit: end })])
+  return { keys: newest.slice(offset), totalCount: newest.length < end ? newest.length : Math.max(count, end) }
 }
 
 /**
  * The keys of one page of the intersection of ranges, newest first. A single range is counted, one call per 5,000 keys;
  * several are merged without holding them in memory.
  */
-export async function pageOfAll(ranges: readonly IndexRange[], page: Page): Promise<FoundKeys> {
+export async function pageOfAll(ranges: readonly IndexRange[], page: Page): Promise<KeyPage> {
   const [range, ...others] = ranges
-  if (range === undefined) return { found: [], totalCount: 0 }
+  if (range === undefined) return { keys: [], totalCount: 0 }
   if (others.length === 0) return pageOfRange(range, () => count(range), page)
   const offset = (page.page - 1) * page.pageSize
-  const found: IndexedKey[] = []
+  const keys: IndexedKey[] = []
   let totalCount = 0
-  for await (const key of others.map(walk).reduce(common, walk(range))) {
-    if (totalCount >= offset && found.length < page.pageSize) found.push(key)
+  for await (const key of others.map(walk).reduce(intersection, walk(range))) {
+    if (totalCount >= offset && keys.length < page.pageSize) keys.push(key)
     totalCount++
   }
-  return { found, totalCount }
+  return { keys, totalCount }
 }
 
 type Keys = AsyncGenerator<IndexedKey, void>
 
-/** The keys of a range, newest first, one call's worth in memory. */
+/** The keys of a range, newest first; holds one call's result in memory. */
 async function* walk(range: IndexRange): Keys {
   let after: Item | undefined
   do {
-    const part = await query({ ...range, newestFirst: true, ...(after && { after }) })
-    yield* part.items.map(keyOf)
-    after = part.next
+    const page = await query({ ...range, newestFirst: true, ...(after && { after }) })
+    yield* page.items.map(keyOf)
+    after = page.next
   } while (after !== undefined)
 }
 
-/** The keys that both walks contain. */
-async function* common(left: Keys, right: Keys): Keys {
+/** The keys in both of two descending sequences. */
+async function* intersection(left: Keys, right: Keys): Keys {
   let [a, b] = await Promise.all([left.next(), right.next()])
   while (!a.done && !b.done) {
     const [newer, older] = [a.value.id >= b.value.id, a.value.id <= b.value.id]

@@ -10,7 +10,7 @@ import {
   UpdateCommand,
 } from '@aws-sdk/lib-dynamodb'
 import type { ErrorCode } from '@platform/contract/errors'
-import { awsTimeouts } from '../aws/timeouts.ts'
+import { awsTimeouts } from '../aws/sdk.ts'
 import { config } from '../config.ts'
 import { platformError, storeContention } from '../error.ts'
 import { jitter } from '../id.ts'
@@ -60,7 +60,7 @@ export type Item = Record<string, unknown>
 /** One write of a transaction, with the error code for a failed condition. */
 export interface WriteItem {
   write: NonNullable<TransactWriteCommandInput['TransactItems']>[number]
-  refusal?: ErrorCode
+  errorCode?: ErrorCode
 }
 
 const TableName = config.PLAT_TABLE
@@ -220,8 +220,8 @@ export const check = (key: Key, condition: Condition): WriteItem => ({
   write: { ConditionCheck: { TableName, Key: { ...key }, ...required(condition), ...returnOld } },
 })
 
-/** The write, with this error code for a failed condition. */
-export const orThrow = (step: WriteItem, refusal: ErrorCode): WriteItem => ({ ...step, refusal })
+/** The write, with an error code for a failed condition. */
+export const orThrow = (write: WriteItem, errorCode: ErrorCode): WriteItem => ({ ...write, errorCode })
 
 /** Unconditional writes in any order that may be repeated. One call per 25. */
 export async function batchPut(items: readonly Item[]): Promise<void> {

@@ -134,7 +134,7 @@ async function tryCommit(
       ...(before === undefined ? [orThrow(countWrite, 'limit_reached')] : []),
       ...(before !== undefined && isNewSecret ? [markOrphaned(before.secretName)] : []),
     ],
-    answer: providerView(record, portal),
+    response: providerView(record, portal),
     audit: { action: 'identity_provider.configure', resource: id, detail: auditDetail(record, before) },
     events: [{ name: 'identity.provider_configured', subject: id, data: { providerId: id, type, displayName } }],
   })

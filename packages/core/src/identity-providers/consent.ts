@@ -34,7 +34,7 @@ export async function request(caller: Caller, providerId: string): Promise<{ url
       create(keys.consentRequest(sha256(state)), { ...consentRequest, ttl: Math.ceil(expiresAtMs / 1000) }),
       orThrow(patch(keys.identityProvider(provider.id), pending), 'identity_provider_not_found'),
     ],
-    answer,
+    response: answer,
     audit: { action: 'identity_provider.consent', resource: provider.id, detail: provider.displayName },
   })
   return answer

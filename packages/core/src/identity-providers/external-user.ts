@@ -48,7 +48,7 @@ export const signInExternal = (
     const { audit, events } = sessionOpenedEffects(user, session.id)
     const before = effects?.audit && outboxWrite(system(user.organisationId, origin.address), { audit: effects.audit })
     const failure = await commit(signingInCaller(user, origin), {
-      writes: [...writes, ...(before ? [before] : []), ...session.steps],
+      writes: [...writes, ...(before ? [before] : []), ...session.writes],
       audit,
       // One record keeps the events in order.
       events: [...(effects?.events ?? []), ...events],
@@ -87,7 +87,7 @@ export async function openExternalSession(
   const session = open(user, origin, user.epoch)
   const tokens = await session.tokens()
   await commit(signingInCaller(user, origin), {
-    writes: [...proof, ...session.steps.map((step) => orThrow(step, 'conflict'))],
+    writes: [...proof, ...session.writes.map((step) => orThrow(step, 'conflict'))],
     ...sessionOpenedEffects(user, session.id),
   })
   return tokens

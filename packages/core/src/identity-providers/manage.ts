@@ -52,7 +52,7 @@ export async function test(caller: Caller, providerId: string): Promise<Provider
   const detail = answer.ok ? 'succeeded' : `failed at ${failed.join(', ')}`
   await commit(caller, {
     writes: [],
-    answer,
+    response: answer,
     audit: { action: 'identity_provider.test', resource: provider.id, detail },
   })
   return answer

@@ -21,7 +21,7 @@ interface CancelContext {
   response?: unknown
 }
 
-const responseOf = ({ response }: CancelContext) => (response === undefined ? {} : { answer: response })
+const responseOf = ({ response }: CancelContext) => (response === undefined ? {} : { response })
 
 /** Ends unclaimed jobs, all or none; returns whether all were unchanged. One transaction. */
 export async function finishQueued(

@@ -53,7 +53,7 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
       create(keys.job(organisationId, job.id), item),
       create(keys.payload(organisationId, job.id), { payload: payload.text }),
     ],
-    answer: response,
+    response,
     audit: { action: 'job.submit', resource: job.id, detail: clusterId },
     ...effectsOfQueued(job),
     // The dispatch enqueues the projections too, which saves a message.

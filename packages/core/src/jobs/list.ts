@@ -6,7 +6,7 @@ import { type Caller } from '../caller.ts'
 import * as Cluster from '../clusters/cluster.ts'
 import * as keys from '../db/keys.ts'
 import { get, getConsistent, getMany, type Item } from '../db/table.ts'
-import { type FoundKeys, type Page, pageOfAll, pageOfRange } from '../db/index-page.ts'
+import { type KeyPage, type Page, pageOfAll, pageOfRange } from '../db/index-page.ts'
 import { type JobRecord, jobSummary, parseJob } from './record.ts'
 import { countSubmitted, countJobs } from './totals-projection.ts'
 import { pageOfType, pageWithoutOperations } from '../operations/list.ts'
@@ -87,12 +87,12 @@ const matches = (job: JobRecord | OperationRecord, { clusterId, status }: JobFil
   (clusterId === undefined || clusterId === clusterOf(job)) && (status ?? job.status) === job.status
 
 /** Index entries of removed or changed jobs are neither shown nor counted. */
-async function readPage(filter: JobFilter, keysOfPage: Promise<FoundKeys>): Promise<MatchingJobs> {
-  const { found, totalCount } = await keysOfPage
-  const items = found.length === 0 ? [] : await getConsistent(found, { stale: true })
+async function readPage(filter: JobFilter, keysOfPage: Promise<KeyPage>): Promise<MatchingJobs> {
+  const { keys: pageKeys, totalCount } = await keysOfPage
+  const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
   const jobs = items.filter((item) => item !== undefined).map(parse)
   const matching = jobs.filter((job) => matches(job, filter))
-  return { jobs: matching, totalCount: totalCount - (found.length - matching.length) }
+  return { jobs: matching, totalCount: totalCount - (pageKeys.length - matching.length) }
 }
 
 /** Jobs of one batch by id. Pending ones are read first, because they may be stored during the request. */

@@ -1,20 +1,20 @@
 /** Splits items into chunks of a size; the last one may be smaller. */
 export const chunk = <Item>(items: readonly Item[], size: number): Item[][] =>
-  Array.from({ length: Math.ceil(items.length / size) }, (_, part) => items.slice(part * size, (part + 1) * size))
+  Array.from({ length: Math.ceil(items.length / size) }, (_, index) => items.slice(index * size, (index + 1) * size))
 
 /**
- * Runs the work for each item in order, with limited concurrency. After an error no more is started; throws once the
- * running work has ended.
+ * Runs the work for each item in order, with limited concurrency. After an error, starts no more items, waits for the
+ * running ones, and throws.
  */
 export async function forEachLimit<Item>(
-  count: number,
+  limit: number,
   items: readonly Item[],
   work: (item: Item) => Promise<unknown>,
 ): Promise<void> {
-  const left = items.values()
+  const queue = items.values()
   const errors: unknown[] = []
-  const lane = async () => {
-    for (const item of left) {
+  const runWorker = async () => {
+    for (const item of queue) {
       try {
         await work(item)
       } catch (error) {
@@ -23,6 +23,51 @@ export async function forEachLimit<Item>(
       if (errors.length > 0) return
     }
   }
-  await Promise.all(Array.from({ length: Math.min(count, items.length) }, lane))
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, runWorker))
   if (errors.length > 0) throw errors[0]
+}
+
+/** Runs the work unless `limit` runs with that name are in progress. */
+export type Bulkhead = <Result>(name: string, limit: number, work: () => Promise<Result>) => Promise<Result>
+
+/** Limits the concurrency of this process by name. Excess work fails at once instead of waiting. */
+export function bulkhead(newError: () => Error): Bulkhead {
+  const running = new Map<string, number>()
+  return async (name, limit, work) => {
+    const others = running.get(name) ?? 0
+    if (others >= limit) throw newError()
+    running.set(name, others + 1)
+    try {
+      return await work()
+    } finally {
+      const rest = (running.get(name) ?? 1) - 1
+      if (rest === 0) running.delete(name)
+      else running.set(name, rest)
+    }
+  }
+}
+
+/**
+ * Runs work for a name at most once at a time in this process. Calls during a run return at once, and `rerun` is called
+ * after it, so that no queue slot is held while waiting.
+ */
+export function singleFlight(
+  work: (name: string) => Promise<void>,
+  rerun: (name: string) => Promise<void>,
+): (name: string) => Promise<void> {
+  const running = new Set<string>()
+  const requested = new Set<string>()
+  return async (name) => {
+    if (running.has(name)) {
+      requested.add(name)
+      return
+    }
+    running.add(name)
+    try {
+      await work(name)
+    } finally {
+      running.delete(name)
+      if (requested.delete(name)) await rerun(name)
+    }
+  }
 }

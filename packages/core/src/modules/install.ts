@@ -105,7 +105,7 @@ export async function requestInstall(
     const queued = queueChange(operation)
     const failure = await commit(caller, {
       writes: [...lockWrites(operation, release, state), ...queued.writes],
-      answer,
+      response: answer,
       audit: { action: 'module.install', resource: release.moduleId, detail: auditDetail(release) },
       events: [installingEvent(operation, release, module), ...queued.events],
       transitions: queued.transitions,

@@ -38,7 +38,7 @@ export async function uninstall(caller: Caller, moduleId: string): Promise<Unins
         reserveRoutesWrite(routes, moduleId, undefined),
         ...queued.writes,
       ],
-      answer,
+      response: answer,
       audit: { action: 'module.uninstall', resource: moduleId, detail: version },
       events: queued.events,
       transitions: queued.transitions,

@@ -12,7 +12,7 @@ export interface OperationLease {
   /** Starts a step: earlier ones are done, later ones pending. One call. */
   startStep: (step: string) => Promise<void>
   /** Renews the lease. One call. */
-  keep: () => Promise<void>
+  renew: () => Promise<void>
   /** Leaves the operation to the next attempt, after a pause. One call. */
   releaseForRetry: (pauseMs: number, message: string) => Promise<void>
 }
@@ -32,7 +32,7 @@ export function holdLease(begun: OperationRecord): OperationLease {
       return operation
     },
     startStep: (step) => write((current) => renewLease(current, entered(current.steps, step))),
-    keep: () => write((current) => renewLease(current)),
+    renew: () => write((current) => renewLease(current)),
     releaseForRetry: (pauseMs, message) => releaseForRetry(operation, pauseMs, left(operation.steps, message)),
   }
 }
@@ -40,7 +40,7 @@ export function holdLease(begun: OperationRecord): OperationLease {
 /** Runs the work while renewing the lease. One call in ten seconds. */
 export async function withRenewal<Result>(journal: OperationLease, work: () => Promise<Result>): Promise<Result> {
   // The next write reports a lost lease.
-  const timer = setInterval(() => void journal.keep().catch(() => undefined), renewMs)
+  const timer = setInterval(() => void journal.renew().catch(() => undefined), renewMs)
   try {
     return await work()
   } finally {

@@ -1,7 +1,7 @@
 import { type JobStatus } from '@platform/contract/job'
 import * as keys from '../db/keys.ts'
 import { getMany } from '../db/table.ts'
-import { type FoundKeys, indexedKeys, type IndexRange, type Page, pageOfRange } from '../db/index-page.ts'
+import { type KeyPage, indexedKeys, type IndexRange, type Page, pageOfRange } from '../db/index-page.ts'
 import { type OperationRecord, operationTypes, type OperationType, parseOperation } from './record.ts'
 
 /** Operations of an organisation: few, and only of the platform organisation. */
@@ -21,15 +21,17 @@ export async function pageOfType(
   { type, status }: { type: OperationType; status?: JobStatus | undefined },
   { page, pageSize }: Page,
 ): Promise<{ jobs: OperationRecord[]; totalCount: number }> {
-  const found = await indexedKeys(ofType(organisationId, type))
-  const shown = <Each>(all: readonly Each[]): Each[] => all.slice((page - 1) * pageSize, page * pageSize)
-  if (status === undefined) return { jobs: await operationsAt(shown(found)), totalCount: found.length }
-  const jobs = (await operationsAt(found)).filter((operation) => operation.status === status)
-  return { jobs: shown(jobs), totalCount: jobs.length }
+  const operationKeys = await indexedKeys(ofType(organisationId, type))
+  const onPage = <Each>(all: readonly Each[]): Each[] => all.slice((page - 1) * pageSize, page * pageSize)
+  if (status === undefined) {
+    return { jobs: await readOperations(onPage(operationKeys)), totalCount: operationKeys.length }
+  }
+  const jobs = (await readOperations(operationKeys)).filter((operation) => operation.status === status)
+  return { jobs: onPage(jobs), totalCount: jobs.length }
 }
 
-async function operationsAt(found: readonly keys.Key[]): Promise<OperationRecord[]> {
-  const items = found.length === 0 ? [] : await getMany(found)
+async function readOperations(operationKeys: readonly keys.Key[]): Promise<OperationRecord[]> {
+  const items = operationKeys.length === 0 ? [] : await getMany(operationKeys)
   return items.filter((item) => item !== undefined).map(parseOperation)
 }
 
@@ -42,14 +44,14 @@ export async function pageWithoutOperations(
   range: IndexRange,
   total: () => Promise<number>,
   page: Page,
-): Promise<FoundKeys> {
-  const found = await Promise.all(operationTypes.map((type) => indexedKeys(ofType(organisationId, type))))
-  const operations = new Set(found.flat().map(({ id }) => id))
+): Promise<KeyPage> {
+  const operationKeys = await Promise.all(operationTypes.map((type) => indexedKeys(ofType(organisationId, type))))
+  const operations = new Set(operationKeys.flat().map(({ id }) => id))
   if (operations.size === 0) return pageOfRange(range, total, page)
   const offset = (page.page - 1) * page.pageSize
   const end = offset + page.pageSize
-  const walk = indexedKeys({ ...range, newestFirst: true, limit: end + operations.size })
-  const [count, walked] = await Promise.all([total(), walk])
-  const left = walked.filter(({ id }) => !operations.has(id))
-  return { found: left.slice(offset, end), totalCount: left.length < end ? left.length : Math.max(count, end) }
+  const newestKeys = indexedKeys({ ...range, newestFirst: true, limit: end + operations.size })
+  const [count, newest] = await Promise.all([total(), newestKeys])
+  const jobs = newest.filter(({ id }) => !operations.has(id))
+  return { keys: jobs.slice(offset, end), totalCount: jobs.length < end ? jobs.length : Math.max(count, end) }
 }

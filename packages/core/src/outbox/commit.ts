@@ -14,30 +14,30 @@ import type { Effects, RecordBody } from './record.ts'
 /** A change of state: its writes, effects and response. */
 export interface Change extends Effects {
   writes: readonly WriteItem[]
-  /** Stored for repeats of an idempotent request; `undefined` for a response without a body. */
-  answer?: unknown
-  /** Another message of the use case leads to the projection. */
+  /** The response body, stored for repeats of an idempotent request; `undefined` for no body. */
+  response?: unknown
+  /** The use case sends another message that leads to the projection. */
   isEnqueued?: true
 }
 
 /**
- * Commits a change once: one transaction has the writes, the outbox record and the idempotent response. Returns the
+ * Commits a change once: one transaction contains the writes, the outbox record and the idempotent response. Returns the
  * first write with a failed condition, or throws its error code. One call and one message.
  */
 export async function commit(actor: Actor, change: Change): Promise<ConditionFailure | undefined> {
-  const { writes, answer, isEnqueued, ...effects } = change
-  const isTold = effects.audit !== undefined || effects.events !== undefined || effects.transitions !== undefined
-  const request = actor.kind === 'user' && 'answer' in change ? actor.idempotency : undefined
-  const refusal = await transact([
+  const { writes, response, isEnqueued, ...effects } = change
+  const hasEffects = effects.audit !== undefined || effects.events !== undefined || effects.transitions !== undefined
+  const request = actor.kind === 'user' && 'response' in change ? actor.idempotency : undefined
+  const failure = await transact([
     ...writes,
-    ...(isTold ? [outboxWrite(actor, effects)] : []),
+    ...(hasEffects ? [outboxWrite(actor, effects)] : []),
     ...(request && actor.kind === 'user'
-      ? [storeResponseWrite(actor, request, { status: request.status, body: answer })]
+      ? [storeResponseWrite(actor, request, { status: request.status, body: response })]
       : []),
   ])
-  if (refusal !== undefined) return refusal
+  if (failure !== undefined) return failure
   if (request) request.isStored = true
-  if (!isTold) return undefined
+  if (!hasEffects) return undefined
   await failpoint('commit.written')
   if (isEnqueued !== true) await enqueueProjections(actor.organisationId)
   return undefined
@@ -49,7 +49,7 @@ const identityOf = (actor: Actor) => {
   return { kind: actor.kind, id: actor.userId, ...(actor.tokenId !== undefined && { tokenId: actor.tokenId }) }
 }
 
-/** The write of an outbox record. */
+/** The write that creates an outbox record. */
 export function outboxWrite(
   actor: Actor,
   { audit, events = [], transitions = [], id = newId('evt') }: Effects,

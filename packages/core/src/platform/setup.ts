@@ -78,7 +78,7 @@ async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | un
     replace(keys.organisationName(request.platformName), { organisationId }),
     upsert(keys.administrators(), { set: { count: 1 } }),
     ...createUserWrites(administrator, await hashPassword(request.adminPassword, ipNetworkOf(origin.address))),
-    ...session.steps,
+    ...session.writes,
   ]
   const failure = await commit(system(organisationId, origin.address), {
     writes,

@@ -47,7 +47,7 @@ export async function issue(caller: Caller, clusterId: string): Promise<Enrollme
       enrollment.write,
       ...(record.enrollmentId === undefined ? [] : [remove(keys.enrollment(record.enrollmentId))]),
     ],
-    answer: enrollment.view,
+    response: enrollment.view,
     audit: { action: 'cluster.issue_enrollment_token', resource: clusterId, detail: enrollment.id },
   })
   if (failure) throw platformError(failure.item === undefined ? 'cluster_not_found' : 'conflict')

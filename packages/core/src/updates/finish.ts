@@ -50,7 +50,7 @@ export async function finishUpdate(operation: OperationRecord, end: OperationEnd
   const failure = await commit(actor, { writes: [...operationChange.writes, write], ...effects })
   if (failure === undefined) return
   const isLost =
-    failure.step < operationChange.writes.length ||
+    failure.index < operationChange.writes.length ||
     (await commit(actor, { writes: operationChange.writes, ...effects }))
   if (isLost) throw new LeaseLost(operation.id)
   log('error', 'Update finished without holding the lock', { jobId: operation.id, ...end })

@@ -91,7 +91,7 @@ async function send(
   const response = deliveryView(record)
   await commit(caller, {
     writes: [orThrow(wakeWrite(webhook, clearBackOff), 'webhook_not_found'), ...writes],
-    answer: response,
+    response,
     audit: { action, resource: webhookId, detail: record.id },
   })
   await enqueueWebhook({ organisationId, webhookId })

@@ -42,7 +42,7 @@ async function recordSuccess(webhook: WebhookRecord, delivery: DeliveryRecord, a
     ...(webhook.failures > 0 ? [patchLeased(webhook, resetFailures)] : []),
   ])
   // The first write fails after a concurrent redelivery request, which then delivers once more.
-  return failure === undefined || failure.step === 0
+  return failure === undefined || failure.index === 0
 }
 
 async function recordFailure(webhook: WebhookRecord, delivery: DeliveryRecord, attempt: Attempt): Promise<boolean> {

@@ -61,7 +61,7 @@ async function store(webhook: WebhookRecord, deliveries: readonly DeliveryRecord
   let missing = deliveries
   while (missing.length > 0) {
     const failure = await transact([wakeWrite(webhook), ...missing.flatMap(deliveryWrites)])
-    if (failure === undefined || failure.step === 0) return
+    if (failure === undefined || failure.index === 0) return
     const items = await getMany(missing.map(deliveryKey))
     missing = missing.filter((_, index) => items[index] === undefined)
   }

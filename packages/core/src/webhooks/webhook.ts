@@ -59,7 +59,7 @@ export async function create(
   )
   await commit(caller, {
     writes: [table.orThrow(counted, 'limit_reached'), table.create(keys.webhook(organisationId, record.id), record)],
-    answer: response,
+    response,
     audit: { action: 'webhook.create', resource: record.id, detail: originOf(url) },
   })
   return response

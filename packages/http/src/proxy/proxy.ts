@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Caller } from '@platform/core/caller'
-import { bulkhead } from '@platform/core/lib/bulkhead'
+import { bulkhead } from '@platform/core/lib/async'
 import { PlatformError, platformError } from '@platform/core/error'
 import { addLogFields } from '@platform/core/log'
 import type { Deployment } from '@platform/core/modules/record'

@@ -23,7 +23,7 @@ export async function undoInstall(journal: OperationLease, runtime: ModuleRuntim
   const { operation } = journal
   const { release } = installPlan(operation)
   // A worker that has lost the lease must not remove anything.
-  await journal.keep()
+  await journal.renew()
   await removeAttempt(runtime, deploymentIdOf(release.moduleId, operation.id))
   await failpoint('module.compensated')
   const end = { status: 'Failed', outcome: wordsOf(reason) } as const

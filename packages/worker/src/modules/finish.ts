@@ -50,7 +50,7 @@ export async function retryOnConflictFor(
 ): Promise<ConditionFailure | undefined> {
   const { refusal } = await retryOnConflict(async () => {
     const refusal = await attempt()
-    return refusal === undefined || refusal.step === 0 ? { refusal } : undefined
+    return refusal === undefined || refusal.index === 0 ? { refusal } : undefined
   })
   return refusal
 }

@@ -25,7 +25,7 @@ export async function rollBack(
   reason: ErrorClassification,
 ): Promise<void> {
   // A worker that has lost the lease must not change anything.
-  await journal.keep()
+  await journal.renew()
   const plan = updatePlan(journal.operation)
   const { jobId } = parseUpdateState(await get(keys.updateState()))
   if (jobId !== journal.operation.id) return endFailed(journal, reason, '')

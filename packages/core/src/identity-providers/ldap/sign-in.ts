@@ -1,6 +1,6 @@
 import { type TokenSet } from '@platform/contract/auth'
 import { type Origin } from '../../caller.ts'
-import { bulkhead } from '../../lib/bulkhead.ts'
+import { bulkhead } from '../../lib/async.ts'
 import { acceptAttempt, type Attempt, countFailure, rejectAttempt } from '../../accounts/credential.ts'
 import { signInExternal } from '../external-user.ts'
 import { platformError } from '../../error.ts'

@@ -55,7 +55,7 @@ export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
     const isUncancelled = { finishedAtMs: { absent: true }, cancelRequestedAtMs: { absent: true } } as const
     const failure = await commit(caller, {
       writes: [patch(keys.batch(organisationId, batchId), { set: { cancelRequestedAtMs } }, isUncancelled)],
-      answer: batchView(cancelled),
+      response: batchView(cancelled),
       audit: { action: 'batch.cancel', resource: batchId },
       isEnqueued: true,
     })

@@ -98,7 +98,7 @@ const store = (
   const [action, detail] = retryOf === undefined ? ['batch.submit', `${submittedCount} jobs`] : ['batch.retry', retryOf]
   return commit(caller, {
     writes,
-    answer: response,
+    response,
     audit: { action, resource: batchId, detail },
     events: [{ name: 'batch.accepted', subject: batchId, data: { batchId, submittedCount, createdBy: caller.userId } }],
     // The worker that expands the batch enqueues its projections.

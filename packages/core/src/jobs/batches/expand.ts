@@ -86,7 +86,7 @@ async function createNext(batch: BatchRecord, pending: PendingJobs): Promise<Bat
       await notifyRelays(jobs)
       return { ...batch, expanded, released }
     }
-    const missingCluster = counters[failure.step - 1]
+    const missingCluster = counters[failure.index - 1]
     if (missingCluster === undefined) return undefined
     removed.add(missingCluster.clusterId)
   }

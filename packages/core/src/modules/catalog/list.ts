@@ -75,7 +75,7 @@ function matches({ installed, verified, name, description }: CatalogItem, filter
 export async function scan(caller: Caller): Promise<{ scannedAt?: string }> {
   const item = await get(keys.catalogScan())
   const answer = item ? { scannedAt: iso(CatalogScanRecord.parse(item).scannedAtMs) } : {}
-  await commit(caller, { writes: [], answer, audit: { action: 'catalog.scan', resource: 'catalog' } })
+  await commit(caller, { writes: [], response: answer, audit: { action: 'catalog.scan', resource: 'catalog' } })
   await enqueueCatalogScan(caller.organisationId)
   return answer
 }

@@ -5,7 +5,7 @@ import {
   type LambdaClient,
   ListVersionsByFunctionCommand,
 } from '@aws-sdk/client-lambda'
-import { isAws } from '@platform/core/aws/error-name'
+import { isAws } from '@platform/core/aws/sdk'
 import { jitter } from '@platform/core/id'
 import { type ImageRoute } from './image.ts'
 import { latestVersion } from './names.ts'

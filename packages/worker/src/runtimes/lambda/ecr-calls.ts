@@ -6,7 +6,7 @@ import {
   GetAuthorizationTokenCommand,
   SetRepositoryPolicyCommand,
 } from '@aws-sdk/client-ecr'
-import { isAws } from '@platform/core/aws/error-name'
+import { isAws } from '@platform/core/aws/sdk'
 
 /** The ECR calls that modules need. Named imports keep all others out of the bundle. */
 export interface EcrCalls {

@@ -1,4 +1,4 @@
-import { isAws } from '@platform/core/aws/error-name'
+import { isAws } from '@platform/core/aws/sdk'
 import { RuntimeError, type RuntimeErrorKind } from '../port.ts'
 
 /** Lambda returns these errors before it runs any code. */

@@ -3,7 +3,7 @@ import {
   type FunctionConfiguration,
   UpdateFunctionConfigurationCommand,
 } from '@aws-sdk/client-lambda'
-import { isAws } from '@platform/core/aws/error-name'
+import { isAws } from '@platform/core/aws/sdk'
 import { type Deployment } from '@platform/core/modules/record'
 import { findVersions, type FunctionVersions, type ModuleControl, pause } from './control.ts'
 import { changeFailure } from './errors.ts'

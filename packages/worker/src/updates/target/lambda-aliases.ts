@@ -1,5 +1,5 @@
 import { type AliasConfiguration, GetAliasCommand, UpdateAliasCommand } from '@aws-sdk/client-lambda'
-import { isAws } from '@platform/core/aws/error-name'
+import { isAws } from '@platform/core/aws/sdk'
 import { type AliasControl, cloudNameOf } from './lambda-functions.ts'
 import { TargetError } from './port.ts'
 

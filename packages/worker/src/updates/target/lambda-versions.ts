@@ -5,7 +5,7 @@ import {
   PublishVersionCommand,
   UpdateFunctionCodeCommand,
 } from '@aws-sdk/client-lambda'
-import { isAws } from '@platform/core/aws/error-name'
+import { isAws } from '@platform/core/aws/sdk'
 import { log } from '@platform/core/log'
 import { ProbeResponse, probeEvent } from '@platform/core/updates/version-probe'
 import { type InstalledRelease } from '@platform/core/updates/record'
