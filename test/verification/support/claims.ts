@@ -22,6 +22,9 @@ export const claimAll = (text: string, count: number, total: number): void =>
 export const claimAtLeast = (text: string, measured: number, limit: number, unit = ''): void =>
   claim(text, `${Number(measured.toPrecision(5))}${unit}`, `≥ ${limit}${unit}`, measured >= limit)
 
+export const claimAtMost = (text: string, measured: number, limit: number, unit = ''): void =>
+  claim(text, `${Number(measured.toPrecision(3))}${unit}`, `≤ ${limit}${unit}`, measured <= limit)
+
 export const claimBetween = (text: string, measured: number, low: number, high: number): void =>
   claim(text, measured.toFixed(3), `${low.toFixed(2)} to ${high.toFixed(2)}`, measured >= low && measured <= high)
 

@@ -1,0 +1,3 @@
+import { fuzzOperations } from './fuzz/fuzz.ts'
+
+fuzzOperations(1)

@@ -1,0 +1,124 @@
+import { Session } from 'node:inspector/promises'
+import { paginateScan } from '@aws-sdk/lib-dynamodb'
+import { config } from '@platform/core/config'
+import { client } from '@platform/core/db/table'
+import fc from 'fast-check'
+import { afterAll, beforeAll, test } from 'vitest'
+import { moduleWorld } from '../../functions/module-world.ts'
+import { rowNamed } from '../../functions/table.ts'
+import { writes } from '../../functions/writes.ts'
+import { send, type TestResponse } from '../../support/request.ts'
+import { claimAtMost, claimNone } from '../support/claims.ts'
+import { amount, isShort, print, seed } from '../support/run.ts'
+import { marker } from './body.ts'
+import { mutationOf } from './mutation.ts'
+import { contractViolation, document, isMalformed, operations } from './oracle.ts'
+import { type Operation, toWire, type ValidRequest, type Wire } from './request.ts'
+import { newSender, type Sender, withoutSuccess } from './senders.ts'
+
+/** Malformed requests for each operation. */
+const requestsPerOperation = amount(20_000, 8)
+/** Later requests use a new sender, because earlier ones delete or end what a sender has. */
+const requestsPerSender = 250
+const memoryLimitMb = 50
+
+const prototypes = [Object, Array, Function, String, Number, Promise].map(({ prototype }) => prototype as object)
+const prototypeMembers = (): string => prototypes.map((each) => Reflect.ownKeys(each).map(String).join()).join(' ')
+const initialMembers = prototypeMembers()
+
+/** Errors that reject a request before it has an effect. */
+const formErrors = ['invalid_json', 'unsupported_media_type', 'validation_failed', 'invalid_path', 'payload_too_large']
+
+async function sendWire(operation: Operation, { authenticate }: Sender, wire: Wire) {
+  const headers = { ...(await authenticate(wire)), ...wire.headers }
+  const target = wire.query === '' ? wire.path : `${wire.path}?${wire.query}`
+  const writesBefore = writes()
+  const response = await send(rowNamed(operation.name).handler, { method: operation.method, target, ...wire, headers })
+  return { response, writeCount: writes() - writesBefore }
+}
+
+function failureOf(operation: Operation, wire: Wire, response: TestResponse, writeCount: number): string | undefined {
+  const { status, json, text } = response
+  if (status >= 500) return `server error: ${text}`
+  if (status < 300 && isMalformed(operation, wire)) return `accepted: ${text}`
+  if (writeCount > 0 && formErrors.includes(json?.error)) return `rejected after ${writeCount} writes`
+  if (prototypeMembers() !== initialMembers || 'polluted' in {}) return 'changed a prototype'
+  return contractViolation(operation, wire, response)
+}
+
+const describeWire = (wire: Wire): string =>
+  JSON.stringify({ ...wire, body: wire.body && Buffer.from(wire.body).toString().slice(0, 600) })
+
+/** Without parameters and body only the path can be malformed; every changed request counts. */
+const isFormless = ({ parameters, body }: Operation): boolean => parameters.length === 0 && body === undefined
+
+/** Share of well-formed requests that are sent: they have effects, and a password costs 30 ms. */
+const wellFormedShare = ({ body }: ValidRequest): number => (JSON.stringify(body ?? '').includes('assword') ? 1 : 5)
+
+/** A long poll would wait for its whole time. */
+const withoutWaiting = (wire: Wire): Wire => ({ ...wire, query: wire.query.replace(/waitSeconds=\d+/, 'waitSeconds=0') })
+
+async function fuzz(operation: Operation, count: number): Promise<void> {
+  const row = rowNamed(operation.name)
+  const mutation = mutationOf(document, operation)
+  let [sender, requests, malformed] = [await newSender(row), 0, 0]
+  const { response } = await sendWire(operation, sender, toWire(operation, sender.valid))
+  if (response.status >= 400 && !withoutSuccess.has(operation.name))
+    throw new Error(`The valid request fails: ${response.status} ${response.text}`)
+  const mutations = fc.array(mutation, { minLength: 1, maxLength: 2 })
+  const property = fc.asyncProperty(mutations, fc.noBias(fc.nat(99)), async (changes, percentile) => {
+    if (++requests % requestsPerSender === 0) sender = await newSender(row)
+    const { valid } = sender
+    const changed = changes.reduce((wire, change) => change(wire, valid), toWire(operation, valid))
+    const wire = withoutWaiting(changed)
+    const isCounted = isFormless(operation) || isMalformed(operation, wire)
+    fc.pre(isCounted || percentile < wellFormedShare(valid))
+    if (isCounted) malformed++
+    const result = await sendWire(operation, sender, wire)
+    const failure = failureOf(operation, wire, result.response, result.writeCount)
+    if (failure !== undefined) throw new Error(`${failure.slice(0, 600)}\n${describeWire(wire)}`)
+  })
+  for (let round = seed; malformed < count; round++)
+    await fc.assert(property, { numRuns: count - malformed, seed: round, maxSkipsPerRun: 1000 })
+}
+
+/** Resident memory after garbage collection. */
+async function memoryMb(): Promise<number> {
+  const session = new Session()
+  session.connect()
+  await session.post('HeapProfiler.collectGarbage')
+  session.disconnect()
+  return process.memoryUsage.rss() / 1_000_000
+}
+
+async function countMarkedItems(): Promise<number> {
+  const setsAsArrays = (_: string, value: unknown): unknown => (value instanceof Set ? [...value] : value)
+  let count = 0
+  for await (const { Items = [] } of paginateScan({ client }, { TableName: config.PLAT_TABLE }))
+    count += Items.filter((item) => JSON.stringify(item, setsAsArrays).includes(marker)).length
+  return count
+}
+
+/** Declares the tests for every second operation, from the given offset: two files use both cores. */
+export function fuzzOperations(offset: number): void {
+  const half = operations.filter((_, index) => index % (isShort ? 12 : 2) === offset)
+  let initialMemoryMb = 0
+
+  beforeAll(async () => {
+    // Load and compile all code before the first memory measurement.
+    if (!isShort) for (const operation of half) await fuzz(operation, 1000)
+    initialMemoryMb = await memoryMb()
+  })
+
+  test.each(half)('$name rejects malformed requests as documented, without a write', async (operation) => {
+    await fuzz(operation, requestsPerOperation)
+  })
+
+  test('malformed requests leave no undocumented data in the store and do not leak memory', async () => {
+    print(`Each of ${half.length} operations rejected ${requestsPerOperation} malformed requests.`)
+    claimNone('stored items with undocumented request members', await countMarkedItems())
+    if (!isShort) claimAtMost('growth of memory', (await memoryMb()) - initialMemoryMb, memoryLimitMb, ' MB')
+  })
+
+  afterAll(() => moduleWorld[Symbol.asyncDispose]())
+}

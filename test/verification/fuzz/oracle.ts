@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import { parseJson } from '../../conformance/support/answer.ts'
+import { Contract } from '../../conformance/support/contract.ts'
+import { operationsOf, pointer, type Schema } from '../../conformance/support/document.ts'
+import { decodedPath, type TestResponse } from '../../support/request.ts'
+import { marker } from './body.ts'
+import type { Operation, Wire } from './request.ts'
+
+/** The OpenAPI document decides which requests are malformed and which responses are documented. */
+
+export const document = JSON.parse(
+  readFileSync(new URL('../../../packages/contract/openapi.json', import.meta.url), 'utf8'),
+)
+
+export const operations: readonly Operation[] = operationsOf(document).map(
+  ({ method, template, parameters = [], requestBody }) => ({
+    name: `${method} ${template}`,
+    method,
+    template,
+    parameters: parameters.filter((parameter) => parameter.in !== undefined),
+    body: requestBody?.content['application/json']?.schema,
+  }),
+)
+
+const contract = new Contract(document)
+const ajv = new Ajv2020({ strict: false, validateSchema: false })
+formats.default(ajv)
+// Like browsers and the platform, accept letters beyond ASCII.
+ajv.addFormat('uri', (text: string) => URL.canParse(text))
+ajv.addSchema(document, 'contract')
+
+const jsonType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i
+
+/** Some fields trim their text before validation, which JSON Schema cannot express. */
+const trimTexts = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value), (_, member: unknown) => (typeof member === 'string' ? member.trim() : member))
+
+/** Converts the text of a parameter to the type of its schema. */
+function parseParameter(text: string, { type }: Schema): unknown {
+  if (type === 'integer' || type === 'number') return /^-?\d+$/.test(text) ? Number(text) : text
+  return type === 'boolean' && /^(?:true|false)$/.test(text) ? text === 'true' : text
+}
+
+function isBodyValid({ template, method, body }: Operation, wire: Wire): boolean {
+  if (body === undefined) return true
+  const value = parseJson(Buffer.from(wire.body ?? '').toString())
+  if (value === undefined || !jsonType.test(wire.headers['content-type'] ?? '')) return false
+  const content = ['requestBody', 'content', 'application/json', 'schema']
+  const validate = ajv.getSchema(`contract${pointer('paths', template, method.toLowerCase(), ...content)}`)
+  if (validate === undefined) throw new Error(`The document has no body schema for ${method} ${template}.`)
+  return validate(value) === true || validate(trimTexts(value)) === true
+}
+
+function isQueryValid({ parameters }: Operation, { query }: Wire): boolean {
+  const given = new URLSearchParams(query)
+  return parameters.every(({ in: place, name, schema }) => {
+    if (place !== 'query') return true
+    const [text, ...more] = given.getAll(name)
+    return text === undefined || (more.length === 0 && ajv.validate(schema, parseParameter(text, schema)))
+  })
+}
+
+function isPathValid({ parameters, template }: Operation, { path }: Wire): boolean {
+  const [expected, segments] = [template.split('/'), decodedPath(path).split('/')]
+  if (expected.length !== segments.length) return false
+  return expected.every((part, index) => {
+    const schema = parameters.find(({ name }) => part === `{${name}}`)?.schema
+    return schema === undefined ? part === segments[index] : ajv.validate(schema, segments[index])
+  })
+}
+
+/** Reports whether the document rejects the request. */
+export const isMalformed = (operation: Operation, wire: Wire): boolean =>
+  !(isPathValid(operation, wire) && isQueryValid(operation, wire) && isBodyValid(operation, wire))
+
+/** Describes how a response departs from the document; undefined if it does not. */
+export function contractViolation({ method }: Operation, wire: Wire, response: TestResponse): string | undefined {
+  const { status, headers, text, json } = response
+  try {
+    contract.check({ method, path: decodedPath(wire.path), status, headers: new Headers(headers), text, body: json })
+    return text.includes(marker) && status < 300 ? 'the response contains an undocumented request member' : undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}

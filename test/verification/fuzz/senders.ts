@@ -1,0 +1,138 @@
+import { username as usernameRule } from '@platform/contract/setup'
+import { signIn } from '@platform/core/accounts/session'
+import { now } from '@platform/core/clock'
+import * as Cluster from '@platform/core/clusters/cluster'
+import * as keys from '@platform/core/db/keys'
+import { patch } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
+import { newId, sha256 } from '@platform/core/id'
+import { dispatch } from '@platform/core/jobs/dispatch'
+import * as Job from '@platform/core/jobs/job'
+import { enroll } from '@platform/core/relays/enrollment'
+import { scriptJob } from '../../core/support/jobs.ts'
+import { type Ask, askOf, call } from '../../functions/fixtures.ts'
+import { password, type Person, personOf } from '../../functions/person.ts'
+import { type Row, rowNamed, withParameters } from '../../functions/table.ts'
+import { publicPortalHeaders } from '../../support/browser-session.ts'
+import { administrator, adminToken, enrollRequest, newCaller, newRelayKey, relayToken } from '../../support/fixtures.ts'
+import { decodedPath } from '../../support/request.ts'
+import { deleteItems } from '../support/platform-state.ts'
+import type { ValidRequest, Wire } from './request.ts'
+import { oddTexts } from './values.ts'
+
+/** A caller with the required permission, and a valid request. */
+export interface Sender {
+  valid: ValidRequest
+  authenticate: (wire: Wire) => Promise<Record<string, string>> | Record<string, string>
+}
+
+const toValid = ({ params = {}, query = {}, body }: Ask, headers: Record<string, string> = {}): ValidRequest => ({
+  params,
+  query,
+  headers,
+  body,
+})
+
+const platformPermissions = new Set(['platform:admin', 'modules:install'])
+
+async function userSender(row: Row): Promise<Sender> {
+  const user = await personOf(platformPermissions.has(row.endpoint.access) ? 'PlatformAdmin' : 'OrgAdmin')
+  return { valid: toValid(await askOf(row, user)), authenticate: () => user.headers }
+}
+
+/** A relay with a job that it has claimed, except for the claim itself. */
+async function relaySender({ name }: Row): Promise<Sender> {
+  const owner = await newCaller()
+  const key = newRelayKey()
+  const { id: clusterId, enrollmentToken } = await Cluster.register(owner, { name: newId('clus'), type: 'Hypervisor' })
+  const { relayId, nodes } = await enroll({ ...enrollRequest(enrollmentToken), publicKey: key.wire })
+  const nodeId = nodes[0]?.id ?? ''
+  const authenticate = ({ path, body = '' }: Wire): Promise<Record<string, string>> =>
+    relayToken(relayId, key.privateKey, decodedPath(path), Buffer.from(body).toString())
+  const heartbeat = { nodes: [{ id: nodeId, status: 'Online' }], running: [], freeSlots: 4 }
+  if (name.endsWith('/heartbeat')) return { valid: toValid({ body: heartbeat }), authenticate }
+  if (name.endsWith('/goodbye')) return { valid: toValid({ body: { reason: 'stopped' } }), authenticate }
+  const { id: jobId } = await Job.submit(owner, scriptJob(clusterId))
+  await dispatch({ organisationId: owner.organisationId, jobId })
+  const params = { id: jobId }
+  if (name.endsWith('/claim')) return { valid: toValid({ params }), authenticate }
+  const claim = rowNamed('POST /api/v1/relay/jobs/{id}/claim')
+  const path = withParameters(claim.endpoint.path, () => jobId)
+  const { leaseId } = (await call(claim, { params }, await authenticate({ path, query: '', headers: {} }))).json
+  const output = { leaseId, seq: 0, nodeId, stream: 'stdout', data: 'x' }
+  const completion = { leaseId, outcome: 'exited', exitCode: 0, nodes: [{ nodeId, exitCode: 0 }] }
+  return { valid: toValid({ params, body: name.endsWith('/output') ? output : completion }), authenticate }
+}
+
+const credentials = ({ username }: Person): Ask => ({ body: { username, password } })
+const refreshTokenOf = async ({ username }: Person): Promise<string> =>
+  (await signIn({ username, password }, { address: '192.0.2.1' })).refreshToken
+
+/** User names that mutations of the setup request produce repeatedly. */
+const repeatedNames = [...oddTexts, 'xxx', 'x'.repeat(64)].filter((text) => usernameRule.safeParse(text).success)
+
+/** Reopens setup and frees the names that earlier requests took. */
+async function reopenSetup(): Promise<Ask> {
+  await deleteItems(repeatedNames.map(keys.username))
+  const initialAdminToken = await adminToken()
+  const set = { setupComplete: false, tokenHash: sha256(initialAdminToken), tokenMintedAtMs: now() }
+  await transact([patch(keys.platform(), { set })])
+  const name = newId('org')
+  return { body: { ...administrator, platformName: name, adminUsername: name, initialAdminToken } }
+}
+
+async function providerId(): Promise<string> {
+  const row = rowNamed('DELETE /api/v1/platform/identity/providers/{id}')
+  return (await askOf(row, await personOf('PlatformAdmin'))).params?.['id'] ?? ''
+}
+
+async function enrollment(user: Person): Promise<Ask> {
+  const body = { name: newId('clus'), type: 'Hypervisor' }
+  const { json } = await call(rowNamed('POST /api/v1/clusters'), { body }, user.strong)
+  return { body: enrollRequest(json.enrollmentToken) }
+}
+
+const state = 'x'.repeat(43)
+const consent = (): Ask => ({ query: { state, tenant: newId('org') } })
+
+/** Public operations that need parameters or a body. */
+const publicRequests: Readonly<Record<string, (user: Person) => Ask | Promise<Ask>>> = {
+  'GET /api/v1/setup/status': async () => (await reopenSetup(), {}),
+  'POST /api/v1/setup/complete': reopenSetup,
+  'POST /api/v1/auth/login': credentials,
+  'POST /api/v1/auth/local-login': credentials,
+  'POST /api/v1/auth/session': credentials,
+  'POST /api/v1/auth/refresh': async (user) => ({ body: { refreshToken: await refreshTokenOf(user) } }),
+  'GET /api/v1/auth/oidc/{id}/authorize': async () => ({
+    params: { id: await providerId() },
+    query: { returnTo: '/jobs' },
+  }),
+  'GET /api/v1/auth/oidc/{id}/callback': async () => ({ params: { id: await providerId() }, query: { state, code: 'x' } }),
+  'POST /api/v1/auth/oidc/token': () => ({ body: { code: state } }),
+  'GET /api/v1/platform/identity/consent-callback': consent,
+  'POST /api/v1/platform/identity/consent-callback': consent,
+  'POST /api/v1/relay/enroll': enrollment,
+}
+
+/** Operations that succeed only with a response or a state of an identity provider. */
+export const withoutSuccess: ReadonlySet<string> = new Set([
+  'POST /api/v1/auth/oidc/token',
+  'GET /api/v1/platform/identity/consent-callback',
+  'POST /api/v1/platform/identity/consent-callback',
+])
+
+async function publicSender({ name, endpoint }: Row): Promise<Sender> {
+  const user = await personOf('OrgAdmin')
+  const request = (await publicRequests[name]?.(user)) ?? {}
+  if (!endpoint.sameOriginOnly) return { valid: toValid(request), authenticate: () => ({}) }
+  const isRefresh = name === 'POST /api/v1/auth/session/refresh'
+  const cookie = isRefresh ? { cookie: `__Host-plat_refresh=${await refreshTokenOf(user)}` } : {}
+  return { valid: toValid(request, { ...publicPortalHeaders, ...cookie }), authenticate: () => ({}) }
+}
+
+/** A new caller and a valid request of its own. */
+export function newSender(row: Row): Promise<Sender> {
+  const { access } = row.endpoint
+  if (access === 'relay') return relaySender(row)
+  return access === 'public' ? publicSender(row) : userSender(row)
+}
