@@ -1,7 +1,7 @@
 import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Server, startServer } from '../support/http-server.ts'
+import { startServer, type TestServer } from '../support/http-server.ts'
 import { type Author, startAuthor } from './support/author.ts'
 
 /** Whom authors are at the command line: the keys that they sign with, and who they are to a registry. */
@@ -65,7 +65,7 @@ describe('a key', () => {
 describe('a registry is called', () => {
   const environment = { PLAT_REGISTRY_USERNAME: 'environment', PLAT_REGISTRY_PASSWORD: 'one' }
   /** Asks everybody for a password. */
-  let server: Server
+  let server: TestServer
 
   beforeEach(async () => {
     const headers = { 'www-authenticate': 'Basic realm="tests"' }

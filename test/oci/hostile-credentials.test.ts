@@ -2,7 +2,7 @@ import { inspect } from 'node:util'
 import { registryClient } from '@platform/oci/client'
 import type { RegistryErrorKind } from '@platform/oci/error'
 import { describe, expect, test } from 'vitest'
-import { type ServerReply, type Respond, type Server, startServer } from '../support/http-server.ts'
+import { type ServerReply, type Respond, startServer, type TestServer } from '../support/http-server.ts'
 import { ada, all, blobOf, clientOf, failureOf, routed } from './support.ts'
 
 const basic = `Basic ${Buffer.from(`${ada.username}:${ada.password}`).toString('base64')}`
@@ -11,7 +11,7 @@ const tags: ServerReply = { status: 200, body: '{"tags":["latest"]}' }
 const challenge = (text: string): ServerReply => ({ status: 401, headers: { 'www-authenticate': text } })
 const bearer = (realm: string): ServerReply =>
   challenge(`Bearer realm="${realm}",service="here",scope="repository:secret:push"`)
-const received = ({ requests: seen }: Server) => seen.map(({ headers }) => headers.authorization)
+const received = ({ requests: seen }: TestServer) => seen.map(({ headers }) => headers.authorization)
 
 describe('a registry that sends whoever knows its password', () => {
   test.for<[where: string, problem: RegistryErrorKind, realm: (elsewhere: string) => string]>([
@@ -131,8 +131,8 @@ describe('a blob that lies elsewhere', () => {
   })
 
   test('and leads back is read as by a stranger', async () => {
-    await using registry: Server = await startServer((seen, outgoing) => guarded(elsewhere.url)(seen, outgoing))
-    await using elsewhere: Server = await startServer(() => ({
+    await using registry: TestServer = await startServer((seen, outgoing) => guarded(elsewhere.url)(seen, outgoing))
+    await using elsewhere: TestServer = await startServer(() => ({
       status: 307,
       headers: { location: `${registry.url}/back` },
     }))

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
-import { type ServerReply, type Respond, type ReceivedRequest, type Server, startServer } from './http-server.ts'
+import { type ServerReply, type Respond, type ReceivedRequest, startServer, type TestServer } from './http-server.ts'
 
 /** An issuer that does as a test says: proper answers unless told otherwise. */
 
@@ -25,7 +25,7 @@ export const signed = (claims: Record<string, unknown>, { kid, privateKey }: Sig
   new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid }).sign(privateKey)
 
 export class HostileIssuer {
-  readonly server: Server
+  readonly server: TestServer
   key = signingKey()
   keys: object[] = []
   metadata: Record<string, unknown> = {}
@@ -35,7 +35,7 @@ export class HostileIssuer {
   /** Answers in place of what is there, by path. */
   readonly instead = new Map<string, Respond>()
 
-  constructor(server: Server) {
+  constructor(server: TestServer) {
     this.server = server
     this.keys = [this.key.wire]
   }

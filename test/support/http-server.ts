@@ -1,9 +1,8 @@
 import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
-/** A request that came. */
 export interface ReceivedRequest {
   method: string
   url: URL
@@ -17,23 +16,42 @@ export interface ServerReply {
   body?: string | Buffer
 }
 
-/** What answers: with a reply, or by itself on the raw answer. */
+/** Returns a reply, or writes to the raw response and returns nothing. */
 export type Respond = (
   request: ReceivedRequest,
   outgoing: ServerResponse,
 ) => Promise<ServerReply | undefined> | ServerReply | undefined
 
-/** A server that does as it is told, on a port of its own. */
-export interface Server extends AsyncDisposable {
+export interface ListeningServer extends AsyncDisposable {
   /** `127.0.0.1` and the port. */
   host: string
   url: string
+}
+
+/** A server with a log of its requests. */
+export interface TestServer extends ListeningServer {
   requests: ReceivedRequest[]
 }
 
-export async function startServer(respond: Respond): Promise<Server> {
+/** Listens on a free port of 127.0.0.1. */
+export async function listen(server: Server): Promise<ListeningServer> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    host: `127.0.0.1:${port}`,
+    url: `http://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+export async function startServer(respond: Respond): Promise<TestServer> {
   const requests: ReceivedRequest[] = []
-  const answer = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
+  const handle = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { method = '', headers } = incoming
     const url = new URL(incoming.url ?? '/', `http://${headers.host}`)
     const request = { method, url, headers, body: await buffer(incoming) }
@@ -42,17 +60,7 @@ export async function startServer(respond: Respond): Promise<Server> {
     if (reply !== undefined) outgoing.writeHead(reply.status, reply.headers).end(reply.body)
   }
   const server = createServer((incoming, outgoing) => {
-    answer(incoming, outgoing).catch(() => outgoing.destroy())
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  return {
-    host: `127.0.0.1:${port}`,
-    url: `http://127.0.0.1:${port}`,
-    requests,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      server.close()
-    },
-  }
+    handle(incoming, outgoing).catch(() => outgoing.destroy())
+  })
+  return { ...(await listen(server)), requests }
 }

@@ -1,71 +1,58 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
+import { listen } from '../../support/http-server.ts'
 
-/** One request and its answer, as they went over the wire. */
+interface Message {
+  headers: string[]
+  /** A byte string (latin1). */
+  body: string
+}
+
+/** One request and its response, as transferred. */
 export interface Exchange {
   method: string
-  /** As it was asked for, with its query. */
+  /** Path with query. */
   target: string
-  asked: { headers: string[]; body: string }
+  request: Message
   status: number
-  told: { headers: string[]; body: string }
+  response: Message
 }
 
-/** Stands between clients and the platform, changes nothing, and keeps all that passes. */
-export interface Recorder extends AsyncDisposable {
-  url: string
-  exchanges: Exchange[]
-}
-
-export async function startRecorder(platformUrl: string): Promise<Recorder> {
+/** Starts a proxy before the platform that records all exchanges and changes nothing. */
+export async function startRecorder(platformUrl: string) {
   const exchanges: Exchange[] = []
   const { hostname, port } = new URL(platformUrl)
   const server = createServer((incoming, outgoing) => {
-    pass(incoming, outgoing, { hostname, port })
+    forward(incoming, outgoing, { hostname, port })
       .then((exchange) => exchanges.push(exchange))
       .catch(() => outgoing.destroy())
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  const ownPort = typeof address === 'object' ? address?.port : undefined
-  const close = async () => {
-    server.closeAllConnections()
-    server.close()
-    await once(server, 'close')
-  }
-  return { url: `http://127.0.0.1:${ownPort}`, exchanges, [Symbol.asyncDispose]: close }
+  return { ...(await listen(server)), exchanges }
 }
 
-interface Address {
-  hostname: string
-  port: string
-}
+const toMessage = ({ rawHeaders: headers }: IncomingMessage, body: Buffer): Message => ({
+  headers,
+  body: body.toString('latin1'),
+})
 
-async function pass(
+async function forward(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  { hostname, port }: Address,
+  address: { hostname: string; port: string },
 ): Promise<Exchange> {
-  const { method = '', url: target = '', rawHeaders } = incoming
-  const body = await buffer(incoming)
-  const onward = request({ hostname, port, method, path: target, headers: rawHeaders, agent: false })
-  outgoing.on('close', () => onward.destroy())
-  // A connection may break after its answer, too.
-  onward.on('error', () => undefined)
-  onward.end(body)
-  const [answer]: IncomingMessage[] = await once(onward, 'response')
-  if (answer === undefined) throw new Error('There was no answer.')
-  const answered = await buffer(answer)
-  const status = answer.statusCode ?? 0
-  outgoing.writeHead(status, answer.rawHeaders)
-  outgoing.end(answered)
-  return {
-    method,
-    target,
-    asked: { headers: rawHeaders, body: body.toString('latin1') },
-    status,
-    told: { headers: answer.rawHeaders, body: answered.toString('latin1') },
-  }
+  const { method = '', url: target = '', rawHeaders: headers } = incoming
+  const requestBody = await buffer(incoming)
+  const upstream = request({ ...address, method, path: target, headers, agent: false })
+  outgoing.on('close', () => upstream.destroy())
+  // A connection may also break after its response.
+  upstream.on('error', () => undefined)
+  upstream.end(requestBody)
+  const [response]: IncomingMessage[] = await once(upstream, 'response')
+  if (response === undefined) throw new Error('No response')
+  const responseBody = await buffer(response)
+  const status = response.statusCode ?? 0
+  outgoing.writeHead(status, response.rawHeaders)
+  outgoing.end(responseBody)
+  return { method, target, request: toMessage(incoming, requestBody), status, response: toMessage(response, responseBody) }
 }

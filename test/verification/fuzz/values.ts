@@ -21,7 +21,7 @@ const nested = (levels: number): unknown =>
   levels === 0 ? 1 : levels % 2 === 0 ? [nested(levels - 1)] : { a: nested(levels - 1) }
 
 /** Object members that could change a prototype in careless code. */
-const pollutingObjects = [
+const pollutingObjects: readonly unknown[] = [
   Object.fromEntries([['__proto__', { polluted: true }]]),
   { constructor: { prototype: { polluted: true } } },
   { toString: 1, valueOf: null },

@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest'
+import { expectStatus } from '../conformance/support/answer.ts'
+import { connect } from '../conformance/support/platform.ts'
+import { freePorts } from '../support/free-ports.ts'
+import { PlatformProcess } from '../support/platform.ts'
+import { usePlatformSecrets, useProviders, useRelay } from './canaries/fixtures.ts'
+import { misuse } from './canaries/misuse.ts'
+import { startRecorder } from './canaries/recorder.ts'
+import { randomSecret, type Secret, SecretSearch } from './canaries/search.ts'
+import { isIssuedBy, secretsOf } from './canaries/secrets.ts'
+import { StoredData } from './canaries/stored-data.ts'
+import { claimAll, claimAtLeast, claimNone } from './support/claims.ts'
+import { storeFaultsOf } from './support/emulators.ts'
+import { runJourneys } from './support/journeys.ts'
+import { isShort } from './support/run.ts'
+
+/** Short journeys that issue and use secrets. */
+const shortSelection = ['browser-sessions', 'api-tokens', 'idempotency']
+
+/** Store operations of the platform; the test itself scans. */
+const operations = ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem', 'BatchWriteItem', 'TransactWriteItems']
+
+const oneOfEachKind = (secrets: readonly Secret[]): Secret[] => [
+  ...new Map(secrets.map((secret) => [secret.kind, secret])).values(),
+]
+
+test('secrets appear only in the response that issues them', async () => {
+  const receivers = (await freePorts(2)).map((port) => `127.0.0.1:${port}`).join()
+  const settings = {
+    PLAT_OUTBOUND_ALLOW: `${receivers},127.0.0.1:9`,
+    PLAT_REGISTRY_ALLOW: '127.0.0.1:9',
+    PLAT_LOG_LEVEL: 'debug',
+    PLAT_METRICS: 'emf',
+  }
+  await using platform = await PlatformProcess.start(settings, { withFaults: true })
+  await using recorder = await startRecorder(platform.url)
+  const stored = new StoredData(platform)
+  const stopped = new AbortController()
+  const collecting = stored.collectUntil(stopped.signal)
+  const adminToken = await platform.command('npm run -s admin-token')
+  const password = randomSecret('password')
+  const environment = { PLAT_OUTBOUND_ALLOW: receivers, PLAT_CONFORMANCE_PASSWORD: password }
+  const selection = isShort ? { only: shortSelection } : {}
+  expect(await runJourneys(platform, { baseUrl: recorder.url, environment, ...selection })).toBe(true)
+
+  const { url, exchanges } = recorder
+  const credentials = { username: 'admin', password }
+  const api = await connect({ baseUrl: url, ...credentials })
+  const relay = await useRelay(api)
+  const used = [...relay.secrets, ...(await useProviders(api)), ...(await usePlatformSecrets(platform, api))]
+  const { accessToken } = await api.signIn()
+  const { organisationId } = expectStatus(await (await api.admin).get('/api/v1/auth/me'), 200)
+  const kinds = oneOfEachKind([...used, ...secretsOf(exchanges)])
+  const misused = isShort ? kinds.filter((_, index) => index % 4 === 0) : kinds
+  await misuse(url, misused, accessToken)
+  const faults = await storeFaultsOf(platform)
+  await faults.set({ throttleRate: 1, operations })
+  await misuse(url, misused.slice(0, 3), accessToken)
+  for (const path of ['login', 'session']) await api.anonymous.attempt('POST', `/api/v1/auth/${path}`, { json: credentials })
+  await faults.clear()
+  stopped.abort()
+  await collecting
+  const metrics = await (await fetch(`${platform.url}/metrics`)).text()
+
+  const secrets = [{ kind: 'initial admin token', text: adminToken.trim() }, ...used, ...secretsOf(exchanges)]
+  const search = new SecretSearch(secrets)
+  claimAtLeast('kinds of secrets', new Set(secrets.map(({ kind }) => kind)).size, 12)
+  const listed = Buffer.from(secrets.map(({ text }) => text).join('\n')).toString('latin1')
+  claimAll('secrets that the search finds in a list of them', search.find(listed).size, secrets.length)
+  const { tableItems, queuePages } = stored
+  const control = new SecretSearch([{ kind: 'known', text: organisationId }])
+  const isSearched = [tableItems, queuePages, [platform.text]].map((texts) => control.describe(texts).length > 0)
+  claimAll('places where the search finds a known text', isSearched.filter(Boolean).length, 3)
+
+  const disclosed = exchanges.flatMap((exchange) => {
+    const { headers, body } = exchange.response
+    const found = search.find(`${headers.join('\n')}\n${body}`).keys()
+    const unexpected = [...found].filter((secret) => !isIssuedBy(exchange, secret))
+    return unexpected.map(({ kind }) => `${exchange.method} ${exchange.target} ${exchange.status}: ${kind}`)
+  })
+  claimNone('secrets in other responses', disclosed, `${exchanges.length} responses`)
+  const log = Buffer.from(platform.text).toString('latin1')
+  claimNone('secrets in the log at level debug', search.describe([log]), `${log.split('\n').length} lines`)
+  claimNone('secrets in the output of a relay', search.describe([relay.output]))
+  claimNone('secrets in the table', search.describe(tableItems), `${tableItems.size} states of items`)
+  claimNone('secrets in the files of the queues', search.describe(queuePages), `${queuePages.size} pages`)
+  claimNone('secrets in the metrics', search.describe([metrics]))
+})
