@@ -37,7 +37,6 @@ const verification: TestProjectInlineConfiguration = {
   test: {
     name: 'verification',
     include: ['test/verification/*.verify.ts'],
-    fileParallelism: false,
     testTimeout: 4 * 3_600_000,
     hookTimeout: 3_600_000,
     globalSetup: ['test/support/emulators.ts'],

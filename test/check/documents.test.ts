@@ -6,7 +6,7 @@ import { routes } from '@platform/contract/index'
 import { modulePaths } from '@platform/contract/passage'
 import { tasks, type Task } from '@platform/contract/task'
 import { functionNames } from '@platform/core/updates/function-names'
-import { allNames } from '../verification/names.ts'
+import { partNames } from '../verification/parts.ts'
 import { root } from '../../scripts/source.ts'
 import { anchorsOf, linksOf, page, pages } from './support/markdown.ts'
 import { titlesOf } from './support/titles.ts'
@@ -67,7 +67,7 @@ test('every npm command that a page names exists', () => {
 
 test('docs/verification.md lists every part of npm run verify', () => {
   const rows = [...page('docs/verification.md').matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name = '']) => name)
-  expect(rows.toSorted()).toEqual(allNames.toSorted())
+  expect(rows.toSorted()).toEqual(partNames.toSorted())
 })
 
 test('docs/functions.md lists every function with its capabilities', () => {

@@ -1,16 +1,23 @@
-import type { Part } from './part.ts'
+import { readdirSync } from 'node:fs'
 
-/** Parts that are programs; `run-part.ts` runs one of them. */
-export const parts: Readonly<Record<string, () => Promise<{ part: Part }>>> = {
-  fuzz: () => import('./fuzz.ts'),
-  outbound: () => import('./outbound.ts'),
-  'request-lines': () => import('./request-lines.ts'),
-  signatures: () => import('./signatures.ts'),
-  strength: () => import('./strength.ts'),
-  store: () => import('./store.ts'),
-  canaries: () => import('./canaries.ts'),
-  soak: () => import('./soak.ts'),
-  'index-lag': () => import('./index-lag.ts'),
+const suffix = '.verify.ts'
+const files = readdirSync(import.meta.dirname).filter((file) => file.endsWith(suffix))
+
+/** The files of a part. The fuzz has two, for two cores. */
+export const filesOf = (name: string): string[] =>
+  files
+    .filter((file) => file === `${name}${suffix}` || (name === 'fuzz' && file.startsWith('fuzz-')))
+    .map((file) => `test/verification/${file}`)
+
+/** Parts that run ordinary tests at full length: name → path filters. `full` contains all others. */
+export const suites: Readonly<Record<string, readonly string[]>> = {
+  full: [],
+  tenancy: ['access', 'module-tenancy', 'identity-consent-attacks'].map((name) => `test/functions/${name}`),
+  crashes: ['killed', 'kill.test', 'faults', 'durability', 'rotation.', 'test/worker/modules/', 'test/relay/restart'],
+  updates: ['test/worker/updates/', 'test/journey/update', 'test/local/releases/', 'test/core/updates/'],
+  portal: ['test/portal/'],
 }
 
-export const partNames: readonly string[] = Object.keys(parts)
+const fileParts = [...new Set(files.map((file) => file.slice(0, -suffix.length).replace(/^fuzz-.*/, 'fuzz')))]
+export const defaultParts: readonly string[] = [...fileParts, 'full', 'offline']
+export const partNames: readonly string[] = [...fileParts, ...Object.keys(suites), 'offline']

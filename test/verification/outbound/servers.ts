@@ -5,72 +5,64 @@ import { networkInterfaces } from 'node:os'
 import { startHostileIssuer } from '../../support/hostile-issuer.ts'
 import { type ServerReply, startServer } from '../../support/http-server.ts'
 
-/** Whatever connects to it came where nobody may: it listens on every address of this machine. */
+/** Listens on every address of this machine; no outbound call may connect to it. */
 export async function startCanary() {
-  let hits = 0
+  let connections = 0
   const server = createServer((socket) => {
-    hits++
+    connections++
     socket.on('error', () => undefined).destroy()
   }).listen(0, '::')
   await once(server, 'listening')
   const address = server.address()
   const port = typeof address === 'object' ? (address?.port ?? 0) : 0
-  return { port, hits: () => hits, close: () => server.close() }
+  return { port, countConnections: () => connections, close: () => server.close() }
 }
 
-/** That a connection is seen, at several addresses of this machine. */
-export async function isAwake({ port, hits }: Awaited<ReturnType<typeof startCanary>>): Promise<boolean> {
-  const before = hits()
-  for (const host of ['127.0.0.1', '127.1.2.3', '::1']) {
-    const socket = connect(port, host)
-    await once(socket.resume(), 'close')
-  }
-  return hits() === before + 3
+export type Canary = Awaited<ReturnType<typeof startCanary>>
+
+/** Reports whether the canary sees connections at several addresses. */
+export async function isCanaryWorking({ port, countConnections }: Canary): Promise<boolean> {
+  const before = countConnections()
+  for (const host of ['127.0.0.1', '127.1.2.3', '::1']) await once(connect(port, host).resume(), 'close')
+  return countConnections() === before + 3
 }
 
-const isOwn = (address: string): boolean =>
+const isLocal = (address: string): boolean =>
   (isIPv4(address) && address.startsWith('127.')) ||
   Object.values(networkInterfaces()).some((each) => each?.some((own) => own.address === address))
 
-/** Watches every connection that this process begins, whether anybody is there or not: those to machines that may not be called. */
-export function watchConnections(mayBeCalled: ReadonlySet<string>) {
-  let seen = 0
+/** Records connection attempts of this process to addresses of other machines that are not allowed. */
+export function watchConnections(allowed: ReadonlySet<string>): string[] {
   const forbidden: string[] = []
   subscribe('net.client.socket', ({ socket }: any) => {
     socket.on('connectionAttempt', (address: string, port: number) => {
-      seen++
-      if (!isOwn(address) && !mayBeCalled.has(address)) forbidden.push(`${address}:${port}`)
+      if (!isLocal(address) && !allowed.has(address)) forbidden.push(`${address}:${port}`)
     })
   })
-  return {
-    forbidden,
-    /** How many connections were begun, wherever they lead. */
-    seen: () => seen,
-  }
+  return forbidden
 }
 
-/** Servers that the platform may reach: one that leads on to where a test says, and an issuer. */
-export async function startAllowed() {
-  let answer: ServerReply = { status: 404 }
-  const server = await startServer(() => answer)
+/** Servers on the allow-list: one with a programmable response, and an OIDC issuer. */
+export async function startAllowedServers() {
+  let reply: ServerReply = { status: 404 }
+  const server = await startServer(() => reply)
   const issuer = await startHostileIssuer()
   const port = Number(new URL(server.url).port)
   let visits = 0
-  subscribe('net.server.socket', (message: any) => {
-    if (message.socket.localPort === port) visits++
+  // Count connections: LDAP does not send HTTP requests.
+  subscribe('net.server.socket', ({ socket }: any) => {
+    if (socket.localPort === port) visits++
   })
   return {
     host: server.host,
     url: server.url,
-    /** How often the first one was connected to: not everybody speaks HTTP. */
-    visits: () => visits,
     issuer,
-    /** What it answers from now on. */
-    answers: (reply: ServerReply) => {
-      answer = reply
+    countVisits: () => visits,
+    respondWith: (next: ServerReply) => {
+      reply = next
     },
     close: () => Promise.all([server[Symbol.asyncDispose](), issuer.server[Symbol.asyncDispose]()]),
   }
 }
 
-export type Allowed = Awaited<ReturnType<typeof startAllowed>>
+export type AllowedServers = Awaited<ReturnType<typeof startAllowedServers>>

@@ -1,17 +1,17 @@
-/** Request lines that mean one thing to one reader and another thing to the next, about a module and about the platform. */
+/** Request lines that components interpret differently. */
 
-/** Where a request may arrive: in the module, at one function of the platform, or nowhere but at a refusal. */
-export type Destination = 'module' | 'clusters' | 'nowhere'
+export type Destination = 'module' | 'clusters' | 'none'
 
-export interface Line {
+export interface RequestLine {
   method: string
   target: string
-  may: Destination
+  /** The only component that may serve the request. */
+  allowed: Destination
 }
 
 const words = (text: string): string[] => text.trim().split(/\s+/)
 
-/** What follows the path of a module and would lead out of it, if somebody resolved or decoded it once more. */
+/** Suffixes of a module's path that leave it when resolved or decoded again. */
 const traversals = words(String.raw`
   /../v1/clusters /../../api/v1/clusters /..%2fv1%2fclusters /%2e%2e/v1/clusters /%2e%2e%2fv1%2fclusters /.%2e/v1/clusters
   /%2e./v1/clusters /..%5cv1%5cclusters /..\v1\clusters /%252e%252e/v1/clusters /%25%32%65%25%32%65/v1/clusters
@@ -22,7 +22,7 @@ const traversals = words(String.raw`
   %2f..%2fv1%2fclusters %2e%2e/v1/clusters %20HTTP/1.1
 `)
 
-/** The path of a list that only those see who may, as nobody else writes it. */
+/** Spellings of a protected path that no route may match. */
 const disguises = words(String.raw`
   //api/v1/clusters /api//v1/clusters /api/v1//clusters /api/v1/clusters/ /api/v1/clusters// /API/v1/clusters /api/V1/clusters
   /api/v1/CLUSTERS /api/./v1/clusters /api/v1/./clusters /api/v1/x/../clusters /api/v1/clusters/. /api/v1/clusters/..
@@ -32,39 +32,34 @@ const disguises = words(String.raw`
   /api/v1%5cclusters /%5capi/v1/clusters /api/v1/%ef%bd%83lusters /api/v1/cluster%c5%bf /%61pi/v1/clusters%2e
 `)
 
-/** Other ways to write the very same path, which decoding once makes it. */
-const same = words(
+/** Spellings that one decoding turns into the protected path. */
+const equivalents = words(
   '/%61pi/v1/clusters /api/%76%31/clusters /api/v1/%63lusters /api%2fv1%2fclusters http://other.example/api/v1/clusters',
 )
 
-const methods = words('GET POST HEAD OPTIONS TRACE CONNECT PROPFIND BREW get G')
+const unsupportedMethods = words('HEAD OPTIONS TRACE CONNECT PROPFIND BREW get G')
+const malformedTargets = words('* / . .. ? # api/v1/clusters :80/api/v1/clusters http:// \\ \u00e9')
 
-/** For a module that has claimed `/api/<id>`. */
-export const linesFor = (moduleId: string): readonly Line[] => [
+const get =
+  (allowed: Destination) =>
+  (target: string): RequestLine => ({ method: 'GET', target, allowed })
+
+/** Request lines for a module that has reserved `/api/<id>`. */
+export const requestLines = (moduleId: string): readonly RequestLine[] => [
   ...[`/api/${moduleId}`, `/modules/${moduleId}`].flatMap((path) => [
-    { method: 'GET', target: path, may: 'module' as const },
-    { method: 'POST', target: `${path}/x?y=/../z`, may: 'module' as const },
-    ...traversals.map((tail) => ({ method: 'GET', target: `${path}${tail}`, may: 'module' as const })),
+    ...['', ...traversals].map((suffix) => get('module')(`${path}${suffix}`)),
+    { method: 'POST', target: `${path}/x?y=/../z`, allowed: 'module' as const },
   ]),
   ...[`/api/${moduleId}x`, `/api/${moduleId.toUpperCase()}`, `/api/x/../${moduleId}`, `/api/%2e/${moduleId}`].map(
-    (target) => ({
-      method: 'GET',
-      target,
-      may: 'nowhere' as const,
-    }),
+    get('none'),
   ),
-  ...disguises.map((target) => ({ method: 'GET', target, may: 'nowhere' as const })),
-  ...same.map((target) => ({ method: 'GET', target, may: 'clusters' as const })),
-  ...methods.slice(2).map((method) => ({ method, target: '/api/v1/clusters', may: 'nowhere' as const })),
-  ...words('* / . .. ? # api/v1/clusters :80/api/v1/clusters http:// \\ \u00e9').map((target) => ({
-    method: 'GET',
-    target,
-    may: 'nowhere' as const,
-  })),
+  ...[...disguises, ...malformedTargets].map(get('none')),
+  ...equivalents.map(get('clusters')),
+  ...unsupportedMethods.map((method) => ({ method, target: '/api/v1/clusters', allowed: 'none' as const })),
 ]
 
-/** What is added to a request so that its end, or the next one's beginning, is read differently by some. */
-export const smuggled: readonly string[] = [
+/** Header fields with ambiguous message framing. */
+export const ambiguousFraming: readonly string[] = [
   'Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd',
   'Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
   'Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n',

@@ -1,0 +1,75 @@
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { expectStatus } from '../../conformance/support/answer.ts'
+import type { Platform } from '../../conformance/support/platform.ts'
+import { newRelayKey, Relay, requestEnrollment } from '../../conformance/support/relay.ts'
+import { PlatformProcess } from '../../support/platform.ts'
+import { seededRandom } from '../../support/random.ts'
+import { runRelayCommand } from '../../support/relay-command.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { seed } from '../support/run.ts'
+import { type ClientStats, newAcknowledged, newClientStats } from './records.ts'
+import { AbandonedCall, RetryingClient } from './retrying-client.ts'
+import { userActions } from './user.ts'
+
+/** Rate limits would hide the faults of the store. */
+const withoutRateLimits = Object.fromEntries(
+  ['API_PER_MINUTE', 'API_BURST', 'REFRESH_PER_MINUTE', 'ENROLL_PER_MINUTE', 'BATCH_PER_MINUTE']
+    .concat(['SIGN_IN_USER_PER_MINUTE', 'SIGN_IN_ADDRESS_PER_MINUTE'])
+    .map((name) => [`PLAT_LIMIT_${name}`, '1000000']),
+)
+
+/** Starts a platform with a relay and users. `begin` starts their actions and returns a function that stops them. */
+export async function startLoad({ userCount, pauseMs = 0 }: { userCount: number; pauseMs?: number }) {
+  await using resources = new AsyncDisposableStack()
+  const platform = resources.use(await PlatformProcess.start(withoutRateLimits, { withFaults: true }))
+  const folder = resources.use(await temporaryFolder())
+  const api = await platform.setUp()
+  const [connected, disconnected] = [await api.newCluster(), await api.newCluster()]
+  const targets = { connectedId: connected.id, disconnectedId: disconnected.id, ledger: join(folder.path, 'ledger') }
+  const relay = resources.use(runRelayCommand(connected.relayCommand, folder.path))
+  const [stats, acknowledged] = [newClientStats(), newAcknowledged()]
+  const anonymous = new RetryingClient(platform.url, api.contract, stats)
+  const newUser = async () => ({ anonymous, targets, acknowledged, ...(await createUser(api, anonymous)) })
+  const users = (await Promise.all(Array.from({ length: userCount }, newUser))).map(userActions)
+  const begin = () => {
+    const stopped = new AbortController()
+    const running = users.map((actions, index) => act(actions, stats, seed + index, pauseMs, stopped.signal))
+    return async () => {
+      stopped.abort()
+      await Promise.all(running)
+    }
+  }
+  const owned = resources.move()
+  const dispose = () => owned.disposeAsync()
+  return { platform, api, relay, targets, stats, acknowledged, begin, [Symbol.asyncDispose]: dispose }
+}
+
+export type Load = Awaited<ReturnType<typeof startLoad>>
+
+async function createUser(api: Platform, anonymous: RetryingClient) {
+  const { tokens } = await api.newPerson('OrgAdmin')
+  const { enrollmentToken } = await api.newCluster()
+  const key = newRelayKey()
+  const enrolled = expectStatus(await requestEnrollment(anonymous, enrollmentToken, key), 201)
+  return { tokens: tokens as any, relay: new Relay(anonymous, key, enrolled) }
+}
+
+/** Performs each action once, then random ones until the signal. */
+async function act(
+  actions: readonly (() => Promise<void>)[],
+  stats: ClientStats,
+  userSeed: number,
+  pauseMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const random = seededRandom(userSeed)
+  const first = actions.map((action) => ({ action, rank: random() })).toSorted((a, b) => a.rank - b.rank)
+  for (let count = 0; count < first.length || !signal.aborted; count++) {
+    const action = first[count]?.action ?? actions[Math.floor(random() * actions.length)]
+    await action?.().catch((error: unknown) => {
+      if (!(error instanceof AbandonedCall)) stats.unexpected.push(String(error))
+    })
+    if (pauseMs > 0) await delay(pauseMs * random())
+  }
+}

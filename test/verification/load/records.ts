@@ -1,0 +1,45 @@
+import type { Answer } from '../../conformance/support/answer.ts'
+
+export interface AcceptedBatch {
+  id: string
+  jobIds: string[]
+  /** The line that each job prints. */
+  lines: string[]
+  /** Reads with the permissions of the submitter. */
+  read: (path: string) => Promise<Answer>
+}
+
+/** Everything that the platform has acknowledged; all of it must exist exactly once. */
+export const newAcknowledged = () => ({
+  clusters: [] as { id: string; name: string }[],
+  /** Line of the ledger → job that prints it. */
+  executed: new Map<string, string>(),
+  /** Jobs for a cluster without a relay. */
+  undelivered: new Set<string>(),
+  cancelled: new Set<string>(),
+  batches: [] as AcceptedBatch[],
+  /** Jobs completed by the protocol calls of a simulated relay. */
+  completed: new Set<string>(),
+  users: new Set<string>(),
+  removedUsers: new Set<string>(),
+})
+export type Acknowledged = ReturnType<typeof newAcknowledged>
+
+/** What clients experienced. */
+export const newClientStats = () => ({
+  /** Calls, not counting retries. */
+  calls: 0,
+  decidedAtFirstTry: 0,
+  responses: 0,
+  /** Calls without a decision after all retries. */
+  abandoned: [] as string[],
+  serverErrors: [] as string[],
+  /** Responses that violate the contract, for example 503 without `Retry-After`. */
+  violations: [] as string[],
+  /** Calls without a response. */
+  connectionErrors: [] as string[],
+  /** Decisions that no request of the load explains. */
+  unexpected: [] as string[],
+  lastUndecidedAtMs: 0,
+})
+export type ClientStats = ReturnType<typeof newClientStats>

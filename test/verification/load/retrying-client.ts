@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Answer, show } from '../../conformance/support/answer.ts'
+import { type Authorize, Client, type Sent } from '../../conformance/support/client.ts'
+import type { Contract } from '../../conformance/support/contract.ts'
+import type { ClientStats } from './records.ts'
+
+const maximumDurationMs = 60_000
+const [initialPauseMs, maximumPauseMs] = [250, 5000]
+
+/** Thrown if a call has no decision after all retries. */
+export class AbandonedCall extends Error {}
+
+/**
+ * Retries as documented for the command line (docs/cli.md): with the same `Idempotency-Key`, a growing random pause, and not
+ * before the time in `Retry-After`.
+ */
+export class RetryingClient extends Client {
+  readonly #parameters: readonly [url: string, contract: Contract, stats: ClientStats]
+
+  constructor(url: string, contract: Contract, stats: ClientStats, authorize?: Authorize) {
+    super(url, contract, authorize)
+    this.#parameters = [url, contract, stats]
+  }
+
+  override as(authorize: Authorize): RetryingClient {
+    return new RetryingClient(...this.#parameters, authorize)
+  }
+
+  override async send(method: string, path: string, sent: Sent = {}): Promise<Answer> {
+    const stats = this.#parameters[2]
+    const headers = method === 'POST' ? { 'idempotency-key': randomUUID(), ...sent.headers } : { ...sent.headers }
+    stats.calls++
+    const startedAtMs = performance.now()
+    let [mayHaveSucceeded, last] = [false, 'no response']
+    for (let attempts = 0; ; attempts++) {
+      const response = await this.#sendOnce(method, path, { ...sent, headers })
+      if (response !== undefined && !isUndecided(response)) {
+        if (attempts === 0) stats.decidedAtFirstTry++
+        // An earlier attempt without a response deleted it.
+        return method === 'DELETE' && response.status === 404 && mayHaveSucceeded ? { ...response, status: 204 } : response
+      }
+      stats.lastUndecidedAtMs = performance.now()
+      mayHaveSucceeded ||= response === undefined || response.status >= 500
+      if (response !== undefined) last = show(response)
+      const pauseMs = pauseAfter(response, attempts)
+      if (performance.now() - startedAtMs + pauseMs > maximumDurationMs) {
+        stats.abandoned.push(`${method} ${path}: ${last}`)
+        throw new AbandonedCall(last)
+      }
+      await delay(pauseMs)
+    }
+  }
+
+  async #sendOnce(method: string, path: string, sent: Sent): Promise<Answer | undefined> {
+    const stats = this.#parameters[2]
+    try {
+      const response = await this.attempt(method, path, sent)
+      stats.responses++
+      if (response.status === 500) stats.serverErrors.push(show(response))
+      return response
+    } catch (error) {
+      // fetch reports connection errors as TypeError; other errors are contract violations.
+      const description = `${method} ${path}: ${String(error)}`
+      ;(error instanceof TypeError ? stats.connectionErrors : stats.violations).push(description)
+      return undefined
+    }
+  }
+}
+
+const isUndecided = ({ status, body }: Answer): boolean =>
+  status === 429 || status >= 500 || (status === 409 && body?.error === 'conflict')
+
+function pauseAfter(response: Answer | undefined, attempts: number): number {
+  const retryAfterMs = 1000 * Number(response?.headers.get('retry-after') ?? 0)
+  return retryAfterMs + Math.min(maximumPauseMs, initialPauseMs * 2 ** attempts) * (0.5 + Math.random() / 2)
+}

@@ -1,0 +1,141 @@
+import { expectStatus } from '../../conformance/support/answer.ts'
+import { exportParts, firstBroken, parseLines, startOf } from '../../conformance/support/audit.ts'
+import type { Client } from '../../conformance/support/client.ts'
+import { forEachLimit } from '@platform/core/lib/async'
+import { readWrittenLines } from '../../support/script.ts'
+import { waitFor } from '../../support/wait-for.ts'
+import type { Load } from './load.ts'
+import type { AcceptedBatch } from './records.ts'
+
+const timeoutSeconds = 120
+
+/** Waits until all jobs have ended and compares the platform with what it acknowledged. */
+export async function verifyLoad(load: Load): Promise<{ lost: string[]; duplicates: string[] }> {
+  const { acknowledged } = load
+  const admin = await load.api.admin
+  const expected = [...acknowledged.executed.keys(), ...acknowledged.batches.flatMap((batch) => batch.lines)]
+  const lost = [
+    ...(await lostRecords(admin, load)),
+    ...(await lostJobs(admin, load)),
+    ...(await problemsOf(acknowledged.batches, lostBatch)),
+  ]
+  const lines = (await readWrittenLines(load.targets.ledger)).toSorted()
+  lost.push(...expected.filter((line) => !lines.includes(line)).map((line) => `script not run: ${line}`))
+  const duplicates = [
+    ...repeated(lines).map((line) => `script run twice: ${line}`),
+    ...(await unacknowledged(admin, load)),
+    ...(await auditProblems(admin)),
+    ...(await repeatedNotifications(acknowledged.batches)),
+  ]
+  return { lost, duplicates }
+}
+
+async function problemsOf<Item>(items: Iterable<Item>, check: (item: Item) => Promise<string | undefined>) {
+  const problems: string[] = []
+  await forEachLimit(4, [...items], async (item) => {
+    const problem = await check(item)
+    if (problem !== undefined) problems.push(problem)
+  })
+  return problems
+}
+
+async function lostRecords(admin: Client, { acknowledged: { clusters, users, removedUsers } }: Load): Promise<string[]> {
+  const lostClusters = problemsOf(clusters, async ({ id, name }) => {
+    const { status, body } = await admin.get(`/api/v1/clusters/${id}`)
+    return body?.name === name ? undefined : `cluster ${id}: ${status}`
+  })
+  const lostUsers = problemsOf(users, async (id) => {
+    const { status } = await admin.get(`/api/v1/users/${id}`)
+    return status === (removedUsers.has(id) ? 404 : 200) ? undefined : `user ${id}: ${status}`
+  })
+  return [...(await lostClusters), ...(await lostUsers)]
+}
+
+async function lostJobs(admin: Client, { acknowledged }: Load): Promise<string[]> {
+  const { executed, undelivered, cancelled, completed } = acknowledged
+  const expectations: [string, (job: any) => boolean][] = [
+    ...[...executed].map(([line, id]): [string, (job: any) => boolean] => [
+      id,
+      ({ status, result }) => status === 'Completed' && result.exitCode === 0 && result.output === `${line}\n`,
+    ]),
+    ...[...completed].map((id): [string, (job: any) => boolean] => [id, ({ status }) => status === 'Completed']),
+    ...[...undelivered].map((id): [string, (job: any) => boolean] => [
+      id,
+      ({ status }) => (status === 'Cancelled') === cancelled.has(id),
+    ]),
+  ]
+  return problemsOf(expectations, async ([id, isExpected]) => {
+    const job = await endedJob(admin, id)
+    return job !== undefined && isExpected(job) ? undefined : `job ${id}: ${job?.status} ${job?.statusReason ?? ''}`
+  })
+}
+
+const endedJob = (admin: Client, id: string): Promise<any> =>
+  waitFor(
+    `job ${id} ends`,
+    async () => {
+      const job = expectStatus(await admin.get(`/api/v1/jobs/${id}`), 200)
+      return job.completedAt !== undefined && job
+    },
+    timeoutSeconds,
+  ).catch(() => undefined)
+
+async function lostBatch({ id, lines, read }: AcceptedBatch): Promise<string | undefined> {
+  const readBatch = async () => expectStatus(await read(`/api/v1/jobs/batch/${id}`), 200)
+  await waitFor(`${id} ends`, async () => (await readBatch()).status === 'Finished', timeoutSeconds).catch(() => undefined)
+  const { status, counts } = await readBatch()
+  const isComplete = status === 'Finished' && counts.completed === lines.length
+  return isComplete ? undefined : `${id}: ${status} ${JSON.stringify(counts)} of ${lines.length}`
+}
+
+/** Values that a sorted list contains more than once. */
+const repeated = (sorted: readonly string[]): string[] => sorted.filter((each, index) => each === sorted[index + 1])
+
+/** Listed twice, or listed without an acknowledgement. An abandoned call may have succeeded. */
+async function unacknowledged(admin: Client, { acknowledged, stats }: Load): Promise<string[]> {
+  const { executed, undelivered, completed, batches, clusters } = acknowledged
+  const batchJobs = batches.flatMap(({ jobIds }) => jobIds)
+  const clusterIds = clusters.map(({ id }) => id)
+  const known = new Set([...executed.values(), ...undelivered, ...completed, ...batchJobs, ...clusterIds])
+  const listed = [...(await readPages(admin, '/api/v1/jobs')), ...(await readPages(admin, '/api/v1/clusters'))]
+  const unknown = listed.filter(({ id, createdAt, name }) => !known.has(id) && (createdAt ?? name.startsWith('loaded')))
+  return [
+    ...repeated(listed.map(({ id }) => String(id)).toSorted()).map((id) => `listed twice: ${id}`),
+    ...unknown.slice(stats.abandoned.length).map(({ id }) => `never acknowledged: ${id}`),
+  ]
+}
+
+async function readPages(client: Client, path: string): Promise<any[]> {
+  const all: any[] = []
+  for (let page = 1, total = 1; all.length < total; page++) {
+    const { items, totalCount } = expectStatus(await client.get(`${path}?page=${page}&pageSize=100`), 200)
+    if (items.length === 0) throw new Error(`${path} counts ${totalCount} items and lists ${all.length}`)
+    all.push(...items)
+    total = totalCount
+  }
+  return all
+}
+
+/** Actions that the audit trail contains once for each resource. */
+const singleActions = new Set(['cluster.register', 'job.submit', 'job.cancel', 'user.create', 'user.delete'])
+
+async function auditProblems(admin: Client): Promise<string[]> {
+  const { organisationId } = expectStatus(await admin.get('/api/v1/auth/me'), 200)
+  const parts = await exportParts(admin, '/api/v1/platform/audit/export?format=ndjson')
+  const entries = parts.flatMap(parseLines)
+  const single = entries.filter(({ action }) => singleActions.has(action))
+  const names = single.map(({ action, resource }) => `${action} ${resource}`).toSorted()
+  const broken = firstBroken(startOf(organisationId), entries)
+  return [
+    ...repeated(names).map((name) => `audited twice: ${name}`),
+    ...(broken === undefined ? [] : [`the audit chain is broken at ${broken}`]),
+  ]
+}
+
+async function repeatedNotifications(batches: readonly AcceptedBatch[]): Promise<string[]> {
+  const lists = [...new Set(batches.map(({ read }) => read))].map(async (read) => {
+    const { items } = expectStatus(await read('/api/v1/notifications?type=BatchFinished&pageSize=100'), 200)
+    return repeated(items.map(({ resource }: any) => String(resource)).toSorted())
+  })
+  return (await Promise.all(lists)).flat().map((resource) => `notified twice: ${resource}`)
+}

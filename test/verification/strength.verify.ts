@@ -1,0 +1,78 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'vitest'
+import { isCode, root, sources } from '../../scripts/source.ts'
+import {
+  isReference,
+  type OpenApi,
+  operationOf,
+  operationsOf,
+  resolve,
+  type ResponseObject,
+} from '../conformance/support/document.ts'
+import type { SeenResponse } from '../conformance/support/seen-answers.ts'
+import { failpoints, failpointsIn } from '../support/failpoints.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { claimAll, claimNone } from './support/claims.ts'
+
+const document: OpenApi = JSON.parse(readFileSync(join(root, 'packages/contract/openapi.json'), 'utf8'))
+const operations = operationsOf(document)
+const nameOf = ({ method, template }: { method: string; template: string }): string => `${method} ${template}`
+
+/** Errors that every operation shares; tests of the HTTP layer cover them. */
+const sharedErrors = new Set(
+  `invalid_path payload_too_large rate_limited internal_error starting database_unavailable unauthenticated token_expired forbidden
+  cross_origin_request https_required validation_failed unsupported_media_type invalid_json conflict idempotency_key_reused`.split(
+    /\s+/,
+  ),
+)
+
+/** The errors that each operation documents as its own: `POST /api/v1/sites site_name_taken`. */
+const documentedErrors = new Set(
+  operations.flatMap((operation) =>
+    Object.entries(operation.responses).flatMap(([status, response]) => {
+      const { description } = isReference(response) ? resolve<ResponseObject>(document, response) : response
+      const codes = [...description.matchAll(/^- `(\w+)`/gm)].map(([, code = '']) => code)
+      const own = Number(status) < 400 ? [] : codes.filter((code) => !sharedErrors.has(code))
+      return own.map((code) => `${nameOf(operation)} ${code}`)
+    }),
+  ),
+)
+
+/** Runs the tests that send requests, and returns the responses that they record. */
+async function runTests(): Promise<{ isPassed: boolean; responses: SeenResponse[] }> {
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'responses')
+  const paths = ['test/functions', 'test/core', 'test/conformance', 'test/journey/first-run', 'test/journey/update.']
+  const { status } = spawnSync(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...paths], {
+    cwd: root,
+    env: { ...process.env, PLAT_VERIFY: undefined, VITEST: undefined, PLAT_TEST_LONG: '1', PLAT_SEEN_RESPONSES: file },
+    stdio: 'inherit',
+  })
+  const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean)
+  return { isPassed: status === 0, responses: lines.map((line) => JSON.parse(line)) }
+}
+
+test('tests cover a success and every documented error of each operation', async () => {
+  const { isPassed, responses } = await runTests()
+  const covered = new Set<string>()
+  for (const { method, path, status, error } of responses) {
+    const operation = operationOf(operations, method, path)
+    if (operation !== undefined) covered.add(`${nameOf(operation)} ${status < 400 ? 'success' : error}`)
+  }
+  claimAll('test runs that pass', isPassed ? 1 : 0, 1)
+  const withoutSuccess = operations.map(nameOf).filter((name) => !covered.has(`${name} success`))
+  claimNone('operations without a success', withoutSuccess, operations.length)
+  const uncovered = [...documentedErrors].filter((error) => !covered.has(error))
+  claimNone('documented errors without a test', uncovered, documentedErrors.size)
+})
+
+test('tests hit every failpoint', () => {
+  const all = new Set(failpointsIn('packages', 'functions'))
+  const tests = sources().filter((file) => isCode(file) && /^test\/.*\.test\.ts$/.test(file.path))
+  const isNamed = (name: string): boolean =>
+    tests.some(({ text }) => text.includes(`'${name}'`) || text.includes(`${name}=`))
+  const unused = [...all].filter((name) => !failpoints.includes(name) && !isNamed(name))
+  claimNone('failpoints without a test', unused, all.size)
+})
