@@ -56,7 +56,8 @@ test('secrets appear only in the response that issues them', async () => {
   const faults = await storeFaultsOf(platform)
   await faults.set({ throttleRate: 1, operations })
   await misuse(url, misused.slice(0, 3), accessToken)
-  for (const path of ['login', 'session']) await api.anonymous.attempt('POST', `/api/v1/auth/${path}`, { json: credentials })
+  for (const path of ['login', 'session'])
+    await api.anonymous.attempt('POST', `/api/v1/auth/${path}`, { json: credentials })
   await faults.clear()
   stopped.abort()
   await collecting

@@ -32,7 +32,10 @@ beforeAll(async () => {
   await preparePortal()
   fields = urlFields(allowed)
 })
-afterAll(() => Promise.all([canary.close(), allowed.close()]))
+afterAll(async () => {
+  canary.close()
+  await allowed.close()
+})
 
 /** The canary's address in every spelling, with both schemes, and invalid addresses. */
 function canaryAddresses(): URL[] {
@@ -96,7 +99,10 @@ test('no DNS answer leads to an internal address', async () => {
     for (const scheme of ['http', 'https', 'http', 'https']) {
       calls++
       const request = { method: 'GET', timeoutMs: 300, maxBytes: 1000 }
-      const call = outboundFetch(`${scheme}://rebinding.example:${canary.port}/`, request, { allow: new Set(), resolve })
+      const call = outboundFetch(`${scheme}://rebinding.example:${canary.port}/`, request, {
+        allow: new Set(),
+        resolve,
+      })
       await call.catch((error: unknown) => {
         if (!(error instanceof OutboundError)) throw error
       })

@@ -59,7 +59,8 @@ function moduleViolations(): string[] {
     const { pathname } = new URL(url, 'http://module')
     const isInside = prefixes.some((prefix) => url.startsWith(prefix) && `${pathname}/`.startsWith(`${prefix}/`))
     const text = JSON.stringify(received)
-    const leaked = removedHeaders.some((name) => name in received) || text.includes(token) || text.includes(forgedSecret)
+    const leaked =
+      removedHeaders.some((name) => name in received) || text.includes(token) || text.includes(forgedSecret)
     return [...(isInside ? [] : [`${url} is outside of the module`]), ...(leaked ? [`${url} with ${text}`] : [])]
   })
 }
@@ -79,7 +80,8 @@ test('a request line on a socket reaches only its own function or module', async
     const text = `${method} ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${headText.join('')}${rest}`
     await sendBytes(gateway.url, text).catch(() => '')
     const destination = module.requests.length > before ? 'module' : served
-    if (destination !== '' && destination !== allowed) misrouted.push(`${method} ${target} ${rest.slice(0, 40)}: ${destination}`)
+    if (destination !== '' && destination !== allowed)
+      misrouted.push(`${method} ${target} ${rest.slice(0, 40)}: ${destination}`)
   }
   for (const line of lines) await sendLine(line, '\r\n')
   const secondRequest = 'GET /api/v1/clusters HTTP/1.1\r\nHost: localhost\r\n\r\n'

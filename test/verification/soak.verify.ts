@@ -84,7 +84,9 @@ const faultLines =
   /Throughput|Throttling|TimeoutError|ECONNRESET|EPIPE|socket hang up|TransactionConflict|TransactionCanceled|database_unavailable|did not respond|Too many requests changed/
 
 const unexplainedErrors = (log: string): string[] =>
-  log.split('\n').filter((line) => /"level":"error"|^\s+at |unhandled|uncaught|MaxListeners/i.test(line) && !faultLines.test(line))
+  log
+    .split('\n')
+    .filter((line) => /"level":"error"|^\s+at |unhandled|uncaught|MaxListeners/i.test(line) && !faultLines.test(line))
 
 async function pendingRecords(platform: PlatformProcess): Promise<string[]> {
   const items = (await scan(platform)).filter(({ pk }) => pk?.S?.endsWith('#OUTBOX'))
@@ -135,7 +137,9 @@ async function claimIdle({ platform, api, relay, targets }: Load, before: Sample
   const isIdle = ({ descriptors, longPolls }: Sample) =>
     longPolls === 0 && descriptors - before.descriptors <= descriptorTolerance
   let last = before
-  await waitFor('the process is idle', async () => isIdle((last = await sample(platform, 0))), 90).catch(() => undefined)
+  await waitFor('the process is idle', async () => isIdle((last = await sample(platform, 0))), 90).catch(
+    () => undefined,
+  )
   claimNone('open long polls', last.longPolls)
   claimAtMost('additional files and sockets', Math.max(0, last.descriptors - before.descriptors), descriptorTolerance)
   let pending = await pendingRecords(platform)

@@ -60,7 +60,11 @@ async function runWithFaults(
 }
 
 /** With every store call throttled, requests get 503 and the platform is not ready. */
-async function throttleEverything({ platform, api }: Load, faults: Faults<StoreFaults>, seconds: number): Promise<void> {
+async function throttleEverything(
+  { platform, api }: Load,
+  faults: Faults<StoreFaults>,
+  seconds: number,
+): Promise<void> {
   const admin = await api.admin
   await faults.set({ throttleRate: 1 })
   const endMs = performance.now() + seconds * 1000

@@ -54,5 +54,11 @@ async function forward(
   const status = response.statusCode ?? 0
   outgoing.writeHead(status, response.rawHeaders)
   outgoing.end(responseBody)
-  return { method, target, request: toMessage(incoming, requestBody), status, response: toMessage(response, responseBody) }
+  return {
+    method,
+    target,
+    request: toMessage(incoming, requestBody),
+    status,
+    response: toMessage(response, responseBody),
+  }
 }

@@ -42,7 +42,9 @@ export class StoredData {
 
   async collect(): Promise<void> {
     for (const item of await scan(this.#platform))
-      this.tableItems.add(Buffer.concat(contentsOf({ M: item }).flatMap((content) => [content, Buffer.from('\n')])).toString('latin1'))
+      this.tableItems.add(
+        Buffer.concat(contentsOf({ M: item }).flatMap((content) => [content, Buffer.from('\n')])).toString('latin1'),
+      )
     const folder = join(this.#platform.dataDir, 'sqs')
     for (const name of await readdir(folder)) {
       const bytes = await readFile(join(folder, name)).catch(() => Buffer.alloc(0))

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { type OpenApi, resolve, type Schema } from '../../conformance/support/document.ts'
 import { oddText, oddValue } from './values.ts'
 
@@ -43,7 +43,8 @@ function replaceAt(value: unknown, [step, ...rest]: Field['path'], replacement: 
   if (Array.isArray(value))
     return value.map((item, index) => (index === step ? replaceAt(item, rest, replacement) : item))
   const members = Object.entries(isObject(value) ? value : {}).filter(([name]) => name !== step)
-  const inner = rest.length === 0 ? replacement : replaceAt(isObject(value) ? value[step] : undefined, rest, replacement)
+  const inner =
+    rest.length === 0 ? replacement : replaceAt(isObject(value) ? value[step] : undefined, rest, replacement)
   return Object.fromEntries(inner === absent ? members : [...members, [String(step), inner]])
 }
 

@@ -2,7 +2,7 @@ import { Session } from 'node:inspector/promises'
 import { paginateScan } from '@aws-sdk/lib-dynamodb'
 import { config } from '@platform/core/config'
 import { client } from '@platform/core/db/table'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { afterAll, beforeAll, test } from 'vitest'
 import { moduleWorld } from '../../functions/module-world.ts'
 import { rowNamed } from '../../functions/table.ts'
@@ -56,30 +56,34 @@ const isFormless = ({ parameters, body }: Operation): boolean => parameters.leng
 const wellFormedShare = ({ body }: ValidRequest): number => (JSON.stringify(body ?? '').includes('assword') ? 1 : 5)
 
 /** A long poll would wait for its whole time. */
-const withoutWaiting = (wire: Wire): Wire => ({ ...wire, query: wire.query.replace(/waitSeconds=\d+/, 'waitSeconds=0') })
+const withoutWaiting = (wire: Wire): Wire => ({
+  ...wire,
+  query: wire.query.replace(/waitSeconds=\d+/, 'waitSeconds=0'),
+})
 
 async function fuzz(operation: Operation, count: number): Promise<void> {
   const row = rowNamed(operation.name)
   const mutation = mutationOf(document, operation)
-  let [sender, requests, malformed] = [await newSender(row), 0, 0]
+  let sender = await newSender(row)
+  const sent = { requests: 0, malformed: 0 }
   const { response } = await sendWire(operation, sender, toWire(operation, sender.valid))
   if (response.status >= 400 && !withoutSuccess.has(operation.name))
     throw new Error(`The valid request fails: ${response.status} ${response.text}`)
   const mutations = fc.array(mutation, { minLength: 1, maxLength: 2 })
   const property = fc.asyncProperty(mutations, fc.noBias(fc.nat(99)), async (changes, percentile) => {
-    if (++requests % requestsPerSender === 0) sender = await newSender(row)
+    if (++sent.requests % requestsPerSender === 0) sender = await newSender(row)
     const { valid } = sender
     const changed = changes.reduce((wire, change) => change(wire, valid), toWire(operation, valid))
     const wire = withoutWaiting(changed)
     const isCounted = isFormless(operation) || isMalformed(operation, wire)
     fc.pre(isCounted || percentile < wellFormedShare(valid))
-    if (isCounted) malformed++
+    if (isCounted) sent.malformed++
     const result = await sendWire(operation, sender, wire)
     const failure = failureOf(operation, wire, result.response, result.writeCount)
     if (failure !== undefined) throw new Error(`${failure.slice(0, 600)}\n${describeWire(wire)}`)
   })
-  for (let round = seed; malformed < count; round++)
-    await fc.assert(property, { numRuns: count - malformed, seed: round, maxSkipsPerRun: 1000 })
+  for (let round = seed; sent.malformed < count; round++)
+    await fc.assert(property, { numRuns: count - sent.malformed, seed: round, maxSkipsPerRun: 1000 })
 }
 
 /** Resident memory after garbage collection. */

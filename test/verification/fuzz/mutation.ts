@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import type { OpenApi, Schema } from '../../conformance/support/document.ts'
 import { bodyMutation } from './body.ts'
 import {
@@ -34,33 +34,55 @@ const segment: fc.Arbitrary<(valid: string) => string> = fc.oneof(
   words('job user org batch clus').map((prefix) => (valid: string) => `${prefix}_${valid.split('_').at(-1)}`),
 )
 
-const pathSuffix: fc.Arbitrary<Mutation> = words('/ // /.. /x %2e %00 %ff ;x %3fx=1 %').map(
-  (suffix) => (wire) => ({ ...wire, path: `${wire.path}${suffix}` }),
-)
+const pathSuffix: fc.Arbitrary<Mutation> = words('/ // /.. /x %2e %00 %ff ;x %3fx=1 %').map((suffix) => (wire) => ({
+  ...wire,
+  path: `${wire.path}${suffix}`,
+}))
 
 const pathParameter = ({ template }: Operation, names: readonly string[]): fc.Arbitrary<Mutation> =>
   fc.tuple(fc.constantFrom(...names), segment).map(([changed, replace]) => (wire, { params }) => {
     const valueOf = (name: string): string => percentEncode(params[name] ?? '')
-    return { ...wire, path: expandPath(template, (name) => (name === changed ? replace(valueOf(name)) : valueOf(name))) }
+    return {
+      ...wire,
+      path: expandPath(template, (name) => (name === changed ? replace(valueOf(name)) : valueOf(name))),
+    }
   })
 
 const withQuery =
   (query: string): Mutation =>
   (wire) => ({ ...wire, query })
 
-const undocumentedQuery = words(`x=1 a[b]=c a[]=1&a[]=2 __proto__=1 __proto__[x]=1 constructor=1 = & &&=& ?x=1 %=% x%00=1 x;y=1
+const undocumentedQuery =
+  words(`x=1 a[b]=c a[]=1&a[]=2 __proto__=1 __proto__[x]=1 constructor=1 = & &&=& ?x=1 %=% x%00=1 x;y=1
   page&page id=1 organisationId=org_1 x=${'a'.repeat(3000)}`).map(withQuery)
 
 function queryParameter({ name, schema }: { name: string; schema: Schema }): fc.Arbitrary<Mutation> {
   const { minimum = 0, maximum = 100, maxLength = 200 } = schema
   const values = fc.oneof(
-    fc.constantFrom('', '%', '%ff', '%00', '01', '+1', '1e2', '1_0', '0x1', 'NaN', 'Infinity', '9'.repeat(20), 'true', '[]'),
+    fc.constantFrom(
+      '',
+      '%',
+      '%ff',
+      '%00',
+      '01',
+      '+1',
+      '1e2',
+      '1_0',
+      '0x1',
+      'NaN',
+      'Infinity',
+      '9'.repeat(20),
+      'true',
+      '[]',
+    ),
     fc.constantFrom(minimum - 1, maximum + 1, minimum, maximum + 0.5).map(String),
     fc.constant('x'.repeat(Math.min(maxLength, 5000) + 1)),
     urlText,
   )
   const forms = fc.constantFrom(`${name}=1&${name}=1`, name, `${name}[]=1`, `%6${name}=1`)
-  return fc.oneof({ weight: 3, arbitrary: values.map((value) => `${name}=${value}`) }, { weight: 4, arbitrary: forms }).map(withQuery)
+  return fc
+    .oneof({ weight: 3, arbitrary: values.map((value) => `${name}=${value}`) }, { weight: 4, arbitrary: forms })
+    .map(withQuery)
 }
 
 const headerValues: Readonly<Record<string, readonly string[]>> = {

@@ -107,7 +107,10 @@ const publicRequests: Readonly<Record<string, (user: Person) => Ask | Promise<As
     params: { id: await providerId() },
     query: { returnTo: '/jobs' },
   }),
-  'GET /api/v1/auth/oidc/{id}/callback': async () => ({ params: { id: await providerId() }, query: { state, code: 'x' } }),
+  'GET /api/v1/auth/oidc/{id}/callback': async () => ({
+    params: { id: await providerId() },
+    query: { state, code: 'x' },
+  }),
   'POST /api/v1/auth/oidc/token': () => ({ body: { code: state } }),
   'GET /api/v1/platform/identity/consent-callback': consent,
   'POST /api/v1/platform/identity/consent-callback': consent,

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { rawTexts } from './request.ts'
 
 /** Texts that parsers, stores and terminals treat differently. */

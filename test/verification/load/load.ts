@@ -52,7 +52,7 @@ async function createUser(api: Platform, anonymous: RetryingClient) {
   const { enrollmentToken } = await api.newCluster()
   const key = newRelayKey()
   const enrolled = expectStatus(await requestEnrollment(anonymous, enrollmentToken, key), 201)
-  return { tokens: tokens as any, relay: new Relay(anonymous, key, enrolled) }
+  return { tokens, relay: new Relay(anonymous, key, enrolled) }
 }
 
 /** Performs each action once, then random ones until the signal. */

@@ -38,7 +38,9 @@ export class RetryingClient extends Client {
       if (response !== undefined && !isUndecided(response)) {
         if (attempts === 0) stats.decidedAtFirstTry++
         // An earlier attempt without a response deleted it.
-        return method === 'DELETE' && response.status === 404 && mayHaveSucceeded ? { ...response, status: 204 } : response
+        return method === 'DELETE' && response.status === 404 && mayHaveSucceeded
+          ? { ...response, status: 204 }
+          : response
       }
       stats.lastUndecidedAtMs = performance.now()
       mayHaveSucceeded ||= response === undefined || response.status >= 500

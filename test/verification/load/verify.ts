@@ -39,7 +39,10 @@ async function problemsOf<Item>(items: Iterable<Item>, check: (item: Item) => Pr
   return problems
 }
 
-async function lostRecords(admin: Client, { acknowledged: { clusters, users, removedUsers } }: Load): Promise<string[]> {
+async function lostRecords(
+  admin: Client,
+  { acknowledged: { clusters, users, removedUsers } }: Load,
+): Promise<string[]> {
   const lostClusters = problemsOf(clusters, async ({ id, name }) => {
     const { status, body } = await admin.get(`/api/v1/clusters/${id}`)
     return body?.name === name ? undefined : `cluster ${id}: ${status}`
@@ -82,7 +85,9 @@ const endedJob = (admin: Client, id: string): Promise<any> =>
 
 async function lostBatch({ id, lines, read }: AcceptedBatch): Promise<string | undefined> {
   const readBatch = async () => expectStatus(await read(`/api/v1/jobs/batch/${id}`), 200)
-  await waitFor(`${id} ends`, async () => (await readBatch()).status === 'Finished', timeoutSeconds).catch(() => undefined)
+  await waitFor(`${id} ends`, async () => (await readBatch()).status === 'Finished', timeoutSeconds).catch(
+    () => undefined,
+  )
   const { status, counts } = await readBatch()
   const isComplete = status === 'Finished' && counts.completed === lines.length
   return isComplete ? undefined : `${id}: ${status} ${JSON.stringify(counts)} of ${lines.length}`

@@ -110,7 +110,11 @@ export const urlFields = (allowed: AllowedServers): readonly UrlField[] => [
 /** Allowed servers that redirect to the address. */
 function redirections(allowed: AllowedServers): readonly UrlField[] {
   const { issuer, host, url, respondWith } = allowed
-  const afterResponse = (name: string, response: typeof redirectTo | typeof tokenRealm, use: () => Promise<unknown>) => ({
+  const afterResponse = (
+    name: string,
+    response: typeof redirectTo | typeof tokenRealm,
+    use: () => Promise<unknown>,
+  ) => ({
     name,
     use: (address: URL) => {
       respondWith(response(address))
