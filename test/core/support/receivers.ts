@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { afterAll } from 'vitest'
-import { type Server, startServer } from '../../support/http-server.ts'
+import { type TestServer, startServer } from '../../support/http-server.ts'
 
 /** Webhook receivers on loopback. Import this file before core: core reads the allowed addresses when it is imported. */
 
@@ -18,7 +18,7 @@ export class Receiver {
   readonly host: string
   readonly url: string
 
-  constructor({ host, url }: Pick<Server, 'host' | 'url'>) {
+  constructor({ host, url }: Pick<TestServer, 'host' | 'url'>) {
     this.host = host
     this.url = `${url}/hook`
   }
