@@ -1,123 +1,128 @@
+import { sweep } from '@platform/core/background/sweep'
 import * as keys from '@platform/core/db/keys'
 import { get, query } from '@platform/core/db/table'
-import * as Identity from '@platform/core/identity-providers/manage'
 import { configure } from '@platform/core/identity-providers/configure'
-import { findProvider } from '@platform/core/identity-providers/provider'
+import * as Providers from '@platform/core/identity-providers/manage'
 import { isOrphanedSecret } from '@platform/core/identity-providers/orphaned-secrets'
-import { sweep } from '@platform/core/background/sweep'
+import { findProvider } from '@platform/core/identity-providers/provider'
 import { expect, test } from 'vitest'
+import { errorCodeOf, expectError, newCaller } from '../../support/fixtures.ts'
 import { beforeCommand } from '../../support/store-calls.ts'
-import { newCaller, errorCodeOf } from '../../support/fixtures.ts'
 import { crashAtCall, oidc, secretInUse, secretNames } from '../support/identity.ts'
 import { advanceClock } from '../support/notifications.ts'
 
 const admin = () => newCaller(undefined, 'PlatformAdmin')
+/** An administrator and a configured provider. */
+async function configured() {
+  const caller = await admin()
+  return { caller, ...(await configure(caller, oidc)) }
+}
 const changed = { ...oidc, clientSecret: 'second secret' }
 
-/** What is left of secrets that nothing uses, once the sweep has come. */
-async function notes(): Promise<unknown[]> {
+async function orphanMarkers() {
   const shards = Array.from({ length: keys.dueShards }, (_, shard) =>
     query({ index: 'due', pk: keys.duePartition(shard) }),
   )
-  const due = (await Promise.all(shards)).flatMap(({ items }) => items)
-  return due.filter(isOrphanedSecret)
+  return (await Promise.all(shards)).flatMap(({ items }) => items).filter(isOrphanedSecret)
 }
 
-async function expectNoRemains(id: string): Promise<void> {
+async function expectNoOrphans(id: string): Promise<void> {
   advanceClock(11 * 60_000)
   await sweep()
-  const row = await findProvider(id)
-  expect(await secretNames(id)).toEqual(row === undefined ? [] : [row.secretName])
-  expect(await notes()).toEqual([])
+  const record = await findProvider(id)
+  expect(await secretNames(id)).toEqual(record === undefined ? [] : [record.secretName])
+  expect(await orphanMarkers()).toEqual([])
 }
 
-const moments = ['before', 'after'] as const
+const providerCount = async ({ organisationId }: { organisationId: string }) =>
+  (await get(keys.identityProviderCount(organisationId)))?.['count']
 
-test.each(moments)(
-  'a provider is added whole or not at all, wherever the process ends: %s a call is answered',
+test.each(['before', 'after'] as const)(
+  'adds a provider completely or not at all if a crash comes %s any call',
   async (when) => {
-    let isCut = true
-    let cuts = 0
-    for (let n = 1; isCut; n++) {
+    let crashes = 0
+    for (let [n, isCrashed] = [1, true]; isCrashed; n++) {
       const caller = await admin()
-      isCut = await crashAtCall(n, when, () => configure(caller, oidc))
-      const [provider] = (await Identity.list(caller)).items
-      if (provider === undefined) {
-        // Nothing stands in the way of the next try.
-        const { id } = await configure(caller, oidc)
-        await expectNoRemains(id)
-      } else {
-        expect(await secretInUse(provider.id)).toBe('first secret')
-        await expectNoRemains(provider.id)
-      }
-      expect(await get(keys.identityProviderCount(caller.organisationId))).toMatchObject({ count: 1 })
-      cuts += Number(isCut)
+      isCrashed = await crashAtCall(n, when, () => configure(caller, oidc))
+      const [stored] = (await Providers.list(caller)).items
+      const { id } = stored ?? (await configure(caller, oidc))
+      expect(await secretInUse(id)).toBe('first secret')
+      await expectNoOrphans(id)
+      expect(await providerCount(caller)).toBe(1)
+      crashes += Number(isCrashed)
     }
-    expect(cuts).toBeGreaterThanOrEqual(5)
+    expect(crashes).toBeGreaterThanOrEqual(5)
   },
 )
 
-test.each(moments)(
-  'a provider whose secret is changed works with the old or the new one, wherever the process ends: %s a call is answered',
+test.each(['before', 'after'] as const)('keeps a usable secret if a change crashes %s any call', async (when) => {
+  const secrets = new Set<unknown>()
+  for (let [n, isCrashed] = [1, true]; isCrashed; n++) {
+    const { caller, id } = await configured()
+    isCrashed = await crashAtCall(n, when, () => configure(caller, changed))
+    const secret = await secretInUse(id)
+    secrets.add(secret)
+    await expectNoOrphans(id)
+    expect(await secretInUse(id)).toBe(secret)
+  }
+  expect([...secrets].toSorted()).toEqual(['first secret', 'second secret'])
+})
+
+test.each(['before', 'after'] as const)(
+  'removes a provider with its secret if a crash comes %s any call',
   async (when) => {
-    const seen = new Set<unknown>()
-    let isCut = true
-    for (let n = 1; isCut; n++) {
-      const caller = await admin()
-      const { id } = await configure(caller, oidc)
-      isCut = await crashAtCall(n, when, () => configure(caller, changed))
-      const secret = await secretInUse(id)
-      expect(['first secret', 'second secret']).toContain(secret)
-      seen.add(secret)
-      await expectNoRemains(id)
-      expect(await secretInUse(id)).toBe(secret)
+    const outcomes = new Set<boolean>()
+    for (let [n, isCrashed] = [1, true]; isCrashed; n++) {
+      const { caller, id } = await configured()
+      isCrashed = await crashAtCall(n, when, () => Providers.remove(caller, id))
+      const isStored = (await findProvider(id)) !== undefined
+      expect(await secretInUse(id)).toBe(isStored ? 'first secret' : undefined)
+      outcomes.add(isStored)
+      await expectNoOrphans(id)
+      expect(await providerCount(caller)).toBe(Number(isStored))
     }
-    expect(seen.size).toBe(2)
+    expect(outcomes.size).toBe(2)
   },
 )
 
-test.each(moments)(
-  'a provider is removed with its secret, wherever the process ends: %s a call is answered',
-  async (when) => {
-    let isCut = true
-    const left = new Set<boolean>()
-    for (let n = 1; isCut; n++) {
-      const caller = await admin()
-      const { id } = await configure(caller, oidc)
-      isCut = await crashAtCall(n, when, () => Identity.remove(caller, id))
-      const isLeft = (await findProvider(id)) !== undefined
-      expect(await secretInUse(id)).toBe(isLeft ? 'first secret' : undefined)
-      left.add(isLeft)
-      await expectNoRemains(id)
-      expect(await get(keys.identityProviderCount(caller.organisationId))).toMatchObject({ count: Number(isLeft) })
-    }
-    expect(left.size).toBe(2)
-  },
-)
-
-test('the sweep leaves a secret alone that was written just now', async () => {
-  const caller = await admin()
-  const { id } = await configure(caller, oidc)
+test('does not sweep a new secret', async () => {
+  const { caller, id } = await configured()
   await crashAtCall(5, 'before', () => configure(caller, changed))
   expect(await secretNames(id)).toHaveLength(2)
   await sweep()
   expect(await secretNames(id)).toHaveLength(2)
-  await expectNoRemains(id)
+  await expectNoOrphans(id)
 })
 
-test('whoever is so late that the sweep has taken the new secret changes nothing', async () => {
-  const caller = await admin()
-  const { id } = await configure(caller, oidc)
-  const hasSwept = beforeCommand(
-    /TransactWrite/,
-    async () => {
-      advanceClock(11 * 60_000)
-      await sweep()
-    },
-    2,
-  )
-  expect(await errorCodeOf(configure(caller, changed))).toBe('conflict')
-  expect(hasSwept()).toBe(true)
+test('rejects a change whose new secret was swept', async () => {
+  const { caller, id } = await configured()
+  const sweepLater = async () => {
+    advanceClock(11 * 60_000)
+    await sweep()
+  }
+  const isSwept = beforeCommand(/TransactWrite/, sweepLater, 2)
+  await expectError(configure(caller, changed), 'conflict')
+  expect(isSwept()).toBe(true)
   expect(await secretInUse(id)).toBe('first secret')
-  await expectNoRemains(id)
+  await expectNoOrphans(id)
+})
+
+test('removes a provider once among concurrent requests', async () => {
+  const { caller, id } = await configured()
+  const outcomes = await Promise.all([1, 2, 3].map(() => errorCodeOf(Providers.remove(caller, id))))
+  expect(outcomes.filter((outcome) => outcome === 'no error')).toHaveLength(1)
+  await configure(caller, oidc)
+  expect((await Providers.list(caller)).items).toHaveLength(1)
+})
+
+test('stores one provider with one secret among concurrent changes', async () => {
+  const caller = await admin()
+  const secrets = Array.from({ length: 8 }, (_, index) => `secret ${index}`)
+  const providers = await Promise.all(secrets.map((clientSecret) => configure(caller, { ...oidc, clientSecret })))
+  const [id = '', ...others] = new Set(providers.map((provider) => provider.id))
+  expect(others).toEqual([])
+  expect(secrets).toContain(await secretInUse(id))
+  const record = await findProvider(id)
+  expect(await secretNames(id)).toEqual([record?.secretName])
+  expect(record?.revision).toBe(8)
 })

@@ -1,66 +1,57 @@
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb'
 import { type ProviderRequest } from '@platform/contract/identity'
-import { config } from '@platform/core/config'
-import * as Identity from '@platform/core/identity-providers/manage'
-import { configure } from '@platform/core/identity-providers/configure'
-import { findProvider, issuerOf, secretOf } from '@platform/core/identity-providers/provider'
-import { type ProviderRecord } from '@platform/core/identity-providers/record'
+import { permissionsOf } from '@platform/contract/permission'
 import { deleteSecret, readSecret } from '@platform/core/aws/secrets'
-import { parseRecord } from '@platform/core/outbox/record'
-import { outbox } from '@platform/core/db/keys'
-import { query } from '@platform/core/db/table'
+import { config } from '@platform/core/config'
+import { newId } from '@platform/core/id'
+import { configure, providerLimit } from '@platform/core/identity-providers/configure'
+import * as Providers from '@platform/core/identity-providers/manage'
+import { enabledProviders, findProvider, issuerOf, secretOf } from '@platform/core/identity-providers/provider'
+import { type ProviderRecord } from '@platform/core/identity-providers/record'
 import { beforeAll, expect, test } from 'vitest'
-import { administrator, newCaller, setUpPlatform, errorCodeOf } from '../../support/fixtures.ts'
+import * as fixtures from '../../support/fixtures.ts'
+import { countStoreCalls } from '../../support/store-calls.ts'
 import { cloud, everyType, ldap, oidc, openSource, secretInUse, secretNames } from '../support/identity.ts'
+import { pendingRecords } from '../support/outbox.ts'
 
+const { expectError, newCaller } = fixtures
 const admin = () => newCaller(undefined, 'PlatformAdmin')
 
+let platform: fixtures.SignedInUser
 beforeAll(async () => {
-  await setUpPlatform()
+  platform = await fixtures.setUpPlatform()
 })
 
-const found = async (id: string): Promise<ProviderRecord> => {
-  const row = await findProvider(id)
-  if (row === undefined) throw new Error('There is no such provider.')
-  return row
+async function recordOf(id: string): Promise<ProviderRecord> {
+  const record = await findProvider(id)
+  if (record === undefined) throw new Error('The provider does not exist.')
+  return record
 }
+const { clientSecret: _, ...withoutSecret } = oidc
 
 test.each(Object.entries(everyType))(
-  'a provider of type %s is added with no more than its type needs',
+  'adds a provider of type %s with only its required settings',
   async (type, request) => {
     const caller = await admin()
     const provider = await configure(caller, request)
-    expect(provider).toMatchObject({
-      type,
-      status: 'Configured',
-      enabled: true,
-      defaultRole: 'Viewer',
-      roleMappings: [],
-    })
+    const defaults = { status: 'Configured', enabled: true, defaultRole: 'Viewer', roleMappings: [] }
+    expect(provider).toMatchObject({ type, ...defaults })
     expect(provider.displayName).not.toBe('')
-    expect((await Identity.list(caller)).items).toEqual([provider])
+    expect((await Providers.list(caller)).items).toEqual([provider])
   },
 )
 
-test('what nobody says has a sensible value', async () => {
+test('applies the defaults of each type', async () => {
   const caller = await admin()
-  const claims = {
-    scopes: ['openid', 'profile', 'email'],
-    usernameClaim: 'preferred_username',
-    emailClaim: 'email',
-    groupsClaim: 'groups',
-  }
-  const portal = administrator.publicUrl
+  const claims = { usernameClaim: 'preferred_username', emailClaim: 'email', groupsClaim: 'groups' }
+  const defaults = { ...claims, scopes: ['openid', 'profile', 'email'] }
+  const portal = fixtures.administrator.publicUrl
   const acme = await configure(caller, oidc)
-  expect(acme).toMatchObject({ ...claims, displayName: 'id.example.com' })
+  expect(acme).toMatchObject({ ...defaults, displayName: 'id.example.com' })
   expect(acme.redirectUri).toBe(`${portal}/api/v1/auth/oidc/${acme.id}/callback`)
   expect(acme.consentRedirectUri).toBe(`${portal}/api/v1/platform/identity/consent-callback`)
-  const tenant = await configure(caller, cloud)
-  expect(tenant).toMatchObject({
-    ...claims,
-    authorityHost: 'https://login.microsoftonline.com',
-    displayName: cloud.tenantId,
-  })
+  const authorityHost = 'https://login.microsoftonline.com'
+  expect(await configure(caller, cloud)).toMatchObject({ ...defaults, authorityHost, displayName: cloud.tenantId })
   const realm = await configure(caller, { ...openSource, scopes: ['groups'] })
   expect(realm).toMatchObject({ ...claims, scopes: ['openid', 'groups'], displayName: 'acme (sso.example.com)' })
   const directory = await configure(caller, ldap)
@@ -69,34 +60,31 @@ test('what nobody says has a sensible value', async () => {
   expect(directory).not.toHaveProperty('scopes')
 })
 
-test('issuers are those of their types', async () => {
-  const caller = await admin()
-  const issuer = async (request: ProviderRequest) => issuerOf(await found((await configure(caller, request)).id))
-  expect(await issuer(oidc)).toBe(oidc.issuer)
-  expect(await issuer(cloud)).toBe(`https://login.microsoftonline.com/${cloud.tenantId}/v2.0`)
-  expect(await issuer({ ...openSource, baseUrl: 'https://sso.example.com/auth/' })).toBe(
-    'https://sso.example.com/auth/realms/acme',
-  )
-  expect(await issuer(ldap)).toBe('')
+test.each<[ProviderRequest, string]>([
+  [oidc, oidc.issuer],
+  [cloud, `https://login.microsoftonline.com/${cloud.tenantId}/v2.0`],
+  [{ ...openSource, baseUrl: 'https://sso.example.com/auth/' }, 'https://sso.example.com/auth/realms/acme'],
+  [ldap, ''],
+])('derives the issuer of %o', async (request, issuer) => {
+  expect(issuerOf(await recordOf((await configure(await admin(), request)).id))).toBe(issuer)
 })
 
-test('fields of other types are taken, and left out', async () => {
+test('ignores settings of other types', async () => {
   const caller = await admin()
   const provider = await configure(caller, { ...oidc, tenantId: 'acme', url: 'ldaps://elsewhere.example.com' })
   expect(provider).not.toHaveProperty('tenantId')
   expect(provider).not.toHaveProperty('url')
-  expect(await configure(caller, { ...ldap, tenantId: 'a', clientId: 'b', clientSecret: 'c' })).not.toHaveProperty(
-    'clientId',
-  )
+  const directory = await configure(caller, { ...ldap, tenantId: 'a', clientId: 'b', clientSecret: 'c' })
+  expect(directory).not.toHaveProperty('clientId')
 })
 
-test('a provider of the same type and place is changed: all is as the request says, and times tell', async () => {
+test('replaces all settings of a provider with the same type and location', async () => {
   const caller = await admin()
   const before = await configure(caller, { ...oidc, displayName: 'Acme', usernameClaim: 'upn', enabled: false })
   const after = await configure(caller, { ...oidc, issuer: 'https://ID.example.com:443/acme/', clientId: 'other' })
   expect(after).toMatchObject({ id: before.id, createdAt: before.createdAt, clientId: 'other', enabled: true })
   expect(after).toMatchObject({ displayName: 'id.example.com', usernameClaim: 'preferred_username' })
-  expect((await Identity.list(caller)).items).toEqual([after])
+  expect((await Providers.list(caller)).items).toEqual([after])
 })
 
 test.each([
@@ -107,16 +95,16 @@ test.each([
   [openSource, { baseUrl: 'https://other.example.com' }],
   [ldap, { url: 'ldaps://other.example.com' }],
   [ldap, { url: 'ldaps://directory.example.com:1636' }],
-])('a provider of %o with %o is another one, and gets no secret of the first', async (request, change) => {
+])('treats %o with %o as another provider with a separate secret', async (request, change) => {
   const caller = await admin()
   const first = await configure(caller, request)
-  const { clientSecret: _, bindPassword: __, ...place }: any = { ...request, ...change }
-  expect(await errorCodeOf(configure(caller, place))).toBe('idp_config_invalid')
+  const { clientSecret: _c, bindPassword: _b, ...other }: any = { ...request, ...change }
+  await expectError(configure(caller, other), 'idp_config_invalid')
   expect((await configure(caller, { ...request, ...change })).id).not.toBe(first.id)
-  expect((await Identity.list(caller)).items).toHaveLength(2)
+  expect((await Providers.list(caller)).items).toHaveLength(2)
 })
 
-test('two spellings of one directory are one provider', async () => {
+test('treats spellings of one directory URL as one provider', async () => {
   const caller = await admin()
   const urls = ['ldaps://directory.example.com', 'ldaps://DIRECTORY.example.com:636', 'ldaps://directory.example.com/']
   const ids = new Set<string>()
@@ -124,94 +112,132 @@ test('two spellings of one directory are one provider', async () => {
   expect(ids.size).toBe(1)
 })
 
-test('a secret that is left out stays; a new one takes its place, and nothing is left of the old one', async () => {
+test('keeps an omitted secret, replaces a new one and deletes the old one', async () => {
   const caller = await admin()
   const { id } = await configure(caller, oidc)
   const first = await secretNames(id)
-  const { clientSecret: _, ...withoutSecret } = oidc
+  const before = await recordOf(id)
   await configure(caller, { ...withoutSecret, displayName: 'Acme' })
-  expect(await secretInUse(id)).toBe('first secret')
-  expect(await secretNames(id)).toEqual(first)
+  expect([await secretInUse(id), await secretNames(id)]).toEqual(['first secret', first])
   await configure(caller, { ...oidc, clientSecret: 'second secret' })
   expect(await secretInUse(id)).toBe('second secret')
-  const second = await secretNames(id)
-  expect(second).toEqual([(await found(id)).secretName])
-  expect(second).not.toEqual(first)
+  expect(await secretNames(id)).toEqual([(await recordOf(id)).secretName])
+  // A reader with an outdated record gets the new secret.
+  expect(await secretOf(before)).toEqual({ clientSecret: 'second secret' })
+  await Providers.remove(caller, id)
+  expect(await secretOf(before)).toEqual({})
 })
 
-test('whoever has read a provider before its secret was changed gets the new one', async () => {
+test('requires the secret again after it was lost', async () => {
   const caller = await admin()
   const { id } = await configure(caller, oidc)
-  const stale = await found(id)
-  await configure(caller, { ...oidc, clientSecret: 'second secret' })
-  expect(await secretOf(stale)).toEqual({ clientSecret: 'second secret' })
-  await Identity.remove(caller, id)
-  expect(await secretOf(stale)).toEqual({})
-})
-
-test('a secret that was lost has to be given again', async () => {
-  const caller = await admin()
-  const { id } = await configure(caller, oidc)
-  await deleteSecret((await found(id)).secretName)
-  const { clientSecret: _, ...withoutSecret } = oidc
-  expect(await errorCodeOf(configure(caller, withoutSecret))).toBe('idp_config_invalid')
+  await deleteSecret((await recordOf(id)).secretName)
+  await expectError(configure(caller, withoutSecret), 'idp_config_invalid')
   await configure(caller, oidc)
   expect(await secretInUse(id)).toBe('first secret')
 })
 
-test('secrets stand in Secrets Manager and nowhere else: not in answers, the table or the audit trail', async () => {
+test('stores secrets only in Secrets Manager', async () => {
   const caller = await admin()
   const [clientSecret, bindPassword] = ['s3cret-of-a-client', 's3cret-of-a-directory']
-  const answers = [
-    await configure(caller, { ...oidc, clientSecret }),
-    await configure(caller, { ...ldap, bindPassword }),
-    await Identity.list(caller),
-  ]
+  const directory = await configure(caller, { ...ldap, bindPassword })
+  const responses = [directory, await configure(caller, { ...oidc, clientSecret }), await Providers.list(caller)]
   const { Items } = await new DynamoDBClient().send(new ScanCommand({ TableName: config.PLAT_TABLE }))
   for (const secret of [clientSecret, bindPassword]) {
-    expect(JSON.stringify(answers)).not.toContain(secret)
+    expect(JSON.stringify(responses)).not.toContain(secret)
     expect(JSON.stringify(Items)).not.toContain(secret)
   }
   expect(JSON.stringify(Items)).toContain('directory.example.com')
+  const { secretName } = await recordOf(directory.id)
+  expect(secretName.startsWith(`${config.PLAT_SECRET_IDENTITY_PREFIX}/${directory.id}/`)).toBe(true)
+  expect(JSON.parse((await readSecret(secretName)) ?? '')).toEqual({ bindPassword })
 })
 
-test('what is done is told, and on record with those whom people are believed from', async () => {
+test('audits and announces changes of providers', async () => {
   const caller = await admin()
   const { id } = await configure(caller, { ...oidc, displayName: 'Acme' })
   await configure(caller, { ...oidc, clientSecret: 'second', enabled: false })
-  await Identity.remove(caller, id)
-  const { items } = await query({ pk: outbox(caller.organisationId, '').pk })
-  const told = items
-    .map(parseRecord)
-    .map(({ audit, events }) => [audit?.action, audit?.detail, events.map(({ name }) => name)])
-  expect(told).toEqual([
+  await Providers.remove(caller, id)
+  const records = (await pendingRecords(caller.organisationId)).map(({ audit, events }) => [
+    `${audit?.action} ${audit?.detail}`,
+    ...events.map(({ name }) => name),
+  ])
+  const changed = 'changed OIDC id.example.com (https://id.example.com/acme); disabled; new secret; roles Viewer'
+  expect(records).toEqual([
     [
-      'identity_provider.configure',
-      'added OIDC Acme (https://id.example.com/acme); roles Viewer',
-      ['identity.provider_configured'],
+      'identity_provider.configure added OIDC Acme (https://id.example.com/acme); roles Viewer',
+      'identity.provider_configured',
     ],
-    [
-      'identity_provider.configure',
-      'changed OIDC id.example.com (https://id.example.com/acme); disabled; new secret; roles Viewer',
-      ['identity.provider_configured'],
-    ],
-    ['identity_provider.delete', 'OIDC id.example.com', []],
+    [`identity_provider.configure ${changed}`, 'identity.provider_configured'],
+    ['identity_provider.delete OIDC id.example.com'],
   ])
 })
 
-test('a provider that is removed is gone with its secret; added again it has its old id', async () => {
+test('removes a provider with its secret and gives it the same id when added again', async () => {
   const caller = await admin()
   const { id } = await configure(caller, oidc)
-  await Identity.remove(caller, id)
+  await Providers.remove(caller, id)
   expect(await findProvider(id)).toBeUndefined()
   expect(await secretNames(id)).toEqual([])
-  expect(await errorCodeOf(Identity.remove(caller, id))).toBe('identity_provider_not_found')
+  await expectError(Providers.remove(caller, id), 'identity_provider_not_found')
   expect((await configure(caller, oidc)).id).toBe(id)
 })
 
-test('what is stored of a secret is JSON under a name below the prefix', async () => {
-  const { id } = await configure(await admin(), ldap)
-  const { secretName } = await found(id)
-  expect(secretName.startsWith(`${config.PLAT_SECRET_IDENTITY_PREFIX}/${id}/`)).toBe(true)
-  expect(JSON.parse((await readSecret(secretName)) ?? '')).toEqual({ bindPassword: 'first secret' })
+test('limits the providers of an organisation but not changes of them', async () => {
+  const caller = await admin()
+  const request = (index: number) => ({ ...oidc, issuer: `https://id-${index}.example.com` })
+  for (let first = 0; first < providerLimit; first += 10) {
+    await Promise.all(Array.from({ length: 10 }, (_, index) => configure(caller, request(first + index))))
+  }
+  await expectError(configure(caller, request(providerLimit)), 'limit_reached')
+  const endpoint = 'POST /api/v1/platform/identity/providers'
+  const requester = [caller, 'PlatformAdmin'] as const
+  expect(await fixtures.requestErrorCode('identity', endpoint, requester, request(providerLimit))).toBe('limit_reached')
+  await configure(caller, { ...request(0), displayName: 'changed' })
+  const { items } = await Providers.list(caller)
+  expect(items).toHaveLength(providerLimit)
+  await Providers.remove(caller, items[0]?.id ?? '')
+  await configure(caller, request(providerLimit))
+})
+
+test('lists enabled providers of one type with one call', async () => {
+  const caller = await admin()
+  const enabled = await configure(caller, oidc)
+  const disabled = await configure(caller, { ...ldap, enabled: false })
+  expect(await countStoreCalls(() => enabledProviders())).toBe(1)
+  const ids = (await enabledProviders()).map(({ id }) => id)
+  expect([ids.includes(enabled.id), ids.includes(disabled.id)]).toEqual([true, false])
+  expect((await enabledProviders('LDAP')).map(({ type }) => type)).not.toContain('OIDC')
+  expect((await findProvider(disabled.id))?.isEnabled).toBe(false)
+  expect((await Providers.list(caller)).items.map(({ status }) => status)).toEqual(['Configured', 'Disabled'])
+})
+
+test('does not find providers of another organisation', async () => {
+  const { id } = await configure(await admin(), oidc)
+  const other = await admin()
+  expect((await Providers.list(other)).items).toEqual([])
+  await expectError(Providers.test(other, id), 'identity_provider_not_found')
+  for (const invalid of [id, '', 'nothing', newId('idp'), newId('site'), '../x']) {
+    await expectError(Providers.remove(other, invalid), 'identity_provider_not_found')
+  }
+  expect((await configure(other, oidc)).id).not.toBe(id)
+})
+
+test('rejects role mappings beyond the rights of the caller or the organisation', async () => {
+  const mapped = (role: 'Viewer' | 'Operator' | 'PlatformAdmin') => ({ ...oidc, roleMappings: [{ group: 'g', role }] })
+  const narrow = { ...(await admin()), permissions: new Set(['platform:admin'] as const) }
+  await expectError(configure(narrow, oidc), 'role_not_grantable')
+  const viewer = { ...(await admin()), permissions: new Set(permissionsOf(['Viewer']).concat('platform:admin')) }
+  await configure(viewer, mapped('Viewer'))
+  await expectError(configure(viewer, mapped('Operator')), 'role_not_grantable')
+  // Only the platform organisation has platform administrators.
+  await expectError(configure(await admin(), mapped('PlatformAdmin')), 'role_not_grantable')
+  const { roleMappings, id } = await configure(platform.caller, mapped('PlatformAdmin'))
+  expect(roleMappings).toEqual([{ group: 'g', role: 'PlatformAdmin' }])
+  await Providers.remove(platform.caller, id)
+})
+
+test('rejects a caller whose permission was revoked after the token was issued', async () => {
+  const revoked = { ...(await newCaller(newId('org'), 'Viewer')), permissions: new Set(['platform:admin'] as const) }
+  await expectError(configure(revoked, oidc), 'forbidden')
 })

@@ -1,8 +1,6 @@
 import { normalDn } from '@platform/core/identity-providers/ldap/distinguished-name'
 import { expect, test } from 'vitest'
 
-/** Who may do what depends on whether two distinguished names are the same: that of a group, and the one that a role maps to. */
-
 test.each([
   [String.raw`CN=Ops, OU=Groups,dc=acme`, String.raw`cn=ops,ou=groups,DC=acme`],
   [String.raw`cn=a\,b`, String.raw`cn=a\2Cb`],
@@ -12,12 +10,12 @@ test.each([
   ['cn=a+uid=b', 'UID=b + CN=a'],
   [String.raw`cn=a\20`, String.raw`cn=a\ `],
   ['cn=a=b', String.raw`cn=a\3Db`],
-])('%j and %j are one name', (one, other) => {
-  expect(normalDn(one)).toBe(normalDn(other))
+])('%j and %j are equal', (first, second) => {
+  expect(normalDn(first)).toBe(normalDn(second))
 })
 
 test.each([
-  // What a directory answers for names with a backslash in them: whoever may make groups chooses such names.
+  // Names with a backslash, which creators of groups can choose.
   [String.raw`cn=op\5Cs`, 'cn=ops'],
   [String.raw`cn=op\\s`, 'cn=ops'],
   [String.raw`cn=a\5C\2Cb`, String.raw`cn=a\,b`],
@@ -31,6 +29,6 @@ test.each([
   [String.raw`cn=a\,ou=b`, 'cn=a,ou=b'],
   [String.raw`cn=a\+uid=b`, 'cn=a+uid=b'],
   ['cn=a,cn=b', 'cn=b,cn=a'],
-])('%j and %j are two names', (one, other) => {
-  expect(normalDn(one)).not.toBe(normalDn(other))
+])('%j and %j are different', (first, second) => {
+  expect(normalDn(first)).not.toBe(normalDn(second))
 })

@@ -1,204 +1,249 @@
-// First: it sets what the platform may reach, which core reads when it is imported.
+// First, because it sets the outbound allowlist, which core reads when it is imported.
 import {
+  acceptStartTls,
   ada,
   type Answer,
   at,
   bind,
   bindDone,
   directory,
-  respondWith,
-  lack,
-  outcome,
-  search,
-  searchDone,
-  settingsOf,
   fixtures,
-  writing,
 } from '../../support/hostile-directory.ts'
-import { canary, hostile, inTls, message, onRequest, references } from '../../support/directories.ts'
+import { lack, outcome, respondWith, search, searchDone } from '../../support/hostile-directory.ts'
+import { settingsOf, startTlsAccepted, writing } from '../../support/hostile-directory.ts'
+import { ber, canary, hostile, inTls, message, onRequest, references, result } from '../../support/directories.ts'
 import { refusing, tiny, unreachable } from '../../support/hostile-answers.ts'
 import { randomBytes } from 'node:crypto'
+import { type Socket } from 'node:net'
 import * as keys from '@platform/core/db/keys'
 import { query } from '@platform/core/db/table'
 import { authenticate, clientOn } from '@platform/core/identity-providers/ldap/ldap'
-import { LdapMessages } from '@platform/core/identity-providers/ldap/wire'
 import { connectDirectory, upgradeToTls } from '@platform/core/identity-providers/ldap/socket'
+import { testLdap } from '@platform/core/identity-providers/ldap/test'
+import { LdapMessages } from '@platform/core/identity-providers/ldap/wire'
 import { signIn } from '@platform/core/identity-providers/sign-in'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { errorCodeOf, newOrigin, password } from '../../../support/fixtures.ts'
 import { isLong, rounds } from '../../../support/long.ts'
-import { password, errorCodeOf, newOrigin } from '../../../support/fixtures.ts'
-import { fastTimers } from '../../../support/fast-timers.ts'
+import { waitFor } from '../../../support/wait-for.ts'
 import { callerOfTokens } from '../../support/providers.ts'
 
-const skipped = lack !== ''
+const credentials = { username: 'ada', password: 'a password' }
 
-/** Six seconds long, as that other one is by which a silent directory is told by default. */
-const waitedFor: [string, () => Answer][] = isLong ? [['is silent', () => () => true]] : []
-
-test.skipIf(skipped)(
-  `the stand-in is one that people can sign in with, where it answers as it should${lack}`,
-  async () => {
+describe.skipIf(lack !== '')(`hostile LDAP directories${lack}`, () => {
+  test('signs in with valid responses, also in single bytes', async () => {
     respondWith(() => undefined)
     await directory()
-    const tokens = await signIn({ username: 'ada', password: 'a password' }, newOrigin())
+    const tokens = await signIn(credentials, newOrigin())
     expect(await callerOfTokens(tokens)).toMatchObject({ organisationId: fixtures.caller.organisationId })
-  },
-)
+    hostile.behave = (plain) => {
+      const socket = inTls(plain, fixtures.own)
+      onRequest(socket, (id, operation, bytes) => {
+        const isForUser = bytes.includes('ou=people') && !bytes.includes('ou=groups')
+        const entries = operation === search && isForUser ? [message(id, ada)] : []
+        const response = Buffer.concat([...entries, operation === bind ? bindDone(id) : searchDone(id)])
+        for (const byte of response) socket.write(Buffer.from([byte]))
+      })
+    }
+    expect(await outcome()).toBe('no error')
+  })
 
-test.skipIf(skipped).each(unreachable)(
-  `a directory that %s vouches for nobody, and is not waited for${lack}`,
-  async (_what, answer) => {
-    respondWith(answer())
-    const idp = await directory()
-    const startedAtMs = performance.now()
-    const asked = authenticate(idp, { username: 'ada', password: 'a password' }, AbortSignal.timeout(rounds(400, 800)))
-    await expect(asked).rejects.toThrow()
-    expect(performance.now() - startedAtMs).toBeLessThan(2500)
+  test.each(unreachable)('fails if a directory %s', async (_, answer) => {
+    const deadline = new AbortController()
+    const handle = answer()
+    respondWith((...request) => {
+      setTimeout(() => deadline.abort(), rounds(300, 800))
+      return handle(...request)
+    })
+    await expect(authenticate(await directory(), credentials, deadline.signal)).rejects.toThrow()
     expect(hostile.connections.length).toBeGreaterThan(0)
-  },
-)
+  })
 
-test.skipIf(skipped).each<[string, () => Answer]>([
-  ...waitedFor,
-  [
-    'answers noise',
-    at(
-      bind,
-      1,
-      writing(() => randomBytes(5000)),
-    ),
-  ],
-  ['breaks the connection', at(bind, 2, (socket) => void socket.destroy())],
-])(
-  `a sign-in with a directory that %s ends within seconds, and not as if the password were wrong${lack}`,
-  async (_what, answer) => {
+  test.each<[string, () => Answer]>([
+    [
+      'random bytes',
+      at(
+        bind,
+        1,
+        writing(() => randomBytes(5000)),
+      ),
+    ],
+    ['a reset connection', at(bind, 2, (socket) => void socket.destroy())],
+  ])('reports %s as an unreachable directory', async (_, answer) => {
     respondWith(answer())
     await directory()
-    const startedAtMs = performance.now()
     expect(await outcome()).toBe('directory_unreachable')
-    expect(performance.now() - startedAtMs).toBeLessThan(7500)
-  },
-)
+  })
 
-test.skipIf(skipped).each(refusing)(
-  `a directory that %s refuses: the password is wrong${lack}`,
-  async (_what, answer) => {
+  test.each(refusing)('rejects the credentials if a directory %s', async (_, answer) => {
     respondWith(answer())
     await directory()
     expect(await outcome()).toBe('invalid_credentials')
     expect(canary.connections).toHaveLength(0)
-  },
-)
-
-test.skipIf(skipped)(`references among the answers are left out, and nobody is asked there${lack}`, async () => {
-  const elsewhere = references(`ldap://127.0.0.1:${canary.port}/`)
-  respondWith(
-    at(
-      search,
-      1,
-      writing(
-        (id) => message(id, elsewhere),
-        (id) => message(id, ada),
-        tiny(2000),
-        (id) => searchDone(id),
-      ),
-    )(),
-  )
-  await directory()
-  expect(await outcome()).toBe('no error')
-  expect(canary.connections).toHaveLength(0)
-})
-
-test.skipIf(skipped)(`an answer that comes in single bytes is the same answer${lack}`, async () => {
-  hostile.behave = (plain) => {
-    const socket = inTls(plain, fixtures.own)
-    onRequest(socket, (id, operation, bytes) => {
-      const isForUser = bytes.includes('ou=people') && !bytes.includes('ou=groups')
-      const found = operation === search && isForUser ? [message(id, ada)] : []
-      const answer = Buffer.concat([...found, operation === bind ? bindDone(id) : searchDone(id)])
-      for (const byte of answer) socket.write(Buffer.from([byte]))
-    })
-  }
-  await directory()
-  expect(await outcome()).toBe('no error')
-})
-
-const mangled = rounds(60, 300)
-
-test.skipIf(skipped)(`no mangled answer ends the process or keeps it busy, of ${mangled}${lack}`, async () => {
-  let [round, asked] = [0, 0]
-  respondWith((socket, id, operation) => {
-    if (operation !== search) return false
-    asked++
-    const bytes = Buffer.concat([message(id, ada), searchDone(id)])
-    for (let count = 0; count < 1 + (round % 4); count++)
-      bytes[(round * 7 + count * 13) % bytes.length] = (round * 31 + count) % 256
-    socket.write(bytes)
-    socket.end()
-    return true
   })
-  await directory()
-  for (round = 0; round < mangled; round++) {
-    const signal = AbortSignal.timeout(5000)
-    const socket = await connectDirectory(settingsOf('ldaps'), signal)
-    using opened = clientOn(new LdapMessages(await upgradeToTls(socket, settingsOf('ldaps'))))
-    await opened.client.search('ou=people', { attributes: ['uid'] }).catch(() => undefined)
-  }
-  expect(asked).toBe(mangled)
-})
 
-test.skipIf(skipped)(
-  `while a directory hangs no more than a few sign-ins wait for it, and local ones do not${lack}`,
-  async () => {
-    using _ = fastTimers(6000)
-    respondWith(() => true)
+  test('ignores search references', async () => {
+    const reference = references(`ldap://127.0.0.1:${canary.port}/`)
+    const parts = [(id: number) => message(id, reference), (id: number) => message(id, ada), tiny(2000), searchDone]
+    respondWith(at(search, 1, writing(...parts.map((part) => (id: number) => part(id))))())
     await directory()
-    const many = Array.from({ length: 50 }, (_, index) =>
+    expect(await outcome()).toBe('no error')
+    expect(canary.connections).toHaveLength(0)
+  })
+
+  test('survives mutated responses', async () => {
+    const mutations = rounds(60, 300)
+    let [round, searches] = [0, 0]
+    respondWith((socket, id, operation) => {
+      if (operation !== search) return false
+      searches++
+      const bytes = Buffer.concat([message(id, ada), searchDone(id)])
+      for (let count = 0; count < 1 + (round % 4); count++)
+        bytes[(round * 7 + count * 13) % bytes.length] = (round * 31 + count) % 256
+      socket.write(bytes)
+      socket.end()
+      return true
+    })
+    await directory()
+    for (round = 0; round < mutations; round++) {
+      const socket = await connectDirectory(settingsOf('ldaps'), AbortSignal.timeout(10_000))
+      using connected = clientOn(new LdapMessages(await upgradeToTls(socket, settingsOf('ldaps'))))
+      await connected.client.search('ou=people', { attributes: ['uid'] }).catch(() => undefined)
+    }
+    expect(searches).toBe(mutations)
+  })
+
+  test('limits the sign-ins that wait for a hanging directory, without affecting local ones', async () => {
+    // The sign-in timeouts of six seconds elapse when the test aborts them.
+    const timeouts: AbortController[] = []
+    const { timeout } = AbortSignal
+    vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
+      if (ms !== 6000) return timeout.call(AbortSignal, ms)
+      const controller = new AbortController()
+      timeouts.push(controller)
+      return controller.signal
+    })
+    onTestFinished(() => void vi.restoreAllMocks())
+    let binds = 0
+    respondWith(() => {
+      binds++
+      return true
+    })
+    await directory()
+    const attempts = Array.from({ length: 50 }, (_, index) =>
       errorCodeOf(signIn({ username: `user${index}`, password: 'a password' }, newOrigin())),
     )
+    await waitFor('32 sign-ins wait for the directory', async () => binds === 32)
     expect(await errorCodeOf(signIn({ username: fixtures.platform.username, password }, newOrigin()))).toBe('no error')
-    const outcomes = await Promise.all(many)
-    expect(outcomes.filter((each) => each === 'rate_limited')).toHaveLength(18)
-    expect(outcomes.filter((each) => each === 'directory_unreachable')).toHaveLength(32)
-  },
-)
+    const rejected = await Promise.race([Promise.all(attempts), Promise.resolve('waiting')])
+    expect(rejected).toBe('waiting')
+    for (const each of timeouts) each.abort()
+    const outcomes = await Promise.all(attempts)
+    expect(outcomes.filter((code) => code === 'rate_limited')).toHaveLength(18)
+    expect(outcomes.filter((code) => code === 'directory_unreachable')).toHaveLength(32)
+  })
 
-test.skipIf(skipped || !isLong)(
-  `directories that hang, more than there is time for, end the sign-in and not the process${lack}`,
-  async () => {
+  test.skipIf(!isLong)('rejects a sign-in after six seconds if several directories hang', async () => {
     respondWith(() => true)
     for (let count = 0; count < 6; count++) await directory()
-    const lost: unknown[] = []
-    const lose = (reason: unknown) => void lost.push(reason)
-    process.on('unhandledRejection', lose)
-    onTestFinished(() => void process.off('unhandledRejection', lose))
+    const rejections: unknown[] = []
+    const onRejection = (reason: unknown) => void rejections.push(reason)
+    process.on('unhandledRejection', onRejection)
+    onTestFinished(() => void process.off('unhandledRejection', onRejection))
     expect(await outcome()).toBe('directory_unreachable')
-    // What a rejection has nobody for is told once the tasks at hand are done.
+    // Unhandled rejections are reported after the current tasks.
     await new Promise(setImmediate)
-    expect(lost).toEqual([])
-  },
-)
+    expect(rejections).toEqual([])
+  })
 
-test.skipIf(skipped)(`nothing of a name that fails is left behind but the count of failures${lack}`, async () => {
-  respondWith(
-    at(
-      search,
-      1,
-      writing((id) => searchDone(id)),
-    )(),
+  test('creates no user for a rejected name', async () => {
+    respondWith(
+      at(
+        search,
+        1,
+        writing((id) => searchDone(id)),
+      )(),
+    )
+    await directory()
+    expect(await outcome('stranger')).toBe('invalid_credentials')
+    expect((await query({ pk: keys.username('stranger').pk })).items).toEqual([])
+  })
+
+  test.each(['', ' ', '\t\n', '\0', '\0 a password', 'a password\0', '\u00ad\u200b', '\u3000'])(
+    'does not send the password %j',
+    async (secret) => {
+      respondWith(() => undefined)
+      await directory()
+      const before = hostile.connections.length
+      expect(await outcome('ada', secret)).toBe('invalid_credentials')
+      expect(hostile.connections.length).toBe(before)
+    },
   )
-  await directory()
-  expect(await outcome('stranger')).toBe('invalid_credentials')
-  expect((await query({ pk: keys.username('stranger').pk })).items).toEqual([])
 })
 
-test.skipIf(skipped).each(['', ' ', '\t\n', '\0', '\0 a password', 'a password\0', '\u00ad\u200b', '\u3000'])(
-  `a directory that lets everybody in never gets to see the password %j${lack}`,
-  async (secret) => {
-    respondWith(() => undefined)
-    await directory()
-    const before = hostile.connections.length
-    expect(await outcome('ada', secret)).toBe('invalid_credentials')
-    expect(hostile.connections.length).toBe(before)
-  },
-)
+const onceRequested = (handle: (socket: Socket) => void) => (socket: Socket) =>
+  void socket.once('data', () => handle(socket))
+
+const withoutTls: [string, (socket: Socket) => void][] = [
+  ['rejects StartTLS', (socket) => onRequest(socket, (id) => socket.write(message(id, result(0x78, 2))))],
+  [
+    'continues in plain text',
+    (socket) => onRequest(socket, (id) => socket.write(id === 1 ? startTlsAccepted : bindDone(id))),
+  ],
+  ['sends no response', () => undefined],
+  ['responds with a bind response', (socket) => onRequest(socket, (id) => socket.write(bindDone(id)))],
+  ['omits the result code', onceRequested((socket) => socket.write(message(1, ber(0x78))))],
+  ['announces a message of 1 GB', onceRequested((socket) => socket.write(Buffer.from('30843fffffff0201', 'hex')))],
+  ['closes the connection at once', onceRequested((socket) => socket.end())],
+  ['closes the connection after its response', onceRequested((socket) => socket.end(startTlsAccepted))],
+  [
+    'responds to the handshake with random bytes',
+    onceRequested((socket) => {
+      socket.write(startTlsAccepted)
+      socket.once('data', () => socket.write(randomBytes(500)))
+    }),
+  ],
+  [
+    'has a certificate of another authority',
+    onceRequested((socket) => {
+      socket.write(startTlsAccepted)
+      inTls(socket, fixtures.others)
+    }),
+  ],
+]
+
+describe.skipIf(lack !== '')(`hostile StartTLS${lack}`, () => {
+  test.each(withoutTls)('sends no credentials to a directory that %s', async (_, behave) => {
+    const received: Buffer[] = []
+    hostile.behave = (socket) => {
+      socket.on('data', (bytes) => received.push(bytes))
+      behave(socket)
+    }
+    const idp = await directory('ldap')
+    await expect(authenticate(idp, credentials, AbortSignal.timeout(800))).rejects.toThrow()
+    const text = Buffer.concat(received).toString('latin1')
+    for (const secret of ['a password', 'service', 'ada']) expect(text).not.toContain(secret)
+
+    const checks = await testLdap(idp, { bindPassword: 'service' }, AbortSignal.timeout(800))
+    expect(checks.find(({ ok }) => !ok)?.name).toBe('tls')
+  })
+
+  test.each([startTlsAccepted, Buffer.from('3084000000100201017884000000070a010004000400', 'hex')])(
+    'upgrades to TLS after StartTLS, in short and long encoding (%#)',
+    async (response) => {
+      await directory('ldap')
+      acceptStartTls(response)
+      expect(await outcome()).toBe('no error')
+    },
+  )
+
+  test.each([
+    ['a response to a later request', bindDone(2)],
+    ['half a response', bindDone(2).subarray(0, 8)],
+    ['one byte', Buffer.from([0x30])],
+  ])('rejects StartTLS with %s injected before TLS', async (_, injected) => {
+    acceptStartTls(Buffer.concat([startTlsAccepted, injected]))
+    await directory('ldap')
+    expect(await outcome()).toBe('directory_unreachable')
+  })
+})

@@ -1,42 +1,55 @@
-// First: it sets what the platform may reach, which core reads when it is imported.
-import { signInAs, asRoot, directory, skipReason, plainUrl, signInError } from '../../support/acme.ts'
-import { canary } from '../../support/directories.ts'
+// First, because it sets the outbound allowlist, which core reads when it is imported.
+import {
+  acme,
+  asRoot,
+  credentialsOf,
+  directory,
+  plainUrl,
+  signInAs,
+  signInError,
+  skipReason,
+} from '../../support/acme.ts'
+import { canary, ports } from '../../support/directories.ts'
+import * as UserAdmin from '@platform/core/accounts/manage-users'
+import * as keys from '@platform/core/db/keys'
+import { get } from '@platform/core/db/table'
 import { type ProviderSettings } from '@platform/core/identity-providers/record'
-import { expect, test } from 'vitest'
-import { groupsDn, usersDn, serviceAccount } from '../../../support/slapd.ts'
+import { describe, expect, test } from 'vitest'
+import { handler } from '../../../../functions/auth.ts'
+import { password, userRequest } from '../../../support/fixtures.ts'
+import { jsonRequest, send } from '../../../support/request.ts'
+import { groupsDn, serviceAccount, usersDn } from '../../../support/slapd.ts'
 
-test.skipIf(skipReason !== '').each([
-  ['ldaps', {}],
-  ['StartTLS', { url: plainUrl, startTls: true }],
-  ['StartTLS, though nothing asks for it', { url: plainUrl }],
-])(`somebody signs in with %s, with name, e-mail and roles of the directory${skipReason}`, async (_how, more) => {
-  const idp = await directory(more)
-  const user = await signInAs('ada')
-  expect(user).toMatchObject({ email: 'ada@acme.test', authProvider: idp.id, roles: ['Operator', 'Auditor'] })
-  expect(user.username).toMatch(/^ada/)
-  expect(await signInAs('ADA', 'password of ada')).toMatchObject({ id: user.id, username: user.username, version: 1 })
-})
+describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
+  test.each([
+    ['ldaps', {}],
+    ['StartTLS', { url: plainUrl, startTls: true }],
+    ['StartTLS by default', { url: plainUrl }],
+  ])('reads name, e-mail and roles over %s', async (_, overrides) => {
+    const idp = await directory(overrides)
+    const user = await signInAs('ada')
+    expect(user).toMatchObject({ email: 'ada@acme.test', authProvider: idp.id, roles: ['Operator', 'Auditor'] })
+    expect(user.username).toMatch(/^ada/)
+    const { id, username } = user
+    expect(await signInAs('ADA', 'password of ada')).toMatchObject({ id, username, version: 1 })
+  })
 
-test.skipIf(skipReason !== '').each<[string, string, ProviderSettings, string[]]>([
-  ['members of groups', 'grace', {}, ['Operator']],
-  ['what the entry says itself', 'grace', { groupSearchBase: undefined }, ['Viewer']],
-  ['names of members', 'grace', { groupMemberAttribute: 'memberUid' }, ['ClusterAdmin']],
-  ['a name full of what filters and names escape', 'curious', {}, ['OrgAdmin']],
-  ['nothing, below a base without groups', 'ada', { groupSearchBase: usersDn }, ['Viewer']],
-])(`roles follow from %s${skipReason}`, async (_how, username, more, roles) => {
-  await directory(more)
-  expect(await signInAs(username)).toMatchObject({ roles })
-})
+  test.each<[string, string, ProviderSettings, string[]]>([
+    ['members of groups', 'grace', {}, ['Operator']],
+    ['the attribute of the entry', 'grace', { groupSearchBase: undefined }, ['Viewer']],
+    ['names of members', 'grace', { groupMemberAttribute: 'memberUid' }, ['ClusterAdmin']],
+    ['a name with special characters', 'curious', {}, ['OrgAdmin']],
+    ['a base without groups', 'ada', { groupSearchBase: usersDn }, ['Viewer']],
+  ])('derives roles from %s', async (_, username, overrides, roles) => {
+    await directory(overrides)
+    expect(await signInAs(username)).toMatchObject({ roles })
+  })
 
-test.skipIf(skipReason !== '')(
-  `groups that slapd keeps in the entry count, and are read at each sign-in${skipReason}`,
-  async () => {
+  test('reads the groups at each sign-in', async () => {
     await using client = await asRoot()
     const dn = `cn=late,${groupsDn}`
-    await directory(
-      { groupSearchBase: undefined },
-      { fields: { roleMappings: [{ group: dn, role: 'ClusterAdmin' as const }] } },
-    )
+    const fields = { roleMappings: [{ group: dn, role: 'ClusterAdmin' as const }] }
+    await directory({ groupSearchBase: undefined }, { fields })
     const before = await signInAs('grace')
     await client.add(dn, { objectClass: 'groupOfNames', cn: 'late', member: `uid=grace,${usersDn}` })
     const during = await signInAs('grace')
@@ -44,61 +57,122 @@ test.skipIf(skipReason !== '')(
     const after = await signInAs('grace')
     expect([before.roles, during.roles, after.roles]).toEqual([['Viewer'], ['ClusterAdmin'], ['Viewer']])
     expect(new Set([before.id, during.id, after.id]).size).toBe(1)
-  },
-)
+  })
 
-test.skipIf(skipReason !== '').each([
-  ['a wrong password', 'ada', 'wrong'],
-  ['the password of somebody else', 'ada', 'password of grace'],
-  ['an unknown name', 'nobody', 'password of ada'],
-  ['an empty password', 'ada', ''],
-  ['a password of spaces, though it is the right one', 'spaced', '        '],
-  ['a password that begins with NUL', 'ada', '\0password of ada'],
-  ['a password with NUL behind the right one', 'ada', 'password of ada\0'],
-  ['a password without width', 'ada', '\u00ad\u200b\ufeff'],
-  ['an entry without a password', 'bare', 'password of bare'],
-  ['a name that is a filter for everybody', '*', 'password of ada'],
-  ['a prefix and a star', 'ad*', 'password of ada'],
-  ['a filter in the name', 'ada)(uid=*', 'password of ada'],
-  ['a filter that closes another', '*)(|(uid=ada', 'password of ada'],
-  ['a hexadecimal escape', '\\61da', 'password of ada'],
-  ['a star as an escape', '\\2a', 'password of ada'],
-  ['a name with NUL behind it', 'ada\0', 'password of ada'],
-  ['a line break in the name', 'ada\nmail: x', 'password of ada'],
-  ['a distinguished name', `uid=ada,${usersDn}`, 'password of ada'],
-  ['a name that goes on as a distinguished name', `ada,${usersDn}`, 'password of ada'],
-  ['spaces that the directory does not see', ' ada ', 'password of ada'],
-  ['two spaces for one', 'two  names', 'password of two names'],
-  ['letters without width', 'a\u00adda', 'password of ada'],
-  ['half a character', 'ada\ud800', 'password of ada'],
-  ['the service account', 'service', serviceAccount.bindPassword],
-])(`%s signs nobody in${skipReason}`, async (_what, username, secret) => {
-  await directory()
-  expect(await signInError(username, secret)).toBe('invalid_credentials')
-})
+  test.each([
+    ['a wrong password', 'ada', 'wrong'],
+    ['the password of another user', 'ada', 'password of grace'],
+    ['an unknown name', 'unknown', 'password of ada'],
+    ['an empty password', 'ada', ''],
+    ['a password of spaces, although correct', 'spaced', '        '],
+    ['a password after NUL', 'ada', '\0password of ada'],
+    ['a password before NUL', 'ada', 'password of ada\0'],
+    ['a zero-width password', 'ada', '\u00ad\u200b\ufeff'],
+    ['an entry without a password', 'bare', 'password of bare'],
+    ['a wildcard', '*', 'password of ada'],
+    ['a prefix with a wildcard', 'ad*', 'password of ada'],
+    ['a filter in the name', 'ada)(uid=*', 'password of ada'],
+    ['a closed filter in the name', '*)(|(uid=ada', 'password of ada'],
+    ['a hexadecimal escape', '\\61da', 'password of ada'],
+    ['an escaped wildcard', '\\2a', 'password of ada'],
+    ['a name before NUL', 'ada\0', 'password of ada'],
+    ['a line break in the name', 'ada\nmail: x', 'password of ada'],
+    ['a distinguished name', `uid=ada,${usersDn}`, 'password of ada'],
+    ['a name with a distinguished name after it', `ada,${usersDn}`, 'password of ada'],
+    ['spaces around the name', ' ada ', 'password of ada'],
+    ['two spaces instead of one', 'two  names', 'password of two names'],
+    ['zero-width characters in the name', 'a\u00adda', 'password of ada'],
+    ['a lone surrogate', 'ada\ud800', 'password of ada'],
+    ['the service account', 'service', serviceAccount.bindPassword],
+  ])('rejects %s', async (_, username, secret) => {
+    await directory()
+    expect(await signInError(username, secret)).toBe('invalid_credentials')
+  })
 
-test.skipIf(skipReason !== '')(
-  `a name that two entries have signs in neither, whosever password it is${skipReason}`,
-  async () => {
+  test('rejects a name of two entries', async () => {
     await directory({ userLoginAttribute: 'mail' })
     expect(await signInError('twin@acme.test', 'password of twin1')).toBe('invalid_credentials')
     expect(await signInError('twin@acme.test', 'password of twin2')).toBe('invalid_credentials')
     expect(await signInAs('ada@acme.test', 'password of ada')).toMatchObject({ roles: ['Operator', 'Auditor'] })
-  },
-)
+  })
 
-test.skipIf(skipReason !== '')(`each of the names of one entry leads to one user${skipReason}`, async () => {
-  await directory()
-  const [one, two] = [await signInAs('two names'), await signInAs('second', 'password of two names')]
-  expect(two.id).toBe(one.id)
-})
+  test('accepts each name of one entry', async () => {
+    await directory()
+    const [first, second] = [await signInAs('two names'), await signInAs('second', 'password of two names')]
+    expect(second.id).toBe(first.id)
+  })
 
-test.skipIf(skipReason !== '')(
-  `what lies behind a referral is not found, and nobody goes there${skipReason}`,
-  async () => {
+  test('does not follow referrals', async () => {
     await directory()
     expect(await signInError('elsewhere')).toBe('invalid_credentials')
-    expect(await signInError('nobody')).toBe('invalid_credentials')
     expect(canary.connections).toHaveLength(0)
-  },
-)
+  })
+
+  test('requests only the required attributes of a large entry', async () => {
+    await directory()
+    expect(await signInAs('long')).toMatchObject({ email: 'long@acme.test' })
+  })
+
+  test('identifies a renamed entry by its entryUUID', async () => {
+    const idp = await directory()
+    const { subjectHash, id } = await signInAs('twin2')
+    expect(await get(keys.externalIdentity(idp.id, subjectHash ?? ''))).toMatchObject({ userId: id })
+    await using client = await asRoot()
+    await client.modifyDN(`uid=twin2,${usersDn}`, `uid=renamed,${usersDn}`)
+    expect(await signInAs('renamed', 'password of twin2')).toMatchObject({ id, username: 'twin2' })
+  })
+})
+
+const login = (route: string, credentials: object) =>
+  send(handler, jsonRequest(`/api/v1/auth/${route}`, credentials, { 'sec-fetch-site': 'same-origin' }))
+
+describe.skipIf(skipReason !== '')(`sign-in with LDAP over HTTP${skipReason}`, () => {
+  test('accepts users of a directory at /auth/login but not at /auth/local-login', async () => {
+    const idp = await directory()
+    const { status, json } = await login('login', credentialsOf('ada'))
+    expect(status).toBe(200)
+    const authorization = `Bearer ${json.accessToken}`
+    const user = await send(handler, { target: '/api/v1/auth/me', headers: { authorization } })
+    expect(user.json).toMatchObject({ authProvider: idp.id, email: 'ada@acme.test' })
+    const error = { status: 401, json: { error: 'invalid_credentials' } }
+    expect(await login('local-login', credentialsOf('ada'))).toMatchObject(error)
+  })
+
+  test('returns 503 with Retry-After for an unreachable directory and still signs in local users', async () => {
+    await directory({ url: `ldaps://localhost:${ports.dead}` })
+    expect(await login('login', credentialsOf('ada'))).toMatchObject({
+      status: 503,
+      json: { error: 'directory_unreachable' },
+      headers: { 'retry-after': '5' },
+    })
+    const local = { username: acme.platform.username, password }
+    expect(await login('login', local)).toMatchObject({ status: 200 })
+    expect(await login('login', { ...local, password: 'wrong' })).toMatchObject({ status: 401 })
+  })
+
+  test('validates credentials before it calls a directory', async () => {
+    await directory()
+    for (const credentials of [
+      { username: 'ada', password: '' },
+      { username: '', password: 'x' },
+      { username: 'a'.repeat(255), password: 'x' },
+      { username: 'ada', password: 'x'.repeat(1025) },
+      { username: ['ada'], password: 'x' },
+    ]) {
+      expect(await login('login', credentials)).toMatchObject({ status: 400, json: { error: 'validation_failed' } })
+    }
+  })
+
+  test.each(['login', 'session'])('reports at /auth/%s that all candidate names are taken', async (route) => {
+    await directory()
+    const localUsers = []
+    while ((await signInError('grace')) === 'no error') {
+      const { id, username } = await signInAs('grace')
+      await UserAdmin.remove(acme.caller, id)
+      localUsers.push(await UserAdmin.create(acme.caller, userRequest(['Viewer'], username)))
+    }
+    const error = { status: 409, json: { error: 'username_taken' } }
+    expect(await login(route, credentialsOf('grace'))).toMatchObject(error)
+    for (const { id } of localUsers) await UserAdmin.remove(acme.caller, id)
+  })
+})

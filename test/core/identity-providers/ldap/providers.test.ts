@@ -1,165 +1,111 @@
-// First: it sets settings that core reads when it is imported.
-import {
-  acme,
-  signInAs,
-  asRoot,
-  credentialsOf,
-  directory,
-  skipReason,
-  plainUrl,
-  signInError,
-} from '../../support/acme.ts'
+// First, because it sets the outbound allowlist, which core reads when it is imported.
+import { acme, credentialsOf, directory, plainUrl, signInAs, signInError, skipReason } from '../../support/acme.ts'
 import { canary, ports } from '../../support/directories.ts'
-import * as keys from '@platform/core/db/keys'
-import { get } from '@platform/core/db/table'
-import { signInExternal } from '@platform/core/identity-providers/external-user'
-import { type ProviderSettings } from '@platform/core/identity-providers/record'
-import { testLdap } from '@platform/core/identity-providers/ldap/test'
-import { refresh, signIn as signInLocally } from '@platform/core/accounts/session'
-import { signIn } from '@platform/core/identity-providers/sign-in'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
-import { expect, onTestFinished, test } from 'vitest'
-import { advanceToNextMinute, userRequest, password, newOrigin, expectError } from '../../../support/fixtures.ts'
-import { groupsDn, usersDn, serviceAccount, suffix } from '../../../support/slapd.ts'
+import { refresh, signIn as signInLocally } from '@platform/core/accounts/session'
+import { signInExternal } from '@platform/core/identity-providers/external-user'
+import { testLdap } from '@platform/core/identity-providers/ldap/test'
+import { type ProviderSettings } from '@platform/core/identity-providers/record'
+import { signIn } from '@platform/core/identity-providers/sign-in'
+import { describe, expect, test } from 'vitest'
+import { advanceToNextMinute, expectError, newOrigin, password, userRequest } from '../../../support/fixtures.ts'
+import { groupsDn, serviceAccount, suffix } from '../../../support/slapd.ts'
 import { countStoreCalls } from '../../../support/store-calls.ts'
-import { fastTimers } from '../../../support/fast-timers.ts'
-import {
-  callerOfTokens,
-  setProviderEnabled,
-  storeProvider,
-  externalIdentity,
-  removeAllProviders,
-} from '../../support/providers.ts'
+import * as providers from '../../support/providers.ts'
 
-test.skipIf(skipReason !== '').each<[string, ProviderSettings, { bindPassword?: string }, string]>([
-  ['an authority that nobody named', { caCertificate: undefined }, {}, 'tls'],
-  ['another authority', { caCertificate: 'other' }, {}, 'tls'],
-  ['what is no certificate', { caCertificate: 'no PEM' }, {}, 'tls'],
-  ['the certificate of another host', { url: `ldaps://127.0.0.1:${ports.secure}` }, {}, 'tls'],
-  ['the certificate of another host after StartTLS', { url: `ldap://127.0.0.1:${ports.plain}` }, {}, 'tls'],
-  ['another authority after StartTLS', { url: plainUrl, caCertificate: 'other' }, {}, 'tls'],
-  ['a port that speaks TLS only when asked', { url: `ldaps://localhost:${ports.plain}` }, {}, 'tls'],
-  ['a port where nobody listens', { url: `ldaps://localhost:${ports.dead}` }, {}, 'connect'],
-  ['a private address that nobody named', { url: `ldaps://127.0.0.1:${canary.port}` }, {}, 'connect'],
-  ['a private address in another spelling', { url: `ldaps://0x7f.1:${canary.port}` }, {}, 'connect'],
-  ['a private IPv6 address', { url: `ldaps://[::1]:${canary.port}` }, {}, 'connect'],
-  ['a name that leads nowhere', { url: 'ldaps://nowhere.invalid' }, {}, 'connect'],
-  ['a wrong password of the service account', {}, { bindPassword: 'wrong' }, 'bind'],
-  ['no password of the service account', {}, { bindPassword: '' }, 'bind'],
-  ['no service account', { bindDn: '' }, {}, 'bind'],
-  ['a service account that is none', { bindDn: `cn=nobody,${suffix}` }, {}, 'bind'],
-  ['a search base that is not there', { userSearchBase: `ou=nowhere,${suffix}` }, {}, 'search'],
-  ['a search base that is no name', { userSearchBase: 'nonsense' }, {}, 'search'],
-])(
-  `with %s nobody signs in: it looks like a directory that is down, not like a wrong password${skipReason}`,
-  async (_what, more, given, at) => {
-    const settings = { ...more, ...(more.caCertificate === 'other' && { caCertificate: acme.otherCa }) }
-    const idp = await directory(settings, given)
+describe.skipIf(skipReason !== '')(`LDAP providers${skipReason}`, () => {
+  test.each<[string, ProviderSettings, { bindPassword?: string }, string]>([
+    ['an unknown authority', { caCertificate: undefined }, {}, 'tls'],
+    ['another authority', { caCertificate: 'other' }, {}, 'tls'],
+    ['an invalid certificate', { caCertificate: 'no PEM' }, {}, 'tls'],
+    ['the certificate of another host', { url: `ldaps://127.0.0.1:${ports.secure}` }, {}, 'tls'],
+    ['the certificate of another host after StartTLS', { url: `ldap://127.0.0.1:${ports.plain}` }, {}, 'tls'],
+    ['another authority after StartTLS', { url: plainUrl, caCertificate: 'other' }, {}, 'tls'],
+    ['ldaps at the StartTLS port', { url: `ldaps://localhost:${ports.plain}` }, {}, 'tls'],
+    ['a closed port', { url: `ldaps://localhost:${ports.dead}` }, {}, 'connect'],
+    ['a private address', { url: `ldaps://127.0.0.1:${canary.port}` }, {}, 'connect'],
+    ['a private address in another spelling', { url: `ldaps://0x7f.1:${canary.port}` }, {}, 'connect'],
+    ['a private IPv6 address', { url: `ldaps://[::1]:${canary.port}` }, {}, 'connect'],
+    ['an unknown host', { url: 'ldaps://nowhere.invalid' }, {}, 'connect'],
+    ['a wrong password of the service account', {}, { bindPassword: 'wrong' }, 'bind'],
+    ['no password of the service account', {}, { bindPassword: '' }, 'bind'],
+    ['no service account', { bindDn: '' }, {}, 'bind'],
+    ['an unknown service account', { bindDn: `cn=unknown,${suffix}` }, {}, 'bind'],
+    ['an unknown search base', { userSearchBase: `ou=nowhere,${suffix}` }, {}, 'search'],
+    ['an invalid search base', { userSearchBase: 'nonsense' }, {}, 'search'],
+  ])('reports %s as an unreachable directory', async (_, overrides, secret, failedCheck) => {
+    const settings = { ...overrides, ...(overrides.caCertificate === 'other' && { caCertificate: acme.otherCa }) }
+    const idp = await directory(settings, secret)
     expect(await signInError('ada')).toBe('directory_unreachable')
     expect(canary.connections).toHaveLength(0)
 
-    const checks = await testLdap(idp, { bindPassword: given.bindPassword ?? serviceAccount.bindPassword })
-    expect(checks.at(-1)).toMatchObject({ name: at, ok: false, message: expect.stringMatching(/^[A-Z].+\.$/) })
+    const checks = await testLdap(idp, { bindPassword: secret.bindPassword ?? serviceAccount.bindPassword })
+    expect(checks.at(-1)).toMatchObject({ name: failedCheck, ok: false, message: expect.stringMatching(/^[A-Z].+\.$/) })
     expect(checks.slice(0, -1).every(({ ok }) => ok)).toBe(true)
-  },
-)
+  })
 
-test.skipIf(skipReason !== '')(`a test of a directory that works says so of each step${skipReason}`, async () => {
-  for (const more of [{}, { url: plainUrl }]) {
-    const checks = await testLdap(await directory(more), { bindPassword: serviceAccount.bindPassword })
-    expect(checks.map(({ name, ok }) => [name, ok])).toEqual([
-      ['connect', true],
-      ['tls', true],
-      ['bind', true],
-      ['search', true],
-    ])
-  }
-})
+  test.each([{}, { url: plainUrl }])('passes all checks of a working directory (%#)', async (overrides) => {
+    const checks = await testLdap(await directory(overrides), { bindPassword: serviceAccount.bindPassword })
+    expect(checks.map(({ name, ok }) => [name, ok])).toEqual(
+      ['connect', 'tls', 'bind', 'search'].map((name) => [name, true]),
+    )
+  })
 
-test.skipIf(skipReason !== '')(
-  `a provider that is disabled or gone signs nobody in, and ends what it has begun${skipReason}`,
-  async () => {
+  test('rejects sign-ins and sessions of a disabled or removed provider', async () => {
     const idp = await directory()
     const tokens = await signIn(credentialsOf('grace'), newOrigin())
-    await setProviderEnabled(idp, false)
+    await providers.setProviderEnabled(idp, false)
     expect(await signInError('grace')).toBe('invalid_credentials')
     await expectError(refresh(tokens), 'invalid_refresh_token')
-    await setProviderEnabled(idp, true)
+    await providers.setProviderEnabled(idp, true)
     expect(await signInError('grace')).toBe('no error')
-    await removeAllProviders()
+    await providers.removeAllProviders()
     expect(await signInError('grace')).toBe('invalid_credentials')
-  },
-)
+  })
 
-test.skipIf(skipReason !== '')(`the local way in asks no directory, whoever it is${skipReason}`, async () => {
-  await directory()
-  await expectError(signInLocally(credentialsOf('ada'), newOrigin()), 'invalid_credentials')
-})
+  test('does not call a directory at the local sign-in', async () => {
+    await directory()
+    await expectError(signInLocally(credentialsOf('ada'), newOrigin()), 'invalid_credentials')
+  })
 
-test.skipIf(skipReason !== '')(
-  `a name with a password here is that local account alone, and nothing of it is asked elsewhere${skipReason}`,
-  async () => {
+  test('does not call a directory for a name with a local password', async () => {
     await directory()
     expect(await signInError(acme.platform.username)).toBe('invalid_credentials')
     const { authProvider, id } = await signInAs(acme.platform.username, password)
     expect([authProvider, id]).toEqual(['local', acme.platform.id])
     expect(await countStoreCalls(() => signIn(acme.platform.credentials, newOrigin()))).toBe(3)
     expect(await countStoreCalls(() => signInError(acme.platform.username, 'wrong'))).toBe(5)
-  },
-)
+  })
 
-test.skipIf(skipReason !== '')(
-  `a local account that comes later takes a name from no one: the directory’s user keeps its own${skipReason}`,
-  async () => {
+  test('reserves the name of a directory user until the user is removed', async () => {
     await directory()
-    const taken = await signInAs('long')
+    const user = await signInAs('long')
     await expectError(UserAdmin.create(acme.caller, userRequest(['Viewer'], 'long')), 'username_taken')
-    await UserAdmin.remove(acme.caller, taken.id)
+    await UserAdmin.remove(acme.caller, user.id)
     const local = await UserAdmin.create(acme.caller, userRequest(['Viewer'], 'long'))
     expect(await signInError('long')).toBe('invalid_credentials')
     await UserAdmin.remove(acme.caller, local.id)
-  },
-)
+  })
 
-test.skipIf(skipReason !== '')(
-  `a name that a user of another provider has leads to the directory, and to another user${skipReason}`,
-  async () => {
-    const other = await storeProvider(acme.caller.organisationId)
-    const tokens = await signInExternal(other, externalIdentity({ username: 'curious' }), newOrigin())
-    const { userId } = await callerOfTokens(tokens)
+  test('signs in a directory user whose name a user of another provider has', async () => {
+    const other = await providers.storeProvider(acme.caller.organisationId)
+    const identity = providers.externalIdentity({ username: 'curious' })
+    const { userId } = await providers.callerOfTokens(await signInExternal(other, identity, newOrigin()))
     await directory()
-    const user = await signInAs('curious')
-    expect(user.id).not.toBe(userId)
-  },
-)
+    expect((await signInAs('curious')).id).not.toBe(userId)
+  })
 
-test.skipIf(skipReason !== '')(
-  `directories are asked one after the other: the second lets in whom the first does not know${skipReason}`,
-  async () => {
-    const [first, second] = [await directory({ userSearchBase: groupsDn }), await directory()].toSorted((a, b) =>
-      a.id < b.id ? -1 : 1,
-    )
-    const user = await signInAs('grace')
-    expect([first, second].map((idp) => idp?.id)).toContain(user.authProvider)
+  test('tries the next directory if the first does not know the name or is unreachable', async () => {
+    const idps = [await directory({ userSearchBase: groupsDn }), await directory()]
+    expect(idps.map(({ id }) => id)).toContain((await signInAs('grace')).authProvider)
     expect(await signInError('grace', 'wrong')).toBe('invalid_credentials')
-  },
-)
-
-test.skipIf(skipReason !== '')(
-  `a directory that is down keeps nobody from another one, and looks like no wrong password${skipReason}`,
-  async () => {
     await directory({ url: `ldaps://localhost:${ports.dead}` })
-    await directory()
     expect(await signInError('grace')).toBe('no error')
     expect(await signInError('grace', 'wrong')).toBe('directory_unreachable')
-  },
-)
+  })
 
-test.skipIf(skipReason !== '')(
-  `wrong passwords for a directory count as failures, by name and however they are spelled${skipReason}`,
-  async () => {
+  test('counts wrong passwords by name, in any case', async () => {
     await directory()
-    advanceToNextMinute()
     for (let guess = 0; guess < 5; guess++) {
       expect(await signInError(guess % 2 === 0 ? 'ada' : 'ADA', `guess ${guess}`)).toBe('invalid_credentials')
     }
@@ -167,67 +113,19 @@ test.skipIf(skipReason !== '')(
     expect(await signInError('grace')).toBe('no error')
     advanceToNextMinute()
     expect(await signInError('ada')).toBe('no error')
-  },
-)
+  })
 
-test.skipIf(skipReason !== '')(
-  `of thirty guesses at one moment no more than five learn that they were wrong${skipReason}`,
-  async () => {
+  test('evaluates at most five of many concurrent guesses', async () => {
     await directory()
-    advanceToNextMinute()
     const guesses = Array.from({ length: 30 }, (_, guess) => (guess === 29 ? 'password of ada' : `guess ${guess}`))
-    const told = await Promise.all(guesses.map((guess) => signInError('ada', guess)))
-    // The right one is told so only while the others are few.
-    const wrong = told.filter((answer) => answer !== 'rate_limited' && answer !== 'no error')
-    expect(wrong.length).toBeLessThanOrEqual(5)
-    advanceToNextMinute()
-  },
-)
+    const outcomes = await Promise.all(guesses.map((guess) => signInError('ada', guess)))
+    const evaluated = outcomes.filter((outcome) => outcome !== 'rate_limited' && outcome !== 'no error')
+    expect(evaluated.length).toBeLessThanOrEqual(5)
+  })
 
-test.skipIf(skipReason !== '')(
-  `eight first sign-ins of one person at the same moment make one user${skipReason}`,
-  async () => {
+  test('creates one user for concurrent first sign-ins', async () => {
     await directory({ userLoginAttribute: 'cn' })
     const users = await Promise.all(Array.from({ length: 8 }, () => signInAs('twin1')))
     expect(new Set(users.map(({ id }) => id)).size).toBe(1)
-  },
-)
-
-test.skipIf(skipReason !== '')(
-  `an entry of megabytes is not read: it asks for what it needs, and says who comes${skipReason}`,
-  async () => {
-    await directory()
-    expect(await signInAs('long')).toMatchObject({ email: 'long@acme.test' })
-  },
-)
-
-test.skipIf(skipReason !== '')(
-  `a directory that stops answering keeps a sign-in waiting for seconds, and a local one not at all${skipReason}`,
-  async () => {
-    using patience = fastTimers(6000)
-    await directory()
-    const pid = acme.slapd.program.pid
-    expect(pid).toBeGreaterThan(0)
-    process.kill(pid, 'SIGSTOP')
-    onTestFinished(() => void process.kill(pid, 'SIGCONT'))
-    const startedAtMs = performance.now()
-    let isWaiting = true
-    const waiting = signInError('grace').finally(() => (isWaiting = false))
-    expect(await signInError(acme.platform.username, password)).toBe('no error')
-    expect(isWaiting).toBe(true)
-    expect(await waiting).toBe('directory_unreachable')
-    expect(performance.now() - startedAtMs).toBeLessThan(patience.ms + 1500)
-  },
-)
-
-test.skipIf(skipReason !== '')(
-  `a subject is the entry’s own id: who is renamed in the directory stays the same user${skipReason}`,
-  async () => {
-    const idp = await directory()
-    const { subjectHash, id } = await signInAs('twin2')
-    expect(await get(keys.externalIdentity(idp.id, subjectHash ?? ''))).toMatchObject({ userId: id })
-    await using client = await asRoot()
-    await client.modifyDN(`uid=twin2,${usersDn}`, `uid=renamed,${usersDn}`)
-    expect(await signInAs('renamed', 'password of twin2')).toMatchObject({ id, username: 'twin2' })
-  },
-)
+  })
+})

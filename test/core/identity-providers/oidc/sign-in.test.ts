@@ -1,0 +1,229 @@
+// First, because it sets the outbound allowlist, which core reads when it is imported.
+import { newIssuer } from '../../support/oidc-issuers.ts'
+import { nowSeconds } from '@platform/core/clock'
+import * as keys from '@platform/core/db/keys'
+import { batchPut, query } from '@platform/core/db/table'
+import { exchange } from '@platform/core/identity-providers/oidc/code'
+import * as Oidc from '@platform/core/identity-providers/oidc/oidc'
+import { type ProviderRecord } from '@platform/core/identity-providers/record'
+import { verifyAccessToken } from '@platform/core/signing/access-token'
+import { beforeAll, expect, test, vi } from 'vitest'
+import { advanceClock } from '../../../support/clock.ts'
+import { errorCodeOf, expectError, newCaller } from '../../../support/fixtures.ts'
+import { json, signed } from '../../../support/hostile-issuer.ts'
+import { onStoreCall, type StoreCall } from '../../../support/store-calls.ts'
+import * as oidc from '../../support/oidc.ts'
+
+const { completeSignIn, newProvider, removeProvider, replaceProvider, startSignIn, validCallback } = oidc
+
+beforeAll(async () => {
+  await oidc.preparePortal()
+  // Failed sign-ins are logged.
+  vi.spyOn(process.stdout, 'write').mockReturnValue(true)
+})
+const origin = { address: '192.0.2.1' }
+const sharedIssuer = newIssuer()
+
+/** A started sign-in whose code the issuer accepts. */
+async function started(issuer = newIssuer(), existing?: ProviderRecord) {
+  const provider = existing ?? (await newProvider(issuer.url))
+  const signIn = await startSignIn(provider)
+  issuer.token = () => signed(issuer.claims('platform', signIn.nonce, nowSeconds()), issuer.key)
+  const callback: Parameters<typeof completeSignIn>[1] = validCallback(issuer, signIn)
+  const { state, browser } = signIn
+  return { issuer, provider, state, browser, callback, complete: () => completeSignIn(provider.id, callback, browser) }
+}
+type Started = Awaited<ReturnType<typeof started>>
+
+/** A sign-in with a code for tokens. */
+async function completed(issuer = newIssuer(), existing?: ProviderRecord) {
+  const signIn = await started(issuer, existing)
+  const { code = '' } = await signIn.complete()
+  return { ...signIn, code, exchange: () => exchange(code, signIn.browser, origin) }
+}
+
+const signInTo = async (provider: ProviderRecord, issuer = sharedIssuer) =>
+  verifyAccessToken((await (await completed(issuer, provider)).exchange()).accessToken)
+
+type Forgery = Partial<Started['callback']> & { providerId?: string; browser?: string }
+test.each<[string, string, (signIn: Started) => Forgery | Promise<Forgery>]>([
+  ['without a state', 'sign_in_expired', () => ({ state: undefined })],
+  ['with an unknown state', 'sign_in_expired', () => ({ state: 'x'.repeat(43) })],
+  [
+    'with the state of another sign-in',
+    'sign_in_expired',
+    async ({ provider }) => ({ state: (await startSignIn(provider)).state }),
+  ],
+  ['without the cookie', 'sign_in_expired', () => ({ browser: '' })],
+  [
+    'with the cookie of another browser',
+    'sign_in_expired',
+    async ({ provider }) => ({ browser: (await startSignIn(provider)).browser }),
+  ],
+  ['with the state as cookie', 'sign_in_expired', ({ state }) => ({ browser: state })],
+  [
+    'at the path of another provider',
+    'sign_in_expired',
+    async ({ issuer }) => ({ providerId: (await newProvider(issuer.url)).id }),
+  ],
+  ['at the path of an unknown provider', 'sign_in_expired', () => ({ providerId: 'idp_0' })],
+  ['after ten minutes', 'sign_in_expired', () => (advanceClock(600_001), {})],
+  [
+    'of a disabled provider',
+    'provider_unavailable',
+    async ({ provider }) => (await replaceProvider({ ...provider, isEnabled: false, revision: 2 }), {}),
+  ],
+  ['of a removed provider', 'provider_unavailable', async ({ provider }) => (await removeProvider(provider), {})],
+  ['of another issuer', 'answer_invalid', () => ({ iss: 'https://id.example.com' })],
+  ['without an issuer', 'answer_invalid', () => ({ iss: undefined })],
+  ['without a code', 'answer_invalid', () => ({ code: undefined })],
+  ['with an error of the issuer', 'provider_error', () => ({ error: 'server_error' })],
+  ['with a denial', 'access_denied', () => ({ error: 'access_denied' })],
+])('rejects a callback %s as %s and sends no code to the issuer', async (_, error, forge) => {
+  const signIn = await started()
+  const { providerId = signIn.provider.id, browser = signIn.browser, ...callback } = await forge(signIn)
+  const outcome = await completeSignIn(providerId, { ...signIn.callback, ...callback }, browser)
+  expect(outcome).toEqual({ error, traceId: '' })
+  expect(signIn.issuer.asked('/token')).toBe(0)
+})
+
+test('completes a sign-in after callbacks with a wrong cookie and a wrong path', async () => {
+  const { issuer, provider, callback, browser, complete } = await started()
+  await completeSignIn(provider.id, callback, 'x'.repeat(43))
+  await completeSignIn((await newProvider(issuer.url)).id, callback, browser)
+  expect(await complete()).toEqual({ code: expect.any(String) })
+})
+
+test('accepts one of several concurrent callbacks', async () => {
+  const { issuer, complete } = await started()
+  const outcomes = await Promise.all([1, 2, 3, 4, 5].map(complete))
+  expect(outcomes.filter(({ code }) => code !== undefined)).toHaveLength(1)
+  expect(outcomes.filter(({ error }) => error === 'sign_in_expired')).toHaveLength(4)
+  expect(await complete()).toMatchObject({ error: 'sign_in_expired' })
+  expect(issuer.asked('/token')).toBe(1)
+})
+
+test('reports a code that the issuer rejects', async () => {
+  const { issuer, complete } = await started()
+  issuer.instead.set('/token', () => ({ ...json({ error: 'invalid_grant' }), status: 400 }))
+  expect(await complete()).toEqual({ error: 'provider_error', traceId: '' })
+})
+
+test('starts sign-ins only with enabled OpenID Connect providers', async () => {
+  const [disabled, ldap] = [await newProvider('', { isEnabled: false }), await newProvider('', { type: 'LDAP' })]
+  for (const id of [disabled.id, ldap.id, 'idp_0', (await newCaller()).userId, '../x']) {
+    expect([id, await errorCodeOf(Oidc.startSignIn(id, {}))]).toEqual([id, 'identity_provider_not_found'])
+  }
+})
+
+test('exchanges a code once, also among concurrent requests', async () => {
+  const signIn = await completed()
+  const outcomes = await Promise.all([1, 2, 3, 4].map(() => errorCodeOf(signIn.exchange())))
+  expect(outcomes.toSorted()).toEqual(['no error', ...Array(3).fill('sign_in_code_invalid')])
+  await expectError(signIn.exchange(), 'sign_in_code_invalid')
+})
+
+test('rejects a wrong code and a code of another browser without consuming it', async () => {
+  const signIn = await completed()
+  const { code, browser, provider, state } = signIn
+  for (const wrong of [(await startSignIn(provider)).browser, '', code]) {
+    await expectError(exchange(code, wrong, origin), 'sign_in_code_invalid')
+  }
+  for (const wrong of [state, code.toUpperCase(), `${code}x`, 'x']) {
+    await expectError(exchange(wrong, browser, origin), 'sign_in_code_invalid')
+  }
+  await expectError(signIn.exchange(), 'no error')
+})
+
+test.each<[string, (signIn: Started) => unknown]>([
+  ['after a minute', () => advanceClock(60_001)],
+  ['of a disabled provider', ({ provider }) => replaceProvider({ ...provider, isEnabled: false })],
+  ['of a removed provider', ({ provider }) => removeProvider(provider)],
+])('rejects a code %s', async (_, invalidate) => {
+  const signIn = await completed()
+  await invalidate(signIn)
+  await expectError(signIn.exchange(), 'sign_in_code_invalid')
+})
+
+test('creates separate users for one subject in two organisations', async () => {
+  const providers = [await newProvider(sharedIssuer.url), await newProvider(sharedIssuer.url)]
+  const callers = []
+  for (const provider of providers) callers.push(await signInTo(provider))
+  const organisationIds = callers.map(({ organisationId }) => organisationId)
+  expect(organisationIds).toEqual(providers.map(({ organisationId }) => organisationId))
+  expect(new Set(callers.map(({ userId }) => userId)).size).toBe(2)
+})
+
+const usersOf = async ({ organisationId }: ProviderRecord) =>
+  (await query({ pk: keys.user(organisationId, '').pk })).items.map((user) => String(user['id']))
+const sessionsOf = async (userId: string) => (await query({ index: 'gsi1', pk: keys.userSessions(userId) })).items
+
+/** Fails the n-th store call or loses its response. Returns whether the call was reached. */
+async function failsAtCall(n: number, when: 'before' | 'after', work: () => Promise<unknown>): Promise<boolean> {
+  let calls = 0
+  const fail = async () => {
+    if (++calls === n) throw new Error('lost')
+  }
+  using _ = onStoreCall({ [when]: fail })
+  await work().catch(() => undefined)
+  return calls >= n
+}
+
+test.each(['before', 'after'] as const)(
+  'leaves at most one user and no session if a sign-in fails %s any store call',
+  async (when) => {
+    for (let [n, isReached] = [1, true]; isReached; n++) {
+      const { provider, complete } = await started(sharedIssuer)
+      isReached = await failsAtCall(n, when, complete)
+      const users = await usersOf(provider)
+      expect([n, users.length]).toEqual([n, Math.min(users.length, 1)])
+      for (const user of users) expect(await sessionsOf(user)).toEqual([])
+      const { userId } = await signInTo(provider)
+      expect(await usersOf(provider)).toEqual([userId])
+    }
+  },
+)
+
+test.each(['before', 'after'] as const)(
+  'opens one session if an exchange fails %s any store call and is retried',
+  async (when) => {
+    for (let [n, isReached] = [1, true]; isReached; n++) {
+      const signIn = await completed(sharedIssuer)
+      isReached = await failsAtCall(n, when, signIn.exchange)
+      await signIn.exchange().catch(() => undefined)
+      const [user = ''] = await usersOf(signIn.provider)
+      expect([n, (await sessionsOf(user)).length]).toEqual([n, 1])
+    }
+  },
+)
+
+test.each(['oidc.attemptConsumed', 'oidc.userKnown'])(
+  'signs in the same user after a failure at %s',
+  async (failpoint) => {
+    const { provider, callback, browser, complete } = await started(sharedIssuer)
+    vi.stubEnv('PLAT_FAILPOINT', `${failpoint}=throw`)
+    vi.resetModules()
+    const failing = await import('@platform/core/identity-providers/oidc/oidc')
+    vi.unstubAllEnvs()
+    const location = await failing.completeSignIn(provider.id, callback, { browser, origin })
+    expect(new URL(location).searchParams.get('error')).toBe('internal_error')
+    expect(await complete()).toMatchObject({ error: 'sign_in_expired' })
+    const [first, second] = [await signInTo(provider), await signInTo(provider)]
+    expect(second.userId).toBe(first.userId)
+    expect(await usersOf(provider)).toHaveLength(1)
+  },
+)
+
+test('keeps the code valid if the session cannot be stored', async () => {
+  const signIn = await completed(sharedIssuer)
+  const occupySessionKey = async ({ command, input }: StoreCall) => {
+    if (!command.startsWith('TransactWrite')) return
+    const session = input.TransactItems.find(({ Put }: any) => Put?.Item.sk === keys.session('').sk).Put.Item
+    await batchPut([{ pk: session.pk, sk: session.sk }])
+  }
+  {
+    using _ = onStoreCall({ before: occupySessionKey })
+    await expectError(signIn.exchange(), 'conflict')
+  }
+  expect(await signIn.exchange()).toMatchObject({ tokenType: 'Bearer' })
+})
