@@ -116,9 +116,9 @@ describe.skipIf(lack !== '')(`hostile LDAP directories${lack}`, () => {
   test('limits the sign-ins that wait for a hanging directory, without affecting local ones', async () => {
     // The sign-in timeouts of six seconds elapse when the test aborts them.
     const timeouts: AbortController[] = []
-    const { timeout } = AbortSignal
+    const timeout = AbortSignal.timeout.bind(AbortSignal)
     vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
-      if (ms !== 6000) return timeout.call(AbortSignal, ms)
+      if (ms !== 6000) return timeout(ms)
       const controller = new AbortController()
       timeouts.push(controller)
       return controller.signal
