@@ -22,13 +22,13 @@ const hello: FileToPack[] = [
 ]
 
 describe('the same input gives the same image', () => {
-  test('in whatever order the files are named', async () => {
+  test('in any order of files and labels', async () => {
     const one = await buildImage({ files: hello, labels: { a: '1', b: '2' } })
     const other = await buildImage({ files: hello.toReversed(), labels: { b: '2', a: '1' } })
     expect(other).toEqual(one)
   })
 
-  test('from wherever they come, and whenever they were written', async () => {
+  test('from files or content, regardless of times and of write permission', async () => {
     await using folder = await temporaryFolder()
     await mkdir(join(folder.path, 'lib'))
     await writeFile(join(folder.path, 'main.js'), 'console.log(1)')
@@ -40,14 +40,13 @@ describe('the same input gives the same image', () => {
     expect(sources).toEqual(contents)
   })
 
-  test('on whatever machine: its layer holds no more than the files', async () => {
+  test('on any machine, without time, name or system', async () => {
     const layer = await packLayer(hello)
     expect(layer.diffId).toBe('sha256:84b4d26fb09d24a671a52cef121cb18e7022e9d64177c4d94457e14afaa78281')
-    // No time, no name, no system.
     expect(layer.bytes.subarray(0, 10)).toEqual(Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]))
   })
 
-  test('whatever its files may do beyond being read, written and run', async () => {
+  test('without special mode bits', async () => {
     const [plain, special] = [0o755, 0o7755].map((mode) => packLayer([{ path: 'a', content: '', mode }]))
     expect(await special).toEqual(await plain)
   })
@@ -60,13 +59,13 @@ describe('the same input gives the same image', () => {
     ['command', { files: [{ path: 'a', content: '1' }], config: { Cmd: ['a'] } }],
     ['platform', { files: [{ path: 'a', content: '1' }], platform: { os: 'linux', architecture: 'riscv64' } }],
     ['time', { files: [{ path: 'a', content: '1' }], created: '2025-01-01T00:00:00Z' }],
-  ])('and another %s gives another', async (_name, input) => {
+  ])('but not for another %s', async (_name, input) => {
     const { digest } = await buildImage({ files: [{ path: 'a', content: '1' }] })
     expect((await buildImage(input)).digest).not.toBe(digest)
   })
 })
 
-test('an image says what it is, how it is started and what its layers are', async () => {
+test('builds a manifest and a configuration', async () => {
   const built = await buildImage({
     files: hello,
     config: { Cmd: ['node', '/app/main.js'], WorkingDir: '/app' },
@@ -89,12 +88,10 @@ test('an image says what it is, how it is started and what its layers are', asyn
   })
 })
 
-const refused = async (...files: FileToPack[]) => expect(packLayer(files)).rejects
-
-describe('files that no image can have are refused', () => {
+describe('rejects', () => {
   test.each<[string, FileToPack[], RegExp]>([
     ['a path upwards', [{ path: '../a', content: '' }], /is none for an image/],
-    ['the root', [{ path: '/', content: '' }], /two files for \/,/],
+    ['a file as the root', [{ path: '/', content: '' }], /two files for \/,/],
     [
       'a file twice',
       [
@@ -104,24 +101,24 @@ describe('files that no image can have are refused', () => {
       /two files for \/a/,
     ],
     [
-      'a file that is a folder',
+      'a file that is a folder too',
       [
         { path: 'a', content: '' },
         { path: 'a/b', content: '' },
       ],
       /is a file and a folder/,
     ],
-    ['what would hide another', [{ path: 'a/.wh.b/c', content: '' }], /would hide files/],
-    ['a source that is not there', [{ path: 'a', source: '/nowhere/at/all' }], /ENOENT/],
-    ['a source that is no file', [{ path: 'a', source: '/dev/null' }], /neither a file nor a folder/],
+    ['a whiteout', [{ path: 'a/.wh.b/c', content: '' }], /would hide files/],
+    ['a missing source', [{ path: 'a', source: '/nowhere/at/all' }], /ENOENT/],
+    ['a device as a source', [{ path: 'a', source: '/dev/null' }], /neither a file nor a folder/],
   ])('%s', async (_name, files, message) => {
-    await (await refused(...files)).toThrow(message)
+    await expect(packLayer(files)).rejects.toThrow(message)
   })
 
-  test('a link in a folder', async () => {
+  test('a link in a source folder', async () => {
     await using folder = await temporaryFolder()
     await symlink('/etc/passwd', join(folder.path, 'link'))
-    await (await refused({ path: 'a', source: folder.path })).toThrow(/neither a file nor a folder/)
+    await expect(packLayer([{ path: 'a', source: folder.path }])).rejects.toThrow(/neither a file nor a folder/)
   })
 })
 
@@ -134,12 +131,12 @@ async function withBase(client = memoryRegistry()): Promise<{ client: typeof cli
   })
   await pushImage(client, 'team/base', built, ['1'])
   const base = await readImage(client, 'team/base', '1')
-  if (base === undefined) throw new Error('The base is not there.')
+  if (base === undefined) throw new Error('The base image is missing.')
   return { client, base }
 }
 
 describe('an image with a base', () => {
-  test('has its layers, its platform, its labels and what is not said otherwise', async () => {
+  test('inherits its layers, platform, labels and configuration', async () => {
     const { client, base } = await withBase()
     const input = { files: hello, base, config: { User: '2' }, labels: { color: 'red' } }
     await pushImage(client, 'team/hello', await buildImage(input), ['1'])
@@ -153,7 +150,7 @@ describe('an image with a base', () => {
     expect(read?.toString()).toBe('node')
   })
 
-  test('of Docker has the words of OCI for its layers', async () => {
+  test('converts the media types of Docker layers', async () => {
     const { base } = await withBase()
     const mediaType = 'application/vnd.docker.image.rootfs.diff.tar.gzip'
     const docker: Image = {
@@ -167,7 +164,7 @@ describe('an image with a base', () => {
     ])
   })
 
-  test('is built from layers in between, in their order', async () => {
+  test('orders the layers of the base, additional layers and files', async () => {
     const { base } = await withBase()
     const middle = [await packLayer([{ path: 'm', content: '1' }]), await packLayer([{ path: 'm', content: '2' }])]
     const { layers } = await buildImage({ files: [{ path: 'm', content: '3' }], base, layers: middle })
@@ -177,7 +174,7 @@ describe('an image with a base', () => {
   })
 })
 
-test('an image that is pushed without a tag is there by its digest', async () => {
+test('pushes an image without a tag', async () => {
   const client = memoryRegistry()
   const built = await buildImage({ files: hello })
   expect(await pushImage(client, 'team/hello', built, [])).toMatchObject({ digest: built.digest })
@@ -185,7 +182,7 @@ test('an image that is pushed without a tag is there by its digest', async () =>
   expect(client.tagged.size).toBe(0)
 })
 
-test('an image is copied byte for byte, and only what is missing', async () => {
+test('copies an image byte for byte, without blobs that the target has', async () => {
   const [from, to] = [memoryRegistry('from.test'), memoryRegistry('to.test')]
   const built = await buildImage({ files: hello })
   await pushImage(from, 'team/hello', built, ['1', 'latest'])
@@ -201,7 +198,7 @@ test('an image is copied byte for byte, and only what is missing', async () => {
   await expect(replicateImage(from, image, to, 'modules/hello', 'v2')).rejects.toMatchObject({ problem: 'not_found' })
 })
 
-test('a copy that the other registry takes for another is a failure', async () => {
+test('fails if the target registry stores a copy under another digest', async () => {
   const [from, to] = [memoryRegistry('from.test'), memoryRegistry('to.test')]
   await pushImage(from, 'team/hello', await buildImage({ files: hello }), ['1'])
   const image = (await readImage(from, 'team/hello', '1'))!
@@ -211,9 +208,9 @@ test('a copy that the other registry takes for another is a failure', async () =
 
 const cannotChangeRoot = process.platform !== 'linux' || process.getuid?.() !== 0
 
-// A module that is built `--with-node` runs on it by default.
+// Also shown by modules that are built with `--with-node`.
 test.skipIf(cannotChangeRoot || !isLong)(
-  'the layer of Node.js has all that Node.js needs, and nothing else',
+  'the Node.js layer contains all libraries of Node.js, and nothing else',
   async () => {
     await using store = await temporaryFolder()
     const client = memoryRegistry()

@@ -6,12 +6,12 @@ import { missingPrograms, outputOf } from '../support/installed-programs.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { all, blobOf, clientOf, failureOf, labels, pushBySkopeo } from './support.ts'
 
-const lacking = missingPrograms('docker-registry', 'skopeo')
+const noPeersReason = missingPrograms('docker-registry', 'skopeo')
 const empty = { mediaType: mediaTypes.empty, digest: digestOf('{}'), size: 2 }
 const image = { schemaVersion: 2 as const, mediaType: mediaTypes.manifest, config: empty, layers: [empty] }
 const imageOf = (members: object) => Buffer.from(JSON.stringify({ ...image, ...members }))
 
-describe.skipIf(lacking !== '')(`a registry that anybody may use${lacking}`, () => {
+describe.skipIf(noPeersReason !== '')(`a public registry${noPeersReason}`, () => {
   let registry: Awaited<ReturnType<typeof startDockerRegistry>>
   let digest: string
 
@@ -21,7 +21,7 @@ describe.skipIf(lacking !== '')(`a registry that anybody may use${lacking}`, () 
   })
   afterAll(() => registry?.[Symbol.asyncDispose]())
 
-  test('an image that skopeo pushed is resolved and read, by its tag and by its digest', async () => {
+  test('resolves and reads an image of skopeo by tag and digest', async () => {
     const { client, sent } = clientOf(registry.host)
     const descriptor = await client.resolve('team/hello', '1.0.0')
     expect(descriptor).toEqual({ mediaType: mediaTypes.manifest, digest, size: expect.any(Number) })
@@ -35,7 +35,7 @@ describe.skipIf(lacking !== '')(`a registry that anybody may use${lacking}`, () 
     expect(sent.map((line) => line.split(' ')[0])).toEqual(['HEAD', 'GET', 'GET', 'HEAD'])
   })
 
-  test('its configuration is read as a blob, and says what the image was labelled with', async () => {
+  test('reads the configuration of an image as a blob', async () => {
     const { client } = clientOf(registry.host)
     const manifest = (await client.manifest('team/hello', '1.0.0'))?.content as Manifest
     const config = await client.blob('team/hello', manifest.config)
@@ -44,7 +44,7 @@ describe.skipIf(lacking !== '')(`a registry that anybody may use${lacking}`, () 
     expect(await client.hasBlob('team/hello', digestOf('nowhere'))).toBe(false)
   })
 
-  test('an image of several platforms is read as an index', async () => {
+  test('reads an image of several platforms as an index', async () => {
     await using other = await startDockerRegistry()
     const top = await pushBySkopeo(other.host, ['amd64', 'arm64'])
     const found = await clientOf(other.host).client.manifest('team/hello', '1.0.0')
@@ -53,7 +53,7 @@ describe.skipIf(lacking !== '')(`a registry that anybody may use${lacking}`, () 
     expect(manifests.map(({ platform }) => platform?.architecture)).toEqual(['amd64', 'arm64'])
   })
 
-  test('what is not there is undefined, or a failure that says so', async () => {
+  test('returns undefined for missing manifests, and fails for missing blobs and repositories', async () => {
     const { client } = clientOf(registry.host)
     expect(await client.resolve('team/hello', '2.0.0')).toBeUndefined()
     expect(await client.manifest('team/hello', digestOf('nothing'))).toBeUndefined()
@@ -63,7 +63,7 @@ describe.skipIf(lacking !== '')(`a registry that anybody may use${lacking}`, () 
     expect(await failureOf(all(client.tags('nobody/nothing')))).toMatchObject({ problem: 'not_found' })
   })
 
-  test('repositories are told over as many pages as there are', async () => {
+  test('lists repositories over several pages', async () => {
     await using other = await startDockerRegistry()
     const { client, sent } = clientOf(other.host)
     const names = Array.from({ length: 101 }, (_, index) => `many/number-${String(index).padStart(3, '0')}`)
@@ -76,7 +76,7 @@ describe.skipIf(lacking !== '')(`a registry that anybody may use${lacking}`, () 
     expect(await all(client.tags(names[0]!))).toEqual(['one', 'two'])
   })
 
-  test('what is pushed is read by skopeo', async () => {
+  test('pushes images that skopeo can read', async () => {
     const { client } = clientOf(registry.host)
     const manifest = (await client.manifest('team/hello', '1.0.0'))!
     const { config, layers } = manifest.content as Manifest
@@ -95,7 +95,7 @@ describe.skipIf(lacking !== '')(`a registry that anybody may use${lacking}`, () 
     expect(JSON.parse(seen)).toMatchObject({ Digest: digest, Labels: labels })
   })
 
-  test('a blob is sent once, is mounted where another repository has it, and not sent at all where it is there', async () => {
+  test('uploads a blob once, and mounts it if another repository has it', async () => {
     const { client, sent } = clientOf(registry.host)
     const bytes = Buffer.alloc(3_000_000, 'large')
     const methodsOf = async (work: () => Promise<unknown>) => {
@@ -109,7 +109,7 @@ describe.skipIf(lacking !== '')(`a registry that anybody may use${lacking}`, () 
       'HEAD',
       'POST',
     ])
-    const other = Buffer.from('is in neither')
+    const other = Buffer.from('in neither repository')
     const unmounted = () => client.putBlob('two/blob', other, { mountFrom: 'one/blob' })
     expect(await methodsOf(unmounted)).toEqual(['HEAD', 'POST', 'PUT'])
     const found = await client.blob('two/blob', { digest: digestOf(bytes), size: bytes.length })
@@ -118,7 +118,7 @@ describe.skipIf(lacking !== '')(`a registry that anybody may use${lacking}`, () 
     expect(await client.blob('two/blob', { digest: digestOf(''), size: 0 })).toHaveLength(0)
   })
 
-  test('what refers to an image is found by its kind, although this registry keeps no such list', async () => {
+  test('lists referrers by type without the referrers API', async () => {
     const { client } = clientOf(registry.host)
     const subject = (await client.resolve('team/hello', '1.0.0'))!
     expect(await client.referrers('team/hello', digest)).toEqual([])
@@ -135,7 +135,7 @@ describe.skipIf(lacking !== '')(`a registry that anybody may use${lacking}`, () 
     expect((await client.manifest('team/hello', second.digest))?.content).toMatchObject({ subject: { digest } })
   })
 
-  test('a list of what refers to an image keeps what others wrote into it', async () => {
+  test('keeps foreign entries and members of a referrers index', async () => {
     const { client } = clientOf(registry.host)
     await client.putBlob('team/others', Buffer.from('{}'))
     const subject = await client.putManifest('team/others', 'image', imageOf({}), mediaTypes.manifest)
@@ -147,7 +147,7 @@ describe.skipIf(lacking !== '')(`a registry that anybody may use${lacking}`, () 
     expect((await client.manifest('team/others', tag))?.content).toEqual({ ...index, manifests: [theirs, ours] })
   })
 
-  test('a manifest is removed by its digest, and that it is gone already is fine', async () => {
+  test('removes a manifest by digest, repeatedly', async () => {
     const { client } = clientOf(registry.host)
     await client.putBlob('team/gone', Buffer.from('{}'))
     const sent = await client.putManifest('team/gone', 'once', imageOf({}), mediaTypes.manifest)
@@ -156,7 +156,7 @@ describe.skipIf(lacking !== '')(`a registry that anybody may use${lacking}`, () 
     await client.remove('team/gone', sent.digest)
   })
 
-  test('what the registry does not take is refused in its own words', async () => {
+  test('reports the error code of a rejected manifest', async () => {
     const { client } = clientOf(registry.host)
     const bytes = imageOf({ config: blobOf('nowhere') })
     const work = client.putManifest('team/hello', 'bad', bytes, mediaTypes.manifest)

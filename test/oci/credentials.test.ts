@@ -5,11 +5,11 @@ import { missingPrograms } from '../support/installed-programs.ts'
 import { startTokenServer, type TokenServer } from '../support/token-server.ts'
 import { ada, all, blobOf, clientOf, failureOf, pushBySkopeo } from './support.ts'
 
-const lacking = missingPrograms('docker-registry', 'skopeo')
-const forgetful = async () => ({ ...ada, password: 'wrong staple' })
+const noPeersReason = missingPrograms('docker-registry', 'skopeo')
+const wrongCredentials = async () => ({ ...ada, password: 'wrong staple' })
 
-/** The same of every registry that wants to know who asks. */
-async function expectGuarded(host: string): Promise<void> {
+/** Expects that all operations work with credentials. */
+async function expectAccess(host: string): Promise<void> {
   const digest = await pushBySkopeo(host)
   const { client } = clientOf(host, { credentials: async () => ada })
   expect(await client.resolve('team/hello', '1.0.0')).toMatchObject({ digest })
@@ -26,32 +26,32 @@ async function expectGuarded(host: string): Promise<void> {
   expect(await client.resolve('team/hello', 'again')).toBeUndefined()
 }
 
-async function expectStrangersRefused(host: string): Promise<void> {
-  const stranger = await failureOf(clientOf(host).client.resolve('team/hello', '1.0.0'))
-  expect(stranger.problem).toBe('unauthorized')
-  const wrong = await failureOf(clientOf(host, { credentials: forgetful }).client.resolve('team/hello', '1.0.0'))
+async function expectNoAccessWithoutCredentials(host: string): Promise<void> {
+  const anonymous = await failureOf(clientOf(host).client.resolve('team/hello', '1.0.0'))
+  expect(anonymous.problem).toBe('unauthorized')
+  const wrong = await failureOf(clientOf(host, { credentials: wrongCredentials }).client.resolve('team/hello', '1.0.0'))
   expect(wrong).toMatchObject({ problem: 'unauthorized', message: expect.stringContaining('Check the credentials') })
 }
 
-describe.skipIf(lacking !== '')(`a registry that wants a password${lacking}`, () => {
+describe.skipIf(noPeersReason !== '')(`a registry with Basic authentication${noPeersReason}`, () => {
   let registry: Awaited<ReturnType<typeof startDockerRegistry>>
   beforeAll(async () => {
     registry = await startDockerRegistry(passwordGuard)
   })
   afterAll(() => registry?.[Symbol.asyncDispose]())
 
-  test('everything works with the password', () => expectGuarded(registry.host))
-  test('nothing works without it, or with another', () => expectStrangersRefused(registry.host))
+  test('accepts all operations with the password', () => expectAccess(registry.host))
+  test('rejects a missing or wrong password', () => expectNoAccessWithoutCredentials(registry.host))
 
-  test('the password is asked for once for each right, and not with every request', async () => {
+  test('challenges only the first request of a scope', async () => {
     const { client, sent } = clientOf(registry.host, { credentials: async () => ada })
     for (let times = 0; times < 3; times += 1) await client.resolve('team/hello', 'latest')
     expect(sent).toHaveLength(4)
   })
 })
 
-const lackingHere = missingPrograms('docker-registry', 'skopeo', 'openssl')
-describe.skipIf(lackingHere !== '')(`a registry that wants a token${lackingHere}`, () => {
+const noTokensReason = missingPrograms('docker-registry', 'skopeo', 'openssl')
+describe.skipIf(noTokensReason !== '')(`a registry with token authentication${noTokensReason}`, () => {
   let tokens: TokenServer
   let registry: Awaited<ReturnType<typeof startDockerRegistry>>
   beforeAll(async () => {
@@ -63,13 +63,10 @@ describe.skipIf(lackingHere !== '')(`a registry that wants a token${lackingHere}
     await tokens?.[Symbol.asyncDispose]()
   })
 
-  test('everything works with tokens, each for what is being done', async () => {
-    await expectGuarded(registry.host)
-  })
+  test('accepts all operations with tokens', () => expectAccess(registry.host))
+  test('rejects missing or wrong credentials', () => expectNoAccessWithoutCredentials(registry.host))
 
-  test('a stranger gets none', () => expectStrangersRefused(registry.host))
-
-  test('a token is used for as long as it holds, and is for no more than what is being done', async () => {
+  test('reuses a token, and requests only the required scopes', async () => {
     tokens.granted.length = 0
     const { client, sent } = clientOf(registry.host, { credentials: async () => ada })
     for (let times = 0; times < 3; times += 1) await client.resolve('team/hello', 'latest')

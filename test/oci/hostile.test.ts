@@ -1,11 +1,52 @@
 import { digestOf } from '@platform/oci/digest'
+import { mediaTypes } from '@platform/oci/types'
 import { test } from 'vitest'
 import type { ServerReply, Respond } from '../support/http-server.ts'
-import { always, expectFailure, image, imageBytes, json, type Row, subject, to } from './hostility.ts'
+import { always, config, expectFailure, image, imageBytes, index, json, type Row, subject, to } from './hostility.ts'
+
+const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
+
+/** A manifest that the client must reject. */
+const broken = (name: string, body: unknown, mediaType: string = mediaTypes.manifest): Row => [
+  `has ${name} as a manifest`,
+  'manifest',
+  'invalid',
+  always(json(body, { 'content-type': mediaType })),
+]
+
+const documents: Row[] = [
+  broken('nothing', ''),
+  broken('HTML', '<html>'),
+  broken('binary data', Buffer.from([0xff, 0xfe, 0x00])),
+  broken('null', null),
+  broken('a list', [image]),
+  broken('a million nested lists', nested(1_000_000)),
+  broken('a deep unknown member', JSON.stringify(image).replace('{', `{"x":${nested(500_000)},`)),
+  broken('an index with image members', { ...image, ...index }, mediaTypes.index),
+  broken('an image with index members', { ...image, ...index, mediaType: mediaTypes.manifest }),
+  broken('an image with the media type of an index', { ...image, mediaType: mediaTypes.index }),
+  broken('an index with the media type of an image', index),
+  broken('an image of schema version 1', { ...image, schemaVersion: 1 }),
+  broken('an image without layers', { ...image, layers: undefined }),
+  broken('an image with a null layer', { ...image, layers: [null] }),
+  broken('a negative size', { ...image, config: { ...config, size: -1 } }),
+  broken('a fractional size', { ...image, config: { ...config, size: 1.5 } }),
+  broken('an infinite size', JSON.stringify(image).replace('"size":2', '"size":1e400')),
+  broken('a digest with a path', { ...image, config: { ...config, digest: 'sha256:../../../etc/passwd' } }),
+  broken('an MD5 digest', { ...image, config: { ...config, digest: `md5:${'0'.repeat(32)}` } }),
+  broken('a nested annotation', { ...image, annotations: { a: { b: 'c' } } }),
+  broken('an index without a list', { ...index, manifests: {} }, mediaTypes.index),
+  ['has 5 MiB as a manifest', 'manifest', 'too_large', always(json(Buffer.alloc(5 << 20, ' ')))],
+  ['lists tags as a text', 'tags', 'invalid', always(json({ tags: 'latest' }))],
+  ['lists tags with a path', 'tags', 'invalid', always(json({ tags: ['../../other/manifests/x'] }))],
+  ['lists repositories with a path', 'repositories', 'invalid', always(json({ repositories: ['a/../b'] }))],
+  ['lists 5 MiB of tags', 'tags', 'too_large', always(json({ tags: Array(1_000_000).fill('tag') }))],
+  ['lists an image as referrers', 'referrers', 'invalid', always(json(image))],
+]
 
 const started = { status: 202, headers: { location: '/v2/a/blobs/uploads/1' } }
 
-/** Answers to uploads as they should be, but for the last. */
+/** Responses to the steps of an upload. */
 const uploading =
   (start: ServerReply, end: ServerReply): Respond =>
   ({ method }) =>
@@ -13,8 +54,8 @@ const uploading =
 
 const page = (next: string): ServerReply => json({ tags: ['a'] }, { link: `<${next}>; rel="next"` })
 
-/** Sends and sends, as fast as it is read. */
-const pour: Respond = (_seen, outgoing) => {
+/** Sends data without end, as fast as the client reads. */
+const pour: Respond = (_request, outgoing) => {
   const more = () => {
     while (outgoing.write(Buffer.alloc(65_536)));
   }
@@ -23,25 +64,17 @@ const pour: Respond = (_seen, outgoing) => {
   return undefined
 }
 
-const lies: Row[] = [
+const otherDigest = { 'docker-content-digest': digestOf('x') }
+
+const wrongContent: Row[] = [
   ['has another image under a digest', 'manifestDigest', 'invalid', always(json({ ...image, annotations: {} }))],
-  ['has an image as a web page', 'manifest', 'invalid', always(json(image, { 'content-type': 'text/html' }))],
-  ['has an image as nothing', 'manifest', 'invalid', always({ status: 200, body: imageBytes })],
-  [
-    'tells a digest that the content does not have',
-    'manifest',
-    'invalid',
-    always(json(image, { 'docker-content-digest': digestOf('x') })),
-  ],
-  [
-    'resolves a digest to another',
-    'resolveDigest',
-    'invalid',
-    always(json(image, { 'docker-content-digest': digestOf('x') })),
-  ],
+  ['has an image as HTML', 'manifest', 'invalid', always(json(image, { 'content-type': 'text/html' }))],
+  ['has an image without a type', 'manifest', 'invalid', always({ status: 200, body: imageBytes })],
+  ['reports another digest', 'manifest', 'invalid', always(json(image, otherDigest))],
+  ['resolves a digest to another', 'resolveDigest', 'invalid', always(json(image, otherDigest))],
   ['resolves to no digest', 'resolve', 'invalid', always(json(image, { 'docker-content-digest': 'latest' }))],
   [
-    'resolves to a web page',
+    'resolves to HTML',
     'resolve',
     'invalid',
     always(json(image, { 'content-type': 'text/html', 'docker-content-digest': subject.digest })),
@@ -53,69 +86,51 @@ const lies: Row[] = [
     always(json(Buffer.alloc(5 << 20), { 'docker-content-digest': subject.digest })),
   ],
   ['has other content as a blob', 'blob', 'invalid', always({ status: 200, body: 'Content' })],
-  ['has less than a blob', 'blob', 'invalid', always({ status: 200, body: 'conten' })],
-  ['has more than a blob', 'blob', 'invalid', always({ status: 200, body: 'content!' })],
-  ['has a blob without end', 'blob', 'invalid', () => pour],
-  ['sends a part of a blob only', 'blob', 'invalid', always({ status: 206, body: 'content' })],
-  [
-    'took another blob',
-    'putBlob',
-    'invalid',
-    () => uploading(started, { status: 201, headers: { 'docker-content-digest': digestOf('x') } }),
-  ],
-  [
-    'took another manifest',
-    'putManifest',
-    'invalid',
-    always({ status: 201, headers: { 'docker-content-digest': digestOf('x') } }),
-  ],
-  ['only says that it takes a manifest', 'putManifest', 'invalid', always({ status: 200 })],
-  [
-    'has an image under the tag for what refers to it',
-    'putReferrer',
-    'invalid',
-    () =>
-      ({ method }) =>
-        method === 'PUT' ? { status: 201 } : json(image),
-  ],
-  [
-    'forgets what refers to an image',
-    'putReferrer',
-    'refused',
-    () =>
-      ({ method }) =>
-        method === 'PUT' ? { status: 201 } : { status: 404 },
-  ],
+  ['has a shorter blob', 'blob', 'invalid', always({ status: 200, body: 'conten' })],
+  ['has a longer blob', 'blob', 'invalid', always({ status: 200, body: 'content!' })],
+  ['has an endless blob', 'blob', 'invalid', () => pour],
+  ['sends a partial blob', 'blob', 'invalid', always({ status: 206, body: 'content' })],
+  ['stores another blob', 'putBlob', 'invalid', () => uploading(started, { status: 201, headers: otherDigest })],
+  ['stores another manifest', 'putManifest', 'invalid', always({ status: 201, headers: otherDigest })],
+  ['returns 200 for an upload', 'putManifest', 'invalid', always({ status: 200 })],
+  ['has an image under the referrers tag', 'putReferrer', 'invalid', () => afterPut(json(image))],
+  ['loses the referrers index', 'putReferrer', 'refused', () => afterPut({ status: 404 })],
 ]
 
-const elsewhere: Row[] = [
-  ['goes on listing at another host', 'tags', 'refused', (url) => () => page(`${url}/v2/a/tags/list?last=a`)],
-  ['goes on listing where no host is named', 'tags', 'refused', (url) => () => page(url.replace('http:', ''))],
+/** Accepts each upload, and responds to all other requests with a reply. */
+const afterPut =
+  (reply: ServerReply): Respond =>
+  ({ method }) =>
+    method === 'PUT' ? { status: 201 } : reply
+
+const redirects: Row[] = [
+  ['continues a list at another host', 'tags', 'refused', (url) => () => page(`${url}/v2/a/tags/list?last=a`)],
+  ['continues a list at a relative host', 'tags', 'refused', (url) => () => page(url.replace('http:', ''))],
   ['redirects a list', 'tags', 'refused', (url) => () => to(url)],
   ['redirects a manifest', 'manifest', 'refused', (url) => () => to(url)],
   ['redirects a manifest to itself', 'manifest', 'refused', always(to('/v2/a/manifests/other'))],
-  ['redirects the question for a manifest', 'resolve', 'refused', (url) => () => to(url, 302)],
-  ['redirects a manifest that is sent', 'putManifest', 'refused', (url) => () => to(url, 308)],
+  ['redirects a HEAD request', 'resolve', 'refused', (url) => () => to(url, 302)],
+  ['redirects a manifest upload', 'putManifest', 'refused', (url) => () => to(url, 308)],
   ['redirects a removal', 'remove', 'refused', (url) => () => to(url)],
   ['redirects the start of an upload', 'putBlob', 'refused', (url) => uploading(to(url), { status: 201 })],
   ['redirects an upload', 'putBlob', 'refused', (url) => uploading(started, to(url))],
   [
-    'wants an upload at another host',
+    'starts an upload at another host',
     'putBlob',
     'refused',
     (url) => uploading({ status: 202, headers: { location: `${url}/x` } }, { status: 201 }),
   ],
-  ['wants an upload nowhere', 'putBlob', 'refused', () => uploading({ status: 202 }, { status: 201 })],
-  ['mounts what nobody asked to mount', 'putBlob', 'invalid', () => uploading({ status: 201 }, { status: 201 })],
-  ['redirects a blob without end', 'blob', 'refused', always(to('/v2/a/blobs/again'))],
-  ['redirects a blob to no address', 'blob', 'refused', always(to('http://['))],
+  ['starts an upload without a location', 'putBlob', 'refused', () => uploading({ status: 202 }, { status: 201 })],
+  ['mounts without a request', 'putBlob', 'invalid', () => uploading({ status: 201 }, { status: 201 })],
+  ['redirects a blob in a circle', 'blob', 'refused', always(to('/v2/a/blobs/again'))],
+  ['redirects a blob to an invalid URL', 'blob', 'refused', always(to('http://['))],
   ['redirects a blob to a file', 'blob', 'refused', always(to('file:///etc/passwd'))],
-  ['redirects a blob to plain http', 'blob', 'refused', always(to('http://storage.example/blob'))],
-  ['redirects a blob without an address', 'blob', 'refused', always({ status: 307 })],
+  ['redirects a blob to http', 'blob', 'refused', always(to('http://storage.example/blob'))],
+  ['redirects a blob without a location', 'blob', 'refused', always({ status: 307 })],
 ]
 
 let pages = 0
-const moods: Row[] = [
+const failures: Row[] = [
   [
     'lists in a circle',
     'tags',
@@ -126,48 +141,53 @@ const moods: Row[] = [
   ],
   ['lists without end', 'tags', 'too_large', () => () => page(`?last=${(pages += 1)}`)],
   [
-    'lists more than anybody has',
+    'lists too many repositories',
     'repositories',
     'too_large',
     () => () => json({ repositories: Array(600_000).fill('a/b') }, { link: `<?last=${(pages += 1)}>; rel="next"` }),
   ],
-  ['wants to be asked later', 'tags', 'unreachable', always({ status: 429, headers: { 'retry-after': '7' } })],
+  ['requires a delay', 'tags', 'unreachable', always({ status: 429, headers: { 'retry-after': '7' } })],
   ['fails', 'manifest', 'unreachable', always({ status: 500, body: 'Internal error' })],
-  ['denies', 'manifest', 'unauthorized', always({ status: 403, body: '{"errors":[{"code":"DENIED"}]}' })],
+  ['denies access', 'manifest', 'unauthorized', always({ status: 403, body: '{"errors":[{"code":"DENIED"}]}' })],
   ['is no registry', 'tags', 'not_found', always({ status: 404, body: '<html>' })],
-  ['is a teapot', 'blob', 'refused', always({ status: 418 })],
-  ['allows no removal', 'remove', 'refused', always({ status: 405, body: '{"errors":[{"code":"UNSUPPORTED"}]}' })],
-  ['hangs', 'resolve', 'unreachable', () => () => undefined],
+  ['returns an unknown status', 'blob', 'refused', always({ status: 418 })],
   [
-    'hangs in the middle of a manifest',
+    'does not support removal',
+    'remove',
+    'refused',
+    always({ status: 405, body: '{"errors":[{"code":"UNSUPPORTED"}]}' }),
+  ],
+  ['never responds', 'resolve', 'unreachable', () => () => undefined],
+  [
+    'stalls during a manifest',
     'manifest',
     'unreachable',
-    () => (_seen, outgoing) => void outgoing.writeHead(200).write('{'),
+    () => (_request, outgoing) => void outgoing.writeHead(200).write('{'),
   ],
   [
-    'ends in the middle of a blob',
+    'disconnects during a blob',
     'blob',
     'unreachable',
-    () => (_seen, outgoing) =>
+    () => (_request, outgoing) =>
       void outgoing.writeHead(200, { 'content-length': 7 }).write('con', () => outgoing.destroy()),
   ],
-  ['hangs up', 'hasBlob', 'unreachable', () => (_seen, outgoing) => void outgoing.destroy()],
+  ['disconnects', 'hasBlob', 'unreachable', () => (_request, outgoing) => void outgoing.destroy()],
   [
-    'speaks no HTTP',
+    'does not speak HTTP',
     'tags',
     'unreachable',
-    () => (_seen, outgoing) => void outgoing.socket?.end('220 smtp.example ESMTP\r\n'),
+    () => (_request, outgoing) => void outgoing.socket?.end('220 smtp.example ESMTP\r\n'),
   ],
   [
-    'speaks another protocol from now on',
+    'switches protocols',
     'tags',
     'unreachable',
-    () => (_seen, outgoing) =>
+    () => (_request, outgoing) =>
       void outgoing.socket?.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
   ],
 ]
 
-test.for([...lies, ...elsewhere, ...moods])(
-  'a registry that %s, asked for %s, is a failure of the kind %s',
+test.for([...documents, ...wrongContent, ...redirects, ...failures])(
+  'reports a registry that %s, on %s, as %s, without secrets',
   expectFailure,
 )

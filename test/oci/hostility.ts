@@ -23,8 +23,8 @@ export const json = (value: unknown, headers: ServerReply['headers'] = {}): Serv
   return { status: 200, headers: { 'content-type': mediaTypes.manifest, 'content-length': length, ...headers }, body }
 }
 export const to = (location: string, status = 307): ServerReply => ({ status, headers: { location } })
-type Ask = (client: RegistryClient) => Promise<unknown>
-const ask = {
+type Operation = (client: RegistryClient) => Promise<unknown>
+const operations = {
   repositories: (client) => all(client.repositories()),
   tags: (client) => all(client.tags('a')),
   resolve: (client) => client.resolve('a', 'latest'),
@@ -38,12 +38,12 @@ const ask = {
   referrers: (client) => client.referrers('a', subject.digest),
   putReferrer: (client) => client.putReferrer('a', { ...image, schemaVersion: 2, artifactType: 'test/kind', subject }),
   remove: (client) => client.remove('a', subject.digest),
-} satisfies Record<string, Ask>
+} satisfies Record<string, Operation>
 
-/** What a registry does, what it was asked, what that amounts to. `elsewhere` is the address of another server. */
+/** Behaviour of a registry, operation, expected error and responses. `elsewhere` is the URL of another server. */
 export type Row = [
   name: string,
-  ask: keyof typeof ask,
+  operation: keyof typeof operations,
   problem: RegistryErrorKind,
   respond: (elsewhere: string) => Respond,
 ]
@@ -54,31 +54,31 @@ export const always =
   () =>
     reply
 
-/** Every registry here asks for the password first, and from then on tells it to whoever listens. */
-const telling =
+/** Requires Basic authentication, and repeats the credentials in all headers and bodies. */
+const leaking =
   (respond: Respond): Respond =>
-  async (seen, outgoing) => {
-    const { authorization } = seen.headers
+  async (request, outgoing) => {
+    const { authorization } = request.headers
     if (authorization === undefined) return { status: 401, headers: { 'www-authenticate': 'Basic realm="here"' } }
-    const reply = await respond(seen, outgoing)
+    const reply = await respond(request, outgoing)
     if (reply === undefined) return undefined
-    const quoted = JSON.stringify({ errors: [{ code: authorization, message: authorization, detail: authorization }] })
-    return { body: quoted, ...reply, headers: { 'x-told': authorization, ...reply.headers } }
+    const body = JSON.stringify({ errors: [{ code: authorization, message: authorization, detail: authorization }] })
+    return { body, ...reply, headers: { 'x-echo': authorization, ...reply.headers } }
   }
 
 const secrets = [ada.password, Buffer.from(`${ada.username}:${ada.password}`).toString('base64')]
 
-/** Asks a registry that does what a row says, and looks at what that ends in. */
-export async function expectFailure([, question, problem, respond]: Row): Promise<void> {
+/** Runs the operation of a row, and expects its error, without secrets or requests to other hosts. */
+export async function expectFailure([, operation, problem, respond]: Row): Promise<void> {
   await using other = await startServer(() => ({ status: 200, body: 'content' }))
-  await using registry = await startServer(telling(respond(other.url)))
-  // Only who says nothing in time is to be waited for: on a busy machine, others take longer, too.
+  await using registry = await startServer(leaking(respond(other.url)))
+  // Only a missing response is to exceed the limit.
   const timeoutMs = problem === 'unreachable' ? 500 : 60_000
   const { client } = clientOf(registry.host, { credentials: async () => ada, timeoutMs })
-  const failure = await failureOf(ask[question](client))
+  const failure = await failureOf(operations[operation](client))
   expect(failure.problem).toBe(problem)
   expect(failure.message).toMatch(new RegExp(`${registry.host}.*\\. [A-Z].*\\.$`))
   expect(other.requests).toEqual([])
-  const everything = inspect(failure, { depth: Infinity, showHidden: true })
-  for (const secret of secrets) expect(everything).not.toContain(secret)
+  const text = inspect(failure, { depth: Infinity, showHidden: true })
+  for (const secret of secrets) expect(text).not.toContain(secret)
 }

@@ -12,8 +12,8 @@ import { memoryRegistry } from '../support/memory-registry.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { readTree } from '../support/read-tree.ts'
 
-/** The outcome of work, or undefined where it is refused as broken; any other failure is one of the test. */
-async function unlessRefused<Value>(work: () => Value | Promise<Value>): Promise<Value | undefined> {
+/** Returns undefined if the work is rejected as invalid. */
+async function unlessInvalid<Value>(work: () => Value | Promise<Value>): Promise<Value | undefined> {
   try {
     return await work()
   } catch (error) {
@@ -22,16 +22,16 @@ async function unlessRefused<Value>(work: () => Value | Promise<Value>): Promise
   }
 }
 
-const part = oneof(constantFrom('a', 'b', 'c', '.', '..', '', '.wh.a', '.wh..wh..opq', '.wh...', '.wh.'), string())
-const wildPath = oneof(
+const segment = oneof(constantFrom('a', 'b', 'c', '.', '..', '', '.wh.a', '.wh..wh..opq', '.wh...', '.wh.'), string())
+const anyPath = oneof(
   string({ unit: 'binary' }),
-  array(part, { maxLength: 6 }).map((parts) => parts.join('/')),
+  array(segment, { maxLength: 6 }).map((parts) => parts.join('/')),
 )
 
-test('whatever an entry is called, its path stays inside the root, or it is refused', () =>
+test('keeps the path of any entry inside the root, or rejects it', () =>
   assert(
-    asyncProperty(wildPath, async (name) => {
-      const path = await unlessRefused(() => imagePath(name))
+    asyncProperty(anyPath, async (name) => {
+      const path = await unlessInvalid(() => imagePath(name))
       if (path === undefined) return
       expect(resolve('/root', path) === '/root' || resolve('/root', path).startsWith('/root/')).toBe(true)
       expect(path).toBe(posix.normalize(`/${path}`).slice(1))
@@ -41,11 +41,11 @@ test('whatever an entry is called, its path stays inside the root, or it is refu
     { seed: 1, numRuns: rounds(500, 2000) },
   ))
 
-test('a whiteout names something in its own folder, or is refused', () =>
+test('resolves a whiteout inside its folder, or rejects it', () =>
   assert(
-    asyncProperty(wildPath, async (name) => {
-      const path = await unlessRefused(() => imagePath(name))
-      const whiteout = path === undefined ? undefined : await unlessRefused(() => whiteoutOf(path))
+    asyncProperty(anyPath, async (name) => {
+      const path = await unlessInvalid(() => imagePath(name))
+      const whiteout = path === undefined ? undefined : await unlessInvalid(() => whiteoutOf(path))
       if (path === undefined || whiteout === undefined || whiteout.kind === 'nothing') return
       expect(imagePath(whiteout.path)).toBe(whiteout.path)
       if (whiteout.kind === 'below') expect(whiteout.path).toBe(parentOf(path))
@@ -54,7 +54,7 @@ test('a whiteout names something in its own folder, or is refused', () =>
     { seed: 2, numRuns: rounds(500, 2000) },
   ))
 
-test('parents end at the root', () =>
+test('returns the parent of a path', () =>
   assert(
     property(array(constantFrom('a', 'bc'), { maxLength: 5 }), (parts) => {
       expect(parentOf(parts.join('/'))).toBe(parts.slice(0, -1).join('/'))
@@ -65,15 +65,15 @@ test('parents end at the root', () =>
 const names = constantFrom('a', 'b', 'c')
 const path = array(names, { minLength: 1, maxLength: 3 }).map((parts) => parts.join('/'))
 const folder = array(names, { maxLength: 2 }).map((parts) => parts.map((each) => `${each}/`).join(''))
-const harmless = oneof(
+const entry = oneof(
   record({ name: path, content: constantFrom('1', '2', '3') }),
   record({ name: path, type: constantFrom('directory' as const, 'fifo' as const) }),
   tuple(folder, names).map(([parent, name]) => ({ name: `${parent}.wh.${name}` })),
   folder.map((parent) => ({ name: `${parent}.wh..wh..opq` })),
 )
 
-const layersOf = (entry: typeof harmless) =>
-  array(array<RawEntry>(entry, { maxLength: 6 }), { minLength: 1, maxLength: 4 })
+const layersOf = (arbitrary: typeof entry) =>
+  array(array<RawEntry>(arbitrary, { maxLength: 6 }), { minLength: 1, maxLength: 4 })
 
 const allPaths = ['a', 'b', 'c'].flatMap((one) =>
   ['', '/a', '/b', '/c'].flatMap((two) =>
@@ -81,13 +81,13 @@ const allPaths = ['a', 'b', 'c'].flatMap((one) =>
   ),
 )
 
-test('a file read out of an image is the one that is there when it is unpacked', () =>
+test('reads the same files from an image as unpacking creates', () =>
   assert(
-    asyncProperty(layersOf(harmless), async (layers) => {
+    asyncProperty(layersOf(entry), async (layers) => {
       await using store = await temporaryFolder()
       const client = memoryRegistry()
       const image = await imageOfEntries(client, ...layers)
-      const root = await unlessRefused(() => unpackImage(client, image, store.path))
+      const root = await unlessInvalid(() => unpackImage(client, image, store.path))
       if (root === undefined) return
       for (const path of allPaths) {
         const unpacked = await readDisk(join(root, path), 'utf8').catch(() => undefined)
@@ -101,30 +101,30 @@ test('a file read out of an image is the one that is there when it is unpacked',
 const linkText = array(constantFrom('..', '..', 'a', 'b', 'c', '', '.'), { minLength: 1, maxLength: 6 }).map(
   (parts) => parts.join('/') || '/',
 )
-const linking = oneof(
-  harmless,
+const entryOrLink = oneof(
+  entry,
   record({ name: path, type: constantFrom('symlink' as const), linkname: linkText }),
   record({ name: path, type: constantFrom('symlink' as const), linkname: linkText }),
   record({ name: path, type: constantFrom('link' as const), linkname: path }),
 )
 
-test('whatever links an image has, nothing is written outside of its root and no link leads there', () =>
+test('writes nothing outside of the root, and creates no link that leaves it', () =>
   assert(
-    asyncProperty(layersOf(linking as typeof harmless), async (layers) => {
+    asyncProperty(layersOf(entryOrLink as typeof entry), async (layers) => {
       await using outside = await temporaryFolder()
       const store = join(outside.path, 'x', 'y', 'store')
       const client = memoryRegistry()
-      const root = await unlessRefused(async () => unpackImage(client, await imageOfEntries(client, ...layers), store))
+      const root = await unlessInvalid(async () => unpackImage(client, await imageOfEntries(client, ...layers), store))
       const home = root === undefined ? undefined : join(root, '..')
       const written = Object.keys(await readTree(outside.path))
       const expected = ['x/', 'x/y/', 'x/y/store/', ...(home ? [home, root, join(home, 'done')] : [])]
       const known = new Set(
         expected.map((each) => (each ?? '').replace(`${outside.path}${sep}`, '').replace(/\/$/, '')),
       )
-      const strange = written.filter((each) => !known.has(each.replace(/\/$/, '')))
-      expect(strange.filter((each) => !root || !join(outside.path, each).startsWith(`${root}${sep}`))).toEqual([])
+      const unexpected = written.filter((each) => !known.has(each.replace(/\/$/, '')))
+      expect(unexpected.filter((each) => !root || !join(outside.path, each).startsWith(`${root}${sep}`))).toEqual([])
       if (root === undefined || home === undefined) return
-      // Where a link could lead, so that one that does is found.
+      // Creates possible targets, so that links outside of the root resolve.
       const above = [home, store, join(store, '..'), join(store, '../..'), outside.path]
       for (const each of above)
         for (const name of ['a', 'b', 'c']) await mkdir(join(each, name, 'a/b'), { recursive: true })

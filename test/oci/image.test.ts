@@ -15,7 +15,7 @@ const settings = {
   rootfs: { type: 'layers', diff_ids: [digestOf('layer')] },
 }
 
-/** Puts a manifest with one layer and a configuration there. */
+/** Stores a manifest with a configuration. */
 async function put(
   client: MemoryRegistry,
   config: unknown,
@@ -44,7 +44,7 @@ async function putIndex(client: MemoryRegistry, manifests: Descriptor[], mediaTy
 
 const at = (architecture: string, os = 'linux') => ({ platform: { os, architecture } })
 
-describe('an image is read', () => {
+describe('reads an image', () => {
   test('with its configuration and labels', async () => {
     const client = memoryRegistry()
     const { digest } = await put(client, settings)
@@ -53,17 +53,17 @@ describe('an image is read', () => {
     expect(image?.manifest.layers).toHaveLength(1)
   })
 
-  test('as Docker makes it', async () => {
+  test('with the media types of Docker', async () => {
     const client = memoryRegistry()
     await put(client, settings, { configType: dockerConfig, type: mediaTypes.dockerManifest })
     expect(await readImage(client, repository, 'latest')).toMatchObject({ labels: { color: 'blue' } })
   })
 
   test.each([
-    ['nothing is said of how it starts', { ...settings, config: undefined }],
-    ['null stands for nothing', { ...settings, created: null, config: { Env: null, Labels: null, Cmd: null } }],
-    ['all that is said is null', { ...settings, config: null }],
-  ])('where %s', async (_name, config) => {
+    ['without runtime configuration', { ...settings, config: undefined }],
+    ['with null members', { ...settings, created: null, config: { Env: null, Labels: null, Cmd: null } }],
+    ['with null as runtime configuration', { ...settings, config: null }],
+  ])('%s', async (_name, config) => {
     const client = memoryRegistry()
     await put(client, config)
     const image = await readImage(client, repository, 'latest')
@@ -71,7 +71,7 @@ describe('an image is read', () => {
     expect(image?.config.config).not.toHaveProperty('Env')
   })
 
-  test('of the platform that is asked for, out of an index, and attestations are none', async () => {
+  test('of the requested platform from an index, ignoring attestations', async () => {
     const client = memoryRegistry()
     const arm = await put(client, { ...settings, architecture: 'arm64' })
     const amd = await put(client, settings)
@@ -90,30 +90,30 @@ describe('an image is read', () => {
     expect(byDigest?.digest).toBe(arm.digest)
   })
 
-  test('or is undefined where there is none', async () => {
+  test('as undefined if it does not exist', async () => {
     expect(await readImage(memoryRegistry(), repository, 'latest')).toBeUndefined()
   })
 })
 
-const refusal = async (make: (client: MemoryRegistry) => Promise<unknown>) => {
+const expectRejection = async (store: (client: MemoryRegistry) => Promise<unknown>) => {
   const client = memoryRegistry()
-  await make(client)
+  await store(client)
   return expect(readImage(client, repository, 'latest', { os: 'linux', architecture: 'amd64' })).rejects
 }
 
-describe('what is no image is refused', () => {
+describe('rejects', () => {
   test.each([
     ['an artifact', settings, { configType: 'application/vnd.oci.empty.v1+json' }, /not an image/],
-    ['more layers than any image has', settings, { layers: 257 }, /not an image/],
-    ['fewer layers than its configuration says', settings, { layers: 0 }, /configuration .* broken/],
-    ['more layers than its configuration says', settings, { layers: 2 }, /configuration .* broken/],
-    ['a configuration that is no JSON', 'no JSON', {}, /configuration .* broken/],
+    ['too many layers', settings, { layers: 257 }, /not an image/],
+    ['fewer layers than in the configuration', settings, { layers: 0 }, /configuration .* broken/],
+    ['more layers than in the configuration', settings, { layers: 2 }, /configuration .* broken/],
+    ['a configuration that is not JSON', 'no JSON', {}, /configuration .* broken/],
     ['a configuration that is a number', '7', {}, /configuration .* broken/],
     ['a configuration without layers', { ...settings, rootfs: undefined }, {}, /configuration .* broken/],
-    ['labels that are no texts', { ...settings, config: { Labels: { a: 1 } } }, {}, /configuration .* broken/],
+    ['a label that is a number', { ...settings, config: { Labels: { a: 1 } } }, {}, /configuration .* broken/],
     ['a command that is a text', { ...settings, config: { Cmd: 'node' } }, {}, /configuration .* broken/],
-  ])('%s', async (_name, config, how, message) => {
-    const rejects = await refusal((client) => put(client, config, how))
+  ])('%s', async (_name, config, options, message) => {
+    const rejects = await expectRejection((client) => put(client, config, options))
     await rejects.toMatchObject({
       name: 'RegistryError',
       problem: 'invalid',
@@ -122,25 +122,25 @@ describe('what is no image is refused', () => {
   })
 
   test('a configuration of more than 1 MiB', async () => {
-    const rejects = await refusal((client) => put(client, { ...settings, author: 'x'.repeat(2 ** 20) }))
+    const rejects = await expectRejection((client) => put(client, { ...settings, author: 'x'.repeat(2 ** 20) }))
     await rejects.toMatchObject({ problem: 'too_large' })
   })
 
   test('an index without the platform', async () => {
-    const rejects = await refusal(async (client) =>
+    const rejects = await expectRejection(async (client) =>
       putIndex(client, [{ ...(await put(client, settings)), ...at('arm64') }]),
     )
     await rejects.toMatchObject({ problem: 'invalid', message: 'team/hello has no image for linux/amd64 there.' })
   })
 
-  test('an index of which the image is gone', async () => {
-    const gone = { mediaType: mediaTypes.manifest, digest: digestOf('gone'), size: 4, ...at('amd64') }
-    const rejects = await refusal((client) => putIndex(client, [gone]))
+  test('an index with a missing image', async () => {
+    const missing = { mediaType: mediaTypes.manifest, digest: digestOf('gone'), size: 4, ...at('amd64') }
+    const rejects = await expectRejection((client) => putIndex(client, [missing]))
     await rejects.toMatchObject({ problem: 'invalid' })
   })
 
   test('an index in an index', async () => {
-    const rejects = await refusal(async (client) => {
+    const rejects = await expectRejection(async (client) => {
       const inner = await putIndex(client, [{ ...(await put(client, settings)), ...at('amd64') }])
       return putIndex(client, [{ ...inner, ...at('amd64') }])
     })

@@ -1,33 +1,120 @@
-import { readdir, rm } from 'node:fs/promises'
+import { readFile, truncate, writeFile, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buildImage } from '@platform/oci/build'
 import type { RegistryClient } from '@platform/oci/client'
+import { digestOf } from '@platform/oci/digest'
 import { readImage } from '@platform/oci/image'
 import { exportLayout, saveLayout } from '@platform/oci/layout'
-import { type FileToPack } from '@platform/oci/pack'
 import { pushImage } from '@platform/oci/push'
 import { generateKeyPair } from '@platform/oci/signature/key'
 import { signImage } from '@platform/oci/signature/sign'
 import { verifyImage } from '@platform/oci/signature/verify'
-import { mediaTypes } from '@platform/oci/types'
+import { type Index, mediaTypes } from '@platform/oci/types'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startDockerRegistry } from '../support/docker-registry.ts'
 import { importLayout } from '../support/import-layout.ts'
 import { imageOfEntries } from '../support/image-layers.ts'
 import { missingPrograms, outputOf } from '../support/installed-programs.ts'
+import { memoryRegistry } from '../support/memory-registry.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { clientOf } from './support.ts'
-import { byUmoci, byUs, copy } from './unpackers.ts'
+import { clientOf, copy, files, unpackByUmoci, unpackTag } from './support.ts'
 
-const lacking = missingPrograms('docker-registry', 'skopeo', 'umoci')
+const imageOf = (content: string) => buildImage({ files: [{ path: 'a', content }] })
 
-const files: FileToPack[] = [
-  { path: '/module.json', content: '{"id":"hello"}' },
-  { path: 'app/main.js', content: 'console.log(1)', mode: 0o755 },
-  { path: `app/${'long/'.repeat(50)}ä.js`, content: 'deep' },
-]
+const indexOf = async (folder: string): Promise<Index> =>
+  JSON.parse(await readFile(join(folder, 'index.json'), 'utf8')) as Index
 
-describe.skipIf(lacking !== '')(`images in a folder${lacking}`, () => {
+const refName = 'org.opencontainers.image.ref.name'
+
+test('moves a tag to the image that is exported last', async () => {
+  await using folder = await temporaryFolder()
+  const [first, second] = [await imageOf('1'), await imageOf('2')]
+  await exportLayout(first, folder.path, ['1', 'latest'])
+  await exportLayout(second, folder.path, ['2', 'latest'])
+  await exportLayout(second, folder.path)
+  await exportLayout(second, folder.path)
+  const listed = (await indexOf(folder.path)).manifests.map((entry) => [entry.annotations?.[refName], entry.digest])
+  expect(listed).toEqual([
+    ['1', first.digest],
+    ['latest', second.digest],
+    ['2', second.digest],
+    [undefined, second.digest],
+  ])
+})
+
+test('imports an image without a tag by its digest', async () => {
+  await using folder = await temporaryFolder()
+  const built = await imageOf('1')
+  await exportLayout(built, folder.path)
+  const client = memoryRegistry()
+  expect(await importLayout(client, 'team/hello', folder.path)).toEqual([
+    { mediaType: mediaTypes.manifest, digest: built.digest, size: built.manifest.length },
+  ])
+  expect(client.tagged.size).toBe(0)
+})
+
+/** Pushes an index with an image for each of two platforms. */
+async function pushIndex(client: RegistryClient) {
+  const manifests = []
+  for (const architecture of ['amd64', 'arm64']) {
+    const platform = { os: 'linux', architecture }
+    const built = await buildImage({ files: [{ path: 'a', content: architecture }], platform })
+    manifests.push({ ...(await pushImage(client, 'team/signed', built, [])), platform })
+  }
+  const bytes = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: mediaTypes.index, manifests }))
+  const top = await client.putManifest('team/signed', '1', bytes, mediaTypes.index)
+  const [amd = '', arm = ''] = manifests.map(({ digest }) => digest)
+  return { top, amd, arm }
+}
+
+test('lists an index and its signatures in a folder, but not the images of the index', async () => {
+  await using folder = await temporaryFolder()
+  const client = memoryRegistry()
+  const { top, arm } = await pushIndex(client)
+  const { privateKeyPem } = generateKeyPair()
+  const tagged = await signImage(client, 'team/signed', arm, privateKeyPem, { layout: 'tag' })
+  const referrer = await signImage(client, 'team/signed', top.digest, privateKeyPem)
+  await saveLayout(client, 'team/signed', '1', folder.path)
+  const listed = (await indexOf(folder.path)).manifests.map(({ digest }) => digest)
+  expect(listed).toEqual([top.digest, tagged.digest, referrer.digest])
+  expect(await importLayout(memoryRegistry(), 'far/away', folder.path)).toEqual([{ ...top, tag: '1' }])
+})
+
+test('rejects a file that exceeds the layer limit', async () => {
+  await using folder = await temporaryFolder()
+  const built = await imageOf('1')
+  await exportLayout(built, folder.path)
+  await truncate(join(folder.path, 'blobs', ...built.layers[0]!.descriptor.digest.split(':')), 256 * 2 ** 20 + 1)
+  const refusal = importLayout(memoryRegistry(), 'team/hello', folder.path)
+  await expect(refusal).rejects.toMatchObject({ problem: 'too_large' })
+})
+
+test('rejects a broken index instead of replacing it', async () => {
+  await using folder = await temporaryFolder()
+  await writeFile(join(folder.path, 'index.json'), '{"manifests":')
+  const built = await imageOf('1')
+  const broken = { problem: 'invalid', message: `index.json in ${folder.path} is missing or broken.` }
+  await expect(exportLayout(built, folder.path)).rejects.toMatchObject(broken)
+  await expect(importLayout(memoryRegistry(), 'team/hello', folder.path)).rejects.toMatchObject(broken)
+})
+
+test.each([
+  ['is not JSON', 'no JSON'],
+  ['is neither a manifest nor an index', '{"schemaVersion":2}'],
+  ['is a manifest and an index', '{"schemaVersion":2,"manifests":[],"layers":[]}'],
+])('rejects an entry that %s', async (_name, text) => {
+  await using folder = await temporaryFolder()
+  await exportLayout(await imageOf('1'), folder.path, ['1'])
+  const entry = { mediaType: mediaTypes.manifest, digest: digestOf(text), size: text.length }
+  await writeFile(join(folder.path, 'blobs', ...entry.digest.split(':')), text)
+  await writeFile(join(folder.path, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests: [entry] }))
+  const client = memoryRegistry()
+  await expect(importLayout(client, 'team/hello', folder.path)).rejects.toMatchObject({ problem: 'invalid' })
+  expect(client.manifests.size).toBe(0)
+})
+const noPeersReason = missingPrograms('docker-registry', 'skopeo', 'umoci')
+
+describe.skipIf(noPeersReason !== '')(`layouts and other tools${noPeersReason}`, () => {
   let registry: Awaited<ReturnType<typeof startDockerRegistry>>
   let client: RegistryClient
 
@@ -39,7 +126,7 @@ describe.skipIf(lacking !== '')(`images in a folder${lacking}`, () => {
 
   const address = (image: string) => `docker://${registry.host}/${image}`
 
-  test('an image in a folder is one to skopeo and umoci, and comes back as it was', async () => {
+  test('exports an image that skopeo and umoci can read', async () => {
     await using folder = await temporaryFolder()
     const layout = join(folder.path, 'layout')
     const built = await buildImage({ files })
@@ -55,48 +142,38 @@ describe.skipIf(lacking !== '')(`images in a folder${lacking}`, () => {
     const sent = await importLayout(client, 'team/by-us', layout)
     expect(new Set(sent.map(({ tag }) => tag))).toEqual(new Set(['1', '2', 'latest']))
     expect((await client.manifest('team/by-us', 'latest'))?.bytes).toEqual(built.manifest)
-    expect(await byUs(client, 'team/by-us', '2')).not.toHaveProperty('module.json')
+    expect(await unpackTag(client, 'team/by-us', '2')).not.toHaveProperty('module.json')
   })
 
-  test('a signed index is carried over in a folder: all platforms, and both kinds of signatures hold there', async () => {
+  test('transfers an index with all platforms and both kinds of signatures', async () => {
     await using folder = await temporaryFolder()
-    const digests = []
-    for (const architecture of ['amd64', 'arm64']) {
-      const built = await buildImage({
-        files: [{ path: 'a', content: architecture }],
-        platform: { os: 'linux', architecture },
-      })
-      const descriptor = await pushImage(client, 'team/signed', built, [])
-      digests.push({ ...descriptor, platform: { os: 'linux', architecture } })
-    }
-    const index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests: digests }
-    const top = await client.putManifest('team/signed', '1', Buffer.from(JSON.stringify(index)), mediaTypes.index)
+    const { top, amd, arm } = await pushIndex(client)
     const [platformKey, indexKey] = [generateKeyPair(), generateKeyPair()]
-    const [amd, arm] = digests as [(typeof digests)[0], (typeof digests)[0]]
-    await signImage(client, 'team/signed', amd.digest, platformKey.privateKeyPem, { layout: 'tag' })
+    await signImage(client, 'team/signed', amd, platformKey.privateKeyPem, { layout: 'tag' })
     await signImage(client, 'team/signed', top.digest, indexKey.privateKeyPem)
     await saveLayout(client, 'team/signed', '1', folder.path)
 
     await using other = await startDockerRegistry()
-    const there = clientOf(other.host).client
-    const images = await importLayout(there, 'far/away', folder.path)
+    const target = clientOf(other.host).client
+    const images = await importLayout(target, 'far/away', folder.path)
     expect(images.find(({ tag }) => tag === '1')?.digest).toBe(top.digest)
+    const verify = (digests: string[], { publicKeyPem }: { publicKeyPem: string }) =>
+      verifyImage(target, 'far/away', digests, [{ name: 'vendor', pem: publicKeyPem }])
     const verdicts = [
-      await verifyImage(there, 'far/away', [amd.digest], [{ name: 'vendor', pem: platformKey.publicKeyPem }]),
-      await verifyImage(there, 'far/away', [arm.digest, top.digest], [{ name: 'vendor', pem: indexKey.publicKeyPem }]),
-      await verifyImage(there, 'far/away', [arm.digest], [{ name: 'vendor', pem: indexKey.publicKeyPem }]),
+      await verify([amd], platformKey),
+      await verify([arm, top.digest], indexKey),
+      await verify([arm], indexKey),
     ]
     expect(verdicts).toMatchObject([
       { isVerified: true, layout: 'tag' },
       { isVerified: true, layout: 'referrer', digest: top.digest },
       { isVerified: false, problem: 'unsigned' },
     ])
-    expect(await readImage(there, 'far/away', '1', { os: 'linux', architecture: 'arm64' })).toMatchObject({
-      digest: arm.digest,
-    })
+    const image = await readImage(target, 'far/away', '1', { os: 'linux', architecture: 'arm64' })
+    expect(image).toMatchObject({ digest: arm })
   })
 
-  test('a folder that is not whole is refused', async () => {
+  test('rejects an incomplete or changed folder', async () => {
     await using folder = await temporaryFolder()
     await expect(importLayout(client, 'team/broken', folder.path)).rejects.toMatchObject({ problem: 'invalid' })
     await exportLayout(await buildImage({ files }), folder.path, ['1'])
@@ -114,7 +191,7 @@ describe.skipIf(lacking !== '')(`images in a folder${lacking}`, () => {
     expect(await client.resolve('team/broken', '1')).toBeUndefined()
   })
 
-  test('an image whose base is in a registry is saved from there, not exported', async () => {
+  test('saves an image with a base from its registry, and does not export it', async () => {
     await using folder = await temporaryFolder()
     const base = await imageOfEntries(client, [{ name: 'base', content: 'base' }])
     const built = await buildImage({ files, base })
@@ -122,7 +199,7 @@ describe.skipIf(lacking !== '')(`images in a folder${lacking}`, () => {
     await pushImage(client, 'team/saved', built, ['1'])
     await saveLayout(client, 'team/saved', '1', folder.path)
     expect((await importLayout(client, 'team/again', folder.path)).map(({ digest }) => digest)).toEqual([built.digest])
-    expect(await byUmoci(address('team/again:1'))).toMatchObject({ base: 'base' })
+    expect(await unpackByUmoci(address('team/again:1'))).toMatchObject({ base: 'base' })
     await expect(saveLayout(client, 'team/saved', '2', folder.path)).rejects.toMatchObject({ problem: 'not_found' })
   })
 })

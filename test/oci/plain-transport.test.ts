@@ -11,25 +11,25 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const limits = { timeoutMs: 5000, maxBytes: 10 }
 
-test('an answer is handed over as it is: a redirect too, and a body up to the limit', async () => {
+test('returns a response unchanged, without following redirects, and limits its body', async () => {
   await using server = await startServer(({ body }) => ({
     status: 307,
     headers: { location: '/x', 'X-Upper': 'a' },
     body,
   }))
-  const ask = (body: Uint8Array) => plainTransport(`${server.url}/path?x=1`, { method: 'PUT', body, ...limits })
-  expect(await ask(Buffer.from('0123456789'))).toMatchObject({
+  const send = (body: Uint8Array) => plainTransport(`${server.url}/path?x=1`, { method: 'PUT', body, ...limits })
+  expect(await send(Buffer.from('0123456789'))).toMatchObject({
     status: 307,
     headers: { location: '/x', 'x-upper': 'a' },
     body: Buffer.from('0123456789'),
     isCutShort: false,
   })
-  expect(await ask(Buffer.from('0123456789+'))).toMatchObject({ body: Buffer.from('0123456789'), isCutShort: true })
+  expect(await send(Buffer.from('0123456789+'))).toMatchObject({ body: Buffer.from('0123456789'), isCutShort: true })
   expect(server.requests[0]).toMatchObject({ method: 'PUT', headers: { 'content-length': '10' } })
 })
 
-const lacking = missingPrograms('openssl')
-test.skipIf(lacking !== '')(`a server whose certificate nobody vouches for is not spoken to${lacking}`, async () => {
+const skipReason = missingPrograms('openssl')
+test.skipIf(skipReason !== '')(`rejects a server with an untrusted certificate${skipReason}`, async () => {
   await using folder = await temporaryFolder()
   const [keyFile, certificateFile] = [join(folder.path, 'key.pem'), join(folder.path, 'certificate.pem')]
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost']

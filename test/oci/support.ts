@@ -1,15 +1,22 @@
+import { type FileToPack } from '@platform/oci/pack'
+import { readImage } from '@platform/oci/image'
+import { unpackImage } from '@platform/oci/unpack'
 import { type ClientOptions, type RegistryClient, registryClient } from '@platform/oci/client'
 import { digestOf } from '@platform/oci/digest'
 import { RegistryError } from '@platform/oci/error'
 import { plainTransport } from '@platform/oci/plain-transport'
 import type { Transport } from '@platform/oci/transport'
+import { join } from 'node:path'
+import { memoryRegistry } from '../support/memory-registry.ts'
+import { imageOfEntries, type RawEntry } from '../support/image-layers.ts'
 import { writeLayout } from '../support/oci-layout.ts'
 import { outputOf } from '../support/installed-programs.ts'
+import { readTree } from '../support/read-tree.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 export const ada = { username: 'ada', password: 'correct horse battery' }
 
-/** A client of a registry on this machine, and the requests that it has sent so far. */
+/** A client of a local registry, and its requests so far. */
 export function clientOf(
   host: string,
   options: Partial<ClientOptions> = {},
@@ -23,26 +30,26 @@ export function clientOf(
   return { client: registryClient(host, { transport, ...options }), sent }
 }
 
-/** The failure that some work ends in; anything else that it ends in is a failure of the test. */
+/** The RegistryError of some work. */
 export async function failureOf(work: Promise<unknown>): Promise<RegistryError> {
   const outcome = await work.then(
     () => 'success',
     (error: unknown) => error,
   )
   if (outcome instanceof RegistryError) return outcome
-  throw new Error('It did not end in a RegistryError.', { cause: outcome })
+  throw new Error('Expected a RegistryError.', { cause: outcome })
 }
 
-/** All that a list tells. */
+/** The items of a list. */
 export async function all(list: AsyncIterable<string>): Promise<string[]> {
-  const found: string[] = []
-  for await (const item of list) found.push(item)
-  return found
+  const items: string[] = []
+  for await (const item of list) items.push(item)
+  return items
 }
 
 export const labels = { 'org.platform.module.id': 'hello' }
 
-/** Pushes an image as `team/hello:1.0.0` by skopeo, and tells the digest that skopeo then finds. */
+/** Pushes `team/hello:1.0.0` with skopeo. Returns its digest according to skopeo. */
 export async function pushBySkopeo(host: string, architectures?: readonly string[]): Promise<string> {
   await using folder = await temporaryFolder()
   await writeLayout(folder.path, labels, architectures)
@@ -53,19 +60,62 @@ export async function pushBySkopeo(host: string, architectures?: readonly string
   return digestOf(await outputOf('skopeo', 'inspect', '--raw', '--tls-verify=false', '--creds', credentials, target))
 }
 
-/** A blob by its text. */
+/** The descriptor of a blob. */
 export const blobOf = (text: string) => ({
   mediaType: 'text/plain',
   digest: digestOf(text),
   size: Buffer.byteLength(text),
 })
 
-/** A way out on which some origins are servers of this machine, and all others nowhere. */
+/** A transport that maps origins to local servers, and fails for all others. */
 export const routed =
   (servers: Readonly<Record<string, string>>): Transport =>
   (url, request) => {
     const { origin } = new URL(url)
     const server = servers[origin]
-    if (server === undefined) throw new Error('There is no way there.')
+    if (server === undefined) throw new Error('No route to host.')
     return plainTransport(url.replace(origin, server), request)
   }
+
+/** Files of an image, one of them with a long path. */
+export const files: FileToPack[] = [
+  { path: '/module.json', content: '{"id":"hello"}' },
+  { path: 'app/main.js', content: 'console.log(1)', mode: 0o755 },
+  { path: `app/${'long/'.repeat(50)}ä.js`, content: 'deep' },
+]
+
+export const file = (name: string, content = name): RawEntry => ({ name, content })
+export const folder = (name: string): RawEntry => ({ name, type: 'directory' })
+export const symlink = (name: string, linkname: string): RawEntry => ({ name, type: 'symlink', linkname })
+export const hardLink = (name: string, linkname: string): RawEntry => ({ name, type: 'link', linkname })
+
+/** Copies an image with skopeo between local registries and layouts. */
+export const copy = (from: string, to: string, ...options: string[]): Promise<string> =>
+  outputOf('skopeo', 'copy', '--quiet', '--src-tls-verify=false', '--dest-tls-verify=false', ...options, from, to)
+
+/** Unpacks an image with umoci, and reads its files. */
+export async function unpackByUmoci(address: string): Promise<Record<string, string>> {
+  await using folder = await temporaryFolder()
+  await copy(address, `oci:${folder.path}/layout:it`)
+  await outputOf('umoci', 'unpack', '--rootless', '--image', `${folder.path}/layout:it`, `${folder.path}/bundle`)
+  return await readTree(`${folder.path}/bundle/rootfs`)
+}
+
+/** Unpacks an image with the platform, and reads its files. */
+export async function unpackTag(
+  client: RegistryClient,
+  repository: string,
+  tag: string,
+): Promise<Record<string, string>> {
+  await using store = await temporaryFolder()
+  const image = await readImage(client, repository, tag)
+  return await readTree(await unpackImage(client, image!, store.path))
+}
+
+/** Unpacks an image of layers, and reads its files. */
+export async function unpacked(...layers: RawEntry[][]): Promise<Record<string, string>> {
+  await using store = await temporaryFolder()
+  const client = memoryRegistry()
+  const root = await unpackImage(client, await imageOfEntries(client, ...layers), join(store.path, 'store'))
+  return await readTree(root)
+}

@@ -1,91 +1,118 @@
 import { lstat, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { unpackImage } from '@platform/oci/unpack'
 import { describe, expect, test } from 'vitest'
-import { imageOf, imageOfEntries, layerOf, type RawEntry, tarOf } from '../support/image-layers.ts'
+import { imageOf, imageOfEntries, layerOf, tarOf } from '../support/image-layers.ts'
 import { memoryRegistry } from '../support/memory-registry.ts'
+import { Program } from '../support/program.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { readTree } from '../support/read-tree.ts'
+import { file, folder, hardLink, symlink, unpacked } from './support.ts'
 
-const file = (name: string, content = name): RawEntry => ({ name, content })
-const folder = (name: string): RawEntry => ({ name, type: 'directory' })
-const symlink = (name: string, linkname: string): RawEntry => ({ name, type: 'symlink', linkname })
-const hardLink = (name: string, linkname: string): RawEntry => ({ name, type: 'link', linkname })
+const unpacker = fileURLToPath(import.meta.resolve('./unpacker.ts'))
+const start = (store: string, how: 'whole' | 'stuck') =>
+  new Program(process.execPath, [unpacker, store, how], { cwd: store, env: {} })
 
-async function unpacked(...layers: RawEntry[][]): Promise<Record<string, string>> {
+test('repeats the work of a killed process, and ignores its draft', async () => {
   await using store = await temporaryFolder()
-  const client = memoryRegistry()
-  const root = await unpackImage(client, await imageOfEntries(client, ...layers), join(store.path, 'store'))
-  // Read before the store is removed.
-  return await readTree(root)
-}
+  const killed = start(store.path, 'stuck')
+  await killed.writes(/stuck/)
+  await killed.kill()
+  const [draft, ...others] = await readdir(store.path)
+  expect(draft).toMatch(/^sha256-[0-9a-f]{64}\.\d+-0\.tmp$/)
+  expect(others).toEqual([])
+  await using second = start(store.path, 'whole')
+  const [root] = await second.writes(/\S+\/root/)
+  expect(await second.ended).toMatchObject({ exitCode: 0 })
+  expect(await readdir(store.path)).toEqual([draft?.slice(0, 'sha256-'.length + 64)])
+  expect(Object.keys(await readTree(root))).toHaveLength(211)
+})
 
-describe('layers lie over each other', () => {
-  test('a file of an upper layer takes the place of a lower one, and the rest stays', async () => {
+test('does not remove the draft of another process', async () => {
+  await using store = await temporaryFolder()
+  await using slow = start(store.path, 'stuck')
+  await slow.writes(/stuck/)
+  await using fast = start(store.path, 'whole')
+  await fast.writes(/\S+\/root/)
+  expect(await readdir(store.path)).toHaveLength(2)
+  const draft = (await readdir(store.path)).find((name) => name.endsWith('.tmp')) ?? ''
+  expect(Object.keys(await readTree(join(store.path, draft, 'root')))).toHaveLength(210)
+})
+
+test('several processes can unpack the same image concurrently', async () => {
+  await using store = await temporaryFolder()
+  await using processes = new AsyncDisposableStack()
+  const programs = [1, 2, 3, 4].map(() => processes.use(start(store.path, 'whole')))
+  const roots = await Promise.all(programs.map(async (program) => (await program.writes(/\S+\/root/))[0]))
+  expect(new Set(roots).size).toBe(1)
+  expect(Object.keys(await readTree(roots[0] ?? ''))).toHaveLength(211)
+  const ends = await Promise.all(programs.map(({ ended }) => ended))
+  expect(ends.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0])
+  expect(await readdir(store.path)).toHaveLength(1)
+})
+
+describe('layers', () => {
+  test('replace and add files', async () => {
     const tree = await unpacked([file('a', 'old'), file('b')], [file('a', 'new'), file('c/d')])
     expect(tree).toEqual({ a: 'new', b: 'b', 'c/': '', 'c/d': 'c/d' })
   })
 
-  test('a whiteout takes a file or a whole folder of the layers below away', async () => {
+  test('remove files and folders with whiteouts', async () => {
     const tree = await unpacked([file('a'), file('d/e/f'), file('d/g')], [file('.wh.a', ''), file('d/.wh.e', '')])
     expect(tree).toEqual({ 'd/': '', 'd/g': 'd/g' })
   })
 
-  test('an opaque whiteout takes what is below away, and keeps what its own layer has, whatever the order', async () => {
+  test('replace folders with opaque whiteouts, in any order of entries', async () => {
     const below = [file('d/old'), file('d/e/old'), file('out')]
     const kept = { 'd/': '', 'd/e/': '', 'd/e/new': 'd/e/new', 'd/new': 'd/new', out: 'out' }
     expect(await unpacked(below, [file('d/.wh..wh..opq', ''), file('d/new'), file('d/e/new')])).toEqual(kept)
     expect(await unpacked(below, [file('d/new'), file('d/e/new'), file('d/.wh..wh..opq', '')])).toEqual(kept)
   })
 
-  test('a whiteout spares what its own layer has written', async () => {
+  test('keep files of the same layer despite a whiteout', async () => {
     const tree = await unpacked([file('d/old')], [folder('d'), file('d/new'), file('.wh.d', '')])
     expect(tree).toEqual({ 'd/': '', 'd/new': 'd/new' })
   })
 
-  test('a whiteout in a folder that its own layer makes a file is nothing', async () => {
+  test('ignore a whiteout in a folder that the same layer makes a file', async () => {
     expect(await unpacked([file('d/a')], [file('d'), file('d/.wh.a', '')])).toEqual({ d: 'd' })
   })
 
-  test('a whiteout of what is not there is nothing, and so is the bookkeeping of AUFS', async () => {
+  test('ignore whiteouts of missing files, and AUFS metadata', async () => {
     expect(await unpacked([file('x/y/.wh.z', ''), file('.wh..wh.plnk', ''), file('a')])).toEqual({ a: 'a' })
   })
 
   test.each([
-    ['a file by a folder', [file('x')], [folder('x'), file('x/y')], { 'x/': '', 'x/y': 'x/y' }],
-    ['a folder by a file', [file('x/y')], [file('x')], { x: 'x' }],
+    ['a file with a folder', [file('x')], [folder('x'), file('x/y')], { 'x/': '', 'x/y': 'x/y' }],
+    ['a folder with a file', [file('x/y')], [file('x')], { x: 'x' }],
     [
-      'a link to a folder by a folder',
+      'a link to a folder with a folder',
       [file('d/e'), symlink('x', 'd')],
       [folder('x')],
       { 'd/': '', 'd/e': 'd/e', 'x/': '' },
     ],
-    [
-      'a link by a file, without writing where it leads',
-      [file('d'), symlink('x', 'd')],
-      [file('x')],
-      { d: 'd', x: 'x' },
-    ],
-    ['a file by a device, which is not made', [file('x')], [{ name: 'x', type: 'character-device' } as const], {}],
-  ])('%s is replaced', async (_name, lower, upper, tree) => {
+    ['a link with a file, without following it', [file('d'), symlink('x', 'd')], [file('x')], { d: 'd', x: 'x' }],
+    ['a file with a device, which is not created', [file('x')], [{ name: 'x', type: 'character-device' } as const], {}],
+  ])('replace %s', async (_name, lower, upper, tree) => {
     expect(await unpacked(lower, upper)).toEqual(tree)
   })
 
-  test('a file of two names that an upper layer overwrites keeps its content under the other', async () => {
+  test('replace one of two hard links, and keep the other', async () => {
     const tree = await unpacked([file('a', 'old'), hardLink('b', 'a')], [file('a', 'new')])
     expect(tree).toEqual({ a: 'new', b: 'old' })
   })
 
-  test('a link of two names that are one changes nothing', async () => {
+  test('may link a file to itself', async () => {
     expect(await unpacked([file('a'), symlink('b', '.'), hardLink('b/a', 'a')])).toEqual({ a: 'a', b: '-> .' })
   })
 
-  test('a link to a folder above is followed', async () => {
+  test('may contain links to a parent folder', async () => {
     const tree = await unpacked([symlink('a/b/link', '../c'), file('a/b/link/new')])
     expect(tree).toMatchObject({ 'a/c/new': 'a/b/link/new' })
   })
 
-  test('a file is written through a link to a folder of a lower layer', async () => {
+  test('write files through links to folders of lower layers', async () => {
     const tree = await unpacked([file('usr/lib/a'), symlink('lib', 'usr/lib')], [file('lib/b')])
     expect(tree).toEqual({
       'usr/': '',
@@ -96,14 +123,14 @@ describe('layers lie over each other', () => {
     })
   })
 
-  test.each(['tar+gzip', 'tar+zstd', 'tar'] as const)('layers of %s are read', async (form) => {
+  test.each(['tar+gzip', 'tar+zstd', 'tar'] as const)('of type %s are supported', async (form) => {
     await using store = await temporaryFolder()
     const client = memoryRegistry()
     const image = await imageOf(client, layerOf(await tarOf([file('a')]), form))
     expect(await readTree(await unpackImage(client, image, store.path))).toEqual({ a: 'a' })
   })
 
-  test('of modes only whether a file is a program is kept', async () => {
+  test('keep only the executable bit of file modes', async () => {
     await using store = await temporaryFolder()
     const client = memoryRegistry()
     const entries = [
@@ -117,7 +144,7 @@ describe('layers lie over each other', () => {
   })
 })
 
-test('an unpacked image is found again without a request', async () => {
+test('finds an unpacked image without a request', async () => {
   await using store = await temporaryFolder()
   const client = memoryRegistry()
   const image = await imageOfEntries(client, [file('a')])
@@ -128,7 +155,7 @@ test('an unpacked image is found again without a request', async () => {
   expect((await lstat(root)).isDirectory()).toBe(true)
 })
 
-test('two that unpack the same at once share the work and both get the whole', async () => {
+test('unpacks an image once for concurrent callers', async () => {
   await using store = await temporaryFolder()
   const client = memoryRegistry()
   const image = await imageOfEntries(client, [file('a')], [file('b')])
@@ -138,7 +165,7 @@ test('two that unpack the same at once share the work and both get the whole', a
   expect(await readdir(store.path)).toHaveLength(1)
 })
 
-test('who failed to unpack may try again', async () => {
+test('can be repeated after a failure', async () => {
   await using store = await temporaryFolder()
   const client = memoryRegistry()
   const image = await imageOfEntries(client, [file('a')])
@@ -149,7 +176,7 @@ test('who failed to unpack may try again', async () => {
   expect(await readTree(await unpackImage(client, image, store.path))).toEqual({ a: 'a' })
 })
 
-test('what a machine without power has left under the name of an image is not taken for it', async () => {
+test('replaces an incomplete folder that a power failure has left', async () => {
   await using store = await temporaryFolder()
   const client = memoryRegistry()
   const image = await imageOfEntries(client, [file('a')])

@@ -2,10 +2,7 @@ import { unpackImage } from '@platform/oci/unpack'
 import { imageOfEntries } from '../support/image-layers.ts'
 import { memoryRegistry } from '../support/memory-registry.ts'
 
-/**
- * Unpacks an image of two layers into a store, for tests that start it as a process: `node unpacker.ts <store> whole`.
- * With `stuck` instead, the upper layer never comes.
- */
+/** Unpacks an image of two layers: `node unpacker.ts <store> whole`. With `stuck`, the upper layer never arrives. */
 const [store = '', how] = process.argv.slice(2)
 
 const client = memoryRegistry()
@@ -14,8 +11,8 @@ const image = await imageOfEntries(client, files, [{ name: 'top', content: 'top'
 const upper = image.manifest.layers[1]?.digest
 const stuck = {
   ...client,
-  blob: async (...asked: Parameters<typeof client.blob>) => {
-    if (asked[1].digest !== upper) return client.blob(...asked)
+  blob: async (...input: Parameters<typeof client.blob>) => {
+    if (input[1].digest !== upper) return client.blob(...input)
     console.log('stuck')
     return new Promise<Buffer>(() => setTimeout(() => undefined, 600_000))
   },

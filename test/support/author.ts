@@ -1,18 +1,23 @@
 import { build } from 'esbuild'
-import { fixture } from './module-process.ts'
+
+/** The main file of a module of test/support/modules and its arguments, such as `hooks throws start`. */
+export function fixture(command: string): string {
+  const [name, ...args] = command.split(' ')
+  return [`test/support/modules/${name}.ts`, ...args].join(' ')
+}
 
 const bundles = new Map<string, Promise<string>>()
 
-/** A program of test/support/modules in one file, and its arguments. */
+/** A module of test/support/modules, bundled into one file, and its arguments. Bundles each module once. */
 export async function programOf(command?: string): Promise<{ program: string; args: string[] }> {
   if (command === undefined) return { program: '', args: [] }
   const [file = '', ...args] = fixture(command).split(' ')
-  const program = bundles.get(file) ?? bundled(file)
+  const program = bundles.get(file) ?? bundle(file)
   bundles.set(file, program)
   return { program: await program, args }
 }
 
-async function bundled(file: string): Promise<string> {
+async function bundle(file: string): Promise<string> {
   const options = { bundle: true, platform: 'node', format: 'esm', write: false, logLevel: 'error' } as const
   const { outputFiles } = await build({ entryPoints: [file], ...options })
   return outputFiles[0]?.text ?? ''

@@ -12,56 +12,55 @@ import { type ModuleRuntime } from '@platform/worker/runtimes/port'
 import { type RegistryClient } from '@platform/oci/client'
 import { thisPlatform } from '@platform/oci/image'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
-import { limits, textOf } from './local-runtime.ts'
+import { deploymentSpecOf, limits, textOf } from './local-runtime.ts'
 import { type MemoryRegistry, memoryRegistry } from './memory-registry.ts'
 import { pushProgram } from './module-image.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
 
-/** What happens to the calls of a client on their way: `send` carries one out. */
+/** Intercepts the calls of a Lambda client; `send` executes the call. */
 export type InterceptCall = (call: { method: string; path: string }, send: () => Promise<any>) => Promise<any>
 
 export interface LambdaOptionsInput extends LambdaOptions {
   settings?: Partial<LambdaSettings>
-  /** Where modules come from; a registry in memory. */
+  /** Source registry of the modules; a registry in memory by default. */
   source?: RegistryClient
 }
 
-/** The platform's runtime over the SDK, Lambda, and two registries: where modules come from, and Lambda's own. */
+/** The Lambda runtime on emulated Lambda, with a source registry and a target registry. */
 export interface LambdaFixtures extends AsyncDisposable {
   runtime: ModuleRuntime
   lambda: RunningLambda
-  /** Lambda's own interface, for what a test does or sees beside the runtime. */
   client: LambdaClient
   registry: MemoryRegistry
   target: MemoryRegistry
-  /** What modules have written. */
+  /** Combined output of all sandboxes. */
   output: () => string
-  /** The runtime of another process, with a Lambda or settings of its own. */
-  another: (settings?: Partial<LambdaSettings>, meddle?: InterceptCall) => ModuleRuntime
+  /** A second runtime, as in another process, with its own settings. */
+  another: (settings?: Partial<LambdaSettings>, intercept?: InterceptCall) => ModuleRuntime
 }
 
 export async function startLambdaFixtures({
-  settings: given = {},
+  settings: commonSettings = {},
   source,
   ...options
 }: LambdaOptionsInput = {}): Promise<LambdaFixtures> {
   const folder = await temporaryFolder()
   const [registry, target] = [memoryRegistry('registry.test'), memoryRegistry('lambda.test')]
-  let written = ''
+  let output = ''
   const lambda = await startLambda({
     images: { registry: () => target, storeDir: folder.path },
     settleMs: 0,
     onOutput: (_, text) => {
-      written += text
+      output += text
     },
     ...options,
   })
   const aws = { endpoint: lambda.url, region: 'eu-central-1', credentials }
-  const another: LambdaFixtures['another'] = (settings = {}, meddle) =>
+  const another: LambdaFixtures['another'] = (settings = {}, intercept) =>
     lambdaRuntime({
-      aws: meddle === undefined ? aws : { ...aws, ...meddledWith(meddle) },
+      aws: intercept === undefined ? aws : { ...aws, ...withInterceptor(intercept) },
       prefix: 'mod',
       role: 'arn:aws:iam::000000000000:role/modules',
       images: {
@@ -72,7 +71,7 @@ export async function startLambdaFixtures({
       tokenOf: async (id) => `token of ${id}`,
       timeoutSeconds: 20,
       pollMs: 2,
-      ...given,
+      ...commonSettings,
       ...settings,
     })
   const client = new LambdaClient(aws)
@@ -82,18 +81,18 @@ export async function startLambdaFixtures({
     await folder[Symbol.asyncDispose]()
   }
   const runtime = another()
-  return { runtime, lambda, client, registry, target, output: () => written, another, [Symbol.asyncDispose]: close }
+  return { runtime, lambda, client, registry, target, output: () => output, another, [Symbol.asyncDispose]: close }
 }
 
-/** A client whose calls are tried once, and meddled with. */
-function meddledWith(meddle: InterceptCall): LambdaClientConfig {
+/** Client settings without retries that intercept each call. */
+function withInterceptor(intercept: InterceptCall): LambdaClientConfig {
   const handler = new NodeHttpHandler()
   const handle: NodeHttpHandler['handle'] = (request, options) =>
-    meddle({ method: request.method, path: request.path }, () => handler.handle(request, options))
+    intercept({ method: request.method, path: request.path }, () => handler.handle(request, options))
   return { maxAttempts: 1, requestHandler: Object.assign(Object.create(handler), { handle }) }
 }
 
-/** A program that answers every event of Lambda with what an expression of `event` makes of it: text that goes out as it is. */
+/** A Lambda runtime client that responds to every event with the text that an expression of `event` evaluates to. */
 export const moduleSource = (expression: string): string => `
   const base = 'http://' + process.env.AWS_LAMBDA_RUNTIME_API + '/2018-06-01/runtime/invocation/'
   for (;;) {
@@ -103,7 +102,7 @@ export const moduleSource = (expression: string): string => `
     await fetch(base + next.headers.get('lambda-runtime-aws-request-id') + '/response', { method: 'POST', body })
   }`
 
-/** A module that says which it is: the word of its image, the deployment of its environment. */
+/** Pushes a module that responds with a word and its deployment id. */
 export const pushWord = (fixtures: LambdaFixtures, word: string, repository = 'modules/words') =>
   pushProgram(
     fixtures.registry,
@@ -111,19 +110,29 @@ export const pushWord = (fixtures: LambdaFixtures, word: string, repository = 'm
     moduleSource(`JSON.stringify({ statusCode: 200, body: '${word} ' + process.env.PLATFORM_DEPLOYMENT_ID })`),
   )
 
-/** Which module it is that answers. */
+export const wordSpec = async (fixtures: LambdaFixtures, word: string, repository?: string) =>
+  deploymentSpecOf(await pushWord(fixtures, word, repository))
+
+/** Pushes and deploys a word module. */
+export const deployWord = async (fixtures: LambdaFixtures, word: string, repository?: string) =>
+  fixtures.runtime.deploy(await wordSpec(fixtures, word, repository))
+
+/** The response of a word module. */
 export const readWord = async (runtime: ModuleRuntime, deployment: Deployment) =>
   textOf(await runtime.request(deployment, { method: 'GET', path: '/' }, limits))
 
-/** What there is of a function, with descriptions. */
+export const deploymentsOf = async (runtime: ModuleRuntime) =>
+  (await runtime.list()).map(({ deployment }) => deployment)
+
+/** The versions of a function with their descriptions. */
 export const versionsOf = async ({ client }: LambdaFixtures, FunctionName = 'mod-words') => {
   const { Versions = [] } = await client.send(new ListVersionsByFunctionCommand({ FunctionName }))
   return Versions.map(({ Version, Description }) => `${Version} ${Description}`)
 }
 
-/** The id and the image that a version was published with. */
+/** The deployment id and the image digest of a published version. */
 export async function lambdaResourcesOf({ client }: LambdaFixtures, { handle }: Deployment) {
   const [FunctionName, Qualifier] = handle.split(':')
-  const made = await client.send(new GetFunctionConfigurationCommand({ FunctionName, Qualifier }))
-  return [made.Environment?.Variables?.['PLATFORM_DEPLOYMENT_ID'], `sha256:${made.CodeSha256}`]
+  const version = await client.send(new GetFunctionConfigurationCommand({ FunctionName, Qualifier }))
+  return [version.Environment?.Variables?.['PLATFORM_DEPLOYMENT_ID'], `sha256:${version.CodeSha256}`]
 }

@@ -11,13 +11,13 @@ import { type MemoryRegistry, memoryRegistry } from './memory-registry.ts'
 import { missingPrograms } from './installed-programs.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** The ways to run modules that this machine has, and for each why its tests are skipped: empty where they are not. */
+/** The local runtime modes, and why their tests are skipped; empty if they are not. */
 export const localModes: readonly (readonly [Exclude<LocalMode, 'auto'>, string])[] = [
   ['process', ''],
   ['container', missingPrograms('runc')],
 ]
 
-/** A real runtime with folders of its own, and a registry in memory. Disposing ends it. */
+/** Opens a runtime in a temporary folder, with a registry in memory. Disposing closes it. */
 export async function localRuntime(mode: LocalMode, times: Pick<SupervisedOptions, 'readyMs' | 'pauseMs'> = {}) {
   const folder = await temporaryFolder()
   const registry: MemoryRegistry = memoryRegistry()
@@ -35,12 +35,13 @@ export async function localRuntime(mode: LocalMode, times: Pick<SupervisedOption
     registry,
     folder: folder.path,
     lines,
-    /** The first line that has a form, of those that are printed from `from` on. */
+    /** Waits for a line that matches, starting at index `from`. */
     line: (pattern: RegExp, from = 0): Promise<string> =>
       waitFor(`${pattern} is printed`, async () => lines.slice(from).find(({ line }) => pattern.test(line))?.line),
-    /** What is left of running instances. */
-    remains: async (): Promise<string[]> => (await readdir(join(folder.path, 'run'))).filter((name) => name !== 'runc'),
-    /** The images that are unpacked. */
+    /** The files of running instances. */
+    leftovers: async (): Promise<string[]> =>
+      (await readdir(join(folder.path, 'run'))).filter((name) => name !== 'runc'),
+    /** The unpacked images. */
     unpacked: (): Promise<string[]> => readdir(join(folder.path, 'images')).catch(() => []),
     async [Symbol.asyncDispose]() {
       await runtime.close(0)
@@ -51,7 +52,7 @@ export async function localRuntime(mode: LocalMode, times: Pick<SupervisedOption
 
 let count = 0
 
-/** An assignment of a module; its id is like no other of this process. */
+/** A deployment spec with an id that is unique in this process. */
 export function deploymentSpecOf(
   image: { repository: string; digest: string },
   change: Partial<DeploymentSpec> = {},
@@ -62,7 +63,7 @@ export function deploymentSpecOf(
   return { id: `${moduleId}-${count}`, moduleId, ...common, ...image, ...change }
 }
 
-/** The ids of processes, wherever they are contained, whose command line holds all of these texts. */
+/** The ids of processes, also in containers, whose command line contains all of these texts. */
 export async function processesWith(...texts: string[]): Promise<number[]> {
   const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
   const lines = await Promise.all(ids.map((id) => readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')))
@@ -73,7 +74,7 @@ export const limits = { timeoutMs: 20_000, maxBytes: 1_000_000 }
 
 export const textOf = ({ body }: ModuleResponse): string => Buffer.from(body).toString()
 
-/** What a `puppet` answers to an expression: its value, or `{ error }` with the code of what it threw. */
+/** Evaluates an expression in a `puppet`. Returns its value, or `{ error }` with the code of the thrown error. */
 export async function evaluateInModule(
   runtime: ModuleRuntime,
   deployment: Deployment,

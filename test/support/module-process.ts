@@ -7,6 +7,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { type CloudEvent } from '@platform/contract/event'
 import { type Deployment } from '@platform/core/modules/record'
 import {
   type DeploymentSpec,
@@ -18,6 +19,7 @@ import {
   type RequestLimits,
 } from '@platform/worker/runtimes/port'
 import { environmentNames, tokenHeader } from '@platform/modules/protocol'
+import { onTestFinished } from 'vitest'
 import { waitFor } from './wait-for.ts'
 
 const projectDir = fileURLToPath(new URL('../..', import.meta.url))
@@ -29,31 +31,42 @@ interface Running {
   output: string
 }
 
-/** The main file of a module under test, with what it is told behind it: `hooks throws start`. */
-export function fixture(command: string): string {
-  const [name, ...words] = command.split(' ')
-  return [`test/support/modules/${name}.ts`, ...words].join(' ')
-}
+/** An event for the subscriptions of `publishes`. */
+export const cloudEvent = (id: string): CloudEvent => ({
+  specversion: '1.0',
+  id,
+  source: '/organisations/org_acme',
+  type: 'platform.cluster.deleted',
+  subject: 'clus_1',
+  time: '2026-11-21T09:30:00.000Z',
+  datacontenttype: 'application/json',
+  data: { clusterId: 'clus_1', name: 'berlin-1' },
+})
 
-/** The lines of one word in an output. */
+/** Output lines with a single word: `calm` and `hooks` print the names of their hooks. */
 export const hooksIn = (output: string): string[] => output.match(/^\w+$/gm) ?? []
 
+interface ExitStatus {
+  exitCode: number | null
+  signal: string | null
+}
+
 /**
- * The smallest runtime there is: each deployment is a Node process on a Unix socket, and nothing restarts it. The
- * repository of an assignment is the path of the module's main file, with its arguments.
+ * A minimal runtime: each deployment is a Node process on a Unix socket, without restarts. The repository of a spec is
+ * the path of the module's main file, with its arguments.
  */
 export class ModuleProcesses implements ModuleRuntime, AsyncDisposable {
   readonly #folder = mkdtempSync(join(tmpdir(), 'modules-'))
   readonly #running = new Map<string, Running>()
 
-  async deploy(assignment: DeploymentSpec): Promise<Deployment> {
-    const known = this.#running.get(assignment.id)
-    if (known) return known.deployment
-    const running = this.#spawn(assignment)
-    this.#running.set(assignment.id, running)
-    await waitFor(`${assignment.id} listens`, async () => {
-      if (hasEnded(running.child)) throw new RuntimeError('init_failed', `It ended at once:\n${running.output}`)
-      return accepts(running.deployment.handle)
+  async deploy(spec: DeploymentSpec): Promise<Deployment> {
+    const existing = this.#running.get(spec.id)
+    if (existing) return existing.deployment
+    const running = this.#spawn(spec)
+    this.#running.set(spec.id, running)
+    await waitFor(`${spec.id} listens`, async () => {
+      if (hasEnded(running.child)) throw new RuntimeError('init_failed', `It exited at start:\n${running.output}`)
+      return isListening(running.deployment.handle)
     })
     return running.deployment
   }
@@ -63,7 +76,7 @@ export class ModuleProcesses implements ModuleRuntime, AsyncDisposable {
     if (!running || hasEnded(running.child)) {
       return Promise.reject(new RuntimeError('unavailable', 'It does not run.'))
     }
-    return exchange(handle, running.token, request, limits)
+    return sendRequest(handle, running.token, request, limits)
   }
 
   async remove({ id }: Deployment, graceMs: number): Promise<void> {
@@ -85,22 +98,19 @@ export class ModuleProcesses implements ModuleRuntime, AsyncDisposable {
     }))
   }
 
-  /** What a deployment knows the platform by. */
   token({ id }: Deployment): string {
     return this.#find(id).token
   }
 
-  /** All that a deployment has written so far. */
   output({ id }: Deployment): string {
     return this.#find(id).output
   }
 
-  /** The hooks that a deployment has named on its output, as `calm` and `hooks` do. */
   hooks(deployment: Deployment): string[] {
     return hooksIn(this.output(deployment))
   }
 
-  /** The lines of JSON that a deployment has logged. */
+  /** The log lines of a deployment. */
   lines(deployment: Deployment): Record<string, any>[] {
     return this.output(deployment)
       .split('\n')
@@ -108,11 +118,8 @@ export class ModuleProcesses implements ModuleRuntime, AsyncDisposable {
       .map((line) => JSON.parse(line))
   }
 
-  /** Sends a signal; answers how the process ends. */
-  async end(
-    deployment: Deployment,
-    signal: NodeJS.Signals,
-  ): Promise<{ exitCode: number | null; signal: string | null }> {
+  /** Sends a signal and waits for the process to exit. */
+  async end(deployment: Deployment, signal: NodeJS.Signals): Promise<ExitStatus> {
     this.signal(deployment, signal)
     return this.ended(deployment)
   }
@@ -121,8 +128,8 @@ export class ModuleProcesses implements ModuleRuntime, AsyncDisposable {
     this.#find(id).child.kill(signal)
   }
 
-  /** How the process ends by itself. */
-  ended({ id }: Deployment): Promise<{ exitCode: number | null; signal: string | null }> {
+  /** Waits for the process to exit. */
+  ended({ id }: Deployment): Promise<ExitStatus> {
     return ended(this.#find(id).child)
   }
 
@@ -135,7 +142,7 @@ export class ModuleProcesses implements ModuleRuntime, AsyncDisposable {
 
   #find(id: string): Running {
     const running = this.#running.get(id)
-    if (!running) throw new Error(`There is no deployment ${id}.`)
+    if (!running) throw new Error(`Deployment ${id} does not exist.`)
     return running
   }
 
@@ -158,27 +165,34 @@ export class ModuleProcesses implements ModuleRuntime, AsyncDisposable {
     })
     const deployment = { runtime: 'process', isolation: 'none', id, moduleId, version, digest, handle } as const
     const running = { deployment, child, token, output: '' }
-    const keep = (part: Buffer) => (running.output = (running.output + part.toString()).slice(-1_000_000))
-    child.stdout.on('data', keep)
-    child.stderr.on('data', keep)
+    const append = (part: Buffer) => (running.output = (running.output + part.toString()).slice(-1_000_000))
+    child.stdout.on('data', append)
+    child.stderr.on('data', append)
     return running
   }
 }
 
 const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null
 
-async function ended(child: ChildProcess): Promise<{ exitCode: number | null; signal: string | null }> {
+async function ended(child: ChildProcess): Promise<ExitStatus> {
   if (!hasEnded(child)) await once(child, 'exit')
   return { exitCode: child.exitCode, signal: child.signalCode }
 }
 
-const accepts = (path: string): Promise<boolean> =>
+/** A runtime that is disposed of when the test ends. */
+export function moduleProcesses(): ModuleProcesses {
+  const runtime = new ModuleProcesses()
+  onTestFinished(() => runtime[Symbol.asyncDispose]())
+  return runtime
+}
+
+const isListening = (path: string): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(path, () => resolve(true))
     socket.on('connect', () => socket.end()).on('error', () => resolve(false))
   })
 
-function exchange(
+function sendRequest(
   socketPath: string,
   token: string,
   { method, path, headers, body }: ModuleRequest,
@@ -190,7 +204,7 @@ function exchange(
       outgoing.destroy()
       reject(new RuntimeError(problem, message))
     }
-    const timer = setTimeout(() => fail('timeout', `No answer within ${timeoutMs} ms.`), timeoutMs)
+    const timer = setTimeout(() => fail('timeout', `No response within ${timeoutMs} ms.`), timeoutMs)
     const options = { socketPath, method, path, headers: { [tokenHeader]: token, ...headers }, agent: false }
     const outgoing = httpRequest(options, (incoming) => {
       const chunks: Buffer[] = []
@@ -198,16 +212,16 @@ function exchange(
       incoming.on('data', (chunk: Buffer) => {
         chunks.push(chunk)
         bytes += chunk.length
-        if (bytes > maxBytes) fail('too_large', `Its answer is larger than ${maxBytes} bytes.`)
+        if (bytes > maxBytes) fail('too_large', `The response is larger than ${maxBytes} bytes.`)
       })
       incoming.on('error', (error) => fail('crashed', error.message))
       incoming.on('end', () => {
         clearTimeout(timer)
         const { 'set-cookie': _cookies, ...rest } = incoming.headers
-        const answered = Object.entries(rest).map(([name, value]) => [name, String(value)])
+        const entries = Object.entries(rest).map(([name, value]) => [name, String(value)])
         resolve({
           status: incoming.statusCode ?? 0,
-          headers: Object.fromEntries(answered),
+          headers: Object.fromEntries(entries),
           body: Buffer.concat(chunks),
         })
       })

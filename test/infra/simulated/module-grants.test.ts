@@ -9,7 +9,7 @@ import { over } from '../../conformance/support/modules.ts'
 import type { Relay } from '../../conformance/support/relay.ts'
 import { waitFor } from '../../support/wait-for.ts'
 import { isLong } from '../../support/long.ts'
-import { bundled } from '../../support/module-image.ts'
+import { bundleFixture } from '../../support/module-image.ts'
 import { startModuleRegistry } from '../../support/module-registry.ts'
 import { giveCredentials, startPrivateRegistry } from '../../support/private-registry.ts'
 import { type SimulatedPlatform, startSimulatedPlatform } from '../../support/simulator.ts'
@@ -26,7 +26,7 @@ let admin: Client
 let relay: Relay
 
 const calm = '/api/v1/modules/calm'
-const program = async (name: string) => [{ path: '/app/main.mjs', content: await bundled(name) }]
+const program = async (name: string) => [{ path: '/app/main.mjs', content: await bundleFixture(name) }]
 const node = { Entrypoint: ['node', '/app/main.mjs'], WorkingDir: '/app' }
 
 if (isLong) {

@@ -7,8 +7,8 @@ import { type TrustMaterial, toSignedEntity, Verifier } from '@sigstore/verify'
 import type { MemoryRegistry } from '../../support/memory-registry.ts'
 
 /**
- * Whether a digest is signed by one of some keys, as the sigstore project's own verifier sees it. It judges signatures;
- * where they are found, what has to be in them and who may sign what when is said here, and said anew.
+ * Whether one of the keys signed a digest, according to the sigstore verifier. Discovery, payload checks and key limits
+ * are reimplemented here.
  */
 export function secondOpinion(
   registry: MemoryRegistry,
@@ -19,10 +19,11 @@ export function secondOpinion(
 ): boolean {
   const usable = keys.filter((key) => maySign(key, repository, atMs)).map(({ pem }) => createPublicKey(pem))
   return digests.some((digest) =>
-    usable.some((key) => {
-      const texts = [...bundlesOf(registry, repository, digest, key), ...payloadsOf(registry, repository, digest, key)]
-      return texts.some((names) => names(digest))
-    }),
+    usable.some((key) =>
+      [...statementsOf(registry, repository, digest, key), ...payloadsOf(registry, repository, digest, key)].some(
+        (names) => names(digest),
+      ),
+    ),
   )
 }
 
@@ -38,8 +39,8 @@ function maySign({ repositories, notBefore, notAfter }: TrustedKey, repository: 
   return (isHere ?? true) && isDate && (notBefore ?? '0') <= at && at <= (notAfter ?? '9')
 }
 
-/** The statements that sigstore finds well signed with a key. */
-function bundlesOf(registry: MemoryRegistry, repository: string, digest: string, key: KeyObject) {
+/** Statements with a valid signature of a key, as predicates of a digest. */
+function statementsOf(registry: MemoryRegistry, repository: string, digest: string, key: KeyObject) {
   const type = 'application/vnd.dev.sigstore.bundle.v0.3+json'
   return [...registry.manifests.values()].flatMap(({ bytes }) => {
     const { artifactType, subject, layers = [] } = JSON.parse(bytes.toString()) as Partial<Manifest>
@@ -60,13 +61,13 @@ function bundlesOf(registry: MemoryRegistry, repository: string, digest: string,
   })
 }
 
-/** No log is believed, so that none is asked to be right. */
+/** Removes log entries, which are not verified. */
 const withoutLog = (bundle: { verificationMaterial?: object }): object => ({
   ...bundle,
   verificationMaterial: { ...bundle.verificationMaterial, tlogEntries: [], timestampVerificationData: {} },
 })
 
-/** sigstore's envelopes are signed over SHA-256. Those over another hash it takes for signatures of a message. */
+/** sigstore verifies envelopes with SHA-256; other hashes are verified as message signatures. */
 function isAcceptedStatement(bundle: Bundle, key: KeyObject): boolean {
   if (isAccepted(bundle, key)) return true
   if (!isBundleWithDsseEnvelope(bundle) || bundle.verificationMaterial.content.$case !== 'publicKey') return false
@@ -75,7 +76,7 @@ function isAcceptedStatement(bundle: Bundle, key: KeyObject): boolean {
   return isAcceptedMessage(message, signatures[0]?.sig ?? Buffer.of(), key)
 }
 
-/** The payloads of simple signing that sigstore finds well signed with a key. */
+/** Simple signing payloads with a valid signature of a key, as predicates of a digest. */
 function payloadsOf(registry: MemoryRegistry, repository: string, digest: string, key: KeyObject) {
   const tagged = registry.tagged.get(`${repository} ${digest.replace(':', '-')}.sig`)
   const manifest = registry.manifests.get(`${repository} ${tagged}`)
@@ -93,11 +94,11 @@ function payloadsOf(registry: MemoryRegistry, repository: string, digest: string
   })
 }
 
-/** SHA-256, SHA-384 and SHA-512, as the bundle's format numbers them. */
+/** SHA-256, SHA-384 and SHA-512 in the bundle format. */
 const hashes = [1, 2, 3]
 
 function isAcceptedMessage(message: Buffer, signature: Buffer, key: KeyObject): boolean {
-  // Its bundles have no word for Ed25519, which hashes by itself; what is below them has.
+  // The bundle format has no value for Ed25519, which needs no separate hash.
   if (key.asymmetricKeyType === 'ed25519') return sigstore.verify(message, key, signature)
   return hashes.some((algorithm) => {
     const digest = sigstore.digest('sha256', message)

@@ -5,18 +5,27 @@ import { signatureAnnotation, signatureTag, signImage } from '@platform/oci/sign
 import { verifyImage } from '@platform/oci/signature/verify'
 import { type Manifest, mediaTypes } from '@platform/oci/types'
 import { describe, expect, test } from 'vitest'
-import { privatePem, publicPem, put, repository, trust, type World, startSignatureFixtures } from './stored.ts'
+import {
+  privatePem,
+  publicPem,
+  put,
+  repository,
+  trust,
+  type SignatureFixtures,
+  startSignatureFixtures,
+} from './stored.ts'
 
 const atMs = Date.parse('2025-11-22T00:00:00Z')
 const p256 = [trust('p256')]
 
-const verify = ({ registry, ours }: World, keys = p256) => verifyImage(registry, repository, [ours], keys, { atMs })
+const verify = ({ registry, ours }: SignatureFixtures, keys = p256) =>
+  verifyImage(registry, repository, [ours], keys, { atMs })
 
-describe('what we write is what cosign writes', () => {
+describe('writes signatures in the format of cosign', () => {
   test('under the tag', async () => {
-    const made = await startSignatureFixtures()
-    await signImage(made.registry, repository, made.ours, privatePem('p256'), { layout: 'tag' })
-    const found = await made.registry.manifest(repository, `${made.ours.replace(':', '-')}.sig`)
+    const fixtures = await startSignatureFixtures()
+    await signImage(fixtures.registry, repository, fixtures.ours, privatePem('p256'), { layout: 'tag' })
+    const found = await fixtures.registry.manifest(repository, `${fixtures.ours.replace(':', '-')}.sig`)
     const manifest = found?.content as Manifest
     expect(manifest).toMatchObject({ mediaType: mediaTypes.manifest, config: { mediaType: mediaTypes.config } })
     expect(manifest.layers).toEqual([
@@ -27,18 +36,18 @@ describe('what we write is what cosign writes', () => {
         annotations: { 'dev.cosignproject.cosign/signature': expect.stringMatching(/^[A-Za-z0-9+/]+=*$/) },
       },
     ])
-    const text = await made.registry.blob(repository, manifest.layers[0]!)
+    const text = await fixtures.registry.blob(repository, manifest.layers[0]!)
     expect(text.toString()).toBe(
-      `{"critical":{"identity":{"docker-reference":"registry.test/team/hello"},"image":{"docker-manifest-digest":"${made.ours}"},"type":"cosign container image signature"},"optional":null}`,
+      `{"critical":{"identity":{"docker-reference":"registry.test/team/hello"},"image":{"docker-manifest-digest":"${fixtures.ours}"},"type":"cosign container image signature"},"optional":null}`,
     )
-    const config = JSON.parse((await made.registry.blob(repository, manifest.config)).toString())
+    const config = JSON.parse((await fixtures.registry.blob(repository, manifest.config)).toString())
     expect(config.rootfs.diff_ids).toEqual([manifest.layers[0]?.digest])
   })
 
   test('as a referrer', async () => {
-    const made = await startSignatureFixtures()
-    const { digest } = await signImage(made.registry, repository, made.ours, privatePem('p256'))
-    const manifest = (await made.registry.manifest(repository, digest))?.content as Manifest
+    const fixtures = await startSignatureFixtures()
+    const { digest } = await signImage(fixtures.registry, repository, fixtures.ours, privatePem('p256'))
+    const manifest = (await fixtures.registry.manifest(repository, digest))?.content as Manifest
     const type = 'application/vnd.dev.sigstore.bundle.v0.3+json'
     expect(manifest).toEqual({
       schemaVersion: 2,
@@ -50,14 +59,14 @@ describe('what we write is what cosign writes', () => {
         size: 2,
       },
       layers: [{ mediaType: type, digest: expect.any(String), size: expect.any(Number) }],
-      subject: await made.registry.resolve(repository, made.ours),
+      subject: await fixtures.registry.resolve(repository, fixtures.ours),
       annotations: {
         'org.opencontainers.image.created': expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
         'dev.sigstore.bundle.content': 'dsse-envelope',
         'dev.sigstore.bundle.predicateType': 'https://sigstore.dev/cosign/sign/v1',
       },
     })
-    const bundle = JSON.parse((await made.registry.blob(repository, manifest.layers[0]!)).toString())
+    const bundle = JSON.parse((await fixtures.registry.blob(repository, manifest.layers[0]!)).toString())
     expect(bundle).toEqual({
       mediaType: type,
       verificationMaterial: { publicKey: { hint: expect.stringMatching(/^[A-Za-z0-9+/]{43}=$/) } },
@@ -69,7 +78,7 @@ describe('what we write is what cosign writes', () => {
     })
     expect(JSON.parse(Buffer.from(bundle.dsseEnvelope.payload, 'base64').toString())).toEqual({
       _type: 'https://in-toto.io/Statement/v1',
-      subject: [{ digest: { sha256: made.ours.slice(7) }, annotations: {} }],
+      subject: [{ digest: { sha256: fixtures.ours.slice(7) }, annotations: {} }],
       predicateType: 'https://sigstore.dev/cosign/sign/v1',
       predicate: {},
     })
@@ -77,54 +86,55 @@ describe('what we write is what cosign writes', () => {
 })
 
 describe('signing', () => {
-  test('twice with a key leaves one signature under the tag, and other keys’ stay', async () => {
-    const made = await startSignatureFixtures()
+  test('with the same key again keeps one signature under the tag, and those of other keys', async () => {
+    const fixtures = await startSignatureFixtures()
     for (const key of ['p256', 'other', 'p256'] as const) {
-      await signImage(made.registry, repository, made.ours, privatePem(key), { layout: 'tag' })
+      await signImage(fixtures.registry, repository, fixtures.ours, privatePem(key), { layout: 'tag' })
     }
-    const manifest = (await made.registry.manifest(repository, signatureTag(made.ours)))?.content as Manifest
+    const manifest = (await fixtures.registry.manifest(repository, signatureTag(fixtures.ours)))?.content as Manifest
     expect(manifest.layers).toHaveLength(2)
-    for (const key of ['p256', 'other'] as const) expect(await verify(made, [trust(key)])).toMatchObject({ by: key })
+    for (const key of ['p256', 'other'] as const)
+      expect(await verify(fixtures, [trust(key)])).toMatchObject({ by: key })
   })
 
-  test('again where the signature is there and its text is another', async () => {
-    const made = await startSignatureFixtures()
-    await put.tag(made, made.ours, 'p256', { payload: () => Buffer.from('other') })
-    await signImage(made.registry, repository, made.ours, privatePem('p256'), { layout: 'tag' })
-    expect(await verify(made)).toMatchObject({ isVerified: true })
+  test('replaces a signature whose payload was changed', async () => {
+    const fixtures = await startSignatureFixtures()
+    await put.tag(fixtures, fixtures.ours, 'p256', { payload: () => Buffer.from('other') })
+    await signImage(fixtures.registry, repository, fixtures.ours, privatePem('p256'), { layout: 'tag' })
+    expect(await verify(fixtures)).toMatchObject({ isVerified: true })
   })
 
-  test('under the tag is over SHA-256, and in a bundle over the hash of the curve', async () => {
-    const made = await startSignatureFixtures()
-    await signImage(made.registry, repository, made.ours, privatePem('p384'), { layout: 'tag' })
-    await signImage(made.registry, repository, made.ours, privatePem('p384'))
-    const tag = (await made.registry.manifest(repository, signatureTag(made.ours)))?.content as Manifest
-    const text = await made.registry.blob(repository, tag.layers[0]!)
+  test('uses SHA-256 under the tag, and the hash of the curve in a bundle', async () => {
+    const fixtures = await startSignatureFixtures()
+    await signImage(fixtures.registry, repository, fixtures.ours, privatePem('p384'), { layout: 'tag' })
+    await signImage(fixtures.registry, repository, fixtures.ours, privatePem('p384'))
+    const tag = (await fixtures.registry.manifest(repository, signatureTag(fixtures.ours)))?.content as Manifest
+    const text = await fixtures.registry.blob(repository, tag.layers[0]!)
     const signature = Buffer.from(tag.layers[0]!.annotations![signatureAnnotation]!, 'base64')
     expect(crypto.verify('sha256', text, publicPem('p384'), signature)).toBe(true)
-    const bundle = [...made.registry.blobs.values()].map(openBundle).find((each) => each !== undefined)
+    const bundle = [...fixtures.registry.blobs.values()].map(openBundle).find((each) => each !== undefined)
     expect(crypto.verify('sha384', bundle!.signed, publicPem('p384'), bundle!.signature)).toBe(true)
   })
 
-  test('with a pair of keys that we made', async () => {
-    const made = await startSignatureFixtures()
+  test('works with a generated key pair', async () => {
+    const fixtures = await startSignatureFixtures()
     const { privateKeyPem, publicKeyPem } = generateKeyPair()
     expect(privateKeyPem).toMatch(/^-----BEGIN PRIVATE KEY-----\n/)
-    await signImage(made.registry, repository, made.ours, privateKeyPem)
-    expect(await verify(made, [{ name: 'new', pem: publicKeyPem }])).toMatchObject({ isVerified: true })
+    await signImage(fixtures.registry, repository, fixtures.ours, privateKeyPem)
+    expect(await verify(fixtures, [{ name: 'new', pem: publicKeyPem }])).toMatchObject({ isVerified: true })
     expect(generateKeyPair().privateKeyPem).not.toBe(privateKeyPem)
   })
 
   test.each([
     ['a public key', () => publicPem('p256')],
-    ['no key', () => 'no key'],
+    ['a text', () => 'no key'],
     ['a weak key', () => privatePem('weak')],
-  ])('with %s is refused', async (_name, pem) => {
+  ])('rejects %s', async (_name, pem) => {
     const { registry, ours } = await startSignatureFixtures()
     expect(() => signImage(registry, repository, ours, pem())).toThrow(TypeError)
   })
 
-  test('what is not there is refused', async () => {
+  test('rejects a missing image', async () => {
     const { registry } = await startSignatureFixtures()
     const refusal = signImage(registry, repository, `sha256:${'0'.repeat(64)}`, privatePem('p256'))
     await expect(refusal).rejects.toMatchObject({ problem: 'not_found' })

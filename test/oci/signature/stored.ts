@@ -32,7 +32,7 @@ export const trust = (name: KeyName, limits: Partial<TrustedKey> = {}): TrustedK
   ...limits,
 })
 
-/** A registry with two images, `ours` and `theirs`, of which an index names the first. */
+/** A registry with two images, `ours` and `theirs`, and an index of the first one. */
 export async function startSignatureFixtures() {
   const registry = memoryRegistry()
   const put = (content: object, tag: string) =>
@@ -44,47 +44,53 @@ export async function startSignatureFixtures() {
   return { registry, ours: ours.digest, theirs: theirs.digest, index: index.digest }
 }
 
-export type World = Awaited<ReturnType<typeof startSignatureFixtures>>
+export type SignatureFixtures = Awaited<ReturnType<typeof startSignatureFixtures>>
 
-/** What is changed of a signature before it is stored. */
+/** Changes of a signature before it is stored. */
 export interface Changes {
-  /** The digest in the signed text; by default that of the image it is put beside. */
+  /** The digest in the payload; by default that of the image. */
   names?: string
   hash?: 'sha256' | 'sha384' | 'sha512'
-  /** Before it is signed. */
+  /** Applied before signing. */
   text?: (text: Buffer) => Buffer
-  /** After it was signed. */
+  /** Applied after signing. */
   payload?: (payload: Buffer) => Buffer
   signature?: (signature: Buffer) => Buffer
   payloadType?: string
-  /** Of the layer; of the document too, where it is a bundle. */
+  /** Of the layer, and of a bundle. */
   mediaType?: string
   bundle?: (bundle: ReturnType<typeof JSON.parse>) => unknown
 }
 
-const same = <Value>(value: Value): Value => value
+const identity = <Value>(value: Value): Value => value
 
-/** Puts a signature beside a digest by hand, right in all that is not changed. */
+/** Stores a signature of a digest, valid except for the changes. */
 export const put: Record<
   SignatureLayout,
-  (startSignatureFixtures: World, digest: string, key: KeyName, changes?: Changes) => Promise<Descriptor>
+  (fixtures: SignatureFixtures, digest: string, key: KeyName, changes?: Changes) => Promise<Descriptor>
 > = {
   async referrer({ registry }, digest, key, changes = {}) {
-    const { text = same, payload = same, signature = same, payloadType = statementType, bundle = same } = changes
+    const {
+      text = identity,
+      payload = identity,
+      signature = identity,
+      payloadType = statementType,
+      bundle = identity,
+    } = changes
     const signed = text(statement(changes.names ?? digest))
-    const made = signature(signBytes(key, envelopeBytes(payloadType, signed), changes.hash))
-    const document = JSON.parse(sealBundle(payload(signed), made, 'any').toString())
+    const signatureBytes = signature(signBytes(key, envelopeBytes(payloadType, signed), changes.hash))
+    const document = JSON.parse(sealBundle(payload(signed), signatureBytes, 'any').toString())
     document.dsseEnvelope.payloadType = payloadType
     const changed = bundle(document)
     const bytes = Buffer.isBuffer(changed) ? changed : Buffer.from(JSON.stringify(changed))
     return putBundle(registry, digest, bytes, changes.mediaType)
   },
   async tag({ registry }, digest, key, changes = {}) {
-    const { text = same, payload = same, signature = same, mediaType = simpleSigningType } = changes
+    const { text = identity, payload = identity, signature = identity, mediaType = simpleSigningType } = changes
     const signed = text(simpleSigning(`registry.test/${repository}`, changes.names ?? digest))
-    const made = signature(signBytes(key, signed, changes.hash ?? 'sha256'))
+    const signatureBytes = signature(signBytes(key, signed, changes.hash ?? 'sha256'))
     const blob = await registry.putBlob(repository, payload(signed))
-    const annotations = { [signatureAnnotation]: made.toString('base64') }
+    const annotations = { [signatureAnnotation]: signatureBytes.toString('base64') }
     return putTagged(registry, digest, [{ mediaType, ...blob, annotations }])
   },
 }
@@ -112,7 +118,7 @@ export async function putTagged(registry: MemoryRegistry, digest: string, added:
   return registry.putManifest(repository, tag, bytes, mediaTypes.manifest)
 }
 
-/** Signs by hand: over the hash of the curve unless it says otherwise. */
+/** Signs with the hash of the curve by default. */
 export function signBytes(key: KeyName, bytes: Buffer, hash: string | undefined): Buffer {
   const { privateKey }: { privateKey: KeyObject } = pairs[key]
   const own = { p384: 'sha384', p521: 'sha512' } as Partial<Record<KeyName, string>>

@@ -1,4 +1,4 @@
-// First: it sets what the platform may reach, which core reads when it is imported.
+// First: it sets the allowed outbound addresses, which core reads at import.
 import {
   requestUninstall,
   setMood,
@@ -32,19 +32,19 @@ import { deliveriesOf } from '../../core/support/webhooks.ts'
 await bootstrapPlatform()
 const [second, day] = [1000, 24 * 3_600_000]
 
-const deliver = (id: string) => deliverWaiting(id, pick)
-const heardBy = async (id: string) => (await readActorLog(id)).events.map(({ subject }) => subject)
-const waitingFor = async (id: string) => (await query(keys.moduleEvents(id))).items.length
-/** What is to be had at once of those about a module. Those that end the quiet of others come when they will. */
-const messagesAbout = async (id: string) =>
-  (await receiveMessages(config.PLAT_QUEUE_MODULES)).filter((message) => (message as ModuleMessage).moduleId === id)
 interface ModuleMessage {
   moduleId: string
 }
 
+const deliver = (id: string) => deliverWaiting(id, pick)
+const subjectsOf = async (id: string) => (await readActorLog(id)).events.map(({ subject }) => subject)
+const pendingCount = async (id: string) => (await query(keys.moduleEvents(id))).items.length
+const messagesAbout = async (id: string) =>
+  (await receiveMessages(config.PLAT_QUEUE_MODULES)).filter((message) => (message as ModuleMessage).moduleId === id)
+
 afterEach(async () => void (await receiveMessages(config.PLAT_QUEUE_MODULES)))
 
-test('a module hears of what it has subscribed to, in every organisation and in order, and of nothing else', async () => {
+test('delivers subscribed events of all organisations in order, once, and no others', async () => {
   const { caller, id } = await subscriber()
   const [one, two] = [newId('org'), newId('org')]
   const first = await publishUserCreated(one, 2)
@@ -63,59 +63,59 @@ test('a module hears of what it has subscribed to, in every organisation and in 
       data: { userId: subject, username: 'ada' },
     })),
   )
-  expect(await waitingFor(id)).toBe(0)
+  expect(await pendingCount(id)).toBe(0)
   await deliver(id)
   expect((await readActorLog(id)).events).toHaveLength(3)
 })
 
-test('many events reach a module in their order, each once, also where two workers hear of them', async () => {
+test('delivers many events in order, once, also with several workers', async () => {
   const { id } = await subscriber()
   const subjects = await publishUserCreated(newId('org'), 130)
   await Promise.all([deliver(id), deliver(id), deliver(id)])
-  expect(await heardBy(id)).toEqual(subjects)
-  expect(await waitingFor(id)).toBe(0)
+  expect(await subjectsOf(id)).toEqual(subjects)
+  expect(await pendingCount(id)).toBe(0)
 })
 
-test('what comes after a worker’s last look is announced again by that worker', async () => {
+test('enqueues a message for events that arrive after the last read of a worker', async () => {
   const { caller, id } = await subscriber()
   await publishUserCreated(newId('org'))
   await messagesAbout(id)
-  // It takes its turn, and gives it back.
-  const happened = beforeCommand(/^Update/, () => publishUserCreated(newId('org'), 3), 2)
+  // At the second update, the worker releases its lease.
+  const hasPublished = beforeCommand(/^Update/, () => publishUserCreated(newId('org'), 3), 2)
   await deliver(id)
-  expect([happened(), await waitingFor(id)]).toEqual([true, 3])
+  expect([hasPublished(), await pendingCount(id)]).toEqual([true, 3])
   expect(await messagesAbout(id)).toContainEqual({ organisationId: caller.organisationId, moduleId: id })
   await deliver(id)
-  expect(await heardBy(id)).toHaveLength(4)
+  expect(await subjectsOf(id)).toHaveLength(4)
 })
 
-test('events that a worker could not take out of what waits come again, and the module handles each once', async () => {
+test('redelivers events that a worker could not delete, and the module handles each once', async () => {
   const { id } = await subscriber()
   const subjects = await publishUserCreated(newId('org'), 3)
   vi.stubEnv('PLAT_FAILPOINT', 'module.delivered=throw')
   vi.resetModules()
-  // A worker of its own, as armed as a process would be.
-  const armed = await import('@platform/worker/modules/deliver-events')
+  // The failpoint is read at import: this worker has its own module instances.
+  const failing = await import('@platform/worker/modules/deliver-events')
   vi.unstubAllEnvs()
-  await expect(armed.deliverWaiting(id, pick)).rejects.toThrow('Failpoint')
-  expect(await waitingFor(id)).toBe(3)
+  await expect(failing.deliverWaiting(id, pick)).rejects.toThrow('Failpoint')
+  expect(await pendingCount(id)).toBe(3)
   await deliver(id)
-  expect(await waitingFor(id)).toBe(3)
+  expect(await pendingCount(id)).toBe(3)
   advanceClock(61 * second)
   await deliver(id)
-  expect([await waitingFor(id), await heardBy(id)]).toEqual([0, subjects])
+  expect([await pendingCount(id), await subjectsOf(id)]).toEqual([0, subjects])
 })
 
-test('an event that a module cannot handle is handed over five times, ever later, and then dropped; the others are handled', async () => {
+test('drops an event after five failed deliveries with increasing delays', async () => {
   const { id } = await subscriber()
   const subjects = await publishUserCreated(newId('org'), 5)
   const [first, bad = '', ...rest] = subjects
   await setMood(id, { events: { subject: bad, how: 'throw' } })
   await deliver(id)
-  expect(await heardBy(id)).toEqual([first, ...rest])
-  expect(await waitingFor(id)).toBe(1)
+  expect(await subjectsOf(id)).toEqual([first, ...rest])
+  expect(await pendingCount(id)).toBe(1)
   let tries = 1
-  for (let waitedMs = 0; (await waitingFor(id)) > 0; waitedMs += second) {
+  for (let waitedMs = 0; (await pendingCount(id)) > 0; waitedMs += second) {
     const [before] = (await query(keys.moduleEvents(id))).items
     await deliver(id)
     const [after] = (await query(keys.moduleEvents(id))).items
@@ -126,43 +126,38 @@ test('an event that a module cannot handle is handed over five times, ever later
   expect(tries).toBe(5)
   const [next] = await publishUserCreated(newId('org'))
   await deliver(id)
-  expect(await heardBy(id)).toEqual([first, ...rest, next])
+  expect(await subjectsOf(id)).toEqual([first, ...rest, next])
 })
 
-test('an event that ends a module’s process is dropped before the module counts as failed; the others are handled', async () => {
+test('drops an event that crashes the module before the module fails, and delivers the others', async () => {
   const { id } = await subscriber()
   const subjects = await publishUserCreated(newId('org'), 3)
   const [, bad = '', last] = subjects
   await setMood(id, { events: { subject: bad, how: 'exit' } })
-  // The module forgets how to be with each end of its process: it is told again.
-  while ((await waitingFor(id)) > 0) {
-    await waitFor(
-      'the module answers',
-      async () =>
-        await setMood(id, { events: { subject: bad, how: 'exit' } }).then(
-          () => true,
-          () => false,
-        ),
+  const isResponding = (request: () => Promise<unknown>) =>
+    waitFor('the module responds', async () =>
+      request().then(
+        () => true,
+        () => false,
+      ),
     )
+  // A restarted module has lost its mood.
+  while ((await pendingCount(id)) > 0) {
+    await isResponding(() => setMood(id, { events: { subject: bad, how: 'exit' } }))
     await deliver(id)
     advanceClock(second)
   }
-  await waitFor('the module answers', async () =>
-    readActorLog(id).then(
-      () => true,
-      () => false,
-    ),
-  )
+  await isResponding(() => readActorLog(id))
   const [status] = await runtime.list()
   expect(status).toMatchObject({ state: 'running' })
   expect(status?.crashes).toBeLessThan(5)
   const [next] = await publishUserCreated(newId('org'))
   advanceClock(30 * second)
   await deliver(id)
-  expect(await heardBy(id)).toEqual([last, next])
+  expect(await subjectsOf(id)).toEqual([last, next])
 }, 120_000)
 
-test('events wait for a module that does not run, and none is lost or blamed', async () => {
+test('keeps events for a module that does not run, without counting attempts', async () => {
   const { id } = await subscriber()
   const [status] = await runtime.list()
   await runtime.remove(status!.deployment, 0)
@@ -174,13 +169,13 @@ test('events wait for a module that does not run, and none is lost or blamed', a
   const { items } = await query(keys.moduleEvents(id))
   expect(items.map(({ tries }) => tries)).toEqual([undefined, undefined, undefined])
   await supervise(pick)
-  // The longest pause between two tries.
+  // The maximum delay between two attempts.
   advanceClock(900 * second)
   await deliver(id)
-  expect(await heardBy(id)).toEqual(subjects)
+  expect(await subjectsOf(id)).toEqual(subjects)
 })
 
-test('while a module is left alone messages about it bring nothing, and no further messages', async () => {
+test('sends no further messages during the delay after a failed delivery', async () => {
   const { id } = await subscriber()
   const [status] = await runtime.list()
   await runtime.remove(status!.deployment, 0)
@@ -190,20 +185,20 @@ test('while a module is left alone messages about it bring nothing, and no furth
     for (let count = 0; count < 5; count++) await deliver(id)
   }
   expect(await messagesSentBy(config.PLAT_QUEUE_MODULES, again)).toEqual([])
-  expect(await waitingFor(id)).toBe(1)
+  expect(await pendingCount(id)).toBe(1)
 })
 
-test('events that nobody has taken in a day are dropped', async () => {
+test('drops events after one day', async () => {
   const { id } = await subscriber()
   await publishUserCreated(newId('org'), 3)
   advanceClock(day + second)
   const [subject] = await publishUserCreated(newId('org'))
   await deliver(id)
-  expect(await heardBy(id)).toEqual([subject])
-  expect(await waitingFor(id)).toBe(0)
+  expect(await subjectsOf(id)).toEqual([subject])
+  expect(await pendingCount(id)).toBe(0)
 })
 
-test('the heartbeat announces what waits where a message was lost', async () => {
+test('supervision enqueues a message for pending events', async () => {
   const { id, caller } = await subscriber()
   await publishUserCreated(newId('org'))
   await messagesAbout(id)
@@ -211,7 +206,7 @@ test('the heartbeat announces what waits where a message was lost', async () => 
   expect(await messagesAbout(id)).toEqual([{ organisationId: caller.organisationId, moduleId: id }])
 })
 
-test('what a module publishes is told once under its own name, to webhooks and modules, and not to itself', async () => {
+test('forwards published events to webhooks and other modules under the name of the module', async () => {
   const { caller, id } = await subscriber()
   const { id: listener } = await subscriber([`module.${id}.heard`])
   const webhook = await Webhook.create(caller, { url: 'https://example.com/hook', events: ['module.*'] })
@@ -237,10 +232,10 @@ test('what a module publishes is told once under its own name, to webhooks and m
     { type: `module.${id}.heard`, subject, organisationId: caller.organisationId, id: events[0]?.id },
   ])
   await deliver(id)
-  expect(await heardBy(id)).toHaveLength(1)
+  expect(await subjectsOf(id)).toHaveLength(1)
 })
 
-test('nothing waits for a module that was uninstalled, nor for one that never was', async () => {
+test('deletes the pending events of an uninstalled module and of an unknown one', async () => {
   const { caller, id } = await subscriber()
   await publishUserCreated(newId('org'))
   await deliver(id)
@@ -250,5 +245,5 @@ test('nothing waits for a module that was uninstalled, nor for one that never wa
   const other = newModuleId()
   await batchPut([{ ...keys.moduleEvent(other, 'evt_late.000'), event: '{}', ttl: nowSeconds() + 60 }])
   await deliver(other)
-  expect(await waitingFor(other)).toBe(0)
+  expect(await pendingCount(other)).toBe(0)
 })

@@ -1,4 +1,4 @@
-// First: it sets what the platform may reach, which core reads when it is imported.
+// First: it sets the allowed outbound addresses, which core reads at import.
 import {
   requestInstall,
   requestUninstall,
@@ -7,14 +7,15 @@ import {
   output,
   pick,
   readActorLog,
-  takeEvents,
+  runtime,
   storedTraces,
+  takeEvents,
 } from '../../core/support/module-platform.ts'
 import { client, pushModule, registry } from '../../core/support/module-images.ts'
-import { expect, test } from 'vitest'
-import { type Caller } from '@platform/core/caller'
+import { describe, expect, test } from 'vitest'
 import * as Job from '@platform/core/jobs/job'
 import * as Module from '@platform/core/modules/module'
+import { supervise } from '@platform/worker/modules/supervise'
 import { countStoreCalls } from '../../support/store-calls.ts'
 import { newCaller, bootstrapPlatform } from '../../support/fixtures.ts'
 import { runModuleOperation } from '../../core/support/module-operations.ts'
@@ -22,143 +23,213 @@ import { newModuleId } from '../../core/support/modules.ts'
 import { rounds, sampled } from '../../support/long.ts'
 
 await bootstrapPlatform()
-const admin = () => newCaller(undefined, 'PlatformAdmin')
 
-const stepsOf = async (caller: Caller, jobId: string) =>
-  (await Job.read(caller, jobId)).steps?.map(({ name, status }) => `${name} ${status}`)
+const setUp = async () => ({ caller: await newCaller(undefined, 'PlatformAdmin'), id: newModuleId() })
+const completed = (names: string[]) => names.map((name) => ({ name, status: 'Completed' }))
+const running = ['configure', 'start']
 
-const installedSteps = ['verify', 'deploy', 'configure', 'start', 'probe', 'publish'].map((name) => `${name} Completed`)
+/** Stored traces without the time of the last change. */
+async function comparableTraces(id: string) {
+  const traces = await storedTraces(id)
+  return { ...traces, row: { ...traces.row, updatedAtMs: 0 } }
+}
 
-test('an installed module runs, serves below its path, is healthy and told of; its job says each step', async () => {
-  const [caller, id] = [await admin(), newModuleId()]
-  const job = await install(caller, { id, subscribes: ['platform.cluster.deleted'] })
-  expect(job).toMatchObject({ status: 'Completed', result: { output: 'Version 1.0.0 runs.', exitCode: 0 } })
-  expect(await stepsOf(caller, job.id)).toEqual(installedSteps)
-  const module = { state: 'Running', health: 'Healthy', verified: true, verifiedBy: 'tests', warnings: [] }
-  expect(await Module.read(id)).toMatchObject({ ...module, checks: [{ name: 'mood', status: 'Healthy' }] })
-  expect('jobId' in (await Module.read(id))).toBe(false)
-  const { row, claim, deployments } = await storedTraces(id)
-  expect(deployments).toEqual([row?.deployment?.id])
-  expect(JSON.parse(String(claim))).toEqual({
-    apiBasePath: `/api/${id}`,
-    deployment: row?.deployment,
-    subscriptions: ['platform.cluster.deleted'],
+describe('an installation', () => {
+  test('runs a module, reserves its routes, and publishes events and steps', async () => {
+    const { caller, id } = await setUp()
+    const job = await install(caller, { id, subscribes: ['platform.cluster.deleted'] })
+    const steps = ['verify', 'deploy', 'configure', 'start', 'probe', 'publish']
+    expect(job).toMatchObject({ status: 'Completed', result: { output: 'Version 1.0.0 runs.', exitCode: 0 } })
+    expect(job.steps).toMatchObject(completed(steps))
+    const module = { state: 'Running', health: 'Healthy', verified: true, verifiedBy: 'tests', warnings: [] }
+    expect(await Module.read(id)).toMatchObject({ ...module, checks: [{ name: 'mood', status: 'Healthy' }] })
+    expect('jobId' in (await Module.read(id))).toBe(false)
+    const { row, claim, deployments } = await storedTraces(id)
+    expect(deployments).toEqual([row?.deployment?.id])
+    expect(JSON.parse(String(claim))).toEqual({
+      apiBasePath: `/api/${id}`,
+      deployment: row?.deployment,
+      subscriptions: ['platform.cluster.deleted'],
+    })
+    expect((await readActorLog(id)).hooks).toEqual(running)
+    const events = await takeEvents(caller)
+    const names = ['job.queued', 'job.started', 'job.completed', 'module.installed', 'module.installing']
+    expect(events.map(({ name }) => name).toSorted()).toEqual([...names, `module.${id}.configured`].toSorted())
+    expect(events.find(({ name }) => name === 'module.installed')?.data).toEqual({
+      moduleId: id,
+      version: '1.0.0',
+      jobId: job.id,
+      verified: true,
+    })
   })
-  expect((await readActorLog(id)).hooks).toEqual(['configure', 'start'])
-  const told = await takeEvents(caller)
-  expect(told.map(({ name }) => name).toSorted()).toEqual(
-    [
-      'job.completed',
-      'job.queued',
-      'job.started',
-      `module.${id}.configured`,
-      'module.installed',
-      'module.installing',
-    ].toSorted(),
-  )
-  expect(told.find(({ name }) => name === 'module.installed')?.data).toEqual({
-    moduleId: id,
-    version: '1.0.0',
-    jobId: job.id,
-    verified: true,
+
+  test.each(
+    sampled([
+      ['throws in configure', { throwsIn: 'configure' }, 'configure', 'PLAT-MOD-5004', 'It throws in configure.'],
+      ['throws in start', { throwsIn: 'start' }, 'start', 'PLAT-MOD-5005', 'It throws in start.'],
+      ['has another id in its code', { codeId: 'other' }, 'configure', 'PLAT-MOD-5001', 'The code says other'],
+      ['exits at start', { entrypoint: ['node', '/nowhere.mjs'] }, 'deploy', 'PLAT-MOD-5007', ''],
+      ['is no Node program', { entrypoint: ['python3', '/x.py'] }, 'deploy', 'PLAT-MOD-5007', 'cannot run here'],
+    ] as const),
+  )('fails without traces if the module %s, and reports the reason', async (_, module, step, code, reason) => {
+    const { caller, id } = await setUp()
+    const neighbour = newModuleId()
+    await install(caller, { id: neighbour })
+    await takeEvents(caller)
+    const job = await install(caller, { id, ...module })
+    expect(job).toMatchObject({ status: 'Failed', statusReason: 'module_operation_failed', result: { exitCode: 1 } })
+    expect(job.result?.output).toContain(reason)
+    expect(job.steps?.find(({ status }) => status === 'Failed')?.name).toBe(step)
+    expect(await storedTraces(id)).toEqual(noTraces)
+    const [failed, ...others] = (await takeEvents(caller)).filter(({ name }) => name === 'module.failed')
+    expect([failed?.data, others]).toEqual([
+      { moduleId: id, version: '1.0.0', jobId: job.id, code, message: expect.any(String) },
+      [],
+    ])
+    expect(job.result?.output).toBe(`${failed?.data.message} (${code})`)
+    expect((await readActorLog(neighbour)).hooks).toEqual(running)
+  })
+
+  test('runs beside others, and each module gets its path', async () => {
+    const { caller } = await setUp()
+    const ids = Array.from({ length: rounds(2, 5) }, newModuleId)
+    const requests = []
+    for (const id of ids) requests.push(await requestInstall(caller, (await pushModule({ id })).reference))
+    await Promise.all(requests.map((request) => runModuleOperation(request, pick)))
+    for (const [index, id] of ids.entries()) {
+      expect((await Job.read(caller, requests[index]?.jobId ?? '')).status).toBe('Completed')
+      expect((await readActorLog(id)).hooks).toEqual(running)
+      expect(JSON.parse(String((await storedTraces(id)).claim)).deployment.moduleId).toBe(id)
+    }
+  })
+
+  test('keeps at most 50 subscriptions, with a warning', async () => {
+    const { caller, id } = await setUp()
+    const subscribes = Array.from({ length: 60 }, (_, index) => `module.other.event${index}`)
+    expect(await install(caller, { id, subscribes })).toMatchObject({ status: 'Completed' })
+    expect((await Module.read(id)).warnings).toEqual(['Only 50 of its subscriptions count.'])
+    expect(JSON.parse(String((await storedTraces(id)).claim)).subscriptions).toHaveLength(50)
+  })
+
+  test('makes 11 store calls, and an uninstallation 9', async () => {
+    const { caller, id } = await setUp()
+    const installation = await requestInstall(caller, (await pushModule({ id })).reference)
+    expect(await countStoreCalls(() => runModuleOperation(installation, pick))).toBe(11)
+    const removal = await requestUninstall(caller, id)
+    expect(await countStoreCalls(() => runModuleOperation(removal, pick))).toBe(9)
+  })
+
+  test.each(['signature', 'image'])('fails if the %s was deleted after the request', async (deleted) => {
+    const { caller, id } = await setUp()
+    const { reference, digest } = await pushModule({ id })
+    const request = await requestInstall(caller, reference)
+    const [signature] = await client.referrers(`modules/${id}`, digest)
+    await client.remove(`modules/${id}`, deleted === 'image' ? digest : (signature?.digest ?? ''))
+    await runModuleOperation(request, pick)
+    const reason =
+      deleted === 'image' ? `${registry.host}/modules/${id}@${digest} is not there any more.` : 'No signature'
+    const result = { output: expect.stringContaining(reason) }
+    expect(await Job.read(caller, request.jobId)).toMatchObject({ status: 'Failed', result })
+    expect(await storedTraces(id)).toEqual(noTraces)
   })
 })
 
-test.each(
-  sampled([
-    ['throws in configure', { throwsIn: 'configure' }, 'configure', 'PLAT-MOD-5004', 'It throws in configure.'],
-    ['throws in start', { throwsIn: 'start' }, 'start', 'PLAT-MOD-5005', 'It throws in start.'],
-    ['is another one in its code', { codeId: 'other' }, 'configure', 'PLAT-MOD-5001', 'The code says other'],
-    ['ends at once', { entrypoint: ['node', '/nowhere.mjs'] }, 'deploy', 'PLAT-MOD-5007', ''],
-    ['cannot run here', { entrypoint: ['python3', '/x.py'] }, 'deploy', 'PLAT-MOD-5007', 'cannot run here'],
-  ] as const),
-)('a module that %s leaves nothing behind, and its job says why', async (_, plan, step, code, words) => {
-  const [caller, id, neighbour] = [await admin(), newModuleId(), newModuleId()]
-  await install(caller, { id: neighbour })
-  await takeEvents(caller)
-  const job = await install(caller, { id, ...plan })
-  expect(job).toMatchObject({ status: 'Failed', statusReason: 'module_operation_failed', result: { exitCode: 1 } })
-  expect(job.result?.output).toContain(words)
-  expect(job.steps?.find(({ status }) => status === 'Failed')?.name).toBe(step)
-  expect(await storedTraces(id)).toEqual(noTraces)
-  const failed = (await takeEvents(caller)).filter(({ name }) => name === 'module.failed')
-  const [{ data: { message } } = { data: { message: '' } }] = failed
-  expect(failed.map(({ data }) => data)).toEqual([{ moduleId: id, version: '1.0.0', jobId: job.id, code, message }])
-  expect(job.result?.output).toBe(`${message} (${code})`)
-  expect((await readActorLog(neighbour)).hooks).toEqual(['configure', 'start'])
-})
-
-test('modules that are installed at the same time all run, and each has its path', async () => {
-  const caller = await admin()
-  const ids = Array.from({ length: rounds(3, 5) }, newModuleId)
-  const accepted = []
-  for (const id of ids) accepted.push(await requestInstall(caller, (await pushModule({ id })).reference))
-  await Promise.all(accepted.map((each) => runModuleOperation(each, pick)))
-  for (const [index, id] of ids.entries()) {
-    expect((await Job.read(caller, accepted[index]?.jobId ?? '')).status).toBe('Completed')
-    expect((await readActorLog(id)).hooks).toEqual(['configure', 'start'])
-    expect(JSON.parse(String((await storedTraces(id)).claim)).deployment.moduleId).toBe(id)
-  }
-})
-
-test('a module that subscribes to all too much runs, and is told that not all of it counts', async () => {
-  const [caller, id] = [await admin(), newModuleId()]
-  const subscribes = Array.from({ length: 60 }, (_, index) => `module.other.event${index}`)
-  expect(await install(caller, { id, subscribes })).toMatchObject({ status: 'Completed' })
-  expect((await Module.read(id)).warnings).toEqual(['Only 50 of its subscriptions count.'])
-  expect(JSON.parse(String((await storedTraces(id)).claim)).subscriptions).toHaveLength(50)
-})
-
-test('an installation costs the store so many calls, and an uninstallation', async () => {
-  const [caller, id] = [await admin(), newModuleId()]
-  const accepted = await requestInstall(caller, (await pushModule({ id })).reference)
-  // The claim and its reading, six steps, the end with what it is decided by, and what the module has published.
-  expect(await countStoreCalls(() => runModuleOperation(accepted, pick))).toBe(11)
-  const removal = await requestUninstall(caller, id)
-  // The claim and its reading, two steps, the module, its events and their turn, and the end.
-  expect(await countStoreCalls(() => runModuleOperation(removal, pick))).toBe(9)
-})
-
-test('an uninstalled module has stopped, and leaves nothing behind', async () => {
-  const [caller, id, neighbour] = [await admin(), newModuleId(), newModuleId()]
+test('an uninstallation stops a module and removes all traces', async () => {
+  const { caller, id } = await setUp()
+  const neighbour = newModuleId()
   await install(caller, { id, subscribes: ['platform.user.created'] })
   await install(caller, { id: neighbour })
   await takeEvents(caller)
-  const accepted = await requestUninstall(caller, id)
-  await runModuleOperation(accepted, pick)
-  expect(await stepsOf(caller, accepted.jobId)).toEqual(['stop Completed', 'remove Completed'])
-  expect(await Job.read(caller, accepted.jobId)).toMatchObject({
-    status: 'Completed',
-    result: { output: 'It is gone.' },
-  })
+  const request = await requestUninstall(caller, id)
+  await runModuleOperation(request, pick)
+  const job = await Job.read(caller, request.jobId)
+  expect(job).toMatchObject({ status: 'Completed', result: { output: 'It is gone.' } })
+  expect(job.steps).toMatchObject(completed(['stop', 'remove']))
   expect(await storedTraces(id)).toEqual(noTraces)
   expect(output.filter((line) => line.includes('hook stop'))).toHaveLength(1)
-  const told = (await takeEvents(caller)).filter(({ name }) => name.startsWith('module.'))
-  expect(told).toMatchObject([{ name: 'module.uninstalled', data: { moduleId: id, version: '1.0.0' } }])
-  expect((await readActorLog(neighbour)).hooks).toEqual(['configure', 'start'])
+  const events = (await takeEvents(caller)).filter(({ name }) => name.startsWith('module.'))
+  expect(events).toMatchObject([{ name: 'module.uninstalled', data: { moduleId: id, version: '1.0.0' } }])
+  expect((await readActorLog(neighbour)).hooks).toEqual(running)
 })
 
-test('who vouches for an image is asked again when it is used: one that lost its signature since is not run', async () => {
-  const [caller, id] = [await admin(), newModuleId()]
-  const { reference, digest } = await pushModule({ id })
-  const accepted = await requestInstall(caller, reference)
-  const signatures = await client.referrers(`modules/${id}`, digest)
-  expect(signatures).toHaveLength(1)
-  await client.remove(`modules/${id}`, signatures[0]?.digest ?? '')
-  await runModuleOperation(accepted, pick)
-  const job = await Job.read(caller, accepted.jobId)
-  expect(job).toMatchObject({ status: 'Failed', result: { output: expect.stringContaining('No signature') } })
-  expect(await storedTraces(id)).toEqual(noTraces)
+describe('an upgrade', () => {
+  test('serves the old release until the new one is healthy, then stops and removes it', async () => {
+    const { caller, id } = await setUp()
+    await install(caller, { id })
+    const { row: old } = await storedTraces(id)
+    await takeEvents(caller)
+    const { reference } = await pushModule({ id, version: '1.1.0', configureMs: 300 })
+    const request = await requestInstall(caller, reference)
+    const upgrading = runModuleOperation(request, pick)
+    expect(await Module.read(id)).toMatchObject({ state: 'Upgrading', version: '1.0.0', jobId: request.jobId })
+    expect((await readActorLog(id)).hooks).toEqual(running)
+    await upgrading
+    expect(await Job.read(caller, request.jobId)).toMatchObject({ status: 'Completed' })
+    const { row, claim, deployments } = await storedTraces(id)
+    expect(row).toMatchObject({ state: 'Running', release: { version: '1.1.0' }, installedAtMs: old?.installedAtMs })
+    expect([deployments, JSON.parse(String(claim)).deployment]).toEqual([[row?.deployment?.id], row?.deployment])
+    expect(row?.deployment?.id).not.toBe(old?.deployment?.id)
+    expect(output.filter((line) => line.includes('hook stop'))).toHaveLength(1)
+    const installed = (await takeEvents(caller)).find(({ name }) => name === 'module.installed')
+    expect(installed?.data).toMatchObject({ version: '1.1.0', previousVersion: '1.0.0' })
+  })
+
+  test('keeps the old release unchanged when it fails', async () => {
+    const { caller, id } = await setUp()
+    await install(caller, { id })
+    const before = await comparableTraces(id)
+    expect((await install(caller, { id, version: '1.1.0', throwsIn: 'start' })).status).toBe('Failed')
+    expect(await comparableTraces(id)).toEqual(before)
+    expect((await readActorLog(id)).hooks).toEqual(running)
+  })
+
+  test('completes although the old release fails to stop', async () => {
+    const { caller, id } = await setUp()
+    await install(caller, { id, throwsIn: 'stop' })
+    expect(await install(caller, { id, version: '1.1.0' })).toMatchObject({ status: 'Completed' })
+    const { row, deployments } = await storedTraces(id)
+    expect(deployments).toEqual([row?.deployment?.id])
+  })
+
+  test('fails if another module has reserved its new path', async () => {
+    const { caller, id } = await setUp()
+    const other = newModuleId()
+    await install(caller, { id })
+    const { reference } = await pushModule({ id, version: '1.1.0', spec: { apiBasePath: `/api/${other}` } })
+    const request = await requestInstall(caller, reference)
+    expect(await install(caller, { id: other })).toMatchObject({ status: 'Completed' })
+    await runModuleOperation(request, pick)
+    const result = { output: `Module ${other} has the API path /api/${other} by now.` }
+    expect(await Job.read(caller, request.jobId)).toMatchObject({ status: 'Failed', result })
+    expect(await Module.read(id)).toMatchObject({ state: 'Running', version: '1.0.0', apiBasePath: `/api/${id}` })
+    expect((await readActorLog(other)).hooks).toEqual(running)
+  })
+
+  test('repairs a failed module, and changes nothing if it fails itself', async () => {
+    const { caller, id } = await setUp()
+    const { reference } = await pushModule({ id })
+    await runModuleOperation(await requestInstall(caller, reference), pick)
+    await crashUntilFailed(id)
+    const before = await comparableTraces(id)
+    expect(before.row).toMatchObject({ state: 'Failed', error: { code: 'PLAT-MOD-5008' } })
+    expect((await install(caller, { id, version: '1.0.1', throwsIn: 'configure' })).status).toBe('Failed')
+    expect(await comparableTraces(id)).toEqual(before)
+    await runModuleOperation(await requestInstall(caller, reference), pick)
+    const module = await Module.read(id)
+    expect(module).toMatchObject({ state: 'Running', health: 'Healthy' })
+    expect('lastError' in module).toBe(false)
+  })
 })
 
-test('an image that has gone since it was accepted fails the installation at once', async () => {
-  const [caller, id] = [await admin(), newModuleId()]
-  const { reference, digest } = await pushModule({ id })
-  const accepted = await requestInstall(caller, reference)
-  await client.remove(`modules/${id}`, digest)
-  await runModuleOperation(accepted, pick)
-  const job = await Job.read(caller, accepted.jobId)
-  const gone = `${registry.host}/modules/${id}@${digest} is not there any more.`
-  expect(job).toMatchObject({ status: 'Failed', result: { output: gone } })
-  expect(await storedTraces(id)).toEqual(noTraces)
-})
+/** Crashes a module until its runtime stops restarting it, and runs the supervision. */
+async function crashUntilFailed(id: string): Promise<void> {
+  const { row } = await storedTraces(id)
+  const limits = { timeoutMs: 1000, maxBytes: 1000 }
+  const stateOf = async () =>
+    (await runtime.list()).find(({ deployment }) => deployment.id === row?.deployment?.id)?.state
+  while ((await stateOf()) !== 'failed') {
+    await runtime.request(row!.deployment!, { method: 'POST', path: `/api/${id}/exit` }, limits).catch(() => undefined)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  await supervise(pick)
+}

@@ -1,21 +1,20 @@
+import { type NavSlot } from '@platform/contract/manifest'
 import { slotWarning } from '@platform/contract/module'
+import { type Description } from '@platform/modules/protocol'
+import { warningsOf } from '@platform/worker/modules/lifecycle/description'
 import { runLifecycle, type LoadPhase } from '@platform/worker/modules/lifecycle/run'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { isLong } from '../../support/long.ts'
 import { type Hook, misbehavingId, type Way } from '../../support/modules/misbehaving.ts'
-import { fixture, ModuleProcesses } from '../../support/module-process.ts'
+import { fixture } from '../../support/author.ts'
+import { moduleProcesses, type ModuleProcesses } from '../../support/module-process.ts'
 import { manifestFor } from '../../support/module-manifest.ts'
 
 type Spec = Parameters<typeof manifestFor>[1]
 
-function processes(): ModuleProcesses {
-  const runtime = new ModuleProcesses()
-  onTestFinished(() => runtime[Symbol.asyncDispose]())
-  return runtime
-}
-
-/** A module's process, and the manifest that it is installed with. */
-async function candidate(runtime: ModuleProcesses, command: string, spec: Spec = {}, moduleId = idOf(command)) {
+/** Deploys a module of test/support/modules; returns it with its manifest. */
+async function candidate(runtime: ModuleProcesses, command: string, spec: Spec = {}, startsItself = false) {
+  const moduleId = idOf(command)
   const deployment = await runtime.deploy({
     id: command.replaceAll(' ', '-'),
     moduleId,
@@ -23,7 +22,7 @@ async function candidate(runtime: ModuleProcesses, command: string, spec: Spec =
     repository: fixture(command),
     digest: 'sha256:0',
     organisationId: 'org_acme',
-    startsItself: false,
+    startsItself,
   })
   return { deployment, manifest: manifestFor(moduleId, spec) }
 }
@@ -33,36 +32,35 @@ function idOf(command: string): string {
   return how === undefined ? name : misbehavingId(how as Way, hook as Hook)
 }
 
-function failsAtCalm(moduleId: string): void {
-  if (moduleId === 'calm') throw new Error('The work was taken over.')
-}
-
 const short = { hookMs: 1000, probeMs: 300 }
-const calmSlots = [
+const navSlots: NavSlot[] = [
   { slotId: 'nav.primary', id: 'calm', label: 'Calm', icon: 'sailboat', route: '/modules/calm', order: 200 },
-] as const
+]
+const allHooks = ['configureServices', 'configure', 'start']
 
 describe('loading', () => {
-  test('leads a module through its hooks, and tells what it has subscribed to', async () => {
-    const runtime = processes()
-    const calm = await candidate(runtime, 'calm', { navSlots: [...calmSlots] })
-    expect(await runLifecycle(runtime, [calm])).toEqual([
+  test.each([false, true])('runs the hooks once, also when repeated (startsItself: %s)', async (startsItself) => {
+    const runtime = moduleProcesses()
+    const calm = await candidate(runtime, 'calm', { navSlots }, startsItself)
+    const result = await runLifecycle(runtime, [calm])
+    expect(result).toEqual([
       { moduleId: 'calm', outcome: 'Running', warnings: [], subscriptions: ['platform.job.completed'], published: [] },
     ])
-    expect(runtime.hooks(calm.deployment)).toEqual(['configureServices', 'configure', 'start'])
+    expect(await runLifecycle(runtime, [calm])).toEqual(result)
+    expect(runtime.hooks(calm.deployment)).toEqual(allHooks)
   })
 
-  test('starts none before every configure has ended, well or badly', async () => {
-    const runtime = processes()
+  test('starts no module before configure has ended for all', async () => {
+    const runtime = moduleProcesses()
     const commands = ['slow-configure', 'calm', 'hooks throws configure']
     const candidates = await Promise.all(commands.map((command) => candidate(runtime, command)))
     const order: string[] = []
     const onPhase = (moduleId: string, phase: LoadPhase) => void order.push(`${phase} ${moduleId}`)
     await runLifecycle(runtime, candidates, { ...short, onPhase })
-    const timesOf = (wanted: RegExp) =>
+    const timesOf = (pattern: RegExp) =>
       candidates
         .flatMap(({ deployment }) => runtime.lines(deployment))
-        .filter(({ message }) => wanted.test(message))
+        .filter(({ message }) => pattern.test(message))
         .map(({ time }): string => time)
         .toSorted()
     const [configured, started] = [timesOf(/is Configured|configure failed/), timesOf(/is Started|start failed/)]
@@ -72,62 +70,47 @@ describe('loading', () => {
     expect(order.slice(3).toSorted()).toEqual(['probe calm', 'start calm', 'start slow-configure'])
   })
 
-  test('can be repeated: what has passed passes again and nothing is done twice', async () => {
-    const runtime = processes()
-    const calm = await candidate(runtime, 'calm', { navSlots: [...calmSlots] })
-    expect(await runLifecycle(runtime, [calm])).toEqual(await runLifecycle(runtime, [calm]))
-    expect(runtime.hooks(calm.deployment)).toEqual(['configureServices', 'configure', 'start'])
+  test('waits until a module is healthy', async () => {
+    const runtime = moduleProcesses()
+    const results = await runLifecycle(runtime, [await candidate(runtime, 'healthy-later')])
+    expect(results).toMatchObject([{ outcome: 'Running' }])
   })
 
-  test('passes a module that starts itself', async () => {
-    const runtime = processes()
-    const assignment = { id: 'a', moduleId: 'calm', version: '1.0.0', repository: fixture('calm'), digest: '' }
-    const deployment = await runtime.deploy({ ...assignment, organisationId: 'org_acme', startsItself: true })
-    const manifest = manifestFor('calm', { navSlots: [...calmSlots] })
-    expect(await runLifecycle(runtime, [{ deployment, manifest }])).toMatchObject([
-      { outcome: 'Running', warnings: [] },
-    ])
-    expect(runtime.hooks(deployment)).toEqual(['configureServices', 'configure', 'start'])
-  })
-
-  test('waits a while for a module to become healthy', async () => {
-    const runtime = processes()
-    const loaded = await runLifecycle(runtime, [await candidate(runtime, 'healthy-later')])
-    expect(loaded).toMatchObject([{ outcome: 'Running' }])
-  })
-
-  test('passes on what a module publishes on its way', async () => {
-    const runtime = processes()
-    const loaded = await runLifecycle(runtime, [await candidate(runtime, 'publishes')])
-    expect(loaded[0]?.published).toEqual([
+  test('returns events that hooks publish', async () => {
+    const runtime = moduleProcesses()
+    const [result] = await runLifecycle(runtime, [await candidate(runtime, 'publishes')])
+    expect(result?.published).toEqual([
       { type: 'module.publishes.configured', data: {} },
       { type: 'module.publishes.started', subject: 'me', data: { at: 'once' } },
     ])
   })
 
-  test('throws what its caller throws, once nothing is under way any more', async () => {
-    const runtime = processes()
+  test('rethrows an error of its callback after all calls have ended', async () => {
+    const runtime = moduleProcesses()
     const candidates = await Promise.all(['calm', 'slow-configure'].map((command) => candidate(runtime, command)))
-    await expect(runLifecycle(runtime, candidates, { ...short, onPhase: failsAtCalm })).rejects.toThrow('taken over')
+    const onPhase = (moduleId: string): void => {
+      if (moduleId === 'calm') throw new Error('The lease is lost.')
+    }
+    await expect(runLifecycle(runtime, candidates, { ...short, onPhase })).rejects.toThrow('lease is lost')
     const slow = candidates[1]?.deployment
     expect(slow && runtime.lines(slow).map(({ message }) => message)).toContain('configured')
   })
 })
 
-/** The same way in another hook, and what only takes longer. */
+/** Rows that repeat a failure in another hook, or wait for a time limit. */
 const isRepeated = (command: string) => /throws (?!configure$)|exits configure|hangs start|never-answers/.test(command)
 
-describe('a module that fails', () => {
+describe('a module fails', () => {
   const failures: [command: string, code: string, message: RegExp][] = [
-    ['hooks throws configureServices', 'PLAT-MOD-5004', /^This module throws\.$/],
     ['hooks throws configure', 'PLAT-MOD-5004', /^This module throws\.$/],
+    ['hooks throws configureServices', 'PLAT-MOD-5004', /^This module throws\.$/],
     ['hooks throws start', 'PLAT-MOD-5005', /^This module throws\.$/],
     ['hooks exits configure', 'PLAT-MOD-5004', /./],
     ['hooks exits start', 'PLAT-MOD-5005', /./],
     ['hooks hangs configure', 'PLAT-MOD-5004', /^configure took longer than 1000 ms\.$/],
     ['hooks hangs start', 'PLAT-MOD-5005', /^start took longer than 1000 ms\.$/],
-    ['hooks spins configure', 'PLAT-MOD-5004', /No answer within 2000 ms/],
-    ['never-answers', 'PLAT-MOD-5004', /No answer within 2000 ms/],
+    ['hooks spins configure', 'PLAT-MOD-5004', /No response within 2000 ms/],
+    ['never-answers', 'PLAT-MOD-5004', /No response within 2000 ms/],
     ['answers-garbage', 'PLAT-MOD-5004', /with what no SDK answers/],
     ['answers-wrong-json', 'PLAT-MOD-5004', /with what no SDK answers/],
     ['answers-deep', 'PLAT-MOD-5004', /with what no SDK answers/],
@@ -135,65 +118,86 @@ describe('a module that fails', () => {
     ['breaks-off', 'PLAT-MOD-5004', /./],
     ['no-protocol', 'PLAT-MOD-5004', /control protocol.*serve\(…\) of @platform\/modules/],
     ['unhealthy', 'PLAT-MOD-5006', /GET \/health did not answer with 2xx/],
+    ['other-id', 'PLAT-MOD-5001', /^The code says quite-another, the manifest other-id\.$/],
   ]
 
-  test.for(failures.filter(([command]) => isLong || !isRepeated(command)))(
-    '%s: %s, and its neighbour runs',
-    async ([command, code, message]) => {
-      const runtime = processes()
-      const candidates = await Promise.all([command, 'calm'].map((name) => candidate(runtime, name)))
-      const [failed, calm] = await runLifecycle(runtime, candidates, short)
-      expect(failed).toMatchObject({
-        moduleId: idOf(command),
-        outcome: 'Failed',
-        error: { code, message: expect.stringMatching(message) },
-      })
-      expect(failed?.error?.message.length).toBeLessThanOrEqual(1000)
-      expect(calm).toMatchObject({ moduleId: 'calm', outcome: 'Running' })
-    },
-  )
-
-  test('because its code has another id is not configured', async () => {
-    const runtime = processes()
-    const other = await candidate(runtime, 'other-id')
-    expect(await runLifecycle(runtime, [other], short)).toMatchObject([
-      {
-        outcome: 'Failed',
-        error: { code: 'PLAT-MOD-5001', message: 'The code says quite-another, the manifest other-id.' },
-      },
-    ])
-    expect(runtime.output(other.deployment)).not.toMatch(/^configure$/m)
+  test('without effect on others', async () => {
+    const runtime = moduleProcesses()
+    const commands = failures.map(([command]) => command).filter((command) => isLong || !isRepeated(command))
+    const candidates = await Promise.all([...commands, 'calm'].map((name) => candidate(runtime, name)))
+    const results = await runLifecycle(runtime, candidates, short)
+    for (const [index, [command, code, message]] of failures.filter(([name]) => commands.includes(name)).entries()) {
+      const error = { code, message: expect.stringMatching(message) }
+      expect(results[index], command).toMatchObject({ moduleId: idOf(command), outcome: 'Failed', error })
+      expect(results[index]?.error?.message.length).toBeLessThanOrEqual(1000)
+    }
+    expect(results.at(-1)).toMatchObject({ moduleId: 'calm', outcome: 'Running' })
+    const [wrongJson, otherId] = ['answers-wrong-json', 'other-id'].map((name) => commands.indexOf(name))
+    const published = [{ type: 'module.answers-wrong-json.done', data: { isFine: true } }]
+    expect(results[wrongJson!]?.published).toEqual(published)
+    expect(runtime.output(candidates[otherId!]!.deployment)).not.toMatch(/^configure$/m)
   })
 
-  test('because it has gone in the meantime is a result too', async () => {
-    const runtime = processes()
-    const calm = await candidate(runtime, 'calm')
-    await runtime.end(calm.deployment, 'SIGKILL')
-    expect(await runLifecycle(runtime, [calm], short)).toMatchObject([
-      { outcome: 'Failed', error: { code: 'PLAT-MOD-5004' } },
-    ])
-  })
-
-  test('because it was stopped before does not begin again', async () => {
-    const runtime = processes()
-    const calm = await candidate(runtime, 'calm')
-    await runLifecycle(runtime, [calm], short)
+  test('if its process was killed or it was stopped before', async () => {
+    const runtime = moduleProcesses()
+    const [killed, stopped] = [await candidate(runtime, 'publishes'), await candidate(runtime, 'calm')]
+    await runtime.end(killed.deployment, 'SIGKILL')
+    await runLifecycle(runtime, [stopped], short)
     const stop = { method: 'POST', path: '/_platform/v1/stop' }
-    await runtime.request(calm.deployment, stop, { timeoutMs: 5000, maxBytes: 1000 })
-    expect(await runLifecycle(runtime, [calm], short)).toMatchObject([
+    await runtime.request(stopped.deployment, stop, { timeoutMs: 5000, maxBytes: 1000 })
+    expect(await runLifecycle(runtime, [killed, stopped], short)).toMatchObject([
+      { outcome: 'Failed', error: { code: 'PLAT-MOD-5004' } },
       { outcome: 'Failed', error: { code: 'PLAT-MOD-5004', message: expect.stringContaining('Stopped') } },
     ])
   })
-
-  test('publishes nothing in the name of others', async () => {
-    const runtime = processes()
-    const [loaded] = await runLifecycle(runtime, [await candidate(runtime, 'answers-wrong-json')], short)
-    expect(loaded?.published).toEqual([{ type: 'module.answers-wrong-json.done', data: { isFine: true } }])
-  })
 })
 
-test('slots of the code that differ from spec.navSlots are a warning, and the module runs', async () => {
-  const runtime = processes()
-  const loaded = await runLifecycle(runtime, [await candidate(runtime, 'calm', { navSlots: [] })], short)
-  expect(loaded).toMatchObject([{ outcome: 'Running', warnings: [slotWarning] }])
+describe('warnings', () => {
+  const one: NavSlot = { slotId: 'nav.primary', id: 'one', label: 'One', icon: 'hand', route: '/modules/m', order: 100 }
+  const two: NavSlot = { ...one, slotId: 'nav.settings', id: 'two', icon: 'cog', route: '/modules/m/two' }
+  const { order, route, ...others } = one
+  const reordered: NavSlot = { order, route, ...others }
+  const description: Description = {
+    sdkVersion: '0.3.0',
+    id: 'm',
+    version: '1.0.0',
+    state: 'Loading',
+    slots: [{ ...one }, { ...two }],
+    healthChecks: [],
+    jobs: [],
+    subscriptions: [],
+  }
+
+  test.for([
+    ['the same slots', [one, two], []],
+    ['another order of slots', [two, one], []],
+    ['another order of members', [reordered, two], []],
+    ['a missing slot', [one], [slotWarning]],
+    ['an additional slot', [one, two, { ...one, id: 'three' }], [slotWarning]],
+    ['a duplicate slot', [one, two, two], [slotWarning]],
+    ['another id', [{ ...one, id: 'uno' }, two], [slotWarning]],
+    ['another label', [{ ...one, label: 'Uno' }, two], [slotWarning]],
+    ['another icon', [{ ...one, icon: 'cog' }, two], [slotWarning]],
+    ['another route', [{ ...one, route: '/modules/m/x' }, two], [slotWarning]],
+    ['another position', [{ ...one, order: 101 }, two], [slotWarning]],
+    ['another slot id', [{ ...one, slotId: 'nav.settings' }, two], [slotWarning]],
+  ] as [string, NavSlot[], string[]][])('for a manifest with %s', ([, slots, expected]) => {
+    expect(warningsOf(description, manifestFor('m', { navSlots: slots }))).toEqual(expected)
+  })
+
+  test('for an unknown member of a slot', () => {
+    const slots = [{ ...one, hidden: true }, { ...two }]
+    expect(warningsOf({ ...description, slots }, manifestFor('m', { navSlots: [one, two] }))).toEqual([slotWarning])
+  })
+
+  test('for another version and a missing job, at most 20', () => {
+    const job = (id: string) => ({ id, description: 'Works.', intervalSeconds: 60 })
+    const manifest = manifestFor('m', { navSlots: [one, two], backgroundJobs: [job('beat'), job('rest')] })
+    expect(warningsOf({ ...description, version: '1.0.1', jobs: [job('rest')] }, manifest)).toEqual([
+      expect.stringContaining('version'),
+      expect.stringContaining('job beat'),
+    ])
+    const backgroundJobs = Array.from({ length: 20 }, (_, index) => job(`job-${index}`))
+    expect(warningsOf({ ...description, version: '1.0.1' }, manifestFor('m', { backgroundJobs }))).toHaveLength(20)
+  })
 })

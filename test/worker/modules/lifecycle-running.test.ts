@@ -1,45 +1,31 @@
-import { type CloudEvent } from '@platform/contract/event'
+import { publishedLimits } from '@platform/modules/protocol'
 import { deliverEvents } from '@platform/worker/modules/lifecycle/events'
 import { runJob } from '@platform/worker/modules/lifecycle/jobs'
+import { ownEvents, publishedIn } from '@platform/worker/modules/lifecycle/published'
 import { runLifecycle } from '@platform/worker/modules/lifecycle/run'
 import { probe } from '@platform/worker/modules/lifecycle/probe'
 import { shutDown } from '@platform/worker/modules/lifecycle/shut-down'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { isLong } from '../../support/long.ts'
-import { fixture, ModuleProcesses } from '../../support/module-process.ts'
+import { fixture } from '../../support/author.ts'
+import { cloudEvent, moduleProcesses } from '../../support/module-process.ts'
 import { manifestFor } from '../../support/module-manifest.ts'
 
-/** A module that was deployed, and loaded as far as it goes. */
-async function running(command: string, moduleId = command, { isLoaded = true } = {}) {
-  const runtime = new ModuleProcesses()
-  onTestFinished(() => runtime[Symbol.asyncDispose]())
-  const assignment = { id: 'd', moduleId, version: '1.0.0', repository: fixture(command), digest: 'sha256:0' }
-  const deployment = await runtime.deploy({ ...assignment, organisationId: 'org_acme', startsItself: false })
-  if (isLoaded)
-    await runLifecycle(runtime, [{ deployment, manifest: manifestFor(moduleId) }], { hookMs: 1000, probeMs: 0 })
+/** Deploys a module of test/support/modules, and runs its hooks unless it does not implement the protocol. */
+async function running(command: string, { isLoaded = true } = {}) {
+  const runtime = moduleProcesses()
+  const moduleId = command.replace('hooks ', '').replace(' ', '-in-')
+  const spec = { id: 'd', moduleId, version: '1.0.0', repository: fixture(command), digest: 'sha256:0' }
+  const deployment = await runtime.deploy({ ...spec, organisationId: 'org_acme', startsItself: false })
+  const limits = { hookMs: 1000, probeMs: 0 }
+  if (isLoaded) await runLifecycle(runtime, [{ deployment, manifest: manifestFor(moduleId) }], limits)
   return { runtime, deployment }
 }
 
-const raw = (command: string) => running(command, command, { isLoaded: false })
-
-const event = (id: string): CloudEvent => ({
-  specversion: '1.0',
-  id,
-  source: '/organisations/org_acme',
-  type: 'platform.cluster.deleted',
-  subject: 'clus_1',
-  time: '2026-11-21T09:30:00.000Z',
-  datacontenttype: 'application/json',
-  data: { clusterId: 'clus_1', name: 'berlin-1' },
-})
-
 const check = (name: string, path = `/health/${name}`) => ({ name, path, tags: ['critical' as const] })
 
-/** A second or two each; by default a probe shows it. */
-const slow = isLong ? ['never-answers'] : []
-
 describe('a probe', () => {
-  test('asks the endpoint and every check of the manifest', async () => {
+  test('calls the health endpoint and every check of the manifest', async () => {
     const { runtime, deployment } = await running('calm')
     const manifest = manifestFor('calm', { healthChecks: [check('calmness'), check('missing')] })
     expect(await probe(runtime, deployment, manifest)).toEqual({
@@ -60,110 +46,85 @@ describe('a probe', () => {
     })
   })
 
-  test('tells a module that is unwell from one that does not answer', async () => {
-    const unwell = await running('unhealthy')
+  test('distinguishes an unhealthy module from one that does not respond', async () => {
+    const { runtime, deployment } = await running('unhealthy')
     const manifest = manifestFor('unhealthy', { healthChecks: [check('database')] })
-    expect(await probe(unwell.runtime, unwell.deployment, manifest)).toMatchObject({
+    expect(await probe(runtime, deployment, manifest)).toMatchObject({
       answers: true,
       isHealthy: false,
       checks: [{ status: 'Unhealthy', description: 'No database.' }],
     })
-    await unwell.runtime.end(unwell.deployment, 'SIGKILL')
-    expect(await probe(unwell.runtime, unwell.deployment, manifest)).toMatchObject({
+    await runtime.end(deployment, 'SIGKILL')
+    expect(await probe(runtime, deployment, manifest)).toMatchObject({
       answers: false,
       isHealthy: false,
       checks: [{ status: 'Unhealthy', description: 'It does not run.' }],
     })
   })
-
-  test('takes the status of an answer for the result where a check says no more', async () => {
-    const { runtime, deployment } = await raw('no-protocol')
-    const manifest = manifestFor('no-protocol', { healthChecks: [check('up', '/health'), check('down', '/nowhere')] })
-    expect(await probe(runtime, deployment, manifest)).toMatchObject({
-      isHealthy: true,
-      checks: [{ status: 'Healthy' }, { status: 'Unhealthy' }],
-    })
-  })
-
-  test.for(['never-answers', 'answers-much', 'breaks-off'])('of %s ends in time', async (name) => {
-    const { runtime, deployment } = await raw(name)
-    const manifest = manifestFor(name, { healthChecks: [check('deep')] })
-    expect(await probe(runtime, deployment, manifest, { timeoutMs: 500 })).toMatchObject({
-      answers: false,
-      isHealthy: false,
-      checks: [{ status: 'Unhealthy', description: expect.stringMatching(/./) }],
-    })
-  })
 })
 
 describe('a job', () => {
-  test('is run, and what it publishes is passed on', async () => {
+  test('completes, and its published events are returned', async () => {
     const { runtime, deployment } = await running('calm')
     expect(await runJob(runtime, deployment, 'count', 5000)).toEqual({
       outcome: 'Completed',
       published: [{ type: 'module.calm.counted', data: { to: 1 } }],
     })
+    const unknown = { outcome: 'Failed', message: expect.stringContaining('There is no job') }
+    expect(await runJob(runtime, deployment, '../describe', 5000)).toMatchObject(unknown)
   })
 
-  test('that the module does not know has Failed', async () => {
-    const { runtime, deployment } = await running('calm')
-    expect(await runJob(runtime, deployment, '../describe', 5000)).toMatchObject({
-      outcome: 'Failed',
-      message: expect.stringContaining('There is no job'),
-    })
-  })
-
-  test('that still runs is skipped; one that takes too long has Failed', async () => {
+  test('fails after its time limit, and is skipped while it runs', async () => {
     const { runtime, deployment } = await running('slow-job')
-    expect(await runJob(runtime, deployment, 'forever', 200)).toMatchObject({
-      outcome: 'Failed',
-      message: 'The job forever took longer than 200 ms.',
-    })
+    const message = 'The job forever took longer than 200 ms.'
+    expect(await runJob(runtime, deployment, 'forever', 200)).toMatchObject({ outcome: 'Failed', message })
     expect(await runJob(runtime, deployment, 'forever', 200)).toEqual({ outcome: 'Skipped', published: [] })
   })
-
-  test.for([...slow, 'answers-garbage', 'answers-wrong-json', 'answers-much', 'no-protocol'])(
-    'of %s has Failed, in words',
-    async (name) => {
-      const { runtime, deployment } = await raw(name)
-      expect(await runJob(runtime, deployment, 'beat', 200)).toMatchObject({
-        outcome: 'Failed',
-        message: expect.stringMatching(/./),
-      })
-    },
-  )
 })
 
-describe('events', () => {
-  test('are handed over, and what handlers publish is passed on', async () => {
-    const { runtime, deployment } = await running('publishes')
-    expect(await deliverEvents(runtime, deployment, [event('evt_1'), event('evt_2')])).toEqual({
-      handled: ['evt_1', 'evt_2'],
-      failed: [],
-      published: [1, 2].map(() => ({ type: 'module.publishes.noticed', subject: 'clus_1', data: {} })),
-    })
-  })
-
-  test.for([...slow, 'answers-garbage', 'answers-wrong-json', 'answers-much', 'breaks-off'])(
-    'that %s is handed have all failed, in words',
-    async (name) => {
-      const { runtime, deployment } = await raw(name)
-      const delivery = await deliverEvents(runtime, deployment, [event('evt_1')], 200)
-      expect(delivery).toMatchObject({ handled: [], failed: [{ id: 'evt_1' }], problem: expect.stringMatching(/./) })
-    },
-  )
-
-  test('are handled or not, whatever else a module says of them', async () => {
-    const { runtime, deployment } = await raw('answers-other-events')
-    expect(await deliverEvents(runtime, deployment, [event('evt_1'), event('evt_2')])).toEqual({
-      handled: ['evt_1'],
-      failed: [{ id: 'evt_2', message: 'It does not say why.' }],
-      published: [],
-    })
+test('delivers events, and returns what handlers publish', async () => {
+  const { runtime, deployment } = await running('publishes')
+  expect(await deliverEvents(runtime, deployment, [cloudEvent('evt_1'), cloudEvent('evt_2')])).toEqual({
+    handled: ['evt_1', 'evt_2'],
+    failed: [],
+    published: [1, 2].map(() => ({ type: 'module.publishes.noticed', subject: 'clus_1', data: {} })),
   })
 })
 
-describe('unloading', () => {
+const invalid = ['answers-garbage', 'answers-wrong-json', 'answers-much', 'breaks-off', 'no-protocol']
+
+test.for([...invalid, ...(isLong ? ['never-answers'] : [])])(
+  'reports a failure of each call to a module that is %s',
+  async (name) => {
+    const { runtime, deployment } = await running(name, { isLoaded: false })
+    const failure = expect.stringMatching(/./)
+    const manifest = manifestFor(name, { healthChecks: [check('up', '/health'), check('down', '/nowhere')] })
+    const [up, down] = (await probe(runtime, deployment, manifest, { timeoutMs: 500 })).checks
+    // Without further information, the status of the response is the result.
+    expect([up?.status, down?.status]).toEqual(
+      name === 'no-protocol'
+        ? ['Healthy', 'Unhealthy']
+        : /garbage|wrong-json/.test(name)
+          ? ['Healthy', 'Healthy']
+          : ['Unhealthy', 'Unhealthy'],
+    )
+    const job = await runJob(runtime, deployment, 'beat', 200)
+    expect(job).toMatchObject({ outcome: 'Failed', message: failure })
+    const delivery = await deliverEvents(runtime, deployment, [cloudEvent('evt_1')], 200)
+    expect(delivery).toMatchObject({ handled: [], failed: [{ id: 'evt_1' }], problem: failure })
+  },
+)
+
+test('counts only delivered events as handled', async () => {
+  const { runtime, deployment } = await running('answers-other-events', { isLoaded: false })
+  expect(await deliverEvents(runtime, deployment, [cloudEvent('evt_1'), cloudEvent('evt_2')])).toEqual({
+    handled: ['evt_1'],
+    failed: [{ id: 'evt_2', message: 'It does not say why.' }],
+    published: [],
+  })
+})
+
+describe('a shutdown', () => {
   test('stops a module, disposes of it and removes it', async () => {
     const { runtime, deployment } = await running('publishes')
     const { problems, published } = await shutDown(runtime, deployment)
@@ -175,50 +136,111 @@ describe('unloading', () => {
   test.for([
     ['hooks throws stop', ['stop: This module throws.']],
     ['hooks throws dispose', ['dispose: This module throws.']],
-    ['hooks hangs stop', ['stop: stop took longer than 3000 ms.']],
-  ] as const)('%s: it is disposed of and removed in any case', async ([command, expected]) => {
-    const { runtime, deployment } = await running(command, command.replace('hooks ', '').replace(' ', '-in-'))
-    let text = ''
+    ...(isLong ? [['hooks hangs stop', ['stop: stop took longer than 3000 ms.']] as const] : []),
+  ] as const)('disposes of and removes a module that %s', async ([command, expected]) => {
+    const { runtime, deployment } = await running(command)
+    let output = ''
     const remove = runtime.remove.bind(runtime)
     runtime.remove = async (removed, graceMs) => {
-      // What it wrote comes by another way than its answer.
-      await expect.poll(() => (text = runtime.output(removed))).toMatch(/^dispose$/m)
+      // Output arrives independently of the response.
+      await expect.poll(() => (output = runtime.output(removed))).toMatch(/^dispose$/m)
       return remove(removed, graceMs)
     }
-    // What shall answer has time, on a busy machine as well.
     expect((await shutDown(runtime, deployment, { graceMs: 3000 })).problems).toEqual(expected)
-    expect(text).toMatch(/^dispose$/m)
+    expect(output).toMatch(/^dispose$/m)
     expect(await runtime.list()).toEqual([])
   })
 
   test.for(['hooks exits stop', 'hooks exits dispose', 'ends-soon'])(
-    '%s: one that ends by itself is removed',
+    'removes a module that exits: %s',
     async (command) => {
-      const { runtime, deployment } = await running(command, command.replace('hooks ', '').replace(' ', '-in-'))
+      const { runtime, deployment } = await running(command)
       if (command === 'ends-soon') await runtime.ended(deployment)
       expect((await shutDown(runtime, deployment, { graceMs: 300 })).problems.length).toBeGreaterThan(0)
       expect(await runtime.list()).toEqual([])
     },
   )
 
-  // One that spins gets its quarter of a minute to be disposed of.
-  test.for(['ignores-sigterm', 'no-protocol', ...(isLong ? ['hooks spins stop'] : [])])(
-    '%s: one that does not end is killed',
+  // A spinning module is killed after 15 seconds.
+  test.for(['ignores-sigterm', ...(isLong ? ['hooks spins stop'] : [])])(
+    'kills a module that does not exit: %s',
     async (command) => {
-      const { runtime, deployment } = await running(command, command.replace('hooks ', '').replace(' ', '-in-'))
+      const { runtime, deployment } = await running(command)
       await shutDown(runtime, deployment, { graceMs: 300 })
       expect(await runtime.list()).toEqual([])
     },
   )
 
-  test('throws where the runtime cannot remove it, so that it is tried again', async () => {
+  test('throws if the runtime cannot remove the module, and can be repeated', async () => {
     const { runtime, deployment } = await running('calm')
     const remove = runtime.remove.bind(runtime)
-    runtime.remove = () => Promise.reject(new Error('The host is away.'))
-    await expect(shutDown(runtime, deployment)).rejects.toThrow('The host is away.')
+    runtime.remove = () => Promise.reject(new Error('The host is unavailable.'))
+    await expect(shutDown(runtime, deployment)).rejects.toThrow('The host is unavailable.')
     runtime.remove = remove
-    // The module has gone through its hooks already: the repeat finds it Disposed, and ends it.
     expect((await shutDown(runtime, deployment)).problems).toEqual([])
     expect(await runtime.list()).toEqual([])
+  })
+})
+
+describe('published events', () => {
+  const header = (value: unknown) => ({
+    'x-platform-published': Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString(
+      'base64url',
+    ),
+  })
+  const event = { type: 'module.hello.greeted', subject: 'ada', data: { count: 1 } }
+  const nested = (levels: number): Record<string, unknown> => (levels === 0 ? {} : { deeper: nested(levels - 1) })
+
+  test('have the module as their subject by default', () => {
+    const data = { a: [1] }
+    expect(
+      ownEvents('hello', [
+        { type: event.type, data: {} },
+        { type: 'module.hello.a.b_c', subject: 'x', data },
+      ]),
+    ).toEqual([
+      { name: event.type, subject: 'hello', data: {} },
+      { name: 'module.hello.a.b_c', subject: 'x', data },
+    ])
+  })
+
+  test.each([
+    ['of another module', { type: 'module.hello-world.done' }],
+    ['of the platform', { type: 'platform.module.installed' }],
+    ['of the platform about modules', { type: 'module.installed' }],
+    ['without a name', { type: 'module.hello.' }],
+    ['with a long name', { type: `module.hello.${'x'.repeat(200)}` }],
+    ['with a long subject', { subject: 'x'.repeat(201) }],
+    ['with too much data', { data: { text: 'x'.repeat(8192) } }],
+    ['with deeply nested data', { data: nested(17) }],
+  ])('are dropped %s', (_, change) => {
+    expect(ownEvents('hello', [{ ...event, ...change }])).toEqual([])
+  })
+
+  test('are limited to those that an SDK sends, in order', () => {
+    const events = Array.from({ length: 30 }, (_, index) => ({ ...event, data: { index } }))
+    const kept = events.slice(0, publishedLimits.events)
+    expect(ownEvents('hello', events).map(({ data }) => data)).toEqual(kept.map(({ data }) => data))
+    expect(publishedIn('hello', header(events))).toEqual(kept)
+    expect(publishedIn('hello', {})).toEqual([])
+  })
+
+  test.for(['platform.cluster.deleted', 'module.other.greeted', 'module.hello2.greeted'])(
+    'of type %s are dropped, and the others kept',
+    (type) => {
+      expect(publishedIn('hello', header([{ ...event, type }, event]))).toEqual([event])
+    },
+  )
+
+  test.for([
+    ['is not JSON', '['],
+    ['is not a list', event],
+    ['contains a number', [event, 1]],
+    ['contains an event without data', [{ type: event.type }]],
+    ['contains an event with a list as data', [{ ...event, data: [1] }]],
+    ['contains a long type', [{ ...event, type: `module.hello.${'x'.repeat(200)}` }]],
+    ['is larger than any SDK sends', [{ ...event, data: { text: 'x'.repeat(publishedLimits.headerBytes) } }]],
+  ] as [string, unknown][])('are ignored if the header %s', ([, value]) => {
+    expect(publishedIn('hello', header(value))).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-// First: it sets what the platform may reach, which core reads when it is imported.
+// First: it sets the allowed outbound addresses, which core reads at import.
 import {
   setMood,
   pick,
@@ -8,11 +8,15 @@ import {
   runningModule,
   takeEventData,
 } from '../../core/support/module-platform.ts'
-import { expect, test } from 'vitest'
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
 import { now } from '@platform/core/clock'
 import * as Module from '@platform/core/modules/module'
+import { type StoredCheck } from '@platform/core/modules/record'
+import { healthOf } from '@platform/worker/modules/health-check'
+import { dueJobs, type JobSchedule } from '@platform/worker/modules/job-schedule'
 import { supervise } from '@platform/worker/modules/supervise'
-import { RuntimeError } from '@platform/worker/runtimes/port'
+import { type ModuleRuntime, RuntimeError } from '@platform/worker/runtimes/port'
 import { waitFor } from '../../support/wait-for.ts'
 import { countStoreCalls } from '../../support/store-calls.ts'
 import { fastTimers } from '../../support/fast-timers.ts'
@@ -23,20 +27,20 @@ await bootstrapPlatform()
 const second = 1000
 
 const tick = () => supervise(pick)
-const away = async () => ({
-  ...runtime,
-  list: () => Promise.reject(new RuntimeError('unavailable', 'It is away.')),
-})
+const tickUnavailable = () => {
+  const list = () => Promise.reject(new RuntimeError('unavailable', 'Unavailable.'))
+  return supervise(async () => ({ ...runtime, list }))
+}
+const namesOf = (events: { name: string }[]) => events.map(({ name }) => name)
 
-test('a module that is as it was costs one small write a tick, and one look for events where it has subscribed', async () => {
+test('makes two store calls for an unchanged module, five with a subscription and a job', async () => {
   await runningModule()
-  // The list of modules, and the write.
   expect(await countStoreCalls(tick)).toBe(2)
   await runningModule({ subscribes: ['platform.user.created'], jobs: { work: 60 } })
   expect(await countStoreCalls(tick)).toBe(5)
 })
 
-test('a tick renews what is known of a module, and tells nobody where nothing has changed', async () => {
+test('refreshes the checks of a module without events', async () => {
   const { caller, id } = await runningModule()
   advanceClock(60 * second)
   await tick()
@@ -46,62 +50,49 @@ test('a tick renews what is known of a module, and tells nobody where nothing ha
   expect(await takeEventData(caller)).toEqual([])
 })
 
-test.each([
-  ['Degraded', 'Degraded'],
-  ['Unhealthy', 'Unhealthy'],
-] as const)(
-  'a critical check that is %s makes the module %s, which is told once, and its recovery too',
-  async (status, health) => {
+test.each(['Degraded', 'Unhealthy'] as const)(
+  'publishes once that a module is %s, and once its recovery',
+  async (status) => {
     const { caller, id } = await runningModule()
     await setMood(id, { status })
     await tick()
     await tick()
-    expect(await Module.read(id)).toMatchObject({ health, checks: [{ status }] })
+    expect(await Module.read(id)).toMatchObject({ health: status, checks: [{ status }] })
     const changed = { name: 'module.health_changed', moduleId: id, version: '1.0.0' }
-    expect(await takeEventData(caller)).toEqual([{ ...changed, health, previousHealth: 'Healthy' }])
+    expect(await takeEventData(caller)).toEqual([{ ...changed, health: status, previousHealth: 'Healthy' }])
     await setMood(id, { status: 'Healthy' })
     await tick()
     await tick()
-    expect(await takeEventData(caller)).toEqual([{ ...changed, health: 'Healthy', previousHealth: health }])
+    expect(await takeEventData(caller)).toEqual([{ ...changed, health: 'Healthy', previousHealth: status }])
   },
 )
 
-test('a module that declares no checks and does not answer twice in a row has one check that says so', async () => {
-  const { id } = await runningModule({ spec: { healthChecks: [] } })
-  expect(await Module.read(id)).toMatchObject({ health: 'Healthy', checks: [] })
-  await runtime.remove((await runtime.list())[0]!.deployment, 0)
-  await supervise(away)
-  expect(await Module.read(id)).toMatchObject({ health: 'Healthy', checks: [] })
-  await supervise(away)
-  const check = { name: 'health', status: 'Unhealthy', description: 'The health endpoint does not answer.' }
-  expect(await Module.read(id)).toMatchObject({ health: 'Unhealthy', checks: [check] })
-})
-
-test('a module that does not answer twice in a row is Unhealthy, which is told once to those who install modules', async () => {
-  const { caller, id } = await runningModule()
+test('marks a module as Unhealthy after two missed heartbeats, and notifies users who may install modules', async () => {
+  const { caller, id } = await runningModule({ spec: { healthChecks: [] } })
   const reader = await newCaller(caller.organisationId, 'Viewer')
   await runtime.remove((await runtime.list())[0]!.deployment, 0)
-  await supervise(away)
-  expect((await Module.read(id)).health).toBe('Healthy')
+  await tickUnavailable()
+  expect(await Module.read(id)).toMatchObject({ health: 'Healthy', checks: [] })
   expect(await takeEventData(caller)).toEqual([])
-  await supervise(away)
-  await supervise(away)
+  await tickUnavailable()
+  await tickUnavailable()
   const about = { moduleId: id, version: '1.0.0' }
   expect(await takeEventData(caller)).toEqual([
     { name: 'module.heartbeat_missed', ...about, missed: 2 },
     { name: 'module.health_changed', ...about, health: 'Unhealthy', previousHealth: 'Healthy' },
   ])
-  expect(await Module.read(id)).toMatchObject({ health: 'Unhealthy', checks: [{ status: 'Unhealthy' }] })
+  // Without declared checks, the health endpoint is the only check.
+  const check = { name: 'health', status: 'Unhealthy', description: 'The health endpoint does not answer.' }
+  expect(await Module.read(id)).toMatchObject({ health: 'Unhealthy', checks: [check] })
   expect(await notificationTypes(caller)).toEqual(['ModuleFailed', 'ModuleInstalled'])
   expect(await notificationTypes(reader)).toEqual([])
-  // It runs again, and answers.
   await tick()
   await tick()
   expect((await Module.read(id)).health).toBe('Healthy')
-  expect((await takeEventData(caller)).map(({ name }) => name)).toContain('module.health_changed')
+  expect(namesOf(await takeEventData(caller))).toContain('module.health_changed')
 })
 
-test('a health endpoint that says no is an answer; one that says nothing is none, and holds up nobody else', async () => {
+test('counts only a missing response of the health endpoint as missed, and delays no other module', async () => {
   using _ = fastTimers(5000)
   const { id } = await runningModule()
   const { id: neighbour } = await runningModule()
@@ -111,71 +102,152 @@ test('a health endpoint that says no is an answer; one that says nothing is none
   await setMood(id, { alive: 'hangs' })
   let isOver = false
   const ticking = tick().finally(() => (isOver = true))
-  await waitFor('the neighbour has its beat', async () => (await storedTraces(neighbour)).health?.['revision'] === 2)
+  await waitFor('the neighbour is checked', async () => (await storedTraces(neighbour)).health?.['revision'] === 2)
   expect(isOver).toBe(false)
   await ticking
   expect((await storedTraces(id)).health).toMatchObject({ missed: 1, health: 'Healthy' })
 })
 
-test('background jobs are called when their time has come: never twice in one interval, however many ticks there are', async () => {
-  const { id } = await runningModule({ jobs: { often: 30, minutely: 60, hourly: 3600 } })
-  const calls = async () => Object.groupBy((await readActorLog(id)).jobs, (job) => job)
-  const counts = async () => {
-    const { often = [], minutely = [], hourly = [] } = await calls()
-    return [often.length, minutely.length, hourly.length]
+describe('background jobs', () => {
+  test('run at most once per interval, however often the supervision runs', async () => {
+    const { id } = await runningModule({ jobs: { often: 30, minutely: 60, hourly: 3600 } })
+    const counts = async () => {
+      const { often = [], minutely = [], hourly = [] } = Object.groupBy((await readActorLog(id)).jobs, (job) => job)
+      return [often.length, minutely.length, hourly.length]
+    }
+    await Promise.all([tick(), tick(), tick()])
+    expect(await counts()).toEqual([1, 1, 1])
+    await tick()
+    // A tick may be slightly early.
+    advanceClock(59 * second)
+    await Promise.all([tick(), tick()])
+    expect(await counts()).toEqual([2, 2, 1])
+    advanceClock(61 * second)
+    await tick()
+    expect(await counts()).toEqual([3, 3, 1])
+    advanceClock(3600 * second)
+    await tick()
+    await tick()
+    expect(await counts()).toEqual([4, 4, 2])
+  })
+
+  test('of a long interval make the module Unhealthy after two failures, despite successful heartbeats', async () => {
+    const { caller, id } = await runningModule({ jobs: { hourly: 3600, minutely: 60 } })
+    await setMood(id, { jobs: 'throw' })
+    await tick()
+    await setMood(id, { jobs: 'run' })
+    advanceClock(60 * second)
+    await tick()
+    await tick()
+    expect((await Module.read(id)).health).toBe('Healthy')
+    await setMood(id, { jobs: 'throw' })
+    advanceClock(3600 * second)
+    await tick()
+    expect((await Module.read(id)).health).toBe('Unhealthy')
+    expect(namesOf(await takeEventData(caller))).toContain('module.heartbeat_missed')
+  })
+
+  /** Limits each request to one second. */
+  const tickWithLimit = () => {
+    const request: ModuleRuntime['request'] = (deployment, sent, limits) =>
+      runtime.request(deployment, sent, { ...limits, timeoutMs: Math.min(limits.timeoutMs, 1000) })
+    return supervise(async () => ({ ...runtime, request }))
   }
-  await Promise.all([tick(), tick(), tick()])
-  expect(await counts()).toEqual([1, 1, 1])
-  await tick()
-  advanceClock(59 * second)
-  await Promise.all([tick(), tick()])
-  // A tick may come a little early.
-  expect(await counts()).toEqual([2, 2, 1])
-  advanceClock(61 * second)
-  await tick()
-  expect(await counts()).toEqual([3, 3, 1])
-  advanceClock(3600 * second)
-  await tick()
-  await tick()
-  expect(await counts()).toEqual([4, 4, 2])
+
+  test.each(['throw', 'hang'] as const)('that %s make the module Unhealthy at the second failure', async (mood) => {
+    const { caller, id } = await runningModule({ jobs: { work: 60 } })
+    await setMood(id, { jobs: mood })
+    await tickWithLimit()
+    advanceClock(60 * second)
+    await tickWithLimit()
+    expect((await Module.read(id)).health).toBe('Unhealthy')
+    expect(namesOf(await takeEventData(caller))).toEqual(['module.heartbeat_missed', 'module.health_changed'])
+    if (mood === 'hang') return expect((await readActorLog(id)).jobs).toHaveLength(1)
+    advanceClock(60 * second)
+    await tick()
+    expect(await takeEventData(caller)).toEqual([])
+    await setMood(id, { jobs: 'run' })
+    advanceClock(60 * second)
+    await tick()
+    expect((await Module.read(id)).health).toBe('Healthy')
+    expect((await readActorLog(id)).jobs).toHaveLength(4)
+    const expected = ['module.health_changed', `module.${id}.worked`]
+    expect(namesOf(await takeEventData(caller)).toSorted()).toEqual(expected.toSorted())
+  })
 })
 
-test('a job that is called seldom is missed by its own runs, however many good beats lie between them', async () => {
-  const { caller, id } = await runningModule({ jobs: { hourly: 3600, minutely: 60 } })
-  await setMood(id, { jobs: 'throw' })
-  await tick()
-  await setMood(id, { jobs: 'run' })
-  advanceClock(60 * second)
-  await tick()
-  await tick()
-  expect((await Module.read(id)).health).toBe('Healthy')
-  await setMood(id, { jobs: 'throw' })
-  advanceClock(3600 * second)
-  await tick()
-  expect((await Module.read(id)).health).toBe('Unhealthy')
-  expect((await takeEventData(caller)).map(({ name }) => name)).toContain('module.heartbeat_missed')
+describe('job schedule', () => {
+  const job = (intervalSeconds: number, id = 'job') => ({ id, description: '', intervalSeconds })
+
+  /** The ticks at which a job is due. */
+  function dueTicks(intervalSeconds: number, ticksMs: readonly number[]): number[] {
+    let schedule: JobSchedule = {}
+    return ticksMs.filter((tickMs) => {
+      const { due, slots } = dueJobs([job(intervalSeconds)], schedule, tickMs)
+      schedule = slots
+      return due.length > 0
+    })
+  }
+
+  const minutes = (count: number) => Array.from({ length: count }, (_, index) => index * 60_000)
+
+  test('runs a minutely job at every tick, despite jitter of up to 4 seconds', () => {
+    for (const jitterMs of [0, 200, 2000, 4000]) {
+      const ticks = minutes(50).map((ms, index) => 1_000_000 + ms + (index % 2 === 0 ? 0 : jitterMs))
+      expect(dueTicks(60, ticks)).toEqual(ticks)
+    }
+  })
+
+  test('keeps the interval on average, and skips missed runs', () => {
+    expect(dueTicks(90, minutes(19))).toHaveLength(13)
+    expect(dueTicks(3600, minutes(181))).toHaveLength(4)
+    expect(dueTicks(60, [0, 86_400_000, 86_400_001])).toEqual([0, 86_400_000])
+  })
+
+  test('accepts a job with the id of an object member', () => {
+    const constructor = job(60, 'constructor')
+    expect(dueJobs([constructor], {}, 1000)).toEqual({ due: [constructor], slots: { constructor: 1000 } })
+    expect(dueJobs([constructor], { constructor: 1000 }, 2000).due).toEqual([])
+  })
+
+  test('never runs a job twice in an interval', () => {
+    const ticks = fc.array(fc.integer({ min: 0, max: 400_000 }), { minLength: 2, maxLength: 60 })
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 300 }), ticks, (intervalSeconds, steps) => {
+        let atMs = 1_000_000
+        const due = dueTicks(
+          intervalSeconds,
+          steps.map((step) => (atMs += step)),
+        )
+        const toleranceMs = Math.min(5000, intervalSeconds * 500)
+        const slotOf = (ms: number) => Math.floor((ms - (due[0] ?? 0) + toleranceMs) / (intervalSeconds * 1000))
+        expect(new Set(due.map(slotOf)).size).toBe(due.length)
+      }),
+      { seed: 4 },
+    )
+  })
 })
 
-test('a job that fails twice in a row is two missed beats; the module goes on being asked', async () => {
-  const { caller, id } = await runningModule({ jobs: { work: 60 } })
-  await setMood(id, { jobs: 'throw' })
-  await tick()
-  advanceClock(60 * second)
-  await tick()
-  expect((await Module.read(id)).health).toBe('Unhealthy')
-  expect((await takeEventData(caller)).map(({ name }) => name)).toEqual([
-    'module.heartbeat_missed',
-    'module.health_changed',
-  ])
-  advanceClock(60 * second)
-  await tick()
-  expect(await takeEventData(caller)).toEqual([])
-  await setMood(id, { jobs: 'run' })
-  advanceClock(60 * second)
-  await tick()
-  expect((await Module.read(id)).health).toBe('Healthy')
-  expect((await readActorLog(id)).jobs).toHaveLength(4)
-  const names = (await takeEventData(caller)).map(({ name }) => name)
-  expect(new Set(names)).toEqual(new Set(['module.health_changed', `module.${id}.worked`]))
-  expect(names).toHaveLength(2)
+const check = (status: StoredCheck['status'], ...tags: StoredCheck['tags']): StoredCheck => {
+  return { name: 'check', status, tags, description: '', durationMs: 1, checkedAtMs: 1 }
+}
+
+test.each([
+  [[], 'Healthy'],
+  [[check('Healthy', 'critical')], 'Healthy'],
+  [[check('Unhealthy', 'critical')], 'Unhealthy'],
+  [[check('Degraded', 'critical')], 'Degraded'],
+  [[check('Unhealthy', 'degradable')], 'Degraded'],
+  [[check('Unhealthy', 'informational')], 'Healthy'],
+  [[check('Unhealthy')], 'Degraded'],
+  [[check('Unhealthy', 'informational', 'critical')], 'Unhealthy'],
+  [[check('Unhealthy', 'informational', 'degradable')], 'Degraded'],
+  [[check('Healthy', 'critical'), check('Unhealthy', 'degradable')], 'Degraded'],
+  [[check('Degraded', 'degradable'), check('Unhealthy', 'critical')], 'Unhealthy'],
+] as const)('aggregates %j to %s', (checks, health) => {
+  const state = { checks: [...checks], missedRuns: {} }
+  expect(healthOf({ ...state, missed: 0 })).toBe(health)
+  expect(healthOf({ ...state, missed: 1, missedRuns: { job: 1 } })).toBe(health)
+  expect(healthOf({ ...state, missed: 2 })).toBe('Unhealthy')
+  expect(healthOf({ ...state, missed: 0, missedRuns: { job: 2 } })).toBe('Unhealthy')
 })

@@ -6,78 +6,81 @@ import { nodeLayer } from '@platform/oci/build'
 import { expect, test } from 'vitest'
 import { evaluateInModule, deploymentSpecOf, limits, localRuntime } from '../../support/local-runtime.ts'
 import { isLong } from '../../support/long.ts'
-import { bundled, pushFixture, pushProgram } from '../../support/module-image.ts'
+import { bundleFixture, pushFixture, pushProgram } from '../../support/module-image.ts'
 import { missingPrograms, outputOf } from '../../support/installed-programs.ts'
 
 const reason = missingPrograms('runc')
 const inContainers = test.skipIf(reason !== '')
 const fs = `(await import('node:fs'))`
 
+/** Deploys `puppet` in a container; returns a function that evaluates expressions in it. */
 async function puppetInContainer(runtime: Awaited<ReturnType<typeof localRuntime>>) {
   const deployment = await runtime.deploy(deploymentSpecOf(await pushFixture(runtime.registry, 'puppet')))
   return (expression: string) => evaluateInModule(runtime, deployment, expression)
 }
 
-inContainers(`a container sees its image, read-only, and a temporary folder with a limit${reason}`, async () => {
+inContainers(`a container has a read-only image, and a temporary folder with a size limit${reason}`, async () => {
   await using runtime = await localRuntime('container')
-  // The second one finds the places for its folders already there.
+  // The second container reuses the mount points of the first one.
   await puppetInContainer(runtime)
-  const of = await puppetInContainer(runtime)
-  expect(await of(`${fs}.readdirSync('/')`)).toEqual(['app', 'dev', 'proc', 'run', 'tmp'])
-  expect(await of(`${fs}.writeFileSync('/app/x', '')`)).toEqual({ error: 'EROFS' })
-  expect(await of(`${fs}.writeFileSync('/tmp/x', 'kept') ?? ${fs}.readFileSync('/tmp/x', 'utf8')`)).toBe('kept')
-  expect(await of(`${fs}.writeFileSync('/tmp/y', Buffer.alloc(70e6))`)).toEqual({ error: 'ENOSPC' })
-  expect(await of(`${fs}.writeFileSync('/run/node/node', '')`)).toMatchObject({
+  const evaluate = await puppetInContainer(runtime)
+  expect(await evaluate(`${fs}.readdirSync('/')`)).toEqual(['app', 'dev', 'proc', 'run', 'tmp'])
+  expect(await evaluate(`${fs}.writeFileSync('/app/x', '')`)).toEqual({ error: 'EROFS' })
+  expect(await evaluate(`${fs}.writeFileSync('/tmp/x', 'kept') ?? ${fs}.readFileSync('/tmp/x', 'utf8')`)).toBe('kept')
+  expect(await evaluate(`${fs}.writeFileSync('/tmp/y', Buffer.alloc(70e6))`)).toEqual({ error: 'ENOSPC' })
+  expect(await evaluate(`${fs}.writeFileSync('/run/node/node', '')`)).toMatchObject({
     error: expect.stringMatching(/EACCES|EROFS/),
   })
 })
 
-inContainers(`a container sees its own processes and no network${reason}`, async () => {
+inContainers(`a container sees only its own processes and no network${reason}`, async () => {
   await using runtime = await localRuntime('container')
-  const of = await puppetInContainer(runtime)
-  expect(await of('process.pid')).toBe(1)
-  expect(await of(`${fs}.readdirSync('/proc').filter((name) => /^\\d+$/.test(name))`)).toEqual(['1'])
-  expect(await of(`Object.keys((await import('node:os')).networkInterfaces())`)).toEqual(['lo'])
-  expect(await of(`process.kill(${process.pid}, 0)`)).toEqual({ error: 'ESRCH' })
-  const hostname: string = await of(`(await import('node:os')).hostname()`)
+  const evaluate = await puppetInContainer(runtime)
+  expect(await evaluate('process.pid')).toBe(1)
+  expect(await evaluate(`${fs}.readdirSync('/proc').filter((name) => /^\\d+$/.test(name))`)).toEqual(['1'])
+  expect(await evaluate(`Object.keys((await import('node:os')).networkInterfaces())`)).toEqual(['lo'])
+  expect(await evaluate(`process.kill(${process.pid}, 0)`)).toEqual({ error: 'ESRCH' })
+  const hostname: string = await evaluate(`(await import('node:os')).hostname()`)
   expect(hostname).toMatch(/^platform-/)
 })
 
-inContainers(`a container has no rights, and no way to get any${reason}`, async () => {
+inContainers(`a container has no capabilities and cannot gain any${reason}`, async () => {
   await using runtime = await localRuntime('container')
-  const of = await puppetInContainer(runtime)
-  const status: string = await of(`${fs}.readFileSync('/proc/self/status', 'utf8')`)
+  const evaluate = await puppetInContainer(runtime)
+  const status: string = await evaluate(`${fs}.readFileSync('/proc/self/status', 'utf8')`)
   const field = (name: string) => new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(status)?.[1]
   for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb']) expect(field(set)).toMatch(/^0+$/)
   expect([field('NoNewPrivs'), field('Seccomp')]).toEqual(['1', '2'])
-  expect(await of('process.getuid()')).toBe(process.getuid?.() === 0 ? 65_532 : 0)
-  expect(await of(`${fs}.writeFileSync('/proc/sys/kernel/hostname', 'x')`)).toMatchObject({ error: expect.any(String) })
+  expect(await evaluate('process.getuid()')).toBe(process.getuid?.() === 0 ? 65_532 : 0)
+  expect(await evaluate(`${fs}.writeFileSync('/proc/sys/kernel/hostname', 'x')`)).toMatchObject({
+    error: expect.any(String),
+  })
 })
 
-inContainers(`the limits that a container is said to have are in force${reason}`, async ({ skip }) => {
+inContainers(`the reported limits of a container are enforced${reason}`, async ({ skip }) => {
   await using runtime = await localRuntime('container')
-  if (runtime.isolation.includes('without limits')) skip('this machine does not let the platform limit containers')
+  if (runtime.isolation.includes('without limits')) skip('containers cannot be limited on this machine')
   expect(runtime.isolation).toContain('256 MB of memory, 128 processes')
-  const of = await puppetInContainer(runtime)
-  const hoard = 'eval("const all = []; for (;;) all.push(Buffer.alloc(1e7, 1))")'
-  await expect(of(hoard)).rejects.toMatchObject({ problem: 'crashed' })
+  const evaluate = await puppetInContainer(runtime)
+  const allocate = 'eval("const all = []; for (;;) all.push(Buffer.alloc(1e7, 1))")'
+  await expect(evaluate(allocate)).rejects.toMatchObject({ problem: 'crashed' })
 })
 
-/** Perl of this machine, and what it needs: it can make any system call. */
+/** This machine's Perl with its libraries, which can make any system call. */
 async function perlFiles(): Promise<{ path: string; source: string; mode: number }[]> {
-  const needed = await outputOf('ldd', '/usr/bin/perl')
-  const paths = ['/usr/bin/perl', ...[...needed.matchAll(/(\/\S+) \(0x/g)].map(([, path = '']) => path)]
+  const libraries = await outputOf('ldd', '/usr/bin/perl')
+  const paths = ['/usr/bin/perl', ...[...libraries.matchAll(/(\/\S+) \(0x/g)].map(([, path = '']) => path)]
   return Promise.all(paths.map(async (path) => ({ path, source: await realpath(path), mode: 0o755 })))
 }
 
-const whyNoPerl =
-  reason || missingPrograms('perl', 'ldd') || (process.arch === 'x64' ? '' : ' (skipped: other numbers of calls)')
+const noPerlReason =
+  reason || missingPrograms('perl', 'ldd') || (process.arch === 'x64' ? '' : ' (skipped: other system call numbers)')
 
-test.skipIf(whyNoPerl !== '')(
-  `a container cannot make system calls that let out, nor processes without end${whyNoPerl}`,
+test.skipIf(noPerlReason !== '')(
+  `a container cannot make privileged system calls or start unlimited processes${noPerlReason}`,
   async () => {
     await using runtime = await localRuntime('container')
-    const source = await bundled('puppet')
+    const source = await bundleFixture('puppet')
     const image = await pushProgram(runtime.registry, 'perl', source, { files: await perlFiles() })
     const deployment = await runtime.deploy(deploymentSpecOf(image))
     const perl = (script: string) =>
@@ -101,39 +104,42 @@ test.skipIf(whyNoPerl !== '')(
   },
 )
 
-inContainers(`the token is on no disk once an instance runs, and its state goes with it${reason}`, async () => {
-  await using runtime = await localRuntime('container')
-  const assignment = deploymentSpecOf(await pushFixture(runtime.registry, 'puppet'))
-  const deployment = await runtime.deploy(assignment)
-  const files = await readdir(join(runtime.folder, 'run'), { recursive: true })
-  expect(files.filter((name) => name.endsWith('config.json'))).toEqual([])
-  await runtime.remove(deployment, 0)
-  expect(await readdir(join(runtime.folder, 'run', 'runc'))).toEqual([])
-})
+inContainers(
+  `no file contains the token of a running instance, and its state is removed with it${reason}`,
+  async () => {
+    await using runtime = await localRuntime('container')
+    const spec = deploymentSpecOf(await pushFixture(runtime.registry, 'puppet'))
+    const deployment = await runtime.deploy(spec)
+    const files = await readdir(join(runtime.folder, 'run'), { recursive: true })
+    expect(files.filter((name) => name.endsWith('config.json'))).toEqual([])
+    await runtime.remove(deployment, 0)
+    expect(await readdir(join(runtime.folder, 'run', 'runc'))).toEqual([])
+  },
+)
 
-inContainers(`a module that puts a link in place of its socket leads nobody elsewhere${reason}`, async () => {
+inContainers(`a module cannot replace its socket by a link to another one${reason}`, async () => {
   await using runtime = await localRuntime('container')
-  let hits = 0
-  const decoy = createServer((_incoming, outgoing) => outgoing.end(`hit ${(hits += 1)}`))
+  let requests = 0
+  const decoy = createServer((_incoming, outgoing) => outgoing.end(`request ${(requests += 1)}`))
   const path = join(runtime.folder, 'decoy')
   await once(decoy.listen(path), 'listening')
-  const exchange = `${fs}.rmSync('/run/platform/m') ?? ${fs}.symlinkSync(${JSON.stringify(path)}, '/run/platform/m')`
-  const of = await puppetInContainer(runtime)
-  await of(exchange)
-  expect(await of('1 + 1')).toBe(2)
+  const replace = `${fs}.rmSync('/run/platform/m') ?? ${fs}.symlinkSync(${JSON.stringify(path)}, '/run/platform/m')`
+  const evaluate = await puppetInContainer(runtime)
+  await evaluate(replace)
+  expect(await evaluate('1 + 1')).toBe(2)
 
-  const atOnce = `import { symlinkSync } from 'node:fs'
+  const linkAtStart = `import { symlinkSync } from 'node:fs'
     symlinkSync(${JSON.stringify(path)}, process.env.PLATFORM_SOCKET)
     console.log('linked')
     setTimeout(() => process.exit(5), 1000)`
-  const image = await pushProgram(runtime.registry, 'linked', atOnce)
+  const image = await pushProgram(runtime.registry, 'linked', linkAtStart)
   await expect(runtime.deploy(deploymentSpecOf(image))).rejects.toMatchObject({ problem: 'init_failed' })
-  expect([(await runtime.line(/linked/)).length > 0, hits]).toEqual([true, 0])
+  expect([(await runtime.line(/linked/)).length > 0, requests]).toEqual([true, 0])
   decoy.close()
 })
 
-// Whoever builds one with `--with-node` shows it as well.
-test.skipIf(reason !== '' || !isLong)(`an image that brings Node runs on its own${reason}`, async () => {
+// Also shown by modules that are built with `--with-node`.
+test.skipIf(reason !== '' || !isLong)(`an image with its own Node runs without the platform's${reason}`, async () => {
   await using runtime = await localRuntime('container')
   const source = `import { createServer } from 'node:http'
     createServer((_incoming, outgoing) => outgoing.end(process.execPath)).listen(process.env.PLATFORM_SOCKET)`
@@ -146,7 +152,7 @@ test.skipIf(reason !== '' || !isLong)(`an image that brings Node runs on its own
   expect(Buffer.from(body).toString()).toBe('/usr/local/bin/node')
 })
 
-inContainers(`an image whose program is missing has failed to start, with the reason${reason}`, async () => {
+inContainers(`an image without its program fails to start, with the reason${reason}`, async () => {
   await using runtime = await localRuntime('container')
   const image = await pushProgram(runtime.registry, 'missing', '', { config: { Entrypoint: ['/bin/absent'], Cmd: [] } })
   await expect(runtime.deploy(deploymentSpecOf(image))).rejects.toMatchObject({

@@ -13,7 +13,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 const limits: RequestLimits = { timeoutMs: 20_000, maxBytes: 1000 }
 const get = { method: 'GET', path: '/' }
 
-/** A server on a socket that tells how many connections it has; disposing cuts them. */
+/** A server on a socket; disposing closes its connections. */
 async function serve(onConnection: (socket: Socket) => void, http?: RequestListener) {
   const folder = await temporaryFolder()
   const socketPath = join(folder.path, 'm')
@@ -26,8 +26,7 @@ async function serve(onConnection: (socket: Socket) => void, http?: RequestListe
   await once(server.listen(socketPath), 'listening')
   return {
     socketPath,
-    /** Settles when no connection is left. */
-    isFree: () => waitFor('no connection is left', async () => sockets.size === 0),
+    waitUntilIdle: () => waitFor('all connections are closed', async () => sockets.size === 0),
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy()
       await new Promise((resolve) => server.close(resolve))
@@ -38,45 +37,45 @@ async function serve(onConnection: (socket: Socket) => void, http?: RequestListe
 
 const serveHttp = (listener: RequestListener) => serve(() => {}, listener)
 
-/** Answers every request with these bytes, and leaves the connection open. */
-const answering = (bytes: string) => serve((socket) => socket.once('data', () => socket.write(bytes)))
+/** Sends these bytes to every client, and keeps the connection open. */
+const sending = (bytes: string) => serve((socket) => socket.once('data', () => socket.write(bytes)))
 
-test('a request arrives whole, and so does its answer', async () => {
+test('transfers a whole request and its response', async () => {
   await using server = await serveHttp((incoming, outgoing) => {
     const { method, url, headers } = incoming
     const chunks: Buffer[] = []
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
     incoming.on('end', () => {
-      const told = { method, url, type: headers['content-type'], body: Buffer.concat(chunks).toString() }
-      outgoing.writeHead(201, { 'x-one': ['a', 'b'] }).end(JSON.stringify(told))
+      const request = { method, url, type: headers['content-type'], body: Buffer.concat(chunks).toString() }
+      outgoing.writeHead(201, { 'x-one': ['a', 'b'] }).end(JSON.stringify(request))
     })
   })
-  const answer = await sendRequest(
+  const response = await sendRequest(
     server,
     { method: 'PUT', path: '/a%20b?c=d', headers: { 'content-type': 'text/x' }, body: Buffer.from('é') },
     limits,
   )
-  expect(answer.status).toBe(201)
-  expect(answer.headers['x-one']).toBe('a, b')
-  expect(JSON.parse(textOf(answer))).toEqual({ method: 'PUT', url: '/a%20b?c=d', type: 'text/x', body: 'é' })
-  await server.isFree()
+  expect(response.status).toBe(201)
+  expect(response.headers['x-one']).toBe('a, b')
+  expect(JSON.parse(textOf(response))).toEqual({ method: 'PUT', url: '/a%20b?c=d', type: 'text/x', body: 'é' })
+  await server.waitUntilIdle()
 })
 
-test('the platform’s token goes with a request, and no other does', async () => {
+test('sends the token of the platform, and no other', async () => {
   await using server = await serveHttp(({ rawHeaders }, outgoing) => outgoing.end(JSON.stringify(rawHeaders)))
   const headers = {
     'X-Platform-Token': 'forged',
     Connection: 'keep-alive, x-platform-token',
     'Transfer-Encoding': 'chunked',
   }
-  const answer = await callInstance(server.socketPath, 'ours', { ...get, headers }, limits)
-  const sent: string[] = JSON.parse(textOf(answer)).map((text: string) => text.toLowerCase())
+  const response = await callInstance(server.socketPath, 'ours', { ...get, headers }, limits)
+  const sent: string[] = JSON.parse(textOf(response)).map((text: string) => text.toLowerCase())
   expect(sent.filter((_, index) => sent[index - 1] === tokenHeader)).toEqual(['ours'])
   expect(sent.filter((_, index) => sent[index - 1] === 'connection')).toEqual(['close'])
   expect(sent).not.toContain('transfer-encoding')
 })
 
-test('cookies and what concerns the connection are left out of an answer', async () => {
+test('removes cookies and connection headers from a response', async () => {
   await using server = await serveHttp((_incoming, outgoing) => {
     outgoing.writeHead(200, {
       'set-cookie': ['session=stolen', 'other=1'],
@@ -92,34 +91,37 @@ test('cookies and what concerns the connection are left out of an answer', async
   expect(Object.keys(headers).toSorted()).toEqual(['date', 'x-kept'])
 })
 
-const lies: Record<string, [string, string]> = {
-  'breaks off in its head': ['HTTP/1.1 200 OK\r\nContent-Le', 'crashed'],
-  'is no HTTP': ['SSH-2.0-OpenSSH_9.2\r\n\r\n', 'crashed'],
-  'has a head without end': [`HTTP/1.1 200 OK\r\nx-long: ${'x'.repeat(100_000)}\r\n\r\n`, 'crashed'],
+const invalidResponses: Record<string, [string, string]> = {
+  'ends in its head': ['HTTP/1.1 200 OK\r\nContent-Le', 'crashed'],
+  'is not HTTP': ['SSH-2.0-OpenSSH_9.2\r\n\r\n', 'crashed'],
+  'has a too long head': [`HTTP/1.1 200 OK\r\nx-long: ${'x'.repeat(100_000)}\r\n\r\n`, 'crashed'],
   'has two lengths': ['HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 'crashed'],
-  'breaks off in its body': ['HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab', 'crashed'],
-  'breaks off in a chunk': ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nab', 'crashed'],
+  'ends in its body': ['HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab', 'crashed'],
+  'ends in a chunk': ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nab', 'crashed'],
   'changes the protocol': ['HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n', 'crashed'],
   'is empty': ['', 'crashed'],
 }
-test.each(Object.entries(lies))('an answer that %s is a crash', async (_what, [bytes, problem]) => {
-  await using server = await serve((socket) => socket.once('data', () => socket.end(bytes)))
-  await expect(sendRequest(server, get, limits)).rejects.toMatchObject({ name: 'RuntimeError', problem })
-  await server.isFree()
-})
+test.each(Object.entries(invalidResponses))(
+  'reports a response as a crash that %s',
+  async (_name, [bytes, problem]) => {
+    await using server = await serve((socket) => socket.once('data', () => socket.end(bytes)))
+    await expect(sendRequest(server, get, limits)).rejects.toMatchObject({ name: 'RuntimeError', problem })
+    await server.waitUntilIdle()
+  },
+)
 
 test.each([
   ['nothing', ''],
   ['half a head', 'HTTP/1.1 200 OK\r\n'],
   ['half a body', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab'],
-  ['only that it goes on', 'HTTP/1.1 100 Continue\r\n\r\n'],
-])('whoever answers %s in time has timed out, and its connection ends', async (_what, bytes) => {
-  await using server = await answering(bytes)
+  ['100 Continue', 'HTTP/1.1 100 Continue\r\n\r\n'],
+])('times out and disconnects if it receives only %s', async (_name, bytes) => {
+  await using server = await sending(bytes)
   await expect(sendRequest(server, get, { ...limits, timeoutMs: 100 })).rejects.toMatchObject({ problem: 'timeout' })
-  await server.isFree()
+  await server.waitUntilIdle()
 })
 
-test('an answer that trickles on has timed out when its time is over', async () => {
+test('times out during a response that never ends', async () => {
   await using server = await serve((socket) => {
     socket.write('HTTP/1.1 200 OK\r\n\r\n')
     const timer = setInterval(() => socket.write('x'), 10)
@@ -128,10 +130,10 @@ test('an answer that trickles on has timed out when its time is over', async () 
   await expect(sendRequest(server, get, { timeoutMs: 200, maxBytes: 1e9 })).rejects.toMatchObject({
     problem: 'timeout',
   })
-  await server.isFree()
+  await server.waitUntilIdle()
 })
 
-test('an answer of exactly the limit is whole, and one byte more ends the connection', async () => {
+test('accepts a response of exactly the limit, and rejects one byte more', async () => {
   await using server = await serveHttp(({ url }, outgoing) => {
     outgoing.end(Buffer.alloc(Number(url?.slice(1))))
   })
@@ -139,10 +141,10 @@ test('an answer of exactly the limit is whole, and one byte more ends the connec
     sendRequest(server, { method: 'GET', path: `/${bytes}` }, { ...limits, maxBytes: 100_000 })
   expect((await sized(100_000)).body.length).toBe(100_000)
   await expect(sized(100_001)).rejects.toMatchObject({ problem: 'too_large' })
-  await server.isFree()
+  await server.waitUntilIdle()
 })
 
-test('an answer without end is too large, and its sender is stopped', async () => {
+test('aborts a response without end', async () => {
   await using server = await serveHttp((_incoming, outgoing) => {
     const send = () => {
       while (!outgoing.destroyed && outgoing.write(Buffer.alloc(65_536)));
@@ -153,12 +155,12 @@ test('an answer without end is too large, and its sender is stopped', async () =
   await expect(sendRequest(server, get, { ...limits, maxBytes: 10_000_000 })).rejects.toMatchObject({
     problem: 'too_large',
   })
-  await server.isFree()
+  await server.waitUntilIdle()
 })
 
-test('where nobody listens it is unavailable', async () => {
+test('is unavailable if the socket does not exist', async () => {
   await using folder = await temporaryFolder()
-  const socketPath = join(folder.path, 'nobody')
+  const socketPath = join(folder.path, 'absent')
   await expect(sendRequest({ socketPath }, get, limits)).rejects.toMatchObject({ problem: 'unavailable' })
 })
 
@@ -168,7 +170,7 @@ test.each([
   { method: 'G ET', path: '/' },
   { method: 'GET', path: '/', headers: { 'x-one': 'a\r\nx-two: b' } },
   { method: 'GET', path: '/', headers: { 'x one': 'a' } },
-])('what HTTP cannot carry is refused: %j', async (request) => {
-  await using server = await answering('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+])('rejects a request that is invalid in HTTP: %j', async (request) => {
+  await using server = await sending('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
   await expect(sendRequest(server, request, limits)).rejects.toMatchObject({ problem: 'refused' })
 })

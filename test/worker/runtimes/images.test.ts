@@ -8,7 +8,7 @@ import { memoryRegistry } from '../../support/memory-registry.ts'
 import { pushProgram } from '../../support/module-image.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
-/** A folder of images that counts how often it fetches. */
+/** An image folder with a fetch counter. */
 async function imagesIn(path: string) {
   const registry = memoryRegistry()
   const image = await pushProgram(registry, 'any', 'content')
@@ -28,7 +28,7 @@ async function imagesIn(path: string) {
 
 const mainOf = (root: string) => readFile(join(root, 'app', 'main.mjs'), 'utf8')
 
-test('an image is fetched once, whoever needs it and whenever', async () => {
+test('fetches an image once, also for concurrent users and after a restart', async () => {
   await using folder = await temporaryFolder()
   const { images, again, image, fetches } = await imagesIn(folder.path)
   const [one, two] = await Promise.all([images.hold(image), images.hold(image)])
@@ -39,7 +39,7 @@ test('an image is fetched once, whoever needs it and whenever', async () => {
   expect(fetches()).toBe(1)
 })
 
-test('an image stays as long as anybody holds it', async () => {
+test('keeps an image while it is held', async () => {
   await using folder = await temporaryFolder()
   const { images, image } = await imagesIn(folder.path)
   const { root } = await images.hold(image)
@@ -51,7 +51,7 @@ test('an image stays as long as anybody holds it', async () => {
   expect(await readdir(folder.path)).toEqual([])
 })
 
-test('images that a killed process left go, but for those that are held or wanted', async () => {
+test('removes leftover images except those that are held or needed', async () => {
   await using folder = await temporaryFolder()
   const { again, image, registry } = await imagesIn(folder.path)
   const others = [await pushProgram(registry, 'any', 'another'), await pushProgram(registry, 'any', 'a third')]
@@ -64,7 +64,7 @@ test('images that a killed process left go, but for those that are held or wante
   expect((await readdir(folder.path)).toSorted()).toEqual(kept.toSorted())
 })
 
-test('whoever needs an image that is being removed gets it afterwards', async () => {
+test('fetches an image again that is requested during its removal', async () => {
   await using folder = await temporaryFolder()
   const { images, image, fetches } = await imagesIn(folder.path)
   await images.hold(image)
@@ -75,7 +75,7 @@ test('whoever needs an image that is being removed gets it afterwards', async ()
   expect(fetches()).toBe(2)
 })
 
-test('what could not be fetched is not held, and is tried again', async () => {
+test('does not hold an image that could not be fetched, and retries', async () => {
   await using folder = await temporaryFolder()
   const { images, image, registry } = await imagesIn(folder.path)
   const blobs = new Map(registry.blobs)
@@ -88,23 +88,22 @@ test('what could not be fetched is not held, and is tried again', async () => {
   expect(await mainOf((await images.hold(image)).root)).toBe('content')
 })
 
-test('half an image, a broken note and a copy of another folder are fetched anew', async () => {
+test('fetches an image again if it is incomplete, its metadata is broken or it was copied', async () => {
   await using folder = await temporaryFolder()
   await using copy = await temporaryFolder()
   const { images, again, image, fetches } = await imagesIn(folder.path)
   await images.hold(image)
   await cp(folder.path, copy.path, { recursive: true })
-  const note = join(folder.path, image.digest.replace(':', '-'), 'image.json')
+  const metadata = join(folder.path, image.digest.replace(':', '-'), 'image.json')
   for (const content of [
     '',
     '{"root": "/tm',
     'null',
-    JSON.stringify({ root: join(note, '..', 'nothing'), config: {} }),
+    JSON.stringify({ root: join(metadata, '..', 'nothing'), config: {} }),
   ]) {
-    await writeFile(note, content)
+    await writeFile(metadata, content)
     expect(await mainOf((await again().hold(image)).root)).toBe('content')
   }
-  // Of what is unpacked nothing is asked for again.
   expect(fetches()).toBe(5)
   const copied = await imagesIn(copy.path)
   const { root } = await copied.images.hold(image)

@@ -1,144 +1,210 @@
 import { GetFunctionConfigurationCommand } from '@aws-sdk/client-lambda'
+import { shiftClock } from '@platform/core/clock'
+import { AwsFault } from '@platform/local/emulators/http/error'
+import { serveAws } from '@platform/local/emulators/http/server'
+import { type AwsCall } from '@platform/local/emulators/http/service'
+import { ecrTarget } from '@platform/worker/runtimes/lambda/ecr'
 import { ociTarget } from '@platform/worker/runtimes/lambda/registry-target'
-import { type DeploymentSpec } from '@platform/worker/runtimes/port'
 import { buildImage } from '@platform/oci/build'
+import { type Credentials } from '@platform/oci/client'
 import { RegistryError, type RegistryErrorKind } from '@platform/oci/error'
 import { thisPlatform } from '@platform/oci/image'
 import { pushImage } from '@platform/oci/push'
 import { mediaTypes } from '@platform/oci/types'
 import { describe, expect, test } from 'vitest'
-import {
-  moduleSource,
-  startLambdaFixtures,
-  type LambdaFixtures,
-  pushWord,
-  readWord,
-} from '../../support/lambda-runtime.ts'
+import { type LambdaFixtures, pushWord, startLambdaFixtures, wordSpec } from '../../support/lambda-runtime.ts'
 import { deploymentSpecOf } from '../../support/local-runtime.ts'
 import { memoryRegistry } from '../../support/memory-registry.ts'
 
-/** An index of two platforms: this machine's and another one. */
-async function pushIndex(world: LambdaFixtures) {
+const repository = 'registry.test/modules/words'
+
+/** Pushes an index with images for this machine's architecture and for another one. */
+async function pushIndex({ registry }: LambdaFixtures) {
   const here = thisPlatform()
   const other = { os: 'linux', architecture: here.architecture === 'arm64' ? 'amd64' : 'arm64' }
-  const members = await Promise.all([here, other].map((platform) => pushFor(world, platform)))
-  const index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests: members }
-  const bytes = Buffer.from(JSON.stringify(index))
-  const { digest } = await world.registry.putManifest('modules/words', 'both', bytes, mediaTypes.index)
-  const [ofHere, ofOther] = members.map((member) => member.digest)
-  return { image: { repository: 'registry.test/modules/words', digest }, other, ofHere, ofOther }
+  const manifests = await Promise.all(
+    [here, other].map(async (platform) => {
+      const files = [{ path: '/main.mjs', content: platform.architecture }]
+      const built = await buildImage({ files, platform, config: { Cmd: ['node', '/main.mjs'] } })
+      return { ...(await pushImage(registry, 'modules/words', built, [])), platform }
+    }),
+  )
+  const bytes = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: mediaTypes.index, manifests }))
+  const { digest } = await registry.putManifest('modules/words', 'both', bytes, mediaTypes.index)
+  const [digestHere = '', digestOther = ''] = manifests.map((manifest) => manifest.digest)
+  return { image: { repository, digest }, other, digestHere, digestOther }
 }
 
-async function pushFor(world: LambdaFixtures, platform: { os: string; architecture: string }) {
-  const content = moduleSource(`JSON.stringify({ statusCode: 200, body: '${platform.architecture}' })`)
-  const files = [{ path: '/main.mjs', content }]
-  const built = await buildImage({ files, platform, config: { Cmd: ['node', '/main.mjs'] } })
-  const pushed = await pushImage(world.registry, 'modules/words', built, [])
-  return { ...pushed, platform }
+const codeOf = async ({ client }: LambdaFixtures) => {
+  const command = new GetFunctionConfigurationCommand({ FunctionName: 'mod-words' })
+  const { CodeSha256, Architectures } = await client.send(command)
+  return [`sha256:${CodeSha256}`, Architectures?.[0]]
 }
-
-const configurationOf = ({ client }: LambdaFixtures) =>
-  client.send(new GetFunctionConfigurationCommand({ FunctionName: 'mod-words' }))
 
 const targetOf = ({ target }: LambdaFixtures) => ({
   client: target,
   path: 'platform/modules',
-  ensureRepository: async () => {},
+  ensureRepository: async (_name: string) => {},
   removeRepository: async () => {},
 })
 
-describe('the image of a function', () => {
-  test('is that of the platform’s architecture, whatever else is in the index', async () => {
-    await using world = await startLambdaFixtures()
-    const { image, other, ofHere, ofOther } = await pushIndex(world)
-    const deployment = await world.runtime.deploy(deploymentSpecOf(image))
-    expect(deployment.digest).toBe(image.digest)
-    expect(await readWord(world.runtime, deployment)).toBe(thisPlatform().architecture)
-    expect(`sha256:${(await configurationOf(world)).CodeSha256}`).toBe(ofHere)
-    const images = { source: () => world.registry, target: targetOf(world), platform: other }
-    const there = world.another({ images })
-    expect(await readWord(there, await there.deploy(deploymentSpecOf(image)))).toBe(other.architecture)
-    const { CodeSha256, Architectures } = await configurationOf(world)
-    expect([`sha256:${CodeSha256}`, Architectures]).toEqual([
-      ofOther,
-      [other.architecture === 'arm64' ? 'arm64' : 'x86_64'],
-    ])
-  })
-
-  test('is copied by digest, once, into a repository of the module', async () => {
-    await using world = await startLambdaFixtures()
-    const image = await pushWord(world, 'one')
-    const sent: string[] = []
-    const putBlob = world.target.putBlob.bind(world.target)
-    world.target.putBlob = async (repository, ...rest) => {
-      sent.push(repository)
-      return putBlob(repository, ...rest)
-    }
-    await world.runtime.deploy(deploymentSpecOf(image))
-    expect(sent).toEqual(['platform/modules/words', 'platform/modules/words'])
-    expect([...world.target.manifests.keys()]).toEqual([`platform/modules/words ${image.digest}`])
-    await world.runtime.deploy(deploymentSpecOf(image))
-    expect(sent).toHaveLength(2)
-  })
-
-  test('comes after its repository has been made', async () => {
-    await using world = await startLambdaFixtures()
-    const happened: string[] = []
-    const target = {
-      ...targetOf(world),
-      ensureRepository: async (name: string) => void happened.push(`made ${name}`),
-    }
-    const putBlob = world.target.putBlob.bind(world.target)
-    world.target.putBlob = async (repository, ...rest) => {
-      happened.push(`sent to ${repository}`)
-      return putBlob(repository, ...rest)
-    }
-    const runtime = world.another({ images: { source: () => world.registry, target, platform: thisPlatform() } })
-    await runtime.deploy(deploymentSpecOf(await pushWord(world, 'one')))
-    expect(happened.slice(0, 2)).toEqual(['made platform/modules/words', 'sent to platform/modules/words'])
-  })
-
-  test.each<[string, Partial<DeploymentSpec>, string]>([
-    ['that its registry does not have', { digest: `sha256:${'0'.repeat(64)}` }, 'refused'],
-    ['whose reference is none', { repository: 'nowhere' }, 'refused'],
-  ])('%s is refused, and makes no function', async (_what, change, problem) => {
-    await using world = await startLambdaFixtures()
-    const assignment = { ...deploymentSpecOf(await pushWord(world, 'one')), ...change }
-    await expect(world.runtime.deploy(assignment)).rejects.toMatchObject({ problem })
-    expect(await world.runtime.list()).toEqual([])
-  })
-
-  test('that is made for another processor is refused, with what to do, and makes no function', async () => {
-    await using world = await startLambdaFixtures()
-    const { other, ofOther } = await pushIndex(world)
-    const assignment = deploymentSpecOf({ repository: 'registry.test/modules/words', digest: ofOther! })
-    await expect(world.runtime.deploy(assignment)).rejects.toMatchObject({
-      problem: 'refused',
-      message: expect.stringMatching(`made for ${other.architecture}.*--platform linux/${thisPlatform().architecture}`),
-    })
-    expect(await world.runtime.list()).toEqual([])
-  })
-
-  test('whose registry does not answer may be had later', async () => {
-    await using world = await startLambdaFixtures()
-    const image = await pushWord(world, 'one')
-    world.registry.manifest = async () => {
-      throw new RegistryError('unreachable', 'It does not answer.')
-    }
-    await expect(world.runtime.deploy(deploymentSpecOf(image))).rejects.toMatchObject({ problem: 'unavailable' })
-  })
+test('deploys the image for the architecture of the platform', async () => {
+  await using fixtures = await startLambdaFixtures()
+  const { image, other, digestHere, digestOther } = await pushIndex(fixtures)
+  const deployment = await fixtures.runtime.deploy(deploymentSpecOf(image))
+  expect([deployment.digest, (await codeOf(fixtures))[0]]).toEqual([image.digest, digestHere])
+  const images = { source: () => fixtures.registry, target: targetOf(fixtures), platform: other }
+  await fixtures.another({ images }).deploy(deploymentSpecOf(image))
+  expect(await codeOf(fixtures)).toEqual([digestOther, other.architecture === 'arm64' ? 'arm64' : 'x86_64'])
 })
 
-test('a repository that a registry does not know is as good as removed; one that it does not tell of is not', async () => {
+test('copies an image by digest, once, after it has created the repository', async () => {
+  await using fixtures = await startLambdaFixtures()
+  const image = await pushWord(fixtures, 'one')
+  const calls: string[] = []
+  const ensureRepository = async (name: string) => void calls.push(`create ${name}`)
+  const putBlob = fixtures.target.putBlob.bind(fixtures.target)
+  fixtures.target.putBlob = async (name, ...rest) => {
+    calls.push(`upload to ${name}`)
+    return putBlob(name, ...rest)
+  }
+  const target = { ...targetOf(fixtures), ensureRepository }
+  const images = { source: () => fixtures.registry, target, platform: thisPlatform() }
+  const runtime = fixtures.another({ images })
+  await runtime.deploy(deploymentSpecOf(image))
+  const name = 'platform/modules/words'
+  expect(calls).toEqual([`create ${name}`, `upload to ${name}`, `upload to ${name}`])
+  expect([...fixtures.target.manifests.keys()]).toEqual([`${name} ${image.digest}`])
+  await runtime.deploy(deploymentSpecOf(image))
+  expect(calls.filter((call) => call.startsWith('upload'))).toHaveLength(2)
+})
+
+test.each([
+  ['is missing in its registry', { digest: `sha256:${'0'.repeat(64)}` }],
+  ['has an invalid reference', { repository: 'nowhere' }],
+])('creates no function for an image that %s', async (_, change) => {
+  await using fixtures = await startLambdaFixtures()
+  const spec = { ...(await wordSpec(fixtures, 'one')), ...change }
+  await expect(fixtures.runtime.deploy(spec)).rejects.toMatchObject({ problem: 'refused' })
+  expect(await fixtures.runtime.list()).toEqual([])
+})
+
+test('creates no function for an image of another architecture, and names the build option', async () => {
+  await using fixtures = await startLambdaFixtures()
+  const { other, digestOther } = await pushIndex(fixtures)
+  const deploying = fixtures.runtime.deploy(deploymentSpecOf({ repository, digest: digestOther }))
+  await expect(deploying).rejects.toMatchObject({
+    problem: 'refused',
+    message: expect.stringMatching(`made for ${other.architecture}.*--platform linux/${thisPlatform().architecture}`),
+  })
+  expect(await fixtures.runtime.list()).toEqual([])
+})
+
+test('is unavailable while the registry of the image is unreachable', async () => {
+  await using fixtures = await startLambdaFixtures()
+  const spec = await wordSpec(fixtures, 'one')
+  fixtures.registry.manifest = async () => {
+    throw new RegistryError('unreachable', 'No response.')
+  }
+  await expect(fixtures.runtime.deploy(spec)).rejects.toMatchObject({ problem: 'unavailable' })
+})
+
+test('accepts that a repository to remove is missing, but no other error', async () => {
   const registry = memoryRegistry()
   const { removeRepository } = ociTarget(registry, 'modules')
-  const failing = (problem: RegistryErrorKind) => {
-    // oxlint-disable-next-line require-yield -- it fails before it has anything to yield
-    registry.tags = async function* fails() {
+  const failWith = (problem: RegistryErrorKind) => {
+    // oxlint-disable-next-line require-yield -- fails before the first item
+    registry.tags = async function* fail() {
       throw new RegistryError(problem, 'No.')
     }
     return removeRepository('modules/words')
   }
-  await failing('not_found')
-  await expect(failing('unreachable')).rejects.toMatchObject({ problem: 'unreachable' })
+  await failWith('not_found')
+  await expect(failWith('unreachable')).rejects.toMatchObject({ problem: 'unreachable' })
+})
+
+/** Emulates the four ECR actions that the platform calls. */
+async function startEcr() {
+  const calls: string[] = []
+  const repositories = new Set(['modules/old'])
+  /** Repository → its policy. */
+  const policies = new Map<string, string>()
+  const requireRepository = (name: unknown): string => {
+    if (!repositories.has(String(name))) throw new AwsFault('RepositoryNotFoundException', 'Not found.')
+    return String(name)
+  }
+  const actions: Record<string, (input: AwsCall['input']) => Record<string, unknown>> = {
+    CreateRepository: ({ repositoryName }) => {
+      if (repositories.has(String(repositoryName))) throw new AwsFault('RepositoryAlreadyExistsException', 'Exists.')
+      repositories.add(String(repositoryName))
+      return {}
+    },
+    SetRepositoryPolicy: ({ repositoryName, policyText }) => {
+      policies.set(requireRepository(repositoryName), String(policyText))
+      return {}
+    },
+    DeleteRepository: ({ repositoryName, force }) => {
+      const name = requireRepository(repositoryName)
+      if (force !== true) throw new AwsFault('RepositoryNotEmptyException', 'Not empty.')
+      repositories.delete(name)
+      return {}
+    },
+    GetAuthorizationToken: () => ({
+      authorizationData: [{ authorizationToken: Buffer.from('AWS:a:b').toString('base64') }],
+    }),
+  }
+  const server = await serveAws({
+    target: 'AmazonEC2ContainerRegistry_V20150921',
+    contentType: 'application/x-amz-json-1.1',
+    errorNamespace: '',
+    answer: ({ action, input }) => {
+      calls.push(action)
+      const perform = actions[action]
+      if (perform === undefined) throw new AwsFault('AccessDeniedException', `${action} is not allowed.`, 403)
+      return perform(input)
+    },
+  })
+  const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
+  const settings = { endpoint: server.url, region: 'eu-central-1', credentials }
+  return { calls, repositories, policies, actions, settings, [Symbol.asyncDispose]: () => server.close() }
+}
+
+describe('ECR', () => {
+  test('creates and deletes repositories idempotently, and lets Lambda read them', async () => {
+    await using ecr = await startEcr()
+    const target = ecrTarget(ecr.settings, 'modules', () => memoryRegistry())
+    for (const name of ['modules/old', 'modules/new', 'modules/new']) await target.ensureRepository(name)
+    expect([...ecr.repositories]).toEqual(['modules/old', 'modules/new'])
+    for (const name of ecr.repositories) {
+      const { Statement } = JSON.parse(ecr.policies.get(name) ?? '')
+      expect(Statement).toEqual([
+        {
+          Sid: expect.any(String),
+          Effect: 'Allow',
+          Principal: { Service: 'lambda.amazonaws.com' },
+          Action: ['ecr:BatchGetImage', 'ecr:GetDownloadUrlForLayer'],
+        },
+      ])
+    }
+    for (const name of ['modules/new', 'modules/new']) await target.removeRepository(name)
+    expect([...ecr.repositories]).toEqual(['modules/old'])
+    delete ecr.actions['CreateRepository']
+    await expect(target.ensureRepository('modules/other')).rejects.toMatchObject({ name: 'AccessDeniedException' })
+  })
+
+  test('caches the registry credentials until they expire', async () => {
+    await using ecr = await startEcr()
+    let credentials: (() => Promise<Credentials>) | undefined
+    ecrTarget(ecr.settings, 'modules', (provider) => {
+      credentials = provider
+      return memoryRegistry()
+    })
+    expect(ecr.calls).toEqual([])
+    expect(await credentials?.()).toEqual({ username: 'AWS', password: 'a:b' })
+    await credentials?.()
+    expect(ecr.calls).toEqual(['GetAuthorizationToken'])
+    shiftClock(11 * 3_600_000)
+    await credentials?.()
+    expect(ecr.calls).toHaveLength(2)
+  })
 })

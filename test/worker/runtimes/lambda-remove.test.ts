@@ -1,179 +1,167 @@
 import { CreateFunctionCommand, GetFunctionConfigurationCommand, ListTagsCommand } from '@aws-sdk/client-lambda'
-import { describe, expect, test } from 'vitest'
-import { waitFor } from '../../support/wait-for.ts'
+import { expect, test } from 'vitest'
 import {
+  deploymentsOf,
+  deployWord,
+  lambdaResourcesOf,
+  readWord,
   startLambdaFixtures,
   type LambdaFixtures,
-  pushWord,
-  readWord,
   versionsOf,
+  wordSpec,
 } from '../../support/lambda-runtime.ts'
-import { deploymentSpecOf } from '../../support/local-runtime.ts'
 import { pushProgram } from '../../support/module-image.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
-/** What was begun and is not ready. */
-const begunIn = async ({ runtime }: LambdaFixtures) =>
+/** The deployment that is not published yet. */
+const unpublished = async ({ runtime }: LambdaFixtures) =>
   (await runtime.list()).find(({ state }) => state === 'restarting')?.deployment
 
-describe('removing', () => {
-  test('a release leaves the other one; with the last one function and images go', async () => {
-    await using world = await startLambdaFixtures()
-    const { runtime } = world
-    const [one, two] = [
-      await runtime.deploy(deploymentSpecOf(await pushWord(world, 'one'))),
-      await runtime.deploy(deploymentSpecOf(await pushWord(world, 'two'))),
-    ]
-    await runtime.remove(one, 0)
-    await expect(readWord(runtime, one)).rejects.toMatchObject({ problem: 'unavailable' })
-    expect(await readWord(runtime, two)).toBe(`two ${two.id}`)
-    await runtime.remove(one, 0)
-    expect(world.target.manifests.size).toBe(2)
-    await runtime.remove(two, 0)
-    await runtime.remove(two, 0)
-    expect(await runtime.list()).toEqual([])
-    expect(world.target.manifests.size).toBe(0)
-    await expect(readWord(runtime, two)).rejects.toMatchObject({ problem: 'unavailable' })
-  })
-
-  test('what somebody else removes at the same time is fine', async () => {
-    await using world = await startLambdaFixtures()
-    const one = await world.runtime.deploy(deploymentSpecOf(await pushWord(world, 'one')))
-    const runtime = world.another({}, async ({ method }, send) => {
-      if (method === 'DELETE') await world.runtime.remove(one, 0)
-      return send()
-    })
-    await runtime.remove(one, 0)
-    expect(await runtime.list()).toEqual([])
-  })
-
-  test('the newer release first leaves nothing of it, its token included', async () => {
-    await using world = await startLambdaFixtures()
-    const { runtime } = world
-    const one = await runtime.deploy(deploymentSpecOf(await pushWord(world, 'one')))
-    const two = await runtime.deploy(deploymentSpecOf(await pushWord(world, 'two')))
-    await runtime.remove(two, 0)
-    const latest = await world.client.send(new GetFunctionConfigurationCommand({ FunctionName: 'mod-words' }))
-    expect(latest.Environment?.Variables ?? {}).toEqual({})
-    expect((await runtime.list()).map(({ deployment }) => deployment)).toEqual([one])
-    await runtime.remove(one, 0)
-    expect(await runtime.list()).toEqual([])
-  })
-
-  test('waits where the function is being changed', async () => {
-    await using world = await startLambdaFixtures()
-    const one = await world.runtime.deploy(deploymentSpecOf(await pushWord(world, 'one')))
-    const two = await world.runtime.deploy(deploymentSpecOf(await pushWord(world, 'two')))
-    world.lambda.hold()
-    const begun = world.another({ patienceMs: 10 }).deploy(deploymentSpecOf(await pushWord(world, 'three')))
-    await expect(begun).rejects.toMatchObject({ problem: 'unavailable' })
-    // Its image is there, its environment not yet: it is nobody's.
-    expect(await begunIn(world)).toBeUndefined()
-    let refusals = 0
-    const removing = world
-      .another({}, async ({ method }, send) => {
-        const answer = await send()
-        if (method === 'PUT' && answer.response.statusCode === 409) refusals++
-        return answer
-      })
-      .remove(two, 0)
-    await waitFor('it was refused twice', async () => refusals >= 2)
-    await world.lambda.release()
-    await removing
-    expect((await world.runtime.list()).map(({ deployment }) => deployment)).toEqual([one])
-  })
-
-  test('what was begun and never published is listed, and can be removed', async () => {
-    await using world = await startLambdaFixtures()
-    const one = await world.runtime.deploy(deploymentSpecOf(await pushWord(world, 'one')))
-    const unlucky = world.another({}, async ({ method, path }, send) => {
-      if (method === 'POST' && path.endsWith('/versions')) throw new Error('It was killed.')
-      return send()
-    })
-    const assignment = deploymentSpecOf(await pushWord(world, 'two'))
-    await expect(unlucky.deploy(assignment)).rejects.toMatchObject({ problem: 'unavailable' })
-    const begun = await begunIn(world)
-    expect(begun).toMatchObject({ id: assignment.id, handle: 'mod-words:$LATEST' })
-    expect(await readWord(world.runtime, begun!)).toBe(`two ${assignment.id}`)
-    await world.runtime.remove(begun!, 0)
-    expect((await world.runtime.list()).map(({ deployment }) => deployment)).toEqual([one])
-    const other = deploymentSpecOf(await pushWord(world, 'alone', 'modules/alone'))
-    await expect(unlucky.deploy(other)).rejects.toMatchObject({ problem: 'unavailable' })
-    const alone = await begunIn(world)
-    await world.runtime.remove(alone!, 0)
-    expect(await versionsOf(world, 'mod-alone').catch(({ name }) => name)).toBe('ResourceNotFoundException')
-  })
-
-  test('the last release does not take the function from one that is being deployed', async () => {
-    await using world = await startLambdaFixtures()
-    const one = await world.runtime.deploy(deploymentSpecOf(await pushWord(world, 'one')))
-    const assignment = deploymentSpecOf(await pushWord(world, 'two'))
-    const slow = world.another({}, async ({ method, path }, send) => {
-      if (method === 'POST' && path.endsWith('/versions')) await world.runtime.remove(one, 0)
-      return send()
-    })
-    const two = await slow.deploy(assignment)
-    expect(await readWord(world.runtime, two)).toBe(`two ${assignment.id}`)
-    expect((await world.runtime.list()).map(({ deployment }) => deployment)).toEqual([two])
-  })
-
-  test('a function that was deleted under a deployment is made again', async () => {
-    await using world = await startLambdaFixtures()
-    const one = await world.runtime.deploy(deploymentSpecOf(await pushWord(world, 'one')))
-    let isRemoved = false
-    const slow = world.another({}, async ({ method, path }, send) => {
-      if (method === 'PUT' && path.endsWith('/code') && !isRemoved) {
-        isRemoved = true
-        await world.runtime.remove(one, 0)
-        await slow.deploy(assignment)
-      }
-      return send()
-    })
-    const assignment = deploymentSpecOf(await pushWord(world, 'two'))
-    const two = await slow.deploy(assignment)
-    expect(await readWord(world.runtime, two)).toBe(`two ${assignment.id}`)
-  })
+test('removes one release, and with the last one the function and its images', async () => {
+  await using fixtures = await startLambdaFixtures()
+  const { runtime, target } = fixtures
+  const [one, two] = [await deployWord(fixtures, 'one'), await deployWord(fixtures, 'two')]
+  await runtime.remove(one, 0)
+  await expect(readWord(runtime, one)).rejects.toMatchObject({ problem: 'unavailable' })
+  expect(await readWord(runtime, two)).toBe(`two ${two.id}`)
+  await runtime.remove(one, 0)
+  expect(target.manifests.size).toBe(2)
+  await runtime.remove(two, 0)
+  await runtime.remove(two, 0)
+  expect([await runtime.list(), target.manifests.size]).toEqual([[], 0])
 })
 
-describe('listing', () => {
-  test('finds every module among all functions of the account, and nothing else', async () => {
-    await using world = await startLambdaFixtures()
-    const { digest } = await pushProgram(world.target, 'foreign', '')
-    const ImageUri = `lambda.test/foreign@${digest}`
-    const Role = 'arn:aws:iam::000000000000:role/another'
-    for (let index = 0; index < 55; index++) {
-      const FunctionName = `mod-${String(index).padStart(2, '0')}`
-      await world.client.send(
-        new CreateFunctionCommand({ FunctionName, PackageType: 'Image', Code: { ImageUri }, Role }),
-      )
+test('tolerates a concurrent removal', async () => {
+  await using fixtures = await startLambdaFixtures()
+  const one = await deployWord(fixtures, 'one')
+  const runtime = fixtures.another({}, async ({ method }, send) => {
+    if (method === 'DELETE') await fixtures.runtime.remove(one, 0)
+    return send()
+  })
+  await runtime.remove(one, 0)
+  expect(await runtime.list()).toEqual([])
+})
+
+test('clears the environment when it removes the newest release first', async () => {
+  await using fixtures = await startLambdaFixtures()
+  const { runtime } = fixtures
+  const [one, two] = [await deployWord(fixtures, 'one'), await deployWord(fixtures, 'two')]
+  await runtime.remove(two, 0)
+  const latest = await fixtures.client.send(new GetFunctionConfigurationCommand({ FunctionName: 'mod-words' }))
+  expect(latest.Environment?.Variables ?? {}).toEqual({})
+  expect(await deploymentsOf(runtime)).toEqual([one])
+  await runtime.remove(one, 0)
+  expect(await runtime.list()).toEqual([])
+})
+
+test('waits while the function is being changed', async () => {
+  await using fixtures = await startLambdaFixtures()
+  const [one, two] = [await deployWord(fixtures, 'one'), await deployWord(fixtures, 'two')]
+  fixtures.lambda.hold()
+  const deploying = fixtures.another({ patienceMs: 10 }).deploy(await wordSpec(fixtures, 'three'))
+  await expect(deploying).rejects.toMatchObject({ problem: 'unavailable' })
+  // Its image is uploaded, but its environment is not set yet.
+  expect(await unpublished(fixtures)).toBeUndefined()
+  let conflicts = 0
+  const removing = fixtures
+    .another({}, async ({ method }, send) => {
+      const response = await send()
+      if (method === 'PUT' && response.response.statusCode === 409) conflicts++
+      return response
+    })
+    .remove(two, 0)
+  await waitFor('the removal conflicts twice', async () => conflicts >= 2)
+  await fixtures.lambda.release()
+  await removing
+  expect(await deploymentsOf(fixtures.runtime)).toEqual([one])
+})
+
+test('lists and removes a deployment that was never published', async () => {
+  await using fixtures = await startLambdaFixtures()
+  const one = await deployWord(fixtures, 'one')
+  const failing = fixtures.another({}, async ({ method, path }, send) => {
+    if (method === 'POST' && path.endsWith('/versions')) throw new Error('The worker is killed.')
+    return send()
+  })
+  const spec = await wordSpec(fixtures, 'two')
+  await expect(failing.deploy(spec)).rejects.toMatchObject({ problem: 'unavailable' })
+  const deployment = await unpublished(fixtures)
+  expect(deployment).toMatchObject({ id: spec.id, handle: 'mod-words:$LATEST' })
+  await fixtures.runtime.remove(deployment!, 0)
+  expect(await deploymentsOf(fixtures.runtime)).toEqual([one])
+  const other = await wordSpec(fixtures, 'alone', 'modules/alone')
+  await expect(failing.deploy(other)).rejects.toMatchObject({ problem: 'unavailable' })
+  await fixtures.runtime.remove((await unpublished(fixtures))!, 0)
+  expect(await versionsOf(fixtures, 'mod-alone').catch(({ name }) => name)).toBe('ResourceNotFoundException')
+})
+
+test('keeps the function for a deployment in progress when it removes the last release', async () => {
+  await using fixtures = await startLambdaFixtures()
+  const one = await deployWord(fixtures, 'one')
+  const spec = await wordSpec(fixtures, 'two')
+  const slow = fixtures.another({}, async ({ method, path }, send) => {
+    if (method === 'POST' && path.endsWith('/versions')) await fixtures.runtime.remove(one, 0)
+    return send()
+  })
+  const two = await slow.deploy(spec)
+  expect(await lambdaResourcesOf(fixtures, two)).toEqual([spec.id, spec.digest])
+  expect(await deploymentsOf(fixtures.runtime)).toEqual([two])
+})
+
+test('creates a function again that was deleted during a deployment', async () => {
+  await using fixtures = await startLambdaFixtures()
+  const one = await deployWord(fixtures, 'one')
+  const spec = await wordSpec(fixtures, 'two')
+  let isRemoved = false
+  const slow = fixtures.another({}, async ({ method, path }, send) => {
+    if (method === 'PUT' && path.endsWith('/code') && !isRemoved) {
+      isRemoved = true
+      await fixtures.runtime.remove(one, 0)
+      await slow.deploy(spec)
     }
-    const deployed = [
-      await world.runtime.deploy(deploymentSpecOf(await pushWord(world, 'z', 'modules/zebra'))),
-      await world.runtime.deploy(deploymentSpecOf(await pushWord(world, 'a', 'modules/aardvark'))),
-    ]
-    const listed = (await world.runtime.list()).map(({ deployment }) => deployment)
-    expect(new Set(listed)).toEqual(new Set(deployed))
-    const stranger = world.another({ prefix: 'mod-other' })
-    expect(await stranger.list()).toEqual([])
-    const strange = await stranger.deploy(deploymentSpecOf(await pushWord(world, 's', 'modules/strange')))
-    expect((await stranger.list()).map(({ deployment }) => deployment)).toEqual([strange])
-    expect(await world.runtime.list()).toHaveLength(2)
+    return send()
   })
+  expect(await lambdaResourcesOf(fixtures, await slow.deploy(spec))).toEqual([spec.id, spec.digest])
+})
 
-  test('a module that Lambda has put to sleep runs, and the first request wakes it', async () => {
-    await using world = await startLambdaFixtures()
-    const deployment = await world.runtime.deploy(deploymentSpecOf(await pushWord(world, 'one')))
-    world.lambda.deactivate('mod-words', '1')
-    expect(await world.runtime.list()).toEqual([{ deployment, state: 'running', crashes: 0 }])
-    await expect(readWord(world.runtime, deployment)).rejects.toMatchObject({ problem: 'unavailable' })
-    const woken = async () => readWord(world.runtime, deployment).catch(() => undefined)
-    expect(await waitFor('it is awake', woken)).toBe(`one ${deployment.id}`)
-  })
+test('lists the modules of its prefix among all functions of the account', async () => {
+  await using fixtures = await startLambdaFixtures()
+  const { runtime } = fixtures
+  const { digest } = await pushProgram(fixtures.target, 'foreign', '')
+  const ImageUri = `lambda.test/foreign@${digest}`
+  const Role = 'arn:aws:iam::000000000000:role/another'
+  for (let index = 0; index < 55; index++) {
+    const FunctionName = `mod-${String(index).padStart(2, '0')}`
+    const input = { FunctionName, PackageType: 'Image', Code: { ImageUri }, Role } as const
+    await fixtures.client.send(new CreateFunctionCommand(input))
+  }
+  const deployments = [
+    await deployWord(fixtures, 'z', 'modules/zebra'),
+    await deployWord(fixtures, 'a', 'modules/aardvark'),
+  ]
+  expect(new Set(await deploymentsOf(runtime))).toEqual(new Set(deployments))
+  const other = fixtures.another({ prefix: 'mod-other' })
+  expect(await other.list()).toEqual([])
+  const foreign = await other.deploy(await wordSpec(fixtures, 's', 'modules/strange'))
+  expect(await deploymentsOf(other)).toEqual([foreign])
+  expect(await runtime.list()).toHaveLength(2)
+})
 
-  test('functions say whose they are to operators, too', async () => {
-    await using world = await startLambdaFixtures()
-    await world.runtime.deploy(deploymentSpecOf(await pushWord(world, 'one')))
-    const Resource = 'arn:aws:lambda:us-east-1:000000000000:function:mod-words'
-    const { Tags } = await world.client.send(new ListTagsCommand({ Resource }))
-    expect(Tags).toEqual({ 'platform:prefix': 'mod', 'platform:module': 'words' })
-  })
+test('reports an inactive function as running and activates it with the first request', async () => {
+  await using fixtures = await startLambdaFixtures()
+  const { runtime } = fixtures
+  const deployment = await deployWord(fixtures, 'one')
+  fixtures.lambda.deactivate('mod-words', '1')
+  expect(await runtime.list()).toEqual([{ deployment, state: 'running', crashes: 0 }])
+  await expect(readWord(runtime, deployment)).rejects.toMatchObject({ problem: 'unavailable' })
+  const response = async () => readWord(runtime, deployment).catch(() => undefined)
+  expect(await waitFor('the function is active', response)).toBe(`one ${deployment.id}`)
+})
+
+test('tags functions with prefix and module', async () => {
+  await using fixtures = await startLambdaFixtures()
+  await deployWord(fixtures, 'one')
+  const Resource = 'arn:aws:lambda:us-east-1:000000000000:function:mod-words'
+  const { Tags } = await fixtures.client.send(new ListTagsCommand({ Resource }))
+  expect(Tags).toEqual({ 'platform:prefix': 'mod', 'platform:module': 'words' })
 })

@@ -12,7 +12,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 const projectDir = fileURLToPath(new URL('../../..', import.meta.url))
 const owner = fileURLToPath(new URL('../../support/runtime-owner.ts', import.meta.url))
 
-/** Answers once, says so, and then hears nothing any more. */
+/** Responds once and then spins. */
 const spinner = `
   import { createServer } from 'node:http'
   process.on('SIGTERM', () => {})
@@ -20,12 +20,12 @@ const spinner = `
     outgoing.end(() => setImmediate(() => { for (;;); }))
   }).listen(process.env.PLATFORM_SOCKET)`
 
-/** A process of its own that runs a module; `before` is what starts it in another way. */
-async function startOwner(mode: string, folder: string, marker: string, before: readonly string[] = []) {
+/** A process that runs a module; `prefix` is a command that starts it. */
+async function startOwner(mode: string, folder: string, marker: string, prefix: readonly string[] = []) {
   const source = join(folder, 'spinner.mjs')
   await writeFile(source, spinner)
-  const own = [process.execPath, owner, mode, folder, source, marker]
-  const program = new Program('/usr/bin/env', [...before, ...own], {
+  const args = [process.execPath, owner, mode, folder, source, marker]
+  const program = new Program('/usr/bin/env', [...prefix, ...args], {
     cwd: projectDir,
     env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] },
   })
@@ -33,36 +33,37 @@ async function startOwner(mode: string, folder: string, marker: string, before: 
   return { program, isolation, [Symbol.asyncDispose]: () => program.kill() }
 }
 
-const isGone = (marker: string) => waitFor('no process is left', async () => (await processesWith(marker)).length === 0)
+const waitForExit = (marker: string) =>
+  waitFor('no process is left', async () => (await processesWith(marker)).length === 0)
 
 describe.each(localModes)('as a %s%s', (mode, reason) => {
-  test.skipIf(reason !== '')('a module that hears nothing ends when the platform is killed', async () => {
+  test.skipIf(reason !== '')('a spinning module ends when the platform is killed', async () => {
     await using folder = await temporaryFolder()
     const marker = `marker-orphan-${mode}-${process.pid}`
     await using running = await startOwner(mode, folder.path, marker)
-    const [owning] = await processesWith(owner, marker)
-    expect((await processesWith(marker)).filter((id) => id !== owning)).not.toEqual([])
-    process.kill(Number(owning), 'SIGKILL')
+    const [ownerId] = await processesWith(owner, marker)
+    expect((await processesWith(marker)).filter((id) => id !== ownerId)).not.toEqual([])
+    process.kill(Number(ownerId), 'SIGKILL')
     await running.program.ended
-    await isGone(marker)
+    await waitForExit(marker)
     if (mode === 'process') return
     const state = join(folder.path, 'run', 'runc')
-    await waitFor('runc knows nothing', async () => (await readdir(state)).length === 0)
+    await waitFor('runc has no containers', async () => (await readdir(state)).length === 0)
   })
 })
 
 const reason = missingPrograms('runc')
 
-test.skipIf(reason !== '')(`containers that nobody has ended are ended by the next start${reason}`, async () => {
+test.skipIf(reason !== '')(`the next start ends orphaned containers${reason}`, async () => {
   await using folder = await temporaryFolder()
   const marker = `marker-left-${process.pid}`
   await using running = await startOwner('container', folder.path, marker)
-  const [owning = 0] = await processesWith(owner, marker)
-  // It would see to it otherwise.
-  process.kill(owning, 'SIGSTOP')
-  const guards = await processesWith('read -r line', folder.path)
+  const [ownerId = 0] = await processesWith(owner, marker)
+  // Prevents the owner from ending the containers itself.
+  process.kill(ownerId, 'SIGSTOP')
+  const watchdogs = await processesWith('read -r line', folder.path)
   const supervisors = await processesWith('runc', folder.path)
-  for (const id of new Set([...guards, ...supervisors, owning])) process.kill(id, 'SIGKILL')
+  for (const id of new Set([...watchdogs, ...supervisors, ownerId])) process.kill(id, 'SIGKILL')
   await running.program.ended
   expect(await processesWith(marker)).not.toEqual([])
   await tryContainers(join(folder.path, 'run'))
@@ -70,12 +71,12 @@ test.skipIf(reason !== '')(`containers that nobody has ended are ended by the ne
 })
 
 const isRoot = process.getuid?.() === 0
-const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups']
+const unprivileged = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups']
 const isReadable =
   isRoot &&
   (await outputOf(
     'setpriv',
-    ...nobody.slice(1),
+    ...unprivileged.slice(1),
     process.execPath,
     '-e',
     `require('node:fs').accessSync('${owner}')`,
@@ -83,16 +84,16 @@ const isReadable =
     () => true,
     () => false,
   ))
-const why =
-  missingPrograms('runc', 'setpriv') || (isReadable ? '' : ' (skipped: not root, or nobody else can read this folder)')
+const skipReason =
+  missingPrograms('runc', 'setpriv') || (isReadable ? '' : ' (skipped: not root, or this folder is not world-readable)')
 
-test.skipIf(why !== '')(`containers need no rights of the platform: any user can run them${why}`, async () => {
+test.skipIf(skipReason !== '')(`an unprivileged user can run containers${skipReason}`, async () => {
   await using folder = await temporaryFolder()
   const marker = `marker-rootless-${process.pid}`
   await outputOf('chown', '65534:65534', folder.path)
-  await using running = await startOwner('container', folder.path, marker, nobody)
+  await using running = await startOwner('container', folder.path, marker, unprivileged)
   expect(running.isolation).toContain("shares the platform's user")
   expect(await processesWith(marker)).not.toEqual([])
   await running.program.kill()
-  await isGone(marker)
+  await waitForExit(marker)
 })

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream'
 import { captureOutput } from '@platform/worker/runtimes/output-capture'
 import { expect, test, vi } from 'vitest'
 
-/** Lines of streams that have ended. */
+/** Writes to a stream, ends it, and returns the captured lines. */
 async function linesOf(...writes: (string | Buffer)[]): Promise<{ lines: string[]; tail: string }> {
   const stream = new PassThrough()
   const lines: string[] = []
@@ -13,29 +13,28 @@ async function linesOf(...writes: (string | Buffer)[]): Promise<{ lines: string[
   return { lines, tail: output.tail() }
 }
 
-test('lines are passed on one by one, however they arrive; empty ones are not', async () => {
+test('emits complete lines regardless of chunks, without empty ones', async () => {
   const { lines } = await linesOf('one\ntw', 'o\n\n\nthr', '', 'ee')
   expect(lines).toEqual(['one', 'two', 'three'])
 })
 
-test('a character that arrives in two parts stays whole, and bytes that are none do no harm', async () => {
+test('joins split characters and replaces invalid bytes', async () => {
   const snowman = Buffer.from('☃\n')
   const { lines } = await linesOf(snowman.subarray(0, 1), snowman.subarray(1), Buffer.from([0xff, 10]))
   expect(lines).toEqual(['☃', '\ufffd'])
 })
 
-test('a line of 8 KiB is whole, and of a longer one the rest is left out', async () => {
+test('truncates a line after 8 KiB', async () => {
   const whole = 'x'.repeat(8192)
   expect((await linesOf(`${whole}\n`)).lines).toEqual([whole])
   expect((await linesOf(`${whole}y\nnext\n`)).lines).toEqual([`${whole}…`, 'next'])
-  // In parts, of which none is too long.
   const parts = Array.from({ length: 100 }, () => 'x'.repeat(1000))
   expect((await linesOf(...parts, '\nnext\n')).lines).toEqual([`${whole}…`, 'next'])
 })
 
 const many = (count: number, text: string) => `${text}\n`.repeat(count)
 
-test('two hundred lines a second are passed on, and the next second tells how many were not', async () => {
+test('limits output to 200 lines per second and reports the number of dropped ones', async () => {
   vi.useFakeTimers()
   try {
     const stream = new PassThrough()
@@ -54,7 +53,7 @@ test('two hundred lines a second are passed on, and the next second tells how ma
   }
 })
 
-test('64 KiB a second are passed on, of all streams together', async () => {
+test('limits output to 64 KiB per second for all streams together', async () => {
   const streams = [new PassThrough(), new PassThrough()]
   const lines: string[] = []
   captureOutput(streams, (line) => lines.push(line))
@@ -63,7 +62,7 @@ test('64 KiB a second are passed on, of all streams together', async () => {
   expect(lines).toHaveLength(8)
 })
 
-test('a line whose beginning was dropped is dropped as a whole', async () => {
+test('drops a line completely whose beginning was dropped', async () => {
   vi.useFakeTimers()
   try {
     const stream = new PassThrough()
@@ -81,7 +80,7 @@ test('a line whose beginning was dropped is dropped as a whole', async () => {
   }
 })
 
-test('what was printed last is kept for whoever asks why', async () => {
+test('keeps the last lines for error messages', async () => {
   const { tail } = await linesOf(many(30, 'x'), 'Error: one\n', 'at two')
   expect(tail.split('\n')).toEqual([...Array.from({ length: 8 }, () => 'x'), 'Error: one', 'at two'])
   expect((await linesOf(many(10, 'x'.repeat(8000)))).tail).toHaveLength(2000)

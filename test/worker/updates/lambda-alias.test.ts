@@ -1,15 +1,13 @@
-import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { type InstalledRelease } from '@platform/core/updates/record'
 import { type TrafficPercent } from '@platform/worker/updates/target/port'
 import { bootstrapPlatform } from '../../support/fixtures.ts'
-import { at, deployed, fileOf, outcomeOf, type Platform, releasesFrom, startCloud, zipOf } from './support/cloud.ts'
-import { queueUpdate, resetClock, expireLease, endEventsOf, attempt } from './support/updating.ts'
-import { rounds, sampled } from '../../support/long.ts'
+import { isLong, rounds, sampled, stride } from '../../support/long.ts'
+import { at, deployed, fileOf, outcomeOf, type Platform, releasesFrom, stagedOf, startCloud } from './support/cloud.ts'
+import { attempt, endEventsOf, expireLease, queueUpdate, resetClock } from './support/updating.ts'
 
 const feed = await vi.hoisted(async () => (await import('./support/feed.ts')).startFeed())
-const dice: number[] = []
-const cloud = await startCloud({ random: () => dice.shift() ?? Math.random() })
+const cloud = await startCloud()
 afterAll(async () => {
   await cloud.close()
   await feed.close()
@@ -19,196 +17,271 @@ await bootstrapPlatform()
 
 const all = ['health', 'clusters', 'queue/jobs']
 const few = ['health', 'queue/jobs']
-
+const withPortal = [...few, 'portal']
 const released = releasesFrom(feed)
 
-const apply = async (platform: Platform, release: InstalledRelease, before: InstalledRelease) => {
-  const accepted = await queueUpdate({ action: 'apply', release, before })
-  await attempt(accepted, platform.target(), platform.names)
-  return accepted
+type TargetOptions = Parameters<Platform['target']>[0]
+
+/** Runs an update or a rollback in one attempt. */
+async function run(platform: Platform, plan: Parameters<typeof queueUpdate>[0], options: TargetOptions = {}) {
+  const update = await queueUpdate(plan)
+  await attempt(update, platform.target(options), platform.names)
+  return update
 }
 
-test('an update and the way back: clients ask all the while, and none of them hears of it', async () => {
+const apply = (platform: Platform, release: InstalledRelease, before = deployed, options: TargetOptions = {}) =>
+  run(platform, { action: 'apply', release, before }, options)
+
+test('updates and rolls back in real sandboxes without a failed request', async () => {
   const platform = await cloud.deploy('1.0.0', all)
   const release = await released(all)
-  const clientsLeave = new AbortController()
-  const answers = new Map<string, number>()
+  const stopping = new AbortController()
+  const responses = new Map<string, number>()
   const client = async (_: unknown, index: number) => {
-    while (!clientsLeave.signal.aborted) {
-      const answer = await platform.ask(all[index % 2] ?? '')
-      answers.set(answer, (answers.get(answer) ?? 0) + 1)
+    while (!stopping.signal.aborted) {
+      const version = await platform.request(all[index % 2] ?? '')
+      responses.set(version, (responses.get(version) ?? 0) + 1)
     }
   }
-  const clients = Promise.all(Array.from({ length: rounds(4, 10) }, client))
-  expect(await outcomeOf(await apply(platform, release, deployed))).toBe(
-    `Completed: Version ${release.version} serves.`,
-  )
-  expect(await platform.places()).toEqual(at('2'))
-  expect(await platform.ask('health')).toBe(release.version)
-  const back = await queueUpdate({ action: 'rollback', release: deployed, before: release })
-  await attempt(back, platform.target(), all)
-  expect(await outcomeOf(back)).toBe('Completed: Version 1.0.0 serves.')
-  clientsLeave.abort()
+  const clients = Promise.all(Array.from({ length: rounds(2, 10) }, client))
+  const options = { hasSandboxes: true }
+  const update = await apply(platform, release, deployed, options)
+  expect(await outcomeOf(update)).toBe(`Completed: Version ${release.version} serves.`)
+  expect(await platform.aliases()).toEqual(at('2'))
+  expect(await platform.request('health')).toBe(release.version)
+  const rollback = await run(platform, { action: 'rollback', release: deployed, before: release }, options)
+  expect(await outcomeOf(rollback)).toBe('Completed: Version 1.0.0 serves.')
+  stopping.abort()
   await clients
-  expect(await platform.places()).toEqual(at('1'))
+  expect(await platform.aliases()).toEqual(at('1'))
   expect(await platform.versions('clusters')).toEqual([
     ['1', 'deployed'],
     ['2', release.version],
   ])
-  expect([...answers.keys()].toSorted()).toEqual(['1.0.0', release.version])
-  expect(Math.min(...answers.values())).toBeGreaterThan(10)
+  expect([...responses.keys()].toSorted()).toEqual(['1.0.0', release.version])
+  expect(Math.min(...responses.values())).toBeGreaterThan(10)
 })
 
-test('a release gets its share of what comes in, and the version before all else', async () => {
-  const platform = await cloud.deploy('1.0.0', few)
-  const [release, target] = [await released(few), platform.target()]
-  const { version, digest, repository } = release
-  const fetchFunction = async () => zipOf(fileOf(version))
-  await target.stage({ ...release, functionNames: few, fetchFunction })
-  expect(await platform.places()).toEqual(at('1'))
-  const shares: TrafficPercent[] = [10, 50, 100, 0]
+test('sets the share of each alias, and of the portal only at 100 percent', async () => {
+  const platform = await cloud.deploy('1.0.0', withPortal)
+  const [release, target] = [await released(withPortal), platform.target()]
+  await target.stage(stagedOf(release, withPortal))
+  expect(await platform.aliases()).toEqual(at('1'))
+  const shares: TrafficPercent[] = [10, 50, 0, 50, 100]
   for (const share of shares) {
-    await target.shift({ version, digest, repository }, share)
-    const weights = share === 0 ? {} : { 2: share / 100 }
-    expect(await platform.places()).toEqual(new Set([JSON.stringify({ main: '1', weights })]))
-    expect(await target.current()).toEqual(deployed)
-    dice.push(Math.max(share / 100 - 0.01, 0), Math.min(share / 100 + 0.01, 0.999))
-    const heard = [await platform.ask('health'), await platform.ask('health')]
-    expect(heard).toEqual([share === 0 ? '1.0.0' : version, share === 100 ? version : '1.0.0'])
-  }
-})
-
-test('the portal gets all or nothing: its page and what that names are of one version', async () => {
-  const names = [...few, 'portal']
-  const platform = await cloud.deploy('1.0.0', names)
-  const [release, target] = [await released(names), platform.target()]
-  await target.stage({ ...release, functionNames: names, fetchFunction: async () => zipOf(fileOf(release.version)) })
-  for (const share of [10, 50, 0, 50, 100] as const) {
     await target.shift(release, share)
     expect(await platform.aliasOf('portal')).toEqual({ main: '1', weights: share === 100 ? { 2: 1 } : {} })
     expect(await platform.aliasOf('health')).toEqual({ main: '1', weights: share === 0 ? {} : { 2: share / 100 } })
+    expect(await target.current()).toEqual(deployed)
   }
   await target.commit(release, deployed)
-  expect(await platform.places()).toEqual(at('2'))
+  expect(await platform.aliases()).toEqual(at('2'))
 })
 
-test('the portal is never ahead of the API: it follows an update last, and goes back first', async () => {
+test('updates the portal last and rolls it back first', async () => {
   const names = ['portal', ...few, 'clusters']
   const platform = await cloud.deploy('1.0.0', names)
   const release = await released(names)
-  const moved: string[] = []
-  const inner = new NodeHttpHandler()
-  const requestHandler: NodeHttpHandler = Object.assign(Object.create(inner), {
-    handle: async (request: any, options: any) => {
-      const [, name] = /\/functions\/platform\d+-([a-z-]+)\/aliases\//.exec(request.path) ?? []
-      if (request.method === 'PUT' && name !== undefined) moved.push(name)
-      return inner.handle(request, options)
+  const moves: string[] = []
+  const target = platform.target({
+    intercept: async ({ method, path }, send) => {
+      const [, name] = /\/functions\/platform\d+-([a-z-]+)\/aliases\//.exec(path) ?? []
+      if (method === 'PUT' && name !== undefined) moves.push(name)
+      return send()
     },
   })
-  const target = platform.target({ requestHandler })
-  const movedBy = async (change: Promise<void>) => {
+  const expectPortal = async (change: Promise<void>, position: 'first' | 'last') => {
     await change
-    return moved.splice(0)
+    const portal = position === 'first' ? moves.shift() : moves.pop()
+    expect([portal, ...moves.splice(0).toSorted()]).toEqual(['portal', 'clusters', 'health', 'queue-jobs'])
   }
-  const others = ['clusters', 'health', 'queue-jobs']
-  await target.stage({ ...release, functionNames: names, fetchFunction: async () => zipOf(fileOf(release.version)) })
-  const forth = await movedBy(target.shift(release, 100))
-  expect([forth.at(-1), forth.slice(0, -1).toSorted()]).toEqual(['portal', others])
-  const withdrawn = await movedBy(target.shift(release, 0))
-  expect([withdrawn[0], withdrawn.slice(1).toSorted()]).toEqual(['portal', others])
-  await target.shift(release, 100)
-  moved.splice(0)
-  const undone = await movedBy(target.revert(release, deployed))
-  expect([undone[0], undone.slice(1).toSorted()]).toEqual(['portal', others])
+  await target.stage(stagedOf(release, names))
+  await expectPortal(target.shift(release, 100), 'last')
+  await expectPortal(target.shift(release, 0), 'first')
+  await expectPortal(target.shift(release, 100), 'last')
+  await expectPortal(target.revert(release, deployed), 'first')
   await target.shift(release, 100)
   await target.commit(release, deployed)
-  moved.splice(0)
-  const back = await movedBy(target.shift(deployed, 100, true))
-  expect([back[0], back.slice(1).toSorted()]).toEqual(['portal', others])
+  moves.splice(0)
+  await expectPortal(target.shift(deployed, 100, true), 'first')
 })
 
 const broken = {
-  'answers 500 to half of what it is asked': { health: fileOf('VERSION', 'if (count % 2) return { statusCode: 500 }') },
-  'crashes when it begins': { 'queue/jobs': fileOf('VERSION', '', "throw new Error('no luck')") },
-  'ends when it begins': { 'queue/jobs': fileOf('VERSION', '', 'process.exit(3)') },
-  'hangs at every request': { health: fileOf('VERSION', 'await new Promise((resolve) => setTimeout(resolve, 1e6))') },
+  'crashes at start': { 'queue/jobs': fileOf('VERSION', '', "throw new Error('no luck')") },
   'has no handler': { 'queue/jobs': 'export const other = 1' },
+  'never responds': { health: fileOf('VERSION', 'await new Promise((resolve) => setTimeout(resolve, 1e6))') },
 }
 
-// By default one that fails at requests, and one that does not answer at all.
 test.each(sampled(Object.keys(broken) as (keyof typeof broken)[]))(
-  'a release that %s goes back by itself, and nobody was asked by it',
+  'gives no traffic to a release that %s, and rolls back',
   async (name) => {
     const platform = await cloud.deploy('1.0.0', few)
     const release = await released(few, broken[name])
-    const accepted = await apply(platform, release, deployed)
-    expect(await outcomeOf(accepted)).toMatch(
+    const update = await apply(platform, release, deployed, { hasSandboxes: true })
+    expect(await outcomeOf(update)).toMatch(
       new RegExp(`^Failed: Function .+ of version ${release.version} .+ Version 1\\.0\\.0 serves\\.$`),
     )
-    expect((await endEventsOf(accepted)).map((event) => event.name)).toEqual(['update.failed', 'job.failed'])
-    expect(await platform.places()).toEqual(at('1'))
-    expect(await platform.ask('health')).toBe('1.0.0')
+    expect((await endEventsOf(update)).map((event) => event.name)).toEqual(['update.failed', 'job.failed'])
+    expect(await platform.aliases()).toEqual(at('1'))
   },
 )
 
-test('the release before is kept and what is older goes, but what was deployed stays', async () => {
+test('keeps the previous release and what was deployed, and deletes older versions', async () => {
   const platform = await cloud.deploy('1.0.0', few)
-  const releases = [deployed, await released(few), await released(few), await released(few)]
-  for (const [place, release] of releases.slice(1).entries()) {
-    await apply(platform, release, releases[place] ?? deployed)
-  }
+  const [first, previous, current] = [await released(few), await released(few), await released(few)]
+  await apply(platform, first)
+  await apply(platform, previous, first)
+  await apply(platform, current, previous)
   expect(await platform.versions('health')).toEqual([
     ['1', 'deployed'],
-    ['3', releases[2]?.version],
-    ['4', releases[3]?.version],
+    ['3', previous.version],
+    ['4', current.version],
   ])
-  expect(await platform.places()).toEqual(at('4'))
-  const [, , before, current] = releases as [InstalledRelease, InstalledRelease, InstalledRelease, InstalledRelease]
-  const back = await queueUpdate({ action: 'rollback', release: before, before: current })
-  await attempt(back, platform.target(), few)
-  expect(await outcomeOf(back)).toBe(`Completed: Version ${before.version} serves.`)
-  expect(await platform.places()).toEqual(at('3'))
+  expect(await platform.aliases()).toEqual(at('4'))
+  await run(platform, { action: 'rollback', release: previous, before: current })
+  expect(await platform.aliases()).toEqual(at('3'))
 })
 
-test('a release that nobody has called for weeks is woken before it serves again', async () => {
+test('activates the functions of an inactive release before it serves again', async () => {
   const platform = await cloud.deploy('1.0.0', few)
   const release = await released(few)
-  await apply(platform, release, deployed)
-  platform.fallAsleep('health', '1')
-  platform.fallAsleep('queue/jobs', '1')
-  // The deployed one says which version it is of when it is asked, which wakes it too.
-  const back = await queueUpdate({ action: 'rollback', release: deployed, before: release })
+  await apply(platform, release)
+  for (const name of few) platform.deactivate(name, '1')
+  // A deployed version is invoked for its version number, which activates it too.
+  const rollback = await queueUpdate({ action: 'rollback', release: deployed, before: release })
   for (let count = 0; count < 4; count++) {
-    await attempt(back, platform.target(), few)
+    await attempt(rollback, platform.target({ hasSandboxes: true }), few)
     expireLease()
   }
-  expect(await outcomeOf(back)).toBe('Completed: Version 1.0.0 serves.')
-  platform.fallAsleep('health', '2')
-  expect(await outcomeOf(await apply(platform, release, deployed))).toBe(
-    `Completed: Version ${release.version} serves.`,
-  )
+  expect(await outcomeOf(rollback)).toBe('Completed: Version 1.0.0 serves.')
+  platform.deactivate('health', '2')
+  const update = await apply(platform, release, deployed, { hasSandboxes: true })
+  expect(await outcomeOf(update)).toBe(`Completed: Version ${release.version} serves.`)
 })
 
-test('a function that was deployed broken does not keep an update away that mends it', async () => {
+test('applies an update over one broken function, but not if no function reports its version', async () => {
   const platform = await cloud.deploy('1.0.0', few)
-  await platform.deployOver('queue/jobs', 'throw new Error("no luck")')
+  await platform.redeploy('queue/jobs', 'throw new Error("no luck")')
   const release = await released(few)
-  expect(await outcomeOf(await apply(platform, release, deployed))).toBe(
-    `Completed: Version ${release.version} serves.`,
-  )
-  await platform.ask('queue/jobs')
+  expect(await outcomeOf(await apply(platform, release))).toBe(`Completed: Version ${release.version} serves.`)
   const other = await cloud.deploy('1.0.0', few)
-  for (const name of few) await other.deployOver(name, 'throw new Error("no luck")')
-  expect(await outcomeOf(await apply(other, release, deployed))).toMatch(
-    /^Failed: Version unknown serves and not 1\.0\.0/,
-  )
+  for (const name of few) await other.redeploy(name, 'throw new Error("no luck")')
+  expect(await outcomeOf(await apply(other, release))).toMatch(/^Failed: Version unknown serves instead of 1\.0\.0/)
 })
 
-test('a function that the cloud does not have needs a deployment', async () => {
+test('fails for a function that is not deployed', async () => {
   const platform = await cloud.deploy('1.0.0', few)
-  const release = await released(all)
-  const accepted = await queueUpdate({ action: 'apply', release, before: deployed })
-  await attempt(accepted, platform.target({}, all), all)
-  expect(await outcomeOf(accepted)).toMatch(/^Failed: .*ResourceNotFoundException/)
-  expect(await platform.places()).toEqual(at('1'))
+  const update = await queueUpdate({ action: 'apply', release: await released(all), before: deployed })
+  await attempt(update, platform.target({ names: all }), all)
+  expect(await outcomeOf(update)).toMatch(/^Failed: .*ResourceNotFoundException/)
+  expect(await platform.aliases()).toEqual(at('1'))
+})
+
+test('stops when another process moves an alias, and leaves that alias unchanged', async () => {
+  const platform = await cloud.deploy('1.0.0', few)
+  const target = platform.target()
+  const shift = async (to: InstalledRelease, share: TrafficPercent) => {
+    if (share === 50) await platform.redeploy('health', fileOf('9.0.0'))
+    await target.shift(to, share)
+  }
+  const update = await queueUpdate({ action: 'apply', release: await released(few), before: deployed })
+  await attempt(update, { ...target, shift }, few)
+  expect(await outcomeOf(update)).toMatch(
+    /^Failed: The alias platform\d+-health:live was changed outside of this update\. It is left unchanged\. The way back/,
+  )
+  expect(await platform.aliasOf('health')).toEqual({ main: '3', weights: {} })
+  expect(await platform.aliasOf('queue/jobs')).toEqual({ main: '1', weights: {} })
+})
+
+const isWrite = ({ method, path }: { method: string; path: string }): boolean =>
+  method !== 'GET' && !path.endsWith('/invocations')
+
+const disconnect = () => Promise.reject(Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }))
+
+/** Target options that disconnect from Lambda at the n-th write, before or after its effect. */
+function disconnectAt(n: number, when: 'before' | 'after') {
+  const counter = { writes: 0 }
+  const intercept: NonNullable<TargetOptions>['intercept'] = async (request, send) => {
+    if (counter.writes >= n) return disconnect()
+    if (!isWrite(request) || ++counter.writes < n) return send()
+    if (when === 'after') await send()
+    return disconnect()
+  }
+  return { options: { intercept, maxAttempts: 1 }, counter }
+}
+
+test.each(
+  sampled([
+    ['apply', 'after'],
+    ['rollback', 'before'],
+  ] as const),
+)(
+  'completes an update (%s) whose worker was killed at any write, %s its effect',
+  async (action, when) => {
+    let wasKilled = true
+    for (let n = 1; wasKilled; n += 2 * stride - 1) {
+      const platform = await cloud.deploy('1.0.0', withPortal)
+      const release = await released(withPortal)
+      const { options, counter } = disconnectAt(n, when)
+      const update = await run(platform, { action, release, before: deployed }, options)
+      wasKilled = counter.writes >= n
+      expireLease()
+      await attempt(update, platform.target(), withPortal)
+      expect(await outcomeOf(update)).toBe(`Completed: Version ${release.version} serves.`)
+      expect(await platform.aliases()).toEqual(at('2'))
+      expect(await platform.versions('health')).toEqual([
+        ['1', 'deployed'],
+        ['2', release.version],
+      ])
+    }
+  },
+  300_000,
+)
+
+test.each((['before', 'after'] as const).slice(isLong ? 0 : 1))(
+  'completes a rollback of a partial commit that was interrupted at any write, %s its effect',
+  async (when) => {
+    let wasInterrupted = true
+    for (let n = 1; wasInterrupted; n += 2 * stride - 1) {
+      const platform = await cloud.deploy('1.0.0', withPortal)
+      const release = await released(withPortal)
+      const update = await queueUpdate({ action: 'apply', release, before: deployed })
+      const first = platform.target()
+      const commit = async () => {
+        await first.shift(release, 100)
+        const partial = platform.target(disconnectAt(2, 'before').options)
+        await partial.commit(release, deployed).catch(() => undefined)
+        const { options, counter } = disconnectAt(n, when)
+        const rollback = platform.target(options)
+        await rollback.revert(release, deployed).catch(() => undefined)
+        wasInterrupted = counter.writes >= n
+        throw new Error('The worker is killed.')
+      }
+      await attempt(update, { ...first, commit }, withPortal)
+      const target = platform.target()
+      expect(await target.current()).toEqual(deployed)
+      await target.revert(release, deployed)
+      expect(await platform.aliases()).toEqual(at('1'))
+    }
+  },
+  120_000,
+)
+
+test('retries calls that Lambda throttles', async () => {
+  // Throttling slows down all later calls of the client.
+  const names = few.slice(0, rounds(1, 2))
+  const platform = await cloud.deploy('1.0.0', names)
+  const limit = rounds(1, 3)
+  let throttled = 0
+  const release = await released(names)
+  const update = await apply(platform, release, deployed, {
+    intercept: async (request, send) => {
+      const response = await send()
+      if (!isWrite(request) || throttled >= limit) return response
+      throttled++
+      throw Object.assign(new Error('Rate exceeded'), { name: 'TooManyRequestsException', $fault: 'client' })
+    },
+  })
+  expect(await outcomeOf(update)).toBe(`Completed: Version ${release.version} serves.`)
+  expect(throttled).toBe(limit)
 })

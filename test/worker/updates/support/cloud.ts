@@ -1,7 +1,9 @@
+import { Readable } from 'node:stream'
 import {
   CreateAliasCommand,
   CreateFunctionCommand,
   GetAliasCommand,
+  GetFunctionConfigurationCommand,
   InvokeCommand,
   LambdaClient,
   type LambdaClientConfig,
@@ -14,130 +16,169 @@ import {
   waitUntilFunctionActiveV2,
 } from '@aws-sdk/client-lambda'
 import { type InstalledRelease } from '@platform/core/updates/record'
-import { startLambda } from '../../../simulator/lambda/start.ts'
 import { lambdaAlias } from '@platform/worker/updates/target/lambda-alias'
 import { type UpdateTarget } from '@platform/worker/updates/target/port'
+import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { zipSync } from 'fflate'
+import { startLambda } from '../../../simulator/lambda/start.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { type startFeed } from './feed.ts'
 import { type QueuedUpdate, jobOf, advanceOnHealthCheck } from './updating.ts'
 
-/** The platform on Lambda: functions as a deployment makes them, each with its alias. */
-
-const often = { minDelay: 0.01, maxDelay: 0.02, maxWaitTime: 20 }
+const polling = { minDelay: 0.01, maxDelay: 0.02, maxWaitTime: 20 }
 const [role, alias] = ['arn:aws:iam::000000000000:role/platform', 'live']
 
-/** The file of a function that says its version, and answers requests by some code. */
-export const fileOf = (version: string, more = '', first = ''): string => `${first}
-let count = 0
+/** Source of a function that reports its version and responds to requests. */
+export const fileOf = (version: string, body = '', prologue = ''): string => `${prologue}
 export const handler = async (event) => {
   if (event.platformProbe) return { version: '${version}' }
-  count++
-  ${more}
+  ${body}
   return { statusCode: 200, body: '${version}' }
 }
 `
 
-export const zipOf = (text: string): Uint8Array =>
+const zipOf = (text: string): Uint8Array =>
   zipSync({ 'index.mjs': Buffer.from(text) }, { mtime: new Date('2026-01-01T00:00:00') })
 
-export async function startCloud(options: { random?: () => number } = {}) {
+interface HttpRequest {
+  method: string
+  path: string
+  query: Record<string, string>
+  body: Uint8Array
+}
+
+interface TargetOptions {
+  /** Intercepts each call to Lambda; `send` executes it. */
+  intercept?: (request: HttpRequest, send: () => Promise<any>) => Promise<any>
+  maxAttempts?: number
+  names?: readonly string[]
+  /** Runs functions in sandboxes. By default, invocations return the response of a working function. */
+  hasSandboxes?: boolean
+}
+
+/** Starts emulated Lambda; `deploy` creates platforms whose functions have an alias each. */
+export async function startCloud() {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await temporaryFolder()).path
-  const lambda = await startLambda({ zipDir: folder, settleMs: 5, ...options })
+  const lambda = await startLambda({ zipDir: folder, settleMs: 5 })
   starting.defer(() => lambda.close())
   const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
   const aws: LambdaClientConfig = { endpoint: lambda.url, region: 'eu-central-1', credentials }
   const client = new LambdaClient(aws)
+  /** `name:number` of deployed versions → the version that they report. */
+  const reportedVersions = new Map<string, string | undefined>()
   let count = 0
 
-  /** Deploys functions under names of their own. */
+  async function respond({ path, query, body }: HttpRequest) {
+    const [, FunctionName = ''] = /\/functions\/([^/]+)\/invocations$/.exec(path) ?? []
+    const { Qualifier } = query
+    const { Description } = await client.send(new GetFunctionConfigurationCommand({ FunctionName, Qualifier }))
+    const version = Description?.split(' ')[1] ?? reportedVersions.get(`${FunctionName}:${Qualifier}`)
+    const isProbe = Buffer.from(body).toString().includes('platformProbe')
+    const text = JSON.stringify(isProbe ? ((version && { version }) ?? null) : { statusCode: 200 })
+    return { response: { statusCode: 200, headers: {}, body: Readable.from([Buffer.from(text)]) } }
+  }
+
+  /** Deploys functions under a new prefix. */
   async function deploy(version: string, names: readonly string[]) {
     const prefix = `platform${++count}`
     const cloudName = (name: string) => `${prefix}-${name.replaceAll('/', '-')}`
     await Promise.all(names.map((name) => create(cloudName(name), version)))
-    /** The target, as a try of an update has it; time passes while it asks. */
-    const target = (more: LambdaClientConfig = {}, all = names): UpdateTarget => {
-      const made = lambdaAlias({ prefix, alias, names: all, pollMs: 10, aws: { ...aws, ...more } })
+    const target = ({ intercept, names: all = names, hasSandboxes, ...more }: TargetOptions = {}): UpdateTarget => {
+      const handler = new NodeHttpHandler()
+      const handle = (request: any, options: any) => {
+        const isStubbed = hasSandboxes !== true && request.path.endsWith('/invocations')
+        const send = () => (isStubbed ? respond(request) : handler.handle(request, options))
+        return intercept ? intercept(request, send) : send()
+      }
+      const requestHandler = Object.assign(Object.create(handler), { handle })
+      const target = lambdaAlias({ prefix, alias, names: all, pollMs: 10, aws: { ...aws, ...more, requestHandler } })
       const invoke: UpdateTarget['invoke'] = async (...input) => {
         await advanceOnHealthCheck({ name: 'invoke', input })
-        return made.invoke(...input)
+        return target.invoke(...input)
       }
-      return { ...made, invoke }
+      return { ...target, invoke }
     }
     const aliasOf = async (name: string) => {
-      const named = { FunctionName: cloudName(name), Name: alias }
-      const { FunctionVersion, RoutingConfig } = await client.send(new GetAliasCommand(named))
+      const command = new GetAliasCommand({ FunctionName: cloudName(name), Name: alias })
+      const { FunctionVersion, RoutingConfig } = await client.send(command)
       return { main: FunctionVersion, weights: RoutingConfig?.AdditionalVersionWeights ?? {} }
     }
-    /** What every alias leads to, each once. */
-    const places = async () =>
+    /** The distinct states of all aliases. */
+    const aliases = async () =>
       new Set(await Promise.all(names.map(async (name) => JSON.stringify(await aliasOf(name)))))
     const versions = async (name: string) => {
       const { Versions = [] } = await client.send(new ListVersionsByFunctionCommand({ FunctionName: cloudName(name) }))
       return Versions.slice(1).map(({ Version, Description }) => [Version, Description?.split(' ')[1] ?? 'deployed'])
     }
-    /** Somebody deploys one function anew, and leads its alias there. */
-    const deployOver = async (name: string, file: string): Promise<string> => {
+    /** Publishes other code for one function and moves its alias, as a deployment does. */
+    const redeploy = async (name: string, file: string): Promise<void> => {
       const FunctionName = cloudName(name)
       await client.send(new UpdateFunctionCodeCommand({ FunctionName, ZipFile: zipOf(file) }))
-      await waitUntilFunctionUpdatedV2({ client, ...often }, { FunctionName })
+      await waitUntilFunctionUpdatedV2({ client, ...polling }, { FunctionName })
       const { Version: FunctionVersion = '' } = await client.send(new PublishVersionCommand({ FunctionName }))
-      await waitUntilPublishedVersionActive({ client, ...often }, { FunctionName, Qualifier: FunctionVersion })
+      await waitUntilPublishedVersionActive({ client, ...polling }, { FunctionName, Qualifier: FunctionVersion })
+      reportedVersions.set(`${FunctionName}:${FunctionVersion}`, /version: '([\d.]+)'/.exec(file)?.[1])
       const RoutingConfig = { AdditionalVersionWeights: {} }
       await client.send(new UpdateAliasCommand({ FunctionName, Name: alias, FunctionVersion, RoutingConfig }))
-      return FunctionVersion
     }
-    /** What a caller of the platform hears; rejects where that is an error. */
-    const ask = async (name: string): Promise<string> => {
+    /** The version that responds to a client. */
+    const request = async (name: string): Promise<string> => {
       const Payload = Buffer.from(JSON.stringify({ rawPath: '/' }))
-      const answer = await client.send(new InvokeCommand({ FunctionName: cloudName(name), Qualifier: alias, Payload }))
-      const said = JSON.parse(Buffer.from(answer.Payload ?? []).toString())
-      if (said.statusCode !== 200) throw new Error(JSON.stringify(said))
-      return said.body
+      const command = new InvokeCommand({ FunctionName: cloudName(name), Qualifier: alias, Payload })
+      const response = JSON.parse(Buffer.from((await client.send(command)).Payload ?? []).toString())
+      if (response.statusCode !== 200) throw new Error(JSON.stringify(response))
+      return response.body
     }
-    /** Nobody has called a version for weeks. */
-    const fallAsleep = (name: string, version: string) => lambda.deactivate(cloudName(name), version)
-    return { names, target, aliasOf, places, versions, deployOver, fallAsleep, ask }
+    const deactivate = (name: string, version: string) => lambda.deactivate(cloudName(name), version)
+    return { names, target, aliasOf, aliases, versions, redeploy, deactivate, request }
   }
 
   async function create(FunctionName: string, version: string): Promise<void> {
     const Code = { ZipFile: zipOf(fileOf(version)) }
-    const runs = { Runtime: 'nodejs24.x', Handler: 'index.handler', Role: role, Timeout: 2 } as const
-    await client.send(new CreateFunctionCommand({ FunctionName, Code, ...runs }))
-    await waitUntilFunctionActiveV2({ client, ...often }, { FunctionName })
+    const configuration = { Runtime: 'nodejs24.x', Handler: 'index.handler', Role: role, Timeout: 2 } as const
+    await client.send(new CreateFunctionCommand({ FunctionName, Code, ...configuration }))
+    await waitUntilFunctionActiveV2({ client, ...polling }, { FunctionName })
     const { Version: FunctionVersion } = await client.send(new PublishVersionCommand({ FunctionName }))
-    await waitUntilPublishedVersionActive({ client, ...often }, { FunctionName, Qualifier: FunctionVersion })
+    await waitUntilPublishedVersionActive({ client, ...polling }, { FunctionName, Qualifier: FunctionVersion })
+    reportedVersions.set(`${FunctionName}:${FunctionVersion}`, version)
     await client.send(new CreateAliasCommand({ FunctionName, Name: alias, FunctionVersion }))
   }
 
   starting.defer(() => client.destroy())
-  const started = starting.move()
-  return { lambda, client, deploy, close: () => started.disposeAsync() }
+  const resources = starting.move()
+  return { deploy, close: () => resources.disposeAsync() }
 }
 
 export type Platform = Awaited<ReturnType<Awaited<ReturnType<typeof startCloud>>['deploy']>>
 
-/** What stands in the cloud before any update. */
+/** The release before any update. */
 export const deployed: InstalledRelease = { version: '1.0.0' }
 
-/** What all aliases lead to: one version, and nothing else. */
-export const at = (main: string) => new Set([JSON.stringify({ main, weights: {} })])
+/** The state of all aliases with one version and an optional share of another one. */
+export const at = (main: string, weights: Record<string, number> = {}) => new Set([JSON.stringify({ main, weights })])
 
-/** How an update has ended, for people. */
-export async function outcomeOf(accepted: QueuedUpdate): Promise<string> {
-  const { status, result } = await jobOf(accepted)
+/** The result of an update, as users see it. */
+export async function outcomeOf(update: QueuedUpdate): Promise<string> {
+  const { status, result } = await jobOf(update)
   return `${status}: ${result?.output}`
 }
 
-/** Pushes releases, each of a newer version; `more` is what some of their functions are instead of good ones. */
+/** Returns a function that pushes releases with increasing versions; `files` replaces the code of single functions. */
 export function releasesFrom({ released }: Pick<Awaited<ReturnType<typeof startFeed>>, 'released'>) {
   let count = 0
-  return (names: readonly string[], more: Partial<Record<string, string>> = {}): Promise<InstalledRelease> => {
+  return (names: readonly string[], files: Partial<Record<string, string>> = {}): Promise<InstalledRelease> => {
     const version = `1.${++count}.0`
     const functions = Object.fromEntries(
-      names.map((name) => [name, more[name]?.replaceAll('VERSION', version) ?? fileOf(version)]),
+      names.map((name) => [name, files[name]?.replaceAll('VERSION', version) ?? fileOf(version)]),
     )
     return released(version, { functions })
   }
 }
+
+/** A staged release whose functions work. */
+export const stagedOf = (release: InstalledRelease, functionNames: readonly string[]) => ({
+  ...release,
+  functionNames,
+  fetchFunction: async () => zipOf(fileOf(release.version)),
+})
