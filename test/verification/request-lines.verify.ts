@@ -4,7 +4,8 @@ import { newSecret } from '@platform/core/id'
 import type { GatewayHandler } from '@platform/http/response'
 import type { HttpEvent } from '@platform/local/gateway/event'
 import { createRouter, type GatewayRoute } from '@platform/local/gateway/routes'
-import { afterAll, beforeAll, test } from 'vitest'
+import { afterAll, beforeAll, test, vi } from 'vitest'
+import { handler as moduleGateway } from '../../functions/gateway/modules.ts'
 import { ada } from '../functions/module-traffic.ts'
 import { sendBytes, startGateway } from '../local/gateway/support.ts'
 import { type Instance, runInstance } from '../support/hostile-module.ts'
@@ -13,16 +14,21 @@ import { ambiguousFraming, type RequestLine, requestLines } from './request-line
 import { claimAtLeast, claimNone } from './support/claims.ts'
 import { amount, isShort } from './support/run.ts'
 
+// Requests to modules go directly to their instances. The setting is read when core is imported.
+vi.hoisted(() => {
+  process.env['PLAT_MODULE_HOST_URL'] = 'http://127.0.0.1:9'
+})
+
 /** The routes of the one-machine gateway. */
 const gatewayRoutes: GatewayRoute[] = [
   ...routes.map(({ function: functionName, method, endpoint: { path } }) => ({ functionName, method, path })),
   ...modulePaths.paths.map((path) => ({ functionName: modulePaths.function, method: 'ANY', path })),
 ]
 
-async function loadHandler(name: string): Promise<[string, GatewayHandler]> {
-  const { href } = new URL(`../../functions/${name}.ts`, import.meta.url)
-  return [name, (await import(href)).handler]
-}
+const loadHandler = async (name: string): Promise<[string, GatewayHandler]> => [
+  name,
+  (await import(`../../functions/${name}.ts`)).handler,
+]
 
 const [, token = ''] = ada.authorization.split(' ')
 const forgedSecret = newSecret()
@@ -41,12 +47,15 @@ const headers: Readonly<Record<string, string>> = {
 /** Headers that no module receives. */
 const removedHeaders = Object.keys(headers).filter((name) => !name.startsWith('x-platform-'))
 
-let handlers: ReadonlyMap<string, GatewayHandler>
+let handlers: Map<string, GatewayHandler>
 let module: Instance
 let lines: readonly RequestLine[]
 
 beforeAll(async () => {
-  handlers = new Map(await Promise.all([...Object.keys(functions), modulePaths.function].map(loadHandler)))
+  handlers = new Map(await Promise.all(Object.keys(functions).map(loadHandler))).set(
+    modulePaths.function,
+    moduleGateway,
+  )
   module = await runInstance()
   lines = requestLines(module.moduleId).filter((_, index) => !isShort || index % 4 === 0)
 })
