@@ -3,7 +3,7 @@ import { id, line, listOf, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { permissions } from './permission.ts'
 
-/** The most API tokens of one user, expired ones included. */
+/** Maximum number of API tokens of one user, including expired ones. */
 export const apiTokenLimit = 50
 
 const grants = z
@@ -11,7 +11,7 @@ const grants = z
   .max(permissions.length)
   .meta({ example: ['clusters:read', 'jobs:write'] })
 
-/** An API token. What it may do is what it names and its user may do at that moment. */
+/** An API token. Its effective permissions are its own and, at the time of the request, its user's. */
 export const ApiToken = z
   .object({
     id: id('tok'),

@@ -3,7 +3,7 @@ import { id, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { permissions } from './permission.ts'
 
-/** How long a refresh token may wait for its one use. */
+/** Lifetime of an unused refresh token, in seconds. */
 export const refreshTokenSeconds = 7 * 24 * 3600
 
 /** The response of setup completion, both login endpoints and refresh. */
@@ -25,10 +25,10 @@ export const Credentials = z
 
 export const RefreshRequest = z.object({ refreshToken: z.string().min(1).max(500) }).meta({ id: 'RefreshRequest' })
 
-/** The last step of a sign-in with an identity provider: tokens never stand in an address. */
+/** The last step of a sign-in with an identity provider: exchanges a code, so that no URL contains tokens. */
 export const SignInCode = z.object({ code: z.string().min(1).max(200) }).meta({ id: 'SignInCode' })
 
-/** The profile of a user with the permissions of its roles. */
+/** A user's profile with the permissions of its roles. */
 export const UserProfile = z
   .object({
     id: id('user'),

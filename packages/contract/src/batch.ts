@@ -3,11 +3,12 @@ import { id, pageOf, paging, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { BatchCounts } from './event.ts'
 
-/** The most jobs of one batch. */
+/** Maximum number of jobs in a batch. */
 export const batchLimit = 500
 
 /**
- * `jobs` may hold at most 500; more answers `batch_limit_exceeded`, which the verb checks before it looks at any of them.
+ * `jobs` has at most 500 entries. More return `batch_limit_exceeded`, which the use case checks before it validates
+ * them.
  */
 export const BatchSubmission = z
   .object({
@@ -35,7 +36,7 @@ export const BatchSubmission = z
   })
   .meta({ id: 'BatchSubmission' })
 
-/** The response of a batch submission. The ids are in the order of the request. */
+/** The response to a submitted batch. The ids are in the order of the request. */
 export const AcceptedBatch = z
   .object({
     batchId: id('batch'),
@@ -47,7 +48,7 @@ export const AcceptedBatch = z
 
 export const batchStatuses = ['Running', 'Cancelling', 'Finished'] as const
 
-/** A batch with its jobs counted by status. `finishedAt` is there once every job has ended. */
+/** A batch with its jobs counted by status. `finishedAt` is present once every job has ended. */
 export const Batch = z
   .object({
     id: id('batch'),

@@ -3,13 +3,13 @@ import { Credentials, RefreshRequest, SignInCode, TokenSet } from './auth.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 
 /**
- * The session of a browser (5.2): the tokens of a sign-in in cookies that no script can read. For pages of the platform's own
- * origin alone; programs use the token endpoints.
+ * Browser sessions: tokens in cookies that scripts cannot read. Only for pages of the platform's origin; programs use
+ * the token endpoints.
  */
 
 const ways = [['username', 'password'], ['code'], ['refreshToken']] as const
 
-/** What proves who signs in; the fields of one way, and of no other. */
+/** The credentials of exactly one sign-in method. */
 export const BrowserSignIn = z
   .object({ ...Credentials.shape, ...SignInCode.shape, ...RefreshRequest.shape })
   .partial()
@@ -30,7 +30,7 @@ export const BrowserSignIn = z
 
 export type BrowserSignIn = z.infer<typeof BrowserSignIn>
 
-/** What a page may know of the session; the rest is in cookies. */
+/** Session data for pages; the tokens are in cookies. */
 export const BrowserSession = TokenSet.pick({ expiresIn: true }).meta({ id: 'BrowserSession' })
 
 const session = { access: 'public', tags: ['Authentication'], sameOriginOnly: true } as const

@@ -7,7 +7,6 @@ export const clusterStatuses = ['Healthy', 'Degraded', 'Pending', 'Offline'] as 
 export const nodeStatuses = ['Online', 'Offline', 'Unknown'] as const
 export const relayStatuses = ['Connected', 'Stale', 'Disconnected', 'Revoked'] as const
 
-/** The status of a cluster. */
 export type ClusterStatus = (typeof clusterStatuses)[number]
 export type ClusterType = (typeof clusterTypes)[number]
 export type NodeStatus = (typeof nodeStatuses)[number]
@@ -15,7 +14,7 @@ export type RelayStatus = (typeof relayStatuses)[number]
 
 const ClusterName = line(3, 64).meta({ description: 'Unique within the organisation', example: 'berlin-1' })
 
-/** A cluster as lists show it. `lastSeenAt` is null until a relay has called. */
+/** A cluster in lists. `lastSeenAt` is null before the first heartbeat. */
 export const ClusterSummary = z
   .object({
     id: id('clus'),
@@ -42,7 +41,7 @@ export const Relay = z
   })
   .meta({ id: 'Relay' })
 
-/** A cluster in detail; `relay` is null until one has enrolled. */
+/** A cluster in detail; `relay` is null before enrollment. */
 export const ClusterDetail = ClusterSummary.extend({
   nodes: z.array(Node).max(2000),
   relay: z.union([Relay, z.null()]),
@@ -52,7 +51,7 @@ export const ClusterRegistration = z
   .object({ name: ClusterName, type: z.enum(clusterTypes), siteId: z.string().max(200).optional() })
   .meta({ id: 'ClusterRegistration' })
 
-/** What a relay needs to enroll; shown once. */
+/** Enrollment data of a relay; returned only once. */
 export const Enrollment = z
   .object({
     enrollmentToken: z.string().max(200).meta({ description: 'Valid once, within 24 hours' }),

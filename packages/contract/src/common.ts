@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** The prefixes of identifiers. */
+/** Prefixes of identifiers. */
 export type IdPrefix =
   | 'user'
   | 'org'
@@ -30,7 +30,7 @@ export const id = (prefix: IdPrefix) =>
     .regex(new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`))
     .meta({ description: `Identifier with the prefix ${prefix}_`, example: `${prefix}_01jd8w5k3zr9x2m4c7t6v0b1qa` })
 
-/** A path parameter that names a resource. Any text is let through: what does not exist answers 404, not 400. */
+/** A path parameter that identifies a resource. Accepts any text: an unknown identifier returns 404, not 400. */
 export const pathId = (noun: string) =>
   z
     .string()
@@ -44,7 +44,7 @@ export const timestamp = z
   .max(30)
   .meta({ format: 'date-time', description: 'ISO 8601, UTC', example: '2026-11-21T09:30:00.000Z' })
 
-/** One line of text that people read: no control characters, no lone surrogates, trimmed. */
+/** One line of display text: trimmed, no control characters, no lone surrogates. */
 export const line = (min: number, max: number) =>
   z
     .string()
@@ -57,7 +57,7 @@ export const line = (min: number, max: number) =>
     // oxlint-disable-next-line no-control-regex
     .regex(/^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$/, 'must not hold control characters')
 
-/** A query parameter that is a whole number from 1. */
+/** A query parameter that is a positive integer. */
 export const digits = (max: number, fallback: number, description: string) =>
   z
     .string()
@@ -81,7 +81,7 @@ export const paging = {
   pageSize: digits(100, 20, 'Rows on a page'),
 }
 
-/** A page of rows: `totalCount` counts the same filtered set that `items` shows. */
+/** A page of items. `totalCount` counts the same filtered set as `items`. */
 export const pageOf = <Item extends z.ZodType>(item: Item) =>
   z.object({
     items: z.array(item).max(100),
@@ -90,10 +90,10 @@ export const pageOf = <Item extends z.ZodType>(item: Item) =>
     pageSize: z.int32().min(1).max(100).meta({ example: 20 }),
   })
 
-/** A list that is not paged: every list answers `{items: […]}`. */
+/** A list without paging. Every list returns `{items: […]}`. */
 export const listOf = <Item extends z.ZodType>(item: Item, max: number) => z.object({ items: z.array(item).max(max) })
 
-/** One field that was refused. `path` is a JSON Pointer into the named part of the request, or into `module.json`. */
+/** One invalid field. `path` is a JSON Pointer into this part of the request, or into `module.json`. */
 export const ErrorDetail = z
   .object({
     in: z.enum(['body', 'query', 'path', 'header', 'manifest']),
@@ -119,5 +119,5 @@ export const ErrorBody = z
 export type ErrorDetail = z.infer<typeof ErrorDetail>
 export type ErrorBody = z.infer<typeof ErrorBody>
 
-/** The size of a value as JSON in UTF-8, in bytes. */
+/** Size of a value as JSON in UTF-8, in bytes. */
 export const jsonBytes = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length

@@ -11,7 +11,7 @@ const formType = 'application/x-www-form-urlencoded'
  */
 export type Access = 'public' | 'user' | 'session' | 'relay' | Permission
 
-/** What an endpoint needs of the platform: the source of least-privilege grants in `infra/`. */
+/** A capability that an endpoint needs; least-privilege grants in `infra/` follow from it. */
 export type Capability =
   | 'table:read'
   | 'table:write'
@@ -47,7 +47,7 @@ interface RequestDefinition {
   body?: { required?: true; content: Partial<Record<'application/json' | typeof formType, { schema: z.ZodObject }>> }
 }
 
-/** A success. Without `content` it has no body; a client that does not choose gets the first media type. */
+/** A successful response. Without `content` it has no body; the first media type is the default. */
 export interface ResponseDefinition {
   description: string
   content?: Content
@@ -69,19 +69,19 @@ export type EndpointDefinition = {
   capabilities?: readonly Capability[]
   /** The use case validates the body, because the order of its checks is part of the contract. */
   validatesBody?: true
-  /** Reject requests that a page of another origin may have caused. */
+  /** Reject cross-origin requests. */
   sameOriginOnly?: true
 }
 
 type Unknown<Given, Known> = Record<Exclude<keyof Given, keyof Known>, never>
 
-/** Members that the definition does not have, as `never`: a misspelt one does not compile. */
+/** Other members have type `never`, so that a misspelled member does not compile. */
 type WithoutUnknown<Given extends EndpointDefinition> = Unknown<Given, EndpointDefinition> & {
   request?: Unknown<Given['request'], RequestDefinition>
   responses: { [Status in keyof Given['responses']]: Unknown<Given['responses'][Status], ResponseDefinition> }
 }
 
-/** Declares an endpoint. Literal types are kept, so that a handler with a wrong body or status does not compile. */
+/** Declares an endpoint. Keeps literal types, so that a handler with a wrong body or status does not compile. */
 export const createRoute = <const Given extends EndpointDefinition>(route: Given & WithoutUnknown<Given>): Given =>
   declareRoute({ ...route, tags: [...route.tags] })
 
@@ -96,20 +96,20 @@ export const jsonBody = <Schema extends z.ZodObject>(schema: Schema) =>
 export const bodySchemaOf = ({ request }: EndpointDefinition): z.ZodObject | undefined =>
   request?.body?.content['application/json']?.schema
 
-/** Whether the query parameters may be sent as a form instead, as browsers do for pages of other origins. */
+/** Whether parameters may be sent as a form body instead of a query, as identity providers do. */
 export const takesForm = ({ request }: EndpointDefinition): boolean => request?.body?.content[formType] !== undefined
 
-/** Whether a POST may be repeated with an `Idempotency-Key`. Public ones and those of relays have rules of their own. */
+/** Whether a POST accepts an `Idempotency-Key`. Public and relay endpoints have rules of their own. */
 export const isIdempotent = ({ method, access }: EndpointDefinition): boolean =>
   method === 'post' && access !== 'public' && access !== 'relay'
 
-/** What knowing a caller takes: keys or the token are read, and the hour that an API token was used in is noted. */
+/** Capabilities for authentication: read keys or the token, and record the last use of an API token. */
 function neededToAuthenticate(access: Access): readonly Capability[] {
   if (access === 'public') return []
   return access === 'relay' ? ['table:read'] : ['table:read', 'table:write']
 }
 
-/** All that an operation needs of the platform: what it names, and what its access and its repeats bring. */
+/** All capabilities of an operation: its own and those of its access and idempotency. */
 export const capabilitiesOf = (endpoint: EndpointDefinition): Capability[] => [
   ...new Set<Capability>([
     ...(endpoint.capabilities ?? []),

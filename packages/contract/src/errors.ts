@@ -1,6 +1,6 @@
 /**
- * The closed list of error codes: code → HTTP status, default message, and the code on the wire where it differs.
- * The domain names only codes; statuses live here and nowhere else.
+ * The closed list of error codes: HTTP status, default message, and the code in the response if it differs. The domain
+ * uses codes only; the statuses are defined here.
  */
 export const errors = {
   invalid_json: [400, 'The request body is not a JSON object. Send valid JSON with Content-Type: application/json.'],
@@ -82,7 +82,7 @@ export const errors = {
     422,
     'The initial admin token has expired. Restart the platform twice to create a new one.',
   ],
-  // The same word on the wire as the 404 of a path: a body that names a missing site is semantically wrong.
+  // The same code as the 404 of a path: a body with the id of a missing site is semantically invalid.
   unknown_site: [422, 'The site does not exist in the organisation.', 'site_not_found'],
   unknown_job_type: [422, 'This job type does not exist. Clients submit InvokeScript.'],
   job_type_not_submittable: [422, 'Jobs of this type are created by their own endpoints.'],
@@ -122,16 +122,15 @@ export const errors = {
   database_unavailable: [503, 'The database is unreachable. Try again shortly.'],
 } as const satisfies Record<string, readonly [status: number, message: string, wireCode?: string]>
 
-/** A machine-readable error code. */
 export type ErrorCode = keyof typeof errors
 
-/** The HTTP status that answers a code. */
+/** The HTTP status of a code. */
 export const statusOf = (code: ErrorCode): number => errors[code][0]
 
 /** The default human-readable message of a code. */
 export const messageOf = (code: ErrorCode): string => errors[code][1]
 
-/** The code as callers see it. */
+/** The code in the response. */
 export const wireCodeOf = (code: ErrorCode): string => {
   const row: readonly [number, string, string?] = errors[code]
   return row[2] ?? code

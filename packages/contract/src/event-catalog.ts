@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { eventDescriptions, type EventName, eventNames, eventSchemas } from './event.ts'
 
-/** The catalog of events as `GET /events/catalog` answers it. Made at build time: a function only hands it out. */
+/** The response of `GET /events/catalog`, created at build time. */
 export const eventCatalog = () => ({
   items: eventNames.map((name) => ({
     type: `platform.${name}`,
@@ -10,7 +10,7 @@ export const eventCatalog = () => ({
   })),
 })
 
-/** JSON Schema as its validators know it. Left open: a later release may add members. */
+/** JSON Schema of the data. Additional properties are allowed: a later release may add members. */
 const schemaOf = (name: EventName) =>
   z.toJSONSchema(eventSchemas[name], {
     io: 'input',

@@ -33,7 +33,7 @@ const providerFields = { providerId: id('idp'), type: z.enum(providerTypes) }
 
 const updateFields = { jobId: id('job'), version, previousVersion: version }
 
-/** Jobs of a batch by where they stand. */
+/** Jobs of a batch by status. */
 export const BatchCounts = z
   .object({
     queued: z.int32().min(0),
@@ -45,7 +45,7 @@ export const BatchCounts = z
   .meta({ id: 'BatchCounts', example: { queued: 0, running: 0, completed: 498, failed: 2, cancelled: 0 } })
 export type BatchCounts = z.infer<typeof BatchCounts>
 
-/** Every event that the platform emits: name → what its data are. */
+/** Every event that the platform emits: name → schema of its data. */
 export const eventSchemas = {
   'setup.completed': z.object({ platformName: z.string().max(200), organisationId: id('org') }),
   'user.created': z.object({ ...userFields, roles: z.array(z.string().max(50)).max(20) }),
@@ -108,20 +108,20 @@ export const eventSchemas = {
   'webhook.disabled': z.object({ webhookId: id('hook'), url: z.string().max(2000), createdBy: z.string().max(40) }),
 } as const satisfies Record<string, z.ZodObject>
 
-/** The name of an event; its CloudEvents type is `platform.` and this. */
+/** The name of an event; its CloudEvents type is `platform.<name>`. */
 export type EventName = keyof typeof eventSchemas
 
-/** Whether a name is one of an event that this release knows. */
+/** Whether this release knows an event. */
 export const isEventName = (name: string): name is EventName => Object.hasOwn(eventSchemas, name)
 
 export const eventNames: readonly EventName[] = Object.keys(eventSchemas).filter(isEventName)
 
-/** An event before it is written: what happened, to what. */
+/** An event before it is stored. */
 export type EventOf<Name extends EventName = EventName> = Name extends EventName
   ? { name: Name; subject: string; data: z.infer<(typeof eventSchemas)[Name]> }
   : never
 
-/** An event that a module publishes: its name, which is its CloudEvents type too, begins with `module.` and the module's id. */
+/** An event that a module publishes. Its name, which is also its CloudEvents type, starts with `module.<module id>`. */
 export interface ModuleEvent {
   name: `module.${string}.${string}`
   subject: string
@@ -130,10 +130,10 @@ export interface ModuleEvent {
 
 const moduleEventName = /^module\.[a-z][a-z0-9-]*(?:\.[A-Za-z0-9_-]+)+$/
 
-/** Whether a name is one of a module's own event. The platform's own events of modules have one part behind `module.`. */
+/** Whether a module publishes this event. The platform's own events about modules have one segment after `module.`. */
 export const isModuleEventName = (name: string): name is ModuleEvent['name'] => moduleEventName.test(name)
 
-/** One sentence for people who choose what to subscribe to. */
+/** Descriptions for people who choose subscriptions. */
 export const eventDescriptions: Record<EventName, string> = {
   'setup.completed': 'The platform was set up.',
   'user.created': 'A user was created.',
@@ -172,7 +172,7 @@ export const eventDescriptions: Record<EventName, string> = {
   'webhook.disabled': 'A webhook was switched off after too many failures.',
 }
 
-/** A domain event on the wire: CloudEvents 1.0 in JSON. */
+/** A domain event in the CloudEvents 1.0 JSON format. */
 export const CloudEvent = z
   .object({
     specversion: z.literal('1.0'),

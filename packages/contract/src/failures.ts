@@ -2,7 +2,7 @@ import { bodySchemaOf, capabilitiesOf, type EndpointDefinition, isIdempotent, ta
 import type { ErrorCode } from './errors.ts'
 
 function refusedRequests(endpoint: EndpointDefinition): ErrorCode[] {
-  // A body that is too large is refused even where none is asked for.
+  // Applies to every request: a body is rejected for its size even if the endpoint takes none.
   const codes: ErrorCode[] = ['invalid_path', 'payload_too_large']
   if (endpoint.request || isIdempotent(endpoint)) codes.push('validation_failed')
   if (isIdempotent(endpoint)) codes.push('idempotency_key_reused')
@@ -11,7 +11,7 @@ function refusedRequests(endpoint: EndpointDefinition): ErrorCode[] {
   return codes
 }
 
-/** What requests with the cookie of a browser are refused with, where another page may have caused them. */
+/** Errors of cookie-authenticated requests that another origin may have caused. */
 const otherOrigins = ['cross_origin_request', 'https_required'] as const
 
 function refusedCallers({ access, sameOriginOnly }: EndpointDefinition): ErrorCode[] {
@@ -26,7 +26,7 @@ function outages(endpoint: EndpointDefinition): ErrorCode[] {
   return ['rate_limited', 'internal_error', ...(needsStore ? (['starting', 'database_unavailable'] as const) : [])]
 }
 
-/** Every code that an endpoint may answer with: its own `fails` and those that its access and its request bring. */
+/** Every error code of an endpoint: its own and those of its access and request. */
 export const errorCodesOf = (endpoint: EndpointDefinition): ErrorCode[] => [
   ...refusedRequests(endpoint),
   ...refusedCallers(endpoint),

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { createRoute, json } from './endpoint.ts'
 import { timestamp } from './common.ts'
 
-/** The status is `ok` on success. */
+/** `ok` on success. */
 export const HealthStatus = z.object({ status: z.enum(['ok', 'unavailable']) }).meta({ id: 'HealthStatus' })
 
 /** One named check of the platform or of a module. */

@@ -3,11 +3,11 @@ import { digits, timestamp } from './common.ts'
 import { createRoute, json } from './endpoint.ts'
 import { ClusterCounts } from './portal.ts'
 
-/** What was, in steps of time: what the portal draws charts of. */
+/** Time series for the portal's charts. */
 
-/** The longest range, in hours: what is older is forgotten a day later. */
+/** Maximum range in hours. Older data is deleted a day later. */
 export const historyHours = 720
-/** The most points of one answer. */
+/** Maximum number of points in a response. */
 export const historyPoints = 200
 
 const count = z.int32().min(0).meta({ example: 3 })

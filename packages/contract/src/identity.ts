@@ -3,14 +3,14 @@ import { id, line, listOf, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { roleNames } from './permission.ts'
 
-/** Identity providers: who signs people in beside the platform itself. */
+/** Identity providers for sign-in. */
 
 export const providerTypes = ['CloudDirectory', 'LDAP', 'OIDC', 'OpenSourceIdp'] as const
 export type ProviderType = (typeof providerTypes)[number]
 
 export const providerStatuses = ['Configured', 'ConsentPending', 'ConsentGranted', 'ConsentDenied', 'Disabled'] as const
 
-/** Parsers of addresses drop or bend spaces, line ends and backslashes: they are refused before one sees them. */
+/** URL parsers remove or change spaces, line breaks and backslashes, so reject them first. */
 const address = (protocol: RegExp) =>
   z
     .string()
@@ -24,12 +24,12 @@ const attribute = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9.;:/_-]*$/, 'must be the name of a claim or attribute')
 // oxlint-disable-next-line no-control-regex
 const oneLine = /^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]+$/
-/** Text that is passed on as it is. */
+/** Text that is passed on unchanged. */
 const exact = (max: number) => z.string().min(1).max(max).regex(oneLine, 'must not hold control characters')
 const distinguishedName = exact(500)
 const secret = (max: number) => exact(max).meta({ format: 'password', writeOnly: true })
 
-/** A group of the provider, and the role that its members get here. */
+/** Maps a group of the provider to a role. */
 const RoleMapping = z
   .object({ group: line(1, 500), role: z.enum(roleNames) })
   .meta({ id: 'RoleMapping', example: { group: 'platform-operators', role: 'Operator' } })
@@ -46,7 +46,7 @@ const commonFields = {
     .meta({ description: 'Role for users without a mapped group; default Viewer' }),
 }
 
-/** What is shown of a provider again; what its type needs of it is decided by the platform. */
+/** Settings of a provider except secrets. The platform checks which of them the type requires. */
 const settingFields = {
   tenantId: z
     .string()
@@ -217,7 +217,7 @@ export const requestConsent = createRoute({
 
 const text = (max: number) => z.string().max(max).optional()
 
-/** What providers send back. Of another length than these it is none of ours. */
+/** Parameters of the provider. Longer values are not from the platform's requests. */
 export const ConsentCallback = z.object({
   state: text(500),
   code: text(4000),

@@ -29,8 +29,8 @@ import * as user from './user.ts'
 import * as webhook from './webhook.ts'
 
 /**
- * THE route table: function name → its endpoints. One function is one Lambda and one file `functions/<name>.ts`.
- * The gateways, the grants, the OpenAPI document, `serve()` and the table-driven tests all read this.
+ * The route table: function name → its endpoints. One function is one Lambda and one file `functions/<name>.ts`.
+ * Gateways, grants, the OpenAPI document, `serve()` and the table-driven tests read it.
  */
 export const functions = {
   health: [health.live, health.ready, health.startup],
@@ -181,7 +181,7 @@ function nameOf(endpoint: EndpointDefinition): string {
   return name
 }
 
-/** An endpoint in its place: the function that serves it and its name, which is the name of its export. */
+/** An endpoint with its function and its operation id, the name of its export. */
 export interface Route {
   function: FunctionName
   operationId: string

@@ -7,7 +7,7 @@ import { jobStatuses } from './job.ts'
 
 export const outputStreams = ['stdout', 'stderr'] as const
 
-/** A stretch of live output; `offset` counts bytes of UTF-8 from the start of the job. */
+/** A range of live output. `offset` counts bytes of UTF-8 from the start of the job's output. */
 export const OutputChunk = z
   .object({
     offset: z.int().min(0),

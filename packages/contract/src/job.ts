@@ -28,12 +28,12 @@ export const statusReasons = [
 export type JobStatus = (typeof jobStatuses)[number]
 /** Why a job ended as it did. */
 
-/** Seconds a job may run when its payload does not say. */
+/** Default execution timeout of a job, in seconds. */
 export const defaultTimeoutSeconds = 3600
-/** Seconds a job may wait for its relay when the submission does not say. */
+/** Default delivery timeout of a job, in seconds. */
 export const defaultDeliverWithinSeconds = 3600
 
-/** Payload of `InvokeScript`: a shebang line chooses the interpreter, `sh` runs the rest. */
+/** Payload of `InvokeScript`. A shebang line selects the interpreter; the default is `sh`. */
 export const InvokeScriptPayload = z
   .object({
     script: z
@@ -52,7 +52,7 @@ export const InvokeScriptPayload = z
   })
   .meta({ id: 'InvokeScriptPayload' })
 
-/** The payload is validated by its type, after the type itself: an unknown type answers 422 whatever its payload. */
+/** The payload is validated after the type: an unknown type returns 422 for any payload. */
 export const JobSubmission = z
   .object({
     clusterId: z.string().min(1).max(200).meta({ example: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
@@ -90,7 +90,7 @@ export const JobResult = z
   })
   .meta({ id: 'JobResult' })
 
-/** What a relay reported after the job had ended another way. */
+/** A report that the relay sent after the job had ended. */
 export const LateResult = z
   .object({ outcome: z.string().max(20), exitCode: z.int32().nullable(), reportedAt: timestamp })
   .meta({ id: 'LateResult' })
@@ -111,7 +111,7 @@ const statusFields = {
   cancelRequestedAt: timestamp.optional(),
 }
 
-/** A step of a job that the platform itself does, in the order that they are done. */
+/** A step of a platform job, in order of execution. */
 export const JobStep = z
   .object({
     name: z.string().max(40).meta({ example: 'deploy' }),
@@ -122,7 +122,7 @@ export const JobStep = z
   })
   .meta({ id: 'JobStep' })
 
-/** A job as lists show it: without payload and result. */
+/** A job in lists: without payload and result. */
 export const JobSummary = z.object({ ...acceptedFields, ...statusFields }).meta({
   id: 'JobSummary',
   example: {

@@ -1,18 +1,18 @@
 import * as z from 'zod'
 
 /**
- * The manifest of a module, `module.json`, version 1. Objects are strict: a misspelt key is refused, not
- * ignored. What a schema cannot say — icons that exist, ranges that mean something — the platform checks at install.
+ * Version 1 of `module.json`, the manifest of a module. Objects are strict: a misspelled key is rejected. The platform
+ * checks the rest at installation, for example whether an icon exists.
  */
 
-/** The largest `module.json`, in bytes. */
+/** Maximum size of `module.json`, in bytes. */
 export const manifestBytes = 262_144
 
-/** Where the schema is published. */
+/** URL of the published schema. */
 export const manifestSchemaPath = '/schemas/module/v1.json'
 
-// semver.org's expression without ambiguity, so that it cannot backtrack. Numbers have at most 15 digits: larger ones
-// cannot be compared exactly.
+// semver.org's expression without ambiguity, so that it cannot backtrack. Numbers have at most 15 digits, so that they
+// compare exactly.
 const whole = '(?:0|[1-9][0-9]{0,14})'
 const numeric = '(?:0|[1-9][0-9]*)'
 const prerelease = `(?:${numeric}|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)`
@@ -20,7 +20,7 @@ const semVer = new RegExp(
   `^${whole}\\.${whole}\\.${whole}(?:-${prerelease}(?:\\.${prerelease})*)?(?:\\+[0-9a-zA-Z-]+(?:\\.[0-9a-zA-Z-]+)*)?$`,
 )
 
-/** A version by SemVer 2.0, of numbers of at most 15 digits. */
+/** A SemVer 2.0 version with numbers of at most 15 digits. */
 export const version = z.string().max(256).regex(semVer, 'must be a SemVer 2.0 version').meta({ example: '1.4.0' })
 
 const kebab = (max: number) =>
@@ -37,17 +37,17 @@ const path = z
 
 const text = (max: number) => z.string().min(1).max(max)
 
-/** A module's id: it is in paths, names of functions and image labels. */
+/** A module's id, part of paths, function names and image labels. */
 export const ModuleId = kebab(50).meta({
   description: 'Stable kebab-case id; must equal the id in the module’s code',
   example: 'hello',
 })
 
-/** Places of the portal that modules may add to. */
+/** Portal slots that modules may extend. */
 export const slotIds = ['nav.primary', 'nav.settings'] as const
 export type SlotId = (typeof slotIds)[number]
 
-/** How much a failing health check matters. */
+/** Severity of a failing health check. */
 export const healthTags = ['informational', 'degradable', 'critical'] as const
 
 export const NavSlot = z
@@ -128,7 +128,7 @@ const Spec = z.strictObject({
   backgroundJobs: z.array(BackgroundJob).max(20).default([]),
 })
 
-/** The manifest, as far as JSON Schema can say. */
+/** The manifest, as far as JSON Schema can express it. */
 export const ModuleManifest = z
   .strictObject({ $schema: z.url().max(500).optional(), metadata: Metadata, spec: Spec })
   .meta({ id: 'ModuleManifest', title: 'Platform module manifest, version 1' })
@@ -136,13 +136,13 @@ export const ModuleManifest = z
 export type ModuleManifest = z.infer<typeof ModuleManifest>
 export type NavSlot = z.infer<typeof NavSlot>
 
-/** JSON Schema 2020-12 of the manifest, as it is published. Its name is the same on every platform. */
+/** The published JSON Schema 2020-12 of the manifest. Its `$id` is the same on every platform. */
 export const manifestJsonSchema = () => ({
   $id: 'urn:platform:schemas:module:v1',
   ...z.toJSONSchema(ModuleManifest, { target: 'draft-2020-12', io: 'input', override: withExamples }),
 })
 
-/** JSON Schema knows lists of examples only. */
+/** JSON Schema has only lists of examples. */
 function withExamples({ jsonSchema }: { jsonSchema: Record<string, unknown> }): void {
   const { example } = jsonSchema
   if (example === undefined) return

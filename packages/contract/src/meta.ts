@@ -3,7 +3,7 @@ import { createRoute, json } from './endpoint.ts'
 import { manifestSchemaPath } from './manifest.ts'
 import { KeySet } from './relay.ts'
 
-/** What describes the platform itself: the contract, its reference page, its public keys, the relay program. */
+/** Documents about the platform: OpenAPI document, API reference, public keys, relay program. */
 
 export const getOpenApi = createRoute({
   method: 'get',

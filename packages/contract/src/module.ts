@@ -30,7 +30,7 @@ export const moduleErrors: Record<ModuleErrorCode, string> = {
   'PLAT-MOD-5008': 'The module crashed too often.',
 }
 
-/** What may go wrong with a module and leaves it running; logged at load time. */
+/** Warnings about a running module; logged at load time. */
 export const slotWarning = 'The slots in the module’s code differ from spec.navSlots.'
 
 const ModuleCheck = z.object({
@@ -65,7 +65,7 @@ export const Module = z
   })
   .meta({ id: 'Module' })
 
-/** An installed module with all that its manifest adds to the platform. */
+/** An installed module with the extensions of its manifest. */
 export const ModuleDetail = Module.extend({
   navSlots: z.array(NavSlot).max(20).meta({ description: 'Its navigation entries while it runs' }),
   backgroundJobs: z.array(BackgroundJob).max(20),
@@ -183,5 +183,5 @@ const uninstall = {
 } as const
 
 export const uninstallModule = createRoute({ ...uninstall, path: '/api/v1/modules/{id}' })
-/** The same by the path that the reference module's documentation gives. */
+/** The same operation at the path of the reference module's documentation. */
 export const uninstallImage = createRoute({ ...uninstall, path: '/api/modules/{id}' })

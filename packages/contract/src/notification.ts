@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { id, pageOf, paging, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 
-/** What a user should know of. */
+/** A notification for a user. */
 
 export const notificationTypes = [
   'ClusterHealthDegraded',

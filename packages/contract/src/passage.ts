@@ -1,6 +1,6 @@
 /**
- * Paths that lead to modules. They stand beside the route table, not in it: what is behind them is a module's own
- * business. Gateways prefer every route of the table; of what is left, these paths go to the function named here.
+ * Paths of modules. They are not in the route table, because modules define the endpoints behind them. Gateways prefer
+ * the routes of the table and send these paths to the function named here.
  */
 export const modulePaths = {
   function: 'gateway/modules',
@@ -9,7 +9,6 @@ export const modulePaths = {
 } as const
 
 /**
- * What answers where no route and no passage leads: with a file of the portal, with its page where a browser navigates, and
- * with `route_not_found` to everybody else.
+ * Requests that match no route: returns a file of the portal, its page for a browser navigation, or `route_not_found`.
  */
 export const fallback = { function: 'portal', capabilities: [] } as const

@@ -12,10 +12,10 @@ export const permissions = [
   'platform:admin',
 ] as const
 
-/** One permission. `admin` ⊃ `write` ⊃ `read` holds because each role lists what it includes. */
+/** A permission. Each role lists all of its permissions, so that `admin` ⊃ `write` ⊃ `read`. */
 export type Permission = (typeof permissions)[number]
 
-/** Whether a name is a permission; tells the accesses `public`, `user` and `relay` from the others. */
+/** Whether a name is a permission, and not `public`, `user` or `relay`. */
 export const isPermission = (name: string): name is Permission => permissions.some((permission) => permission === name)
 
 const reader = ['clusters:read', 'jobs:read', 'modules:read'] as const
@@ -23,13 +23,12 @@ const operator = [...reader, 'jobs:write'] as const
 const clusterAdmin = [...operator, 'clusters:write', 'clusters:admin'] as const
 const orgAdmin = [...clusterAdmin, 'users:admin', 'audit:read'] as const
 
-/** The roles that the platform knows. */
+/** The known roles. */
 export const roleNames = ['PlatformAdmin', 'OrgAdmin', 'ClusterAdmin', 'Operator', 'Viewer', 'Auditor'] as const
 
-/** The name of a role that the platform knows. */
 export type Role = (typeof roleNames)[number]
 
-/** Role → permissions. PlatformAdmin exists in the platform organisation only. */
+/** Role → permissions. PlatformAdmin exists only in the platform organisation. */
 const roles = {
   PlatformAdmin: permissions,
   OrgAdmin: orgAdmin,
@@ -41,7 +40,7 @@ const roles = {
 
 const isRole = (name: string): name is Role => Object.hasOwn(roles, name)
 
-/** All permissions that the named roles grant together; an unknown role grants nothing. */
+/** All permissions that these roles grant together. An unknown role grants nothing. */
 export function permissionsOf(roleNames: readonly string[]): Permission[] {
   const granted = new Set<Permission>(roleNames.filter(isRole).flatMap((name) => roles[name]))
   return permissions.filter((permission) => granted.has(permission))

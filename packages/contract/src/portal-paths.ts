@@ -1,6 +1,6 @@
 /**
- * The paths at which the portal has a page; `{name}` stands for one segment. Whatever else a browser opens is answered with
- * 404, and the portal says so. The pages of modules, `/modules/<id>` and what is below, are passages.
+ * Paths of portal pages; `{name}` is one segment. Other paths return 404. Pages of modules, `/modules/<id>…`, are
+ * module paths.
  */
 export const portalPaths = [
   '/',
@@ -26,11 +26,11 @@ export const portalPaths = [
   '/settings/updates',
 ] as const
 
-/** The name in the query under which the portal is told at `/` which of its pages to show: for pages that others answer. */
+/** Query parameter of `/` with the portal page to show, for error pages that other functions return. */
 export const openedPage = 'open'
 
 /**
- * A place within the portal: a path, with query or fragment. Segments begin with a letter, a digit, `_` or `-`, so that
- * nothing here is another host or leads upwards, however often it is decoded: no `//`, no `\`, no `..`, no `%2f`.
+ * A location within the portal: a path with query or fragment. Segments start with a letter, digit, `_` or `-`, so that
+ * no decoding yields another host or a parent directory.
  */
 export const portalPath = /^\/(?:[\w-][\w.~-]*(?:\/[\w-][\w.~-]*)*\/?)?(?:[?#][\w.~%!$&'()*+,;=:@/?#-]*)?$/

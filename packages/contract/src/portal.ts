@@ -6,9 +6,9 @@ import { Readiness } from './health.ts'
 import { type JobStatus } from './job.ts'
 import { slotIds, version } from './manifest.ts'
 
-/** What the portal needs beside the resources that it shows: where to begin, where to go, and what all its numbers say. */
+/** Data for the portal only: configuration, navigation, totals. */
 
-/** An entry of the portal's navigation: built in, or a module's. */
+/** An entry of the portal's navigation, built in or from a module. */
 export const NavigationEntry = z
   .object({
     slotId: z.enum(slotIds),
@@ -33,7 +33,7 @@ export const getNavigation = createRoute({
   capabilities: ['table:read'],
 })
 
-/** What a browser must know before anybody has signed in. Nothing in it is secret. */
+/** Configuration for the browser before sign-in; contains no secrets. */
 export const PortalConfiguration = z
   .object({
     setupComplete: z.boolean(),
@@ -58,7 +58,7 @@ export const getPortalConfiguration = createRoute({
 
 const count = z.int32().min(0).meta({ example: 3 })
 
-/** Clusters by the status that the last beat or sweep has persisted. */
+/** Clusters by their stored status: that of the last heartbeat or sweep. */
 export const ClusterCounts = z
   .object({ Healthy: count, Degraded: count, Pending: count, Offline: count } satisfies Record<ClusterStatus, object>)
   .meta({ id: 'ClusterCounts' })
@@ -92,7 +92,7 @@ const StoredUpdateCheck = z
     description: 'Present for callers with platform:admin. The result of the last check; this request starts none',
   })
 
-/** All numbers that the portal shows outside of its lists. What the caller may not read is absent. */
+/** All totals that the portal shows outside of its lists. Totals that the caller may not read are absent. */
 export const PortalSummary = z
   .object({
     clusters: z

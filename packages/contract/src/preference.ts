@@ -2,11 +2,11 @@ import * as z from 'zod'
 import { id, jsonBytes, line, listOf, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 
-/** What a user sets for itself: the dashboard's layout and saved filters (sections 2 and 4). */
+/** User preferences: dashboard layout and saved filters. */
 
 const cells = z.int32().min(0).max(10_000).meta({ description: 'Cells of the dashboard grid', example: 4 })
 
-/** Where a widget stands on the dashboard. */
+/** Position of a widget on the dashboard. */
 export const WidgetPlacement = z
   .object({ widgetId: line(1, 100).meta({ example: 'cluster-health' }), x: cells, y: cells, w: cells, h: cells })
   .meta({ id: 'WidgetPlacement' })
@@ -15,10 +15,10 @@ const layout = z.array(WidgetPlacement).max(200)
 
 export const DashboardLayout = z.object({ layout, updatedAt: timestamp }).meta({ id: 'DashboardLayout' })
 
-/** `updatedAt` may come along, so that the answer of GET can be sent back; it is ignored. */
+/** `updatedAt` is accepted and ignored, so that clients can send back the response of GET. */
 export const DashboardLayoutUpdate = z.object({ layout }).meta({ id: 'DashboardLayoutUpdate' })
 
-/** The most saved filters that a user may have. */
+/** Maximum number of saved filters of a user. */
 export const savedFilterLimit = 100
 const filterBytes = 16_384
 const filterDepth = 16

@@ -4,9 +4,9 @@ import { createRoute, json, jsonBody } from './endpoint.ts'
 import { outputStreams } from './job-output.ts'
 
 /**
- * The relay protocol. Every call but enroll carries `Authorization: Relay <JWT>`: EdDSA by the relay's key; header
- * `kid` = relay id; claims `aud` = `platform-relay`, `iat`, `exp` (at most 60 s later), `jti` (fresh each time), `path` (of
- * the request, from `/api` on) and `bodySha256` (base64url, of the exact bytes).
+ * The relay protocol. Every request except enrollment carries `Authorization: Relay <JWT>`: EdDSA with the relay's key;
+ * header `kid` = relay id; claims `aud` = `platform-relay`, `iat`, `exp` (at most 60 s later), `jti` (unique), `path`
+ * (from `/api` on) and `bodySha256` (base64url, of the exact bytes).
  */
 
 const Ed25519PublicKey = z
@@ -20,7 +20,7 @@ const Ed25519PublicKey = z
   })
   .meta({ id: 'Ed25519PublicKey' })
 
-/** A key set: the public keys that verify something, by `kid`. */
+/** A JSON Web Key Set: public keys by `kid`. */
 export const KeySet = z
   .object({
     keys: z
@@ -91,7 +91,7 @@ export const Claim = z
   })
   .meta({ id: 'Claim' })
 
-/** The most bytes of UTF-8 that one output call carries. */
+/** Maximum size of the output in one request, in bytes of UTF-8. */
 export const outputChunkBytes = 65_536
 
 export const OutputReport = z
@@ -113,7 +113,10 @@ export const OutputReport = z
 
 export const OutputResponse = z.object({ nextSeq: z.int32().min(0), cancel: z.boolean() }).meta({ id: 'OutputAnswer' })
 
-/** How a run ended: by itself, at its time limit, by a cancel, refused before it began, or cut short by a restart. */
+/**
+ * How a run ended: it exited, reached its timeout, was cancelled, was rejected before its start, or was interrupted by
+ * a restart.
+ */
 export const outcomes = ['exited', 'timed_out', 'cancelled', 'rejected', 'interrupted'] as const
 export type Outcome = (typeof outcomes)[number]
 

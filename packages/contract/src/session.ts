@@ -2,10 +2,10 @@ import * as z from 'zod'
 import { id, listOf, pathId, timestamp } from './common.ts'
 import { createRoute, json } from './endpoint.ts'
 
-/** The most sessions that a list shows: the newest ones. */
+/** Maximum number of sessions in a list, newest first. */
 export const sessionLimit = 100
 
-/** One sign-in that has not ended. Refresh keeps it alive for another seven days. */
+/** An active session. Each refresh extends it by seven days. */
 export const Session = z
   .object({
     id: id('sess'),

@@ -9,7 +9,7 @@ export const SetupStatus = z
   .meta({ id: 'SetupStatus' })
 
 const isTimezone = (name: string): boolean => {
-  // Offsets such as +01:00 are time zones to Intl, but no names.
+  // `Intl` also accepts offsets such as +01:00, which are no time zone names.
   if (!/^[A-Za-z]/.test(name)) return false
   try {
     Intl.DateTimeFormat('en', { timeZone: name })
@@ -19,13 +19,13 @@ const isTimezone = (name: string): boolean => {
   }
 }
 
-/** Redirect addresses are made of it: it must be an address and nothing else. */
+/** The public URL. Redirect URLs are derived from it, so only a plain URL is accepted. */
 const isPlainUrl = (text: string): boolean => URL.canParse(text) && !/[@?#]/.test(text)
 
 /** A password: 8 to 1024 characters, no composition rules. */
 export const password = z.string().min(8).max(1024).meta({ format: 'password', example: 'correct horse battery' })
 
-/** A user name: what a person types to sign in; compared without regard to case. */
+/** A user name for sign-in, compared case-insensitively. */
 export const username = z
   .string()
   .trim()

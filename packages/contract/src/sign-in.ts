@@ -5,9 +5,9 @@ import { createRoute, json, jsonBody } from './endpoint.ts'
 import { providerTypes } from './identity.ts'
 import { portalPath } from './portal-paths.ts'
 
-/** Signing in with an identity provider: by OpenID Connect, in a browser. */
+/** Sign-in with an identity provider by OpenID Connect, in a browser. */
 
-/** What anybody may know before signing in. */
+/** Sign-in options, public. */
 export const SignInOption = z
   .object({
     id: id('idp'),
@@ -38,7 +38,7 @@ export const listSignInOptions = createRoute({
   capabilities: ['table:read'],
 })
 
-/** Why a sign-in with a provider has ended: all that the sign-in page of the portal is told. */
+/** Result of a failed sign-in with a provider, as shown by the portal's sign-in page. */
 export const signInErrors = [
   'sign_in_expired',
   'provider_unavailable',

@@ -2,10 +2,10 @@ import * as z from 'zod'
 import { id, line, listOf, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 
-/** The most sites that an organisation may have. */
+/** Maximum number of sites of an organisation. */
 export const siteLimit = 1000
 
-/** A place that clusters stand in. */
+/** A location of clusters. */
 export const Site = z
   .object({ id: id('site'), name: z.string().max(64).meta({ example: 'Berlin' }), createdAt: timestamp })
   .meta({ id: 'Site' })

@@ -1,32 +1,32 @@
 import { type Capability } from './endpoint.ts'
 
-/** What begins a function that serves no route: messages of a queue, a clock, or a deployment. */
+/** Trigger of a function without routes: a queue, a schedule, or a deployment. */
 export type Trigger =
   | { queue: string; batchSize: number; maximumConcurrency: number }
   | { everySeconds: number }
   | 'deployment'
 
-/** A function that serves no route, and what it needs of the platform. */
+/** A function without routes, with its capabilities. */
 export interface Task {
   trigger: Trigger
-  /** The most that one run may take. */
+  /** Timeout of one invocation, in seconds. */
   timeoutSeconds: number
   capabilities: readonly Capability[]
 }
 
-/** What functions get that say nothing else. */
+/** Default timeout of functions. */
 export const defaultFunctionTimeoutSeconds = 30
 
 const store = ['table:read', 'table:write'] as const
-/** What ending a module takes, wherever that is done, and what running one takes beside it. */
-const moduleEnd = ['secret:signing-keys', 'modules:remove', 'modules:invoke', 'queue:events'] as const
-const modules = [...moduleEnd, 'secret:registries', 'modules:deploy'] as const
-const usually = { batchSize: 10, maximumConcurrency: 4 }
-const oneByOne = { batchSize: 1, maximumConcurrency: 100 }
+/** Capabilities for ending a module. */
+const moduleRemoval = ['secret:signing-keys', 'modules:remove', 'modules:invoke', 'queue:events'] as const
+const modules = [...moduleRemoval, 'secret:registries', 'modules:deploy'] as const
+const defaultBatching = { batchSize: 10, maximumConcurrency: 4 }
+const singleMessages = { batchSize: 1, maximumConcurrency: 100 }
 
 /**
- * Every function that serves no route → what begins it. One file each, `functions/<name>.ts`; with the route table this is
- * all that the platform consists of: the deployment and the one-machine runner read both.
+ * Every function without routes: name → trigger. One file each, `functions/<name>.ts`. The deployment and the
+ * one-machine runner read both tables.
  */
 export const tasks = {
   bootstrap: {
@@ -41,50 +41,50 @@ export const tasks = {
     ],
   },
   'queue/jobs': {
-    trigger: { queue: 'jobs', ...usually },
+    trigger: { queue: 'jobs', ...defaultBatching },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
     capabilities: [...store, 'queue:events'],
   },
   'queue/jobs-dead-letter': {
-    trigger: { queue: 'jobs-dead-letter', ...usually },
+    trigger: { queue: 'jobs-dead-letter', ...defaultBatching },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
     capabilities: [...store, 'queue:events'],
   },
   'queue/batches': {
-    // Expanding keeps the store busy: one batch after the other, those of each organisation in turn.
+    // Expansion loads the store, so batches run one at a time, in turn by organisation.
     trigger: { queue: 'batches', batchSize: 1, maximumConcurrency: 1 },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
     capabilities: [...store, 'queue:events'],
   },
   'queue/batches-dead-letter': {
-    trigger: { queue: 'batches-dead-letter', ...usually },
+    trigger: { queue: 'batches-dead-letter', ...defaultBatching },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
     capabilities: [...store, 'queue:events'],
   },
   'queue/events': {
-    trigger: { queue: 'events', ...usually },
+    trigger: { queue: 'events', ...defaultBatching },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
     capabilities: [...store, 'queue:events', 'queue:webhooks', 'queue:modules'],
   },
   'queue/webhooks': {
-    // A receiver may hang.
-    trigger: { queue: 'webhooks', ...oneByOne },
+    // A receiver may not respond.
+    trigger: { queue: 'webhooks', ...singleMessages },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
     capabilities: [...store, 'secret:signing-keys', 'queue:webhooks', 'queue:events'],
   },
   'queue/updates': {
-    // Images travel, hooks take their time, and a release is watched before it serves everybody.
+    // Image downloads, lifecycle hooks and the bake time of a release take long.
     trigger: { queue: 'updates', batchSize: 1, maximumConcurrency: 10 },
     timeoutSeconds: 300,
     capabilities: [...store, ...modules, 'functions:update', 'functions:revert', 'queue:updates'],
   },
   'queue/updates-dead-letter': {
-    trigger: { queue: 'updates-dead-letter', ...usually },
+    trigger: { queue: 'updates-dead-letter', ...defaultBatching },
     timeoutSeconds: 300,
-    capabilities: [...store, ...moduleEnd, 'functions:revert'],
+    capabilities: [...store, ...moduleRemoval, 'functions:revert'],
   },
   'queue/modules': {
-    trigger: { queue: 'modules', ...oneByOne },
+    trigger: { queue: 'modules', ...singleMessages },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
     capabilities: [...store, 'secret:signing-keys', 'modules:invoke', 'queue:modules', 'queue:events'],
   },
@@ -120,12 +120,12 @@ export const tasks = {
 
 type ConsumedQueue = Extract<(typeof tasks)[keyof typeof tasks]['trigger'], { queue: string }>['queue']
 
-/** A queue that a task consumes, and that is no dead-letter queue: each of these has one, with `-dead-letter` behind its name. */
+/** A queue with a consumer. Each has a dead-letter queue with the suffix `-dead-letter`. */
 export type WorkQueueName = Exclude<ConsumedQueue, `${string}-dead-letter`>
 
 const isWork = (queue: ConsumedQueue): queue is WorkQueueName => !queue.endsWith('-dead-letter')
 
-/** The queues of work, and the most that one batch of messages may take. */
+/** Queues with the maximum batch size of their consumer. */
 export const workQueues: readonly { name: WorkQueueName; timeoutSeconds: number }[] = Object.values(tasks).flatMap(
   ({ trigger, timeoutSeconds }) =>
     typeof trigger === 'object' && 'queue' in trigger && isWork(trigger.queue)

@@ -3,7 +3,7 @@ import { AuditActor } from './audit.ts'
 import { id, pageOf, paging, pathId, timestamp } from './common.ts'
 import { createRoute, json } from './endpoint.ts'
 
-/** What happened to a cluster: its status, its jobs, and what people did to it. */
+/** The history of a cluster: status changes, jobs, and changes by users. */
 
 export const timelineKinds = ['status', 'job', 'audit', 'event'] as const
 

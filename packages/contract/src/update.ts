@@ -8,7 +8,7 @@ import { version } from './manifest.ts'
 export const updateActions = ['apply', 'rollback'] as const
 export type UpdateAction = (typeof updateActions)[number]
 
-/** A release that is newer and cannot be applied, and why. */
+/** A newer release that cannot be applied, with the reason. */
 const RefusedRelease = z
   .object({ version: z.string().max(128), reason: z.string().max(500) })
   .meta({ id: 'RefusedRelease', example: { version: '9.9.9', reason: 'No trusted key has signed it.' } })

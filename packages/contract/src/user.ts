@@ -12,7 +12,7 @@ const roles = z
   .max(roleNames.length)
   .meta({ example: ['Operator'] })
 
-/** What makes a user. `organisationId` seeds the first OrgAdmin of another organisation. */
+/** The request to create a user. `organisationId` creates the first OrgAdmin of another organisation. */
 export const UserCreation = z
   .object({
     username: username.meta({ example: 'ada' }),

@@ -3,16 +3,16 @@ import { id, line, listOf, pageOf, paging, pathId, timestamp } from './common.ts
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { eventNames } from './event.ts'
 
-/** Webhooks: events, delivered to addresses of the organisation as Standard Webhooks. */
+/** Webhooks: delivery of events to URLs of the organisation, in the Standard Webhooks format. */
 
-/** The most webhooks that an organisation may have. */
+/** Maximum number of webhooks of an organisation. */
 export const webhookLimit = 50
-/** The newest deliveries of a webhook that can be paged through. */
+/** Maximum number of deliveries that can be listed, newest first. */
 export const shownDeliveries = 1000
 
 const areas = [...new Set(eventNames.map((name) => name.split('.')[0]))]
 
-/** What a webhook may subscribe to: everything, an area, or one event. */
+/** A subscription: all events, an area, or one event. */
 const subscriptions = [
   '*',
   ...areas.map((area) => `platform.${area}.*`),
@@ -78,7 +78,7 @@ export const CreatedWebhook = z
 
 export const deliveryStatuses = ['Pending', 'Delivered', 'Failed'] as const
 
-/** Why an attempt has failed. */
+/** Reason of a failed attempt. */
 export const attemptErrors = [
   'url_not_allowed',
   'address_not_allowed',
@@ -105,7 +105,7 @@ const DeliveryAttempt = z
   })
   .meta({ id: 'DeliveryAttempt' })
 
-/** One event on its way to one webhook. It is tried eight times in about a day. */
+/** The delivery of one event to one webhook: up to eight attempts in about a day. */
 export const Delivery = z
   .object({
     id: id('dlv'),

@@ -63,7 +63,7 @@ export interface Schema {
   anyOf?: readonly Schema[]
 }
 
-/** An operation with its address, as every part of the page needs it. */
+/** An operation with its method and path. */
 export interface Entry {
   method: string
   path: string
@@ -78,28 +78,28 @@ export const entriesOf = ({ paths }: ApiDocument): Entry[] =>
     ),
   )
 
-/** The types of a schema; several only where one of them is null. */
+/** The types of a schema; more than one only if one of them is null. */
 export const typesOf = ({ type = [] }: Schema): readonly string[] => [type].flat()
 
-/** The type of a schema apart from null. */
+/** The type of a schema, ignoring null. */
 export const typeOf = (schema: Schema): string | undefined => typesOf(schema).find((type) => type !== 'null')
 
-/** The last part of a reference: the name of what it points at. */
+/** The last segment of a reference: the name of its target. */
 export const nameOf = ($ref: string): string => $ref.slice($ref.lastIndexOf('/') + 1)
 
-/** A schema with its reference followed; what stands beside the reference wins. */
+/** A schema with its reference resolved. Members beside the reference take precedence. */
 export function resolved(document: ApiDocument, schema: Schema): Schema {
   if (schema.$ref === undefined) return schema
   return { ...document.components.schemas[nameOf(schema.$ref)], ...schema }
 }
 
-/** A response with its reference followed. */
+/** A response with its reference resolved. */
 export function responseOf(document: ApiDocument, response: Response | Reference): Response {
   if (!('$ref' in response)) return response
   return document.components.responses[nameOf(response.$ref)] ?? { description: '' }
 }
 
-/** The parameters of an operation with their references followed. */
+/** The parameters of an operation, with references resolved. */
 export const parametersOf = ({ components }: ApiDocument, { parameters = [] }: Operation): Parameter[] =>
   parameters.flatMap((parameter) =>
     '$ref' in parameter ? (components.parameters?.[nameOf(parameter.$ref)] ?? []) : parameter,

@@ -1,4 +1,4 @@
-/** Markup that is safe to send. Only `html` makes it, so text of any origin is escaped unless it came from here. */
+/** Escaped markup. Only `html` creates it, so all other text is escaped. */
 export class Html {
   readonly markup: string
 
@@ -7,12 +7,12 @@ export class Html {
   }
 }
 
-/** What may stand in a template: text, markup, nothing, or a list of those. */
+/** A template parameter: text, markup, nothing, or a list of these. */
 export type Content = Html | string | number | false | undefined | readonly Content[]
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
 
-/** Text as HTML shows it, in elements and in quoted attributes. */
+/** Escapes text for elements and quoted attributes. */
 const escape = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? '')
 
 function render(content: Content): string {
@@ -22,6 +22,6 @@ function render(content: Content): string {
   return escape(String(content))
 }
 
-/** A template that escapes whatever is put into it. */
+/** A template tag that escapes its parameters. */
 export const html = (parts: TemplateStringsArray, ...contents: Content[]): Html =>
   new Html(String.raw({ raw: parts }, ...contents.map(render)))

@@ -12,7 +12,7 @@ import { type Html, html } from './html.ts'
 import { line, prose } from './prose.ts'
 import { fields, row } from './schema.ts'
 
-/** The name of a method as a coloured label. */
+/** The method as a coloured label. */
 export const methodLabel = (method: string): Html => html`<span class="method ${method.toLowerCase()}">${method}</span>`
 
 const parameterGroups = { path: 'Path parameters', query: 'Query parameters', header: 'Headers' }
@@ -48,7 +48,7 @@ function answers(document: ApiDocument, { operation }: Entry): Answer[] {
   })
 }
 
-/** A failure is told by its codes, which its description lists; any other answer by its fields. */
+/** Errors are described by the codes in their description, other responses by their fields. */
 const isFailure = ([, , content]: Answer): boolean => jsonSchemaOf(content)?.$ref === '#/components/schemas/Error'
 
 function heading([status, description, content]: Answer): Html {
@@ -58,7 +58,7 @@ function heading([status, description, content]: Answer): Html {
   </h4>`
 }
 
-/** Answers that share a body stand together, with its fields once. */
+/** Groups responses with the same body, which is described once. */
 function successes(document: ApiDocument, found: readonly Answer[]): Html[] {
   const bodies = Map.groupBy(found, ([, , content]) => JSON.stringify(jsonSchemaOf(content)))
   return [...bodies.values()].map((same) => {
@@ -100,7 +100,7 @@ function samples(document: ApiDocument, entry: Entry, found: readonly Answer[]):
   </div>`
 }
 
-/** One operation: what it does, what it takes and answers, and how a call looks. */
+/** One operation: description, parameters, responses, example request. */
 export function operation(document: ApiDocument, entry: Entry): Html {
   const { operationId, summary, description, requestBody } = entry.operation
   const all = answers(document, entry)

@@ -2,7 +2,7 @@ import { type Html, html } from './html.ts'
 
 const code = /(`[^`]+`|\*\*[^*]+\*\*)/
 
-/** One line of Markdown: `code` and **strong**, nothing else. */
+/** Renders one line of Markdown: `code` and **strong** only. */
 export const line = (text: string): Html =>
   html`${text.split(code).map((part) => {
     if (part.startsWith('`')) return html`<code>${part.slice(1, -1)}</code>`
@@ -16,5 +16,5 @@ function block(text: string): Html {
   </ul>`
 }
 
-/** The Markdown that the contract's descriptions use: paragraphs and lists. */
+/** Renders the Markdown subset of descriptions: paragraphs and lists. */
 export const prose = (text: string | undefined): Html => html`${(text ?? '').split('\n\n').filter(Boolean).map(block)}`

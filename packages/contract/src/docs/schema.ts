@@ -5,7 +5,7 @@ import { line } from './prose.ts'
 const count = (value: number): string => value.toLocaleString('en')
 
 function range(low: number | undefined, high: number | undefined, unit: string): string | undefined {
-  // The limits of the number types themselves are noise.
+  // Do not show the limits of the integer types themselves.
   const least = low === undefined || low <= -(2 ** 31) ? undefined : count(low)
   const most = high === undefined || high >= 2 ** 31 - 1 ? undefined : count(high)
   if (least !== undefined && most !== undefined) return `${least} to ${most}${unit}`
@@ -21,7 +21,7 @@ function limits(schema: Schema): string | undefined {
 
 const isNull = (schema: Schema): boolean => schema.type === 'null'
 
-/** A schema that may be null, as the schema that it otherwise is. */
+/** The non-null alternative of a nullable schema. */
 const withoutNull = (schema: Schema): Schema => ({
   ...schema.anyOf?.find((choice) => !isNull(choice)),
   ...schema,
@@ -47,7 +47,7 @@ function values(schema: Schema): Html | undefined {
 const fallback = ({ default: value }: Schema): Html | undefined =>
   value === undefined ? undefined : html`<p>Default <code>${JSON.stringify(value)}</code></p>`
 
-/** The fields of a schema, or of the items of a list; a schema inside itself is named, not opened again. */
+/** The fields of a schema, or of the items of a list. A recursive schema appears by name only. */
 export function fields(document: ApiDocument, schema: Schema, outer: readonly string[] = []): Html | undefined {
   const plain = withoutNull(schema)
   const seen = plain.$ref === undefined ? outer : [...outer, plain.$ref]
@@ -74,7 +74,7 @@ function nested(document: ApiDocument, name: string, schema: Schema, outer: read
   )
 }
 
-/** One field or parameter: name, kind, limits, meaning. */
+/** One field or parameter: name, type, limits, description. */
 export function row(
   document: ApiDocument,
   name: string,

@@ -20,7 +20,10 @@ function correctInteger(schema: Schema): Schema {
   return { minimum, maximum, ...schema, type, format }
 }
 
-/** Closes the objects of responses: the generator does not distinguish them from objects of requests. */
+/**
+ * Adds `additionalProperties: false` to the objects of responses; the generator does not distinguish them from
+ * requests.
+ */
 const close = (schema: Schema): Schema =>
   schema['properties'] === undefined ? schema : { additionalProperties: false, ...schema }
 
@@ -38,7 +41,7 @@ function corrected(value: unknown, isResponse: boolean, isMap = false): unknown 
   return isResponse ? close(correctInteger(schema)) : correctInteger(schema)
 }
 
-/** The names of the components that a part of the document refers to, with all components that those refer to. */
+/** The names of all components that a part of the document references, directly or indirectly. */
 function componentsOf(part: unknown, schemas: Record<string, unknown>, found = new Set<string>()): Set<string> {
   for (const [, name = ''] of JSON.stringify(part).matchAll(/#\/components\/schemas\/(\w+)/g)) {
     if (!found.has(name)) componentsOf(schemas[name], schemas, found.add(name))
@@ -46,7 +49,7 @@ function componentsOf(part: unknown, schemas: Record<string, unknown>, found = n
   return found
 }
 
-/** The document of the generator, corrected. */
+/** The corrected document. */
 export function correct({ paths = {}, components = {}, ...document }: ReturnType<OpenAPIHono['getOpenAPI31Document']>) {
   const schemas = components.schemas ?? {}
   const operations = Object.values(paths).flatMap(({ post, put, patch }) => [post, put, patch])

@@ -37,7 +37,7 @@ const errorResponse = (codes: readonly [ErrorCode, ...ErrorCode[]]) => ({
   content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
 })
 
-/** Errors that many operations share, under their names in the document. */
+/** Errors that many operations share, by name in the document. */
 const shared = {
   BadPath: ['invalid_path'],
   BadParameters: ['invalid_path', 'validation_failed'],
