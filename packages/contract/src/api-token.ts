@@ -35,14 +35,10 @@ export const CreatedApiToken = ApiToken.extend({
 export const ApiTokenCreation = z
   .object({
     name: line(1, 100).meta({ example: 'nightly backup' }),
-    expiresAt: z.iso
-      .datetime({ offset: true })
-      .max(40)
-      .optional()
-      .meta({
-        description: 'A time in the future. The token never expires if this is absent',
-        example: '2027-11-21T09:30:00.000Z',
-      }),
+    expiresAt: z.iso.datetime({ offset: true }).max(40).optional().meta({
+      description: 'A time in the future. The token never expires if this is absent',
+      example: '2027-11-21T09:30:00.000Z',
+    }),
     permissions: grants
       .optional()
       .meta({ description: 'A subset of the user’s permissions; default: all current permissions of the user' }),

@@ -22,14 +22,9 @@ export const BatchSubmission = z
         maxItems: batchLimit,
         items: { $ref: '#/components/schemas/JobSubmission' },
       }),
-    maxConcurrency: z
-      .int32()
-      .min(1)
-      .max(batchLimit)
-      .optional()
-      .meta({
-        description: 'Maximum number of jobs of the batch that are queued for a relay or running at once; default: all',
-      }),
+    maxConcurrency: z.int32().min(1).max(batchLimit).optional().meta({
+      description: 'Maximum number of jobs of the batch that are queued for a relay or running at once; default: all',
+    }),
     maxErrors: z.int32().min(0).max(batchLimit).optional().meta({
       description: 'If more jobs than this fail, the jobs that have not started are cancelled; default: never',
     }),

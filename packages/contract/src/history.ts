@@ -15,12 +15,9 @@ const count = z.int32().min(0).meta({ example: 3 })
 const HistoryPoint = z
   .object({
     at: timestamp.meta({ description: 'Start of the interval' }),
-    clusters: z
-      .object({ byStatus: ClusterCounts })
-      .optional()
-      .meta({
-        description: 'Clusters by status at the end of the interval, or now for the current one. Absent if unknown',
-      }),
+    clusters: z.object({ byStatus: ClusterCounts }).optional().meta({
+      description: 'Clusters by status at the end of the interval, or now for the current one. Absent if unknown',
+    }),
     jobs: z
       .object({
         submitted: count.meta({ description: 'Jobs accepted during the interval' }),

@@ -13,13 +13,9 @@ export const SignInOption = z
     id: id('idp'),
     type: z.enum(providerTypes),
     displayName: z.string().max(100),
-    authorizeUrl: z
-      .string()
-      .max(700)
-      .optional()
-      .meta({
-        description: 'Sign-in address for browsers; absent for LDAP, which uses name and password at /auth/login',
-      }),
+    authorizeUrl: z.string().max(700).optional().meta({
+      description: 'Sign-in address for browsers; absent for LDAP, which uses name and password at /auth/login',
+    }),
   })
   .meta({ id: 'SignInChoice' })
 
