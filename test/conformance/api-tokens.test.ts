@@ -7,10 +7,10 @@ import { waitFor } from '../support/wait-for.ts'
 
 const path = '/api/v1/users/me/tokens'
 const me = '/api/v1/auth/me'
-/** The platform's clock is not this machine's. */
+/** The clock of the platform may differ from this machine's. */
 const clockSkewMs = 1000
 
-/** Creates an API token of somebody; answers it with a client that uses it. */
+/** Creates an API token and a client that uses it. */
 async function newToken(platform: Platform, { client }: TestUser, rest: object = {}) {
   const token = expectStatus(await client.post(path, { name: platform.newName(), ...rest }), 201)
   return { ...token, client: platform.anonymous.withToken(token.token) }

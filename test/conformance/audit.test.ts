@@ -33,7 +33,7 @@ test('records neither reads nor rejected requests', async ({ platform }) => {
   const entries = await entriesOf(client, `actor=${person.id}`, 1)
   expectStatus(await person.client.get('/api/v1/clusters'), 200)
   expectStatus(await person.client.post('/api/v1/clusters', {}), 403, 'forbidden')
-  // By the time a later change is on record, an earlier one would be.
+  // Entries keep their order: once a later change is recorded, no earlier one is missing.
   await recordedCluster(platform, client)
   expect(await entriesOf(client, `actor=${person.id}`, 1)).toEqual(entries)
 })

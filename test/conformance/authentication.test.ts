@@ -10,7 +10,7 @@ const me = '/api/v1/auth/me'
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 const decode = (part: string): any => JSON.parse(Buffer.from(part, 'base64url').toString())
 
-/** What somebody might send in place of a good token. */
+/** Invalid `Authorization` headers. */
 async function badCredentials(platform: Platform): Promise<Record<string, string>> {
   const { accessToken, refreshToken } = await platform.signIn()
   const [header, claims, signature] = accessToken.split('.')

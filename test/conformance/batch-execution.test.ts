@@ -7,7 +7,7 @@ import type { Platform } from './support/platform.ts'
 import type { Relay } from './support/relay.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-/** Ends jobs one after another as they are told, each with the next exit code; answers how many were let go at most. */
+/** Ends jobs in order of delivery with the given exit codes. Returns the maximum number of concurrent jobs. */
 async function endOneByOne(relay: Relay, exitCodes: readonly number[]): Promise<number> {
   let most = 0
   for (const exitCode of exitCodes) {

@@ -20,7 +20,7 @@ test('accepts 500 jobs that are readable immediately', async ({ platform, admin 
     const read = await Promise.all(ids.map((id) => platform.job(id)))
     expect(read.map(({ id, status }) => [id, status])).toEqual(ids.map((id) => [id, 'Queued']))
   }
-  // Active from the first moment, before anything was done with them.
+  // Jobs are active from the acceptance on, before their expansion.
   for (const { id } of clusters)
     expectStatus(await admin.delete(`/api/v1/clusters/${id}`), 409, 'cluster_has_active_jobs')
   expectStatus(await admin.post(`${batchPath}/${batchId}/cancel`), 202)
@@ -30,7 +30,7 @@ test('rejects an empty batch and one of more than 500 jobs', async ({ platform, 
   const { id: clusterId } = await platform.newCluster()
   const jobs = Array.from({ length: 501 }, () => jobFor(clusterId))
   expectStatus(await admin.post(batchPath, { jobs }), 400, 'batch_limit_exceeded')
-  // Whatever else is wrong with them.
+  // The limit is checked before the jobs.
   expectStatus(await admin.post(batchPath, { jobs: jobs.map(() => 7) }), 400, 'batch_limit_exceeded')
   expect(invalidFields(await admin.post(batchPath, { jobs: [] }))).toEqual(['body /jobs'])
   expect(invalidFields(await admin.post(batchPath, {}))).toEqual(['body /jobs'])

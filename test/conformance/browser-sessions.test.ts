@@ -7,7 +7,7 @@ import type { Platform } from './support/platform.ts'
 const path = '/api/v1/auth/session'
 const me = '/api/v1/auth/me'
 
-/** What a browser says of a request of a page of this platform, and of one that a page on another port causes. */
+/** Headers of requests from a page of the platform, and from a page on another port. */
 const ofOwnPage = ({ options }: Platform) => ({
   origin: new URL(options.baseUrl).origin,
   'sec-fetch-site': 'same-origin',
@@ -26,7 +26,6 @@ const cookiesOf = ({ headers }: Answer): Headers => ({
     .join('; '),
 })
 
-/** Signs in as a browser: a client without a token, and the cookies that it has got. */
 async function signedIn(platform: Platform): Promise<{ client: Client; own: Headers; cookies: Headers }> {
   const { username, password } = await platform.newPerson('Viewer')
   const [client, own] = [platform.anonymous, ofOwnPage(platform)]

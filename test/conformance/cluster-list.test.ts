@@ -6,7 +6,7 @@ import { waitFor } from '../support/wait-for.ts'
 
 const path = '/api/v1/clusters'
 
-/** A page, once it shows a cluster: lists may lag behind a write by a moment. */
+/** Waits until a page contains a cluster: lists may lag behind writes. */
 async function pageWith(platform: Platform, clusterId: string, query: string): Promise<any> {
   const admin = await platform.admin
   return waitFor(`${query} shows ${clusterId}`, async () => {
@@ -16,7 +16,6 @@ async function pageWith(platform: Platform, clusterId: string, query: string): P
   })
 }
 
-/** The identifiers on all pages of a size. */
 async function idsOnPages(platform: Platform, pageSize: number): Promise<Set<string>> {
   const admin = await platform.admin
   const met = new Set<string>()
@@ -38,7 +37,7 @@ test('returns 20 clusters per page, newest first, by default', async ({ platform
 
 test('pages together contain every cluster', async ({ platform }) => {
   const made = [await platform.newCluster(), await platform.newCluster(), await platform.newCluster()]
-  // Another run that removes clusters meanwhile moves rows from page to page.
+  // A concurrent run that removes clusters shifts the pages.
   await waitFor('one walk through the pages meets all three', async () => {
     const met = await idsOnPages(platform, 10)
     return made.every(({ id }) => met.has(id))

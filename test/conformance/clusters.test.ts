@@ -32,7 +32,7 @@ test('returns a relay command that keeps the token out of the arguments', async 
 test('trims names of 3 to 64 characters in any script', async ({ platform, admin }) => {
   const suffix = platform.newName()
   for (const name of [suffix.slice(-3), suffix.padEnd(64, 'x'), `Ω 集群 ${suffix}`]) {
-    // Three characters are few: another run may have them.
+    // Another run may use a name of three characters.
     const answer = await admin.post(path, { name: ` ${name} `, type: 'Hypervisor' })
     if (answer.status === 409) continue
     const { id } = expectStatus(answer, 201)

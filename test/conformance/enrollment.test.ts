@@ -9,7 +9,7 @@ import { newRelayKey, type Relay, requestEnrollment, tokenClaims } from './suppo
 const heartbeat = '/api/v1/relay/heartbeat'
 const beat = JSON.stringify({ nodes: [], running: [], freeSlots: 0 })
 
-/** What somebody might send in place of a request that this relay has signed for this body. */
+/** Requests that this relay has not signed for this body. */
 async function badTokens(platform: Platform, relay: Relay): Promise<Record<string, string>> {
   const claims = tokenClaims(heartbeat, beat)
   const { accessToken } = await platform.signIn()

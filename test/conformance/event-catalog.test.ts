@@ -3,7 +3,7 @@ import { test } from './support/test.ts'
 import { expectStatus } from './support/answer.ts'
 import { eventSchemas } from './support/events.ts'
 
-/** The events of D37 about what the platform does by now. */
+/** Events that every release emits. */
 const promised = [
   'setup.completed',
   ...['created', 'signed_in', 'sign_in_failed', 'deleted'].map((verb) => `user.${verb}`),

@@ -26,7 +26,7 @@ test('an offline node makes the cluster Degraded, no online node makes it Offlin
   expect(await statusAfter([online, { id: second, status: 'Offline' }])).toBe('Degraded')
   expect(await statusAfter([online])).toBe('Degraded')
   expect(await statusAfter([])).toBe('Offline')
-  // A node of somebody else does not count.
+  // Nodes of other clusters are ignored.
   expect(await statusAfter([{ id: 'node_00000000000000000000000000', status: 'Online' }])).toBe('Offline')
 })
 

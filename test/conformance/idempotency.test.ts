@@ -17,7 +17,7 @@ test('replays the first response for the same key and body', async ({ platform, 
   const second = await admin.post('/api/v1/jobs', job, headers)
   expect(expectStatus(second, 202)).toEqual(first.body)
   expect([isReplayed(first), isReplayed(second)]).toEqual([false, true])
-  // No second job is active.
+  // The repeated request created no second job.
   expectStatus(await admin.delete(`${clustersPath}/${clusterId}`), 204)
 })
 
@@ -27,7 +27,6 @@ test('performs one of eight concurrent requests with one key', async ({ platform
   const answers = await Promise.all(Array.from({ length: 8 }, () => admin.post(clustersPath, body, headers)))
   const [first] = answers.map((answer) => expectStatus(answer, 201))
   for (const { body: made } of answers) expect(made).toEqual(first)
-  // The token of the answer is the one that works.
   const { id, enrollmentToken } = first
   platform.removeLater(admin, `${clustersPath}/${id}`)
   expect((await platform.enroll(enrollmentToken)).clusterId).toBe(id)

@@ -9,7 +9,7 @@ const path = '/api/v1/platform/identity/providers'
 const back = '/api/v1/platform/identity/consent-callback'
 const secret = 'a secret that nobody shall see again'
 
-/** A tenant that nobody else has configured. Disabled: nobody is offered it at sign-in. */
+/** A provider for a unique tenant, disabled so that sign-in pages do not show it. */
 const newTenant = () => ({
   type: 'CloudDirectory',
   tenantId: randomUUID(),
@@ -31,13 +31,13 @@ const listed = async (platform: Platform, id: string): Promise<any> => {
   return items.find((each: any) => each.id === id)
 }
 
-/** Asks for consent: the address that is to be opened, and its state. */
+/** Starts a consent and returns its URL and state. */
 async function ask(platform: Platform, id: string): Promise<{ url: URL; state: string }> {
   const url = new URL(expectStatus(await (await platform.admin).post(`${path}/${id}/consent`), 200).url)
   return { url, state: url.searchParams.get('state') ?? '' }
 }
 
-/** Where a browser is sent, with what the portal is told. */
+/** The parameters of the redirect to the portal. */
 function sentTo(answer: Answer): [string, Record<string, string>] {
   expectStatus(answer, 302)
   const { pathname, searchParams } = new URL(answer.headers.get('location') ?? '')

@@ -18,8 +18,7 @@ import type { Platform } from './support/platform.ts'
 import { sample } from './support/sample.ts'
 
 /**
- * A client in the role that an operation asks for. What needs no permission is about the caller itself: its password, its
- * sessions. That is nothing to try as the administrator, and the administrator tries the rest in a session of its own.
+ * A client with the permission of the operation. Operations on the caller's own account use a separate session or user.
  */
 async function clientsByScheme(platform: Platform): Promise<(operation: Operation) => Client> {
   const { client: relay } = await platform.newRelay()
@@ -34,7 +33,6 @@ async function clientsByScheme(platform: Platform): Promise<(operation: Operatio
 
 const pathOf = (template: string): string => template.replaceAll(/\{\w+\}/g, 'nothing')
 
-/** A bad body is the caller's fault: its answer has a documented status from 400 to 499. */
 async function problemsOf(client: Client, { method, template }: Operation, bad: BadBody): Promise<string[]> {
   const { body, type = 'application/json' } = bad
   const sent = `to ${type} ${String(body).slice(0, 200)}`

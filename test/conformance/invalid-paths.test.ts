@@ -5,7 +5,7 @@ import type { Contract } from './support/contract.ts'
 import type { Schema } from './support/document.ts'
 import { sendUnchanged } from './support/raw.ts'
 
-/** Request targets that a client library would tidy up before it sends them. */
+/** Request targets that HTTP clients would normalise. */
 const strangeTargets = [
   '/api/v1/../../etc/passwd',
   '/api/v1/%2e%2e/%2e%2e/%2e%2e/etc/passwd',
@@ -34,7 +34,7 @@ const strangeTargets = [
 
 const strangeValues = ['', '%00', '__proto__', '-1', '1e400', '%F0%9F%92%A5', '9'.repeat(400), '[]', '%', '%zz', '%ff']
 
-/** Every parameter of every query, at a path that names nothing. */
+/** Every query parameter of every operation, for resources that do not exist. */
 const queryParameters = ({ operations }: Contract) =>
   operations.flatMap(({ method, template, parameters = [] }) =>
     parameters
@@ -42,7 +42,7 @@ const queryParameters = ({ operations }: Contract) =>
       .map(({ name, schema }) => ({ method, path: template.replaceAll(/\{\w+\}/g, 'nothing'), name, schema })),
   )
 
-/** Whether any text is a value: an identifier, for one, is opaque. */
+/** Whether the schema accepts any text, as for identifiers. */
 const isFreeText = ({ type, enum: named, format, pattern }: Schema): boolean =>
   type === 'string' && (named ?? format ?? pattern) === undefined
 
@@ -78,10 +78,10 @@ test('finds nothing for an unknown value of a free-text parameter', async ({ pla
   const { contract } = platform
   for (const { method, path, name, schema } of queryParameters(contract)) {
     for (const value of isFreeText(schema) ? strangeValues : []) {
-      // A search for nothing in particular finds everything.
+      // An empty search matches everything.
       if (name === 'search' && value === '') continue
       const answer = await client.send(method, `${path}?${name}=${value}`)
-      // A browser that comes back with nonsense is led to the page that says so.
+      // Invalid callbacks redirect to a page that explains the error.
       const isRefused = [302, 400, 404].includes(answer.status)
       expect(isRefused || (answer.status === 200 && answer.body.items.length === 0), show(answer)).toBe(true)
     }

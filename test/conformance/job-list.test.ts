@@ -7,7 +7,7 @@ import { waitFor } from '../support/wait-for.ts'
 
 const path = '/api/v1/jobs'
 
-/** The page of a query, once it shows these jobs and no others, newest first: lists may lag behind by a moment. */
+/** Waits until a query returns exactly these jobs, newest first: lists may lag behind writes. */
 async function shows(platform: Platform, query: string, jobIds: readonly string[]): Promise<any[]> {
   const client = await platform.admin
   return waitFor(`${query} shows ${jobIds.length} jobs`, async () => {

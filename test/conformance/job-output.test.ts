@@ -5,7 +5,7 @@ import type { Platform } from './support/platform.ts'
 
 const outputPath = (jobId: string, query: string) => `/api/v1/jobs/${jobId}/output?${query}`
 
-/** One read that waits for output behind an offset, or for the end. */
+/** Reads output from an offset, waiting for more or for the end. */
 const waitFor = async (platform: Platform, jobId: string, offset: number) =>
   expectStatus(await (await platform.admin).get(outputPath(jobId, `offset=${offset}&waitSeconds=20`)), 200)
 
@@ -15,7 +15,7 @@ test('returns output as soon as it arrives and the end of the job when it ends',
   const forMore = waitFor(platform, jobId, 6)
   const forFirst = waitFor(platform, jobId, 0)
   expectStatus(await relay.output(jobId, { leaseId, seq: 0, data: 'first\n' }), 200)
-  // The other one has waited longer: were both answered when their time is over, it would come first.
+  // The first request would return first if both waited for their timeouts.
   const live = await Promise.race([forMore, forFirst])
   expect([live.items[0]?.data, live.nextOffset, live.finished]).toEqual(['first\n', 6, false])
   expectStatus(await relay.complete(jobId, leaseId, 0), 200)

@@ -10,10 +10,10 @@ import { waitFor } from '../support/wait-for.ts'
 
 const helloPath = `${modulesPath}/hello`
 const imagePath = '/api/modules/install'
-/** Codes that say: somebody else is at it. */
+/** Errors caused by a concurrent run. */
 const busy = new Set(['module_operation_in_progress', 'module_already_installed', 'module_not_installed'])
 
-/** Everything that a running `hello` shows of itself. */
+/** All visible effects of a running `hello`. */
 async function expectHello(platform: Platform): Promise<void> {
   const admin = await platform.admin
   const { accessToken } = await platform.signIn()
@@ -37,7 +37,6 @@ async function expectHello(platform: Platform): Promise<void> {
   expect(check.name).toBe('hello-module')
 }
 
-/** Nothing leads to `hello`, whoever asks. */
 async function expectNoHello(platform: Platform): Promise<void> {
   const admin = await platform.admin
   for (const client of [admin, platform.anonymous]) {
@@ -47,7 +46,7 @@ async function expectNoHello(platform: Platform): Promise<void> {
   expect([await entriesOf(admin, 'hello'), await checksOf(platform, 'hello')]).toEqual([[], []])
 }
 
-/** Installs what nobody has installed, looks at it, and takes it away again, whatever was found. */
+/** Installs a module that is not installed, runs the checks and uninstalls it in any case. */
 async function installAndRemove(platform: Platform, admin: Client, skip: (reason: string) => void): Promise<void> {
   const answer = await admin.post(`${helloPath}/install`, {})
   if (busy.has(answer.body?.error)) return skip('another run installs hello')
@@ -69,7 +68,7 @@ async function installAndRemove(platform: Platform, admin: Client, skip: (reason
   await unlessShared(platform, skip, undefined, () => expectNoHello(platform))
 }
 
-/** Several runs share one `hello`: what a run finds counts only where no other one has changed it meanwhile. */
+/** Runs share one `hello`: results count only if no other run changed it during the check. */
 async function unlessShared(
   { admin }: Platform,
   skip: (reason: string) => void,
@@ -89,7 +88,7 @@ const navigation = async (reader: Client): Promise<any[]> =>
 
 const routes = (items: readonly any[]): string[] => items.map(({ route }) => route)
 
-/** Registries that no caller may make the platform ask. */
+/** Registries that callers must not reach. */
 const privateHosts = ['127.0.0.1:1', 'localhost:1', '10.0.0.1', '169.254.169.254', '[::1]:1', '192.168.0.1:5000']
 
 test('installs, runs, shows and completely removes hello', async ({ platform, admin, skip }) => {
@@ -97,7 +96,7 @@ test('installs, runs, shows and completely removes hello', async ({ platform, ad
   if (item === undefined) return skip('the catalog has no module hello')
   if (!item.verified) return skip('the module hello of the catalog is not verified')
   if (!item.installed) return installAndRemove(platform, admin, skip)
-  // It is somebody's: it is looked at, and left as it is.
+  // Another user installed it: do not change it.
   return unlessShared(platform, skip, 'Running', () => expectHello(platform))
 })
 

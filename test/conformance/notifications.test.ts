@@ -8,16 +8,15 @@ import type { Relay } from './support/relay.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 const path = '/api/v1/notifications'
-/** The sweep looks at silence once a minute. */
+/** The sweep runs once a minute. */
 const sweepSeconds = 150
 
-/** In an organisation of its own: what happens to clusters is told to everybody who may see them. */
+/** Uses its own organisation: all users of an organisation receive notifications about its clusters. */
 const newMember = async (platform: Platform, role = 'Operator') => platform.as(await platform.tenant).newPerson(role)
 const newRelay = async (platform: Platform) => platform.as(await platform.tenant).newRelay()
 
 const page = async ({ client }: TestUser, query = '') => expectStatus(await client.get(`${path}?${query}`), 200)
 
-/** The notification about something, once it is there. */
 const about = (person: TestUser, resource: string, type: string): Promise<any> =>
   waitFor(
     `${type} about ${resource}`,
@@ -28,7 +27,7 @@ const about = (person: TestUser, resource: string, type: string): Promise<any> =
     sweepSeconds,
   )
 
-/** Somebody's job fails; answers the notification. */
+/** Fails a job and returns the notification. */
 async function failedJob(platform: Platform, person: TestUser, relay: Relay): Promise<any> {
   const { jobId, leaseId } = await platform.as(person).running(relay)
   expectStatus(await relay.complete(jobId, leaseId, 3), 200)
@@ -46,7 +45,7 @@ test('notifies only the submitter of a failed job', async ({ platform }) => {
   expect([told.read, (await page(person)).unreadCount]).toEqual([false, 1])
   expect(told.title.length).toBeGreaterThan(0)
   expect(Date.parse(told.createdAt)).toBeGreaterThan(0)
-  // A job of another submitter: by then the first one would have been told of, too.
+  // Notifications keep their order: a later job of another submitter proves that none is missing.
   const second = await failedJob(platform, other, relay)
   expect((await page(other)).items).toEqual([second])
   expect((await page(person)).items).toEqual([told])
@@ -68,7 +67,7 @@ test('marks own notifications as read, by identifier or all at once', async ({ p
   const unread = await page(person, 'unreadOnly=true&pageSize=1')
   expect([unread.items, unread.unreadCount, unread.totalCount]).toEqual([[third], 2, 2])
   expect((await page(person, 'unreadOnly=true&pageSize=1&page=2')).items).toEqual([first])
-  // With markAllRead the identifiers are ignored.
+  // With markAllRead the ids are ignored.
   await mark({ ids: ['nothing'], markAllRead: true })
   expect([(await page(person)).unreadCount, (await page(person, 'unreadOnly=true')).items]).toEqual([0, []])
   expect((await page(other)).unreadCount).toBe(1)

@@ -14,7 +14,7 @@ const refresh = (platform: Platform, { refreshToken }: any) =>
 const isDead = async (platform: Platform, tokens: any) =>
   expectStatus(await refresh(platform, tokens), 401, 'invalid_refresh_token')
 
-/** The open sessions of a user, once there are as many as there should be: lists may lag behind by a moment. */
+/** Waits for a number of open sessions: lists may lag behind writes. */
 const sessionsOf = ({ client }: TestUser, count: number): Promise<any[]> =>
   waitFor(`${count} sessions are listed`, async () => {
     const { items } = expectStatus(await client.get(sessionsPath), 200)

@@ -5,7 +5,6 @@ import { expectStatus, invalidFields } from './support/answer.ts'
 import type { Contract } from './support/contract.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-/** Every list that is paged. */
 const pagedLists = ({ operations }: Contract) =>
   operations.filter(({ method, parameters = [] }) => method === 'GET' && parameters.some(({ name }) => name === 'page'))
 
@@ -37,7 +36,7 @@ test('every list returns the same order for any page size', async ({ platform })
   for (const { template } of pagedLists(platform.contract)) {
     if (template.includes('{') || template.startsWith('/api/v1/platform/organisations')) continue
     const rows = async (query: string) => expectStatus(await client.get(`${template}?${query}`), 200).items
-    // What is still under way, such as the end of a batch, may change a row between two looks at it.
+    // Ignore items that change between two requests, such as a batch that ends.
     await waitFor(`the pages of ${template} agree`, async () => {
       const whole = await rows('pageSize=5')
       const pages = whole.map((_: unknown, index: number) => rows(`page=${index + 1}&pageSize=1`))

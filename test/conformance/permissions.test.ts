@@ -8,7 +8,7 @@ const reads = ['clusters:read', 'jobs:read', 'modules:read']
 const operates = [...reads, 'jobs:write']
 const managesClusters = [...operates, 'clusters:write', 'clusters:admin']
 
-/** What a role may do: the table of D14. PlatformAdmin may do everything. */
+/** The permissions of each role. PlatformAdmin has all. */
 const rights: Record<string, string[]> = {
   OrgAdmin: [...managesClusters, 'users:admin', 'audit:read'],
   ClusterAdmin: managesClusters,
@@ -17,7 +17,7 @@ const rights: Record<string, string[]> = {
   Auditor: [...reads, 'audit:read'],
 }
 
-/** Asks for something that cannot be: whoever may ask hears that, and whoever may not hears 403 before. */
+/** Sends a request that fails after the permission check. */
 const ask = (client: Client, { method, template, requestBody }: Operation) =>
   client.send(method, template.replaceAll(/\{\w+\}/g, 'nothing'), {
     ...(requestBody && { json: {} }),

@@ -3,7 +3,7 @@ import { test } from './support/test.ts'
 import { type Answer, expectStatus } from './support/answer.ts'
 import { batchPath, jobFor } from './support/batch.ts'
 
-/** More failures than any platform lets pass within a minute. */
+/** More failures than any limit per minute. */
 const manyFailures = 200
 
 const standingOf = ({ headers }: Answer): number[] =>
@@ -30,7 +30,6 @@ test('counts each caller separately', async ({ platform }) => {
   const [busy, idle] = [await platform.newPerson('Viewer'), await platform.newPerson('Viewer')]
   await Promise.all(Array.from({ length: 20 }, () => busy.client.get('/api/v1/auth/me')))
   const [limit = 0, remaining] = standingOf(await idle.client.get('/api/v1/auth/me'))
-  // The first call of somebody takes one.
   expect(remaining).toBe(limit - 1)
 })
 
@@ -42,7 +41,7 @@ test('limits failed sign-ins per user, even with the right password afterwards',
   for (let failures = 0; refusal === undefined && failures < manyFailures; failures++) {
     const wrong = await attempt(`${password}.`)
     if (wrong.status !== 429) expectStatus(wrong, 401, 'invalid_credentials')
-    // A platform that is busy with passwords answers so as well: then the right one helps.
+    // A platform that is busy with password checks also returns 429.
     const right = wrong.status === 429 ? await attempt(password) : undefined
     if (right?.status === 429) refusal = right
   }

@@ -5,7 +5,7 @@ import { expectStatus } from './support/answer.ts'
 const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
 const parent = '00f067aa0ba902b7'
 
-/** Texts that are no `traceparent` of W3C Trace Context. */
+/** Invalid `traceparent` headers. */
 const badTraces = [
   'text',
   trace,
@@ -57,7 +57,7 @@ test('serves the portal to browsers on any path and to API clients at the root o
     ['/dashboard', browser, 200],
     ['/no/such/page', browser, 404],
   ] as const) {
-    // A page is no answer of the API: the contract says nothing of it.
+    // HTML pages are not part of the contract.
     const response = await fetch(`${options.baseUrl}${path}`, { headers })
     expect(response.status, path).toBe(status)
     expect(response.headers.get('content-type') ?? '', path).toMatch(/^text\/html\b/)

@@ -4,7 +4,7 @@ import { entriesOf } from './support/audit.ts'
 import { completeSetupPath, setupBody, setupStatusPath } from './support/setup.ts'
 import { test } from './support/test.ts'
 
-// The global setup has completed setup, and checked its rules on the way.
+// The global setup completes setup and checks its rules.
 test('rejects every setup request with 403 once setup is complete', async ({ anonymous, platform }) => {
   const answers = [await anonymous.get(setupStatusPath)]
   for (const json of [undefined, [], {}, { initialAdminToken: 'admin.wrong' }, setupBody(platform.options)]) {

@@ -11,7 +11,7 @@ import { waitFor } from '../support/wait-for.ts'
 
 const path = '/api/v1/platform/organisations'
 
-/** Something of the platform organisation for every path that names something: template up to the name → identifier. */
+/** A resource of the platform organisation for every path parameter: template up to the parameter → id. */
 async function resources(platform: Platform): Promise<Record<string, string>> {
   const person = await platform.newPerson('OrgAdmin')
   const { client } = person
@@ -42,7 +42,7 @@ async function newWebhook(platform: Platform, client: Client): Promise<string> {
   return id
 }
 
-/** Asks for somebody else's resource, with a body that is good. */
+/** Requests a resource of another organisation with a valid body. */
 function ask(platform: Platform, client: Client, operation: Operation, ids: Record<string, string>) {
   const { method, template, requestBody } = operation
   const prefix = template.slice(0, template.indexOf('/{'))
@@ -53,7 +53,7 @@ function ask(platform: Platform, client: Client, operation: Operation, ids: Reco
   return client.send(method, place, { ...(body && { json: body }) })
 }
 
-/** Modules and identity providers are the platform's: nobody of another organisation gets as far as their names. */
+/** Modules and identity providers belong to the platform: other organisations get 403 before any lookup. */
 const isOfPlatform = (template: string): boolean => /^\/api\/(?:v1\/)?(?:modules|platform\/identity)\//.test(template)
 
 test('creates and lists organisations with unique names', async ({ platform, admin }) => {

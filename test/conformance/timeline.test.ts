@@ -6,7 +6,7 @@ import { waitFor } from '../support/wait-for.ts'
 
 const pathOf = (clusterId: string, query = '') => `/api/v1/clusters/${clusterId}/timeline?${query}`
 
-/** The timeline, once it holds as many entries as it should: it may lag behind by a moment. */
+/** Waits until the timeline has this many entries. */
 const timelineOf = async (
   platform: Platform,
   clusterId: string,

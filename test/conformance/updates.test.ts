@@ -6,10 +6,10 @@ import type { Client } from './support/client.ts'
 const checkPath = '/api/v1/platform/updates/check'
 const applyPath = '/api/v1/platform/updates/apply'
 
-/** Asks for an update. Nothing here asks for one that could be done. */
+/** Requests an update that cannot be applied. */
 const apply = (client: Client, body: object): Promise<Answer> => client.put(applyPath, body)
 
-/** A platform that is being updated refuses all there is. */
+/** Errors during an update of the platform. */
 const isBusy = ({ body }: Answer): boolean => body?.error === 'update_in_progress'
 const isAway = ({ body }: Answer): boolean => body?.error === 'release_source_unreachable'
 

@@ -7,7 +7,6 @@ import { waitFor } from '../support/wait-for.ts'
 
 const path = '/api/v1/users'
 
-/** All users of the organisation. */
 async function listed(platform: Platform): Promise<any[]> {
   const admin = await platform.admin
   const users: any[] = []
@@ -117,7 +116,7 @@ test('rejects the demotion of the last platform administrator', async ({ platfor
   const { id, roles } = expectStatus(await admin.get('/api/v1/auth/me'), 200)
   const administrators = (await listed(platform)).filter((user) => user.roles.includes('PlatformAdmin'))
   if (administrators.length > 1) return skip('the platform has further administrators')
-  // Removing is not tried: a platform that fails here would have no administrator any more.
+  // Do not test the removal: a failure would leave the platform without an administrator.
   const answer = await admin.patch(`${path}/${id}`, { roles: ['OrgAdmin'] })
   if (answer.status === 200) await admin.patch(`${path}/${id}`, { roles })
   expectStatus(answer, 409, 'last_administrator')

@@ -66,7 +66,7 @@ test('delivers only subscribed events, as CloudEvents that match the catalog', a
 test('delivers all events of the own organisation and none of another', async ({ deliveries, platform }) => {
   const { theirs, admin, receiver, newWebhook } = deliveries
   const { id: webhookId } = await newWebhook('/all', ['*'])
-  // Another organisation is busy meanwhile.
+  // An event of another organisation.
   const foreign = await platform.newCluster()
   const { organisationId } = expectStatus(await admin.get('/api/v1/auth/me'), 200)
   const jobId = await theirs.submit((await theirs.newCluster()).id)
@@ -118,7 +118,7 @@ test('does not delay other deliveries for a receiver that hangs', async ({ deliv
   await came(receiver, '/hanging', 1)
   expectStatus(await admin.post(`${path}/${quick.id}/test`), 202)
   await came(receiver, '/quick', 1)
-  // By then the first attempt is not over.
+  // The first attempt is still open.
   const { attempts, status } = await newestDelivery(admin, hanging.id, () => true)
   expect([attempts, status]).toEqual([[], 'Pending'])
 })
@@ -140,7 +140,7 @@ test('delivers nothing that happened while a webhook was disabled', async ({ del
   const { id: unheard } = await theirs.newCluster()
   await newWebhook('/witness', ['platform.cluster.registered'])
   const { id: unheardToo } = await theirs.newCluster()
-  // What the witness has heard of by now, everybody who listened has.
+  // Once the second webhook has the event, the first one would have it too.
   await heardOf(receiver, '/witness', unheardToo)
   expectStatus(await admin.patch(`${path}/${webhook.id}`, { enabled: true }), 200)
   const { id: last } = await theirs.newCluster()

@@ -1,6 +1,6 @@
 import { build } from 'esbuild'
 
-/** The main file of a module of test/support/modules and its arguments, such as `hooks throws start`. */
+/** The main file of a module of test/support/modules, with its arguments. */
 export function fixture(command: string): string {
   const [name, ...args] = command.split(' ')
   return [`test/support/modules/${name}.ts`, ...args].join(' ')
@@ -8,7 +8,6 @@ export function fixture(command: string): string {
 
 const bundles = new Map<string, Promise<string>>()
 
-/** A module of test/support/modules, bundled into one file, and its arguments. Bundles each module once. */
 export async function programOf(command?: string): Promise<{ program: string; args: string[] }> {
   if (command === undefined) return { program: '', args: [] }
   const [file = '', ...args] = fixture(command).split(' ')

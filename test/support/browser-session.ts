@@ -1,7 +1,7 @@
 import type { GatewayHandler } from '@platform/http/response'
 import { jsonRequest, type TestResponse, send, type TestRequest } from './request.ts'
 
-/** What a browser says of a request that a page of the portal makes, where the portal is public and on one machine. */
+/** Fetch metadata headers of a same-origin request. */
 export const publicPortalHeaders = {
   host: 'platform.example.com',
   origin: 'https://platform.example.com',
@@ -13,7 +13,6 @@ export const localPortalHeaders = {
   'sec-fetch-site': 'same-origin',
 }
 
-/** A page of the portal in a browser that keeps its cookies. `reading` is what the browser says where a page only reads. */
 export class BrowserSession {
   readonly cookies = new Map<string, string>()
   readonly reading: Record<string, string>
@@ -35,7 +34,6 @@ export class BrowserSession {
   post = (handler: GatewayHandler, target: string, body: unknown): Promise<TestResponse> =>
     this.send(handler, jsonRequest(target, body))
 
-  /** The cookies as the browser sends them. */
   cookieHeader(): Record<string, string> {
     const pairs = [...this.cookies].map(([name, value]) => `${name}=${value}`)
     return pairs.length === 0 ? {} : { cookie: pairs.join('; ') }

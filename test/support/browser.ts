@@ -1,10 +1,9 @@
 import type { GatewayHandler } from '@platform/http/response'
 import { jsonRequest, type TestResponse, send } from './request.ts'
 
-/** A browser: it keeps cookies by origin and follows redirects. The platform answers at one origin, by its function. */
+/** A browser with cookies per origin. Requests to the platform call its function. */
 export class Browser {
   readonly jar = new Map<string, Map<string, string>>()
-  /** Every address that it was sent to. */
   readonly went: URL[] = []
   private readonly portal: string
   private readonly handler: GatewayHandler
@@ -14,7 +13,7 @@ export class Browser {
     this.handler = handler
   }
 
-  /** Opens an address and follows it to the first one that fits. */
+  /** Follows redirects from an address until one matches. */
   async follow(address: string, until: RegExp): Promise<URL> {
     let url = new URL(address)
     for (let hop = 0; hop < 15; hop++) {
@@ -27,7 +26,6 @@ export class Browser {
     throw new Error(`There was no end to it: ${this.went.join(' ')}`)
   }
 
-  /** Asks for one address. */
   async open(url: URL): Promise<{ status: number; location: string | undefined }> {
     if (url.origin === this.portal) {
       const received = await this.send({ target: url.pathname + url.search })
@@ -39,7 +37,6 @@ export class Browser {
     return { status: response.status, location: response.headers.get('location') ?? undefined }
   }
 
-  /** Sends a request to the platform. */
   async send(sent: { target: string } & Partial<ReturnType<typeof jsonRequest>>): Promise<TestResponse> {
     const received = await send(this.handler, { ...sent, headers: { ...sent.headers, ...this.cookies(this.portal) } })
     this.keep(this.portal, received.cookies)

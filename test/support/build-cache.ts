@@ -11,10 +11,8 @@ import { temporaryFolder } from './temporary-folder.ts'
 
 const folder = join(root, 'node_modules/.cache/built-once')
 
-/** What is bundled, and what bundles it. */
 const isOfBuild = /^(?:packages|functions|scripts|infra|test\/simulator\/graph)\/|^package-lock\.json$/
 
-/** Stands for the content of all that the functions are built of, and for the file of the test that changes it. */
 function fingerprint(changedBy: string): string {
   const hash = createHash('sha256')
   for (const { path, text } of sources()) {
@@ -23,7 +21,6 @@ function fingerprint(changedBy: string): string {
   return hash.digest('hex').slice(0, 32)
 }
 
-/** Whether a process has ended, as far as is known here; undefined: none is named. */
 function isGone(processId: string | undefined): boolean {
   try {
     return processId === undefined ? false : !process.kill(Number(processId), 0)
@@ -32,10 +29,10 @@ function isGone(processId: string | undefined): boolean {
   }
 }
 
-/** Waits until it alone may build what has this name. A lock whose process has ended counts for nothing. */
+/** Acquires the lock of a build. A lock of a process that has exited is ignored. */
 async function lock(path: string): Promise<AsyncDisposable> {
   const draft = `${path}.${process.pid}.${randomUUID()}`
-  // A link is there with its content, or not at all.
+  // A link is created with its content in one step.
   await writeFile(draft, String(process.pid))
   while (
     !(await link(draft, path).then(
@@ -50,10 +47,7 @@ async function lock(path: string): Promise<AsyncDisposable> {
   return { [Symbol.asyncDispose]: () => rm(path, { force: true }) }
 }
 
-/**
- * What a build makes, once for all test files and runs until a source changes: bundling every function takes many seconds.
- * `changedBy` is the path of the file whose code has a part in it. Of two that begin at once, one waits for the other.
- */
+/** Caches the result of a build for all files and runs until a source changes. Concurrent builds wait for the first. */
 export async function buildOnce<Built>(name: string, changedBy: string, build: () => Promise<Built>): Promise<Built> {
   const file = `${name}-${fingerprint(changedBy)}`
   const find = () => readFile(join(folder, file)).catch(() => undefined)
@@ -62,13 +56,12 @@ export async function buildOnce<Built>(name: string, changedBy: string, build: (
   await mkdir(folder, { recursive: true })
   await using _ = await lock(join(folder, `${name}.lock`))
   const others = await find()
-  // Awaited here: the lock is held until it is made.
+  // Hold the lock until the build is complete.
   return others === undefined ? await make(name, file, build) : deserialize(others)
 }
 
 async function make<Built>(name: string, file: string, build: () => Promise<Built>): Promise<Built> {
   const built = await build()
-  // Several are made at once, by one process too.
   const draft = join(folder, `${randomUUID()}.draft`)
   await writeFile(draft, serialize(built))
   await rename(draft, join(folder, file))
@@ -77,15 +70,12 @@ async function make<Built>(name: string, file: string, build: () => Promise<Buil
   return built
 }
 
-/** All functions, bundled as the deployment ships them. */
 export const bundledFunctions = (): ReturnType<typeof bundleAll> =>
   buildOnce('bundles', '', () => bundleAll(functionNames, undefined))
 
-/** Their files, as the deployment ships them. */
 export const deployedFunctions = (): ReturnType<typeof functionFiles> =>
   buildOnce('deployed', '', () => filesOf(bundledFunctions(), join(root, 'dist')))
 
-/** The code of a version of the platform, as `npm run release` packs it. */
 export const packedFunctions = (version: string): ReturnType<typeof packFunctions> =>
   buildOnce(`packed-${version}`, '', async () => {
     await using folder = await temporaryFolder()

@@ -12,22 +12,18 @@ declare module 'vitest' {
   interface ProvidedContext {
     dev: Graph
     production: Graph
-    /** Folder of the built functions, which nobody changes. */
     functionsDir: string
   }
 }
 
-/**
- * Before all tests about the deployment, once: what it is made of is unpacked, two stages of it are evaluated, and its functions
- * are built. They go with the tests.
- */
+/** Extracts the deployment's components, evaluates two stages and builds the functions, once for all tests. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   await installComponents()
   await using parts = new AsyncDisposableStack()
   const functionsDir = join(parts.use(await temporaryFolder()).path, 'functions')
   const built = deployedFunctions()
   const [dev, production, functions] = await Promise.all([graphOf('dev'), graphOf('production'), built])
-  // It would keep a gigabyte for as long as this process runs.
+  // esbuild would keep a gigabyte until this process exits.
   await stop()
   await writeFunctions(functions, functionsDir)
   project.provide('dev', dev)

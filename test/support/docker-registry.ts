@@ -3,19 +3,19 @@ import { join } from 'node:path'
 import { Program } from './program.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** Who a registry lets in, as its configuration says it, and further files that this names by `{folder}`. */
+/** Authentication configuration; `{folder}` is the folder of the given files. */
 export interface RegistryGuard {
   auth: object
   files: Readonly<Record<string, string>>
 }
 
-/** One user, `ada` with the password `correct horse battery`. */
+/** User `ada` with the password `correct horse battery`. */
 export const passwordGuard: RegistryGuard = {
   auth: { htpasswd: { realm: 'tests', path: '{folder}/htpasswd' } },
   files: { htpasswd: 'ada:$2y$05$abcdefghijklmnopqrstuOq6zzOVDoF27Ay8usLAto.lXAItC88eK\n' },
 }
 
-/** Debian's docker-registry on a port and in a folder of its own; it allows to delete. */
+/** Starts Debian's docker-registry, with deletion enabled. */
 export async function startDockerRegistry(guard?: RegistryGuard): Promise<{ host: string } & AsyncDisposable> {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await temporaryFolder()).path

@@ -3,7 +3,7 @@ import { startSecretsManager } from '../../packages/local/src/emulators/secrets/
 import { startSqs } from '../../packages/local/src/emulators/sqs/server.ts'
 import * as hooks from './emulators/hooks.ts'
 
-/** The stand-ins in a process of their own, as natively as the platform runs them. Ends with its parent. */
+/** Runs the emulators until the parent exits. */
 const [dynamoDb, sqs, secrets] = await Promise.all([
   startDynamoDb({ hooks: hooks.dynamoDb }),
   startSqs({ hooks: hooks.sqs }),

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { buildAssets } from '@platform/local/assets'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** What functions hand out, but for what takes long to build: tests of those bring their own. */
+/** Static assets that build quickly. Tests of other assets build their own. */
 const handedOut = ['openapi.json', 'event-catalog.json', 'module-schema.json']
 
-/** Starts the stand-ins once per test run; workers reach them by the endpoints that the SDK reads. */
+/** Starts the emulators once per test run. Workers find them by the SDK's environment variables. */
 export async function setup(): Promise<() => Promise<void>> {
   const child = fork(new URL('emulators-process.ts', import.meta.url).pathname, { execArgv: [] })
   const [[endpoints], assets] = await Promise.all([once(child, 'message'), builtAssets()])

@@ -1,16 +1,16 @@
 import { isCode, sources } from '../../scripts/source.ts'
 
-/** Every place in some code of the platform that a test may strike (CONTRIBUTING.md), by name. */
+/** The names of all failpoints in these folders. */
 export const failpointsIn = (...folders: readonly string[]): readonly string[] =>
   sources()
     .filter((file) => isCode(file) && folders.some((folder) => file.path.startsWith(`${folder}/`)))
     .flatMap(({ text }) => [...text.matchAll(/await failpoint\('([\w.-]+)'\)/g)].map(([, name = '']) => name))
     .toSorted()
 
-/** Struck by tests of their own: no job leads there. */
+/** Failpoints outside of jobs and batches, with tests of their own. */
 const elsewhere = /^(?:keys|oidc|operation)\./
 
-/** Those on the way of jobs and batches. */
+/** Failpoints of jobs and batches. */
 export const failpoints: readonly string[] = failpointsIn('packages/core', 'packages/http', 'functions').filter(
   (name) => !elsewhere.test(name),
 )

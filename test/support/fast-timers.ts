@@ -1,11 +1,11 @@
 import { isLong } from './long.ts'
 
-/** Long enough for whoever does answer, on a busy machine too. */
+/** Shortened timeout; long enough for a response on a busy machine. */
 const hurriedMs = 1500
 
 /**
- * Has every time limit of exactly so many milliseconds that this process sets pass in a moment, until it is disposed of: a
- * test that waits for somebody who never answers need not wait long. `PLAT_TEST_LONG=1` waits it out. `ms` is how long it is.
+ * Shortens every timer of exactly `ms` milliseconds, so that tests of timeouts do not wait. `PLAT_TEST_LONG=1` uses the
+ * real timeout.
  */
 export function fastTimers(limitMs: number): Disposable & { ms: number } {
   const ms = isLong ? limitMs : hurriedMs

@@ -23,7 +23,7 @@ import type { GatewayHandler } from '@platform/http/response'
 import { send } from './request.ts'
 import { PlatformError } from '@platform/core/error'
 
-/** People, relays and clusters for tests: each test makes an organisation of its own. */
+/** Users, relays and clusters. Each test creates its own organisation. */
 
 export const administrator = {
   platformName: 'Test Platform',
@@ -34,7 +34,6 @@ export const administrator = {
   adminPassword: 'correct horse battery',
 }
 
-/** Somebody who is signed in to a fresh organisation, or to a given one. */
 export async function newCaller(organisationId = newId('org'), role = 'OrgAdmin'): Promise<Caller> {
   const userId = newId('user')
   const row = { id: userId, organisationId, username: userId, email: 'u@example.com', roles: [role] }
@@ -47,10 +46,9 @@ export async function newCaller(organisationId = newId('org'), role = 'OrgAdmin'
 
 export const adminToken = async (): Promise<string> => (await readSecret(config.PLAT_SECRET_ADMIN_TOKEN)) ?? ''
 
-/** Signing keys exist after one API start. */
+/** Creates the signing keys, as the first start of the platform does. */
 export const bootstrapPlatform = (): Promise<void> => bootstrap()
 
-/** A relay's key as it appears on the wire. */
 export function newRelayKey() {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
   const { x = '' } = publicKey.export({ format: 'jwk' })
@@ -67,7 +65,7 @@ export const enrollRequest = (enrollmentToken: string, nodes = ['node-1']) => ({
   nodes: nodes.map((name) => ({ name })),
 })
 
-/** A cluster with an enrolled relay; `beat()` is a fresh signed request of it. */
+/** A cluster with an enrolled relay. */
 export async function enrolledCluster(caller: Caller, nodes = ['node-1']) {
   const cluster = await Cluster.register(caller, { name: `cluster ${randomUUID().slice(0, 8)}`, type: 'Hypervisor' })
   const relay = await enroll(enrollRequest(cluster.enrollmentToken, nodes))
@@ -83,13 +81,11 @@ export async function enrolledCluster(caller: Caller, nodes = ['node-1']) {
   return { cluster, relay, request, heartbeat: { nodes: online, running: [], freeSlots: 4 } }
 }
 
-/** A caller of a new organisation and a cluster of it with an enrolled relay. */
 export async function callerWithCluster(nodes?: string[]) {
   const caller = await newCaller()
   return { caller, enrolled: await enrolledCluster(caller, nodes) }
 }
 
-/** The code of the fault that a call is refused with. */
 export async function errorCodeOf(call: Promise<unknown>): Promise<string> {
   try {
     await call
@@ -105,18 +101,17 @@ export async function expectError(call: Promise<unknown>, code: string): Promise
   if (actual !== code) throw new Error(`Expected ${code}, but got ${actual}.`)
 }
 
-/** People who are really there, each signed in with a password; organisations that a platform administrator made. */
+/** Users that sign in with a password. */
 
 export const password = 'correct horse battery'
 
 let addresses = 0
-/** An address that nobody has failed from yet. */
+/** A network address without failed sign-ins. */
 export const newOrigin = () => ({ address: `198.51.100.${++addresses}` })
 
-/** Goes to the start of the next minute: failed sign-ins are counted by the minute. */
+/** Advances the clock to the next minute, where counters of failed sign-ins start again. */
 export const advanceToNextMinute = (): void => shiftClock(60_000 - (now() % 60_000))
 
-/** Somebody who is signed in. */
 export interface SignedInUser {
   id: string
   username: string
@@ -126,7 +121,6 @@ export interface SignedInUser {
   refreshToken: string
 }
 
-/** Signs in; several times, one has several sessions. */
 export async function signInUser(username: string, secret = password): Promise<SignedInUser> {
   const credentials = { username, password: secret }
   const { accessToken, refreshToken } = await signIn(credentials, newOrigin())
@@ -134,14 +128,13 @@ export async function signInUser(username: string, secret = password): Promise<S
   return { id: caller.userId, username, credentials, caller, accessToken, refreshToken }
 }
 
-/** Sets the platform up; answers its administrator. */
+/** Completes setup and returns the administrator. */
 export async function setUpPlatform(): Promise<SignedInUser> {
   await bootstrapPlatform()
   await complete({ ...administrator, initialAdminToken: await adminToken() })
   return signInUser(administrator.adminUsername)
 }
 
-/** What a new user may look like. */
 export const userRequest = (roles: Role[] = ['Operator'], username = `u-${randomUUID()}`) => ({
   username,
   email: `${username}@example.com`,
@@ -149,26 +142,23 @@ export const userRequest = (roles: Role[] = ['Operator'], username = `u-${random
   roles,
 })
 
-/** A new user of the caller's organisation, signed in. */
 export async function createColleague(caller: Caller, ...roles: Role[]): Promise<SignedInUser> {
   const { username } = await UserAdmin.create(caller, userRequest(roles))
   return signInUser(username)
 }
 
-/** The administrator of a new organisation, signed in. */
 export async function createTenantAdministrator(platform: Caller): Promise<SignedInUser> {
   const { id: organisationId } = await Organisation.create(platform, { name: `Tenant ${randomUUID()}` })
   const { username } = await UserAdmin.create(platform, { ...userRequest(['OrgAdmin']), organisationId })
   return signInUser(username)
 }
 
-/** The header of a user with these roles; of a fresh organisation where none is given. */
+/** The `Authorization` header of a user with these roles, by default in a new organisation. */
 export async function bearer(roles: [string], organisationId = newId('org')): Promise<{ authorization: string }> {
   const caller = await newCaller(organisationId, ...roles)
   return { authorization: `Bearer ${await issueAccessToken({ ...caller, roles })}` }
 }
 
-/** The header of a relay that sends this body to this path. */
 export async function relayToken(
   relayId: string,
   key: KeyObject,
@@ -186,13 +176,9 @@ export async function relayToken(
   return { authorization: `Relay ${token}` }
 }
 
-/** Who asks: somebody who is signed in, in a role that `caller` has; or nobody. */
 export type Requester = readonly [caller: Caller, role: Role] | undefined
 
-/**
- * What becomes of a request to a function, such as `POST /api/v1/sites`, that must not succeed: the code of its refusal, for tests of the
- * code behind the function that want it said to callers too. Otherwise the status.
- */
+/** Calls a function by operation, such as `POST /api/v1/sites`. Returns the error code, or the status of a success. */
 export async function requestErrorCode(
   name: FunctionName,
   request: string,
@@ -210,7 +196,6 @@ export async function requestErrorCode(
   return answer.json?.error ?? String(answer.status)
 }
 
-/** The fault that a call is refused with. */
 export async function errorOf(call: Promise<unknown>): Promise<PlatformError> {
   const outcome = await call.catch((error: unknown) => error)
   if (outcome instanceof PlatformError) return outcome

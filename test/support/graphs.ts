@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { type Graph, graphOf as evaluated } from '../simulator/graph/graph.ts'
 import { buildOnce } from './build-cache.ts'
 
-/** What the configuration reads of the process that evaluates it, whatever a test sets for it. */
+/** Environment variables that the configuration reads. */
 const isSetting = ([name]: [string, ...unknown[]]) => /^(?:PLAT|AWS|SST)_/.test(name)
 
 const byCode = (one: string, other: string): number => (one < other ? -1 : 1)
 
-/** The deployment as `graphOf` evaluates it, once for all runs until a file changes that has a part in it. */
+/** The evaluated deployment, cached until one of its files changes. */
 export function graphOf(stage: string, environment: Record<string, string> = {}): Promise<Graph> {
   const settings = Object.entries({ ...process.env, ...environment })
     .filter(isSetting)

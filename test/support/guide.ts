@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
 
-/** A guide as a reader follows it: what is typed, what then has to be seen, what is changed in files. */
+/** A step of a guide: a command, its expected output, changed files. */
 
 export type Step =
-  /** `shown`: what comes out, `…` standing for anything. No command: it comes by itself. */
+  /** Expected output. Without a command it is the output of a running program. */
   | { kind: 'command'; terminal: string; command: string | undefined; shown: string[] }
   /** One place of a file is replaced by another. */
   | { kind: 'change'; file: string; before: string; after: string }
@@ -15,7 +15,7 @@ export interface Section {
 
 const block = /^```(console|diff) (\S+)\n(.*?)^```$/gms
 
-/** The sections of a text whose headings have three marks, with those of their steps that are marked as such. */
+/** The sections with headings of level three, with their marked steps. */
 export const sectionsOf = (text: string): Section[] =>
   text
     .split(/^### /m)
@@ -49,10 +49,10 @@ function commandsOf(terminal: string, lines: readonly string[]): Step[] {
   return steps
 }
 
-/** Whether the shell has heard enough: it would ask on where a quotation is open. */
+/** Whether the command is complete: no quotation is open. */
 const isWhole = (command: string): boolean => spawnSync('bash', ['-n', '-c', command]).status === 0
 
-/** What shown lines stand for. `…` is anything in a line; alone in a line, any lines. */
+/** In expected output, `…` matches any text in a line; alone, any lines. */
 export const patternOf = (shown: readonly string[]): RegExp => new RegExp(`^${shown.map(linePattern).join('')}$`)
 
 const literal = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)

@@ -2,7 +2,7 @@ import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { type ServerReply, type Respond, type ReceivedRequest, startServer, type TestServer } from './http-server.ts'
 
-/** An issuer that does as a test says: proper answers unless told otherwise. */
+/** An OIDC issuer with programmable responses. */
 
 export interface SigningKey {
   kid: string
@@ -30,9 +30,8 @@ export class HostileIssuer {
   keys: object[] = []
   metadata: Record<string, unknown> = {}
   userinfo: Record<string, unknown> = {}
-  /** The ID token that the next trade of a code answers with. */
   token: () => Promise<string> | string = () => ''
-  /** Answers in place of what is there, by path. */
+  /** Responses by path, in place of the default. */
   readonly instead = new Map<string, Respond>()
 
   constructor(server: TestServer) {
@@ -44,10 +43,8 @@ export class HostileIssuer {
     return this.server.url
   }
 
-  /** How often a path was asked for. */
   asked = (path: string): number => this.server.requests.filter(({ url }) => url.pathname === path).length
 
-  /** Claims that are right for a client and a nonce at that second. */
   claims = (clientId: string, nonce: string, iat: number): Record<string, unknown> => {
     return { iss: this.url, aud: clientId, sub: 'somebody', nonce, iat, exp: iat + 300, preferred_username: 'somebody' }
   }
@@ -65,7 +62,6 @@ export class HostileIssuer {
     return { status: 404 }
   }
 
-  /** Metadata that are right. */
   usual(): Record<string, unknown> {
     return {
       issuer: this.url,

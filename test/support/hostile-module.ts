@@ -11,7 +11,7 @@ import { type Deployment } from '@platform/core/modules/record'
 import { reserveRoutesWrite, type RouteReservation, readRoutes } from '@platform/core/modules/routes'
 import { errorCodeOf } from './fixtures.ts'
 
-/** A module's instance on a socket of its own, that answers what a test says and remembers what it was asked. */
+/** A module instance with programmable responses that records its requests. */
 
 export type Respond = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -24,25 +24,22 @@ interface ReceivedRequest {
 
 export interface Instance extends AsyncDisposable {
   moduleId: string
-  /** The path that it has claimed. */
+  /** The reserved route. */
   api: string
   deployment: Deployment
-  /** The requests that have reached it. */
   requests: ReceivedRequest[]
-  /** What it answers from now on. */
   respondWith: (respond: Respond) => void
-  /** Lets go of those whom it has not answered. */
+  /** Ends requests without a response. */
   closeConnections: () => void
-  /** Ends it; its claim stays. */
+  /** Stops the instance; its route stays reserved. */
   end: () => Promise<void>
 }
 
-/** Nobody else's name. */
 export const newModuleId = (): string => `m${randomUUID().slice(0, 8)}`
 
 const ok: Respond = (_request, response) => void response.writeHead(200, { 'content-type': 'text/plain' }).end('ok')
 
-/** Sets a claim, or drops it. Another test may have changed the claims meanwhile. */
+/** Sets or removes the route. Retries, because other tests change routes concurrently. */
 export async function reserveRoutes(moduleId: string, wanted: RouteReservation | undefined): Promise<void> {
   const set = async () => {
     const refused = await transact([reserveRoutesWrite(await readRoutes(), moduleId, wanted)])
@@ -51,7 +48,7 @@ export async function reserveRoutes(moduleId: string, wanted: RouteReservation |
   while ((await errorCodeOf(set())) !== 'no error');
 }
 
-/** An instance that serves under a path of its own. `isClaimed: false`: nobody knows of it yet. */
+/** Starts an instance; `isClaimed: false` without a reserved route. */
 export async function runInstance(
   respond = ok,
   { moduleId = newModuleId(), isClaimed = true } = {},
@@ -81,7 +78,7 @@ export async function runInstance(
   }
   const api = `/api/${moduleId}`
   if (isClaimed) await reserveRoutes(moduleId, { apiBasePath: api, deployment })
-  // By then everybody has heard of it.
+  // Wait until caches of routes expire.
   shiftClock(1000)
   const end = async () => {
     if (!server.listening) return

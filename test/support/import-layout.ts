@@ -4,8 +4,7 @@ import { broken, readBlob, readIndex, readManifest, tagOf } from '@platform/oci/
 import type { Descriptor, Index, Manifest } from '@platform/oci/types'
 
 /**
- * Sends all that a folder holds to a repository, as a tool does that carries images: those under their tags, then signatures.
- * Answers the descriptors of the images. Throws `RegistryError`, `invalid` where the folder is not whole.
+ * Pushes the content of an image layout: tagged images, then signatures. Throws `RegistryError` if it is incomplete.
  */
 export async function importLayout(
   client: RegistryClient,
@@ -33,7 +32,6 @@ export async function importLayout(
 const hasSubject = (content: Manifest | Index): content is Manifest & { subject: Descriptor } =>
   'subject' in content && content.subject !== undefined
 
-/** What a manifest names has to be there before it. */
 async function sendParts(
   client: RegistryClient,
   repository: string,

@@ -17,13 +17,12 @@ function isInstalled(program: string): boolean {
   })
 }
 
-/** Which of these programs this machine lacks, as the reason why tests that need them are skipped; empty: none. */
+/** The reason for skipping tests that need these programs; empty if all are installed. */
 export function missingPrograms(...programs: string[]): string {
   const lacking = programs.filter((program) => !isInstalled(program))
   return lacking.length === 0 ? '' : ` (skipped: this machine has no ${lacking.join(', ')})`
 }
 
-/** What a program writes; fails where it fails. */
 export async function outputOf(program: string, ...args: string[]): Promise<string> {
   const { stdout } = await execute(program, args, { maxBuffer: 16 * 1024 * 1024 })
   return stdout

@@ -3,11 +3,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-/** What an instance told about itself or an event. */
 export interface InvocationResult {
   errorType: string
   errorMessage: string
-  /** The header that Lambda itself looks at. */
   header: string | undefined
 }
 
@@ -18,10 +16,7 @@ interface Waiting {
   settle: (outcome: Outcome) => void
 }
 
-/**
- * The Runtime API that Lambda offers to one instance, over real HTTP: events are handed out one by one, and each is answered
- * before the next is asked for.
- */
+/** The Lambda Runtime API for one instance, over HTTP. Delivers one event at a time. */
 export class LambdaRuntimeApi implements AsyncDisposable {
   readonly #server = createServer((incoming, outgoing) => void this.#serve(incoming, outgoing))
   readonly #queue: Waiting[] = []
@@ -29,7 +24,6 @@ export class LambdaRuntimeApi implements AsyncDisposable {
   #asking: ServerResponse | undefined
   #count = 0
   readonly #initError = Promise.withResolvers<InvocationResult>()
-  /** How often the instance has asked for an event. */
   asked = 0
 
   static async start(): Promise<LambdaRuntimeApi> {
@@ -39,17 +33,16 @@ export class LambdaRuntimeApi implements AsyncDisposable {
     return api
   }
 
-  /** `host:port`, as in `AWS_LAMBDA_RUNTIME_API`. */
+  /** The value of `AWS_LAMBDA_RUNTIME_API`. */
   get address(): string {
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** What the instance said when it could not begin. */
   get initError(): Promise<InvocationResult> {
     return this.#initError.promise
   }
 
-  /** Hands out an event; answers the result. An error of the function rejects, as the SDK of AWS tells one. */
+  /** Delivers an event and returns the result. Rejects like the AWS SDK if the function fails. */
   async invoke(event: unknown): Promise<any> {
     const outcome = await new Promise<Outcome>((settle) => {
       this.#queue.push({ event, settle })

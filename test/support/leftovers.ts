@@ -5,15 +5,12 @@ import { waitFor } from './wait-for.ts'
 import { processesWith } from './local-runtime.ts'
 import type { PlatformProcess } from './platform.ts'
 
-/** What an operator sees of modules on the machine itself. */
-
-/** A process of a module, wherever it is contained. */
 export interface ModuleProcess {
   processId: number
   deploymentId: string
 }
 
-/** The processes of an organisation's module: their environment names both. */
+/** The processes of a module: their environment names organisation and module. */
 export async function processesOf(organisationId: string, moduleId: string): Promise<ModuleProcess[]> {
   const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const environments = await Promise.all(ids.map((id) => readFile(`/proc/${id}/environ`, 'utf8').catch(() => '')))
@@ -24,18 +21,17 @@ export async function processesOf(organisationId: string, moduleId: string): Pro
   })
 }
 
-/** All that is on the machine of a platform's modules: processes, and what lies in the folders of instances and images. */
+/** Processes of modules, and files in the folders of instances and images. */
 async function leftoversOf({ dataDir }: Pick<PlatformProcess, 'dataDir'>): Promise<string[]> {
   const processes = await processesWith(`${dataDir}/`)
   const folders = await Promise.all(['run', join('run', 'runc'), 'images'].map((name) => contentOf(dataDir, name)))
-  // runc keeps a folder for what it knows of containers.
+  // runc keeps a state folder for each container.
   return [...processes.map((id) => `process ${id}`), ...folders.flat()].filter((each) => each !== join('run', 'runc'))
 }
 
 const contentOf = async (dataDir: string, name: string): Promise<string[]> =>
   (await readdir(join(dataDir, 'modules', name)).catch(() => [])).map((entry) => join(name, entry))
 
-/** Settles when nothing is left of any module. */
 export async function waitForNoLeftovers(platform: Pick<PlatformProcess, 'dataDir'>): Promise<void> {
   let left: string[] = []
   const isClean = async () => (left = await leftoversOf(platform)).length === 0

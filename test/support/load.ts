@@ -2,17 +2,16 @@ import { expectStatus } from '../conformance/support/answer.ts'
 import type { Client } from '../conformance/support/client.ts'
 import { waitFor } from './wait-for.ts'
 
-/** What the platform has promised: everything that it answered with success. */
+/** Everything that the platform has acknowledged. */
 export interface Promised {
   clusters: { id: string; name: string }[]
-  /** Jobs for a relay, by the line that each of them prints. */
+  /** Line of the ledger → job that prints it. */
   worked: Map<string, string>
-  /** Jobs that no relay will ever take. */
+  /** Jobs for a cluster without a relay. */
   parked: Set<string>
   cancelled: Set<string>
 }
 
-/** Where the load goes to. */
 export interface Targets {
   admin: Client
   /** A cluster whose relay runs jobs. */
@@ -23,7 +22,7 @@ export interface Targets {
   ledger: string
 }
 
-/** Clients that register, submit and cancel, one call after another, until the platform goes away. */
+/** Clients that register clusters, submit jobs and cancel jobs until the platform is killed. */
 export class Load {
   readonly promised: Promised = { clusters: [], worked: new Map(), parked: new Set(), cancelled: new Set() }
   readonly #targets: Targets
@@ -34,7 +33,7 @@ export class Load {
     this.#targets = targets
   }
 
-  /** Lets clients call until so many calls are answered, and ends the platform in the middle of the next ones. */
+  /** Calls until the given number of responses, then kills the platform during the next calls. */
   async untilKilled(clients: number, answers: number, kill: () => Promise<void>): Promise<void> {
     const enough = this.#answers + answers
     const calling = Array.from({ length: clients }, () => this.#call())
@@ -51,7 +50,7 @@ export class Load {
         await this.#park()
       }
     } catch (error) {
-      // So `fetch` says that nobody answers, or that an answer was cut off.
+      // fetch reports connection errors as TypeError.
       if (!(error instanceof TypeError)) throw error
     }
   }
@@ -69,7 +68,7 @@ export class Load {
     this.promised.worked.set(line, await this.#submit(this.#targets.workingId, { payload: { script } }))
   }
 
-  /** Every other parked job is cancelled; the rest is left to its deadline. */
+  /** Cancels every second job; the others reach their delivery timeout. */
   async #park(): Promise<void> {
     const job = { payload: { script: 'true' }, deliverWithinSeconds: 5 }
     const jobId = await this.#submit(this.#targets.parkedId, job)

@@ -1,6 +1,6 @@
 import { vi } from 'vitest'
 
-/** What is logged while a piece of work runs, line by line. */
+/** The log lines of an operation. */
 export async function captureLog(work: () => Promise<unknown>): Promise<Record<string, any>[]> {
   const lines: string[] = []
   const write = vi.spyOn(process.stdout, 'write').mockImplementation((text) => lines.push(String(text)) > 0)

@@ -3,7 +3,7 @@ import { digestOf } from '@platform/oci/digest'
 import { RegistryError } from '@platform/oci/error'
 import type { Descriptor, Index, Manifest } from '@platform/oci/types'
 
-/** What is in a registry of the memory, to be tampered with. Keys are `repository digest` and `repository tag`. */
+/** Stored content, for tampering. Keys are `repository digest` and `repository tag`. */
 export interface MemoryRegistry extends RegistryClient {
   blobs: Map<string, Buffer>
   manifests: Map<string, { bytes: Buffer; mediaType: string }>
@@ -12,7 +12,7 @@ export interface MemoryRegistry extends RegistryClient {
 
 const absent = (what: string) => new RegistryError('not_found', `There is no ${what}.`)
 
-/** A registry that keeps all in memory, for what needs thousands of images, or broken ones. */
+/** A registry in memory, for thousands of images or invalid ones. */
 export function memoryRegistry(registry = 'registry.test'): MemoryRegistry {
   const blobs: MemoryRegistry['blobs'] = new Map()
   const manifests: MemoryRegistry['manifests'] = new Map()

@@ -7,25 +7,24 @@ import { generateKeyPair } from '@platform/oci/signature/key'
 import { signImage } from '@platform/oci/signature/sign'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** A registry with images of modules. Nothing here may load core: the settings that it makes are read by that. */
+/** A registry with module images. Must not import core, which reads the settings that it creates. */
 
 const password = 'correct horse battery'
 
-/** What a test wants of an image; a good one where it wants nothing. */
+/** Properties of an image; the default is a valid, signed module. */
 export interface ImageOptions {
   version?: string
   repository?: string
   tag?: string
-  /** `module.json`; one that agrees with the labels where nothing is said, none where it is false. */
+  /** `module.json`; by default it matches the labels. `false`: no manifest. */
   manifest?: unknown
   labels?: Record<string, string>
-  /** Who signs it; nobody where it is false. */
+  /** The signer. `false`: no signature. */
   signer?: 'trusted' | 'stranger' | 'scoped' | false
   config?: ImageToBuild['config']
   files?: ImageToBuild['files']
 }
 
-/** A manifest as its author writes it, and what a test says of it. */
 export const writtenManifest = (id: string, version = '1.0.0', spec: object = {}, metadata: object = {}) => ({
   metadata: { id, name: `Module ${id}`, version, description: 'A module under test.', author: 'Tests', ...metadata },
   spec: {
@@ -44,7 +43,7 @@ export const moduleLabels = (id: string, version = '1.0.0') => ({
   'org.opencontainers.image.source': 'https://example.com/module',
 })
 
-/** Starts a registry, and answers the settings by which the platform uses it. */
+/** Starts a registry, with the settings to use it. */
 export async function startModuleRegistry() {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await temporaryFolder()).path
@@ -62,7 +61,7 @@ export async function startModuleRegistry() {
     ]),
   }
 
-  /** Pushes an image of a module, and answers how to name it. */
+  /** Pushes a module image. */
   async function push(id: string, wish: ImageOptions = {}) {
     const {
       version = '1.0.0',

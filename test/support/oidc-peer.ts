@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { type Context, Provider } from 'oidc-provider'
 
-/** A real OpenID provider on a port of its own. Whoever it is asked to sign in is signed in, without a page. */
+/** A real OpenID provider that signs in without a page. */
 
 export interface OidcClient {
   clientId: string
@@ -18,7 +18,6 @@ type Claims = Record<string, unknown>
 type Serve = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 const silent: Serve = async (_request, response) => void response.end()
 
-/** A fresh key for signing, as the provider keeps it. */
 export function newSigningKey(): Record<string, unknown> {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   return { ...privateKey.export({ format: 'jwk' }), kid: randomUUID(), use: 'sig', alg: 'ES256' }
@@ -37,7 +36,7 @@ export async function startOidcProvider() {
   const people = new Map<string, Claims>()
   let present = ''
 
-  /** Begins to serve these clients with these keys; whatever was signed before is not known any more. */
+  /** Starts the provider with these clients and keys. Earlier tokens become invalid. */
   function open(clients: readonly OidcClient[], keys: readonly object[] = [newSigningKey()], isLean = true): void {
     const provider = new Provider(issuer, configuration(clients, keys, isLean, people))
     const callback = provider.callback()
@@ -52,10 +51,9 @@ export async function startOidcProvider() {
   return {
     issuer,
     host,
-    /** The paths that were asked for. */
     paths,
     open,
-    /** Who sits before the browser from now on, and what the provider says of them; '' refuses. */
+    /** Sets the user of the browser and the claims; '' rejects the sign-in. */
     present: (subject: string, claims: Claims = {}) => {
       present = subject
       people.set(subject, claims)
@@ -88,7 +86,7 @@ const configuration = (
   interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
   scopes: ['openid', 'profile', 'email', 'groups'],
   claims: { openid: ['sub'], profile: ['preferred_username'], email: ['email'], groups: ['groups'] },
-  /** Lean: claims other than the subject are told by userinfo only. */
+  /** Returns claims other than the subject only from the userinfo endpoint. */
   conformIdTokenClaims: isLean,
   cookies: { keys: [randomUUID()] },
   ttl: { Interaction: 600, Session: 600, Grant: 600, AccessToken: 600, IdToken: 600, AuthorizationCode: 60 },

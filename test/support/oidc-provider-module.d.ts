@@ -1,4 +1,4 @@
-/** What tests use of `oidc-provider`, which brings no types. */
+/** The used parts of `oidc-provider`, which has no types. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http'
 

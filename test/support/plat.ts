@@ -7,17 +7,16 @@ import { waitFor } from './wait-for.ts'
 const main = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url))
 const running = new Set<ChildProcess>()
 
-// A test that runs out of time leaves none behind.
+// A test that times out must not leave processes.
 afterAll(() => running.forEach((child) => child.kill('SIGKILL')))
 
-/** How a command ended, and what it wrote. */
 export interface Ended {
   exitCode: number | null
   out: string
   err: string
 }
 
-/** The command line of one person on one machine: its settings are in a folder of its own. */
+/** The command line of one user, with a configuration folder of its own. */
 export class Plat {
   readonly #environment: NodeJS.ProcessEnv
   #folder: string | undefined
@@ -25,7 +24,7 @@ export class Plat {
   constructor(folder: string, environment: Record<string, string>) {
     this.#environment = {
       PATH: process.env['PATH'],
-      // Hundreds of commands run the same code.
+      // Share the compile cache.
       NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
       HOME: folder,
       XDG_CONFIG_HOME: `${folder}/config`,
@@ -33,7 +32,7 @@ export class Plat {
     }
   }
 
-  /** The same machine with other variables in the environment. */
+  /** The same with other environment variables. */
   with(environment: Record<string, string | undefined>): Plat {
     const other = new Plat('', {})
     Object.assign(other.#environment, this.#environment, environment)
@@ -41,32 +40,30 @@ export class Plat {
     return other
   }
 
-  /** The same in another folder than that of the tests. */
+  /** The same in another working folder. */
   in(folder: string): Plat {
     const other = this.with({})
     other.#folder = folder
     return other
   }
 
-  /** Runs a command to its end. */
   run(args: readonly string[], input = ''): Promise<Ended> {
     return this.start(args, input).ended
   }
 
-  /** Runs a command that shall succeed; answers what it prints. */
+  /** Runs a command that must succeed, and returns its output. */
   async prints(args: readonly string[], input?: string): Promise<string> {
     const { exitCode, out, err } = await this.run(args, input)
     if (exitCode !== 0) throw new Error(`plat ${args.join(' ')} ended with ${exitCode}: ${err}`)
     return out
   }
 
-  /** Runs a command that shall print one JSON document, and answers that. */
+  /** Runs a command that must succeed, and parses its output as JSON. */
   async json(args: readonly string[], input?: string): Promise<any> {
     const words = args.includes('--') ? args.indexOf('--') : args.length
     return JSON.parse(await this.prints(args.toSpliced(words, 0, '--json'), input))
   }
 
-  /** Starts a command. */
   start(args: readonly string[], input = '') {
     const child = spawn(process.execPath, [main, ...args], { env: this.#environment, cwd: this.#folder })
     running.add(child)

@@ -12,24 +12,20 @@ import { temporaryFolder } from './temporary-folder.ts'
 const projectDir = fileURLToPath(new URL('../..', import.meta.url))
 const shell = promisify(execFile)
 
-/** Settings of the machine that runs the tests are not those of a platform under test. */
+/** Settings of the test machine must not affect the platform. */
 const ownEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(PLAT|AWS)_/.test(name)))
 
-/**
- * Each thread loads all that the platform answers with, a quarter of the work of a start. Where much is at once a test asks for two,
- * the default, also of long tests and verification runs.
- */
+/** Each function thread loads all functions, a quarter of the start time. Tests of concurrency use two, the default. */
 const ofShortTests = process.env['VITEST'] !== undefined && !isLong ? { PLAT_FUNCTION_THREADS: '1' } : {}
 
-/** The administrator that platforms under test are set up with. */
 export const options = {
   username: 'ada',
   password: 'correct horse battery',
 }
 
-/** The real platform as a process of its own, on data of its own. Disposing ends it and removes the data. */
+/** The real platform in a process of its own. Disposing ends it and removes its data. */
 export class PlatformProcess implements AsyncDisposable {
-  /** The address stays the same from start to start. */
+  /** Unchanged by restarts. */
   readonly url: string
   readonly #environment: NodeJS.ProcessEnv
   readonly #removeData: () => PromiseLike<void>
@@ -50,13 +46,13 @@ export class PlatformProcess implements AsyncDisposable {
     this.#withFaults = withFaults
   }
 
-  /** Starts a platform that was never set up, with short intervals and further settings; `withFaults` gives its emulators fault switches. */
+  /** Starts a new platform with short intervals and these settings; `withFaults` enables fault injection. */
   static async start(settings: Record<string, string> = {}, { withFaults = false } = {}): Promise<PlatformProcess> {
     const data = await temporaryFolder()
     const environment = {
       ...ownEnvironment,
       PLAT_PORT: '0',
-      // The one that it had last: the port after the API's may be somebody else's by the time of a restart.
+      // The registry's port may be in use after a restart: allow another one.
       PLAT_REGISTRY_PORT: '0',
       PLAT_DATA_DIR: data.path,
       PLAT_HEARTBEAT_INTERVAL_SECONDS: '2',
@@ -75,55 +71,53 @@ export class PlatformProcess implements AsyncDisposable {
     return new PlatformProcess(url, environment, program, () => data[Symbol.asyncDispose](), withFaults)
   }
 
-  /** Starts again on the same data and port, after a kill or a stop; with further settings for this one run. */
+  /** Starts again with the same data and port, and with further settings for this run. */
   async restart(settings: Record<string, string> = {}): Promise<void> {
     this.#program = run({ ...this.#environment, ...settings }, this.#withFaults)
     await ready(this.#program)
   }
 
-  /** How it ends by itself, as it does at an armed failpoint. */
+  /** Waits for its exit, for example at an armed failpoint. */
   get ended(): Program['ended'] {
     return this.#program.ended
   }
 
-  /** The folder of its data. */
   get dataDir(): string {
     return this.#environment['PLAT_DATA_DIR'] ?? ''
   }
 
-  /** All that it has written since it was started last. */
+  /** Its output since the last start. */
   get text(): string {
     return this.#program.text
   }
 
-  /** The match of a pattern in what it writes from its last start on. */
+  /** Waits for output that matches, since the last start. */
   writes(pattern: RegExp): Promise<RegExpExecArray> {
     return this.#program.writes(pattern)
   }
 
-  /** Ends it as a power cut would. */
+  /** Kills the process. */
   kill(): Promise<void> {
     return this.#program.kill()
   }
 
-  /** Asks it to stop; answers how it ended. */
+  /** Stops it with SIGTERM. */
   stop(): Program['ended'] {
     this.#program.terminate()
     return this.#program.ended
   }
 
-  /** Runs a command of the project in the platform's environment; answers what it prints. */
+  /** Runs a command of the project in the platform's environment. */
   async command(line: string): Promise<string> {
     const { stdout } = await shell('sh', ['-c', line], { cwd: projectDir, env: this.#environment })
     return stdout
   }
 
-  /** Its API, held to the contract. Signs in as the administrator of `setUp`. */
+  /** Signs in as the administrator of `setUp`. Responses are checked against the contract. */
   api(): Promise<Platform> {
     return connect({ ...options, baseUrl: this.url })
   }
 
-  /** The body that completes setup, with the token that the platform's own command prints. */
   async setupBody(): Promise<object> {
     const response = await fetch(`${this.url}/api/v1/setup/complete`, {
       method: 'POST',
@@ -143,7 +137,7 @@ export class PlatformProcess implements AsyncDisposable {
     }
   }
 
-  /** Completes setup; answers the API. */
+  /** Completes setup. */
   async setUp(): Promise<Platform> {
     const api = await this.api()
     expectStatus(await api.anonymous.post('/api/v1/setup/complete', await this.setupBody()), 200)
@@ -156,7 +150,7 @@ export class PlatformProcess implements AsyncDisposable {
   }
 }
 
-/** Runs what `npm start` runs, with the Node that runs the tests; on request with emulators that have fault switches. */
+/** Runs the script of `npm start` with the Node of the tests; on request with emulators that inject faults. */
 const run = (environment: NodeJS.ProcessEnv, withFaults: boolean): Program => {
   const main = withFaults ? 'test/support/emulators/platform.ts' : '$&'
   const command = packageFile.scripts.start.replace(/packages\S+main\.ts/, main)

@@ -3,16 +3,16 @@ import { once } from 'node:events'
 import type { TestContext } from 'vitest'
 import { waitFor } from './wait-for.ts'
 
-/** What runs, by the number of its process group. */
+/** Running programs by process group. */
 const running = new Map<number, Program>()
 
-/** Ends all that this process has started and that has not ended. */
+/** Kills all programs of this process. */
 export const endAll = () => running.forEach((_, group) => signalGroup(group, 'SIGKILL'))
 
-/** How much of what a program has written last is shown beside a failure, in characters. */
+/** Maximum output shown with a failure, in characters. */
 const shownLength = 4000
 
-/** Shows what the programs have written that run just now: why a test failed is often there. */
+/** Prints the last output of all programs, for the analysis of failures. */
 export function showPrograms(): void {
   for (const [group, program] of running) {
     const text = program.takeUnshown().slice(-shownLength)
@@ -20,17 +20,17 @@ export function showPrograms(): void {
   }
 }
 
-/** The same beside a test that failed. */
+/** Adds the output of programs to a failed test. */
 export const showBesideFailure = ({ task }: TestContext): void => void (task.result?.state === 'fail' && showPrograms())
 
-// A test that runs out of time never gets to dispose of what it started. Scripts use programs as well.
+// A test that times out does not dispose of its programs.
 if (process.env['VITEST']) {
   const { afterAll, afterEach } = await import('vitest')
   afterEach(showBesideFailure)
   afterAll(endAll)
 } else process.once('exit', endAll)
 
-/** Signals all processes of a group; answers whether there were any. */
+/** Signals a process group. Returns whether it exists. */
 function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-group, signal)
@@ -39,7 +39,7 @@ function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** A program under test, in a process group of its own. */
+/** A program in a process group of its own. */
 export class Program implements AsyncDisposable {
   readonly #child: ChildProcess
   readonly #group: number
@@ -55,7 +55,7 @@ export class Program implements AsyncDisposable {
     const keep = (part: Buffer) => (this.#text += part.toString())
     this.#child.stdout?.on('data', keep)
     this.#child.stderr?.on('data', keep)
-    // What it wrote last may arrive after its end.
+    // Output may arrive after the exit.
     this.#child.once('close', () => (this.#isRead = true))
     this.#ended = once(this.#child, 'exit').then(([exitCode, signal]) => ({ exitCode, signal }))
   }
@@ -64,19 +64,19 @@ export class Program implements AsyncDisposable {
     return this.#group
   }
 
-  /** All that it has written so far, to both streams. */
+  /** All output so far, of both streams. */
   get text(): string {
     return this.#text
   }
 
-  /** What it has written since this was asked last. */
+  /** The output since the last call. */
   takeUnshown(): string {
     const from = this.#shownUpTo
     this.#shownUpTo = this.#text.length
     return this.#text.slice(from)
   }
 
-  /** The match of a pattern in what it writes; fails when it ends before. */
+  /** Waits for output that matches. Rejects if the program exits first. */
   writes(pattern: RegExp): Promise<RegExpExecArray> {
     return waitFor(`${pattern} is written`, async () => {
       const match = pattern.exec(this.#text)
@@ -85,22 +85,21 @@ export class Program implements AsyncDisposable {
     })
   }
 
-  /** How it ends. */
   get ended(): Promise<{ exitCode: number | null; signal: NodeJS.Signals | null }> {
     return this.#ended
   }
 
-  /** Asks it to stop, and it alone, as a supervisor does. */
+  /** Sends SIGTERM to the process, but not to its children, as a supervisor does. */
   terminate(): void {
     this.#child.kill('SIGTERM')
   }
 
-  /** Interrupts it and all that it has started, as Ctrl-C in a terminal does. */
+  /** Sends SIGINT to the process group, as Ctrl-C does. */
   interrupt(): void {
     signalGroup(this.#group, 'SIGINT')
   }
 
-  /** Ends it and all that it has started at once: no handler runs, no buffer is flushed. */
+  /** Kills the process group. */
   async kill(): Promise<void> {
     signalGroup(this.#group, 'SIGKILL')
     await this.#ended

@@ -1,13 +1,12 @@
-/** A strict reader of Prometheus' text format 0.0.4: what breaks its rules is an error, not a guess. */
+/** A strict parser of the Prometheus text format 0.0.4. */
 
-/** One sample: its own name, which for parts of a histogram is longer than the metric's. */
+/** A sample. Samples of a histogram have the metric's name with a suffix. */
 export interface Sample {
   name: string
   labels: Record<string, string>
   value: number
 }
 
-/** One metric with its samples. */
 export interface Metric {
   type: 'counter' | 'gauge' | 'histogram' | 'summary'
   help: string
@@ -26,7 +25,7 @@ const suffixes = {
   summary: /^(|_sum|_count)$/,
 } as const
 
-/** Every metric of a text, by name. Throws where the text is not in order. */
+/** Parses metrics by name. Throws for invalid text. */
 export function parseMetrics(text: string): Map<string, Metric> {
   if (!text.endsWith('\n')) throw new Error('The last line does not end.')
   const metrics = new Map<string, Metric>()
@@ -62,7 +61,7 @@ function sampleOf(line: string, metric: string, type: Metric['type']): Sample {
   return { name, labels: Object.fromEntries(pairs.map(([, key, text]) => [key, text])), value: number }
 }
 
-/** Buckets grow, and the last one holds as many as were counted. */
+/** Buckets are cumulative, and the last one equals the count. */
 function checkHistogram(name: string, { samples }: Metric): void {
   const groups = Map.groupBy(samples, ({ labels }) => {
     const others = Object.entries(labels).filter(([key]) => key !== 'le')
@@ -77,7 +76,7 @@ function checkHistogram(name: string, { samples }: Metric): void {
   }
 }
 
-/** The value of the one sample with these labels; 0 where there is none. */
+/** The value of the sample with these labels; 0 if there is none. */
 export function valueOf(metrics: Map<string, Metric>, name: string, labels: Record<string, string> = {}): number {
   const metric = metrics.get(name) ?? metrics.get(name.replace(/_(bucket|sum|count)$/, ''))
   const wanted = Object.entries(labels)

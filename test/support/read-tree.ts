@@ -1,7 +1,7 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** All below a folder: files with their content, links with their text, folders with a slash. No link is followed. */
+/** All entries below a folder: files with content, links with target, folders with a slash. Does not follow links. */
 export async function readTree(root: string, below = ''): Promise<Record<string, string>> {
   const tree: Record<string, string> = {}
   for (const entry of await readdir(join(root, below), { withFileTypes: true })) {

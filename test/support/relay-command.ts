@@ -1,12 +1,12 @@
 import { delimiter } from 'node:path'
 import { Program } from './program.ts'
 
-/** A machine that has Node and curl, and nothing of this project: the project's own Node is not on its path. */
+/** A PATH with Node and curl, but without the project's own Node. */
 const path = (process.env['PATH'] ?? '')
   .split(delimiter)
   .filter((folder) => !folder.includes('node_modules'))
   .join(delimiter)
 
-/** Pastes a relay command into a shell, in some folder of somebody's machine. */
+/** Runs a relay command with a shell in a folder. */
 export const runRelayCommand = (relayCommand: string, folder: string): Program =>
   new Program('sh', ['-c', relayCommand], { cwd: folder, env: { PATH: path, HOME: folder } })

@@ -17,22 +17,21 @@ import { signImage } from '@platform/oci/signature/sign'
 import { type Descriptor, type Manifest, mediaTypes } from '@platform/oci/types'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** Releases of the platform, small and signed. Nothing here loads the settings of core: a test makes them first. */
+/** Small signed releases. Must not import core, which reads the settings that a test creates. */
 
-/** What a test wants of a release; a good one where it wants nothing. */
+/** Properties of a release; the default is valid. */
 export interface ReleaseWish {
-  /** Function name → the text of its `index.mjs`, or its whole zip. */
+  /** Function name → source of its `index.mjs`, or its zip file. */
   functions?: Readonly<Record<string, string | Uint8Array>>
-  /** What the document says otherwise; a text is the whole of it. */
+  /** Changes of the document; a text replaces it. */
   document?: Partial<Record<keyof ReleaseDocument, unknown>> | string
-  /** What becomes of the manifest before it is signed. */
+  /** Changes the manifest before it is signed. */
   tamper?: (manifest: Manifest) => object
   tag?: string
 }
 
 export interface PushedRelease {
   version: string
-  /** Of the manifest. */
   digest: string
   document: ReleaseDocument
 }
@@ -42,7 +41,7 @@ const zipOf = (content: string | Uint8Array): Uint8Array =>
     ? zipSync({ 'index.mjs': Buffer.from(content) }, { mtime: new Date('2026-01-01T00:00:00') })
     : content
 
-/** Functions that tell which version they are of. */
+/** Functions that return their version. */
 const tinyFunctions = (version: string): Record<string, string> =>
   Object.fromEntries(
     ['health', 'clusters', 'queue/jobs'].map((name) => [
@@ -51,7 +50,7 @@ const tinyFunctions = (version: string): Record<string, string> =>
     ]),
   )
 
-/** Builds a release and pushes it under the tag of its version; signed where there is a private key (PEM). */
+/** Builds and pushes a release with its version as tag. Signs it if there is a private key (PEM). */
 export async function pushRelease(
   client: RegistryClient,
   repository: string,
@@ -80,7 +79,7 @@ export async function pushRelease(
     artifactType: releaseMediaType,
     config: { mediaType: releaseMediaType, ...(await client.putBlob(repository, text)) },
     layers,
-    // No two pushes are the same thing: a signature of one is none of the other.
+    // Each release is unique, so that signatures never match another one.
     annotations: { 'org.platform.push': randomUUID() },
   }
   const bytes = Buffer.from(JSON.stringify(tamper(manifest)))
@@ -92,10 +91,10 @@ export async function pushRelease(
 
 const sizeOf = ({ digest, size } = { digest: '', size: 0 }) => ({ digest, size })
 
-/** Whoever signs releases: the release key, one that signs modules, one that nobody knows, or nobody. */
+/** The signing key: of releases, of modules, unknown, or none. */
 export type Signer = 'release' | 'module' | 'stranger' | false
 
-/** Starts a registry for releases, and answers the settings by which the platform uses it. */
+/** Starts a registry for releases, with the settings to use it. */
 export async function startReleaseRegistry() {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await temporaryFolder()).path
@@ -115,11 +114,9 @@ export async function startReleaseRegistry() {
     PLAT_MODULE_KEYS: JSON.stringify([{ name: 'modules', pem: keys.module.publicKeyPem }]),
   }
 
-  /** Pushes a release, signed by the release key unless somebody else is named. */
   const push = (version: string, { signer = 'release', ...wish }: ReleaseWish & { signer?: Signer } = {}) =>
     pushRelease(client, repository, version, signer === false ? undefined : keys[signer].privateKeyPem, wish)
 
-  /** Forgets all releases. */
   async function clear(): Promise<void> {
     const tags: string[] = []
     try {
@@ -130,7 +127,7 @@ export async function startReleaseRegistry() {
     for (const tag of tags) await client.remove(repository, tag)
   }
 
-  /** The registry is away while some work is done. */
+  /** Makes the registry unreachable during an operation. */
   async function away<Result>(work: () => Promise<Result>): Promise<Result> {
     await registry.close(0)
     try {

@@ -15,39 +15,38 @@ import { root } from '../../scripts/source.ts'
 import { buildOnce } from './build-cache.ts'
 import type { PlatformProcess } from './platform.ts'
 
-/** Releases for platforms under test: real ones, and ones that were broken on purpose. */
+/** Real and broken releases for platforms under test. */
 
-/** What stands for the version and the way of a release in code that is built, until both are chosen. */
+/** Placeholders for version and behaviour in built code, replaced later. */
 const [versionMark, wayMark] = ['@@version@@', '@@way@@']
 
-/** The header that tells which release has answered. */
+/** Response header with the version. */
 export const releaseHeader = 'x-test-release'
 
-/** How a release is another than the checkout. */
+/** Differences between the release and the checkout. */
 type Way = 'as it is' | 'telling' | 'failing' | 'failing for users' | 'throwing for users' | 'hanging for users'
 
-/** As the checkout, but for its version. */
+/** No difference but the version. */
 export const asItIs: Way = 'as it is'
 
-/** A good release whose answers tell its version. */
+/** Responses contain the version. */
 export const telling: Way = 'telling'
 
-/** Answers 500 to every other request, whatever it is. */
+/** Every second request returns 500. */
 export const failingHalfTheTime: Way = 'failing'
 
-/** Good for all that an update tries by itself, and fails at every other request of somebody who is signed in. */
+/** Passes all tests of the update, but every second authenticated request returns 500. */
 export const failingForUsers: Way = 'failing for users'
 
-/** Good for all that an update tries by itself; half of what somebody asks who is signed in never gets to the API's own code. */
+/** Passes all tests of the update, but half of the authenticated requests fail before the API's own code. */
 export const throwingForUsers: Way = 'throwing for users'
 
-/** Good for all that an update tries by itself; half of what somebody asks who is signed in is never answered. */
+/** Passes all tests of the update, but half of the authenticated requests never get a response. */
 export const hangingForUsers: Way = 'hanging for users'
 
-/** Nothing that builds the code can tell what this answers: one build serves for all ways. */
 const wayIs = (way: Way): string => `(['${wayMark}'].join() === '${way}')`
 
-/** Changes the text of source files on their way into a release. */
+/** Changes source files while they are bundled. */
 const changing = (name: string, filter: RegExp, change: (text: string, path: string) => string): Plugin => ({
   name,
   setup(builder) {
@@ -60,7 +59,7 @@ const changing = (name: string, filter: RegExp, change: (text: string, path: str
 
 const broken = `throw new Error('broken')`
 
-/** What stands around the handler of every function that answers requests. */
+/** Wraps the handler of every function. */
 const handler = `async (event: any) => {
   const isHalf = Math.random() < 0.5
   const isOfSomebody = event.headers?.authorization && isHalf
@@ -91,12 +90,11 @@ const changes: readonly Plugin[] = [
 
 type Zips = Awaited<ReturnType<typeof packFunctions>>
 
-/** All functions, of no version and in no way yet. */
 async function unmarked(): ReturnType<typeof functionFiles> {
   try {
     return await functionFiles(versionMark, join(root, 'dist'), changes)
   } finally {
-    // It would keep gigabytes for as long as this process runs.
+    // esbuild would keep gigabytes until this process exits.
     await stop()
   }
 }
@@ -105,7 +103,7 @@ const builtOfAll = () => buildOnce('functions', 'test/support/releases.ts', unma
 
 let built: ReturnType<typeof functionFiles> | undefined
 
-/** The functions of a version, as they are in one of the ways. */
+/** The functions of a version with this behaviour. */
 export async function builtFunctions(version: string, way: Way): Promise<Zips> {
   const chosen = (content: Uint8Array) =>
     Buffer.from(Buffer.from(content).toString().replaceAll(versionMark, version).replaceAll(wayMark, way))
@@ -119,7 +117,7 @@ export async function builtFunctions(version: string, way: Way): Promise<Zips> {
   return new Map(zips)
 }
 
-/** The repository that a platform looks for releases in, opened by its owner. */
+/** A client of the release repository with the owner's permissions. */
 async function releasesOf({ dataDir }: PlatformProcess): Promise<Repository> {
   const { registry } = await readRuntimeFile(dataDir)
   const client = registryClient(registry.host, { transport: plainTransport, credentials: async () => registry })
@@ -130,7 +128,7 @@ type Facts = Pick<ReleaseFacts, 'version' | 'minFrom' | 'releaseNotesUrl'>
 
 const madeOf = (facts: Facts, zips: Zips) => artifactOf({ createdAt: '2026-01-01T00:00:00.000Z', ...facts }, zips)
 
-/** Pushes functions as a release without a signature, under the tag of its version or another. */
+/** Pushes a release without a signature. */
 export async function pushed(platform: PlatformProcess, facts: Facts, zips: Zips, tag = facts.version): Promise<void> {
   const { client, name } = await releasesOf(platform)
   const { blobs, manifest } = madeOf(facts, zips)
@@ -138,7 +136,7 @@ export async function pushed(platform: PlatformProcess, facts: Facts, zips: Zips
   await client.putManifest(name, tag, manifest, mediaTypes.manifest)
 }
 
-/** Publishes functions for a platform to find, signed with its own key or with another. */
+/** Pushes a release that is signed with the platform's key or another one. */
 export async function published(
   platform: PlatformProcess,
   facts: Facts,

@@ -2,31 +2,29 @@ import type { GatewayEvent } from '@platform/http/request'
 import type { GatewayHandler } from '@platform/http/response'
 import { recordResponse } from '../conformance/support/seen-answers.ts'
 
-/** A request as a client sends it. */
 export interface TestRequest {
   method?: string
-  /** The request target: percent-encoded, with its query. */
+  /** Percent-encoded path and query. */
   target: string
   headers?: Record<string, string>
   body?: string | Uint8Array
   address?: string
 }
 
-/** An answer as a client sees it. */
 export interface TestResponse {
   status: number
   headers: Record<string, string>
-  /** What the answer sets, one `Set-Cookie` each. */
+  /** The `Set-Cookie` headers. */
   cookies: string[]
   bytes: Buffer
   text: string
-  /** The body where it is JSON. */
+  /** The parsed JSON body, if any. */
   json: any
 }
 
 const textType = /^(text\/.*|application\/(json|xml|javascript))$/
 
-/** A path as API Gateway hands it on; as it was sent where it is no encoding of anything. */
+/** The path as API Gateway decodes it; unchanged if it cannot be decoded. */
 export function decodedPath(path: string): string {
   try {
     return decodeURIComponent(path)
@@ -35,7 +33,9 @@ export function decodedPath(path: string): string {
   }
 }
 
-/** The event that API Gateway makes of a request: decoded path, lower-case names, cookies apart, bytes in Base64. */
+/**
+ * Creates the event of API Gateway: decoded path, lower-case header names, separate cookies, binary bodies in Base64.
+ */
 function gatewayEvent({
   method = 'GET',
   target,
@@ -63,7 +63,6 @@ function gatewayEvent({
   return event
 }
 
-/** Sends a request to a function. */
 export async function send(handler: GatewayHandler, sent: TestRequest): Promise<TestResponse> {
   const { statusCode, headers, cookies = [], body, isBase64Encoded } = await handler(gatewayEvent(sent))
   const bytes = Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8')
@@ -74,7 +73,6 @@ export async function send(handler: GatewayHandler, sent: TestRequest): Promise<
   return { status: statusCode, headers, cookies, bytes, text, json }
 }
 
-/** A request with a JSON body. */
 export const jsonRequest = (target: string, body: unknown, headers: Record<string, string> = {}): TestRequest => ({
   method: 'POST',
   target,
@@ -82,7 +80,7 @@ export const jsonRequest = (target: string, body: unknown, headers: Record<strin
   body: typeof body === 'string' ? body : JSON.stringify(body),
 })
 
-/** The platform's own answers are JSON where they say so; what a module says is its business. */
+/** Responses of modules may have invalid JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)

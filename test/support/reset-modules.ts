@@ -1,8 +1,8 @@
 import { afterAll, vi } from 'vitest'
 
 /**
- * One process runs several files, for a new one takes as long as many a file: each finds the project's modules as if nobody had imported
- * them yet, and leaves the clock, the environment and what it has replaced as they were. Libraries stay as they are.
+ * Files share a process, because its start takes as long as many files. Each file imports the project's modules again,
+ * and clock, environment and mocks are restored.
  */
 
 vi.resetModules()

@@ -1,4 +1,4 @@
-/** A program that runs one module as the platform would, and lives until it is killed: `<mode> <folder> <image> <argument>`. */
+/** Runs one module until it is killed: `<mode> <folder> <image> <argument>`. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fetchImage } from '@platform/worker/runtimes/fetch-image'

@@ -4,31 +4,30 @@ import { ModuleHost } from '@platform/modules/host'
 import { controlPath, type PublishedEvent, publishedHeader, tokenHeader } from '@platform/modules/protocol'
 import { beforeEach, vi } from 'vitest'
 
-/** A module's instance inside of the test, asked as the platform asks. */
+/** A module instance in the test process. */
 
-// It tells of every state that it enters.
 beforeEach(() => {
   vi.spyOn(process.stdout, 'write').mockReturnValue(true)
 })
 
 const token = 'token-of-the-deployment'
 
-/** What a request brings beside its method and path; the token of the deployment goes with it unless it is set here. */
+/** Options of a request. The deployment token is added by default. */
 interface Sent {
   headers?: Record<string, string>
   body?: string
-  /** Aborts when whoever asks has gone. */
+  /** Aborts when the client disconnects. */
   signal?: AbortSignal
 }
 
 export interface Instance {
   host: ModuleHost
   ask: (method: string, path: string, sent?: Sent) => Promise<Response>
-  /** A control call, by its path below the control path. */
+  /** A control request, with its path below the control path. */
   control: (method: string, path: string, body?: object) => Promise<{ status: number; body: any }>
 }
 
-/** An instance of a module called `sample` that is Loading yet. */
+/** A new instance of the module `sample`, in state Loading. */
 export function instanceOf(parts: Partial<ModuleDefinition>, { startsItself = false } = {}): Instance {
   const definition = defineModule({ id: 'sample', version: '1.2.3', ...parts })
   const host = new ModuleHost(definition, { organisationId: 'org_sample', startsItself, isPersistent: true })
@@ -46,7 +45,7 @@ export function instanceOf(parts: Partial<ModuleDefinition>, { startsItself = fa
   return { host, ask, control }
 }
 
-/** An instance that has been led through its hooks. */
+/** A running instance. */
 export async function startedInstance(parts: Partial<ModuleDefinition>): Promise<Instance> {
   const instance = instanceOf(parts)
   await instance.host.configure()
@@ -54,7 +53,7 @@ export async function startedInstance(parts: Partial<ModuleDefinition>): Promise
   return instance
 }
 
-/** The events that an answer carries. */
+/** The published events of a response. */
 export function publishedIn({ headers }: Response): PublishedEvent[] {
   const value = headers.get(publishedHeader)
   return value === null ? [] : JSON.parse(Buffer.from(value, 'base64url').toString())

@@ -47,7 +47,7 @@ export class SimulatorCommand implements AsyncDisposable {
     return readState(this.folder)
   }
 
-  /** All processes of the simulator, including those of its functions: their environment names the folder. */
+  /** All processes of the simulator and its functions: their environment names its folder. */
   async processes(): Promise<number[]> {
     const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
     const environments = await Promise.all(ids.map((id) => readFile(`/proc/${id}/environ`, 'utf8').catch(() => '')))

@@ -6,7 +6,7 @@ import { outputOf } from './installed-programs.ts'
 import { Program } from './program.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** Debian's slapd in a folder of its own. Its certificate is for `localhost` alone. */
+/** Debian's slapd, with a certificate for `localhost` only. */
 
 export const suffix = 'dc=acme,dc=test'
 export const usersDn = `ou=people,${suffix}`
@@ -14,14 +14,13 @@ export const groupsDn = `ou=groups,${suffix}`
 export const serviceAccount = { bindDn: `cn=service,${suffix}`, bindPassword: 'service password' }
 export const rootAccount = { bindDn: `cn=admin,${suffix}`, bindPassword: 'root password' }
 
-/** An authority, and what a server needs that it vouches for. */
 export interface Certificates {
   ca: string
   cert: string
   key: string
 }
 
-/** An authority of its own in a folder, and a certificate by it for `localhost`. */
+/** A certificate authority, and a certificate for `localhost`. */
 export async function certificates(folder: string): Promise<Certificates> {
   const file = (name: string) => join(folder, name)
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
@@ -63,7 +62,7 @@ const entry = (dn: string, attributes: Record<string, string | readonly string[]
     ),
   ].join('\n')
 
-/** A person as LDIF, with the password `password of <uid>`. */
+/** A user as LDIF, with the password `password of <uid>`. */
 export const userEntry = (uid: string, others: Record<string, string | readonly string[]> = {}): string =>
   entry(`uid=${uid},${usersDn}`, {
     objectClass: 'inetOrgPerson',
@@ -75,7 +74,6 @@ export const userEntry = (uid: string, others: Record<string, string | readonly 
     ...others,
   })
 
-/** A group of members as LDIF. */
 export const groupEntry = (cn: string, ...members: string[]): string =>
   entry(`cn=${cn},${groupsDn}`, {
     objectClass: 'groupOfNames',
@@ -94,7 +92,7 @@ const base = [
   }),
 ]
 
-/** Starts slapd on two ports that are free: plain, which goes on in TLS when asked, and in TLS from the start. */
+/** Starts slapd on two ports: plain with StartTLS, and TLS. */
 export async function startSlapd({ plain, secure }: { plain: number; secure: number }, entries: readonly string[]) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await temporaryFolder()).path

@@ -1,6 +1,6 @@
 import { client } from '@platform/core/db/table'
 
-/** What the code under test asks of the store, seen where it leaves the process. */
+/** Observes store calls where they leave the process. */
 
 let count = 0
 let waiting: { command: RegExp; action: () => Promise<unknown>; left: number } | undefined
@@ -18,7 +18,7 @@ client.middlewareStack.add(
   { step: 'initialize', name: 'storeCalls' },
 )
 
-/** How many calls some work makes. */
+/** Counts the store calls of an operation. */
 export async function countStoreCalls(work: () => Promise<unknown>): Promise<number> {
   const before = count
   await work()
@@ -26,8 +26,7 @@ export async function countStoreCalls(work: () => Promise<unknown>): Promise<num
 }
 
 /**
- * Does something else once, just before the next command of this kind, or the `nth` from now, reaches the store. Answers
- * whether it has happened.
+ * Runs an action once before the next, or the `nth`, command of this kind reaches the store. Returns whether it ran.
  */
 export function beforeCommand(command: RegExp, action: () => Promise<unknown>, nth = 1): () => boolean {
   const hook = { command, action, left: nth }
@@ -35,13 +34,12 @@ export function beforeCommand(command: RegExp, action: () => Promise<unknown>, n
   return () => waiting !== hook
 }
 
-/** A call to the store, as the code under test makes it. */
 export interface StoreCall {
   command: string
   input: any
 }
 
-/** Runs something at calls to the store until it is disposed of: before each is made, and before its answer is seen. */
+/** Runs actions before each store call and before its response is used, until disposed of. */
 export function onStoreCall(hook: {
   before?: (call: StoreCall) => Promise<void>
   after?: (call: StoreCall, answer: any) => Promise<void>
@@ -62,7 +60,7 @@ export function onStoreCall(hook: {
 
 const isTransaction = ({ command }: StoreCall): boolean => command.startsWith('TransactWrite')
 
-/** How many transactions some work has under way at once, at the most. */
+/** The maximum number of concurrent transactions of an operation. */
 export async function maxConcurrentTransactions(work: () => Promise<unknown>): Promise<number> {
   let [inFlight, most] = [0, 0]
   using _ = onStoreCall({

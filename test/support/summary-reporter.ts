@@ -2,7 +2,7 @@ import { DefaultReporter, type TestCase, type TestModule } from 'vitest/node'
 
 const slowestCount = 10
 
-/** Prints failures as usual, and of a successful run only totals, time by project, the slowest files and missing peers. */
+/** Prints failures, and of a successful run only totals, time by project, the slowest files and missing programs. */
 // oxlint-disable-next-line import/no-default-export -- vitest loads the default export
 export default class SummaryReporter extends DefaultReporter {
   constructor() {
@@ -42,7 +42,7 @@ const timed = (module: TestModule) => ({
   seconds: module.diagnostic().duration / 1000,
 })
 
-/** Missing program → number of tests that were skipped for it. Their titles name the programs. */
+/** Missing program → number of skipped tests. The titles of these tests name the programs. */
 function missingPeers(skipped: readonly TestCase[]): Map<string, number> {
   const counts = new Map<string, number>()
   for (const { fullName } of skipped) {

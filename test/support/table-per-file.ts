@@ -4,7 +4,7 @@ import { CreateQueueCommand, SQSClient } from '@aws-sdk/client-sqs'
 import { workQueues } from '@platform/contract/task'
 import { createTableInput } from '@platform/core/db/schema'
 
-// Every test file has a table, a queue and secrets of its own. Settings are read when core is first imported: later.
+// Each test file has its own table, queues and secrets. Core reads these settings when it is first imported.
 const own = randomUUID()
 const [sqs, store] = [new SQSClient(), new DynamoDBClient()]
 

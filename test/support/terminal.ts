@@ -5,10 +5,10 @@ import { waitFor } from './wait-for.ts'
 
 const open = new Set<Terminal>()
 
-// A test that runs out of time never gets to close what it has opened.
+// A test that times out does not close its terminals.
 afterAll(() => Promise.all([...open].map((terminal) => terminal[Symbol.asyncDispose]())))
 
-/** What a command has written so far, to both streams, and its exit code once it has ended. */
+/** The output so far, and the exit code after the end. */
 export interface Seen {
   output: string
   exitCode: number | undefined
@@ -16,7 +16,7 @@ export interface Seen {
 
 const mark = '\u0001ended\u0001'
 
-/** A shell that is typed into, line after line, as a person does. */
+/** An interactive shell. */
 export class Terminal implements AsyncDisposable {
   readonly #child: ChildProcess
   #text = ''
@@ -28,16 +28,15 @@ export class Terminal implements AsyncDisposable {
     this.#child.stdout?.on('data', keep)
     this.#child.stderr?.on('data', keep)
     this.#child.stdin?.on('error', () => {})
-    // One stream, so that what is written comes in its order.
+    // One stream keeps the order of the output.
     this.#child.stdin?.write('exec 2>&1\n')
   }
 
-  /** All that was written since it was opened. */
   get text(): string {
     return this.#text
   }
 
-  /** Types a command; answers how to look at what comes of it. */
+  /** Types a command without waiting for its end. */
   type(command: string): () => Seen {
     const from = this.#text.length
     this.#child.stdin?.write(`{ ${command}\n} </dev/null; printf '\\n${mark}%s\\n' $?\n`)
@@ -53,12 +52,11 @@ export class Terminal implements AsyncDisposable {
     return waitFor(`${command} ends`, async () => (look().exitCode === undefined ? undefined : look()))
   }
 
-  /** What Ctrl-C does to all that runs in it. */
+  /** Presses Ctrl-C. */
   interrupt(): void {
     this.#signal('SIGINT')
   }
 
-  /** Whether nothing runs in it any more, not even its shell. */
   get isEmpty(): boolean {
     return !this.#signal(0)
   }
@@ -71,7 +69,6 @@ export class Terminal implements AsyncDisposable {
     await ended
   }
 
-  /** Answers whether there was anybody to hear it. */
   #signal(name: NodeJS.Signals | 0): boolean {
     try {
       return process.kill(-Number(this.#child.pid), name)

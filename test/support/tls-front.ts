@@ -6,12 +6,12 @@ import { pipeline } from 'node:stream/promises'
 import { certificates } from './slapd.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** What stands before a platform that browsers reach over a network: a proxy that speaks TLS, at `https://localhost:<port>`. */
+/** A TLS proxy before the platform at `https://localhost:<port>`. */
 export interface TlsFront extends AsyncDisposable {
   url: string
 }
 
-/** Starts one, with a certificate of an authority that nobody knows. All headers are handed on as they are, `Host` too. */
+/** Starts the proxy with a self-signed certificate. Forwards all headers, including `Host`. */
 export async function startTlsFront(target: string): Promise<TlsFront> {
   await using folder = await temporaryFolder()
   const { cert, key } = await certificates(folder.path)

@@ -12,11 +12,11 @@ const service = 'registry-of-tests'
 
 export interface TokenServer extends AsyncDisposable {
   guard: RegistryGuard
-  /** The scopes of each token that was handed out, in order. */
+  /** The scopes of each issued token. */
   granted: string[][]
 }
 
-/** How docker-registry names a key: 30 bytes of its hash, in groups of four letters. */
+/** The key id of docker-registry: 30 bytes of the hash, in groups of four letters. */
 const fingerprint = (key: Buffer): string =>
   (base32(createHash('sha256').update(key).digest().subarray(0, 30)).match(/.{4}/g) ?? []).join(':')
 
@@ -26,7 +26,7 @@ const base32 = (bytes: Buffer): string =>
     .flatMap((bits) => [15, 10, 5, 0].map((shift) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'[(bits >> shift) & 31]))
     .join('')
 
-/** Hands out what docker-registry's token authentication wants, to `ada` with the password `correct horse battery`. */
+/** Issues tokens for docker-registry to `ada` with the password `correct horse battery`. */
 export async function startTokenServer(): Promise<TokenServer> {
   await using folder = await temporaryFolder()
   const [keyFile, certificateFile] = [join(folder.path, 'key.pem'), join(folder.path, 'certificate.pem')]

@@ -4,12 +4,11 @@ import type { Client } from '../conformance/support/client.ts'
 import type { Platform } from '../conformance/support/platform.ts'
 import { waitFor } from './wait-for.ts'
 
-/** People read a moment what they were answered; without this ten clients would have the whole machine for themselves. */
+/** A pause between requests, so that clients do not use the whole machine. */
 const readingMs = 25
 
-/** Clients that call one after another, and note every call that fails. */
+/** Clients that send one request after another and record failures. */
 export class Traffic implements AsyncDisposable {
-  /** What failed, and how, since it was forgotten last. */
   failures: string[] = []
   answers = 0
   readonly #calling: Promise<void[]>
@@ -24,18 +23,17 @@ export class Traffic implements AsyncDisposable {
     return new Traffic(platform, await platform.admin, clients)
   }
 
-  /** Waits for so many more answers: good ones and failures. */
+  /** Waits for this many further responses or failures. */
   async more(answers: number): Promise<void> {
     const enough = this.answers + answers
     await waitFor(`${answers} more answers`, async () => this.answers >= enough)
   }
 
-  /** Waits until all that has been asked by now is answered, or has failed. */
+  /** Waits until all current requests have ended. */
   async settled(): Promise<void> {
     await Promise.all(this.#underWay)
   }
 
-  /** Ends all clients. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true
     await this.#calling

@@ -2,7 +2,7 @@ import { type UserClaims } from '@platform/modules/protocol'
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** A token about a user, as the gateway sends it to modules; not signed, for nobody checks that. */
+/** An unsigned user token, as modules receive it; modules do not verify it. */
 export const userToken = (claims: Partial<Record<keyof UserClaims, unknown>>): string =>
   [
     part({ alg: 'EdDSA', typ: 'JWT' }),

@@ -5,15 +5,15 @@ const pollMs = 50
 
 const abortSignal = new AsyncLocalStorage<AbortSignal>()
 
-/** Does work in which nothing is waited for any longer once the signal comes: for whoever knows that waiting is in vain. */
+/** Runs an operation and ends all its waits when the signal aborts. */
 export const abortWaitsOn = <Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> =>
   abortSignal.run(signal, work)
 
 const isAborted = (): boolean => abortSignal.getStore()?.aborted === true
 
 /**
- * Looks again and again until `look` answers something, and answers that. Throws when the time is over: the deadline
- * is generous and says only that waiting on is pointless.
+ * Repeats `look` until it returns a truthy value, and returns that value. Throws after a generous deadline, which is
+ * not part of the test.
  */
 export async function waitFor<Found>(
   what: string,

@@ -1,4 +1,4 @@
-/** Import this before anything of the platform (`await vi.hoisted(() => import(…))`): nobody is rate-limited. */
+/** Raises all rate limits. Import it before the platform: `await vi.hoisted(() => import(…))`. */
 
 const limits = [
   'SIGN_IN_STEP_PER_MINUTE',

@@ -4,11 +4,11 @@ import type { Client } from './client.ts'
 import type { Platform } from './platform.ts'
 import { waitFor } from '../../support/wait-for.ts'
 
-/** The audit trail as whoever holds an export verifies it, by nothing but what the contract says of `AuditEntry`. */
+/** Verifies the audit trail with only the contract of `AuditEntry`. */
 
 const sha256 = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex')
 
-/** Canonical JSON (RFC 8785): names sorted by their UTF-16 code units, texts and numbers as ECMAScript writes them. */
+/** Canonical JSON (RFC 8785). */
 function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -16,16 +16,15 @@ function canonicalJson(value: unknown): string {
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`).join()}}`
 }
 
-/** Where an export begins: behind which entry, and what the first one names as the hash before it. */
+/** Where an export starts: the preceding sequence number and hash. */
 interface Start {
   seq: number
   previousHash: string
 }
 
-/** The start of a whole export. */
 export const startOf = (organisationId: string): Start => ({ seq: 0, previousHash: sha256(organisationId) })
 
-/** The sequence number of the first entry that does not fit; undefined where the chain is whole. */
+/** The sequence number of the first entry that does not match; undefined for an intact chain. */
 export function firstBroken({ seq, previousHash }: Start, entries: readonly any[]): number | undefined {
   for (const { hash, ...content } of entries) {
     seq += 1
@@ -36,7 +35,6 @@ export function firstBroken({ seq, previousHash }: Start, entries: readonly any[
   return undefined
 }
 
-/** All parts of an export, from the first or a later address on. */
 export async function exportParts(client: Client, path: string): Promise<string[]> {
   const parts: string[] = []
   for (let next: string | undefined = path; next !== undefined;) {
@@ -54,7 +52,7 @@ export const parseLines = (text: string): any[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line))
 
-/** The rows of an export as CSV (RFC 4180), without the apostrophes that keep spreadsheets from taking text for formulas. */
+/** Parses CSV (RFC 4180) and removes the apostrophes that prevent formulas. */
 function parseRows(text: string): string[][] {
   const rows: string[][] = [[]]
   for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
@@ -64,7 +62,6 @@ function parseRows(text: string): string[][] {
   return rows.slice(0, -1)
 }
 
-/** The entries of an export as CSV. */
 export function parseCsv(text: string): any[] {
   const [names = [], ...rows] = parseRows(text)
   return rows.map((row) => {
@@ -80,14 +77,14 @@ export function parseCsv(text: string): any[] {
   })
 }
 
-/** The entries of a query, newest first, once there are as many as there should be: they follow a change by a moment. */
+/** Waits until a query returns this number of entries. */
 export const entriesOf = (client: Client, query: string, count: number): Promise<any[]> =>
   waitFor(`${count} entries of ${query}`, async () => {
     const { items, totalCount } = expectStatus(await client.get(`/api/v1/platform/audit?${query}&pageSize=100`), 200)
     return totalCount === count && items
   })
 
-/** Registers a cluster and removes it; answers its identifier once both are on record. */
+/** Registers and removes a cluster, and waits until both are audited. */
 export async function recordedCluster(platform: Platform, client: Client): Promise<string> {
   const body = { name: platform.newName(), type: 'Hypervisor' }
   const { id } = expectStatus(await client.post('/api/v1/clusters', body), 201)

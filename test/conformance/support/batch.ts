@@ -5,14 +5,13 @@ import { waitFor } from '../../support/wait-for.ts'
 
 export const batchPath = '/api/v1/jobs/batch'
 
-/** A script for a cluster, as a batch takes it. */
 export const jobFor = (clusterId: string, script = 'uname') => ({
   clusterId,
   type: 'InvokeScript',
   payload: { script },
 })
 
-/** Submits a batch; what is left of it is cancelled when the run ends. */
+/** Submits a batch that is cancelled at the end of the run. */
 export async function submitBatch(platform: Platform, body: object): Promise<any> {
   const admin = await platform.admin
   const accepted = expectStatus(await admin.post(batchPath, body), 202)
@@ -20,18 +19,17 @@ export async function submitBatch(platform: Platform, body: object): Promise<any
   return accepted
 }
 
-/** The batch as it stands now. */
 export const readBatch = async (platform: Platform, batchId: string): Promise<any> =>
   expectStatus(await (await platform.admin).get(`${batchPath}/${batchId}`), 200)
 
-/** The batch, once all its jobs have ended. */
+/** Waits for the end of a batch. */
 export const finishedBatch = (platform: Platform, batchId: string): Promise<any> =>
   waitFor(`${batchId} is over`, async () => {
     const batch = await readBatch(platform, batchId)
     return batch.status === 'Finished' && batch
   })
 
-/** Beats until the relay has been told of some job that it has not claimed yet; answers all that it was told of. */
+/** Sends heartbeats until the response contains an unclaimed job. */
 export const told = (relay: Relay, running: readonly string[]): Promise<string[]> =>
   waitFor('the relay is told of a job', async () => {
     const { jobs } = expectStatus(await relay.heartbeat({ running: [...running] }, 'wait=5'), 200)

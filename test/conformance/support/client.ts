@@ -2,22 +2,21 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Answer, parseJson } from './answer.ts'
 import type { Contract } from './contract.ts'
 
-/** A request beyond its method and path. */
 export interface Sent {
   json?: unknown
   body?: string | Uint8Array
   headers?: Record<string, string>
 }
 
-/** Makes the `Authorization` header of one request with this body. */
+/** Creates the `Authorization` header of a request. */
 export type Authorize = (path: string, body: string | Uint8Array) => string | Promise<string>
 
 const patienceSeconds = 60
 
-/** An access token lasts for a quarter of an hour, and a run on a slow machine may take longer. */
+/** Renews access tokens before they expire, because a run may take longer. */
 const renewalMs = 600_000
 
-/** Calls the platform in one role, and holds each answer to the contract. */
+/** Sends requests with one identity and checks every response against the contract. */
 export class Client {
   readonly #baseUrl: string
   readonly #contract: Contract
@@ -29,17 +28,15 @@ export class Client {
     this.#authorize = authorize
   }
 
-  /** The same platform in another role. */
   as(authorize: Authorize): Client {
     return new Client(this.#baseUrl, this.#contract, authorize)
   }
 
-  /** The same platform with a bearer token. */
   withToken(token: string): Client {
     return this.as(() => `Bearer ${token}`)
   }
 
-  /** The same platform as whoever an access token is of: one that is made anew before it expires. */
+  /** A client that renews its access token. */
   renewing(accessToken: string, renewed: () => Promise<string>): Client {
     let token = Promise.resolve(accessToken)
     let sinceMs = performance.now()
@@ -72,7 +69,7 @@ export class Client {
     return this.send('DELETE', path)
   }
 
-  /** Sends a request; waits where a rate limit asks for it. Fails when the answer is not as the contract says. */
+  /** Sends a request and waits for rate limits. Throws if the response violates the contract. */
   async send(method: string, path: string, sent: Sent = {}): Promise<Answer> {
     for (;;) {
       const answer = await this.attempt(method, path, sent)

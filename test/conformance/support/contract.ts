@@ -17,7 +17,7 @@ import { recordResponse } from './seen-answers.ts'
 
 const errorSchema = pointer('components', 'schemas', 'Error')
 
-/** The OpenAPI document that the platform serves, as the measure of what it answers. */
+/** Checks responses against the OpenAPI document of the platform. */
 export class Contract {
   readonly document: OpenApi
   readonly operations: readonly Operation[]
@@ -30,7 +30,7 @@ export class Contract {
     this.#ajv.addSchema(document, 'contract')
   }
 
-  /** Throws when an answer breaks what the document and the specification promise. */
+  /** Throws if a response violates the document or the specification. */
   check(answer: Answer): void {
     const { method, path, status, body } = answer
     recordResponse({ method, path: path.split('?')[0] ?? '', status, error: body?.error })
@@ -39,7 +39,7 @@ export class Contract {
   }
 
   #undocumented(answer: Answer): string[] {
-    // "Not modified" belongs to HTTP: whoever asks for it knows the body already.
+    // 304 is part of HTTP, not of the document.
     if (answer.status === 304) return []
     const operation = operationOf(this.operations, answer.method, answer.path)
     if (operation === undefined) return isOfModule(answer) ? [] : this.#invalid(errorSchema, answer.body)
@@ -87,11 +87,11 @@ export class Contract {
   }
 }
 
-/** What a module answers is its own business; that it could not be asked is the platform's. */
+/** Modules define their own responses; only errors of the platform's gateway are checked. */
 const isOfModule = ({ path, status }: Answer): boolean =>
   status < 400 && /^\/(?:modules\/|api\/(?!v\d|modules(?:\/|$)))/.test(path)
 
-/** The description of a failure lists its codes. */
+/** The description of an error response lists its codes. */
 function undocumentedCode(operationId: string, { description }: ResponseObject, { status, body }: Answer): string[] {
   const isUnknown = status >= 400 && typeof body?.error === 'string' && !description.includes(`\`${body.error}\``)
   return isUnknown ? [`${operationId} does not document ${body.error} for ${status}`] : []

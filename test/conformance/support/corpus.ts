@@ -1,6 +1,6 @@
-/** Bodies that no operation may take, made from a body that is good. */
+/** Invalid request bodies, derived from a valid one. */
 
-/** A body, and its content type where that is not JSON. */
+/** A body and its content type; the default is JSON. */
 export interface BadBody {
   body: string | Uint8Array
   type?: string
@@ -10,7 +10,6 @@ export type MakeBad = (good: object) => BadBody[]
 
 const all = (bodies: (string | Uint8Array)[]): BadBody[] => bodies.map((body) => ({ body }))
 
-/** JSON text of an object, from the JSON text of its members. */
 const objectOf = (members: [name: string, value: string][]): string =>
   `{${members.map(([name, value]) => `"${name}":${value}`).join()}}`
 
@@ -19,24 +18,24 @@ const withField = (object: object, name: string, value: string): string => {
   return objectOf([...members, [name, value]])
 }
 
-/** The good body once for each of its fields, with another value in the place of that field. */
+/** The valid body with a replaced value, once for each field. */
 const inEachField = (good: object, value: string): string[] =>
   Object.keys(good).map((name) => {
     const others = Object.entries(good).filter(([other]) => other !== name)
     return withField(Object.fromEntries(others), name, value)
   })
 
-/** What is no JSON, and JSON that is no object. */
+/** Texts that are not JSON, and JSON that is not an object. */
 export const notAnObject: MakeBad = (good) => {
   const text = JSON.stringify(good)
   const broken = ['{', '}', text.slice(0, -1), `${text}}`, `${text}\n${text}`, '{"a":}', "{'a':1}", '{"a":1,}', 'NaN']
   const others = ['', ' ', 'null', 'true', '7', '"text"', '[]', `[${text}]`, '\0', `\u{FEFF}${text}`]
-  // Inside of a text, a gateway that hands bodies on as text puts U+FFFD in the place of what is no UTF-8.
+  // A gateway that forwards bodies as text replaces invalid UTF-8 with U+FFFD.
   const notUtf8 = [Buffer.from(text, 'utf16le'), Buffer.from(`${text}\u00ff`, 'latin1')]
   return all([...broken, ...others, ...notUtf8])
 }
 
-/** A good body under another name. */
+/** Valid JSON with another content type. */
 export const notJson: MakeBad = (good) => {
   const near = ['application/json; charset=utf-16', 'application/jsonx', 'application/problem+json', 'json']
   const far = ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'text/xml', '']
@@ -45,7 +44,7 @@ export const notJson: MakeBad = (good) => {
 
 const kindOf = (value: unknown): string => (Array.isArray(value) ? 'array' : typeof value)
 
-/** All fields of one and the same type: some of them expect another. What is empty may be what all of them expect. */
+/** All fields with values of one type. Empty values may be valid. */
 export const wrongType: MakeBad = (good) => {
   const isFitting = (empty: unknown) => Object.values(good).every((member) => kindOf(member) === kindOf(empty))
   const empty = ['{}', '[]'].filter((value) => !isFitting(JSON.parse(value)))
@@ -59,7 +58,7 @@ export const strangeText: MakeBad = (good) => {
   return all(texts.split(' ').flatMap((text) => inEachField(good, text)))
 }
 
-/** Values that parsers, stores and languages treat differently, in each field and in one that nobody knows. */
+/** Values that parsers and stores treat differently, in each field and in an unknown one. */
 export const treacherous: MakeBad = (good) => {
   const lists = '['.repeat(10_000) + ']'.repeat(10_000)
   const objects = `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`
@@ -69,7 +68,7 @@ export const treacherous: MakeBad = (good) => {
   return all([...inFields, withField(good, '__proto__', '{"isAdmin":true}'), withField(good, String.raw`\ud800`, '1')])
 }
 
-/** More than 4 MiB: of text, of white space, and more than a gateway takes. */
+/** Bodies of more than 4 MiB. */
 export const large: MakeBad = (good) =>
   all([
     withField(good, 'unknown', `"${'x'.repeat(4 * 1024 * 1024)}"`),

@@ -1,4 +1,4 @@
-/** The parts of an OpenAPI document that the journeys look at. */
+/** The used parts of an OpenAPI document. */
 export interface OpenApi {
   openapi: string
   paths: Record<string, Record<string, OperationObject>>
@@ -7,7 +7,7 @@ export interface OpenApi {
 interface OperationObject {
   operationId: string
   security?: Record<string, unknown>[]
-  /** The permission that it needs, if it needs one. */
+  /** The required permission. */
   'x-permission'?: string
   parameters?: { in: string; name: string; schema: Schema }[]
   requestBody?: { content: Record<string, { schema: Schema }> }
@@ -34,7 +34,6 @@ export interface Schema {
   [keyword: string]: any
 }
 
-/** One method of one path template. */
 export interface Operation extends OperationObject {
   method: string
   template: string
@@ -42,11 +41,11 @@ export interface Operation extends OperationObject {
 
 export const isReference = (value: object): value is Reference => '$ref' in value
 
-/** A JSON Pointer as the fragment of an address. */
+/** A JSON Pointer as a URL fragment. */
 export const pointer = (...names: string[]): string =>
   `#/${names.map((name) => encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`
 
-/** What a reference leads to; anything else as it is. */
+/** Resolves a reference. */
 export function resolve<Value extends object>(document: OpenApi, value: Value | Reference): Value {
   if (!isReference(value)) return value
   const names = value.$ref.split('/').slice(1)
@@ -54,7 +53,7 @@ export function resolve<Value extends object>(document: OpenApi, value: Value | 
   return resolve<Value>(document, target)
 }
 
-/** Every operation, the most literal path first, as gateways choose among paths. */
+/** All operations; paths without parameters first, as gateways match them. */
 export const operationsOf = ({ paths }: OpenApi): Operation[] =>
   Object.entries(paths)
     .flatMap(([template, methods]) =>
@@ -62,7 +61,7 @@ export const operationsOf = ({ paths }: OpenApi): Operation[] =>
     )
     .toSorted((a, b) => a.template.split('{').length - b.template.split('{').length)
 
-/** The operation that a request asks for. */
+/** The operation that matches a request. */
 export const operationOf = (operations: readonly Operation[], method: string, path: string): Operation | undefined =>
   operations.find((operation) => operation.method === method && fits(operation.template, path.split('?', 1)[0] ?? ''))
 

@@ -3,7 +3,7 @@ import formats from 'ajv-formats'
 import { expectStatus } from './answer.ts'
 import type { Platform } from './platform.ts'
 
-/** Event types with what validates their data: the schemas of the catalog, compiled strictly. */
+/** Event types with validators compiled from the catalog. */
 export async function eventSchemas(platform: Platform): Promise<Map<string, ValidateFunction>> {
   const ajv = new Ajv2020({ strict: true, allowUnionTypes: true })
   formats.default(ajv)

@@ -4,8 +4,8 @@ import { startServer } from '../../support/http-server.ts'
 import { optionsUrlVariable } from './target.ts'
 
 /**
- * Provides one platform to all test files, in a process that the first file starts: the one that PLAT_CONFORMANCE_URL names, or else
- * one of this checkout. It is set up.
+ * Starts the platform on the first request of a test file, or uses the one of PLAT_CONFORMANCE_URL, and completes its
+ * setup.
  */
 export async function setup(): Promise<() => Promise<void>> {
   let child: ChildProcess | undefined

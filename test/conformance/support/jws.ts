@@ -2,7 +2,6 @@ import { createPublicKey, type JsonWebKey, type KeyObject, sign, verify } from '
 
 /** Compact JWS with Ed25519 (RFC 7515, RFC 8037). */
 
-/** A key set as the platform publishes it. */
 export interface KeySet {
   keys: (JsonWebKey & { kid: string })[]
 }
@@ -10,13 +9,12 @@ export interface KeySet {
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 const decode = (part = ''): any => JSON.parse(Buffer.from(part, 'base64url').toString())
 
-/** Signs claims. */
 export function signJws(header: object, claims: object, key: KeyObject): string {
   const signed = `${encode({ alg: 'EdDSA', ...header })}.${encode(claims)}`
   return `${signed}.${sign(null, Buffer.from(signed), key).toString('base64url')}`
 }
 
-/** Header and claims of a token that one of the keys has signed; throws for any other. */
+/** Verifies a token with a key set. Throws if no key matches. */
 export function verifyJws(token: string, { keys }: KeySet): { header: any; claims: any } {
   const [header = '', claims = '', signature = ''] = token.split('.')
   const { kid, alg } = decode(header)

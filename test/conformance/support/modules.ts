@@ -3,17 +3,16 @@ import type { Client } from './client.ts'
 import type { Platform } from './platform.ts'
 import { waitFor } from '../../support/wait-for.ts'
 
-/** Modules through the API: what an administrator does with them, and what everybody sees of them. */
+/** Module operations of an administrator, and their visible effects. */
 
 export const modulesPath = '/api/v1/modules'
 export const catalogPath = `${modulesPath}/catalog`
 
-/** A module as the catalog shows it; undefined where it does not. */
 export async function inCatalog(client: Client, id: string): Promise<any> {
   return expectStatus(await client.get(catalogPath), 200).items.find((item: any) => item.id === id)
 }
 
-/** A job of the platform on itself once it is over, whatever became of it. */
+/** Waits for the end of a platform job. */
 export const over = (platform: Platform, { jobId }: { jobId: string }): Promise<any> =>
   waitFor(
     `${jobId} is over`,
@@ -24,13 +23,11 @@ export const over = (platform: Platform, { jobId }: { jobId: string }): Promise<
     200,
   )
 
-/** The entries of the navigation that a module has added. */
 export async function entriesOf(client: Client, id: string): Promise<any[]> {
   const { items } = expectStatus(await client.get('/api/v1/portal/navigation'), 200)
   return items.filter(({ source }: any) => source === `module:${id}`)
 }
 
-/** The health checks of a module on the platform's health page. */
 export async function checksOf({ anonymous }: Platform, id: string): Promise<any[]> {
   const { checks } = (await anonymous.get('/health/ready')).body
   return checks.filter(({ source }: any) => source === `module:${id}`)

@@ -3,26 +3,23 @@ import { expectStatus } from './answer.ts'
 import type { Client } from './client.ts'
 import type { Platform } from './platform.ts'
 
-/** A user that this run has made, signed in. */
 export interface TestUser {
   id: string
   organisationId: string
   username: string
   password: string
-  /** Calls as this user, in the session of `tokens`. */
   client: Client
   tokens: any
 }
 
 const usersPath = '/api/v1/users'
 
-/** What creates a user that no other run creates. */
 export const newUserBody = (roles: readonly string[]) => {
   const name = `conformance-${randomBytes(6).toString('hex')}`
   return { username: name, email: `${name}@example.com`, password: randomBytes(12).toString('hex'), roles }
 }
 
-/** Creates a user in the organisation of whoever creates it. It is removed when the run ends. */
+/** Creates a user in the caller's organisation. It is removed at the end of the run. */
 export async function newUser(platform: Platform, roles: readonly string[]): Promise<TestUser> {
   const creator = await platform.admin
   const body = newUserBody(roles)
@@ -38,15 +35,15 @@ async function signedIn(platform: Platform, person: Omit<TestUser, 'client' | 't
 }
 
 /**
- * The first OrgAdmin of another organisation. Organisations cannot be removed, so one without users is used again. The OrgAdmin
- * removes itself in the end.
+ * The first OrgAdmin of another organisation. Organisations cannot be deleted, so those without users are reused. The
+ * OrgAdmin removes itself at the end.
  */
 export async function newTenant(platform: Platform): Promise<TestUser> {
   const admin = await platform.admin
   const body = newUserBody(['OrgAdmin'])
   for await (const organisationId of organisationIds(platform, admin)) {
     const answer = await admin.post(usersPath, { ...body, organisationId })
-    // Another file or run uses it, or could not clean up.
+    // Another run uses it, or did not clean up.
     if (answer.status === 409 && answer.body.error === 'organisation_has_users') continue
     const { id } = expectStatus(answer, 201)
     const tenant = await signedIn(platform, { id, organisationId, ...body })
@@ -59,7 +56,7 @@ export async function newTenant(platform: Platform): Promise<TestUser> {
 
 const organisationsPath = '/api/v1/platform/organisations'
 
-/** Organisations of earlier runs, and then a new one. */
+/** Organisations of earlier runs, then a new one. */
 async function* organisationIds(platform: Platform, admin: Client): AsyncGenerator<string> {
   const { items } = expectStatus(await admin.get(`${organisationsPath}?pageSize=100`), 200)
   for (const { id, name } of items) if (name.startsWith('conformance ')) yield id

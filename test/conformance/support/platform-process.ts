@@ -7,7 +7,7 @@ import type { Options } from './platform.ts'
 import { completeSetup } from './setup.ts'
 import { readTarget, type Target } from './target.ts'
 
-/** Room for tests that run in parallel from one address; failed sign-ins of one user are still limited. */
+/** Limits for parallel tests from one address. Failed sign-ins stay limited. */
 const settings = {
   PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: '30',
   ...Object.fromEntries(
@@ -20,7 +20,7 @@ const settings = {
   ...(!isLong && { PLAT_FUNCTION_THREADS: '1' }),
 }
 
-/** Prepares the platform of a run, and sends its `Options` to the parent; ends with the parent. */
+/** Prepares the platform and sends its `Options` to the parent. Exits with the parent. */
 const stack = new AsyncDisposableStack()
 process.on('disconnect', () => void stack.disposeAsync().finally(() => process.exit()))
 const target = readTarget(process.env)

@@ -6,17 +6,16 @@ import { newUser, newTenant, type TestUser } from './person.ts'
 import { newRelayKey, Relay, requestEnrollment } from './relay.ts'
 import { waitFor } from '../../support/wait-for.ts'
 
-/** Where a platform is, and its administrator. */
 export interface Options {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   baseUrl: string
   username: string
   password: string
-  /** Addresses of this machine that the platform may call: `host:port`. */
+  /** Allowed outbound addresses of this machine, `host:port`. */
   receivers?: readonly string[]
 }
 
-/** Reaches a platform and reads its contract. */
+/** Connects to a platform and reads its OpenAPI document. */
 export async function connect(options: Options): Promise<Platform> {
   const url = `${options.baseUrl}/api/v1/openapi.json`
   const response = await fetch(url).catch((cause: unknown) => {
@@ -26,7 +25,7 @@ export async function connect(options: Options): Promise<Platform> {
   return new Platform(options, contractOf(await response.text()))
 }
 
-/** Compiling the schemas of a document takes most of the time of a short file: files of one process share them. */
+/** Share compiled schemas between files: compiling takes most of the time of a short file. */
 const contracts = new Map<string, Contract>()
 
 function contractOf(text: string): Contract {
@@ -35,13 +34,12 @@ function contractOf(text: string): Contract {
   return contract
 }
 
-/** The platform under test, and the resources that this run has created on it. */
+/** The platform under test. Removes the resources of the run at its end. */
 export class Platform {
   readonly options: Options
   readonly contract: Contract
-  /** Calls without a token. */
   readonly anonymous: Client
-  /** Removes the resources, the newest first. */
+  /** Removals, newest resource first. */
   readonly cleanUp: AsyncDisposableStack
   #admin: Promise<Client> | undefined
   #tenant: Promise<TestUser> | undefined
@@ -53,55 +51,49 @@ export class Platform {
     this.anonymous = new Client(options.baseUrl, contract)
   }
 
-  /** The same platform with another user in place of the administrator. */
+  /** The same platform with another user as administrator. */
   as({ client }: TestUser): Platform {
     const platform = new Platform(this.options, this.contract, this.cleanUp)
     platform.#admin = Promise.resolve(client)
     return platform
   }
 
-  /** Deletes a resource in the end. A job that a failed test has left running ends a minute after it was cancelled. */
+  /** Deletes a resource at the end. A job of a failed test ends a minute after its cancellation. */
   removeLater(client: Client, path: string): void {
     const isRemoved = async () => [204, 404].includes((await client.delete(path)).status)
     this.cleanUp.defer(async () => void (await waitFor(`${path} to be removed`, isRemoved, 200)))
   }
 
-  /** Cancels a job or batch in the end. */
   cancelLater(client: Client, path: string): void {
     this.cleanUp.defer(async () => void (await client.post(`${path}/cancel`)))
   }
 
-  /** Calls as the administrator, or as the user of `as`. */
   get admin(): Promise<Client> {
     return (this.#admin ??= this.signIn().then(({ accessToken }) => this.lasting(this.options, accessToken)))
   }
 
-  /** The OrgAdmin of another organisation than the administrator's. */
+  /** The OrgAdmin of another organisation. */
   get tenant(): Promise<TestUser> {
     return (this.#tenant ??= newTenant(this))
   }
 
-  /** A new user of the organisation, signed in. */
   newPerson(...roles: string[]): Promise<TestUser> {
     return newUser(this, roles)
   }
 
-  /** A new session of the administrator, or of another user. */
   async signIn({ username, password }: { username: string; password: string } = this.options): Promise<any> {
     return expectStatus(await this.anonymous.post('/api/v1/auth/login', { username, password }), 200)
   }
 
-  /** Calls as a user who has just signed in, for as long as the run takes. */
+  /** A client that renews its tokens for the whole run. */
   lasting(credentials: { username: string; password: string }, accessToken: string): Client {
     return this.anonymous.renewing(accessToken, async () => (await this.signIn(credentials)).accessToken)
   }
 
-  /** A name that no other run uses. */
   newName(): string {
     return `conformance ${randomBytes(6).toString('hex')}`
   }
 
-  /** Registers a cluster that is removed when the run ends. */
   async newCluster(registration: object = {}): Promise<any> {
     const admin = await this.admin
     const body = { name: this.newName(), type: 'Hypervisor', ...registration }
@@ -110,7 +102,6 @@ export class Platform {
     return cluster
   }
 
-  /** Creates a site that is removed when the run ends. */
   async newSite(): Promise<any> {
     const admin = await this.admin
     const site = expectStatus(await admin.post('/api/v1/sites', { name: this.newName() }), 201)
@@ -118,7 +109,6 @@ export class Platform {
     return site
   }
 
-  /** A cluster with an enrolled relay. */
   async newRelay(nodes?: readonly string[]): Promise<Relay> {
     const { enrollmentToken } = await this.newCluster()
     return this.enroll(enrollmentToken, nodes)
@@ -133,7 +123,6 @@ export class Platform {
     )
   }
 
-  /** Submits a script to a cluster; answers the identifier of the job. */
   async submit(clusterId: string, payload: object = {}, rest: object = {}): Promise<string> {
     const admin = await this.admin
     const job = { clusterId, type: 'InvokeScript', payload: { script: 'uname', ...payload }, ...rest }
@@ -150,14 +139,14 @@ export class Platform {
     return expectStatus(await (await this.admin).get(`/api/v1/clusters/${clusterId}`), 200)
   }
 
-  /** Submits a script and claims it, once a beat has told the relay of it. */
+  /** Submits a script and claims its job. */
   async running(relay: Relay, payload?: object): Promise<{ jobId: string; leaseId: string }> {
     const jobId = await this.submit(relay.clusterId, payload)
     await this.told(relay, jobId)
     return { jobId, leaseId: (await relay.claim(jobId)).leaseId }
   }
 
-  /** Beats until the relay has been told of a job. */
+  /** Sends heartbeats until the response contains the job. */
   async told(relay: Relay, jobId: string): Promise<void> {
     await waitFor(`the relay is told of ${jobId}`, async () =>
       expectStatus(await relay.heartbeat({}, 'wait=5'), 200).jobs.includes(jobId),

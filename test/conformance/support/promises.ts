@@ -9,7 +9,7 @@ const everywhere: Record<string, RegExp> = {
   'cache-control': /./,
 }
 
-/** Headers that every answer has. Only what is the same for everybody may be kept by caches. */
+/** Headers of every response. Only public data may be cached by shared caches. */
 export function everywhereViolations({ status, headers }: Answer): string[] {
   const wrong = Object.entries(everywhere)
     .filter(([name, pattern]) => !pattern.test(headers.get(name) ?? ''))
@@ -18,7 +18,7 @@ export function everywhereViolations({ status, headers }: Answer): string[] {
   return isKept && status >= 400 ? [...wrong, 'a failure may be cached'] : wrong
 }
 
-/** Failures are JSON that names the trace; they say how to go on where waiting or signing in helps. */
+/** Errors are JSON with a trace id, and with `Retry-After` or `WWW-Authenticate` where these help. */
 export function errorViolations({ status, headers, body }: Answer): string[] {
   const isProbe = status === 503 && typeof body?.status === 'string'
   if (status < 400 || isProbe) return []

@@ -2,24 +2,22 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 
-/** A request that a receiver of webhooks has got. */
 export interface Received {
   path: string
   headers: IncomingHttpHeaders
   body: string
 }
 
-/** A receiver of webhooks on this machine. */
+/** A webhook receiver on this machine. */
 export interface Receiver extends AsyncDisposable {
   url: string
   received: Received[]
-  /** What it answers from now on. */
   answerWith: (status: number, headers?: Record<string, string>) => void
-  /** Paths at which it takes a request and never answers. */
+  /** Paths that never respond. */
   silentAt: Set<string>
 }
 
-/** Listens at one of these addresses, the first that is free; undefined where none is. */
+/** Listens on the first free address; undefined if all are in use. */
 export async function receiverAt(targets: readonly string[]): Promise<Receiver | undefined> {
   for (const target of targets) {
     const receiver = await listen(target).catch(() => undefined)

@@ -5,7 +5,7 @@ import type { TestUser } from './person.ts'
 import type { Platform } from './platform.ts'
 import { waitFor } from '../../support/wait-for.ts'
 
-/** Creates a resource, finds it in its list and removes it; waits for the audit entry of each change before the next. */
+/** Creates, lists and removes a resource, and waits for the audit entry of each change. */
 async function createAndRemove(client: Client, path: string, json: object): Promise<void> {
   const { id } = expectStatus(await client.post(path, json), 201)
   await entriesOf(client, `resource=${id}`, 1)
@@ -19,7 +19,6 @@ async function createAndRemove(client: Client, path: string, json: object): Prom
 const inTenant = (path: string, json: (name: string) => object) => async (platform: Platform) =>
   createAndRemove((await platform.tenant).client, path, json(platform.newName()))
 
-/** A user of the tenant, once its creation and sign-in are recorded. */
 async function newMember(platform: Platform, client: Client): Promise<TestUser> {
   const user = await platform.as(await platform.tenant).newPerson('Viewer')
   await entriesOf(client, `actor=${user.id}&action=session.open`, 1)
@@ -35,7 +34,7 @@ const provider = () => ({
   enabled: false,
 })
 
-/** Changes by name: each is made in an otherwise idle organisation, and waits for its own audit entry. */
+/** Changes by name. Each runs in an otherwise idle organisation and waits for its audit entry. */
 export const recordedChanges = {
   'a registered and a removed cluster': inTenant('/api/v1/clusters', (name) => ({ name, type: 'Hypervisor' })),
   'a created and a removed site': inTenant('/api/v1/sites', (name) => ({ name })),

@@ -3,9 +3,8 @@ import { type Answer, expectStatus } from './answer.ts'
 import type { Client } from './client.ts'
 import { type KeySet, signJws } from './jws.ts'
 
-/** The relay protocol (D21) as far as a relay speaks it: a relay without scripts. */
+/** A relay that speaks the protocol but runs no scripts. */
 
-/** A relay's key, and how it appears on the wire. */
 export function newRelayKey() {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
   const { kty, crv, x } = publicKey.export({ format: 'jwk' })
@@ -14,7 +13,6 @@ export function newRelayKey() {
 
 export type RelayKey = ReturnType<typeof newRelayKey>
 
-/** Asks for enrolment. */
 export const requestEnrollment = (
   client: Client,
   enrollmentToken: string,
@@ -31,20 +29,19 @@ export const requestEnrollment = (
     nodes: nodes.map((name) => ({ name })),
   })
 
-/** The claims of a token for one request to this path with this body. */
+/** Claims for a request with this path and body. */
 export function tokenClaims(path: string, body: string | Uint8Array) {
   const iat = Math.floor(Date.now() / 1000)
   const bodySha256 = createHash('sha256').update(body).digest('base64url')
   return { aud: 'platform-relay', iat, exp: iat + 60, jti: randomUUID(), path, bodySha256 }
 }
 
-/** An enrolled relay. */
 export class Relay {
   readonly client: Client
   readonly relayId: string
   readonly clusterId: string
   readonly nodes: readonly { id: string; name: string }[]
-  /** The keys pinned at enrolment: they verify job statements. */
+  /** Keys pinned at enrollment; they verify job statements. */
   readonly keys: KeySet
   readonly #key: KeyObject
 
@@ -57,12 +54,11 @@ export class Relay {
     this.client = client.as((path, body) => `Relay ${this.sign(tokenClaims(path, body))}`)
   }
 
-  /** A token with these claims. */
   sign(claims: object): string {
     return signJws({ typ: 'relay+jwt', kid: this.relayId }, claims, this.#key)
   }
 
-  /** One beat with every node Online, unless told otherwise. */
+  /** A heartbeat; all nodes are Online by default. */
   heartbeat(
     told: { nodes?: object[]; running?: string[]; freeSlots?: number } = {},
     prefer = 'wait=0',
@@ -72,7 +68,7 @@ export class Relay {
     return this.client.post('/api/v1/relay/heartbeat', body, { prefer })
   }
 
-  /** Claims a job; the same key repeats a claim. */
+  /** Claims a job. The same key repeats the claim. */
   async claim(jobId: string, claimKey: string = randomUUID()): Promise<any> {
     return expectStatus(await this.#call(jobId, 'claim', undefined, { 'idempotency-key': claimKey }), 200)
   }
@@ -81,7 +77,7 @@ export class Relay {
     return this.#call(jobId, 'output', { nodeId: this.nodes[0]?.id, stream: 'stdout', ...report })
   }
 
-  /** Reports how a job ended: by itself with an exit code, or in another way. */
+  /** Completes a job, by default with an exit code. */
   complete(jobId: string, leaseId: string, ended: number | string): Promise<Answer> {
     const exitCode = typeof ended === 'number' ? ended : null
     const outcome = typeof ended === 'number' ? 'exited' : ended

@@ -6,7 +6,7 @@ const texts: Record<string, string> = {
   'date-time': '2026-01-01T00:00:00.000Z',
 }
 
-/** An object that a schema describes, with all its optional fields. */
+/** An example object of a schema, with all optional fields. */
 export const sample = (document: OpenApi, schema: Schema): object =>
   Object.fromEntries(
     Object.entries<Schema>(resolve(document, schema)['properties'] ?? {}).map(([name, property]) => [

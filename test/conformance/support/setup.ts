@@ -5,7 +5,6 @@ import { connect, type Options, type Platform } from './platform.ts'
 export const setupStatusPath = '/api/v1/setup/status'
 export const completeSetupPath = '/api/v1/setup/complete'
 
-/** The body that completes setup, without the token. */
 export const setupBody = ({ username, password }: Options) => ({
   platformName: 'Conformance',
   publicUrl: 'https://platform.example.com',
@@ -16,7 +15,7 @@ export const setupBody = ({ username, password }: Options) => ({
 })
 
 /**
- * Completes setup, once per platform, and checks its rules on the way; a platform that is set up has to accept the credentials.
+ * Completes setup once per platform and checks its rules. If setup is complete, the credentials must be valid.
  * `retrieve` runs the command that prints the initial admin token.
  */
 export async function completeSetup(options: Options, retrieve: (command: string) => Promise<string>): Promise<void> {

@@ -1,21 +1,22 @@
 import type { Options } from './platform.ts'
 
-/** The variable with the address at which the run's global setup serves its `Options`. */
+/** Environment variable with the URL of the global setup's `Options`. */
 export const optionsUrlVariable = 'PLAT_CONFORMANCE_OPTIONS_URL'
 
-/** A running platform, as the environment names it. */
 export interface Target extends Options {
-  /** The platform runs on this machine: the command that it names can retrieve its initial admin token. */
+  /** The platform runs on this machine, so its command can retrieve the initial admin token. */
   isLocal: boolean
   initialAdminToken: string | undefined
-  /** Prints the token, if not the command that the platform names. */
   tokenCommand: string | undefined
 }
 
 const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
 const documentedPassword = 'correct horse battery'
 
-/** Reads PLAT_CONFORMANCE_*; undefined where they name no platform. Throws without a password for a remote platform. */
+/**
+ * Reads PLAT_CONFORMANCE_*; undefined if no platform is configured. Throws if the password of a remote platform is
+ * missing.
+ */
 export function readTarget(environment: NodeJS.ProcessEnv): Target | undefined {
   const url = environment['PLAT_CONFORMANCE_URL']
   if (url === undefined) return undefined

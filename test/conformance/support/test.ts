@@ -2,7 +2,7 @@ import { test as base } from 'vitest'
 import { connect, type Options } from './platform.ts'
 import { optionsUrlVariable } from './target.ts'
 
-/** `test` with the platform of the run. What a file creates is removed when the file ends. */
+/** `test` with the platform of the run. Resources of a file are removed after the file. */
 export const test = base
   .extend('options', { scope: 'file' }, readOptions)
   .extend('platform', { scope: 'file' }, async ({ options }, { onCleanup }) => {

@@ -6,16 +6,15 @@ import { waitFor } from '../../support/wait-for.ts'
 
 export const webhooksPath = '/api/v1/webhooks'
 
-/** An organisation with a receiver that the platform may call. Disposing removes the webhooks, then the receiver. */
+/** An organisation with a webhook receiver. Disposing removes the webhooks and the receiver. */
 export interface Deliveries extends AsyncDisposable {
   theirs: Platform
   admin: Client
   receiver: Receiver
-  /** Creates a webhook to a path of the receiver. */
   newWebhook: (path: string, events: string[]) => Promise<any>
 }
 
-/** Listens at a port of this machine that the platform may call; undefined where none is free. */
+/** Listens on an allowed port of this machine; undefined if none is free. */
 export async function startDeliveries(platform: Platform): Promise<Deliveries | undefined> {
   const receiver = await receiverAt(platform.options.receivers ?? [])
   if (receiver === undefined) return undefined
@@ -25,31 +24,29 @@ export async function startDeliveries(platform: Platform): Promise<Deliveries | 
   const admin = await theirs.admin
   const newWebhook = async (path: string, events: string[]) => {
     const webhook = expectStatus(await admin.post(webhooksPath, { url: receiver.url + path, events }), 201)
-    // The next test has a receiver at the same port, and must not receive this one's events.
+    // The next test uses the same port and must not receive these events.
     stack.defer(async () => void (await admin.delete(`${webhooksPath}/${webhook.id}`)))
     return webhook
   }
   return { theirs, admin, receiver, newWebhook, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
-/** What came to a path, once there is as much as there should be. */
+/** Waits for this many requests to a path. */
 export const came = ({ received }: Receiver, place: string, count: number): Promise<Received[]> =>
   waitFor(`${count} requests to ${place}`, async () => {
     const there = received.filter((request) => request.path === place)
     return there.length >= count && there
   })
 
-/** The events that have come to a path by now. */
 export const eventsAt = ({ received }: Receiver, place: string): any[] =>
   received.filter((request) => request.path === place).map(({ body }) => JSON.parse(body))
 
-/** Waits for an event about a cluster. */
 export const heardOf = (receiver: Receiver, place: string, clusterId: string): Promise<boolean> =>
   waitFor(`${place} hears of ${clusterId}`, async () =>
     eventsAt(receiver, place).some(({ data }) => data.clusterId === clusterId),
   )
 
-/** The newest delivery of a webhook, once it is as it should be. */
+/** Waits until the newest delivery of a webhook matches. */
 export const newestDelivery = (admin: Client, webhookId: string, isSo: (newest: any) => boolean): Promise<any> =>
   waitFor(`the delivery of ${webhookId}`, async () => {
     const { items } = expectStatus(await admin.get(`${webhooksPath}/${webhookId}/deliveries`), 200)
