@@ -3,13 +3,13 @@ import { expect } from 'vitest'
 import { seedFleet } from '../support/portal/fleet.ts'
 import { button, heading, link, row } from '../support/portal/locators.ts'
 import { waitForPage } from '../support/portal/open.ts'
-import { advanceUntil, requestsDuring } from '../support/portal/requests.ts'
-import { test as base } from '../support/portal/shared.ts'
+import { advanceUntil, failRequests, requestsDuring } from '../support/portal/requests.ts'
+import { test as inTenant } from '../support/portal/test.ts'
 
 /** 10,000 clusters, newest first: `cluster-000000` is the last row. */
 const count = 10_000
 
-const test = base.extend('fleet', { scope: 'file' }, ({ shared, api }) => seedFleet(shared, api, count))
+const test = inTenant.extend('fleet', { scope: 'file' }, ({ shared, api }) => seedFleet(shared, api, count))
 
 const listRequests = (requests: readonly string[]): string[] =>
   requests.filter((request) => request.startsWith('GET /api/v1/clusters?'))
@@ -57,14 +57,14 @@ test('rows that scroll past quickly are not requested', async ({ open, fleet: _f
 
 test('slow scrolling shows every row once', async ({ open, fleet: _fleet }) => {
   const page = await open('/clusters')
-  const seen = new Set<string>()
+  const shown = new Set<string>()
   for (let row = 0; row < 320; row += 10) {
     await waitForPage(page)
-    for (const name of await rows(page).getByRole('link').allTextContents()) seen.add(name)
+    for (const name of await rows(page).getByRole('link').allTextContents()) shown.add(name)
     await page.mouse.wheel(0, 440)
   }
   const expected = Array.from({ length: 300 }, (_, index) => `cluster-${String(9999 - index).padStart(6, '0')}`)
-  expect(expected.filter((name) => !seen.has(name))).toEqual([])
+  expect(expected.filter((name) => !shown.has(name))).toEqual([])
 })
 
 test('keys move between rows and open one', async ({ open, fleet: _fleet }) => {
@@ -133,13 +133,12 @@ test('polls visible pages only', async ({ newPage, fleet: _fleet }) => {
 })
 
 test('a failed page shows its trace id and loads on retry', async ({ open, fleet: _fleet }) => {
-  const page = await open('/clusters', { allow: [/^response 500 GET \/api\/v1\/clusters\?/] })
+  const page = await open('/clusters', { allow: [/^response 503 GET \/api\/v1\/clusters\?/] })
   await rows(page).first().waitFor()
-  const json = { error: 'internal_error', message: 'It broke.', traceId: 'a'.repeat(32) }
-  await page.route('**/api/v1/clusters?*page=50&*', (route) => route.fulfill({ status: 500, json }))
+  const recover = await failRequests(page, '**/api/v1/clusters?*page=50&*')
   await scrollToRow(page, 4950)
-  await page.getByText('a'.repeat(32)).waitFor()
-  await page.unroute('**/api/v1/clusters?*page=50&*')
+  await page.getByText('trace-4711').waitFor()
+  await recover()
   await button(page, 'Try again').click()
   await rowsLoaded(page)
   expect(await page.getByRole('alert').count()).toBe(0)

@@ -5,14 +5,8 @@ import type { TestUser } from '../conformance/support/person.ts'
 import { isLong } from '../support/long.ts'
 import { button } from '../support/portal/locators.ts'
 import { errorsOf, waitForPage } from '../support/portal/open.ts'
-import {
-  advanceSeconds,
-  openWithStoppedClock,
-  requestsDuring,
-  setVisible,
-  stopClock,
-} from '../support/portal/requests.ts'
-import { testAsAdministrator } from '../support/portal/shared.ts'
+import { failRequests, holdRequests, requestsDuring, setVisible, stopClock } from '../support/portal/requests.ts'
+import { testAsAdministrator } from '../support/portal/test.ts'
 
 /** Each test has a user with a dashboard of their own. */
 const test = testAsAdministrator.extend('person', ({ api, seed: _seeded }): Promise<TestUser> =>
@@ -42,7 +36,7 @@ async function edit(page: Page): Promise<void> {
 const saved = (page: Page) =>
   page
     .getByRole('status')
-    .getByText(/^Saved/)
+    .filter({ hasText: /^Saved/ })
     .waitFor()
 
 async function drag(page: Page, from: { x: number; y: number }, by: { x: number; y: number }): Promise<void> {
@@ -84,16 +78,12 @@ test.runIf(isLong)('the keyboard moves and resizes widgets and keeps the focus',
     ['Make taller', { h: 6 }],
     ['Move up', { x: 1, y: 2 }],
   ] as const) {
-    await button(group, name).focus()
-    await page.keyboard.press('Enter')
+    await button(group, name).press('Enter')
     await expect.poll(() => storedPosition(person, 'recent-jobs')).toMatchObject(expected)
-    const focused = await page.evaluate(() => (globalThis as any).document.activeElement.getAttribute('aria-label'))
-    expect(focused).toBe(name)
+    expect(await button(group, name).evaluate((element: any) => element.matches(':focus'))).toBe(true)
   }
-  await page
-    .getByRole('status')
-    .getByText('Recent jobs: column 2, row 3, 5 columns wide, 6 rows tall.')
-    .waitFor({ state: 'attached' })
+  const announcement = 'Recent jobs: column 2, row 3, 5 columns wide, 6 rows tall.'
+  await page.getByRole('status').getByText(announcement).waitFor({ state: 'attached' })
 })
 
 test('a second tab that edits an outdated layout gets the current one', async ({ open, person }) => {
@@ -121,13 +111,9 @@ test('a second tab that edits an outdated layout gets the current one', async ({
 test.runIf(isLong)('a layout that cannot be saved is reverted', async ({ open, person }) => {
   const page = await open('/dashboard', { as: person, allow: [/^response 503 PATCH /] })
   await edit(page)
-  const json = { error: 'database_unavailable', message: 'Not now.', traceId: 'trace-4711' }
-  await page.route(`**${path}`, (route) => route.fulfill({ status: 503, json }))
+  await failRequests(page, `**${path}`, 'PATCH')
   await button(page, 'Remove Recent jobs').click()
-  await page
-    .getByText(/Not now\. \(trace id trace-4711\)/)
-    .first()
-    .waitFor()
+  await page.getByText('Not now. (trace id trace-4711)').first().waitFor()
   await widget(page, 'Recent jobs').waitFor()
   expect(await storedLayout(person)).toEqual([])
 })
@@ -138,21 +124,17 @@ test.runIf(isLong)('a layout that is being saved is not overwritten by a read', 
   await page.goto('/dashboard')
   await waitForPage(page)
   await button(page, 'Edit dashboard').click()
-  const { promise: held, resolve: release } = Promise.withResolvers<void>()
-  await page.route('**/dashboard-layout', async (route) => {
-    if (route.request().method() === 'PATCH') await held
-    await route.continue()
-  })
+  const release = await holdRequests(page, `**${path}`, 'PATCH')
   await button(page, 'Remove Recent jobs').click()
   await page.getByRole('status').filter({ hasText: 'Saving' }).waitFor()
   await stopClock(page)
-  const sent = await requestsDuring(page, async () => {
+  const requests = await requestsDuring(page, async () => {
     await page.clock.runFor(10_000)
     await setVisible(page, false)
     await setVisible(page, true)
     await page.clock.runFor(1000)
   })
-  expect(sent.filter((request) => request.includes('dashboard-layout'))).toEqual([])
+  expect(requests.filter((request) => request.includes('dashboard-layout'))).toEqual([])
   await page.clock.resume()
   release()
   await saved(page)
@@ -163,8 +145,8 @@ test.runIf(isLong)('a layout that is being saved is not overwritten by a read', 
 
 test.runIf(isLong)('widgets are removed, added and reset; unknown widgets stay stored', async ({ open, person }) => {
   const unknown = { widgetId: 'of-a-newer-release', x: 7, y: 3, w: 5, h: 5 }
-  const own = { widgetId: 'recent-jobs', x: 30, y: 9000, w: 10_000, h: 0 }
-  expect((await person.client.patch(path, { layout: [unknown, own] })).status).toBe(204)
+  const invalid = { widgetId: 'recent-jobs', x: 30, y: 9000, w: 10_000, h: 0 }
+  expect((await person.client.patch(path, { layout: [unknown, invalid] })).status).toBe(204)
   const page = await open('/dashboard', { as: person })
   expect(await page.locator('main section h2').allInnerTexts()).toEqual(['Recent jobs'])
   await edit(page)
@@ -196,20 +178,6 @@ test.runIf(isLong)('a narrow window stacks widgets in reading order', async ({ o
   expect(await storedLayout(person)).toEqual(layout)
 })
 
-test('all widgets share one poll; a hidden tab does not poll', async ({ newPage, person }) => {
-  const page = await openWithStoppedClock(await newPage({ as: person }), '/dashboard')
-  const sent = await requestsDuring(page, () => advanceSeconds(page, 120))
-  const count = (pattern: RegExp) => sent.filter((request) => pattern.test(request)).length
-  expect(count(/summary/)).toBeLessThanOrEqual(30)
-  expect(count(/history/)).toBe(2)
-  expect(count(/\/jobs\?/)).toBeGreaterThanOrEqual(8)
-  expect(count(/\/jobs\?/)).toBeLessThanOrEqual(12)
-  expect(count(/\/clusters\?/)).toBeLessThanOrEqual(4)
-  expect(sent.filter((request) => !/summary|history|\/jobs\?|\/clusters\?/.test(request))).toEqual([])
-  await setVisible(page, false)
-  expect(await requestsDuring(page, () => advanceSeconds(page, 120))).toEqual([])
-})
-
 test.runIf(isLong)('charts are readable by keyboard and as a table', async ({ open, api, seed: _seeded }) => {
   const page = await open('/dashboard')
   const jobs = widget(page, 'Jobs over time')
@@ -217,8 +185,7 @@ test.runIf(isLong)('charts are readable by keyboard and as a table', async ({ op
   const value = () => slider.getAttribute('aria-valuetext')
   const legend = () => jobs.locator('figure').innerText()
   await expect.poll(value).toMatch(/: \d+ Completed, \d+ Cancelled, \d+ Failed$/)
-  await slider.focus()
-  await page.keyboard.press('Home')
+  await slider.press('Home')
   const first = await value()
   expect(first).toMatch(/: 0 Completed/)
   await page.keyboard.press('ArrowRight')
@@ -240,10 +207,10 @@ test.runIf(isLong)('charts are readable by keyboard and as a table', async ({ op
 test.runIf(isLong)('all charts share a range and the time zone of the browser', async ({ open, seed: _seeded }) => {
   const page = await open('/dashboard?range=week', { timezone: 'Asia/Tokyo' })
   expect(await button(page, '7 d').getAttribute('aria-pressed')).toBe('true')
-  const sent = await requestsDuring(page, async () => {
-    await Promise.all([page.waitForResponse(/history\?hours=720/), button(page, '30 d').click()])
-  })
-  expect(sent.filter((request) => request.includes('history'))).toEqual(['GET /api/v1/portal/history?hours=720'])
+  const requests = await requestsDuring(page, () =>
+    Promise.all([page.waitForResponse(/history\?hours=720/), button(page, '30 d').click()]),
+  )
+  expect(requests.filter((each) => each.includes('history'))).toEqual(['GET /api/v1/portal/history?hours=720'])
   expect(new URL(page.url()).search).toBe('?range=month')
   const other = await open('/dashboard?range=month', { timezone: 'America/New_York' })
   const [tokyo, newYork] = await Promise.all(

@@ -1,30 +1,24 @@
 import { expect } from 'vitest'
-import { button, heading, row } from '../support/portal/locators.ts'
+import { button, heading, link, row } from '../support/portal/locators.ts'
 import { waitForPage } from '../support/portal/open.ts'
-import { advanceSeconds, advanceUntil, openWithStoppedClock, requestsDuring } from '../support/portal/requests.ts'
-import { test } from '../support/portal/shared.ts'
+import { advanceUntil, failRequests } from '../support/portal/requests.ts'
+import { test } from '../support/portal/test.ts'
 
-const check = (name: string, status: string, tag: string, source: string, description: string) => ({
-  name,
-  status,
-  tags: [tag],
-  source,
-  durationMs: 4.2,
-  checkedAt: new Date().toISOString(),
-  description,
-})
+const check = (name: string, status: string, tag: string, source: string) => {
+  return { name, status, tags: [tag], source, durationMs: 4.2, checkedAt: new Date().toISOString(), description: '' }
+}
 
 const unhealthy = {
   status: 'unavailable',
   aggregate: 'Unhealthy',
   checks: [
-    check('queue', 'Degraded', 'degradable', 'module:hello', 'It is slow.'),
-    check('mirror', 'Healthy', 'informational', 'platform', 'As it should be.'),
-    check('database', 'Unhealthy', 'critical', 'platform', 'The store does not answer'),
+    check('queue', 'Degraded', 'degradable', 'module:hello'),
+    check('mirror', 'Healthy', 'informational', 'platform'),
+    check('database', 'Unhealthy', 'critical', 'platform'),
   ],
 }
 
-test('shows each check with tags and source; the worst first', async ({ open, api: _isSetUp }) => {
+test('shows each check with tags and source; the worst first', async ({ open }) => {
   const page = await open('/health', { allow: [/^response 503 GET \/health\/ready$/] })
   for (const text of ['Healthy', 'critical', 'platform', 'The store is available'])
     await row(page, 'database').getByText(text).waitFor()
@@ -37,25 +31,35 @@ test('shows each check with tags and source; the worst first', async ({ open, ap
   expect(rows.map((text) => /database|queue|mirror/.exec(text)?.[0])).toEqual(['database', 'queue', 'mirror'])
 })
 
-test('keeps the last result when a check fails', async ({ open, api: _isSetUp }) => {
+test('keeps the last result when a check fails', async ({ open }) => {
   const page = await open('/health', { allow: [/^response 503 GET \/health\/ready$/] })
   await row(page, 'database').waitFor()
   await page.clock.install()
-  const json = { error: 'database_unavailable', message: 'Not now.', traceId: 'trace-4711' }
-  await page.route('**/health/ready', (route) => route.fulfill({ status: 503, json }))
+  const recover = await failRequests(page, '**/health/ready')
   await button(page, 'Check now').click()
   const alert = page.getByRole('alert').filter({ hasText: 'Not now.' })
   await advanceUntil(page, () => alert.getByText('trace-4711').isVisible())
   await row(page, 'database').waitFor()
-  await page.unroute('**/health/ready')
+  await recover()
   await button(alert, 'Try again').click()
   await alert.waitFor({ state: 'detached' })
 })
 
-test('polls every ten seconds', async ({ newPage, api: _isSetUp }) => {
-  const page = await openWithStoppedClock(await newPage(), '/health')
-  const sent = await requestsDuring(page, () => advanceSeconds(page, 60))
-  const count = sent.filter((request) => request === 'GET /health/ready').length
-  expect(count).toBeGreaterThanOrEqual(4)
-  expect(count).toBeLessThanOrEqual(6)
+const styles = () => {
+  const { document, getComputedStyle }: any = globalThis
+  const style = (selector: string, property: string) => getComputedStyle(document.querySelector(selector))[property]
+  return [style('html', 'backgroundColor'), style('h1', 'color'), style('h1', 'fontFamily'), style('h1', 'fontSize')]
+}
+
+test('the API reference has the style of the portal, a skip link and a link back', async ({ open }) => {
+  const [reference, portal] = [await open('/docs'), await open('/health')]
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await Promise.all([reference, portal].map((page) => page.emulateMedia({ colorScheme })))
+    expect(await reference.evaluate(styles)).toEqual(await portal.evaluate(styles))
+  }
+  await reference.keyboard.press('Tab')
+  await reference.keyboard.press('Enter')
+  expect(await reference.evaluate(() => (globalThis as any).document.activeElement.localName)).toBe('main')
+  await link(reference, 'Back to the portal').click()
+  await heading(reference, 'Dashboard').waitFor()
 })

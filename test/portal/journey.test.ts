@@ -3,16 +3,25 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { waitFor } from '../support/wait-for.ts'
-import { button, dialog, field, heading, link, mainLink, relayCommand } from '../support/portal/locators.ts'
-import { test as base } from '../support/portal/test.ts'
+import {
+  button,
+  dialog,
+  field,
+  heading,
+  link,
+  mainLink,
+  openRegistration,
+  relayCommand,
+} from '../support/portal/locators.ts'
+import { testOnOwnPlatform } from '../support/portal/test.ts'
 import { fillUpTo, next, setupToken, setupView, step } from '../support/portal/wizard.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
 import { waitForFileScript } from '../support/script.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-const test = base.extend('settings', { scope: 'file' }, { PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS: '1' })
+const test = testOnOwnPlatform.extend('settings', { scope: 'file' }, { PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS: '1' })
 
-/** Everything a browser stores for the portal, except cookies. */
+/** Names of everything that the browser stores for the portal, except cookies. */
 const stored = (page: Page): Promise<unknown[]> =>
   page.evaluate(async () => {
     const { localStorage, sessionStorage, indexedDB, caches }: any = globalThis
@@ -26,7 +35,8 @@ test('a new platform is set up, runs a job on a real relay and installs a module
 }) => {
   await using resources = new AsyncDisposableStack()
   const folder = resources.use(await temporaryFolder()).path
-  const page = await open('/', setupView)
+  const page = await open('/clusters', setupView)
+  await step(page, 'Welcome')
   await fillUpTo(page, 'One-time token')
   await field(page, 'Token').fill(await setupToken(page, platform))
   await next(page)
@@ -35,7 +45,7 @@ test('a new platform is set up, runs a job on a real relay and installs a module
   await heading(page, 'Dashboard').waitFor()
 
   await mainLink(page, 'Clusters').click()
-  await link(page, 'Register cluster').first().click()
+  await openRegistration(page)
   await field(page, 'Name').fill('berlin-1')
   await button(page, 'Register cluster').click()
   resources.use(runRelayCommand(await relayCommand(page), folder))

@@ -3,17 +3,14 @@ import { expect } from 'vitest'
 import { isLong } from '../support/long.ts'
 import { button, dialog, heading, link } from '../support/portal/locators.ts'
 import type { View } from '../support/portal/open.ts'
-import { advanceUntil, requestsDuring } from '../support/portal/requests.ts'
-import { testAsAdministrator } from '../support/portal/shared.ts'
-import type { Open } from '../support/portal/test.ts'
+import { advanceUntil, failRequests, requestsDuring } from '../support/portal/requests.ts'
+import { type Open, testAsAdministrator } from '../support/portal/test.ts'
 
 /** A module's page is isolated in its frame. The tests run scripts in it, as a hostile module would. */
 const test = testAsAdministrator.extend('installed', { scope: 'file' }, async ({ api, seed: _seeded }) => api.admin)
 
 /** Errors that the browser reports when it blocks a script. */
 const blocked = [/^console error: /, /^response 40[134] /, /^policy /, /^failed /, /^page error: /]
-
-const isModulePage = ({ pathname }: URL): boolean => pathname === '/modules/hello'
 
 async function frameOf(page: Page): Promise<Frame> {
   await page.frameLocator('iframe').getByRole('heading', { name: 'Hello, World!' }).waitFor()
@@ -27,19 +24,19 @@ async function openModule(open: Open, view?: View): Promise<{ page: Page; frame:
   return { page, frame: await frameOf(page) }
 }
 
-/** Posts a message from the frame to the portal; returns the response, or undefined after a second. */
+/** Posts a message from the frame to the portal and returns the response. */
 const post = (frame: Frame, message: object): Promise<any> =>
   frame.evaluate((message) => {
-    const { parent, addEventListener, setTimeout }: any = globalThis
-    parent.postMessage(message, '*')
+    const { parent, addEventListener }: any = globalThis
     return new Promise((resolve) => {
-      const listen = ({ data }: any) => data.platform !== 'surroundings' && resolve(data)
-      addEventListener('message', listen, { once: true })
-      setTimeout(() => resolve(undefined), 1000)
+      addEventListener('message', ({ data }: any) => data.platform === 'response' && resolve(data))
+      parent.postMessage(message, '*')
     })
   }, message)
 
-test('shows the page of a module inside the portal, with its query', async ({ installed: _installed, open }) => {
+const request = (path: string, id = 1) => ({ platform: 'request', id, method: 'GET', path })
+
+test.runIf(isLong)('shows the page of a module with its query', async ({ installed: _installed, open }) => {
   const page = await open('/modules/hello?tab=one#part')
   const frame = await frameOf(page)
   expect(new URL(page.url()).pathname).toBe('/modules/hello')
@@ -84,8 +81,7 @@ const attacks: Record<string, string> = {
 }
 
 test('blocks every attempt to leave the frame', async ({ installed: _installed, open }) => {
-  const allow = [...blocked, /^external GET https:\/\/example\.com/]
-  const { page, frame } = await openModule(open, { allow })
+  const { page, frame } = await openModule(open, { allow: [...blocked, /^external GET https:\/\/example\.com/] })
   for (const [name, script] of Object.entries(attacks)) {
     const outcome = await frame.evaluate(
       `(async () => { try { return { result: String(await (${script})) } } catch { return 'blocked' } })()`,
@@ -97,9 +93,7 @@ test('blocks every attempt to leave the frame', async ({ installed: _installed, 
   }
 })
 
-const urls = ['https://example.com/', '/dashboard']
-
-test.for(isLong ? urls : urls.slice(1))(
+test.runIf(isLong).for(['https://example.com/', '/dashboard'])(
   'the frame cannot navigate to %s',
   async (url, { installed: _installed, open }) => {
     const { frame } = await openModule(open, { allow: [...blocked, /^external /] })
@@ -110,29 +104,25 @@ test.for(isLong ? urls : urls.slice(1))(
 
 test('the bridge forwards requests below the module’s paths only', async ({ installed: _installed, open }) => {
   const { page, frame } = await openModule(open, { allow: [/^response 404 GET \/api\/hello\/none/] })
-  const greeting = await post(frame, { platform: 'request', id: 1, method: 'GET', path: '/api/hello' })
+  const greeting = await post(frame, request('/api/hello'))
   expect(greeting).toMatchObject({ platform: 'response', id: 1, status: 200 })
   expect(greeting.headers['content-type']).toMatch(/^application\/json/)
   expect(Object.keys(greeting.headers)).not.toContain('set-cookie')
   expect(JSON.parse(greeting.body)).toMatchObject({ moduleId: 'hello' })
-  const none = await post(frame, { platform: 'request', id: 2, method: 'GET', path: '/api/hello/none' })
-  expect(none).toMatchObject({ id: 2, status: 404 })
+  expect(await post(frame, request('/api/hello/none', 2))).toMatchObject({ id: 2, status: 404 })
 
   const { origin } = new URL(page.url())
   const paths = ['/api/v1/users', '/api/hello/%2e%2e/v1/users', '//example.com/', `${origin}/api/v1/users`]
-  const sent = await requestsDuring(page, async () => {
-    for (const path of paths) {
-      const response = await post(frame, { platform: 'request', id: 1, method: 'GET', path })
-      expect(response).toMatchObject({ error: 'not_allowed' })
-    }
+  const requests = await requestsDuring(page, async () => {
+    for (const path of paths) expect(await post(frame, request(path))).toMatchObject({ error: 'not_allowed' })
   })
-  expect(sent.filter((line) => !/\/api\/v1\/(portal\/summary|modules\/hello)$/.test(line))).toEqual([])
+  expect(requests.filter((line) => !/\/api\/v1\/(portal\/summary|modules\/hello)$/.test(line))).toEqual([])
 })
 
-test('the bridge only accepts messages of the module’s frame', async ({ installed: _installed, open }) => {
+test.runIf(isLong)('the bridge ignores messages of other frames', async ({ installed: _installed, open }) => {
   const { page, frame } = await openModule(open, { allow: blocked })
-  const message = { platform: 'request', id: 1, method: 'GET', path: '/api/hello' }
-  const sent = await requestsDuring(page, async () => {
+  const message = request('/api/hello')
+  const requests = await requestsDuring(page, async () => {
     await page.evaluate((message) => (globalThis as any).postMessage(message, '*'), message)
     await frame.evaluate((message) => {
       const { document, setTimeout }: any = globalThis
@@ -142,33 +132,33 @@ test('the bridge only accepts messages of the module’s frame', async ({ instal
       return new Promise((resolve) => setTimeout(resolve, 1000))
     }, message)
   })
-  expect(sent.filter((line) => line.endsWith('/api/hello'))).toEqual([])
+  expect(requests.filter((line) => line.endsWith('/api/hello'))).toEqual([])
   expect(await post(frame, message)).toMatchObject({ status: 200 })
 })
 
 test.runIf(isLong)('a page opens other pages of its module only', async ({ installed: _installed, open }) => {
   const { page, frame } = await openModule(open)
-  await post(frame, { platform: 'open', path: '/settings/users' })
+  const openPath = (path: string) =>
+    frame.evaluate((path) => (globalThis as any).parent.postMessage({ platform: 'open', path }, '*'), path)
+  await openPath('/settings/users')
+  // Messages arrive in order.
+  await post(frame, request('/api/hello'))
   expect(new URL(page.url()).pathname).toBe('/modules/hello')
-  await frame.evaluate('parent.postMessage({ platform: "open", path: "/modules/hello?page=2" }, "*")')
+  await openPath('/modules/hello?page=2')
   await expect.poll(() => page.url()).toMatch(/\/modules\/hello\?page=2$/)
   await expect.poll(async () => (await frameOf(page)).url()).toMatch(/\?page=2$/)
   await page.goBack()
   await expect.poll(async () => (await frameOf(page)).url()).toMatch(/\/modules\/hello$/)
 })
 
-test.runIf(isLong)(
-  'an unavailable module shows its trace id and can be retried',
-  async ({ installed: _installed, open }) => {
-    const page = await open('/health', { allow: [/^response 503 (HEAD|GET) \/modules\/hello/] })
-    await page.clock.install()
-    const json = { error: 'module_unavailable', message: 'The module does not run.', traceId: 'a'.repeat(32) }
-    await page.route(isModulePage, (route) => route.fulfill({ status: 503, json }))
-    await link(page, 'Hello World').click()
-    await advanceUntil(page, () => page.getByText(json.message).isVisible())
-    await page.getByText(json.traceId).waitFor()
-    await page.unroute(isModulePage)
-    await button(page, 'Try again').click()
-    await frameOf(page)
-  },
-)
+test.runIf(isLong)('an unavailable module shows its trace id and is retried', async ({ installed: _seeded, open }) => {
+  const page = await open('/health', { allow: [/^response 503 (HEAD|GET) \/modules\/hello/] })
+  await page.clock.install()
+  const recover = await failRequests(page, ({ pathname }) => pathname === '/modules/hello')
+  await link(page, 'Hello World').click()
+  await advanceUntil(page, () => page.getByText('Not now.').isVisible())
+  await page.getByText('trace-4711').waitFor()
+  await recover()
+  await button(page, 'Try again').click()
+  await frameOf(page)
+})

@@ -1,31 +1,34 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { button, dialog, field, heading, link, mainLink } from '../support/portal/locators.ts'
-import { test } from '../support/portal/shared.ts'
-import { test as onOwnPlatform } from '../support/portal/test.ts'
+import { holdRequests } from '../support/portal/requests.ts'
+import { test, testOnOwnPlatform } from '../support/portal/test.ts'
 
-/** An unreachable platform, slow responses and files that do not load. */
+/** An unreachable platform, slow responses and scripts that fail to load. */
 
-onOwnPlatform('an open tab keeps its data while the platform is down and recovers', async ({ open, platform, api }) => {
-  await api.newCluster({ name: 'berlin-1' })
-  const page = await open('/clusters', { allow: [/^failed /, /^console error: /, /^response 50\d /] })
-  const banner = page.getByText('The platform is not responding.')
-  await link(page, 'berlin-1').waitFor()
-  await platform.kill()
-  await banner.waitFor({ timeout: 60_000 })
-  expect(await link(page, 'berlin-1').isVisible()).toBe(true)
-  // A part that was not loaded yet: a toast, and the page stays.
-  await page.keyboard.press('Control+k')
-  await page.getByText('Failed to open the search').first().waitFor()
-  expect(await link(page, 'berlin-1').isVisible()).toBe(true)
-  // A page that was not loaded yet: an error page inside the shell.
-  await mainLink(page, 'Audit trail').click()
-  await heading(page, 'Failed to load this page').waitFor()
-  await page.getByRole('main').getByRole('alert').getByText('cannot be reached').waitFor()
-  await platform.restart()
-  await heading(page, 'Audit trail').waitFor({ timeout: 90_000 })
-  await banner.waitFor({ state: 'detached' })
-})
+testOnOwnPlatform(
+  'an open tab keeps its data while the platform is down and recovers',
+  async ({ open, platform, api }) => {
+    await api.newCluster({ name: 'berlin-1' })
+    const page = await open('/clusters', { allow: [/^failed /, /^console error: /, /^response 50\d /] })
+    const banner = page.getByText('The platform is not responding.')
+    await link(page, 'berlin-1').waitFor()
+    await platform.kill()
+    await banner.waitFor({ timeout: 60_000 })
+    expect(await link(page, 'berlin-1').isVisible()).toBe(true)
+    // A part that was not loaded yet: a toast, and the page stays.
+    await page.keyboard.press('Control+k')
+    await page.getByText('Failed to open the search').first().waitFor()
+    expect(await link(page, 'berlin-1').isVisible()).toBe(true)
+    // A page that was not loaded yet: an error page inside the shell.
+    await mainLink(page, 'Audit trail').click()
+    await heading(page, 'Failed to load this page').waitFor()
+    await page.getByRole('main').getByRole('alert').getByText('cannot be reached').waitFor()
+    await platform.restart()
+    await heading(page, 'Audit trail').waitFor({ timeout: 90_000 })
+    await banner.waitFor({ state: 'detached' })
+  },
+)
 
 const openSites = async (page: Page) => {
   await button(page, 'Sites').click()
@@ -68,12 +71,10 @@ test('a read that started before a write does not overwrite its result', async (
 
 test('an error after the dialog was closed is shown as a toast', async ({ open }) => {
   const page = await open('/clusters', { allow: [/^failed POST \/api\/v1\/sites/, /^console error: /] })
-  const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
-  await page.route('**/api/v1/sites', async (route) => {
-    if (route.request().method() !== 'POST') return route.continue()
-    await isReleased
-    await route.abort()
-  })
+  await page.route('**/api/v1/sites', (route) =>
+    route.request().method() === 'POST' ? route.abort() : route.continue(),
+  )
+  const release = await holdRequests(page, '**/api/v1/sites', 'POST')
   await openSites(page)
   const sent = page.waitForRequest((request) => request.method() === 'POST')
   await createSite(page, 'Nowhere')
@@ -133,4 +134,16 @@ test('reloading the registration page opens the cluster, which still waits for i
   await page.reload()
   await heading(page, 'munich-1').waitFor()
   await button(page, 'New enrollment token').waitFor()
+})
+
+test('a search does not undo the navigation of a link that is clicked right after it', async ({ newPage }) => {
+  const page = await newPage()
+  await page.clock.install()
+  await page.goto('/clusters')
+  const release = await holdRequests(page, '**/assets/register-page-*.js', 'GET')
+  await page.getByRole('searchbox', { name: 'Name' }).fill('berlin')
+  await link(page, 'Register cluster').first().click()
+  await page.clock.runFor(1000)
+  release()
+  await heading(page, 'Register a cluster').waitFor()
 })

@@ -3,11 +3,11 @@ import { expect } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
 import { waitFor } from '../support/wait-for.ts'
 import { button, link } from '../support/portal/locators.ts'
-import { advanceUntil } from '../support/portal/requests.ts'
+import { advanceUntil, failRequests, holdRequests } from '../support/portal/requests.ts'
 import { seedOrganisation } from '../support/portal/seed.ts'
-import { test as base } from '../support/portal/shared.ts'
+import { test as inTenant } from '../support/portal/test.ts'
 
-const test = base.extend('seed', { scope: 'file' }, ({ api }) => seedOrganisation(api))
+const test = inTenant.extend('seed', { scope: 'file' }, ({ api }) => seedOrganisation(api))
 
 const path = '/api/v1/notifications'
 const rows = (page: Page) => page.getByRole('list', { name: 'Notifications' }).getByRole('listitem')
@@ -19,11 +19,7 @@ test('marking as read updates list and bell before the response', async ({ open,
   const page = await open('/notifications')
   await expect.poll(() => unreadCount(page)).toBeGreaterThan(2)
   const [before, count] = [await unreadCount(page), await rows(page).count()]
-  const { promise: held, resolve: release } = Promise.withResolvers<void>()
-  await page.route(`**${path}`, async (route) => {
-    if (route.request().method() === 'PATCH') await held
-    await route.fallback()
-  })
+  const release = await holdRequests(page, `**${path}`, 'PATCH')
   const marks = button(page, /^Mark as read/)
   const unread = await marks.count()
   await marks.first().focus()
@@ -44,15 +40,9 @@ test('a failed mark is reverted and shows its trace id', async ({ open, seed: _s
   const page = await open('/notifications', { allow: [/^response 503 PATCH /] })
   await expect.poll(() => unreadCount(page)).toBeGreaterThan(1)
   const before = await unreadCount(page)
-  const json = { error: 'database_unavailable', message: 'Not now.', traceId: 'trace-4711' }
-  await page.route(`**${path}`, (route) =>
-    route.request().method() === 'PATCH' ? route.fulfill({ status: 503, json }) : route.fallback(),
-  )
+  await failRequests(page, `**${path}`, 'PATCH')
   await button(page, 'Mark all as read').click()
-  await page
-    .getByText(/trace-4711/)
-    .first()
-    .waitFor()
+  await page.getByText('trace-4711').first().waitFor()
   await expect.poll(() => unreadCount(page)).toBe(before)
 })
 
@@ -75,10 +65,8 @@ test('opening the subject of a notification marks it as read', async ({ open, ap
   await link(rows(page), 'Show cluster').click()
   await page.waitForURL(`**/clusters/${clusters.offline}`)
   const admin = await api.admin
-  await waitFor(
-    'notification to be read',
-    async () => expectStatus(await admin.get(`${path}?type=ClusterOffline`), 200).items[0].read,
-  )
+  const first = async () => expectStatus(await admin.get(`${path}?type=ClusterOffline`), 200).items[0]
+  await waitFor('notification to be read', async () => (await first()).read)
 })
 
 test('all are marked as read at once; new ones appear without a reload', async ({ open, api, seed: _seeded }) => {
@@ -91,10 +79,8 @@ test('all are marked as read at once; new ones appear without a reload', async (
   expectStatus(await relay.heartbeat(), 200)
   expectStatus(await relay.goodbye(), 204)
   const admin = await api.admin
-  await waitFor(
-    'a new notification',
-    async () => expectStatus(await admin.get(`${path}?unreadOnly=true`), 200).totalCount > 0,
-  )
+  const count = async () => expectStatus(await admin.get(`${path}?unreadOnly=true`), 200).totalCount
+  await waitFor('a new notification', async () => (await count()) > 0)
   await advanceUntil(page, async () => (await unreadCount(page)) === 1)
   await expect.poll(() => rows(page).count()).toBe(1)
 })

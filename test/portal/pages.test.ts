@@ -1,16 +1,18 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { isLong } from '../support/long.ts'
-import { appearanceErrors, tabStops } from '../support/portal/accessibility.ts'
+import { appearanceErrors, focusErrors } from '../support/portal/accessibility.ts'
 import { waitForPage } from '../support/portal/open.ts'
-import { openState, pathOf, type PortalPage, publicPages, testedPages } from '../support/portal/pages.ts'
+import { apiReference, openState, pages, pathOf, type PortalPage, publicPages } from '../support/portal/pages.ts'
 import { setWidth, widths } from '../support/portal/screenshot.ts'
-import { testAsAdministrator as test } from '../support/portal/shared.ts'
+import { testAsAdministrator as test } from '../support/portal/test.ts'
 
 /**
- * Every page, dialog and menu: no page errors (see page-errors.ts), axe, overflow, title, heading and keyboard, in both widths and themes.
- * Short runs check each page once and one state of each role.
+ * Every page: no page errors (see page-errors.ts), title, heading, axe and overflow. Long runs add keyboard focus, dialogs, menus and tabs, and
+ * check both widths and themes.
  */
+
+const testedPages = pages.filter(({ isVariant }) => isLong || !isVariant)
 
 async function titleErrors(page: Page, { heading }: PortalPage): Promise<string[]> {
   const errors: string[] = []
@@ -31,26 +33,11 @@ async function skipLinkErrors(page: Page): Promise<string[]> {
   return focused === 'main' ? [] : [`Tab and Enter focus: ${focused}`]
 }
 
-/** The shell is the same on all pages; short runs check it once. */
-const skipsShell = ({ name, isStandalone }: PortalPage) => !isLong && !isStandalone && name !== 'dashboard'
-
-async function focusErrors(page: Page, from?: string): Promise<string[]> {
-  const stops = await tabStops(page, 60, (await page.getByRole('dialog').isVisible()) ? 'body' : from)
-  const errors = stops.filter(({ hasVisibleFocus }) => !hasVisibleFocus).map(({ element }) => `no focus at: ${element}`)
-  return stops.length === 0 ? ['Tab reaches nothing'] : errors
-}
-
-const sampledStates = new Set(
-  ['dialog', 'menu', 'tabpanel', 'group'].map((each) =>
-    testedPages.flatMap(({ states = [] }) => states).find(({ role = 'dialog' }) => role === each),
-  ),
-)
-
 async function stateErrors(page: Page, { name, states = [] }: PortalPage): Promise<string[]> {
   // Without the fragment of the skip link: a change of the fragment alone does not load the page.
   const { pathname, search } = new URL(page.url())
   const errors: string[] = []
-  for (const state of isLong ? states : states.filter((state) => sampledStates.has(state))) {
+  for (const state of states) {
     await setWidth(page, state.isNarrow ? 360 : 1280)
     await page.goto(pathname + search)
     await waitForPage(page)
@@ -60,22 +47,19 @@ async function stateErrors(page: Page, { name, states = [] }: PortalPage): Promi
   return errors
 }
 
-test.for(publicPages)('$name is accessible and responsive', async (it, { open, api: _isSetUp }) => {
+test.for([...publicPages, apiReference])('$name is accessible and responsive', async (it, { open, api: _isSetUp }) => {
   const page = await open(String(it.path), { as: 'anonymous', allow: it.allow ?? [] })
   expect([
     ...(await titleErrors(page, it)),
     ...(await appearanceErrors(page, it.name)),
-    ...(await focusErrors(page)),
+    ...(isLong ? await focusErrors(page) : []),
   ]).toEqual([])
 })
 
 test.for(testedPages)('$name is accessible and responsive', async (it, { visit, seed }) => {
-  const page = await visit(pathOf(it, seed), { allow: it.allow ?? [] })
-  expect([
-    ...(it.isStandalone ? [] : await skipLinkErrors(page)),
-    ...(await titleErrors(page, it)),
-    ...(await appearanceErrors(page, it.name)),
-    ...(await focusErrors(page, skipsShell(it) ? 'main' : 'body')),
-    ...(await stateErrors(page, it)),
-  ]).toEqual([])
+  const page = await visit(pathOf(it, seed), { allow: it.allow ?? [], width: isLong ? 1280 : 360 })
+  const errors = isLong && !it.isStandalone ? await skipLinkErrors(page) : []
+  errors.push(...(await titleErrors(page, it)), ...(await appearanceErrors(page, it.name)))
+  if (isLong) errors.push(...(await focusErrors(page)), ...(await stateErrors(page, it)))
+  expect(errors).toEqual([])
 })

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { button, heading } from '../support/portal/locators.ts'
 import { requestsDuring } from '../support/portal/requests.ts'
-import { testAsAdministrator as test } from '../support/portal/shared.ts'
+import { testAsAdministrator as test } from '../support/portal/test.ts'
 
 const field = (page: Page) => page.getByRole('combobox', { name: 'Search and commands' })
 const options = (page: Page) => page.getByRole('option')

@@ -1,90 +1,132 @@
+import { gzipSync } from 'node:zlib'
 import { signInErrors } from '@platform/contract/sign-in'
-import type { Page } from 'playwright-core'
+import type { BrowserContext, Page, Response } from 'playwright-core'
 import { expect } from 'vitest'
-import { expectStatus } from '../conformance/support/answer.ts'
 import { isLong } from '../support/long.ts'
-import { button, field, heading } from '../support/portal/locators.ts'
-import { administrator, type View } from '../support/portal/open.ts'
+import { button, field, heading, mainLink, openRegistration } from '../support/portal/locators.ts'
+import { type Credentials, type View, waitForPage } from '../support/portal/open.ts'
 import { signedOutErrors } from '../support/portal/pages.ts'
-import { test as base } from '../support/portal/test.ts'
+import { test } from '../support/portal/test.ts'
 
-const test = base.extend('settings', { scope: 'file' }, { PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: '5' })
+/** The sign-in page and browser sessions: renewed in use, ended in all tabs, and never shared between users. */
 
 const signedOut: View = {
   as: 'anonymous',
-  allow: [...signedOutErrors, /^response (401|429) POST \/api\/v1\/auth\/session$/],
+  allow: [...signedOutErrors, /^response (400|401|429) POST \/api\/v1\/auth\/session$/],
 }
+const unauthorized = [/^response 401 /]
 
-async function signIn(page: Page, { username, password } = administrator): Promise<void> {
+async function signIn(page: Page, { username, password }: Credentials): Promise<void> {
   await field(page, 'User name').fill(username)
   await field(page, 'Password').fill(password)
   await page.keyboard.press('Enter')
 }
 
-test('a wrong password shows its trace id and can be corrected', async ({ open, api: _isSetUp }) => {
+async function signOut(page: Page): Promise<void> {
+  await button(page, /^Account of/).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+}
+
+/** Removes the access token, as after fifteen minutes; the refresh token stays. */
+const expireAccessToken = (context: BrowserContext) => context.clearCookies({ name: 'plat_access' })
+
+async function register(page: Page, name: string): Promise<void> {
+  await field(page, 'Name').fill(name)
+  await button(page, 'Register cluster').click()
+}
+const registered = (page: Page, name: string) => heading(page, `Start the relay of ${name}`, 2).waitFor()
+
+test('a wrong password shows its trace id and can be corrected', async ({ open, user }) => {
   const page = await open('/', signedOut)
   await page.getByText('Test Platform').waitFor()
   expect(new URL(page.url()).pathname).toBe('/sign-in')
-  await signIn(page, { ...administrator, password: 'wrong password' })
+  await signIn(page, { ...user, password: 'wrong password' })
   const alert = page.getByRole('alert')
   await alert.getByText('The username or the password is wrong.').waitFor()
   await button(alert, 'Copy trace id').waitFor()
-  expect(await field(page, 'User name').inputValue()).toBe(administrator.username)
-  await signIn(page)
+  expect(await field(page, 'User name').inputValue()).toBe(user.username)
+  await button(page, 'Show password').click()
+  expect(await field(page, 'Password').getAttribute('type')).toBe('text')
+  await signIn(page, user)
   await page.waitForURL('**/dashboard')
   await page.goBack()
   await expect.poll(() => page.url()).not.toContain('sign-in')
 })
 
-test.runIf(isLong)('the password can be shown and hidden', async ({ open, api: _isSetUp }) => {
-  const page = await open('/sign-in', signedOut)
-  const type = () => field(page, 'Password').getAttribute('type')
-  await field(page, 'Password').fill('secret')
-  expect(await type()).toBe('password')
-  await button(page, 'Show password').click()
-  expect(await type()).toBe('text')
-  await button(page, 'Hide password').click()
-  expect(await type()).toBe('password')
+test('sign-in and dashboard load at most 200 KB of gzipped JavaScript', async ({ newPage, user }) => {
+  const page = await newPage({ as: 'anonymous', allow: signedOutErrors })
+  const scripts = new Map<string, Promise<Buffer>>()
+  page.on('response', (response: Response) => {
+    const isScript = /javascript/.test(response.headers()['content-type'] ?? '')
+    if (isScript && response.ok()) scripts.set(response.url(), response.body())
+  })
+  await page.goto('/sign-in')
+  await waitForPage(page)
+  await signIn(page, user)
+  await page.waitForURL('**/dashboard')
+  await waitForPage(page)
+  // Prefetched pages count too.
+  await page.waitForLoadState('networkidle')
+  const sizes = (await Promise.all(scripts.values())).map((body) => gzipSync(body, { level: 9 }).length)
+  const total = sizes.reduce((sum, bytes) => sum + bytes, 0)
+  console.log(`First load: ${total} bytes of gzipped JavaScript`)
+  expect(total).toBeGreaterThan(0)
+  expect(total).toBeLessThanOrEqual(200_000)
 })
 
-test('returns to the requested page, but never to another origin', async ({ open, api: _isSetUp }) => {
-  const page = await open('/clusters?status=Offline', signedOut)
-  await signIn(page)
-  await page.waitForURL('**/clusters?status=Offline')
-  const origins = ['//example.com', 'https://example.com/', '/\\example.com']
-  for (const returnTo of isLong ? origins : origins.slice(-1)) {
-    const page = await open(`/sign-in?returnTo=${encodeURIComponent(returnTo)}`, signedOut)
-    await signIn(page)
-    await page.waitForURL('**/dashboard')
+test('repeats a request with an expired token once, with the same idempotency key', async ({ open, api }) => {
+  const page = await open('/clusters/register', { allow: unauthorized })
+  const keys: (string | undefined)[] = []
+  let renewals = 0
+  page.on('request', (request) => {
+    if (request.url().endsWith('/api/v1/auth/session/refresh')) renewals += 1
+    const isPost = request.method() === 'POST' && request.url().endsWith('/api/v1/clusters')
+    if (isPost) keys.push(request.headers()['idempotency-key'])
+  })
+  await expireAccessToken(page.context())
+  await register(page, 'once only')
+  await registered(page, 'once only')
+  expect(renewals).toBe(1)
+  expect(keys).toHaveLength(2)
+  expect(keys[0]).toMatch(/^\S{8,}$/)
+  expect(keys[1]).toBe(keys[0])
+  expect((await (await api.admin).get('/api/v1/clusters?search=once')).body.totalCount).toBe(1)
+})
+
+test('a sign-out ends the session in every tab; a new sign-in returns to the page', async ({ open, user }) => {
+  const page = await open('/dashboard', { allow: unauthorized })
+  const other = await page.context().newPage()
+  await other.goto('/clusters?status=Offline')
+  await waitForPage(other)
+  await signOut(page)
+  await heading(page, 'Sign in').waitFor()
+  await heading(other, 'Sign in').waitFor()
+  expect(new URL(page.url()).search).toBe('')
+  expect(await page.context().cookies()).not.toContainEqual(expect.objectContaining({ name: 'plat_refresh' }))
+  await signIn(other, user)
+  await other.waitForURL('**/clusters?status=Offline')
+})
+
+test.runIf(isLong)('a signed-in user skips the sign-in page; open= stays on this origin', async ({ open }) => {
+  const page = await open('/sign-in?returnTo=%2Fclusters', { allow: [/^response 404 /] })
+  await page.waitForURL('**/clusters')
+  for (const path of ['/modules/..//example.com', '/modules/..%2f..//example.com', '//example.com/modules/x']) {
+    await page.goto(`/?open=${encodeURIComponent(path)}`)
+    await heading(page, /./).waitFor()
+    expect(page.url()).not.toContain('//example.com')
   }
 })
 
-test.runIf(isLong)(
-  'a signed-in user skips the sign-in page; open= stays on this origin',
-  async ({ open, api: _isSetUp }) => {
-    const page = await open('/sign-in?returnTo=%2Fclusters', { allow: [/^response 404 /] })
-    await page.waitForURL('**/clusters')
-    for (const path of ['/modules/..//example.com', '/modules/..%2f..//example.com', '//example.com/modules/x']) {
-      await page.goto(`/?open=${encodeURIComponent(path)}`)
-      await heading(page, /./).waitFor()
-      expect(page.url()).not.toContain('//example.com')
-    }
-  },
-)
-
-test('a rate limit shows when to retry', async ({ open, api: _isSetUp }) => {
+test.runIf(isLong)('a rate limit shows when to retry', async ({ open, user }) => {
   const page = await open('/sign-in', signedOut)
-  const message = page.getByText(/Try again in \d+ seconds, at /)
-  await expect
-    .poll(async () => {
-      await signIn(page, { username: 'other.user', password: 'guess' })
-      await page.getByRole('alert').waitFor()
-      return message.isVisible()
-    })
-    .toBe(true)
+  const json = { error: 'rate_limited', message: 'Too many requests.', traceId: '0'.repeat(32) }
+  const response = { status: 429, json, headers: { 'retry-after': '30' } }
+  await page.route('**/api/v1/auth/session', (route) => route.fulfill(response))
+  await signIn(page, user)
+  await page.getByText(/Try again in 30 seconds, at /).waitFor()
 })
 
-test.runIf(isLong)('each sign-in error of the address has its own message', async ({ open, api: _isSetUp }) => {
+test.runIf(isLong)('each sign-in error of the address has its own message', async ({ open, api: _tenant }) => {
   const messages = new Set<string>()
   const page = await open('/sign-in', signedOut)
   const alert = page.getByRole('alert')
@@ -99,42 +141,119 @@ test.runIf(isLong)('each sign-in error of the address has its own message', asyn
   expect(await page.locator('main').textContent()).not.toContain('555')
 })
 
-test('lists directories as text and OpenID providers as buttons to their own start address', async ({ open, api }) => {
-  const page = await open('/sign-in', signedOut)
-  expect(await page.getByRole('button', { name: 'Continue with' }).count()).toBe(0)
-  const admin = await api.admin
-  const add = async (body: object) => expectStatus(await admin.post('/api/v1/platform/identity/providers', body), 201)
-  const client = { issuer: 'https://id.example.com', clientId: 'platform', clientSecret: 'client secret' }
-  const { id } = await add({ type: 'OIDC', ...client, displayName: 'Acme <b>login</b>' })
-  const directory = { bindDn: 'cn=p,dc=example,dc=com', userSearchBase: 'dc=example,dc=com', bindPassword: 'secret' }
-  await add({ type: 'LDAP', url: 'ldaps://directory.example.com', displayName: 'Acme staff', ...directory })
-  await page.reload()
+test.runIf(isLong)('lists directories as text and providers of this origin as buttons', async ({ newPage, origin }) => {
+  const page = await newPage(signedOut)
+  const provider = (displayName: string, authorizeUrl?: string) => ({ id: displayName, displayName, authorizeUrl })
+  const items = [
+    { ...provider('Acme <b>login</b>', `${origin}/api/v1/auth/oidc/idp_1/authorize`), type: 'OIDC' },
+    { ...provider('Acme staff'), type: 'LDAP' },
+    { ...provider('Elsewhere', 'https://example.com/authorize'), type: 'OIDC' },
+  ]
+  await page.route('**/api/v1/auth/providers', (route) => route.fulfill({ json: { items } }))
+  await page.goto('/sign-in')
   await page.getByText('Accounts of Acme staff sign in here too.').waitFor()
   await button(page, 'Continue with Acme <b>login</b>').waitFor()
-
-  await page.route('**/api/v1/auth/providers', async (route) => {
-    const provider = { id, type: 'OIDC', displayName: 'Elsewhere', authorizeUrl: 'https://example.com/authorize' }
-    await route.fulfill({ json: { items: [provider] } })
-  })
-  await page.reload()
-  await button(page, 'Sign in').waitFor()
   expect(await page.getByRole('button', { name: 'Elsewhere' }).count()).toBe(0)
 })
 
-test('an invalid code does not block the password form', async ({ open, api: _isSetUp }) => {
+test.runIf(isLong)('an invalid code does not block the password form', async ({ open, user }) => {
   const page = await open('/sign-in?code=invalid', { as: 'anonymous', allow: [/^response 40[01] /] })
   await page.getByRole('alert').waitFor()
-  await signIn(page, { ...administrator, password: 'wrong password' })
+  await signIn(page, { ...user, password: 'wrong password' })
   await page.getByRole('alert').getByText('password').waitFor()
-  await signIn(page)
+  await signIn(page, user)
   await page.waitForURL('**/dashboard')
 })
 
-test.runIf(isLong)('an ended session leads to the sign-in and back to the page', async ({ open, api: _isSetUp }) => {
-  const page = await open('/settings/account', { allow: [/^response 401 /] })
-  await page.context().clearCookies()
-  await page.getByRole('tab', { name: 'Sessions' }).click()
-  await page.waitForURL('**/sign-in?**')
-  await signIn(page)
-  await page.waitForURL('**/settings/account?tab=sessions')
+test.runIf(isLong)('retrying after a lost response does not create a second resource', async ({ open, api }) => {
+  const page = await open('/clusters', { allow: [/^failed POST /, /^console error: .*ERR_FAILED /] })
+  await openRegistration(page)
+  const loseResponse = async (route: Parameters<Parameters<Page['route']>[1]>[0]) => {
+    await route.fetch()
+    await route.abort()
+  }
+  await page.route('**/api/v1/clusters', loseResponse, { times: 1 })
+  await register(page, 'lost and found')
+  await page.getByRole('alert').getByText('The platform cannot be reached').waitFor()
+  await button(page, 'Register cluster').click()
+  await registered(page, 'lost and found')
+  expect((await (await api.admin).get('/api/v1/clusters?search=lost')).body.totalCount).toBe(1)
+})
+
+test.runIf(isLong)('a rate-limited renewal does not end the session', async ({ open }) => {
+  const page = await open('/clusters/register', { allow: [...unauthorized, /^response 429 /] })
+  const json = { error: 'rate_limited', message: 'Too many requests.', traceId: 'trace-of-the-renewal' }
+  const response = { status: 429, json, headers: { 'retry-after': '30' } }
+  await page.route('**/session/refresh', (route) => route.fulfill(response))
+  await expireAccessToken(page.context())
+  await register(page, 'renewed later')
+  await page.getByRole('alert').getByText('trace-of-the-renewal').waitFor()
+  expect(page.url()).toContain('/clusters/register')
+  await page.unroute('**/session/refresh')
+  await button(page, 'Register cluster').click()
+  await registered(page, 'renewed later')
+})
+
+test.runIf(isLong)('a sign-out during a renewal waits for it and leaves no session', async ({ open }) => {
+  const page = await open('/dashboard', { allow: unauthorized })
+  const events: string[] = []
+  page.on('request', (request) => {
+    if (request.method() === 'DELETE') events.push('signed out')
+  })
+  const [started, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  await page.route('**/session/refresh', async (route) => {
+    started.resolve()
+    await released.promise
+    events.push('renewed')
+    await route.continue()
+  })
+  await expireAccessToken(page.context())
+  await mainLink(page, 'Clusters').first().click()
+  await started.promise
+  await signOut(page)
+  const pendingLocks = async () => {
+    const { pending }: any = await page.evaluate('navigator.locks.query()')
+    return pending.map(({ name }: any) => name)
+  }
+  await expect.poll(pendingLocks).toContain('session')
+  released.resolve()
+  await heading(page, 'Sign in').waitFor()
+  expect(events).toEqual(['renewed', 'signed out'])
+  expect(await page.context().cookies()).toEqual([])
+})
+
+test.runIf(isLong)('a tab shows no data of the previous user', async ({ open, api, user }) => {
+  const page = await open('/settings/account')
+  await page.getByText(`${user.username}@example.com`).first().waitFor()
+  const { username, password } = await api.newPerson('Viewer')
+  const other = await page.context().newPage()
+  await other.goto('/sign-in?returnTo=/clusters')
+  await heading(other, 'Clusters').waitFor()
+  // A second sign-in in the same browser.
+  await other.evaluate(
+    async (credentials) => {
+      const { fetch, BroadcastChannel }: any = globalThis
+      const headers = { 'content-type': 'application/json' }
+      await fetch('/api/v1/auth/session', { method: 'POST', headers, body: JSON.stringify(credentials) })
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- channels have no target origin
+      new BroadcastChannel('session').postMessage('changed')
+    },
+    { username, password },
+  )
+  await button(page, `Account of ${username}`).waitFor()
+  expect(await page.getByText(`${user.username}@example.com`).count()).toBe(0)
+})
+
+test.runIf(isLong)('works without locks, clipboard and UUIDs, which need TLS', async ({ newPage, user }) => {
+  const page = await newPage({ as: 'anonymous', allow: unauthorized })
+  await page.addInitScript(() => {
+    const { Navigator, Crypto }: any = globalThis
+    for (const name of ['locks', 'clipboard']) delete Navigator.prototype[name]
+    delete Crypto.prototype.randomUUID
+  })
+  await page.goto('/clusters')
+  await heading(page, 'Sign in').waitFor()
+  await signIn(page, { ...user, password: 'wrong password' })
+  await button(page, 'Copy trace id').click()
+  await page.getByText('Select the text and copy it.').waitFor()
 })

@@ -1,8 +1,14 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
-import { button, dialog, field, row } from '../support/portal/locators.ts'
-import { testAsAdministrator as test } from '../support/portal/shared.ts'
+import { jobFor, submitBatch } from '../conformance/support/batch.ts'
+import type { Platform } from '../conformance/support/platform.ts'
+import { healthyRelay } from '../support/portal/fleet.ts'
+import { button, dialog, field, heading, link, mainLink, row } from '../support/portal/locators.ts'
+import { waitForPage } from '../support/portal/open.ts'
+import { type Open, testAsAdministrator as test } from '../support/portal/test.ts'
+
+/** Users, organisations, permissions and the account page. */
 
 const password = 'correct horse battery'
 
@@ -13,36 +19,26 @@ async function openAction(page: Page, username: string, action: string): Promise
   return dialog(page)
 }
 
-async function openCreate(page: Page, username: string): Promise<Locator> {
-  await button(page, 'Create user').click()
-  await fillUser(dialog(page), username)
-  return dialog(page)
-}
-
 async function fillUser(form: Locator, username: string): Promise<void> {
   await field(form, 'User name').fill(username)
   await field(form, 'E-mail').fill(`${username.replaceAll(' ', '')}@example.com`)
   await field(form, 'Password').fill(password)
 }
 
-test('a user is created with described roles and can sign in', async ({ open, api }) => {
-  const page = await open('/settings/users')
+const expectSessionEnded = async (api: Platform, { refreshToken }: { refreshToken: string }) =>
+  expectStatus(await api.anonymous.post('/api/v1/auth/refresh', { refreshToken }), 401)
+
+test('a user is created with described roles; errors are shown at their fields', async ({ open, api }) => {
+  const page = await open('/settings/users', { allow: [/^response 40[09] POST \/api\/v1\/users$/] })
   await row(page, 'ada').getByText('You').waitFor()
-  const form = await openCreate(page, 'grace')
+  await button(page, 'Create user').click()
+  const form = dialog(page)
+  await fillUser(form, 'ada')
   await button(form, 'Create user').click()
   await form.getByText('Choose at least one role.').waitFor()
   await form.getByText('Read the audit trail').first().waitFor()
   await form.getByRole('checkbox', { name: /^Auditor/ }).check()
   await form.getByRole('checkbox', { name: /^Operator/ }).check()
-  await button(form, 'Create user').click()
-  await row(page, 'grace').getByText('Operator, Auditor').waitFor()
-  await api.signIn({ username: 'grace', password })
-})
-
-test('a rejected user keeps the form and shows the error at its field', async ({ open, api: _isSetUp }) => {
-  const page = await open('/settings/users', { allow: [/^response 40[09] POST \/api\/v1\/users$/] })
-  const form = await openCreate(page, 'ada')
-  await form.getByRole('checkbox', { name: /^Viewer/ }).check()
   await button(form, 'Create user').click()
   await form.getByText('Another user of the platform has this name.').waitFor()
   await button(form, 'Copy trace id').waitFor()
@@ -50,6 +46,10 @@ test('a rejected user keeps the form and shows the error at its field', async ({
   await field(form, 'User name').fill('no spaces here')
   await button(form, 'Create user').click()
   await expect.poll(() => field(form, 'User name').getAttribute('aria-invalid')).toBe('true')
+  await fillUser(form, 'grace')
+  await button(form, 'Create user').click()
+  await row(page, 'grace').getByText('Operator, Auditor').waitFor()
+  await api.signIn({ username: 'grace', password })
 })
 
 test('e-mail, roles and password are changed at an address', async ({ open, api }) => {
@@ -67,7 +67,7 @@ test('e-mail, roles and password are changed at an address', async ({ open, api 
   await form.getByRole('button', { name: 'Save' }).click()
   await row(page, 'new@example.com').getByText('Viewer').waitFor()
   await api.signIn({ username: user.username, password: 'a longer sentence' })
-  expectStatus(await api.anonymous.post('/api/v1/auth/refresh', { refreshToken: user.tokens.refreshToken }), 401)
+  await expectSessionEnded(api, user.tokens)
 })
 
 test('an edit keeps roles that were changed at the same time; reopening shows them', async ({ open, api }) => {
@@ -91,12 +91,8 @@ test('arrow keys move between rows without opening menus', async ({ open, api })
   for (let count = 0; count < 2; count++) await api.newPerson('Viewer')
   const page = await open('/settings/users')
   const buttons = button(page, /^Actions for /)
-  const labels = await buttons.evaluateAll((all) => all.map((element: any) => element.getAttribute('aria-label')))
-  await buttons.first().focus()
-  await page.keyboard.press('ArrowDown')
-  await expect
-    .poll(() => page.evaluate(() => (globalThis as any).document.activeElement.getAttribute('aria-label')))
-    .toBe(labels[1])
+  await buttons.first().press('ArrowDown')
+  await expect.poll(() => buttons.nth(1).evaluate((element: any) => element.matches(':focus'))).toBe(true)
   expect(await page.getByRole('menu').count()).toBe(0)
 })
 
@@ -110,7 +106,7 @@ test('sessions, API tokens and users are removed after confirmation', async ({ o
     await confirmation.waitFor({ state: 'hidden' })
   }
   await confirm('End sessions')
-  expectStatus(await api.anonymous.post('/api/v1/auth/refresh', { refreshToken: user.tokens.refreshToken }), 401)
+  await expectSessionEnded(api, user.tokens)
   expectStatus(await api.anonymous.withToken(token).get('/api/v1/auth/me'), 200)
   await confirm('Revoke API tokens')
   expectStatus(await api.anonymous.withToken(token).get('/api/v1/auth/me'), 401)
@@ -119,16 +115,6 @@ test('sessions, API tokens and users are removed after confirmation', async ({ o
   await row(page, user.username).waitFor()
   await confirm('Remove')
   await row(page, user.username).waitFor({ state: 'detached' })
-})
-
-test('the last administrator cannot be removed', async ({ open, api: _isSetUp }) => {
-  const page = await open('/settings/users', { allow: [/^response 409 DELETE /] })
-  const confirmation = await openAction(page, 'ada', 'Remove')
-  await button(confirmation, 'Remove').click()
-  await confirmation.getByText('The platform must keep at least one administrator.').waitFor()
-  await confirmation.getByText('Trace id').waitFor()
-  await button(confirmation, 'Cancel').click()
-  await row(page, 'ada').first().waitFor()
 })
 
 test('an organisation is created and gets its first administrator once', async ({ open, api }) => {
@@ -151,8 +137,168 @@ test('an organisation is created and gets its first administrator once', async (
   await button(page, 'Add first administrator of Acme East').click()
   await fillUser(form, 'east.other')
   await button(form, 'Create user').click()
-  await form.getByText('The organisation has users of its own').waitFor()
+  await form.getByText('The organisation has its own users').waitFor()
   await button(form, 'Cancel').click()
   await create('acme east')
   await page.getByText('Another organisation has this name.').waitFor()
+})
+
+test.for([
+  ['Viewer', '/clusters/register', 'clusters:write'],
+  ['Viewer', '/settings/audit', 'audit:read'],
+  ['Viewer', '/settings/identity', 'platform:admin'],
+  ['Viewer', '/settings/webhooks', 'users:admin'],
+  ['OrgAdmin', '/settings/updates', 'platform:admin'],
+  ['Operator', '/settings/users', 'users:admin'],
+  ['Operator', '/settings/organisations', 'platform:admin'],
+] as const)('%s cannot open %s', async ([role, path, permission], { open, api }) => {
+  const page = await open(path, { as: await api.newPerson(role) })
+  await page.getByText('Access denied').waitFor()
+  await page.getByText(permission).waitFor()
+  expect(await page.getByRole('main').getByRole('button').count()).toBe(0)
+  expect(await mainLink(page, await heading(page, /./).innerText()).count()).toBe(0)
+})
+
+test('offers a viewer no changes', async ({ open, api, seed: _seeded }) => {
+  const { clusterId } = await healthyRelay(api)
+  const jobId = await api.submit(clusterId)
+  const { batchId } = await submitBatch(api, { jobs: [jobFor(clusterId)] })
+  await api.newSite()
+  const page = await open('/clusters', { as: await api.newPerson('Viewer') })
+  await button(page, 'Sites').click()
+  await dialog(page).getByRole('listitem').first().waitFor()
+  expect(await dialog(page).getByRole('button').allInnerTexts()).toEqual([''])
+  const details = [`/clusters/${clusterId}`, `/jobs/${jobId}`, `/jobs/batches/${batchId}`]
+  const changes = /^(Register|Run|Edit|Remove|Cancel|Retry|Install|Uninstall|New|Scan)/
+  for (const path of ['/clusters', '/jobs', ...details, '/modules?module=hello']) {
+    await page.goto(path)
+    await waitForPage(page)
+    if (path.includes('module=')) await dialog(page).waitFor()
+    for (const role of ['main', 'dialog'] as const) {
+      expect(await page.getByRole(role).getByRole('button', { name: changes }).count(), path).toBe(0)
+      expect(await page.getByRole(role).getByRole('link', { name: changes }).count(), path).toBe(0)
+    }
+  }
+  await page.goto('/dashboard')
+  await button(page, 'Edit dashboard').click()
+  await page.locator('.react-grid-item').first().waitFor()
+  expect(await page.getByText('Platform update').count()).toBe(0)
+  expect(await link(page, 'Users').count()).toBe(0)
+})
+
+test('an auditor adds no entries, and an organisation administrator grants no PlatformAdmin', async ({ open, api }) => {
+  const audit = await open('/settings/audit', { as: await api.newPerson('Auditor') })
+  await audit.getByRole('table', { name: 'Audit entries' }).getByRole('row').nth(1).waitFor()
+  expect(await button(audit, 'Add entry').count()).toBe(0)
+  const users = await open('/settings/users', { as: await api.newPerson('OrgAdmin') })
+  await button(users, 'Create user').click()
+  const isDisabled = (name: RegExp) => dialog(users).getByRole('checkbox', { name }).isDisabled()
+  expect([await isDisabled(/^PlatformAdmin/), await isDisabled(/^OrgAdmin/)]).toEqual([true, false])
+})
+
+/** The account page of a new operator. */
+async function openAccount(api: Platform, open: Open, tab: string, allow: RegExp[] = []) {
+  const user = await api.newPerson('Operator')
+  return { page: await open(`/settings/account?tab=${tab}`, { as: user, allow }), user }
+}
+
+test('the profile shows user, organisation and permissions', async ({ open, api }) => {
+  const { page, user } = await openAccount(api, open, 'profile')
+  for (const text of [user.username, `${user.username}@example.com`, 'Operator', user.organisationId]) {
+    await page.getByText(text, { exact: true }).first().waitFor()
+  }
+  await page.getByText('Run and cancel jobs').waitFor()
+  expect(await page.getByText('Manage users').count()).toBe(0)
+  await page.getByRole('tab', { name: 'Profile', selected: true }).press('ArrowRight')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/settings/account?tab=password')
+})
+
+test('changing the password ends all other sessions', async ({ open, api }) => {
+  const wrongPassword = /^response 401 PUT \/api\/v1\/users\/me\/password$/
+  const { page, user } = await openAccount(api, open, 'password', [wrongPassword])
+  const change = async (current: string, next: string, again = next) => {
+    await field(page, 'Current password').fill(current)
+    await field(page, 'New password').fill(next)
+    await field(page, 'Confirm new password').fill(again)
+    await button(page, 'Change password').click()
+  }
+  await change(user.password, 'short')
+  await page.getByText('Enter at least 8 characters.').waitFor()
+  await change(user.password, 'a longer sentence', 'another sentence')
+  await page.getByText('The passwords do not match.').waitFor()
+  await change('wrong password', 'a longer sentence')
+  await expect.poll(() => field(page, 'Current password').getAttribute('aria-invalid')).toBe('true')
+  await page.getByRole('alert').getByText('Trace id').waitFor()
+  await change(user.password, 'a longer sentence')
+  await page.getByText('All your other sessions have ended.').waitFor()
+  expect(await field(page, 'New password').inputValue()).toBe('')
+  await expectSessionEnded(api, user.tokens)
+  await page.reload()
+  await page.getByRole('heading', { name: 'Change password' }).waitFor()
+})
+
+test('other sessions are listed and ended', async ({ open, api }) => {
+  const { page, user } = await openAccount(api, open, 'sessions')
+  const others = [user.tokens, await api.signIn(user), await api.signIn(user)]
+  const sessionCount = async () => (await page.getByRole('row').count()) - 1
+  await page.reload()
+  await row(page, 'This session').waitFor()
+  await expect.poll(sessionCount).toBe(4)
+  expect(await row(page, 'This session').getByRole('button').count()).toBe(0)
+  await button(page, /^End the session from/)
+    .first()
+    .click()
+  await button(page, 'End').click()
+  await expect.poll(sessionCount).toBe(3)
+  await button(page, 'End all other sessions').click()
+  await dialog(page).getByText('End 2 sessions?').waitFor()
+  await button(page, 'End').click()
+  await expect.poll(sessionCount).toBe(1)
+  for (const tokens of others) await expectSessionEnded(api, tokens)
+  expect(await button(page, 'End all other sessions').isDisabled()).toBe(true)
+})
+
+test('an API token has the chosen permissions, is shown once and can be revoked', async ({ open, api }) => {
+  const { page } = await openAccount(api, open, 'tokens')
+  await page.getByText('No API tokens').waitFor()
+  await button(page, 'Create API token').click()
+  const form = dialog(page)
+  await button(form, 'Create').click()
+  await expect.poll(() => form.getByLabel('Name').getAttribute('aria-invalid')).toBe('true')
+  await form.getByLabel('Name').fill('nightly <i>backup</i>')
+  await button(form, 'Create').click()
+  await form.getByText('Select at least one permission.').waitFor()
+  await form.getByLabel('View clusters, nodes and sites').check()
+  await form.getByLabel('Expires').selectOption('In 7 days')
+  await button(form, 'Create').click()
+  await button(form, 'Copy api token').click()
+  await form.getByText('Copied').waitFor()
+  const token = String(await page.evaluate('navigator.clipboard.readText()'))
+  await button(form, 'Done').click()
+  await row(page, 'nightly <i>backup</i>').filter({ hasText: 'in 7 days' }).waitFor()
+  expect(await page.content()).not.toContain(token)
+  const client = api.anonymous.withToken(token)
+  expectStatus(await client.get('/api/v1/jobs'), 403)
+  expect(expectStatus(await client.get('/api/v1/auth/me'), 200).permissions).toEqual(['clusters:read'])
+
+  await button(page, 'Revoke nightly <i>backup</i>').click()
+  await button(page, 'Cancel').click()
+  await row(page, 'nightly').waitFor()
+  await button(page, 'Revoke nightly <i>backup</i>').click()
+  await button(page, 'Revoke').click()
+  await page.getByText('No API tokens').waitFor()
+  expectStatus(await client.get('/api/v1/clusters'), 401)
+})
+
+test('the chosen theme persists, and both time zones are shown', async ({ open, api }) => {
+  const { page } = await openAccount(api, open, 'appearance')
+  const background = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
+  const light = await background()
+  await page.getByRole('radio', { name: 'Dark' }).check()
+  await expect.poll(background).not.toBe(light)
+  await page.reload()
+  await page.getByRole('radio', { name: 'Dark', checked: true }).waitFor()
+  expect(await background()).not.toBe(light)
+  expect(await page.getByText('Europe/Berlin', { exact: true }).count()).toBe(2)
 })

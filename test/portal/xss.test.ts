@@ -1,163 +1,25 @@
-import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { expectStatus } from '../conformance/support/answer.ts'
-import { isLong, sampled } from '../support/long.ts'
-import { allowUnverified, hostileParts } from '../support/portal/hostile-modules.ts'
-import { hostileSeed } from '../support/portal/hostile-seed.ts'
-import { field } from '../support/portal/locators.ts'
-import { errorsOf, waitForPage } from '../support/portal/open.ts'
-import {
-  openState,
-  pathOf,
-  type PageState,
-  type PortalPage,
-  publicPages,
-  stateLocator,
-  testedPages,
-} from '../support/portal/pages.ts'
-import { storedPayloads as texts, typedPayloads } from '../support/portal/payloads.ts'
-import { slowHeartbeat } from '../support/portal/seed.ts'
-import { test as base } from '../support/portal/test.ts'
-import { fillEveryTextField, textFields } from '../support/portal/text-fields.ts'
-import { fillPassword, next, setupToken, step } from '../support/portal/wizard.ts'
+import { hostileCluster, storedPayloads as texts } from '../support/portal/hostile.ts'
+import { heading } from '../support/portal/locators.ts'
+import { test } from '../support/portal/test.ts'
 
-/** Payloads are displayed as plain text wherever they are stored or typed. A payload that executes is a page error. */
+/** Stored payloads are displayed as plain text. A payload that executes is a page error. xss.long.test.ts visits every page. */
 
-const [script = ''] = texts
-
-const test = base
-  .extend('settings', { scope: 'file' }, { ...slowHeartbeat, ...allowUnverified })
-  .override('api', { scope: 'file' }, async ({ platform }) => {
-    const api = await platform.api()
-    const body = { ...(await platform.setupBody()), platformName: script }
-    expectStatus(await api.anonymous.post('/api/v1/setup/complete', body), 200)
-    return api
-  })
-  .extend('hostile', { scope: 'file' }, ({ platform, api }) => hostileSeed(platform, api))
-
-/** Responses to forms and searches with payloads. */
-const rejections = [/^response 4(00|01|03|04|09|22|29) \w+ \/api\//]
-
-/** Returns to a page and state after a submit. */
-async function reopen(page: Page, path: string, state: PageState | undefined): Promise<Page | Locator> {
-  const isOpen = new URL(page.url()).pathname === new URL(path, page.url()).pathname
-  if (isOpen && state === undefined) return page
-  if (isOpen && state && (await stateLocator(page, state).isVisible())) return stateLocator(page, state)
-  await page.goto(path)
-  await waitForPage(page)
-  return state ? openState(page, state) : page
-}
-
-/** Types each payload into every field and submits; returns the number of fields. */
-async function typeEverywhere(page: Page, path: string, state?: PageState): Promise<number> {
-  let count = 0
-  for (const text of typedPayloads) {
-    const within = await reopen(page, path, state)
-    count = Math.max(count, await fillEveryTextField(within, text))
-    const submit = within.locator('button[type=submit]').first()
-    if (await submit.isVisible()) await submit.click()
-    else await (await textFields(within))[0]?.press('Enter')
-    await waitForPage(page)
-  }
-  expect(errorsOf(page).list()).toEqual([])
-  return count
-}
-
-/** Valid values by step of the wizard. */
-const wizardValues: [step: string, fields: Record<string, string>][] = [
-  ['Platform', { 'Platform name': script, 'Time zone': 'UTC' }],
-  ['Network', { 'Public address': 'https://platform.example.com' }],
-  ['Administrator', { 'User name': 'ada', 'E-mail': 'ada@example.com' }],
-  ['One-time token', {}],
-]
-
-test.runIf(isLong)('the setup wizard does not execute payloads', async ({ open, platform }) => {
-  const page = await open('/setup', { as: 'anonymous', allow: rejections })
-  const token = await setupToken(page, platform)
-  await next(page)
-  for (const [name, fields] of wizardValues) {
-    for (const text of typedPayloads) {
-      await step(page, name)
-      expect(await fillEveryTextField(page, text)).toBeGreaterThan(0)
-      await next(page)
-      await waitForPage(page)
-    }
-    for (const [label, value] of Object.entries(fields)) await field(page, label).fill(value)
-    if (name === 'Administrator') await fillPassword(page)
-    if (name === 'One-time token') await field(page, 'Token').fill(token)
-    await next(page)
-  }
-  await step(page, 'Review')
-  expect(await page.getByText(script, { exact: true }).count()).toBe(1)
-  expect(errorsOf(page).list()).toEqual([])
-})
-
-/** Pages with the payloads that they must show. Forms tested later remove some of them. */
-const expectedTexts: [path: string, texts: readonly string[]][] = [
-  ['/clusters', texts],
-  ['/dashboard', hostileParts.slots.map(({ label }) => label)],
-  ['/modules', texts],
-  ['/modules?module=hostile', texts],
-  ['/notifications?type=ModuleFailed', texts.slice(0, 3)],
-  ['/health', texts],
-  ['/settings/account?tab=tokens', texts],
-  ['/settings/organisations', texts],
-  [`/settings/audit?action=${encodeURIComponent(script)}`, [script]],
-]
-
-test.for(sampled(expectedTexts))('%s shows payloads as text', async ([path, texts], { visit, hostile: _seeded }) => {
-  const page = await visit(path, { height: 2400 })
-  const missing = async () => {
-    const all = await page.locator('body').innerText()
-    return texts.filter((text) => !all.includes(text))
-  }
-  await expect.poll(missing).toEqual([])
-})
-
-test('cluster pages, job pages and notifications show payloads as text', async ({ visit, hostile }) => {
-  const page = await visit('/notifications')
-  expect(await page.getByText(script).count()).toBeGreaterThan(0)
-  for (const [index, id] of hostile.clusters.entries()) {
-    await page.goto(`/clusters/${id}?tab=nodes`)
-    await page.getByRole('heading', { level: 1, name: texts[index] ?? '' }).waitFor()
-    await page.getByRole('cell', { name: texts[index] ?? '', exact: true }).waitFor()
-  }
-  await page.goto(`/modules?module=broken&job=${hostile.failedJob}`)
-  await page.getByRole('alert').getByText(script).waitFor()
-  for (const [index, id] of hostile.jobs.entries()) {
-    await page.goto(`/jobs/${id}`)
+test('lists, cluster pages, job pages and notifications show payloads as text', async ({ visit, api }) => {
+  const created = await Promise.all(texts.map((text) => hostileCluster(api, text)))
+  const page = await visit('/clusters')
+  for (const text of texts) await page.getByRole('link', { name: text, exact: true }).waitFor()
+  for (const [index, { relay, jobId }] of created.entries()) {
+    const text = texts[index] ?? ''
+    await page.goto(`/clusters/${relay.clusterId}?tab=nodes`)
+    await heading(page, text).waitFor()
+    await page.getByRole('cell', { name: text, exact: true }).waitFor()
+    await page.goto(`/jobs/${jobId}`)
     for (const label of ['Script of the job', 'Output of the job']) {
-      await expect.poll(() => page.getByLabel(label).textContent()).toContain(texts[index])
+      await expect.poll(() => page.getByLabel(label).textContent()).toContain(text)
     }
   }
+  await page.goto('/notifications')
+  await created[0]?.relay.goodbye()
+  await page.getByText(`Cluster ${texts[0]} is offline`).waitFor()
 })
-
-test.for(publicPages)('$name does not execute payloads', async (it, { open, hostile: _seeded }) => {
-  const page = await open(String(it.path), { as: 'anonymous', allow: rejections })
-  await page.getByRole('button', { name: script }).waitFor()
-  expect(await typeEverywhere(page, String(it.path))).toBeGreaterThan(0)
-})
-
-test.for(isLong ? testedPages : testedPages.filter(({ filledStates }) => filledStates))(
-  '$name does not execute payloads',
-  async (it: PortalPage, { visit, hostile }) => {
-    const path = pathOf(it, hostile.ids)
-    const page = await visit(path, { allow: [...rejections, ...(it.allow ?? [])] })
-    // The shell shows the name of the platform.
-    if (!it.isStandalone) await expect.poll(() => page.getByText(script).count()).toBeGreaterThan(0)
-    if (it.hasTextFields && (isLong || it.filledStates)) expect(await typeEverywhere(page, path)).toBeGreaterThan(0)
-    else if (!it.hasTextFields && !(await page.getByRole('dialog').isVisible()))
-      expect(await textFields(page)).toEqual([])
-    for (const state of it.states ?? []) {
-      if (state.isStatic || !(isLong || it.filledStates?.includes(state.name))) continue
-      await page.setViewportSize({ width: state.isNarrow ? 360 : 1280, height: 800 })
-      await page.goto(path)
-      await waitForPage(page)
-      const shown = await openState(page, state)
-      if (state.hasTextFields)
-        expect([state.name, await typeEverywhere(page, path, state)]).not.toEqual([state.name, 0])
-      else expect([state.name, await textFields(shown)]).toEqual([state.name, []])
-    }
-    expect(errorsOf(page).list()).toEqual([])
-  },
-)

@@ -1,5 +1,5 @@
 import { defineModule, serve } from '@platform/modules'
-import type { HostileParts } from '../portal/hostile-modules.ts'
+import type { HostileParts } from '../portal/hostile.ts'
 
 /** Whatever it says of itself is hostile: the words are its first argument. Asked to fail, it does so in such words, too. */
 const [words = '', id = 'hostile', how] = process.argv.slice(2)

@@ -17,7 +17,8 @@ async function axeErrors(page: Page): Promise<string[]> {
   await page.evaluate(`globalThis.axe ?? (() => { ${axeSource} })()`)
   const violations = await page.evaluate(async (values): Promise<AxeResults['violations']> => {
     const { axe, document }: any = globalThis
-    return (await axe.run(document, { runOnly: { type: 'tag', values }, iframes: false })).violations
+    const options = { runOnly: { type: 'tag', values }, resultTypes: ['violations'], iframes: false }
+    return (await axe.run(document, options)).violations
   }, axeTags)
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
@@ -48,27 +49,18 @@ const findOverflow = (page: Page): Promise<string[]> =>
     return [`${root.scrollWidth} pixels wide`, ...names.slice(0, 5)]
   })
 
-const variants = [
-  { width: 360, theme: 'light' },
-  { width: 1280, theme: 'dark' },
-  { width: 360, theme: 'dark' },
-  { width: 1280, theme: 'light' },
-] as const
+const themes = ['light', 'dark'] as const
 
-/** Short runs check one variant per page, chosen by the length of its name so that all pages together cover all variants. */
-function variantsFor(name: string, allowed: readonly Width[]) {
-  const possible = variants.filter(({ width }) => allowed.includes(width))
-  return possible.filter((_, index) => isLong || index === name.length % possible.length)
-}
-
-/** Checks overflow in every width and axe in every theme. Long runs also save screenshots. */
-export async function appearanceErrors(page: Page, name: string, inWidths: readonly Width[] = widths) {
+/**
+ * Checks overflow in each width and axe in each theme; long runs also save screenshots. Short runs check 360 pixels in one theme, chosen by
+ * the length of the name so that all pages together cover both.
+ */
+export async function appearanceErrors(page: Page, name: string, allWidths: readonly Width[] = widths) {
   const errors: string[] = []
-  const checked = variantsFor(name, inWidths)
-  for (const width of inWidths) {
+  for (const width of isLong ? allWidths : allWidths.slice(0, 1)) {
     await setWidth(page, width)
     errors.push(...(await overflowErrors(page)).map((error) => `${name} scrolls sideways at ${width} px: ${error}`))
-    for (const { theme } of checked.filter((variant) => variant.width === width)) {
+    for (const theme of themes.filter((_theme, index) => isLong || index === name.length % 2)) {
       await page.emulateMedia({ colorScheme: theme })
       errors.push(...(await axeErrors(page)).map((error) => `${name}, ${theme}, ${width} px: ${error}`))
       if (isLong) await takeScreenshot(page, `${name}-${theme}-${width}`)
@@ -78,15 +70,8 @@ export async function appearanceErrors(page: Page, name: string, inWidths: reado
   return errors
 }
 
-/** An element that the Tab key reaches. */
-export interface TabStop {
-  /** Role or tag, and the beginning of the name. */
-  element: string
-  hasVisibleFocus: boolean
-}
-
-/** Runs in the page. A field may draw the focus around the part that has it. */
-function focusedStop(): TabStop | undefined {
+/** The element with the focus, and whether the focus is visible. A field may draw it around the part that has it. Runs in the page. */
+function describeFocus(): { element: string; isVisible: boolean } | undefined {
   const { document, getComputedStyle }: any = globalThis
   const active = document.activeElement
   if (active === null || active === document.body) return undefined
@@ -100,30 +85,26 @@ function focusedStop(): TabStop | undefined {
   const isOpaque = active.localName === 'iframe' || /^(date|time)/.test(active.type ?? '')
   return {
     element: `${active.getAttribute('role') ?? active.localName} ${name.slice(0, 40)}`.trim(),
-    hasVisibleFocus: isOpaque || candidates.some((each) => each && each !== document.body && hasOutline(each)),
+    isVisible: isOpaque || candidates.some((each) => each && each !== document.body && hasOutline(each)),
   }
 }
 
-/** Moves the focus to the top of an element, from where Tab continues. */
-function focusTop(selector: string): void {
-  const { document }: any = globalThis
-  const element = document.querySelector(selector)
-  const before = element.getAttribute('tabindex')
-  element.tabIndex = -1
-  element.focus()
-  if (before === null) element.removeAttribute('tabindex')
-  else element.setAttribute('tabindex', before)
-}
+const maxTabStops = 60
 
-/** The elements that Tab reaches from the top of `from` until it leaves the page, in order. */
-export async function tabStops(page: Page, limit = 60, from = 'body'): Promise<TabStop[]> {
-  const stops: TabStop[] = []
-  await page.evaluate(focusTop, from)
-  while (stops.length < limit) {
+/** Presses Tab from the top of the page until the focus leaves it; reports elements without visible focus. */
+export async function focusErrors(page: Page): Promise<string[]> {
+  await page.evaluate(() => {
+    const { body }: any = (globalThis as any).document
+    body.tabIndex = -1
+    body.focus()
+    body.removeAttribute('tabindex')
+  })
+  const errors: string[] = []
+  for (let count = 0; count < maxTabStops; count++) {
     await page.keyboard.press('Tab')
-    const stop = await page.evaluate(focusedStop)
-    if (!stop) break
-    stops.push(stop)
+    const focus = await page.evaluate(describeFocus)
+    if (!focus) return count === 0 ? ['Tab reaches nothing'] : errors
+    if (!focus.isVisible) errors.push(`no focus at: ${focus.element}`)
   }
-  return stops
+  return errors
 }

@@ -14,6 +14,12 @@ export const mainLink = (page: Page, name: string) =>
 export const dialog = (page: Page, name?: string | RegExp): Locator =>
   page.getByRole('dialog', name === undefined ? {} : { name }).and(page.locator(':not([aria-modal=false])'))
 
+/** Opens the registration page from the list of clusters, whose search field is also called "Name". */
+export async function openRegistration(page: Page): Promise<void> {
+  await link(page, 'Register cluster').first().click()
+  await heading(page, 'Register a cluster').waitFor()
+}
+
 /** The shown relay command. */
 export const relayCommand = (page: Page) =>
   page.getByRole('group', { name: 'Relay command' }).locator('code').innerText()

@@ -1,5 +1,4 @@
 import type { Locator, Page } from 'playwright-core'
-import { isLong } from '../long.ts'
 import { waitForPage } from './open.ts'
 import type { SeedIds } from './seed.ts'
 
@@ -17,8 +16,6 @@ export interface PortalPage {
   /** Shows a page of this list with other data. Short runs skip it. */
   isVariant?: true
   hasTextFields?: true
-  /** States whose text fields short runs fill in; [] fills the page alone. */
-  filledStates?: readonly string[]
   states?: readonly PageState[]
 }
 
@@ -68,6 +65,8 @@ export const signedOutErrors = [
 ]
 
 export const publicPages = [page('sign-in', '/sign-in', 'Sign in', [], { allow: signedOutErrors, hasTextFields })]
+
+export const apiReference = page('docs', '/docs', /^API reference/)
 
 const dashboardStates: readonly PageState[] = [
   form('search', 'Search'),
@@ -120,13 +119,14 @@ const organisationStates = [
   form('administrator', /^Add first administrator of /),
 ]
 const clustersStates = [form('sites', 'Sites'), dialog('filters', 'Saved filters')]
+const batchStates = [plain('cancel', 'Cancel batch')]
 const notFound: Partial<PortalPage> = { isStandalone: true, allow: [/^response 404 GET \/nothing\/here$/] }
 const newJob = 'Run a script'
 
 /** The portal of an administrator. */
 export const pages: readonly PortalPage[] = [
-  page('dashboard', '/dashboard', 'Dashboard', dashboardStates, { filledStates: ['search'] }),
-  page('clusters', '/clusters', 'Clusters', clustersStates, { hasTextFields, filledStates: ['sites'] }),
+  page('dashboard', '/dashboard', 'Dashboard', dashboardStates),
+  page('clusters', '/clusters', 'Clusters', clustersStates, { hasTextFields }),
   page('clusters-offline', '/clusters?status=Offline', 'Clusters', [form('save-filter', 'Saved filters')], {
     hasTextFields,
     isVariant,
@@ -135,7 +135,7 @@ export const pages: readonly PortalPage[] = [
   page('cluster', ({ clusters }) => `/clusters/${clusters.healthy}`, /./, clusterStates),
   page('cluster-pending', ({ clusters }) => `/clusters/${clusters.pending}`, /./, [], { isVariant }),
   page('jobs', '/jobs', 'Jobs', [tab('batches', 'Batches')]),
-  page('new-job', '/jobs/new', newJob, [], { hasTextFields, filledStates: [] }),
+  page('new-job', '/jobs/new', newJob, [], { hasTextFields }),
   page('new-job-on-cluster', ({ clusters }) => `/jobs/new?clusterId=${clusters.healthy}`, newJob, [nodesState], {
     hasTextFields,
     isVariant,
@@ -144,15 +144,7 @@ export const pages: readonly PortalPage[] = [
   page('job', ({ jobs }) => `/jobs/${jobs.completed}`, /./),
   page('job-running', ({ jobs }) => `/jobs/${jobs.running}`, /./, [plain('cancel', 'Cancel job')], { isVariant }),
   page('batch', ({ batchId }) => `/jobs/batches/${batchId}`, /batch/i, [plain('retry', 'Retry failed jobs')]),
-  page(
-    'batch-running',
-    ({ openBatchId }) => `/jobs/batches/${openBatchId}`,
-    /batch/i,
-    [plain('cancel', 'Cancel batch')],
-    {
-      isVariant,
-    },
-  ),
+  page('batch-running', ({ openBatchId }) => `/jobs/batches/${openBatchId}`, /batch/i, batchStates, { isVariant }),
   page('modules', '/modules', 'Modules', [form('image', 'Install by image')], { hasTextFields }),
   page('module', ({ moduleId }) => `/modules?module=${moduleId}`, 'Modules', moduleStates),
   page('module-page', ({ moduleId }) => `/modules/${moduleId}`, /./),
@@ -160,16 +152,14 @@ export const pages: readonly PortalPage[] = [
   page('health', '/health', 'Health'),
   page('account', '/settings/account', 'Account', accountStates),
   page('account-tokens', '/settings/account?tab=tokens', 'Account', tokenStates, { isVariant }),
-  page('users', '/settings/users', 'Users', userStates, { filledStates: ['create'] }),
+  page('users', '/settings/users', 'Users', userStates),
   page('webhooks', '/settings/webhooks', 'Webhooks', webhookStates),
   page('audit', '/settings/audit', /^Audit/, auditStates, { hasTextFields }),
-  page('identity', '/settings/identity', /^Identity/, identityStates, { filledStates: ['add'] }),
+  page('identity', '/settings/identity', /^Identity/, identityStates),
   page('organisations', '/settings/organisations', 'Organisations', organisationStates),
   page('updates', '/settings/updates', 'Updates'),
   page('not-found', '/nothing/here', 'Page not found', [], notFound),
 ]
-
-export const testedPages = pages.filter(({ isVariant }) => isLong || !isVariant)
 
 export const pathOf = ({ path }: PortalPage, ids: SeedIds): string => (typeof path === 'string' ? path : path(ids))
 

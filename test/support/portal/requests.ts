@@ -1,34 +1,18 @@
-import { gzipSync } from 'node:zlib'
 import { waitFor } from '../wait-for.ts'
-import type { Page, Request, Response } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import { waitForPage } from './open.ts'
 
 /** The requests that a page sends during an action, such as `GET /api/v1/clusters?page=1`. */
 export async function requestsDuring(page: Page, act: () => Promise<unknown>): Promise<string[]> {
-  const sent: string[] = []
+  const requests: string[] = []
   const add = (request: Request) => {
     const { pathname, search } = new URL(request.url())
-    sent.push(`${request.method()} ${pathname}${search}`)
+    requests.push(`${request.method()} ${pathname}${search}`)
   }
   page.on('request', add)
   await act()
   page.off('request', add)
-  return sent
-}
-
-/** The scripts that a page loads during an action, each once, with their size in gzipped bytes. */
-export async function scriptsDuring(page: Page, act: () => Promise<unknown>): Promise<Map<string, number>> {
-  const bodies = new Map<string, Promise<Buffer>>()
-  const add = (response: Response) => {
-    const { pathname } = new URL(response.url())
-    if (/javascript/.test(response.headers()['content-type'] ?? '') && response.ok())
-      bodies.set(pathname, response.body())
-  }
-  page.on('response', add)
-  await act()
-  page.off('response', add)
-  const sizes = [...bodies].map(async ([path, body]) => [path, gzipSync(await body, { level: 9 }).length] as const)
-  return new Map(await Promise.all(sizes))
+  return requests
 }
 
 const isLongPoll = (request: Request) => /[?&]wait(Seconds)?=/.test(request.url())
@@ -80,4 +64,28 @@ export function setVisible(page: Page, isVisible: boolean): Promise<void> {
     define('hidden', !isVisible)
     document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))
   }, isVisible)
+}
+
+type UrlPattern = Parameters<Page['route']>[0]
+
+const failure = { error: 'database_unavailable', message: 'Not now.', traceId: 'trace-4711' }
+
+/** Fails the requests of a URL, optionally of one method, until the returned function is called. */
+export async function failRequests(page: Page, url: UrlPattern, method?: string): Promise<() => Promise<void>> {
+  await page.route(url, (route) =>
+    method === undefined || route.request().method() === method
+      ? route.fulfill({ status: 503, json: failure })
+      : route.fallback(),
+  )
+  return () => page.unroute(url)
+}
+
+/** Holds the requests of a URL and method until the returned function is called. */
+export async function holdRequests(page: Page, url: UrlPattern, method: string): Promise<() => void> {
+  const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
+  await page.route(url, async (route) => {
+    if (route.request().method() === method) await isReleased
+    await route.fallback()
+  })
+  return release
 }

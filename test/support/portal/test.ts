@@ -1,7 +1,9 @@
 import { test as base } from 'vitest'
 import type { Page } from 'playwright-core'
-import type { Platform } from '../../conformance/support/platform.ts'
-import { PlatformProcess } from '../platform.ts'
+import { expectStatus } from '../../conformance/support/answer.ts'
+import { newUserBody, type TestUser } from '../../conformance/support/person.ts'
+import { connect, type Platform } from '../../conformance/support/platform.ts'
+import { options, PlatformProcess } from '../platform.ts'
 import { chromiumOfWorker, skipReason } from './chromium.ts'
 import {
   administrator,
@@ -15,6 +17,9 @@ import {
 } from './open.ts'
 import { showPrograms } from '../program.ts'
 import { takeScreenshot } from './screenshot.ts'
+import type { SeedIds } from './seed.ts'
+import type { SharedPlatform } from './shared-process.ts'
+import { sharedPlatformVariable } from './shared-start.ts'
 
 /** Opens an empty page in a session of its own. */
 export type NewPage = (view?: View) => Promise<Page>
@@ -29,10 +34,11 @@ export type Visit = (path: string, view?: Pick<View, 'allow' | 'width' | 'height
 const signInEveryMs = 300_000
 
 /**
- * A browser test. Per file, created on first use: `platform` (a process that was never set up, with `settings`), `api` (sets it up), `browser`
- * and `user` (who pages are opened as). Per test: `open`, `newPage`, `visit`. A test fails if its pages caused errors, see page-errors.ts.
+ * A browser test with its own platform. Per file, created on first use: `platform` (a process that was never set up, with `settings`), `api`
+ * (sets it up), `browser` and `user` (who pages are opened as). Per test: `open`, `newPage`, `visit`. A test fails if its pages caused
+ * errors, see page-errors.ts.
  */
-export const test = base
+export const testOnOwnPlatform = base
   .extend('settings', { scope: 'file' }, (): Record<string, string> => ({}))
   .extend('platform', { scope: 'file' }, async ({ settings }, { onCleanup }) => {
     const platform = await PlatformProcess.start(settings)
@@ -60,7 +66,6 @@ export const test = base
     await waitForPage(page)
     return page
   })
-
   .extend('sharedPage', { scope: 'file' }, async ({ browser, origin }, { onCleanup }) => {
     if (!browser) return undefined
     const context = await newContext(browser, origin, { as: 'anonymous' })
@@ -104,4 +109,42 @@ async function closePages(pages: readonly Page[], failed: string | undefined): P
   } finally {
     await Promise.all(pages.map(closePage))
   }
+}
+
+const fetchShared = async <Body>(path = ''): Promise<Body> => {
+  const response = await fetch(`${process.env[sharedPlatformVariable]}${path}`)
+  return (await response.json()) as Body
+}
+
+const testOnSharedPlatform = testOnOwnPlatform
+  .extend('shared', { scope: 'file' }, () => fetchShared<SharedPlatform>())
+  .override('origin', { scope: 'file' }, ({ shared }) => shared.url)
+
+/**
+ * A browser test on the run's shared platform, whose relays send no heartbeats. Each file has its own organisation; `api.admin` and `user` are
+ * its first administrator.
+ */
+export const test = testOnSharedPlatform
+  .extend('tenant', { scope: 'file' }, ({ shared }) => newTenant(shared.url))
+  .override('api', { scope: 'file' }, ({ tenant: { platform, person } }) => platform.as(person))
+  .override('user', { scope: 'file' }, ({ tenant: { person } }) => person)
+
+/**
+ * The same as the administrator of the shared platform. Other files run at the same time: create uniquely named resources, remove them
+ * again, and only read `seed`.
+ */
+export const testAsAdministrator = testOnSharedPlatform
+  .extend('seed', { scope: 'file' }, ({ shared: _started }) => fetchShared<SeedIds>('/seed'))
+  .override('api', { scope: 'file' }, ({ shared }) => connect({ ...options, baseUrl: shared.url }))
+
+async function newTenant(baseUrl: string): Promise<{ platform: Platform; person: TestUser }> {
+  const platform = await connect({ ...options, baseUrl })
+  const admin = await platform.admin
+  const name = platform.newName()
+  const { id: organisationId } = expectStatus(await admin.post('/api/v1/platform/organisations', { name }), 201)
+  const body = newUserBody(['OrgAdmin'])
+  const { id } = expectStatus(await admin.post('/api/v1/users', { ...body, organisationId }), 201)
+  const tokens = await platform.signIn(body)
+  const client = platform.anonymous.withToken(tokens.accessToken)
+  return { platform, person: { id, organisationId, ...body, tokens, client } }
 }

@@ -1,4 +1,4 @@
-import { useEffect, useEffectEvent, useState } from 'react'
+import { useEffect, useEffectEvent, useRef, useState } from 'react'
 import { type InputProps, TextField } from './field.tsx'
 
 const pauseMs = 300
@@ -9,25 +9,34 @@ interface SearchFieldProps extends Pick<InputProps, 'label' | 'placeholder' | 'm
   onChange: (search: string | undefined) => void
 }
 
-/** A search field that applies after a pause in typing and follows the address. */
+/**
+ * A search field that follows the address. Applies after a pause in typing or when it loses the focus: applied later, the search would undo
+ * the navigation of a clicked link.
+ */
 export function SearchField({ search, onChange, ...rest }: SearchFieldProps) {
   const [draft, setDraft] = useState<string>()
-  const [sent, setSent] = useState<string>()
+  const [applied, setApplied] = useState<string>()
   const [known, setKnown] = useState(search)
+  const timer = useRef(0)
   if (search !== known) {
     setKnown(search)
     // An address update must not overwrite newer input.
-    if (search !== sent) setDraft(undefined)
+    if (search !== applied) setDraft(undefined)
   }
-  const send = useEffectEvent((text: string) => {
-    const wanted = text.trim() || undefined
-    setSent(wanted)
-    if (wanted !== search) onChange(wanted)
-  })
+  const apply = () => {
+    clearTimeout(timer.current)
+    if (draft === undefined) return
+    const text = draft.trim() || undefined
+    setApplied(text)
+    if (text !== search) onChange(text)
+  }
+  const onPause = useEffectEvent(apply)
   useEffect(() => {
     if (draft === undefined) return undefined
-    const timer = setTimeout(() => send(draft), pauseMs)
-    return () => clearTimeout(timer)
+    timer.current = window.setTimeout(onPause, pauseMs)
+    return () => clearTimeout(timer.current)
   }, [draft])
-  return <TextField {...rest} type="search" name="search" value={draft ?? search ?? ''} onChange={setDraft} />
+  return (
+    <TextField {...rest} type="search" name="search" value={draft ?? search ?? ''} onChange={setDraft} onBlur={apply} />
+  )
 }

@@ -6,7 +6,7 @@ import { SelectField } from '../../ui/field.tsx'
 import { showToast } from '../../ui/toast.tsx'
 import { providerTypeSpecs, type Provider, type ProviderRequest, providerTypes } from './provider-types.ts'
 import { ProviderForm } from './provider-form.tsx'
-import { parseForm } from './request.ts'
+import { findDuplicate } from './request.ts'
 import { refreshProviders } from './use-providers.ts'
 
 interface AddProviderProps {
@@ -20,7 +20,7 @@ export function AddProvider({ providers, onClose, onAdded }: AddProviderProps) {
   const [type, setType] = useState<Provider['type']>('OIDC')
   const choose = (value: string) => setType(providerTypes.find((each) => each === value) ?? type)
   const add = async (request: ProviderRequest) => {
-    const same = parseForm(request, providers)
+    const same = findDuplicate(request, providers)
     if (same !== undefined) throw isThere(same)
     const { id, displayName } = await unwrap(api.POST('/api/v1/platform/identity/providers', { body: request }))
     await refreshProviders()

@@ -7,7 +7,7 @@ const looks: Record<Provider['status'], [BadgeVariant, LucideIcon, string]> = {
   ConsentPending: ['busy', CircleDashed, 'Consent pending'],
   ConsentGranted: ['good', CircleCheck, 'Consent granted'],
   ConsentDenied: ['bad', CircleAlert, 'Consent denied'],
-  Disabled: ['quiet', CircleOff, 'Switched off'],
+  Disabled: ['quiet', CircleOff, 'Disabled'],
 }
 
 export function ProviderStatus({ status }: { status: Provider['status'] }) {

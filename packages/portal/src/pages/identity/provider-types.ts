@@ -1,9 +1,9 @@
-import type { Schemas } from '../../api/client.ts'
+import type { components } from '../../../../contract/openapi.d.ts'
 
 /** Settings of each provider type and their form fields. */
 
-export type Provider = Schemas['IdentityProvider']
-export type ProviderRequest = Schemas['IdentityProviderRequest']
+export type Provider = components['schemas']['IdentityProvider']
+export type ProviderRequest = components['schemas']['IdentityProviderRequest']
 export type ProviderType = Provider['type']
 
 /** A member of the request that is edited as text. */

@@ -1,4 +1,3 @@
-import type { FormValues } from '../../ui/form.tsx'
 import {
   providerTypeSpecs,
   type Provider,
@@ -7,6 +6,8 @@ import {
   type Setting,
   type SettingName,
 } from './provider-types.ts'
+
+type FormValues = Record<string, string>
 
 /** Settings that do not depend on the type. */
 export interface Rules {
@@ -51,7 +52,7 @@ export function valueText(provider: Known, name: SettingName): string {
 }
 
 /** The existing provider that the request would overwrite: same type and address. */
-export const parseForm = (request: ProviderRequest, providers: readonly Provider[]): Provider | undefined =>
+export const findDuplicate = (request: ProviderRequest, providers: readonly Provider[]): Provider | undefined =>
   providers.find((provider) => provider.type === request.type && placeOf(provider) === placeOf(request))
 
 /** The normalised address of a provider. */

@@ -94,8 +94,8 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
       <Form submitLabel="Save changes" onSubmit={({ url = '' }) => change(url.trim())}>
         <AddressField url={before.url} />
         <CheckField
-          label="On"
-          hint="Events are posted there."
+          label="Enabled"
+          hint="Events are posted to this address."
           checked={chosen ?? webhook.enabled}
           onChange={setChosen}
         />

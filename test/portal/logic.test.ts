@@ -1,0 +1,238 @@
+import { createRequire } from 'node:module'
+import { expect, test } from 'vitest'
+import { ApiError } from '../../packages/portal/src/api/api-error.ts'
+import { withIdempotencyKey } from '../../packages/portal/src/api/idempotency-key.ts'
+import { backOffMs, pollEvery } from '../../packages/portal/src/api/query.ts'
+import {
+  columns,
+  compact,
+  fitToGrid,
+  type GridPosition,
+  moveByKey,
+  type Step,
+  withWidget,
+} from '../../packages/portal/src/pages/dashboard/grid.ts'
+import { findDuplicate } from '../../packages/portal/src/pages/identity/request.ts'
+import { fileParts, rowsOf } from '../../packages/portal/src/pages/jobs/output-row.ts'
+import { plainText } from '../../packages/portal/src/pages/jobs/plain-text.ts'
+import { outputReader, retain } from '../../packages/portal/src/pages/jobs/retained-output.ts'
+import { safeReturnPath } from '../../packages/portal/src/pages/sign-in/return-path.ts'
+import { rounds } from '../support/long.ts'
+
+/** Logic of the portal that needs no browser. */
+
+const pollMs = (state: object) =>
+  pollEvery(4)({ state: { status: 'error', dataUpdatedAt: 0, errorUpdatedAt: 1e12, errorUpdateCount: 1, ...state } })
+
+test('polls successful queries at their interval', () => {
+  expect(pollMs({ status: 'success', dataUpdatedAt: 1e12 })).toBe(4000)
+})
+
+test('polls a failing query less often the longer it fails, at least once a minute', () => {
+  const delays = [1000, 9000, 600_000].map((failingMs) => pollMs({ dataUpdatedAt: 1e12 - failingMs }))
+  expect(delays).toEqual([4000, 9000, 60_000])
+})
+
+test('backs off a query that never succeeded', () => {
+  const delays = [1, 2, 3, 4, 30].map((errorUpdateCount) => pollMs({ errorUpdateCount }))
+  expect(delays).toEqual([4000, 4000, 8000, 16_000, 60_000])
+})
+
+test('honours Retry-After', () => {
+  const rateLimited = new ApiError(429, {}, new Headers({ 'retry-after': '30' }))
+  expect(backOffMs(0, rateLimited)).toBe(30_000)
+  expect(backOffMs(2, new Error('no response'))).toBe(4000)
+})
+
+let count = 0
+const post = (name = `cluster ${count++}`) =>
+  new Request('https://platform.example.com/api/v1/clusters', { method: 'POST', body: JSON.stringify({ name }) })
+const respond = (status: number | undefined) => (status === undefined ? undefined : new Response(null, { status }))
+
+test.each([undefined, 500, 502, 503, 504])('keeps the idempotency key after response %s', async (status) => {
+  const request = post()
+  const first = await withIdempotencyKey(request)
+  first.settle(respond(status))
+  expect((await withIdempotencyKey(request)).key).toBe(first.key)
+  expect((await withIdempotencyKey(post())).key).not.toBe(first.key)
+})
+
+test.each([201, 409, 429])('uses a new idempotency key after response %d', async (status) => {
+  const request = post()
+  const first = await withIdempotencyKey(request)
+  first.settle(respond(status))
+  expect((await withIdempotencyKey(request)).key).not.toBe(first.key)
+})
+
+test.each([401, 403, 429])('keeps the key of a lost response after response %d to its retry', async (status) => {
+  const request = post()
+  const first = await withIdempotencyKey(request)
+  first.settle(undefined)
+  const second = await withIdempotencyKey(request)
+  second.settle(respond(status))
+  expect((await withIdempotencyKey(request)).key).toBe(first.key)
+})
+
+const unsafePaths = String.raw`https://example.com/ http:example.com //example.com ///example.com /\example.com
+  \\example.com /%5cexample.com /%2f/example.com /.//example.com /..//example.com /@example.com//x javascript:alert(1)
+  data:text/html,x clusters /sign-in?returnTo=/sign-in /setup`
+
+test.for([...unsafePaths.split(/\s+/), '', '/\t/example.com', ' //example.com', '/clusters\n//example.com'])(
+  'rejects the return path %j',
+  (path) => {
+    expect(safeReturnPath(path)).toBeUndefined()
+  },
+)
+
+const safePaths =
+  '/clusters / /jobs?status=Failed&search=a%20b /modules/hello/deep/er#part /settings/account?tab=tokens'
+
+test.for(safePaths.split(' '))('accepts the return path %s', (path) => {
+  expect(safeReturnPath(path)).toBe(path)
+})
+
+const chunk = (offset: number, data: string, nodeId = 'node_a') => ({ offset, nodeId, stream: 'stdout', data }) as const
+
+test.for<[string, string, string]>([
+  ['\u001b[3', '1mred\u001b[0m\n', 'red\n'],
+  ['plain \u001b', '[1mbold', 'plain bold'],
+  ['\u001b]0;tit', 'le\u0007text', 'text'],
+  ['first\r', '\nsecond', 'first\nsecond'],
+  ['whole\u001b[0m', '\n', 'whole\n'],
+])('removes escape sequences that are split across chunks: %j and %j', ([one, two, expected]) => {
+  const read = outputReader()
+  const parts = [...read([chunk(0, one)]), ...read([chunk(one.length, two)])]
+  expect(parts.map(({ data }) => plainText(data)).join('')).toBe(expected)
+})
+
+test('separates the escape sequences of nodes', () => {
+  const parts = outputReader()([chunk(0, 'a\u001b['), chunk(3, '31m is text', 'node_b'), chunk(14, '0mb')])
+  expect(parts.map(({ data }) => plainText(data))).toEqual(['a', '31m is text', 'b'])
+})
+
+test('retains the beginning and end of long output and counts the lost bytes', () => {
+  const read = outputReader()
+  const data = 'x'.repeat(64 * 1024)
+  let parts: ReturnType<typeof retain> = []
+  for (let at = 0; at < 100; at++) parts = retain([...parts, ...read([chunk(at * data.length, data)])])
+  expect(parts.length).toBeLessThanOrEqual(17)
+  const rows = rowsOf(parts, '')
+  const lost = rows.filter(({ lostBytes }) => lostBytes > 0)
+  expect(lost.map(({ lostBytes }) => lostBytes)).toEqual([(100 - parts.length) * data.length])
+  expect(lost[0]?.part.offset).toBeGreaterThan(256 * 1024)
+  expect(rows.at(-1)?.part.offset).toBe(99 * data.length)
+  expect(fileParts(rows).join('')).toContain('were not kept')
+})
+
+test('counts output that the platform truncated in bytes, not letters', () => {
+  const parts = outputReader()([chunk(0, 'äö'), chunk(4, 'ü'), chunk(1000, 'end')])
+  expect(rowsOf(parts, '').map(({ lostBytes }) => lostBytes)).toEqual([0, 0, 994])
+})
+
+test('selects the output of one node', () => {
+  const parts = outputReader()([chunk(0, 'a'), chunk(1, 'b', 'node_b'), chunk(2, 'c')])
+  expect(rowsOf(parts, 'node_b').map(({ part, lostBytes }) => [part.data, lostBytes])).toEqual([['b', 0]])
+})
+
+/** Pairs of the same provider, spelled differently. */
+const duplicates = [
+  [
+    { type: 'OIDC', issuer: 'https://id.example.com/acme' },
+    { type: 'OIDC', issuer: 'https://ID.example.com/acme/' },
+  ],
+  [
+    { type: 'CloudDirectory', tenantId: 'acme.example.com' },
+    { type: 'CloudDirectory', tenantId: 'acme.example.com', authorityHost: 'https://login.microsoftonline.com/' },
+  ],
+  [
+    { type: 'OpenSourceIdp', baseUrl: 'https://sso.example.com', realm: 'acme' },
+    { type: 'OpenSourceIdp', baseUrl: 'https://sso.example.com/', realm: 'acme' },
+  ],
+  [
+    { type: 'LDAP', url: 'ldaps://directory.example.com' },
+    { type: 'LDAP', url: 'ldaps://Directory.example.com:636/' },
+  ],
+]
+
+test.for(duplicates)('finds the provider that %j would overwrite', ([provider, request]: any) => {
+  expect(findDuplicate(request, [provider])).toBe(provider)
+  expect(findDuplicate({ type: 'OIDC', issuer: 'https://other.example.com' }, [provider])).toBeUndefined()
+})
+
+const { verticalCompactor } = createRequire(new URL('../../packages/portal/package.json', import.meta.url))(
+  'react-grid-layout/core',
+)
+const minSize = { w: 2, h: 2 }
+const steps: readonly Step[] = ['left', 'right', 'up', 'down', 'narrower', 'wider', 'shorter', 'taller']
+
+/** Reproducible pseudo-random numbers below a limit. */
+function random(seed: number): (limit: number) => number {
+  let state = seed
+  return (limit) => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
+    return Math.floor((state / 2_147_483_648) * limit)
+  }
+}
+
+function randomLayout(seed: number): GridPosition[] {
+  const next = random(seed)
+  const layout = Array.from({ length: 2 + next(10) }, (_, index) =>
+    fitToGrid({ widgetId: `w${index}`, x: next(14), y: next(20), w: next(14), h: next(7) }, minSize),
+  )
+  return compact(layout)
+}
+const seeds = Array.from({ length: rounds(30, 300) }, (_, index) => index + 1)
+
+function overlaps(layout: readonly GridPosition[]): string[] {
+  const isOutside = ({ x, w }: GridPosition) => x < 0 || x + w > columns
+  const isApart = (a: GridPosition, b: GridPosition) =>
+    a.x + a.w <= b.x || b.x + b.w <= a.x || a.y + a.h <= b.y || b.y + b.h <= a.y
+  return layout
+    .filter((a, index) => isOutside(a) || !layout.slice(index + 1).every((b) => isApart(a, b)))
+    .map((each) => JSON.stringify(each))
+}
+
+test('a compact layout has no overlaps and is stable, also for the drag library', () => {
+  for (const seed of seeds) {
+    const layout = randomLayout(seed)
+    expect(overlaps(layout)).toEqual([])
+    expect(compact(layout)).toEqual(layout)
+    const items = layout.map(({ widgetId: i, ...position }) => ({ i, ...position }))
+    const compacted: any[] = verticalCompactor.compact(items, columns)
+    expect(compacted.map(({ i, x, y, w, h }) => ({ widgetId: i, x, y, w, h }))).toEqual(layout)
+  }
+})
+
+test('key steps neither lose widgets nor cause overlaps', () => {
+  for (const seed of seeds) {
+    const next = random(seed)
+    let layout = randomLayout(seed)
+    const { length } = layout
+    for (let step = 0; step < 20; step++) {
+      layout = moveByKey(layout, `w${next(length)}`, steps[next(steps.length)] ?? 'up', minSize)
+      expect(layout).toHaveLength(length)
+      expect(overlaps(layout)).toEqual([])
+    }
+  }
+})
+
+test('up and down swap neighbours', () => {
+  const column = compact(['a', 'b', 'c'].map((widgetId, y) => ({ widgetId, x: 0, y: y * 3, w: 6, h: 3 })))
+  const order = (layout: readonly GridPosition[]) => layout.map(({ widgetId }) => widgetId).join('')
+  const down = moveByKey(column, 'a', 'down', minSize)
+  expect(order(down)).toBe('bac')
+  expect(order(moveByKey(down, 'a', 'down', minSize))).toBe('bca')
+  expect(order(moveByKey(moveByKey(down, 'a', 'down', minSize), 'a', 'up', minSize))).toBe('bac')
+  expect(moveByKey(column, 'a', 'up', minSize)).toEqual(column)
+  expect(moveByKey(column, 'c', 'down', minSize)).toEqual(column)
+  expect(moveByKey(column, 'a', 'left', minSize)).toEqual(column)
+})
+
+test('a new widget fills the first gap or follows the last widget', () => {
+  const layout = compact([
+    { widgetId: 'a', x: 0, y: 0, w: 12, h: 3 },
+    { widgetId: 'b', x: 6, y: 3, w: 6, h: 3 },
+  ])
+  expect(withWidget(layout, 'c', { w: 6, h: 2 }).at(-2)).toEqual({ widgetId: 'c', x: 0, y: 3, w: 6, h: 2 })
+  expect(withWidget(layout, 'c', { w: 8, h: 2 }).at(-1)).toEqual({ widgetId: 'c', x: 0, y: 6, w: 8, h: 2 })
+})
