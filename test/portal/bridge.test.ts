@@ -2,16 +2,16 @@ import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { openBridge } from '../../packages/portal/src/pages/modules/bridge/bridge.ts'
 import type { PortalMessage } from '../../packages/portal/src/pages/modules/bridge/messages.ts'
-import { isOwnPath } from '../../packages/portal/src/pages/modules/bridge/own-path.ts'
+import { isModulePath } from '../../packages/portal/src/pages/modules/bridge/module-path.ts'
 import { startServer } from '../support/http-server.ts'
 
-const bases = ['/modules/hello', '/api/hello']
+const basePaths = ['/modules/hello', '/api/hello']
 
-const ownPaths = `/api/hello /api/hello/ /api/hello/orders/7?page=2&name=%2F..%2F /modules/hello
+const modulePaths = `/api/hello /api/hello/ /api/hello/orders/7?page=2&name=%2F..%2F /modules/hello
   /modules/hello/settings?tab=a/../b /api/hello/J%C3%BCrgen%20B /api/hello/a..b/.hidden`
 
-test.for(ownPaths.split(/\s+/))('accepts the module path %s', (path) => {
-  expect(isOwnPath(path, bases)).toBe(true)
+test.for(modulePaths.split(/\s+/))('accepts the module path %s', (path) => {
+  expect(isModulePath(path, basePaths)).toBe(true)
 })
 
 const otherPaths = String.raw`/api/hello2 /api/hell /api/v1/users /api / api/hello //example.com/api/hello ///api/hello
@@ -37,7 +37,7 @@ test.for([
   ['/api/hello'],
   { toString: () => '/api/hello' },
 ])('rejects the path %j', (path) => {
-  expect(isOwnPath(path, bases)).toBe(false)
+  expect(isModulePath(path, basePaths)).toBe(false)
 })
 
 type Fetch = (request: Request) => Promise<Response>
@@ -48,12 +48,12 @@ function recordingBridge(fetch: Fetch, origin = 'https://platform.example.com') 
   const bridge = openBridge({
     moduleId: 'hello',
     origin,
-    bases,
+    basePaths,
     fetch: (request) => {
       sent.push(request)
       return fetch(request)
     },
-    surroundings: () => ({ theme: 'dark', locale: 'de', timeZone: 'Europe/Berlin' }),
+    context: () => ({ theme: 'dark', locale: 'de', timeZone: 'Europe/Berlin' }),
     send: (message: PortalMessage) => void received.push(message),
     open: (path) => void opened.push(path),
   })
@@ -159,11 +159,11 @@ test('allows ten concurrent requests', async () => {
 })
 
 test('sends theme, locale and time zone after a hello and when they change', () => {
-  const { receive, tellSurroundings, received } = recordingBridge(ok)
-  tellSurroundings()
+  const { receive, sendContext, received } = recordingBridge(ok)
+  sendContext()
   expect(received).toEqual([])
   receive({ platform: 'hello' })
-  tellSurroundings()
+  sendContext()
   const message = { platform: 'surroundings', theme: 'dark', locale: 'de', timeZone: 'Europe/Berlin' }
   expect(received).toEqual([message, message])
 })

@@ -13,9 +13,7 @@ import {
   withWidget,
 } from '../../packages/portal/src/pages/dashboard/grid.ts'
 import { findDuplicate } from '../../packages/portal/src/pages/identity/request.ts'
-import { fileParts, rowsOf } from '../../packages/portal/src/pages/jobs/output-row.ts'
-import { plainText } from '../../packages/portal/src/pages/jobs/plain-text.ts'
-import { outputReader, retain } from '../../packages/portal/src/pages/jobs/retained-output.ts'
+import { fileParts, outputReader, plainText, retain, rowsOf } from '../../packages/portal/src/pages/jobs/output.ts'
 import { safeReturnPath } from '../../packages/portal/src/pages/sign-in/return-path.ts'
 import { rounds } from '../support/long.ts'
 

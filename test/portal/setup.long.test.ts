@@ -55,7 +55,7 @@ test('a reload keeps the values, but neither password nor token', async ({ open 
   await field(page, 'Token').fill('admin.secret-token')
   await page.reload()
   await step(page, 'Administrator')
-  await page.getByText('The password is not kept').waitFor()
+  await page.getByText('The password is not saved').waitFor()
   expect(await field(page, 'User name').inputValue()).toBe('ada')
   expect(await field(page, 'Password').inputValue()).toBe('')
 

@@ -99,7 +99,7 @@ test('shows failed attempts; a webhook that the platform disabled can be enabled
   status = 503
   const page = await openWithClock(newPage, { allow: [/^response 409 POST .*\/test$/] })
   await click(page, 'Send test event')
-  await polled(page, () => deliveries(page).first().innerText()).toMatch(/Pending.*503, refused in \d+ ms.*Next/s)
+  await polled(page, () => deliveries(page).first().innerText()).toMatch(/Pending.*503, rejected in \d+ ms.*Next/s)
   await button(page, 'Close').click()
   await polled(page, () => row(page, receiver.url).innerText()).toMatch(/\d failures?/)
   await openWebhook(page)

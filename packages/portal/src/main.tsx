@@ -9,10 +9,10 @@ import { onSignedOut } from './api/session.ts'
 import { followOtherTabs, forgetUser } from './api/sign-in.ts'
 import { reloadOnceAfterUpdate } from './app/outdated.ts'
 import { router } from './app/router.tsx'
-import { showRememberedTheme } from './lib/theme.ts'
+import { applyStoredTheme } from './lib/theme.ts'
 import './style/base.css'
 
-showRememberedTheme()
+applyStoredTheme()
 reloadOnceAfterUpdate()
 followOtherTabs()
 onSignedOut(() => {

@@ -60,7 +60,7 @@ export const useSummary = () => useQuery(summaryQuery)
 export function useIsOffline(): boolean {
   const { error, failureReason } = useQuery({ ...summaryQuery, enabled: false })
   const failure = error ?? failureReason
-  return failure instanceof ApiError && failure.isPassing
+  return failure instanceof ApiError && failure.isTransient
 }
 
 /** The number of unread notifications, 0 until loaded. Renders only when it changes. */

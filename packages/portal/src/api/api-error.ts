@@ -49,7 +49,7 @@ export class ApiError extends Error {
   }
 
   /** Whether a retry may succeed shortly. */
-  get isPassing(): boolean {
+  get isTransient(): boolean {
     return this.status === 0 || this.status === 429 || this.status === 502 || this.status === 503 || this.status === 504
   }
 }
@@ -59,7 +59,7 @@ export const isApiError = (error: unknown, code: string): error is ApiError =>
 
 /** The same error with a message that fits the context. */
 export const withMessage = (
-  fault: ApiError,
+  error: ApiError,
   message: string,
-  details: readonly ErrorDetail[] = fault.details,
-): ApiError => new ApiError(fault.status, { ...fault.body, message, details })
+  details: readonly ErrorDetail[] = error.details,
+): ApiError => new ApiError(error.status, { ...error.body, message, details })

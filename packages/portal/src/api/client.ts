@@ -9,14 +9,14 @@ export type Schemas = components['schemas']
 /** The platform's API, typed by its OpenAPI document. Authenticated by the browser's cookies. */
 export const api = createClient<paths>({ baseUrl: location.origin, fetch: fetchInSession })
 
-interface Answered<Data> {
+interface ApiResult<Data> {
   data?: Data
   error?: unknown
   response: Response
 }
 
 /** The body of a successful response. Throws `ApiError` for any other, and for an empty body. */
-export async function unwrap<Data>(call: Promise<Answered<Data>>): Promise<NonNullable<Data>> {
+export async function unwrap<Data>(call: Promise<ApiResult<Data>>): Promise<NonNullable<Data>> {
   const data = await expectNoBody(call)
   // Calls without a response body use `expectNoBody`.
   if (data === undefined || data === null) throw new ApiError(204, {})
@@ -24,7 +24,7 @@ export async function unwrap<Data>(call: Promise<Answered<Data>>): Promise<NonNu
 }
 
 /** Like `unwrap`, for responses that may have no body. */
-export async function expectNoBody<Data>(call: Promise<Answered<Data>>): Promise<Data | undefined> {
+export async function expectNoBody<Data>(call: Promise<ApiResult<Data>>): Promise<Data | undefined> {
   const { data, error, response } = await call.catch((cause: unknown) => {
     throw ApiError.unreachable(cause)
   })

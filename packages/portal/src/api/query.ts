@@ -2,12 +2,12 @@ import { type DataTag, QueryClient, type QueryKey } from '@tanstack/react-query'
 import { ApiError } from './api-error.ts'
 
 const secondMs = 1000
-const longestPauseMs = 60 * secondMs
+const maxPauseMs = 60 * secondMs
 
 /** Doubles with each failure, or follows Retry-After. */
 export const backOffMs = (failures: number, error: unknown): number => {
-  const asked = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * secondMs : 0
-  return Math.min(longestPauseMs, Math.max(asked, secondMs * 2 ** failures))
+  const retryAfterMs = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * secondMs : 0
+  return Math.min(maxPauseMs, Math.max(retryAfterMs, secondMs * 2 ** failures))
 }
 
 /** Data is fresh for a few seconds; only transient errors are retried. */
@@ -15,7 +15,7 @@ export const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5 * secondMs,
-      retry: (failures, error) => failures < 3 && error instanceof ApiError && error.isPassing,
+      retry: (failures, error) => failures < 3 && error instanceof ApiError && error.isTransient,
       retryDelay: backOffMs,
       throwOnError: false,
     },
@@ -31,11 +31,11 @@ export async function setQueryData<Data>(
   queryKey: DataTag<QueryKey, Data, Error>,
   change: (before: Data) => Data,
 ): Promise<void> {
-  const isAsked = queries.isFetching({ queryKey }) > 0
+  const wasFetching = queries.isFetching({ queryKey }) > 0
   await queries.cancelQueries({ queryKey })
   const before = queries.getQueryData<Data>(queryKey)
   if (before !== undefined) queries.setQueryData<Data>(queryKey, change(before))
-  if (isAsked || before === undefined) void queries.invalidateQueries({ queryKey })
+  if (wasFetching || before === undefined) void queries.invalidateQueries({ queryKey })
 }
 
 /** Query `meta` for public data, which is kept after the sign-out. */
@@ -48,7 +48,7 @@ export const publicQuery = { isPublic: true }
 export const pollEvery =
   (seconds: number) =>
   ({ state }: { state: PollState }): number =>
-    Math.min(longestPauseMs, Math.max(seconds * secondMs, state.status === 'error' ? failingMs(state) : 0))
+    Math.min(maxPauseMs, Math.max(seconds * secondMs, state.status === 'error' ? failingMs(state) : 0))
 
 interface PollState {
   status: string

@@ -18,34 +18,34 @@ export function onSignedOut(listener: () => void): () => void {
 export async function fetchInSession(request: Request): Promise<Response> {
   // A module's page may set its own key.
   const isKeyless = request.method === 'POST' && !request.headers.has('idempotency-key')
-  const repeat = isKeyless ? await withIdempotencyKey(request) : undefined
-  if (repeat !== undefined) request.headers.set('idempotency-key', repeat.key)
+  const idempotentCall = isKeyless ? await withIdempotencyKey(request) : undefined
+  if (idempotentCall !== undefined) request.headers.set('idempotency-key', idempotentCall.key)
   try {
     const response = await send(request)
-    repeat?.settle(response)
+    idempotentCall?.settle(response)
     return response
   } catch (error) {
-    repeat?.settle(undefined)
+    idempotentCall?.settle(undefined)
     throw error
   }
 }
 
 async function send(request: Request): Promise<Response> {
   const { pathname } = new URL(request.url)
-  const again = request.clone()
+  const retry = request.clone()
   const response = await fetch(request)
-  if (response.status !== 401 || isAboutSession(pathname)) return response
-  const renewal = await renewed()
+  if (response.status !== 401 || isSessionPath(pathname)) return response
+  const renewal = await renewOnce()
   if (renewal.status === 401) {
     for (const listener of listeners) listener()
     return response
   }
   void response.body?.cancel()
-  return renewal.ok ? fetch(again) : renewal.clone()
+  return renewal.ok ? fetch(retry) : renewal.clone()
 }
 
 /** A 401 of these paths is about the request, not the session. */
-const isAboutSession = (path: string): boolean =>
+const isSessionPath = (path: string): boolean =>
   path.startsWith(sessionPath) || path.startsWith('/api/v1/setup/') || path.startsWith('/api/v1/users/me/password')
 
 let renewal: Promise<Response> | undefined
@@ -54,7 +54,7 @@ let renewal: Promise<Response> | undefined
  * The response to the renewal: a success, 401 if the session has ended, or the error for all waiting calls. Concurrent
  * callers share it.
  */
-function renewed(): Promise<Response> {
+function renewOnce(): Promise<Response> {
   renewal ??= withTabLock(renew).finally(() => (renewal = undefined))
   return renewal
 }

@@ -9,24 +9,24 @@ export const forgetUser = (): void => queries.removeQueries({ predicate: ({ meta
 /** Announces sign-ins and sign-outs to other tabs. */
 const tabs = new BroadcastChannel('session')
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no other origin
-const tellTabs = (): void => tabs.postMessage('changed')
+const notifyTabs = (): void => tabs.postMessage('changed')
 
 /** Reloads the user when another tab changes the session. */
 export const followOtherTabs = (): void =>
   tabs.addEventListener('message', () => void queries.invalidateQueries({ queryKey: meQuery.queryKey }))
 
 /** A password, the code of a provider sign-in, or the refresh token from setup. */
-export type Proof = { username: string; password: string } | { code: string } | { refreshToken: string }
+export type SignInProof = { username: string; password: string } | { code: string } | { refreshToken: string }
 
 /** Opens a session, whose cookies the response sets. */
-export async function signIn(proof: Proof): Promise<void> {
+export async function signIn(proof: SignInProof): Promise<void> {
   await withTabLock(() => expectNoBody(api.POST('/api/v1/auth/session', { body: proof })))
   forgetUser()
-  tellTabs()
+  notifyTabs()
 }
 
 /** Ends the session on the server and in all tabs. Call `forgetUser` afterwards. */
 export async function endSession(): Promise<void> {
   await withTabLock(() => expectNoBody(api.DELETE('/api/v1/auth/session')))
-  tellTabs()
+  notifyTabs()
 }

@@ -1,4 +1,4 @@
-import { remember, remembered } from '../lib/preferences.ts'
+import { setPreference, getPreference } from '../lib/preferences.ts'
 
 const name = 'reloaded'
 const pauseSeconds = 60
@@ -9,13 +9,13 @@ const pauseSeconds = 60
  */
 export function reloadOnceAfterUpdate(): void {
   addEventListener('vite:preloadError', () => {
-    if (remembered(name) === undefined) void reloadWhereAnswered()
+    if (getPreference(name) === undefined) void reloadWhereAnswered()
   })
 }
 
 async function reloadWhereAnswered(): Promise<void> {
   const response = await fetch('/', { method: 'HEAD', cache: 'no-store' }).catch(() => undefined)
   if (!response?.ok) return
-  remember(name, 'yes', pauseSeconds)
+  setPreference(name, 'yes', pauseSeconds)
   location.reload()
 }

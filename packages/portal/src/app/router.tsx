@@ -1,7 +1,6 @@
 import { createRouter } from '@tanstack/react-router'
+import { NotFound, PageFailure } from '../shell/page-failure.tsx'
 import { Loading } from '../ui/state.tsx'
-import { NotFound } from '../shell/not-found.tsx'
-import { PageFailure } from '../shell/page-failure.tsx'
 import { routeTree } from './routes.tsx'
 
 export const router = createRouter({

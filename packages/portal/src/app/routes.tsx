@@ -1,11 +1,24 @@
 import { openedPage } from '@platform/contract/portal-paths'
-import { createRootRoute, createRoute, Outlet, redirect } from '@tanstack/react-router'
+import { createRootRoute, createRoute, lazyRouteComponent, Outlet, redirect } from '@tanstack/react-router'
 import { configurationQuery, meQuery, navigationQuery } from '../api/account.ts'
 import { ApiError } from '../api/api-error.ts'
 import { queries } from '../api/query.ts'
-import { Toasts } from '../ui/toast.tsx'
-import { lazyPage } from './lazy-page.ts'
 import { defined, oneOfIn, textIn } from '../lib/search.ts'
+import { Toasts } from '../ui/toast.tsx'
+
+/**
+ * A page that loads on first use. A failed load is an error like an unanswered call: the router would reload the
+ * portal, which loses all input and shows a browser error while the platform is down. `reloadOnceAfterUpdate` handles
+ * outdated tabs.
+ */
+export const lazyPage: typeof lazyRouteComponent = (load, name) =>
+  lazyRouteComponent(
+    () =>
+      load().catch((cause: unknown) => {
+        throw ApiError.unreachable(cause)
+      }),
+    name,
+  )
 
 /** The routes of the portal. Every page loads on first use; sign-in and shell load independently. */
 

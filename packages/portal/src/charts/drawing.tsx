@@ -1,7 +1,7 @@
 import { classes } from '../ui/class-names.ts'
 import { countTicks, tickText, timeTicks } from './axis.ts'
 import styles from './chart.module.css'
-import { type ChartData, type ChartPoint, maxValue, stackedTops } from './series.ts'
+import { type ChartData, type ChartPoint, maxValue, stackedTops } from './series.tsx'
 
 interface DrawingProps extends Omit<ChartData, 'label'> {
   width: number
@@ -20,13 +20,13 @@ export const stepsOf = (width: number, count: number): { left: number; step: num
 })
 
 /** The drawing without interaction. Screen readers use the slider or the table. */
-export function Drawing({ look, series, points, stepMinutes, width, height, marked }: DrawingProps) {
+export function Drawing({ shape, series, points, stepMinutes, width, height, marked }: DrawingProps) {
   const stepMs = stepMinutes * 60_000
   const { left, step } = stepsOf(width, points.length)
   const ticks = countTicks(maxValue(points))
-  const most = ticks.at(-1) ?? 1
+  const max = ticks.at(-1) ?? 1
   const bottom = height - room.bottom
-  const yOf = (value: number) => bottom - (value / most) * (bottom - room.top)
+  const yOf = (value: number) => bottom - (value / max) * (bottom - room.top)
   const startMs = points[0]?.atMs ?? 0
   const xOf = (atMs: number) => left + ((atMs - startMs) / stepMs) * step
   const endMs = startMs + points.length * stepMs
@@ -47,11 +47,11 @@ export function Drawing({ look, series, points, stepMinutes, width, height, mark
           {tickText(atMs)}
         </text>
       ))}
-      {series.map(({ name, tone }, index) => (
+      {series.map(({ name, variant }, index) => (
         <path
           key={name}
-          className={classes(styles['shape'], styles[tone])}
-          d={(look === 'areas' ? areas : bars)(points, index, { left, step, yOf })}
+          className={classes(styles['shape'], styles[variant])}
+          d={(shape === 'areas' ? areas : bars)(points, index, { left, step, yOf })}
         />
       ))}
       {marked !== undefined && (

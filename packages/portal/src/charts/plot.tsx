@@ -1,15 +1,13 @@
-import { type KeyboardEvent, type PointerEvent, useRef, useState } from 'react'
+import { type KeyboardEvent, type PointerEvent, type RefObject, useLayoutEffect, useRef, useState } from 'react'
 import { spanText } from './axis.ts'
 import styles from './chart.module.css'
 import { Drawing, stepsOf } from './drawing.tsx'
-import { Swatch } from './legend.tsx'
-import type { ChartData } from './series.ts'
-import { useSize } from './use-size.ts'
+import { type ChartData, Swatch } from './series.tsx'
 
 const pageSteps = 10
 
 /** The drawing and the values at the pointer or the keyboard position. */
-export function Plot({ label, look, series, points, stepMinutes }: ChartData) {
+export function Plot({ label, shape, series, points, stepMinutes }: ChartData) {
   const frame = useRef<HTMLDivElement>(null)
   const { width, height } = useSize(frame)
   const [marked, setMarked] = useState<number>()
@@ -47,7 +45,7 @@ export function Plot({ label, look, series, points, stepMinutes }: ChartData) {
     >
       {width > 0 && (
         <Drawing
-          {...{ look, series, points, stepMinutes, width, height }}
+          {...{ shape, series, points, stepMinutes, width, height }}
           marked={marked === undefined ? undefined : at}
         />
       )}
@@ -73,9 +71,9 @@ function nextPoint(key: string, at: number, last: number): number | undefined {
   return next === undefined ? undefined : Math.min(last, Math.max(0, next))
 }
 
-type Looked = Pick<ChartData, 'series' | 'stepMinutes'> & { point: ChartData['points'][number] | undefined }
+type PointProps = Pick<ChartData, 'series' | 'stepMinutes'> & { point: ChartData['points'][number] | undefined }
 
-function textOf(point: Looked['point'], series: Looked['series'], stepMinutes: number): string {
+function textOf(point: PointProps['point'], series: PointProps['series'], stepMinutes: number): string {
   if (point === undefined) return 'Nothing'
   const { atMs, values } = point
   const counts = values ? series.map(({ name }, index) => `${values[index] ?? 0} ${name}`).join(', ') : 'unknown'
@@ -83,15 +81,30 @@ function textOf(point: Looked['point'], series: Looked['series'], stepMinutes: n
 }
 
 /** Placed on the side with more room. */
-const Tooltip = ({ x, isLeft, point, series, stepMinutes }: Looked & { x: number; isLeft: boolean }) =>
+const Tooltip = ({ x, isLeft, point, series, stepMinutes }: PointProps & { x: number; isLeft: boolean }) =>
   point && (
     <div className={styles['tooltip']} aria-hidden style={{ left: x, translate: isLeft ? 'calc(-100% - 8px)' : '8px' }}>
       <strong>{spanText(point.atMs, stepMinutes)}</strong>
       {point.values === undefined && <span>Not known</span>}
       {point.values?.map((value, index) => (
         <span key={series[index]?.name}>
-          <Swatch tone={series[index]?.tone ?? 'quiet'} /> {series[index]?.name} <b>{value}</b>
+          <Swatch variant={series[index]?.variant ?? 'quiet'} /> {series[index]?.name} <b>{value}</b>
         </span>
       ))}
     </div>
   )
+
+/** The size of an element in whole pixels; 0 until it is measured. */
+export function useSize(element: RefObject<HTMLElement | null>): { width: number; height: number } {
+  const [size, setSize] = useState({ width: 0, height: 0 })
+  useLayoutEffect(() => {
+    const { current } = element
+    if (current === null) return undefined
+    const measure = () => setSize({ width: current.clientWidth, height: current.clientHeight })
+    measure()
+    const observer = new ResizeObserver(measure)
+    observer.observe(current)
+    return () => observer.disconnect()
+  }, [element])
+  return size
+}

@@ -5,7 +5,7 @@
 const cookieName = (name: string): string => `plat_portal_${name}`
 const yearSeconds = 365 * 24 * 3600
 
-export function remembered(name: string): string | undefined {
+export function getPreference(name: string): string | undefined {
   const start = `${cookieName(name)}=`
   const pair = document.cookie.split('; ').find((each) => each.startsWith(start))
   return pair === undefined ? undefined : decoded(pair.slice(start.length))
@@ -21,7 +21,7 @@ function decoded(text: string): string | undefined {
 }
 
 /** Stores up to a few hundred characters; undefined removes the preference. */
-export function remember(name: string, value: string | undefined, forSeconds = yearSeconds): void {
+export function setPreference(name: string, value: string | undefined, forSeconds = yearSeconds): void {
   const isSecure = location.protocol === 'https:' ? '; Secure' : ''
   const age = value === undefined ? 0 : forSeconds
   document.cookie = `${cookieName(name)}=${encodeURIComponent(value ?? '')}; Path=/; SameSite=Strict; Max-Age=${age}${isSecure}`

@@ -10,15 +10,15 @@ export function textIn(search: Search, name: string): string | undefined {
 }
 
 /** A parameter with a fixed set of values. */
-export const oneOfIn = <const Word extends string>(
+export const oneOfIn = <const Value extends string>(
   search: Search,
   name: string,
-  words: readonly Word[],
-): Word | undefined => words.find((word) => word === search[name])
+  values: readonly Value[],
+): Value | undefined => values.find((value) => value === search[name])
 
 export type Defined<Values> = { [Name in keyof Values]?: Exclude<Values[Name], undefined> }
 
 /** Removes undefined members. */
 export const defined = <Values extends Record<string, unknown>>(values: Values): Defined<Values> =>
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of those left none is undefined
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- undefined values are removed
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<Values>

@@ -1,8 +1,10 @@
 import { type ErrorComponentProps, useRouter } from '@tanstack/react-router'
+import { Compass } from 'lucide-react'
 import { ApiError } from '../api/api-error.ts'
+import { ButtonLink } from '../ui/button.tsx'
 import { ErrorNote } from '../ui/error-note.tsx'
 import { Page } from '../ui/page.tsx'
-import { NotFound } from './not-found.tsx'
+import { EmptyState } from '../ui/state.tsx'
 
 export function PageFailure({ error, reset }: ErrorComponentProps) {
   const router = useRouter()
@@ -17,3 +19,15 @@ export function PageFailure({ error, reset }: ErrorComponentProps) {
     </Page>
   )
 }
+
+export const NotFound = () => (
+  <Page title="Page not found">
+    <EmptyState
+      icon={Compass}
+      title="This page does not exist"
+      action={<ButtonLink to="/dashboard">Go to the dashboard</ButtonLink>}
+    >
+      The link is outdated, or the page was removed.
+    </EmptyState>
+  </Page>
+)

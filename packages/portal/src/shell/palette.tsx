@@ -1,20 +1,28 @@
 import { Autocomplete } from '@base-ui/react/autocomplete'
 import { Dialog } from '@base-ui/react/dialog'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { type LinkProps, useNavigate } from '@tanstack/react-router'
 import { Search } from 'lucide-react'
 import { useRef, useState } from 'react'
+import { type Permission, useMe } from '../api/account.ts'
+import { api, unwrap } from '../api/client.ts'
+import { addressOf } from '../lib/address-of.ts'
+import { chooseTheme } from '../lib/theme.ts'
+import { useDebounced } from '../ui/hooks.ts'
 import { Icon } from '../ui/icon.tsx'
+import { useNavigation } from './navigation.tsx'
 import styles from './palette.module.css'
-import { type Command, type CommandGroup, useCommands } from './use-commands.ts'
+import { useSignOut } from './use-sign-out.ts'
 
-const lookId = 'palette-look'
+const hintId = 'palette-hint'
 
 /** Finds pages, actions, clusters by name and resources by id. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('')
   const { groups, isSearching } = useCommands(text)
-  const goes = useRef(false)
+  const isNavigating = useRef(false)
   const run = (command: Command) => {
-    goes.current = command.isPlace ?? false
+    isNavigating.current = command.opensPage ?? false
     onClose()
     command.run()
   }
@@ -26,7 +34,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
           className={styles['palette']}
           aria-label="Search and commands"
           // On another page the shell sets the focus.
-          finalFocus={() => !goes.current}
+          finalFocus={() => !isNavigating.current}
         >
           <Autocomplete.Root
             open
@@ -44,14 +52,14 @@ export function Palette({ onClose }: { onClose: () => void }) {
               <Search size={18} aria-hidden />
               <Autocomplete.Input
                 aria-label="Search and commands"
-                aria-describedby={lookId}
+                aria-describedby={hintId}
                 placeholder="Page, action, cluster or id"
                 maxLength={200}
                 className={styles['input']}
               />
               <Dialog.Close className={styles['close']}>Esc</Dialog.Close>
             </div>
-            <Autocomplete.Status id={lookId} className={styles['status']}>
+            <Autocomplete.Status id={hintId} className={styles['status']}>
               {isSearching ? 'Searching clusters …' : 'Use the arrow keys and Enter.'}
             </Autocomplete.Status>
             <Autocomplete.Empty className={styles['empty']}>
@@ -80,3 +88,98 @@ const Group = ({ group, onRun }: { group: CommandGroup; onRun: (command: Command
     </Autocomplete.Collection>
   </Autocomplete.Group>
 )
+
+export interface Command {
+  id: string
+  label: string
+  icon: string
+  run: () => void
+  /** Whether it opens another page. */
+  opensPage?: boolean
+}
+
+export interface CommandGroup {
+  value: string
+  items: Command[]
+}
+
+type Navigate = ReturnType<typeof useNavigate>
+
+const matches = (label: string, terms: readonly string[]): boolean =>
+  terms.every((term) => label.toLowerCase().includes(term))
+
+/** Matching commands in groups that are not empty, limited to the user's permissions. */
+export function useCommands(text: string): { groups: CommandGroup[]; isSearching: boolean } {
+  const navigate = useNavigate()
+  const signOut = useSignOut()
+  const { permissions } = useMe()
+  const entries = useNavigation().toSorted((a, b) => a.slotId.localeCompare(b.slotId))
+  const pages = entries.map(({ source, id, label, icon, route }): Command => {
+    return { id: `${source} ${id}`, label, icon, opensPage: true, run: () => void navigate({ to: route }) }
+  })
+  const terms = text.toLowerCase().split(/\s+/)
+  const matching = (commands: readonly Command[]) => commands.filter(({ label }) => matches(label, terms))
+  const clusters = useClusters(text, permissions.includes('clusters:read'), navigate)
+  const groups = [
+    { value: 'By id', items: byId(text, navigate) },
+    { value: 'Pages', items: matching(pages) },
+    { value: 'Actions', items: matching(actions(permissions, navigate, signOut)) },
+    { value: 'Clusters', items: clusters.items },
+  ]
+  return { groups: groups.filter(({ items }) => items.length > 0), isSearching: clusters.isSearching }
+}
+
+function byId(text: string, navigate: Navigate): Command[] {
+  const id = text.trim()
+  const address = addressOf(id)
+  if (address === undefined) return []
+  return [{ id, label: `Go to ${id}`, icon: 'arrow-right', opensPage: true, run: () => void navigate(address) }]
+}
+
+const actionCommand = (label: string, icon: string, run: () => unknown): Command => {
+  return { id: label, label, icon, run: () => void run() }
+}
+
+function actions(permissions: readonly Permission[], navigate: Navigate, signOut: () => void): Command[] {
+  const ifPermitted = (permission: Permission, command: Command) => (permissions.includes(permission) ? [command] : [])
+  const pageCommand = (label: string, icon: string, to: NonNullable<LinkProps['to']>): Command => {
+    return { id: label, label, icon, opensPage: true, run: () => void navigate({ to }) }
+  }
+  return [
+    ...ifPermitted('clusters:write', pageCommand('Register cluster', 'server', '/clusters/register')),
+    ...ifPermitted('jobs:write', pageCommand('Run job', 'square-terminal', '/jobs/new')),
+    ...ifPermitted('modules:install', pageCommand('Install module', 'blocks', '/modules')),
+    actionCommand('Theme: system', 'monitor', () => chooseTheme('system')),
+    actionCommand('Theme: light', 'sun', () => chooseTheme('light')),
+    actionCommand('Theme: dark', 'moon', () => chooseTheme('dark')),
+    actionCommand('API reference', 'book-open', () => window.open('/docs', '_blank', 'noopener')),
+    actionCommand('Sign out', 'log-out', signOut),
+  ]
+}
+
+const pageSize = 8
+const maxNameLength = 64
+
+/** Normalises names as the platform does. */
+const normalise = (name: string): string => name.normalize('NFC').toLowerCase()
+
+/** Clusters that match the text. Requested after a pause in typing; outdated requests are aborted. */
+function useClusters(text: string, mayRead: boolean, navigate: Navigate) {
+  const term = text.trim().slice(0, maxNameLength)
+  const search = useDebounced(term)
+  const isEnabled = mayRead && term !== '' && addressOf(term) === undefined
+  const query = useQuery({
+    queryKey: ['clusters', 'search', search],
+    enabled: isEnabled && search !== '' && addressOf(search) === undefined,
+    queryFn: ({ signal }) => unwrap(api.GET('/api/v1/clusters', { params: { query: { search, pageSize } }, signal })),
+    placeholderData: keepPreviousData,
+  })
+  const results = isEnabled && search !== '' ? (query.data?.items ?? []) : []
+  // Results of the previous text must not be opened by Enter.
+  const matching = results.filter(({ name }) => normalise(name).includes(normalise(term)))
+  const items = matching.map(({ id, name, status }): Command => {
+    const run = () => void navigate({ to: '/clusters/$clusterId', params: { clusterId: id } })
+    return { id, label: `${name} (${status})`, icon: 'server', opensPage: true, run }
+  })
+  return { items, isSearching: isEnabled && (search !== term || query.isFetching) }
+}

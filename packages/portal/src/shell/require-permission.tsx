@@ -4,7 +4,7 @@ import { type Permission, useHasPermission } from '../api/account.ts'
 import { Page } from '../ui/page.tsx'
 import { EmptyState } from '../ui/state.tsx'
 
-interface OnlyWithProps {
+interface RequirePermissionProps {
   permission: Permission
   /** The heading of the page. */
   title: string
@@ -12,7 +12,7 @@ interface OnlyWithProps {
 }
 
 /** A page that requires a permission. Other users see which one. */
-export const RequirePermission = ({ permission, title, children }: OnlyWithProps) =>
+export const RequirePermission = ({ permission, title, children }: RequirePermissionProps) =>
   useHasPermission(permission) ? (
     children
   ) : (

@@ -1,11 +1,12 @@
-import { Outlet, useRouterState } from '@tanstack/react-router'
-import { Menu as MenuIcon } from 'lucide-react'
+import { Outlet, useRouter, useRouterState } from '@tanstack/react-router'
+import { CloudOff, Menu as MenuIcon } from 'lucide-react'
 import { Suspense, useEffect, useRef, useState } from 'react'
+import { useIsOffline } from '../api/account.ts'
+import { queries } from '../api/query.ts'
 import { IconButton } from '../ui/button.tsx'
+import { useLazyPart } from '../ui/hooks.ts'
 import { Loading } from '../ui/state.tsx'
 import { loadToasts } from '../ui/toast.tsx'
-import { useLazyPart } from '../ui/use-lazy-part.ts'
-import { OfflineBanner } from './offline-banner.tsx'
 import { Navigation } from './navigation.tsx'
 import styles from './shell.module.css'
 import { TopBar } from './top-bar.tsx'
@@ -39,10 +40,10 @@ export function Shell() {
 function useFocusOnNavigation() {
   const main = useRef<HTMLElement>(null)
   const path = useRouterState({ select: ({ location }) => location.pathname })
-  const shown = useRef(path)
+  const lastPath = useRef(path)
   useEffect(() => {
-    if (shown.current === path) return
-    shown.current = path
+    if (lastPath.current === path) return
+    lastPath.current = path
     main.current?.focus({ preventScroll: true })
   }, [path])
   return main
@@ -68,5 +69,29 @@ function DrawerButton() {
       />
       {isOpen && drawer && <drawer.Drawer onClose={() => setIsOpen(false)} />}
     </>
+  )
+}
+
+/** Shown once per page while the platform does not respond. Refetches failed queries when it does. */
+export function OfflineBanner() {
+  const isOffline = useIsOffline()
+  const wasOffline = useRef(false)
+  const router = useRouter()
+  useEffect(() => {
+    if (wasOffline.current && !isOffline) {
+      void queries.refetchQueries({ type: 'active', predicate: ({ state }) => state.status === 'error' })
+      void router.invalidate()
+    }
+    wasOffline.current = isOffline
+  }, [isOffline, router])
+  return (
+    <div role="status" className={styles['away']}>
+      {isOffline && (
+        <p>
+          <CloudOff size={16} aria-hidden /> The platform is not responding. Data may be outdated. Retrying
+          automatically.
+        </p>
+      )}
+    </div>
   )
 }

@@ -5,9 +5,8 @@ import { type ReactNode, useEffect, useEffectEvent, useState } from 'react'
 import { configurationQuery, useMe, useUnreadCount } from '../api/account.ts'
 import { chooseTheme, type Theme, useTheme } from '../lib/theme.ts'
 import { IconButton } from '../ui/button.tsx'
+import { useLazyPart } from '../ui/hooks.ts'
 import { Menu } from '../ui/menu.tsx'
-import { useLazyPart } from '../ui/use-lazy-part.ts'
-import { Brand } from './brand.tsx'
 import styles from './shell.module.css'
 import { useSignOut } from './use-sign-out.ts'
 
@@ -57,7 +56,7 @@ function PaletteButton() {
   )
 }
 
-const most = 99
+const maxCount = 99
 
 function NotificationBell() {
   const unread = useUnreadCount()
@@ -68,7 +67,7 @@ function NotificationBell() {
       aria-label={unread > 0 ? `Notifications, ${unread} unread` : 'Notifications'}
     >
       <Bell size={18} aria-hidden />
-      {unread > 0 && <span className={styles['count']}>{unread > most ? `${most}+` : unread}</span>}
+      {unread > 0 && <span className={styles['count']}>{unread > maxCount ? `${maxCount}+` : unread}</span>}
     </Link>
   )
 }
@@ -113,3 +112,10 @@ function UserMenu() {
     />
   )
 }
+
+export const Brand = ({ name }: { name: string }) => (
+  <Link to="/dashboard" className={styles['brand']}>
+    <img src="/icon.svg" alt="" width={24} height={24} />
+    <span>{name}</span>
+  </Link>
+)

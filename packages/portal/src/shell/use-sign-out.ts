@@ -4,11 +4,11 @@ import { showErrorToast } from '../ui/toast.tsx'
 
 export function useSignOut(): () => void {
   const navigate = useNavigate()
-  const leave = async () => {
+  const signOut = async () => {
     await endSession()
     await navigate({ to: '/sign-in' })
     // Only when no page that needs the data is rendered any more.
     forgetUser()
   }
-  return () => void leave().catch((error: unknown) => showErrorToast('Failed to sign out', error))
+  return () => void signOut().catch((error: unknown) => showErrorToast('Failed to sign out', error))
 }

@@ -17,20 +17,20 @@ import { classes } from './class-names.ts'
 export type BadgeVariant = 'good' | 'warn' | 'bad' | 'busy' | 'quiet'
 
 interface BadgeProps {
-  tone?: BadgeVariant
+  variant?: BadgeVariant
   icon?: LucideIcon | undefined
   children: ReactNode
   title?: string | undefined
 }
 
-export const Badge = ({ tone = 'quiet', icon: Icon, children, title }: BadgeProps) => (
-  <span className={classes(styles['badge'], tone !== 'quiet' && styles[tone])} title={title}>
+export const Badge = ({ variant = 'quiet', icon: Icon, children, title }: BadgeProps) => (
+  <span className={classes(styles['badge'], variant !== 'quiet' && styles[variant])} title={title}>
     {Icon && <Icon size={14} aria-hidden />}
     {children}
   </span>
 )
 
-const looks: Record<string, [BadgeVariant, LucideIcon]> = {
+const variants: Record<string, [BadgeVariant, LucideIcon]> = {
   Healthy: ['good', CircleCheck],
   Online: ['good', CircleCheck],
   Connected: ['good', CircleCheck],
@@ -57,13 +57,13 @@ const looks: Record<string, [BadgeVariant, LucideIcon]> = {
 
 /** A status with its colour and icon. */
 export function StatusBadge({ status, title }: { status: string; title?: string }) {
-  const [tone, icon] = looks[status] ?? ['quiet', undefined]
+  const [variant, icon] = variants[status] ?? ['quiet', undefined]
   return (
-    <Badge tone={tone} icon={icon} title={title}>
+    <Badge variant={variant} icon={icon} title={title}>
       {status}
     </Badge>
   )
 }
 
 /** The variant of a status, for drawings. */
-export const variantOf = (status: string): BadgeVariant => looks[status]?.[0] ?? 'quiet'
+export const variantOf = (status: string): BadgeVariant => variants[status]?.[0] ?? 'quiet'

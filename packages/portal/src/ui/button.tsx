@@ -7,27 +7,27 @@ import { classes } from './class-names.ts'
 /** One `primary` button per page or dialog; `danger` for irreversible actions. */
 export type ButtonVariant = 'default' | 'primary' | 'danger' | 'quiet'
 
-interface Looks {
-  look?: ButtonVariant
+interface ButtonStyle {
+  variant?: ButtonVariant
   icon?: LucideIcon | undefined
 }
 
-const classOf = (look: ButtonVariant): string => classes(styles['button'], look !== 'default' && styles[look])
+const classOf = (variant: ButtonVariant): string => classes(styles['button'], variant !== 'default' && styles[variant])
 
-type ButtonProps = ComponentProps<'button'> & Looks & { isBusy?: boolean | undefined }
+type ButtonProps = ComponentProps<'button'> & ButtonStyle & { isBusy?: boolean | undefined }
 
 /** While busy, it keeps the focus and ignores clicks. */
-export function Button({ look = 'default', icon: Icon, isBusy = false, children, className, ...rest }: ButtonProps) {
-  const busy = isBusy && { 'aria-disabled': true, 'aria-busy': true, onClick: stop }
+export function Button({ variant = 'default', icon: Icon, isBusy = false, children, className, ...rest }: ButtonProps) {
+  const busy = isBusy && { 'aria-disabled': true, 'aria-busy': true, onClick: ignoreClick }
   return (
-    <button type="button" {...rest} {...busy} className={classes(classOf(look), className)}>
+    <button type="button" {...rest} {...busy} className={classes(classOf(variant), className)}>
       {isBusy ? <Spinner /> : Icon && <Icon size={16} aria-hidden />}
       {children}
     </button>
   )
 }
 
-const stop = (event: { preventDefault: () => void }): void => event.preventDefault()
+const ignoreClick = (event: { preventDefault: () => void }): void => event.preventDefault()
 
 type IconButtonProps = Omit<ComponentProps<'button'>, 'children'> & {
   label: string
@@ -50,15 +50,22 @@ export function IconButton({ label, icon: Icon, isBusy = false, className, ...re
   )
 }
 
-type ButtonLinkProps = LinkProps & Looks & { children: ReactNode }
+type ButtonLinkProps = LinkProps & ButtonStyle & { children: ReactNode }
 
 /** A link that looks like a button. */
-export const ButtonLink = ({ look = 'default', icon: Icon, children, ...rest }: ButtonLinkProps) => (
-  <Link {...rest} className={classOf(look)}>
+export const ButtonLink = ({ variant = 'default', icon: Icon, children, ...rest }: ButtonLinkProps) => (
+  <Link {...rest} className={classOf(variant)}>
     {Icon && <Icon size={16} aria-hidden />}
     {children}
   </Link>
 )
 
-/** Decorative: the text next to it says what is running. */
+/** Decorative: the adjacent text describes the activity. */
 export const Spinner = () => <LoaderCircle size={16} aria-hidden className={styles['spinning']} />
+
+/** A button that looks like a link, mostly to open a dialog. */
+export const TextButton = ({ onClick, children }: { onClick: () => void; children: ReactNode }) => (
+  <button type="button" className={styles['text']} onClick={onClick}>
+    {children}
+  </button>
+)

@@ -7,7 +7,7 @@ const shownMs = 2000
 
 /** Copies a text and confirms it for a moment. */
 export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
-  const [outcome, setOutcome] = useState<'copied' | 'refused'>()
+  const [outcome, setOutcome] = useState<'copied' | 'blocked'>()
   useEffect(() => {
     if (outcome === undefined) return undefined
     const timer = setTimeout(() => setOutcome(undefined), shownMs)
@@ -19,7 +19,7 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
       await navigator.clipboard.writeText(text)
       setOutcome('copied')
     } catch {
-      setOutcome('refused')
+      setOutcome('blocked')
     }
   }
   return (
@@ -27,7 +27,7 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
       <IconButton label={label} icon={outcome === 'copied' ? Check : Copy} onClick={() => void copy()} />
       <span role="status" className="visually-hidden">
         {outcome === 'copied' && 'Copied'}
-        {outcome === 'refused' && 'The browser blocked copying. Select the text and copy it.'}
+        {outcome === 'blocked' && 'The browser blocked copying. Select the text and copy it.'}
       </span>
     </>
   )

@@ -55,16 +55,16 @@ interface ConfirmProps extends Omit<DialogProps, 'children' | 'isWide'> {
   confirmLabel: string
   /** Closes the dialog on success; shows thrown errors. */
   onConfirm: () => Promise<unknown>
-  look?: 'primary' | 'danger'
+  variant?: 'primary' | 'danger'
   children?: ReactNode
 }
 
 /** Confirms an irreversible action. */
-export const Confirm = ({ confirmLabel, onConfirm, look = 'danger', children, ...dialog }: ConfirmProps) => (
+export const Confirm = ({ confirmLabel, onConfirm, variant = 'danger', children, ...dialog }: ConfirmProps) => (
   <Dialog {...dialog}>
     <Form
       submitLabel={confirmLabel}
-      look={look}
+      variant={variant}
       actions={<Button onClick={dialog.onClose}>Cancel</Button>}
       onSubmit={async () => {
         await onConfirm()

@@ -6,10 +6,12 @@ import styles from './error-note.module.css'
 
 /** An error with its trace id, which finds the log lines. */
 export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
-  const isTold = error instanceof ApiError
-  const message = isTold ? error.message : 'Something went wrong in the portal. Reload the page and try again.'
-  const traceId = isTold ? error.traceId : undefined
-  const details = isTold ? error.details : []
+  const apiError = error instanceof ApiError ? error : undefined
+  const {
+    message = 'The portal failed unexpectedly. Reload the page and try again.',
+    traceId,
+    details = [],
+  } = apiError ?? {}
   return (
     <div role="alert" className={styles['note']}>
       <p className={styles['headline']}>

@@ -1,6 +1,7 @@
 import { Field as Base } from '@base-ui/react/field'
-import { ChevronDown } from 'lucide-react'
-import type { ComponentProps, ReactNode } from 'react'
+import { ChevronDown, Eye, EyeOff } from 'lucide-react'
+import { type ComponentProps, type ReactNode, useId, useState } from 'react'
+import { IconButton } from './button.tsx'
 import { classes } from './class-names.ts'
 import styles from './field.module.css'
 
@@ -108,3 +109,73 @@ export const CheckField = ({ label, hint, onChange, ...rest }: CheckProps) => (
     </span>
   </label>
 )
+
+/** A password field with a button that shows the text. */
+export function PasswordField({ name, label, hint, isOptional, check, onChange, isMono, ...rest }: InputProps) {
+  const [isShown, setIsShown] = useState(false)
+  const [action, icon] = isShown ? (['Hide', EyeOff] as const) : (['Show', Eye] as const)
+  return (
+    <Field {...{ name, label, hint, check }} isOptional={isOptional ?? false}>
+      <span className={styles['secret']}>
+        <Base.Control
+          spellCheck={false}
+          autoCapitalize="none"
+          autoCorrect="off"
+          {...rest}
+          type={isShown ? 'text' : 'password'}
+          onValueChange={(value) => onChange?.(value)}
+          className={classes(styles['control'], isMono && styles['mono'])}
+        />
+        <IconButton label={`${action} password`} icon={icon} onClick={() => setIsShown(!isShown)} />
+      </span>
+    </Field>
+  )
+}
+
+export interface Choice<Value extends string> {
+  value: Value
+  label: ReactNode
+  hint?: ReactNode
+  isDisabled?: boolean
+}
+
+interface CheckGroupProps<Value extends string> {
+  label: string
+  hint?: ReactNode
+  choices: readonly Choice<Value>[]
+  chosen: readonly Value[]
+  onChange: (chosen: Value[]) => void
+  problem?: string | undefined
+}
+
+/** Checkboxes with a common label. */
+export function CheckGroup<Value extends string>(props: CheckGroupProps<Value>) {
+  const { label, hint, choices, chosen, onChange, problem } = props
+  const id = useId()
+  const isChosen = new Set(chosen)
+  const choose = (value: Value, isChecked: boolean) =>
+    onChange(choices.map((choice) => choice.value).filter((each) => (each === value ? isChecked : isChosen.has(each))))
+  return (
+    <fieldset className={styles['group']} aria-describedby={id}>
+      <legend className={styles['label']}>{label}</legend>
+      {choices.map(({ value, label: text, hint: more, isDisabled = false }) => (
+        <CheckField
+          key={value}
+          label={text}
+          hint={more}
+          checked={isChosen.has(value)}
+          disabled={isDisabled}
+          onChange={(isChecked) => choose(value, isChecked)}
+        />
+      ))}
+      <div id={id}>
+        {problem !== undefined && (
+          <p role="alert" className={styles['error']}>
+            {problem}
+          </p>
+        )}
+        {hint !== undefined && <p className={styles['hint']}>{hint}</p>}
+      </div>
+    </fieldset>
+  )
+}

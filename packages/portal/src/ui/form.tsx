@@ -16,21 +16,28 @@ interface FormProps {
   children: ReactNode
   /** Further buttons, before the submit button. */
   actions?: ReactNode
-  look?: 'primary' | 'danger'
+  variant?: 'primary' | 'danger'
   /** An error from before this form was shown, if several forms make one request. */
   failure?: unknown
 }
 
 /** A form. Prevents double submits and keeps its values after an error. */
-export function Form({ onSubmit, submitLabel, children, actions, look = 'primary', failure: before }: FormProps) {
-  const [failure, setFailure] = useState(before)
+export function Form({
+  onSubmit,
+  submitLabel,
+  children,
+  actions,
+  variant = 'primary',
+  failure: initialFailure,
+}: FormProps) {
+  const [failure, setFailure] = useState(initialFailure)
   const [isBusy, setIsBusy] = useState(false)
   // Editing a field clears its error, and the same error object must not restore it.
   const errors = useMemo(() => fieldErrors(failure), [failure])
-  const isShown = useRef(false)
+  const isMounted = useRef(false)
   useEffect(() => {
-    isShown.current = true
-    return () => void (isShown.current = false)
+    isMounted.current = true
+    return () => void (isMounted.current = false)
   }, [])
 
   const submit = async (values: FormValues) => {
@@ -41,7 +48,7 @@ export function Form({ onSubmit, submitLabel, children, actions, look = 'primary
       await onSubmit(values)
     } catch (error) {
       // The dialog may have been closed in the meantime.
-      if (isShown.current) setFailure(error)
+      if (isMounted.current) setFailure(error)
       else showErrorToast(`${submitLabel}: ${outcomeOf(error)}`, error)
     } finally {
       setIsBusy(false)
@@ -53,7 +60,7 @@ export function Form({ onSubmit, submitLabel, children, actions, look = 'primary
       {failure !== undefined && <ErrorNote error={failure} />}
       <div className={styles['actions']}>
         {actions}
-        <Button type="submit" look={look} isBusy={isBusy}>
+        <Button type="submit" variant={variant} isBusy={isBusy}>
           {submitLabel}
         </Button>
       </div>
@@ -63,8 +70,8 @@ export function Form({ onSubmit, submitLabel, children, actions, look = 'primary
 
 /** Without a response the outcome is unknown. */
 function outcomeOf(error: unknown): string {
-  const isRefused = error instanceof ApiError && error.status >= 400 && error.status < 500
-  return isRefused ? 'failed' : 'outcome unknown'
+  const isRejected = error instanceof ApiError && error.status >= 400 && error.status < 500
+  return isRejected ? 'failed' : 'outcome unknown'
 }
 
 /** Errors by the first segment of their pointers. */

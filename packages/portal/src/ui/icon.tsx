@@ -19,7 +19,7 @@ import {
 import { createElement } from 'react'
 
 /** Icons of the platform's own entries; others are fetched. */
-const known: Record<string, LucideIcon> = {
+const bundledIcons: Record<string, LucideIcon> = {
   bell: Bell,
   blocks: Blocks,
   'building-2': Building2,
@@ -35,13 +35,13 @@ const known: Record<string, LucideIcon> = {
   webhook: Webhook,
 }
 
-type Part = readonly [tag: string, attributes: Readonly<Record<string, string>>]
+type IconElement = readonly [tag: string, attributes: Readonly<Record<string, string>>]
 
 /** An icon by its Lucide name, as in navigation entries. */
 export function Icon({ name, size = 18 }: { name: string; size?: number }) {
   // Modules choose these names.
-  const Known = Object.hasOwn(known, name) ? known[name] : undefined
-  return Known ? <Known size={size} aria-hidden /> : <FetchedIcon name={name} size={size} />
+  const Bundled = Object.hasOwn(bundledIcons, name) ? bundledIcons[name] : undefined
+  return Bundled ? <Bundled size={size} aria-hidden /> : <FetchedIcon name={name} size={size} />
 }
 
 function FetchedIcon({ name, size }: { name: string; size: number }) {
@@ -50,16 +50,16 @@ function FetchedIcon({ name, size }: { name: string; size: number }) {
     queryKey: ['icons', letter],
     enabled: letter !== undefined,
     staleTime: Infinity,
-    queryFn: async (): Promise<Record<string, Part[]>> => (await fetch(`/icons/${letter}.json`)).json(),
+    queryFn: async (): Promise<Record<string, IconElement[]>> => (await fetch(`/icons/${letter}.json`)).json(),
   })
-  const parts = data && Object.hasOwn(data, name) ? data[name] : undefined
-  if (!Array.isArray(parts)) return <Puzzle size={size} aria-hidden />
+  const elements = data && Object.hasOwn(data, name) ? data[name] : undefined
+  if (!Array.isArray(elements)) return <Puzzle size={size} aria-hidden />
   return (
     <svg viewBox="0 0 24 24" width={size} height={size} className="lucide" aria-hidden fill="none">
-      {parts.filter(([tag]) => drawn.has(tag)).map(([tag, attributes]) => createElement(tag, attributes))}
+      {elements.filter(([tag]) => allowedElements.has(tag)).map(([tag, attributes]) => createElement(tag, attributes))}
     </svg>
   )
 }
 
 /** Allowed SVG elements. Other elements of an icon file are dropped. */
-const drawn = new Set(['circle', 'ellipse', 'line', 'path', 'polygon', 'polyline', 'rect'])
+const allowedElements = new Set(['circle', 'ellipse', 'line', 'path', 'polygon', 'polyline', 'rect'])

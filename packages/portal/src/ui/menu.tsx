@@ -1,6 +1,6 @@
 import type { LucideIcon } from 'lucide-react'
 import { cloneElement, type KeyboardEvent, type ReactElement, type ReactNode } from 'react'
-import { useLazyPart } from './use-lazy-part.ts'
+import { useLazyPart } from './hooks.ts'
 
 export interface MenuAction {
   label: string

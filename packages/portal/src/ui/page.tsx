@@ -9,29 +9,29 @@ interface PageProps {
   /** The only h1 of the page and the title of the document. */
   title: string
   /** A badge next to the heading. */
-  mark?: ReactNode
+  badge?: ReactNode
   lead?: ReactNode
   /** The parent page. */
-  trail?: { label: string; to: NonNullable<LinkProps['to']> }
+  parent?: { label: string; to: NonNullable<LinkProps['to']> }
   actions?: ReactNode
   /** For forms and texts. */
   isNarrow?: boolean
   children: ReactNode
 }
 
-export function Page({ title, mark, lead, trail, actions, isNarrow = false, children }: PageProps) {
+export function Page({ title, badge, lead, parent, actions, isNarrow = false, children }: PageProps) {
   useTitle(title)
   return (
     <div className={classes(styles['page'], isNarrow && styles['narrow'])}>
       <header className={styles['head']}>
         <div className={styles['titles']}>
-          {trail && (
+          {parent && (
             <nav aria-label="Breadcrumb" className={styles['trail']}>
-              <Link to={trail.to}>{trail.label}</Link> /
+              <Link to={parent.to}>{parent.label}</Link> /
             </nav>
           )}
           <h1>
-            {title} {mark}
+            {title} {badge}
           </h1>
           {lead !== undefined && <p className={styles['lead']}>{lead}</p>}
         </div>

@@ -21,10 +21,10 @@ interface PagedTableProps<Row> extends PageSource<Row>, VirtualVariant<Row> {
  */
 export const PagedTable = <Row,>(props: PagedTableProps<Row>) => <Rows key={hashKey(props.queryKey)} {...props} />
 
-function Rows<Row>({ queryKey, fetchPage, pollSeconds, summary, empty, ...look }: PagedTableProps<Row>) {
+function Rows<Row>({ queryKey, fetchPage, pollSeconds, summary, empty, ...table }: PagedTableProps<Row>) {
   const { total, rowAt, failures, onRange } = usePages({ queryKey, fetchPage, pollSeconds })
   const notes = failures.map(({ page, error, retry }) => <ErrorNote key={page} error={error} onRetry={retry} />)
-  if (total === undefined) return notes.length > 0 ? notes : <Loading what={look.label.toLowerCase()} />
+  if (total === undefined) return notes.length > 0 ? notes : <Loading what={table.label.toLowerCase()} />
   if (total === 0) return empty
   return (
     <div className={styles['paged']}>
@@ -33,7 +33,7 @@ function Rows<Row>({ queryKey, fetchPage, pollSeconds, summary, empty, ...look }
           {summary(total)}
         </p>
       )}
-      <VirtualTable {...look} count={total} rowAt={rowAt} onRange={onRange} isStuck={failures.length > 0} />
+      <VirtualTable {...table} count={total} rowAt={rowAt} onRange={onRange} isStuck={failures.length > 0} />
       {notes.length > 0 && <div className={styles['failures']}>{notes}</div>}
     </div>
   )

@@ -42,13 +42,13 @@ interface LoadedProps<Data> {
 /** The data of a query, or its loading state or error. Keeps old data when a refresh fails. */
 export function Loaded<Data>({ query: { data, error, refetch }, what, children }: LoadedProps<Data>) {
   // The shell shows one banner instead of an error in every part of the page.
-  const isAway = useIsOffline()
+  const isOffline = useIsOffline()
   if (data === undefined) {
     return error === null ? <Loading what={what} /> : <ErrorNote error={error} onRetry={() => void refetch()} />
   }
   return (
     <>
-      {error !== null && !isAway && <ErrorNote error={error} onRetry={() => void refetch()} />}
+      {error !== null && !isOffline && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {children(data)}
     </>
   )

@@ -15,9 +15,9 @@ const steps = [
 /** Relative time in one unit; the date beyond a month. */
 function relativeText(atMs: number, nowMs: number): string {
   const seconds = Math.round((atMs - nowMs) / 1000)
-  const fitting = steps.find(([below]) => Math.abs(seconds) < below)
-  if (fitting === undefined) return absolute.format(atMs)
-  const [, unit, size] = fitting
+  const step = steps.find(([below]) => Math.abs(seconds) < below)
+  if (step === undefined) return absolute.format(atMs)
+  const [, unit, size] = step
   return relative.format(Math.round(seconds / size), unit)
 }
 
@@ -63,13 +63,19 @@ export function Time({ at, isAbsolute = false }: { at: string; isAbsolute?: bool
   const nowMs = useNow()
   const atMs = Date.parse(at)
   // An event since the last tick must not appear in the future.
-  const sinceMs = atMs > nowMs && atMs < nowMs + tickMs ? atMs : nowMs
+  const referenceMs = atMs > nowMs && atMs < nowMs + tickMs ? atMs : nowMs
   return (
     <time dateTime={at} title={withZone.format(atMs)}>
-      {isAbsolute ? absolute.format(atMs) : relativeText(atMs, sinceMs)}
+      {isAbsolute ? absolute.format(atMs) : relativeText(atMs, referenceMs)}
     </time>
   )
 }
+
+/** The duration of a job or step; '' until it has ended. */
+export const totalDurationText = ({ startedAt, completedAt }: { startedAt?: string; completedAt?: string }): string =>
+  startedAt === undefined || completedAt === undefined
+    ? ''
+    : durationText(Math.max(0, Date.parse(completedAt) - Date.parse(startedAt)))
 
 /** A duration as `1 h 2 min` or `3.4 s`. */
 export function durationText(ms: number): string {

@@ -10,7 +10,7 @@ export interface Message {
 }
 
 /** Messages from before the stack was loaded. */
-const waiting: Message[] = []
+const queue: Message[] = []
 let show: ((message: Message) => void) | undefined
 let stack: ReactNode
 const listeners = new Set<() => void>()
@@ -25,26 +25,26 @@ export function loadToasts(): void {
 
 async function load(): Promise<void> {
   const { ToastStack } = await import('./toast-stack.tsx')
-  stack ??= <ToastStack onReady={showWaiting} />
+  stack ??= <ToastStack onReady={showQueued} />
   for (const listener of listeners) listener()
 }
 
-function tell(message: Message): void {
+function enqueue(message: Message): void {
   if (show !== undefined) return show(message)
-  waiting.push(message)
+  queue.push(message)
   loadToasts()
 }
 
 /** Shows a short message. */
 export const showToast = (title: string, description?: string): void =>
-  tell({ title, ...(description !== undefined && { description }) })
+  enqueue({ title, ...(description !== undefined && { description }) })
 
 /** Shows an error that has no other place on the page. */
 export function showErrorToast(title: string, error: unknown): void {
-  const isTold = error instanceof ApiError
-  const trace = isTold && error.traceId !== undefined ? ` (trace id ${error.traceId})` : ''
-  const description = isTold ? error.message + trace : 'Reload the page and try again.'
-  tell({ title, description, type: 'bad', priority: 'high', timeout: 15_000 })
+  const isApiError = error instanceof ApiError
+  const trace = isApiError && error.traceId !== undefined ? ` (trace id ${error.traceId})` : ''
+  const description = isApiError ? error.message + trace : 'Reload the page and try again.'
+  enqueue({ title, description, type: 'bad', priority: 'high', timeout: 15_000 })
 }
 
 function subscribe(listener: () => void): () => void {
@@ -55,7 +55,7 @@ function subscribe(listener: () => void): () => void {
 /** The place for toasts, once per page. */
 export const Toasts = () => useSyncExternalStore(subscribe, () => stack)
 
-function showWaiting(ready: (message: Message) => void): void {
-  show = ready
-  for (const message of waiting.splice(0)) ready(message)
+function showQueued(showMessage: (message: Message) => void): void {
+  show = showMessage
+  for (const message of queue.splice(0)) showMessage(message)
 }

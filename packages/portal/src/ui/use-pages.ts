@@ -27,7 +27,7 @@ export interface PageFailure {
 }
 
 /** Pages that scroll past faster are not requested. */
-const settleMs = 120
+const pauseMs = 120
 
 /** The rows of a paged list. Fetches and polls visible pages only. */
 export function usePages<Row>({ queryKey, fetchPage, pollSeconds }: PageSource<Row>) {
@@ -64,7 +64,7 @@ function useSettledPages() {
     const pages = pagesOf(first, last)
     if (next.current.pages === pages.join()) return
     clearTimeout(next.current.timer)
-    next.current = { pages: pages.join(), timer: window.setTimeout(() => setWanted(pages), settleMs) }
+    next.current = { pages: pages.join(), timer: window.setTimeout(() => setWanted(pages), pauseMs) }
   }, [])
   useEffect(
     () => () => {

@@ -1,9 +1,8 @@
 import { defaultRangeExtractor, useWindowVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useEffectEvent, useLayoutEffect, useRef, useState } from 'react'
-import { useAnchor } from './use-anchor.ts'
 
 /** The height of the top bar and the column heads. */
-const coveredRem = 5.75
+const headerRem = 5.75
 const overscan = 6
 
 /** Row heights in rem, with one line and with two. */
@@ -16,15 +15,15 @@ interface RowsOptions {
   count: number
   height: RowHeight
   /** Narrower lists show rows with two lines. */
-  leastRem: number
+  minRem: number
   /** The key of a row; undefined until it is loaded. */
   keyAt: (index: number) => string | undefined
 }
 
 /** The rendered rows of a long list: visible ones and some around them. All rows have the same height. */
-export function useWindowRows({ count, height, leastRem, keyAt }: RowsOptions) {
+export function useWindowRows({ count, height, minRem, keyAt }: RowsOptions) {
   const list = useRef<HTMLDivElement>(null)
-  const { topPx, remPx, isNarrow } = useBox(list, leastRem)
+  const { topPx, remPx, isNarrow } = useBox(list, minRem)
   const rowPx = Math.round((isNarrow ? height.narrow : height.wide) * remPx)
   const [focused, setFocused] = useState<number>()
   // oxlint-disable-next-line react/incompatible-library -- nothing here is memoized by what it returns
@@ -33,12 +32,12 @@ export function useWindowRows({ count, height, leastRem, keyAt }: RowsOptions) {
     estimateSize: () => rowPx,
     overscan,
     scrollMargin: topPx,
-    scrollPaddingStart: coveredRem * remPx,
+    scrollPaddingStart: headerRem * remPx,
     // Keeps the focused row mounted outside the window.
     rangeExtractor: (range) => withIndex(defaultRangeExtractor(range), focused, count),
   })
   useLayoutEffect(() => virtualizer.measure(), [virtualizer, rowPx])
-  useAnchor({ keyAt, rowPx, headPx: topPx - coveredRem * remPx })
+  useAnchor({ keyAt, rowPx, headPx: topPx - headerRem * remPx })
   const focusRow = useRowFocus(list, (index) => virtualizer.scrollToIndex(index, { align: 'auto' }))
   useListEvents(list, {
     onFocus: setFocused,
@@ -90,14 +89,14 @@ interface Box {
 }
 
 /** The position of the list in the document and its available width. */
-function useBox(list: { current: HTMLElement | null }, leastRem: number): Box {
+function useBox(list: { current: HTMLElement | null }, minRem: number): Box {
   const [box, setBox] = useState<Box>({ topPx: 0, remPx: 16, isNarrow: false })
   useLayoutEffect(() => {
     const measure = () => {
       if (list.current === null) return
       const { top, width } = list.current.getBoundingClientRect()
       const remPx = Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
-      const next = { topPx: Math.round(top + scrollY), remPx, isNarrow: width < leastRem * remPx }
+      const next = { topPx: Math.round(top + scrollY), remPx, isNarrow: width < minRem * remPx }
       setBox((last) => (JSON.stringify(last) === JSON.stringify(next) ? last : next))
     }
     measure()
@@ -106,29 +105,29 @@ function useBox(list: { current: HTMLElement | null }, leastRem: number): Box {
     observer.observe(document.body)
     if (list.current !== null) observer.observe(list.current)
     return () => observer.disconnect()
-  }, [list, leastRem])
+  }, [list, minRem])
   return box
 }
 
 /** Scrolls to a row and focuses it once it is loaded. */
 function useRowFocus(list: { current: HTMLElement | null }, show: (index: number) => void) {
-  const wanted = useRef<number>(undefined)
+  const target = useRef<number>(undefined)
   const move = () => {
-    const row = list.current?.querySelector<HTMLElement>(`[data-index="${wanted.current}"]`)
+    const row = list.current?.querySelector<HTMLElement>(`[data-index="${target.current}"]`)
     if (!row) return
     const inside = row.querySelector<HTMLElement>('a, button, input')
     ;(inside ?? row).focus({ preventScroll: true })
-    if (row.dataset['blank'] === undefined) wanted.current = undefined
+    if (row.dataset['blank'] === undefined) target.current = undefined
   }
   useEffect(() => {
-    if (wanted.current === undefined) return
+    if (target.current === undefined) return
     const { activeElement } = document
     // The user has moved the focus in the meantime.
     if (activeElement === document.body || list.current?.contains(activeElement)) move()
-    else wanted.current = undefined
+    else target.current = undefined
   })
   return (index: number) => {
-    wanted.current = index
+    target.current = index
     show(index)
     move()
   }
@@ -148,4 +147,37 @@ function nextRow({ key, altKey, ctrlKey, metaKey }: KeyboardEvent, from: number 
   }
   const target = targets[key]
   return target === undefined ? undefined : Math.min(count - 1, Math.max(0, target))
+}
+
+interface AnchorOptions {
+  keyAt: (index: number) => string | undefined
+  rowPx: number
+  /** The scroll position at which the first row leaves the window. */
+  headPx: number
+}
+
+/** Rows are searched within this distance of their previous index. */
+const maxAnchorDistance = 100
+
+/** Keeps the visible rows in place when rows above change. At the top of the list, new rows push the others down. */
+export function useAnchor({ keyAt, rowPx, headPx }: AnchorOptions): void {
+  const anchor = useRef<{ index: number; key: string }>(undefined)
+  useLayoutEffect(() => {
+    const first = Math.ceil((scrollY - headPx) / rowPx)
+    const previous = anchor.current
+    const moved = previous === undefined || first <= 0 ? 0 : movedBy(previous, keyAt)
+    if (moved !== 0) scrollBy({ top: moved * rowPx, behavior: 'instant' })
+    const index = first + moved
+    const key = index > 0 ? keyAt(index) : undefined
+    anchor.current = key === undefined ? undefined : { index, key }
+  })
+}
+
+function movedBy({ index, key }: { index: number; key: string }, keyAt: AnchorOptions['keyAt']): number {
+  if (keyAt(index) === undefined || keyAt(index) === key) return 0
+  for (let distance = 1; distance <= maxAnchorDistance; distance++) {
+    if (keyAt(index + distance) === key) return distance
+    if (keyAt(index - distance) === key) return -distance
+  }
+  return 0
 }

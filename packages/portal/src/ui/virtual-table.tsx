@@ -2,7 +2,6 @@ import { Link, type LinkProps } from '@tanstack/react-router'
 import { type ReactNode, useEffect } from 'react'
 import { classes } from './class-names.ts'
 import { type RowHeight, useWindowRows } from './use-window-rows.ts'
-import { Cells, Head, NarrowCells, tracks } from './virtual-cells.tsx'
 import styles from './virtual-table.module.css'
 
 export interface VirtualColumn<Row> {
@@ -15,7 +14,7 @@ export interface VirtualColumn<Row> {
   width: string
   isEnd?: boolean
   /** On narrow screens: at the start or end of the first line, or hidden. Other columns are on the second line. */
-  narrow?: 'lead' | 'mark' | 'hidden'
+  narrow?: 'start' | 'end' | 'hidden'
 }
 
 export interface VirtualVariant<Row> {
@@ -32,7 +31,7 @@ const gapRem = 1
 const marginRem = 1.5
 
 /** The minimum width of all columns and gaps. */
-const roomRem = (columns: readonly { width: string }[]): number =>
+const minWidthRem = (columns: readonly { width: string }[]): number =>
   columns.reduce((sum, { width }) => sum + gapRem + Number(/[\d.]+(?=rem)/.exec(width)?.[0] ?? 0), marginRem - gapRem)
 
 interface VirtualTableProps<Row> extends VirtualVariant<Row> {
@@ -46,17 +45,23 @@ interface VirtualTableProps<Row> extends VirtualVariant<Row> {
 }
 
 /** Browsers limit elements to about 17 million pixels. */
-const mostRows = 200_000
+const maxRows = 200_000
 
-const usual: RowHeight = { wide: 2.75, narrow: 4 }
+const defaultHeight: RowHeight = { wide: 2.75, narrow: 4 }
 
 /**
  * A table of any length that scrolls with the page and renders visible rows only. Arrow keys, Page Up, Page Down, Home
  * and End move between rows. `PagedTable` fetches rows on demand.
  */
-export function VirtualTable<Row>({ label, columns, rowKey, rowHeight = usual, ...rest }: VirtualTableProps<Row>) {
+export function VirtualTable<Row>({
+  label,
+  columns,
+  rowKey,
+  rowHeight = defaultHeight,
+  ...rest
+}: VirtualTableProps<Row>) {
   const { rowAt, onRange, isStuck = false } = rest
-  const count = Math.min(rest.count, mostRows)
+  const count = Math.min(rest.count, maxRows)
   const keyAt = (index: number) => {
     const row = index < 0 ? undefined : rowAt(index)
     return row === undefined ? undefined : rowKey(row)
@@ -64,7 +69,7 @@ export function VirtualTable<Row>({ label, columns, rowKey, rowHeight = usual, .
   const { list, isNarrow, virtualizer, topPx } = useWindowRows({
     count,
     height: rowHeight,
-    leastRem: Math.max(narrowRem, roomRem(columns)),
+    minRem: Math.max(narrowRem, minWidthRem(columns)),
     keyAt,
   })
   const items = virtualizer.getVirtualItems()
@@ -85,7 +90,7 @@ export function VirtualTable<Row>({ label, columns, rowKey, rowHeight = usual, .
       <div role="rowgroup" ref={list} className={styles['rows']} style={{ blockSize: virtualizer.getTotalSize() }}>
         {items.map(({ index, start, size }) => {
           const row = rowAt(index)
-          const key = freshKey(keys, row === undefined ? `row ${index}` : rowKey(row), index)
+          const key = uniqueKey(keys, row === undefined ? `row ${index}` : rowKey(row), index)
           return (
             <div
               key={key}
@@ -106,19 +111,17 @@ export function VirtualTable<Row>({ label, columns, rowKey, rowHeight = usual, .
           )
         })}
       </div>
-      {rest.count > mostRows && (
-        <p className={styles['note']}>
-          These are the first {mostRows.toLocaleString()}. Filter the list to see others.
-        </p>
+      {rest.count > maxRows && (
+        <p className={styles['note']}>These are the first {maxRows.toLocaleString()}. Filter the list to see others.</p>
       )}
     </div>
   )
 }
 
 /** Pages from different moments may contain the same row until they are refetched. */
-function freshKey(taken: Set<string>, key: string, index: number): string {
-  const fresh = taken.has(key) ? `${key} ${index}` : key
-  taken.add(fresh)
+function uniqueKey(usedKeys: Set<string>, key: string, index: number): string {
+  const fresh = usedKeys.has(key) ? `${key} ${index}` : key
+  usedKeys.add(fresh)
   return fresh
 }
 
@@ -128,3 +131,55 @@ export const RowLink = ({ children, ...rest }: LinkProps & { children: ReactNode
     {children}
   </Link>
 )
+
+/** The columns as CSS grid tracks. */
+export const tracks = (columns: readonly { width: string }[]): string => columns.map(({ width }) => width).join(' ')
+
+const nameOf = ({ title, hiddenTitle }: { title: string; hiddenTitle?: string }): string =>
+  title || (hiddenTitle ?? 'Actions')
+
+interface HeadProps<Row> {
+  columns: readonly VirtualColumn<Row>[]
+  isNarrow: boolean
+}
+
+/** The column heads. With two lines per row they are visually hidden. */
+export const Head = <Row,>({ columns, isNarrow }: HeadProps<Row>) => (
+  <div role="rowgroup" className={isNarrow ? 'visually-hidden' : styles['head']}>
+    <div role="row" aria-rowindex={1} className={styles['heads']} style={{ gridTemplateColumns: tracks(columns) }}>
+      {columns.map((column) => (
+        <div key={nameOf(column)} role="columnheader" className={classes(column.isEnd && styles['end'])}>
+          {column.title || <span className="visually-hidden">{nameOf(column)}</span>}
+        </div>
+      ))}
+    </div>
+  </div>
+)
+
+interface CellsProps<Row> {
+  columns: readonly VirtualColumn<Row>[]
+  row: Row | undefined
+}
+
+const Cell = <Row,>({ column, row }: { column: VirtualColumn<Row>; row: Row | undefined }) => (
+  <div role="cell" className={classes(styles['cell'], column.isEnd && styles['end'])}>
+    {row === undefined ? <span className={styles['blank']} /> : column.cell(row)}
+  </div>
+)
+
+export const Cells = <Row,>({ columns, row }: CellsProps<Row>) =>
+  columns.map((column) => <Cell key={nameOf(column)} column={column} row={row} />)
+
+export const NarrowCells = <Row,>({ columns, row }: CellsProps<Row>) => (
+  <>
+    <div className={styles['first']}>
+      <Cells columns={[...at(columns, 'start'), ...at(columns, 'end')]} row={row} />
+    </div>
+    <div className={styles['second']}>
+      <Cells columns={at(columns, undefined)} row={row} />
+    </div>
+  </>
+)
+
+const at = <Row,>(columns: readonly VirtualColumn<Row>[], position: VirtualColumn<Row>['narrow']) =>
+  columns.filter(({ narrow }) => narrow === position)

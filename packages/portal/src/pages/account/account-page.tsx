@@ -1,11 +1,81 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
+import { configurationQuery, useMe } from '../../api/account.ts'
+import { permissionTexts } from '../../api/permissions.ts'
+import { chooseTheme, type Theme, useTheme } from '../../lib/theme.ts'
+import { Card, DescriptionList } from '../../ui/card.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
-import { Appearance } from './appearance.tsx'
+import { Time, useNow } from '../../ui/time.tsx'
+import styles from './account.module.css'
 import { Password } from './password.tsx'
-import { Profile } from './profile.tsx'
 import { Sessions } from './sessions.tsx'
 import { Tokens } from './tokens.tsx'
+
+export function Profile() {
+  const { id, username, email, roles, organisationId, authProvider, createdAt, permissions } = useMe()
+  return (
+    <div className={styles['parts']}>
+      <Card title="Profile">
+        <DescriptionList
+          items={[
+            ['User name', username],
+            ['E-mail', email],
+            ['Roles', roles.join(', ')],
+            ['Sign-in method', authProvider === 'local' ? 'Password' : `Identity provider ${authProvider}`],
+            ['Created', <Time key="since" at={createdAt} isAbsolute />],
+            ['User id', <code key="id">{id}</code>],
+            ['Organisation id', <code key="organisation">{organisationId}</code>],
+          ]}
+        />
+      </Card>
+      <Card title="Your permissions">
+        <ul className={styles['list']}>
+          {permissions.map((permission) => (
+            <li key={permission}>
+              {permissionTexts[permission]} <code>{permission}</code>
+            </li>
+          ))}
+        </ul>
+      </Card>
+    </div>
+  )
+}
+
+const themes: Readonly<Record<Theme, string>> = { system: 'System theme', light: 'Light', dark: 'Dark' }
+
+/** The theme of this browser, and the time zone of displayed times. */
+export function Appearance() {
+  const { timezone } = useSuspenseQuery(configurationQuery).data
+  const theme = useTheme()
+  const nowMs = useNow()
+  return (
+    <div className={styles['parts']}>
+      <Card title="Theme">
+        <fieldset className={styles['choices']}>
+          <legend className="visually-hidden">Theme</legend>
+          {(['system', 'light', 'dark'] as const).map((name) => (
+            <label key={name}>
+              <input type="radio" name="theme" checked={theme === name} onChange={() => chooseTheme(name)} />{' '}
+              {themes[name]}
+            </label>
+          ))}
+        </fieldset>
+        <p className={styles['text']}>Saved in this browser only.</p>
+      </Card>
+      <Card title="Time zone">
+        <p className={styles['text']}>Times use your browser’s time zone.</p>
+        <DescriptionList
+          items={[
+            ['Your browser', new Intl.DateTimeFormat().resolvedOptions().timeZone],
+            ['The platform', timezone ?? 'not set'],
+            ['Now', <Time key="now" at={new Date(nowMs).toISOString()} isAbsolute />],
+          ]}
+        />
+      </Card>
+    </div>
+  )
+}
 
 const tabs = [
   { name: 'profile', label: 'Profile', content: <Profile /> },

@@ -1,11 +1,11 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useMe } from '../../api/account.ts'
-import { api, expectNoBody } from '../../api/client.ts'
 import { isApiError, withMessage } from '../../api/api-error.ts'
+import { api, expectNoBody } from '../../api/client.ts'
 import { Card } from '../../ui/card.tsx'
+import { PasswordField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
-import { PasswordField } from '../../ui/password-field.tsx'
 import { showToast } from '../../ui/toast.tsx'
 import styles from './account.module.css'
 
@@ -30,7 +30,7 @@ export function Password() {
     <Card title="Change password">
       <p className={styles['text']}>This ends all your other sessions. API tokens stay valid.</p>
       <div className={styles['form']}>
-        {/* A new form after each change, so that no password stays in it. */}
+        {/* A new form after each change removes the passwords. */}
         <Form key={changes} submitLabel="Change password" onSubmit={change}>
           {/* Password managers store passwords by user name. */}
           <input type="text" name="username" value={username} autoComplete="username" readOnly hidden />
@@ -52,7 +52,9 @@ export function Password() {
           <PasswordField
             name="again"
             label="Confirm new password"
-            check={(again, { newPassword }) => (again === newPassword ? undefined : 'The passwords do not match.')}
+            check={(confirmation, { newPassword }) =>
+              confirmation === newPassword ? undefined : 'The passwords do not match.'
+            }
             autoComplete="new-password"
             maxLength={1024}
           />

@@ -90,7 +90,7 @@ const SessionTable = ({ sessions, onEnd }: SessionTableProps) => (
         isNarrow: true,
         cell: (session) =>
           session.isCurrent ? (
-            <Badge tone="good">This session</Badge>
+            <Badge variant="good">This session</Badge>
           ) : (
             <Button onClick={() => onEnd(session)} aria-label={`End the session from ${session.address}`}>
               End

@@ -1,27 +1,31 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { KeyRound, Plus } from 'lucide-react'
 import { useState } from 'react'
-import { api, unwrap, type Schemas, expectNoBody } from '../../api/client.ts'
+import { type Permission, useMe } from '../../api/account.ts'
+import { api, expectNoBody, type Schemas, unwrap } from '../../api/client.ts'
+import { permissionTexts } from '../../api/permissions.ts'
 import { Button } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
-import { Confirm } from '../../ui/dialog.tsx'
+import { CopyField } from '../../ui/copy.tsx'
+import { Confirm, Dialog } from '../../ui/dialog.tsx'
+import { CheckGroup, SelectField, TextField } from '../../ui/field.tsx'
+import { Form, type FormValues } from '../../ui/form.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time, useNow } from '../../ui/time.tsx'
 import { showToast } from '../../ui/toast.tsx'
 import styles from './account.module.css'
-import { NewToken } from './new-token.tsx'
 
 type ApiToken = Schemas['ApiToken']
 
 export function Tokens() {
-  const [isNew, setIsNew] = useState(false)
+  const [isCreating, setIsCreating] = useState(false)
   const query = useQuery({ queryKey: ['api-tokens'], queryFn: () => unwrap(api.GET('/api/v1/users/me/tokens')) })
   return (
     <Card
       title="API tokens"
       actions={
-        <Button look="primary" icon={Plus} onClick={() => setIsNew(true)}>
+        <Button variant="primary" icon={Plus} onClick={() => setIsCreating(true)}>
           Create API token
         </Button>
       }
@@ -32,7 +36,7 @@ export function Tokens() {
       <Loaded query={query} what="your API tokens">
         {({ items }) => <TokenList tokens={items} />}
       </Loaded>
-      {isNew && <NewToken onClose={() => setIsNew(false)} />}
+      {isCreating && <NewToken onClose={() => setIsCreating(false)} />}
     </Card>
   )
 }
@@ -81,7 +85,7 @@ const TokenTable = ({ tokens, onRevoke }: TokenTableProps) => (
     keyOf={({ id }) => id}
     columns={[
       { title: 'Name', cell: ({ name }) => name },
-      { title: 'May do', cell: ({ permissions }) => permissions.join(', ') || 'nothing' },
+      { title: 'Permissions', cell: ({ permissions }) => permissions.join(', ') || 'none' },
       { title: 'Expires', cell: ({ expiresAt }) => <Expiry at={expiresAt} /> },
       { title: 'Last used', cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <Time at={lastUsedAt} />) },
       {
@@ -106,5 +110,77 @@ function Expiry({ at }: { at: string | null }) {
       {Date.parse(at) <= nowMs && 'expired '}
       <Time at={at} />
     </>
+  )
+}
+
+type CreatedApiToken = Schemas['CreatedApiToken']
+
+const dayMs = 86_400_000
+
+/** Days until a token expires; 0 means never. */
+const lifetimes = [
+  { value: '7', label: 'In 7 days' },
+  { value: '30', label: 'In 30 days' },
+  { value: '90', label: 'In 90 days' },
+  { value: '365', label: 'In a year' },
+  { value: '0', label: 'Never' },
+]
+
+/** Creates an API token and shows it once. */
+export function NewToken({ onClose }: { onClose: () => void }) {
+  const [created, setCreated] = useState<CreatedApiToken>()
+  return (
+    <Dialog isOpen onClose={onClose} title={created === undefined ? 'Create API token' : `API token ${created.name}`}>
+      {created === undefined ? (
+        <TokenForm onClose={onClose} onCreated={setCreated} />
+      ) : (
+        <>
+          <p>Copy the token now. It is not shown again.</p>
+          <CopyField label="API token" text={created.token} />
+          <div>
+            <Button variant="primary" onClick={onClose}>
+              Done
+            </Button>
+          </div>
+        </>
+      )}
+    </Dialog>
+  )
+}
+
+interface TokenFormProps {
+  onClose: () => void
+  onCreated: (token: CreatedApiToken) => void
+}
+
+function TokenForm({ onClose, onCreated }: TokenFormProps) {
+  const { permissions } = useMe()
+  const [chosen, setChosen] = useState<Permission[]>([])
+  const [wasSubmitted, setWasSubmitted] = useState(false)
+  const queries = useQueryClient()
+  const create = async ({ name = '', days }: FormValues) => {
+    setWasSubmitted(true)
+    // A token needs at least one permission.
+    if (chosen.length === 0) return
+    const expiresAt = days === '0' ? {} : { expiresAt: new Date(Date.now() + Number(days) * dayMs).toISOString() }
+    const body = { name: name.trim(), permissions: chosen, ...expiresAt }
+    onCreated(await unwrap(api.POST('/api/v1/users/me/tokens', { body })))
+    await queries.invalidateQueries({ queryKey: ['api-tokens'] })
+  }
+  return (
+    <Form submitLabel="Create" onSubmit={create} actions={<Button onClick={onClose}>Cancel</Button>}>
+      <TextField name="name" label="Name" hint="For example, the script that uses it." maxLength={100} required />
+      <SelectField name="days" label="Expires" options={lifetimes} defaultValue="90" />
+      <CheckGroup
+        label="Permissions"
+        choices={permissions.map((value) => ({ value, label: permissionTexts[value], hint: <code>{value}</code> }))}
+        chosen={chosen}
+        onChange={setChosen}
+        problem={wasSubmitted && chosen.length === 0 ? 'Select at least one permission.' : undefined}
+      />
+      <div className={styles['choices']}>
+        <Button onClick={() => setChosen([...permissions])}>Select all</Button>
+      </div>
+    </Form>
   )
 }

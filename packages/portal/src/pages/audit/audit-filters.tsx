@@ -26,24 +26,24 @@ export function AuditFilters({ filter, onChange }: AuditFiltersProps) {
     value: draft[name],
     onChange: (text: string) => setDraft({ ...draft, [name]: text }),
   })
-  const send = (event: SubmitEvent) => {
+  const submit = (event: SubmitEvent) => {
     event.preventDefault()
     onChange(filterOf(draft))
   }
   return (
-    <form aria-labelledby={id} className={styles['filters']} onSubmit={send}>
+    <form aria-labelledby={id} className={styles['filters']} onSubmit={submit}>
       <h2 id={id} className="visually-hidden">
         Filters
       </h2>
       <TextField {...field('actor')} label="Actor" placeholder="user_…" maxLength={40} isMono />
       <TextField {...field('action')} label="Action" placeholder="cluster.delete" maxLength={100} isMono />
       <TextField {...field('resource')} label="Resource" placeholder="clus_…" maxLength={200} isMono />
-      <TextField {...field('from')} label="From" type="datetime-local" max={lastTime} />
-      <TextField {...field('to')} label="Before" type="datetime-local" max={lastTime} />
+      <TextField {...field('from')} label="From" type="datetime-local" max={maxTime} />
+      <TextField {...field('to')} label="Before" type="datetime-local" max={maxTime} />
       <div className={styles['buttons']}>
         <Button type="submit">Filter</Button>
         {Object.keys(filter).length > 0 && (
-          <Button look="quiet" onClick={() => onChange({})}>
+          <Button variant="quiet" onClick={() => onChange({})}>
             Show all
           </Button>
         )}
@@ -57,16 +57,16 @@ type Draft = Record<keyof AuditFilter, string>
 /** The fields show the address's filter until the user types. They are not remounted, which keeps the focus. */
 function useDraft(filter: AuditFilter): [Draft, (draft: Draft) => void] {
   const [draft, setDraft] = useState(() => draftOf(filter))
-  const [shown, setShown] = useState(filter)
-  if (JSON.stringify(shown) !== JSON.stringify(filter)) {
-    setShown(filter)
+  const [lastFilter, setLastFilter] = useState(filter)
+  if (JSON.stringify(lastFilter) !== JSON.stringify(filter)) {
+    setLastFilter(filter)
     setDraft(draftOf(filter))
   }
   return [draft, setDraft]
 }
 
 /** Browsers accept six-digit years, which the API does not. */
-const lastTime = '9999-12-31T23:59'
+const maxTime = '9999-12-31T23:59'
 
 const draftOf = ({ actor = '', action = '', resource = '', from, to }: AuditFilter): Draft => ({
   actor,

@@ -2,23 +2,19 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { ScrollText } from 'lucide-react'
 import { useState } from 'react'
 import { useHasPermission } from '../../api/account.ts'
-import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
+import { RequirePermission } from '../../shell/require-permission.tsx'
 import { Badge } from '../../ui/badge.tsx'
-import { Button } from '../../ui/button.tsx'
+import { Button, TextButton } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
 import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
-import { TextButton } from '../../ui/text-button.tsx'
 import { Time } from '../../ui/time.tsx'
 import { pageRows } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
-import { RequirePermission } from '../../shell/require-permission.tsx'
-import { Actor } from './actor.tsx'
-import { AddEntry } from './add-entry.tsx'
+import { AddEntry, ExportMenu, VerifyButton } from './audit-actions.tsx'
 import { type AuditFilter, AuditFilters } from './audit-filters.tsx'
-import { EntryDialog } from './entry-dialog.tsx'
-import { ExportMenu } from './export-menu.tsx'
-import { VerifyButton } from './verify-button.tsx'
+import { Actor, EntryDialog } from './entry-dialog.tsx'
 
 type Entry = Schemas['AuditEntry']
 
@@ -26,7 +22,7 @@ const columnsOf = (show: (entry: Entry) => void): VirtualColumn<Entry>[] => [
   {
     title: 'Action',
     width: 'minmax(11rem, 2fr)',
-    narrow: 'lead',
+    narrow: 'start',
     cell: (entry) => (
       <TextButton onClick={() => show(entry)}>
         {entry.action}
@@ -34,7 +30,7 @@ const columnsOf = (show: (entry: Entry) => void): VirtualColumn<Entry>[] => [
       </TextButton>
     ),
   },
-  { title: 'Time', width: '9rem', narrow: 'mark', cell: ({ at }) => <Time at={at} /> },
+  { title: 'Time', width: '9rem', narrow: 'end', cell: ({ at }) => <Time at={at} /> },
   { title: 'Actor', width: 'minmax(8rem, 2fr)', cell: ({ actor }) => <Actor actor={actor} /> },
   { title: 'Resource', width: 'minmax(8rem, 2fr)', cell: ({ resource }) => <code>{resource}</code> },
   {
@@ -58,17 +54,17 @@ export const AuditPage = () => (
 function AuditTrail() {
   const filter = useSearch({ from: '/signed-in/settings/audit' })
   const navigate = useNavigate({ from: '/settings/audit' })
-  const [shown, setShown] = useState<Entry>()
-  const [columns] = useState(() => columnsOf(setShown))
+  const [openEntry, setOpenEntry] = useState<Entry>()
+  const [columns] = useState(() => columnsOf(setOpenEntry))
   const isFiltered = Object.keys(filter).length > 0
-  const narrow = (search: AuditFilter) => void navigate({ search })
+  const applyFilter = (search: AuditFilter) => void navigate({ search })
   return (
     <Page
       title="Audit trail"
       lead="Every change is recorded automatically. Entries form a hash chain, so tampering is detectable."
       actions={<AuditActions />}
     >
-      <AuditFilters filter={filter} onChange={narrow} />
+      <AuditFilters filter={filter} onChange={applyFilter} />
       <PagedTable
         label="Audit entries"
         queryKey={['audit', filter]}
@@ -81,14 +77,14 @@ function AuditTrail() {
         rowKey={({ id }) => id}
         pollSeconds={15}
         summary={(total) => (total === 1 ? '1 entry' : `${total.toLocaleString()} entries`)}
-        empty={<NoEntries isFiltered={isFiltered} onClear={() => narrow({})} />}
+        empty={<NoEntries isFiltered={isFiltered} onClear={() => applyFilter({})} />}
       />
       <EntryDialog
-        entry={shown}
-        onClose={() => setShown(undefined)}
-        onNarrow={(search) => {
-          setShown(undefined)
-          narrow(search)
+        entry={openEntry}
+        onClose={() => setOpenEntry(undefined)}
+        onFilter={(search) => {
+          setOpenEntry(undefined)
+          applyFilter(search)
         }}
       />
     </Page>

@@ -6,7 +6,7 @@ import { DescriptionList } from '../../ui/card.tsx'
 import { CopyField } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Time } from '../../ui/time.tsx'
-import { Actor } from './actor.tsx'
+import { useUserName } from '../users/use-user-name.ts'
 import type { AuditFilter } from './audit-filters.tsx'
 import styles from './audit.module.css'
 
@@ -16,22 +16,22 @@ interface EntryDialogProps {
   entry: Entry | undefined
   onClose: () => void
   /** Filters by a value of this entry. */
-  onNarrow: (filter: AuditFilter) => void
+  onFilter: (filter: AuditFilter) => void
 }
 
-export const EntryDialog = ({ entry, onClose, onNarrow }: EntryDialogProps) => (
+export const EntryDialog = ({ entry, onClose, onFilter }: EntryDialogProps) => (
   <Dialog isOpen={entry !== undefined} onClose={onClose} title={entry?.action ?? 'Entry'} isWide>
-    {entry !== undefined && <EntryView entry={entry} onNarrow={onNarrow} />}
+    {entry !== undefined && <EntryView entry={entry} onFilter={onFilter} />}
   </Dialog>
 )
 
-const EntryView = ({ entry, onNarrow }: Pick<EntryDialogProps, 'onNarrow'> & { entry: Entry }) => (
+const EntryView = ({ entry, onFilter }: Pick<EntryDialogProps, 'onFilter'> & { entry: Entry }) => (
   <div className={styles['found']}>
     {entry.detail !== '' && <p className={styles['detail']}>{entry.detail}</p>}
     <DescriptionList
       items={[
         ['Time', <Time key="w" at={entry.at} isAbsolute />],
-        ['Actor', <Actor key="a" actor={entry.actor} isWhole />],
+        ['Actor', <Actor key="a" actor={entry.actor} showsId />],
         ...(entry.actor.tokenId === undefined
           ? []
           : [['API token', <code key="t">{entry.actor.tokenId}</code>] as const]),
@@ -41,17 +41,17 @@ const EntryView = ({ entry, onNarrow }: Pick<EntryDialogProps, 'onNarrow'> & { e
         ['Written by', entry.extra ? 'API caller (extra entry)' : 'the platform'],
       ]}
     />
-    <Copied label="Trace id" text={entry.traceId} />
-    <Copied label="Hash" text={entry.hash} />
+    <CopyRow label="Trace id" text={entry.traceId} />
+    <CopyRow label="Hash" text={entry.hash} />
     <div className={styles['buttons']}>
-      <Button onClick={() => onNarrow({ actor: entry.actor.id })}>Same actor</Button>
-      <Button onClick={() => onNarrow({ action: entry.action })}>Same action</Button>
-      <Button onClick={() => onNarrow({ resource: entry.resource })}>Same resource</Button>
+      <Button onClick={() => onFilter({ actor: entry.actor.id })}>Same actor</Button>
+      <Button onClick={() => onFilter({ action: entry.action })}>Same action</Button>
+      <Button onClick={() => onFilter({ resource: entry.resource })}>Same resource</Button>
     </div>
   </div>
 )
 
-const Copied = ({ label, text }: { label: string; text: string }) => (
+const CopyRow = ({ label, text }: { label: string; text: string }) => (
   <div>
     <p className={styles['label']} aria-hidden>
       {label}
@@ -69,5 +69,25 @@ function Resource({ id }: { id: string }) {
     <Link {...address}>
       <code>{id}</code>
     </Link>
+  )
+}
+
+interface ActorProps {
+  actor: Schemas['AuditActor']
+  /** Whether to show the id next to the name. */
+  showsId?: boolean
+}
+
+/** The name of a visible user, else the id. */
+export function Actor({ actor: { kind, id }, showsId = false }: ActorProps) {
+  const name = useUserName(id)
+  if (kind === 'system') return 'the platform'
+  if (name === undefined) return <code>{id}</code>
+  return showsId ? (
+    <>
+      {name} <code>{id}</code>
+    </>
+  ) : (
+    <span title={id}>{name}</span>
   )
 }

@@ -1,12 +1,18 @@
+import { Link, useNavigate } from '@tanstack/react-router'
 import { KeyRound, Pencil, Play, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { useHasPermission } from '../../api/account.ts'
+import { isApiError } from '../../api/api-error.ts'
+import { api, expectNoBody, type Schemas, unwrap } from '../../api/client.ts'
+import { queries, setQueryData } from '../../api/query.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
-import { Confirm } from '../../ui/dialog.tsx'
-import type { Cluster } from './cluster-queries.ts'
-import { EditCluster } from './edit-cluster.tsx'
-import { type Issued, issueToken } from './enrollment-card.tsx'
-import { RemoveCluster } from './remove-cluster.tsx'
+import { Confirm, Dialog } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
+import { showToast } from '../../ui/toast.tsx'
+import { type Cluster, clusterListKey, clusterNameKey, clusterQuery } from './cluster-queries.ts'
+import { type Issued, issueToken } from './enrollment.tsx'
+import { SiteField } from './sites.tsx'
 
 interface ActionsProps {
   cluster: Cluster
@@ -22,7 +28,7 @@ export function ClusterActions({ cluster, onIssued }: ActionsProps) {
   return (
     <>
       {mayRun && cluster.relay !== null && (
-        <ButtonLink to="/jobs/new" search={{ clusterId: cluster.id }} look="primary" icon={Play}>
+        <ButtonLink to="/jobs/new" search={{ clusterId: cluster.id }} variant="primary" icon={Play}>
           Run a job
         </ButtonLink>
       )}
@@ -50,9 +56,100 @@ export function ClusterActions({ cluster, onIssued }: ActionsProps) {
         title="Replace the relay?"
         description="The current relay keeps working until another relay enrolls with the new token."
         confirmLabel="New enrollment token"
-        look="primary"
+        variant="primary"
         onConfirm={async () => onIssued(await issueToken(cluster))}
       />
     </>
+  )
+}
+
+interface EditProps {
+  cluster: Cluster
+  isOpen: boolean
+  onClose: () => void
+}
+
+/** Renames a cluster or changes its site. */
+export const EditCluster = ({ isOpen, onClose, ...rest }: EditProps) => (
+  <Dialog isOpen={isOpen} onClose={onClose} title="Edit cluster">
+    <EditForm onDone={onClose} {...rest} />
+  </Dialog>
+)
+
+function EditForm({ cluster, onDone }: { cluster: Cluster; onDone: () => void }) {
+  // The values when the form was opened: later changes of other users are not edits of this form.
+  const [before] = useState(cluster)
+  const [siteId, setSiteId] = useState(before.siteId ?? '')
+  const save = async ({ name = '' }: Record<string, string>) => {
+    const body = changeOf(before, name, siteId)
+    if (Object.keys(body).length > 0) {
+      const { id } = cluster
+      const changed = await unwrap(api.PATCH('/api/v1/clusters/{id}', { params: { path: { id } }, body }))
+      await setQueryData(clusterQuery(id).queryKey, () => changed)
+      for (const queryKey of [clusterListKey, clusterNameKey]) void queries.invalidateQueries({ queryKey })
+      showToast('Cluster updated')
+    }
+    onDone()
+  }
+  return (
+    <Form submitLabel="Save changes" onSubmit={save} actions={<Button onClick={onDone}>Cancel</Button>}>
+      <TextField name="name" label="Name" defaultValue={before.name} required maxLength={64} autoComplete="off" />
+      <SiteField value={siteId} onChange={setSiteId} />
+    </Form>
+  )
+}
+
+/** Sends changed fields only, because other users may change the rest. */
+const changeOf = (cluster: Cluster, name: string, siteId: string): Schemas['ClusterUpdate'] => ({
+  ...(name.trim() !== cluster.name && { name }),
+  ...(siteId !== (cluster.siteId ?? '') && { siteId: siteId || null }),
+})
+
+interface RemoveProps {
+  cluster: Cluster
+  isOpen: boolean
+  onClose: () => void
+}
+
+/** Requires the name of the cluster as confirmation. */
+export function RemoveCluster({ cluster: { id, name }, isOpen, onClose }: RemoveProps) {
+  const navigate = useNavigate()
+  const [hasActiveJobs, setHasActiveJobs] = useState(false)
+  const remove = async () => {
+    setHasActiveJobs(false)
+    try {
+      await expectNoBody(api.DELETE('/api/v1/clusters/{id}', { params: { path: { id } } }))
+    } catch (error) {
+      setHasActiveJobs(isApiError(error, 'cluster_has_active_jobs'))
+      throw error
+    }
+    showToast('Cluster removed', name)
+    // Stops polling the removed cluster before the page changes.
+    await queries.cancelQueries({ queryKey: clusterQuery(id).queryKey })
+    await navigate({ to: '/clusters' })
+    queries.removeQueries({ queryKey: clusterQuery(id).queryKey })
+    void queries.invalidateQueries({ queryKey: clusterListKey })
+  }
+  return (
+    <Confirm
+      isOpen={isOpen}
+      onClose={onClose}
+      title={`Remove ${name}?`}
+      description="This deletes the cluster, its jobs and its history permanently. Its machines are not changed: stop the relay there."
+      confirmLabel="Remove cluster"
+      onConfirm={remove}
+    >
+      <TextField
+        name="confirmation"
+        label={`Type ${name} to confirm`}
+        check={(typed) => (typed.trim() === name ? undefined : 'The name does not match.')}
+        autoComplete="off"
+      />
+      {hasActiveJobs && (
+        <Link to="/jobs" search={{ clusterId: id }}>
+          Show the jobs of this cluster
+        </Link>
+      )}
+    </Confirm>
   )
 }

@@ -16,14 +16,14 @@ const columns: VirtualColumn<ClusterSummary>[] = [
   {
     title: 'Name',
     width: 'minmax(10rem, 3fr)',
-    narrow: 'lead',
+    narrow: 'start',
     cell: ({ id, name }) => (
       <RowLink to="/clusters/$clusterId" params={{ clusterId: id }}>
         {name}
       </RowLink>
     ),
   },
-  { title: 'Status', width: '7.5rem', narrow: 'mark', cell: ({ status }) => <StatusBadge status={status} /> },
+  { title: 'Status', width: '7.5rem', narrow: 'end', cell: ({ status }) => <StatusBadge status={status} /> },
   { title: 'Type', width: '7rem', cell: ({ type }) => typeNames[type] },
   { title: 'Nodes', width: '4rem', isEnd: true, narrow: 'hidden', cell: ({ nodeCount }) => nodeCount.toLocaleString() },
   { title: 'Site', width: 'minmax(6rem, 1fr)', cell: ({ siteId }) => <SiteName id={siteId} /> },
@@ -57,17 +57,17 @@ export const ClusterList = ({ filter, onClear }: ListProps) => (
     rowKey={({ id }) => id}
     pollSeconds={10}
     summary={(total) => (total === 1 ? '1 cluster' : `${total.toLocaleString()} clusters`)}
-    empty={isFiltered(filter) ? <NoneFits filter={filter} onClear={onClear} /> : <NoneYet />}
+    empty={isFiltered(filter) ? <NoMatches filter={filter} onClear={onClear} /> : <NoClusters />}
   />
 )
 
-const NoneFits = ({ filter, onClear }: ListProps) => (
+const NoMatches = ({ filter, onClear }: ListProps) => (
   <EmptyState icon={SearchX} title="No matching clusters" action={<Button onClick={onClear}>Clear filters</Button>}>
     No cluster matches {filterText(filter)}. Change or clear the filters.
   </EmptyState>
 )
 
-function NoneYet() {
+function NoClusters() {
   const mayWrite = useHasPermission('clusters:write')
   return (
     <EmptyState
@@ -75,7 +75,7 @@ function NoneYet() {
       title="No clusters yet"
       action={
         mayWrite && (
-          <ButtonLink to="/clusters/register" look="primary">
+          <ButtonLink to="/clusters/register" variant="primary">
             Register cluster
           </ButtonLink>
         )

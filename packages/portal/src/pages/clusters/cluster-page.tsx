@@ -11,25 +11,23 @@ import { Page } from '../../ui/page.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
 import { ClusterActions } from './cluster-actions.tsx'
-import { type Cluster, clusterQuery, isGone } from './cluster-queries.ts'
-import { EnrollmentCard, type Issued } from './enrollment-card.tsx'
-import { JobsTab } from './jobs-tab.tsx'
-import { NodesTab } from './nodes-tab.tsx'
-import { OverviewTab } from './overview-tab.tsx'
+import { type Cluster, clusterQuery, isNotFound } from './cluster-queries.ts'
+import { JobsTab, NodesTab, OverviewTab } from './cluster-tabs.tsx'
+import { EnrollmentCard, type Issued } from './enrollment.tsx'
 import { TimelineTab } from './timeline-tab.tsx'
 
-const trail = { label: 'Clusters', to: '/clusters' } as const
+const parent = { label: 'Clusters', to: '/clusters' } as const
 
 export function ClusterPage() {
   const { clusterId } = useParams({ from: '/signed-in/clusters/$clusterId' })
   const query = useQuery({
     ...clusterQuery(clusterId),
-    refetchInterval: (it) => (isGone(it.state.error) ? false : pollEvery(5)(it)),
+    refetchInterval: (it) => (isNotFound(it.state.error) ? false : pollEvery(5)(it)),
   })
-  if (isGone(query.error)) return <Gone />
+  if (isNotFound(query.error)) return <ClusterNotFound />
   if (query.data !== undefined) return <ClusterView key={clusterId} cluster={query.data} query={query} />
   return (
-    <Page title="Cluster" trail={trail}>
+    <Page title="Cluster" parent={parent}>
       <Loaded query={query} what="the cluster">
         {() => null}
       </Loaded>
@@ -37,8 +35,8 @@ export function ClusterPage() {
   )
 }
 
-const Gone = () => (
-  <Page title="Cluster not found" trail={trail}>
+const ClusterNotFound = () => (
+  <Page title="Cluster not found" parent={parent}>
     <EmptyState
       icon={ServerOff}
       title="This cluster does not exist"
@@ -60,8 +58,8 @@ function ClusterView({ cluster, query: { error, refetch } }: ViewProps) {
   return (
     <Page
       title={cluster.name}
-      mark={<StatusBadge status={cluster.status} />}
-      trail={trail}
+      badge={<StatusBadge status={cluster.status} />}
+      parent={parent}
       actions={<ClusterActions cluster={cluster} onIssued={setIssued} />}
     >
       {error !== null && <ErrorNote error={error} onRetry={() => void refetch()} />}

@@ -1,6 +1,6 @@
-import { queryOptions } from '@tanstack/react-query'
-import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { queryOptions, useQuery } from '@tanstack/react-query'
 import { isApiError } from '../../api/api-error.ts'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { setQueryData } from '../../api/query.ts'
 
 export type Cluster = Schemas['ClusterDetail']
@@ -23,13 +23,56 @@ export const sitesQuery = queryOptions({
 })
 
 /** Whether the cluster does not exist. */
-export const isGone = (error: unknown): boolean => isApiError(error, 'cluster_not_found')
+export const isNotFound = (error: unknown): boolean => isApiError(error, 'cluster_not_found')
 
 /** Creates a site and adds it to the loaded list. */
 export async function createSite(name: string): Promise<Site> {
   const site = await unwrap(api.POST('/api/v1/sites', { body: { name } }))
-  await setQueryData(sitesQuery.queryKey, (known) => [site, ...known.filter(({ id }) => id !== site.id)])
+  await setQueryData(sitesQuery.queryKey, (sites) => [site, ...sites.filter(({ id }) => id !== site.id)])
   return site
 }
 
 export const typeNames: Record<Cluster['type'], string> = { Hypervisor: 'Hypervisor', CloudLocal: 'Cloud-local' }
+
+/** The most ids of one request. */
+const maxIds = 100
+
+/** Ids that the next request reads, and its result by id. */
+interface NameRequest {
+  ids: Set<string>
+  names: Promise<Map<string, string>>
+}
+
+let pending: NameRequest | undefined
+
+/** Starts a request: calls before the next timer join it. */
+function startRequest(): NameRequest {
+  const ids = new Set<string>()
+  const load = async () => {
+    await new Promise((resolve) => setTimeout(resolve))
+    if (pending?.ids === ids) pending = undefined
+    const query = { ids: [...ids].join(','), pageSize: maxIds }
+    const { items } = await unwrap(api.GET('/api/v1/clusters', { params: { query } }))
+    return new Map(items.map(({ id, name }) => [id, name]))
+  }
+  return { ids, names: load() }
+}
+
+async function nameOf(id: string): Promise<string | null> {
+  if (pending === undefined || pending.ids.size >= maxIds) pending = startRequest()
+  pending.ids.add(id)
+  return (await pending.names).get(id) ?? null
+}
+
+/** The key prefix of all cluster names. */
+export const clusterNameKey = ['clusters', 'name']
+
+/** The name of a cluster; undefined until loaded, and for removed clusters. All rows of a list share one request. */
+export const useClusterName = (clusterId: string | undefined): string | undefined =>
+  useQuery({
+    queryKey: [...clusterNameKey, clusterId],
+    enabled: clusterId !== undefined,
+    queryFn: () => nameOf(clusterId ?? ''),
+    staleTime: 60_000,
+    retry: false,
+  }).data ?? undefined

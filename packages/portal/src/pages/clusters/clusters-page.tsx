@@ -1,13 +1,18 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { MapPin, Plus } from 'lucide-react'
 import { useState } from 'react'
-import { useHasPermission } from '../../api/account.ts'
+import { useHasPermission, useSummary } from '../../api/account.ts'
+import { defined, oneOfIn } from '../../lib/search.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
+import { SelectField } from '../../ui/field.tsx'
 import { Page } from '../../ui/page.tsx'
-import type { ClusterFilter } from './cluster-filter.ts'
-import { ClusterFilters } from './cluster-filters.tsx'
+import { SearchField } from '../../ui/search-field.tsx'
+import { type ClusterFilter, clusterStatuses, clusterTypes, longestSearch } from './cluster-filter.ts'
 import { ClusterList } from './cluster-list.tsx'
-import { SitesDialog } from './sites-dialog.tsx'
+import { typeNames } from './cluster-queries.ts'
+import styles from './clusters.module.css'
+import { SavedFilters } from './saved-filters.tsx'
+import { SitesDialog } from './sites.tsx'
 
 /** The filter is part of the address. */
 export function ClustersPage() {
@@ -31,11 +36,69 @@ function Actions() {
         Sites
       </Button>
       {mayWrite && (
-        <ButtonLink to="/clusters/register" look="primary" icon={Plus}>
+        <ButtonLink to="/clusters/register" variant="primary" icon={Plus}>
           Register cluster
         </ButtonLink>
       )}
       <SitesDialog isOpen={isOpen} onClose={() => setIsOpen(false)} />
     </>
+  )
+}
+
+interface FiltersProps {
+  filter: ClusterFilter
+  onChange: (filter: ClusterFilter) => void
+}
+
+export function ClusterFilters({ filter, onChange }: FiltersProps) {
+  const narrow = (change: { [Name in keyof ClusterFilter]: ClusterFilter[Name] | undefined }) =>
+    onChange(defined({ ...filter, ...change }))
+  return (
+    <div role="search" aria-label="Clusters" className={styles['filters']}>
+      <StatusField filter={filter} onChange={(status) => narrow({ status })} />
+      <SelectField
+        name="type"
+        label="Type"
+        value={filter.type ?? ''}
+        options={[
+          { value: '', label: 'All' },
+          ...clusterTypes.map((type) => ({ value: type, label: typeNames[type] })),
+        ]}
+        onChange={(value) => narrow({ type: oneOfIn({ value }, 'value', clusterTypes) })}
+      />
+      <SearchField
+        label="Name"
+        placeholder="Name contains"
+        maxLength={longestSearch}
+        search={filter.search}
+        onChange={(search) => narrow({ search })}
+      />
+      <SavedFilters filter={filter} onChange={onChange} />
+    </div>
+  )
+}
+
+interface StatusProps {
+  filter: ClusterFilter
+  onChange: (status: ClusterFilter['status']) => void
+}
+
+/** The summary counts all clusters, so counts are hidden with other filters. */
+function StatusField({ filter: { status, type, search }, onChange }: StatusProps) {
+  const counts = useSummary().data?.clusters
+  const isCounted = type === undefined && search === undefined && counts !== undefined
+  const labelled = (name: string, count: number | undefined) =>
+    isCounted ? `${name} (${(count ?? 0).toLocaleString()})` : name
+  return (
+    <SelectField
+      name="status"
+      label="Status"
+      value={status ?? ''}
+      options={[
+        { value: '', label: labelled('All', counts?.total) },
+        ...clusterStatuses.map((each) => ({ value: each, label: labelled(each, counts?.byStatus[each]) })),
+      ]}
+      onChange={(value) => onChange(oneOfIn({ value }, 'value', clusterStatuses))}
+    />
   )
 }

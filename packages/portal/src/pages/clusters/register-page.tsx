@@ -1,23 +1,21 @@
 import { Navigate, useNavigate, useSearch } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
-import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
 import { oneOfIn } from '../../lib/search.ts'
+import { RequirePermission } from '../../shell/require-permission.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Page } from '../../ui/page.tsx'
-import { RequirePermission } from '../../shell/require-permission.tsx'
 import { clusterTypes } from './cluster-filter.ts'
 import { clusterListKey, typeNames } from './cluster-queries.ts'
 import styles from './clusters.module.css'
-import { RelayCommand } from './relay-command.tsx'
-import { SiteField } from './site-field.tsx'
-import { NewSiteForm } from './sites-dialog.tsx'
-import { WaitingForRelay } from './waiting-for-relay.tsx'
+import { RelayCommand, WaitingForRelay } from './enrollment.tsx'
+import { NewSiteForm, SiteField } from './sites.tsx'
 
 type RegisteredCluster = Schemas['RegisteredCluster']
 
@@ -29,20 +27,20 @@ export const RegisterPage = () => (
 )
 
 function Registration() {
-  const [last, setLast] = useState<RegisteredCluster>()
+  const [lastRegistered, setLastRegistered] = useState<RegisteredCluster>()
   const { cluster } = useSearch({ from: '/signed-in/clusters/register' })
   const navigate = useNavigate({ from: '/clusters/register' })
-  const registered = last?.id === cluster ? last : undefined
+  const registered = lastRegistered?.id === cluster ? lastRegistered : undefined
   // The command is shown once. The cluster's page also waits and can issue a new token.
   if (cluster !== undefined && registered === undefined) {
     return <Navigate to="/clusters/$clusterId" params={{ clusterId: cluster }} replace />
   }
-  const onRegistered = (it: RegisteredCluster) => {
-    setLast(it)
-    void navigate({ search: { cluster: it.id }, replace: true })
+  const onRegistered = (result: RegisteredCluster) => {
+    setLastRegistered(result)
+    void navigate({ search: { cluster: result.id }, replace: true })
   }
   return (
-    <Page title="Register a cluster" trail={{ label: 'Clusters', to: '/clusters' }} isNarrow>
+    <Page title="Register a cluster" parent={{ label: 'Clusters', to: '/clusters' }} isNarrow>
       {registered === undefined && <RegisterForm onRegistered={onRegistered} />}
       {registered !== undefined && <NextSteps cluster={registered} />}
     </Page>
@@ -51,7 +49,7 @@ function Registration() {
 
 function RegisterForm({ onRegistered }: { onRegistered: (cluster: RegisteredCluster) => void }) {
   const [siteId, setSiteId] = useState('')
-  const [isNamingSite, setIsNamingSite] = useState(false)
+  const [isAddingSite, setIsAddingSite] = useState(false)
   const register = async (values: Record<string, string>) => {
     const { name = '' } = values
     const type = oneOfIn(values, 'type', clusterTypes) ?? 'Hypervisor'
@@ -77,17 +75,17 @@ function RegisterForm({ onRegistered }: { onRegistered: (cluster: RegisteredClus
         />
         <div className={styles['beside']}>
           <SiteField value={siteId} onChange={setSiteId} />
-          <Button icon={Plus} onClick={() => setIsNamingSite(true)}>
+          <Button icon={Plus} onClick={() => setIsAddingSite(true)}>
             New site
           </Button>
         </div>
       </Form>
       {/* Outside the form, because nested forms would submit both. */}
-      <Dialog isOpen={isNamingSite} onClose={() => setIsNamingSite(false)} title="New site">
+      <Dialog isOpen={isAddingSite} onClose={() => setIsAddingSite(false)} title="New site">
         <NewSiteForm
           onCreated={(site) => {
             setSiteId(site.id)
-            setIsNamingSite(false)
+            setIsAddingSite(false)
           }}
         />
       </Dialog>
@@ -98,6 +96,6 @@ function RegisterForm({ onRegistered }: { onRegistered: (cluster: RegisteredClus
 const NextSteps = ({ cluster: { id, name, relayCommand } }: { cluster: RegisteredCluster }) => (
   <Card title={`Start the relay of ${name}`}>
     <RelayCommand command={relayCommand} />
-    <WaitingForRelay clusterId={id} isElsewhere />
+    <WaitingForRelay clusterId={id} linksToCluster />
   </Card>
 )

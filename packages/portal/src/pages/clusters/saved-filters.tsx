@@ -63,7 +63,7 @@ function FilterList({ onChoose }: { onChoose: (filter: ClusterFilter) => void })
             .filter((each) => each.context === context)
             .map((each) => (
               <li key={each.id}>
-                <Button look="quiet" className={styles['entry']} onClick={() => onChoose(filterOf(each.filter))}>
+                <Button variant="quiet" className={styles['entry']} onClick={() => onChoose(filterOf(each.filter))}>
                   <strong>{each.name}</strong>
                   <span className={styles['quiet']}>{filterText(filterOf(each.filter))}</span>
                 </Button>

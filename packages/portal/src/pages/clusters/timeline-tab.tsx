@@ -20,9 +20,9 @@ const icons: Record<Entry['kind'], LucideIcon> = {
 }
 
 const columns: VirtualColumn<Entry>[] = [
-  { title: 'What', width: 'minmax(14rem, 4fr)', narrow: 'lead', cell: (entry) => <What entry={entry} /> },
-  { title: 'Who', width: 'minmax(7rem, 1fr)', cell: ({ actor }) => <Who actor={actor} /> },
-  { title: 'When', width: '15rem', cell: ({ at }) => <Time at={at} isAbsolute /> },
+  { title: 'Event', width: 'minmax(14rem, 4fr)', narrow: 'start', cell: (entry) => <EventCell entry={entry} /> },
+  { title: 'User', width: 'minmax(7rem, 1fr)', cell: ({ actor }) => <ActorCell actor={actor} /> },
+  { title: 'Time', width: '15rem', cell: ({ at }) => <Time at={at} isAbsolute /> },
 ]
 
 export const TimelineTab = ({ clusterId }: { clusterId: string }) => (
@@ -45,7 +45,7 @@ export const TimelineTab = ({ clusterId }: { clusterId: string }) => (
   />
 )
 
-function What({ entry: { kind, title, detail, resource } }: { entry: Entry }) {
+function EventCell({ entry: { kind, title, detail, resource } }: { entry: Entry }) {
   const Icon = icons[kind]
   const isJob = resource?.startsWith('job_') ?? false
   return (
@@ -69,15 +69,15 @@ function What({ entry: { kind, title, detail, resource } }: { entry: Entry }) {
   )
 }
 
-const kinds: Record<Schemas['AuditActor']['kind'], string> = {
+const actorKinds: Record<Schemas['AuditActor']['kind'], string> = {
   user: 'a user',
   relay: 'the relay',
   system: 'the platform',
 }
 
-function Who({ actor }: { actor: Entry['actor'] }) {
+function ActorCell({ actor }: { actor: Entry['actor'] }) {
   const me = useMe()
   const name = useUserName(actor?.id ?? '')
   if (actor === undefined) return null
-  return <span title={actor.id}>{actor.id === me.id ? 'you' : (name ?? kinds[actor.kind])}</span>
+  return <span title={actor.id}>{actor.id === me.id ? 'you' : (name ?? actorKinds[actor.kind])}</span>
 }

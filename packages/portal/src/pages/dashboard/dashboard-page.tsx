@@ -2,32 +2,32 @@ import { useNavigate } from '@tanstack/react-router'
 import { Check, LayoutDashboard, PencilRuler } from 'lucide-react'
 import { useState } from 'react'
 import { Button } from '../../ui/button.tsx'
+import { useLazyPart } from '../../ui/hooks.ts'
 import { Page } from '../../ui/page.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
-import { useLazyPart } from '../../ui/use-lazy-part.ts'
 import styles from './dashboard.module.css'
 import { useDashboard } from './use-dashboard.ts'
 import { WidgetGrid } from './widget-grid.tsx'
-import { type Range, rangeList, useRange } from './widgets/use-history.ts'
+import { type Range, rangeList, useRange } from './widgets/history-charts.tsx'
 
 const loadEditing = () => import('./editing.tsx')
 
 export function DashboardPage() {
-  const [isWanted, setIsWanted] = useState(false)
+  const [isEditRequested, setIsEditRequested] = useState(false)
   const [editing, fetchEditing] = useLazyPart(loadEditing, 'Failed to open the dashboard editor')
-  const isEditing = isWanted && editing !== undefined
+  const isEditing = isEditRequested && editing !== undefined
   const beginEditing = () => {
-    setIsWanted(true)
+    setIsEditRequested(true)
     fetchEditing()
   }
   const dashboard = useDashboard()
-  const grid = <WidgetGrid placed={dashboard.placed} />
+  const grid = <WidgetGrid placements={dashboard.placements} />
   const edit = (
-    <Button icon={isEditing ? Check : PencilRuler} onClick={isEditing ? () => setIsWanted(false) : beginEditing}>
+    <Button icon={isEditing ? Check : PencilRuler} onClick={isEditing ? () => setIsEditRequested(false) : beginEditing}>
       {isEditing ? 'Done' : 'Edit dashboard'}
     </Button>
   )
-  const hasCharts = dashboard.placed.some(({ widget }) => widget.id.endsWith('-over-time'))
+  const hasCharts = dashboard.placements.some(({ widget }) => widget.id.endsWith('-over-time'))
   return (
     <Page
       title="Dashboard"
@@ -41,14 +41,14 @@ export function DashboardPage() {
       <Loaded query={dashboard.query} what="the dashboard">
         {() => {
           if (isEditing) return <editing.Editing dashboard={dashboard} />
-          return dashboard.placed.length > 0 ? grid : <NothingThere onEdit={beginEditing} />
+          return dashboard.placements.length > 0 ? grid : <EmptyDashboard onEdit={beginEditing} />
         }}
       </Loaded>
     </Page>
   )
 }
 
-const NothingThere = ({ onEdit }: { onEdit: () => void }) => (
+const EmptyDashboard = ({ onEdit }: { onEdit: () => void }) => (
   <EmptyState
     icon={LayoutDashboard}
     title="The dashboard is empty"

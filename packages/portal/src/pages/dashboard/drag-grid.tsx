@@ -2,14 +2,14 @@ import { type ReactNode, useState } from 'react'
 import GridLayout, { useContainerWidth } from 'react-grid-layout'
 import styles from './dashboard.module.css'
 import { columns, gapPixels, type GridPosition, rowPixels } from './grid.ts'
-import { WidgetFrame } from './widget-frame.tsx'
-import type { Placed, Widget } from './widget.ts'
+import { WidgetFrame } from './widget-grid.tsx'
+import type { PlacedWidget, Widget } from './widget.ts'
 
 interface DragGridProps {
-  placed: readonly Placed[]
+  placements: readonly PlacedWidget[]
   controlsOf: (widget: Widget) => ReactNode
   /** Called at the end of each gesture. */
-  onArrange: (places: readonly GridPosition[]) => void
+  onArrange: (positions: readonly GridPosition[]) => void
 }
 
 const gridConfig = {
@@ -20,18 +20,18 @@ const gridConfig = {
 } as const
 
 /** The widgets in a grid with drag and resize. */
-export function DragGrid({ placed, controlsOf, onArrange }: DragGridProps) {
+export function DragGrid({ placements, controlsOf, onArrange }: DragGridProps) {
   const { width, containerRef, mounted } = useContainerWidth()
   // Keeps the DOM order while dragging: moving an element would lose the focus.
-  const [order] = useState(() => placed.map(({ widget }) => widget.id))
-  const rankOf = ({ widget }: Placed) => (order.includes(widget.id) ? order.indexOf(widget.id) : order.length)
-  const finish = (layout: readonly { i: string; x: number; y: number; w: number; h: number }[]) =>
+  const [order] = useState(() => placements.map(({ widget }) => widget.id))
+  const indexOf = ({ widget }: PlacedWidget) => (order.includes(widget.id) ? order.indexOf(widget.id) : order.length)
+  const onStop = (layout: readonly { i: string; x: number; y: number; w: number; h: number }[]) =>
     onArrange(layout.map(({ i, x, y, w, h }) => ({ widgetId: i, x, y, w, h })))
-  const layout = placed.map(({ widget: { least }, place: { widgetId, ...place } }) => ({
+  const layout = placements.map(({ widget: { minSize }, position: { widgetId, ...position } }) => ({
     i: widgetId,
-    ...place,
-    minW: least.w,
-    minH: least.h,
+    ...position,
+    minW: minSize.w,
+    minH: minSize.h,
   }))
   return (
     <div ref={containerRef} className={styles['dragged']}>
@@ -43,11 +43,11 @@ export function DragGrid({ placed, controlsOf, onArrange }: DragGridProps) {
           layout={layout}
           gridConfig={gridConfig}
           dragConfig={{ handle: 'header', cancel: 'button', allowMobileScroll: true }}
-          onDragStop={finish}
-          onResizeStop={finish}
+          onDragStop={onStop}
+          onResizeStop={onStop}
         >
-          {placed
-            .toSorted((a, b) => rankOf(a) - rankOf(b))
+          {placements
+            .toSorted((a, b) => indexOf(a) - indexOf(b))
             .map(({ widget }) => (
               <div key={widget.id}>
                 <WidgetFrame widget={widget} controls={controlsOf(widget)} />

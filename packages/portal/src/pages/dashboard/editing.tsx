@@ -1,29 +1,28 @@
 import { Plus, RotateCcw } from 'lucide-react'
-import { useState } from 'react'
+import { useState, useSyncExternalStore } from 'react'
 import { Button } from '../../ui/button.tsx'
 import styles from './dashboard.module.css'
 import { DragGrid } from './drag-grid.tsx'
 import type { GridPosition, Step } from './grid.ts'
 import type { Dashboard } from './use-dashboard.ts'
-import { useHasRoom } from './use-has-room.ts'
 import { WidgetControls } from './widget-controls.tsx'
 import { WidgetGrid } from './widget-grid.tsx'
 import type { Widget } from './widget.ts'
 
 /** The edit mode of the dashboard, loaded on first use. */
 export function Editing({ dashboard }: { dashboard: Dashboard }) {
-  const { placed, others, arrange, add, reset, isSaving } = dashboard
-  const hasRoom = useHasRoom()
-  const [moved, setMoved] = useState<Widget>()
-  const place = placed.find(({ widget }) => widget.id === moved?.id)?.place
+  const { placements, others, arrange, add, reset, isSaving } = dashboard
+  const hasColumns = useHasColumns()
+  const [movedWidget, setMovedWidget] = useState<Widget>()
+  const position = placements.find(({ widget }) => widget.id === movedWidget?.id)?.position
   const step = (widget: Widget, name: Step) => {
-    setMoved(widget)
+    setMovedWidget(widget)
     dashboard.step(widget, name)
   }
   const controlsOf = (widget: Widget) => (
     <WidgetControls
       title={widget.title}
-      {...(hasRoom && { onStep: (name: Step) => step(widget, name) })}
+      {...(hasColumns && { onStep: (name: Step) => step(widget, name) })}
       onRemove={() => dashboard.remove(widget)}
     />
   )
@@ -31,7 +30,7 @@ export function Editing({ dashboard }: { dashboard: Dashboard }) {
     <>
       <section aria-label="Dashboard editor" className={styles['tools']}>
         <p>
-          {hasRoom
+          {hasColumns
             ? 'Drag a widget by its title, resize it at its corner, or use its arrow buttons.'
             : 'Widen the window to move and resize widgets.'}
         </p>
@@ -47,13 +46,15 @@ export function Editing({ dashboard }: { dashboard: Dashboard }) {
         </div>
         <p role="status">
           {isSaving ? 'Saving …' : 'Saved'}
-          <span className="visually-hidden">{moved && place && ` ${positionText(moved, place)}`}</span>
+          <span className="visually-hidden">
+            {movedWidget && position && ` ${positionText(movedWidget, position)}`}
+          </span>
         </p>
       </section>
-      {hasRoom ? (
-        <DragGrid placed={placed} controlsOf={controlsOf} onArrange={arrange} />
+      {hasColumns ? (
+        <DragGrid placements={placements} controlsOf={controlsOf} onArrange={arrange} />
       ) : (
-        <WidgetGrid placed={placed} controlsOf={controlsOf} />
+        <WidgetGrid placements={placements} controlsOf={controlsOf} />
       )}
     </>
   )
@@ -61,3 +62,13 @@ export function Editing({ dashboard }: { dashboard: Dashboard }) {
 
 const positionText = ({ title }: Widget, { x, y, w, h }: GridPosition): string =>
   `${title}: column ${x + 1}, row ${y + 1}, ${w} columns wide, ${h} rows tall.`
+
+/** The width for several columns, as in the style sheet. */
+const wideScreen = matchMedia('(width >= 60rem)')
+
+function subscribe(listener: () => void): () => void {
+  wideScreen.addEventListener('change', listener)
+  return () => wideScreen.removeEventListener('change', listener)
+}
+
+export const useHasColumns = (): boolean => useSyncExternalStore(subscribe, () => wideScreen.matches)

@@ -7,7 +7,7 @@ export const columns = 12
 /** Row height and gap, in pixels. */
 export const rowPixels = 56
 export const gapPixels = 16
-const mostRows = 20
+const maxRows = 20
 
 export interface GridPosition {
   widgetId: string
@@ -23,55 +23,55 @@ export interface MinSize {
   h: number
 }
 
-const clamp = (value: number, least: number, most: number): number => Math.min(most, Math.max(least, value))
+const clamp = (value: number, min: number, max: number): number => Math.min(max, Math.max(min, value))
 
 /** Makes a stored position valid: another release or another client may have written it. */
-export function fitToGrid(place: GridPosition, least: MinSize): GridPosition {
-  const w = clamp(place.w, least.w, columns)
-  return { ...place, w, h: clamp(place.h, least.h, mostRows), x: clamp(place.x, 0, columns - w) }
+export function fitToGrid(position: GridPosition, minSize: MinSize): GridPosition {
+  const w = clamp(position.w, minSize.w, columns)
+  return { ...position, w, h: clamp(position.h, minSize.h, maxRows), x: clamp(position.x, 0, columns - w) }
 }
 
-const meet = (a: GridPosition, b: GridPosition): boolean =>
+const overlap = (a: GridPosition, b: GridPosition): boolean =>
   a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h
 
 /** Reading order: top to bottom, left to right. At the same position `first` wins. */
-const inOrder = (places: readonly GridPosition[], first?: string): GridPosition[] =>
-  places.toSorted((a, b) => a.y - b.y || Number(b.widgetId === first) - Number(a.widgetId === first) || a.x - b.x)
+const inReadingOrder = (positions: readonly GridPosition[], first?: string): GridPosition[] =>
+  positions.toSorted((a, b) => a.y - b.y || Number(b.widgetId === first) - Number(a.widgetId === first) || a.x - b.x)
 
 /** Moves every widget up as far as possible, in reading order, and resolves overlaps downwards. */
-export function compact(places: readonly GridPosition[], first?: string): GridPosition[] {
-  const standing: GridPosition[] = []
-  for (const place of inOrder(places, first)) {
-    const isFree = (y: number) => y >= 0 && !standing.some((other) => meet({ ...place, y }, other))
-    const step = isFree(place.y) ? -1 : 1
-    let { y } = place
+export function compact(positions: readonly GridPosition[], first?: string): GridPosition[] {
+  const placements: GridPosition[] = []
+  for (const position of inReadingOrder(positions, first)) {
+    const isFree = (y: number) => y >= 0 && !placements.some((other) => overlap({ ...position, y }, other))
+    const step = isFree(position.y) ? -1 : 1
+    let { y } = position
     while (step < 0 ? isFree(y + step) : !isFree(y)) y += step
-    standing.push({ ...place, y })
+    placements.push({ ...position, y })
   }
-  return inOrder(standing)
+  return inReadingOrder(placements)
 }
 
-const inColumn = (a: GridPosition, b: GridPosition): boolean => a.x < b.x + b.w && b.x < a.x + a.w
+const sharesColumn = (a: GridPosition, b: GridPosition): boolean => a.x < b.x + b.w && b.x < a.x + a.w
 
 /** A move or resize by keyboard. */
 export type Step = 'left' | 'right' | 'up' | 'down' | 'narrower' | 'wider' | 'shorter' | 'taller'
 
 /** The layout after a step; unchanged if the step is not possible. */
 export function moveByKey(
-  places: readonly GridPosition[],
+  positions: readonly GridPosition[],
   widgetId: string,
   step: Step,
-  least: MinSize,
+  minSize: MinSize,
 ): GridPosition[] {
-  const place = places.find((each) => each.widgetId === widgetId)
-  if (place === undefined) return [...places]
-  const others = places.filter((each) => each !== place)
-  return compact([...others, fitToGrid(afterStep(place, others, step), least)], widgetId)
+  const position = positions.find((each) => each.widgetId === widgetId)
+  if (position === undefined) return [...positions]
+  const others = positions.filter((each) => each !== position)
+  return compact([...others, fitToGrid(afterStep(position, others, step), minSize)], widgetId)
 }
 
-function afterStep(place: GridPosition, others: readonly GridPosition[], step: Step): GridPosition {
-  const { x, y, w, h } = place
-  const beside = others.filter((other) => inColumn(other, place))
+function afterStep(position: GridPosition, others: readonly GridPosition[], step: Step): GridPosition {
+  const { x, y, w, h } = position
+  const beside = others.filter((other) => sharesColumn(other, position))
   // Swaps with the neighbour above, which moves down, or below, which moves up.
   const above = beside.filter((other) => other.y < y).toSorted((a, b) => b.y + b.h - (a.y + a.h))[0]
   const below = beside.filter((other) => other.y > y).toSorted((a, b) => a.y - b.y)[0]
@@ -85,15 +85,15 @@ function afterStep(place: GridPosition, others: readonly GridPosition[], step: S
     shorter: { h: h - 1 },
     taller: { h: h + 1 },
   }
-  return { ...place, ...changes[step] }
+  return { ...position, ...changes[step] }
 }
 
 /** Adds a widget below all others. */
-export const withWidget = (places: readonly GridPosition[], widgetId: string, size: MinSize): GridPosition[] =>
-  compact([...places, { widgetId, x: 0, y: Math.max(0, ...places.map(({ y, h }) => y + h)), ...size }])
+export const withWidget = (positions: readonly GridPosition[], widgetId: string, size: MinSize): GridPosition[] =>
+  compact([...positions, { widgetId, x: 0, y: Math.max(0, ...positions.map(({ y, h }) => y + h)), ...size }])
 
 /** Whether two layouts are equal. */
-export const isSame = (a: readonly GridPosition[], b: readonly GridPosition[]): boolean =>
+export const isSameLayout = (a: readonly GridPosition[], b: readonly GridPosition[]): boolean =>
   a.length === b.length &&
   a.every(({ widgetId, x, y, w, h }) =>
     b.some((o) => o.widgetId === widgetId && o.x === x && o.y === y && o.w === w && o.h === h),

@@ -1,21 +1,21 @@
 import { useMe } from '../../api/account.ts'
 import type { Schemas } from '../../api/client.ts'
-import { withWidget, fitToGrid, isSame, type GridPosition, compact, type Step, moveByKey } from './grid.ts'
+import { withWidget, fitToGrid, isSameLayout, type GridPosition, compact, type Step, moveByKey } from './grid.ts'
 import { useLayout } from './use-layout.ts'
-import { type Placed, type Widget, widgetsFor } from './widget.ts'
+import { type PlacedWidget, type Widget, widgetsFor } from './widget.ts'
 
 type Stored = Schemas['WidgetPlacement'][]
 
-const byDefault = (widgets: readonly Widget[]): GridPosition[] =>
-  widgets.map(({ id, place }) => ({ widgetId: id, ...place }))
+const defaultPositions = (widgets: readonly Widget[]): GridPosition[] =>
+  widgets.map(({ id, position }) => ({ widgetId: id, ...position }))
 
 /** The positions of known widgets, each once. */
-function shownOf(stored: Stored, widgets: readonly Widget[]): GridPosition[] {
-  const places = widgets.flatMap(({ id, least }) => {
-    const place = stored.find(({ widgetId }) => widgetId === id)
-    return place === undefined ? [] : [fitToGrid(place, least)]
+function visiblePositions(stored: Stored, widgets: readonly Widget[]): GridPosition[] {
+  const positions = widgets.flatMap(({ id, minSize }) => {
+    const position = stored.find(({ widgetId }) => widgetId === id)
+    return position === undefined ? [] : [fitToGrid(position, minSize)]
   })
-  return compact(places)
+  return compact(positions)
 }
 
 /** The user's dashboard and its actions. */
@@ -23,26 +23,26 @@ export function useDashboard() {
   const widgets = widgetsFor(useMe().permissions)
   const { query, change, isSaving } = useLayout()
   const stored = query.data?.layout
-  const places = stored === undefined ? compact(byDefault(widgets)) : shownOf(stored, widgets)
+  const positions = stored === undefined ? compact(defaultPositions(widgets)) : visiblePositions(stored, widgets)
   const hidden = (stored ?? []).filter(({ widgetId }) => !widgets.some(({ id }) => id === widgetId))
   const arrange = (next: readonly GridPosition[]) => {
-    if (!isSame(next, places)) change([...next, ...hidden])
+    if (!isSameLayout(next, positions)) change([...next, ...hidden])
   }
-  const placed = places.flatMap((place): Placed[] => {
-    const widget = widgets.find(({ id }) => id === place.widgetId)
-    return widget === undefined ? [] : [{ widget, place }]
+  const placements = positions.flatMap((position): PlacedWidget[] => {
+    const widget = widgets.find(({ id }) => id === position.widgetId)
+    return widget === undefined ? [] : [{ widget, position }]
   })
   return {
     query,
     isSaving,
-    placed,
+    placements,
     /** Widgets that can be added. */
-    others: widgets.filter(({ id }) => !places.some(({ widgetId }) => widgetId === id)),
+    others: widgets.filter(({ id }) => !positions.some(({ widgetId }) => widgetId === id)),
     arrange,
-    step: ({ id, least }: Widget, step: Step) => arrange(moveByKey(places, id, step, least)),
-    add: ({ id, place: { w, h } }: Widget) => arrange(withWidget(places, id, { w, h })),
-    remove: ({ id }: Widget) => arrange(compact(places.filter(({ widgetId }) => widgetId !== id))),
-    reset: () => arrange(compact(byDefault(widgets))),
+    step: ({ id, minSize }: Widget, step: Step) => arrange(moveByKey(positions, id, step, minSize)),
+    add: ({ id, position: { w, h } }: Widget) => arrange(withWidget(positions, id, { w, h })),
+    remove: ({ id }: Widget) => arrange(compact(positions.filter(({ widgetId }) => widgetId !== id))),
+    reset: () => arrange(compact(defaultPositions(widgets))),
   }
 }
 

@@ -7,7 +7,7 @@ import { showToast, showErrorToast } from '../../ui/toast.tsx'
 type Stored = Schemas['WidgetPlacement'][]
 
 /** The shown layout, the stored layout and its entity tag; undefined if none was ever stored. */
-interface Known {
+interface CachedLayout {
   layout: Stored | undefined
   saved: Stored | undefined
   etag: string | undefined
@@ -17,7 +17,7 @@ interface Known {
 
 const layoutQuery = queryOptions({
   queryKey: ['dashboard-layout'],
-  queryFn: async (): Promise<Known> => {
+  queryFn: async (): Promise<CachedLayout> => {
     let etag: string | undefined
     const call = api.GET('/api/v1/users/me/dashboard-layout').then((answer) => {
       etag = answer.response.headers.get('etag') ?? undefined
@@ -30,14 +30,14 @@ const layoutQuery = queryOptions({
 
 const mutationKey = ['save-dashboard-layout']
 
-const known = (): Known | undefined => queries.getQueryData(layoutQuery.queryKey)
-const learn = (news: Partial<Known>): void => {
-  queries.setQueryData(layoutQuery.queryKey, (before) => before && { ...before, ...news })
+const cachedLayout = (): CachedLayout | undefined => queries.getQueryData(layoutQuery.queryKey)
+const updateCache = (changes: Partial<CachedLayout>): void => {
+  queries.setQueryData(layoutQuery.queryKey, (before) => before && { ...before, ...changes })
 }
 
 /** Saves a change unless a newer one is queued, and only over the layout it was based on. */
 async function save(change: number): Promise<void> {
-  const current = known()
+  const current = cachedLayout()
   if (current?.layout === undefined || current.changes !== change) return
   const { layout } = current
   const header = current.etag === undefined ? {} : { 'if-match': current.etag }
@@ -45,7 +45,7 @@ async function save(change: number): Promise<void> {
   try {
     await expectNoBody(call)
     const { response } = await call
-    learn({ saved: layout, etag: response.headers.get('etag') ?? undefined })
+    updateCache({ saved: layout, etag: response.headers.get('etag') ?? undefined })
   } catch (error) {
     if (isApiError(error, 'precondition_failed')) {
       await queries.refetchQueries(layoutQuery)
@@ -56,8 +56,8 @@ async function save(change: number): Promise<void> {
       return
     }
     // A newer change is still saved.
-    if (known()?.changes !== change) return
-    learn({ layout: current.saved })
+    if (cachedLayout()?.changes !== change) return
+    updateCache({ layout: current.saved })
     showErrorToast('Failed to save the layout', error)
   }
 }
@@ -78,8 +78,8 @@ export function useLayout() {
   })
   const change = (layout: Stored) => {
     void queries.cancelQueries(layoutQuery)
-    const changes = (known()?.changes ?? 0) + 1
-    learn({ layout, changes })
+    const changes = (cachedLayout()?.changes ?? 0) + 1
+    updateCache({ layout, changes })
     mutate(changes)
   }
   return { query, change, isSaving }

@@ -1,11 +1,10 @@
-import type { CSSProperties, ReactNode } from 'react'
+import { type CSSProperties, type ReactNode, useId } from 'react'
 import styles from './dashboard.module.css'
 import { gapPixels, type GridPosition, rowPixels } from './grid.ts'
-import { WidgetFrame } from './widget-frame.tsx'
-import type { Placed, Widget } from './widget.ts'
+import type { PlacedWidget, Widget } from './widget.ts'
 
 interface WidgetGridProps {
-  placed: readonly Placed[]
+  placements: readonly PlacedWidget[]
   controlsOf?: (widget: Widget) => ReactNode
 }
 
@@ -14,7 +13,7 @@ type Style = CSSProperties & Record<`--${string}`, string | number>
 
 const gridStyle: Style = { '--row': `${rowPixels}px`, '--gap': `${gapPixels}px` }
 
-const placeStyle = ({ x, y, w, h }: GridPosition): Style => ({
+const positionStyle = ({ x, y, w, h }: GridPosition): Style => ({
   '--column': x + 1,
   '--line': y + 1,
   '--width': w,
@@ -22,12 +21,34 @@ const placeStyle = ({ x, y, w, h }: GridPosition): Style => ({
 })
 
 /** The widgets in their grid, or in one column on narrow screens. Both follow the reading order. */
-export const WidgetGrid = ({ placed, controlsOf }: WidgetGridProps) => (
+export const WidgetGrid = ({ placements, controlsOf }: WidgetGridProps) => (
   <div className={styles['grid']} style={gridStyle}>
-    {placed.map(({ widget, place }) => (
-      <div key={widget.id} className={styles['cell']} style={placeStyle(place)}>
+    {placements.map(({ widget, position }) => (
+      <div key={widget.id} className={styles['cell']} style={positionStyle(position)}>
         <WidgetFrame widget={widget} controls={controlsOf?.(widget)} />
       </div>
     ))}
   </div>
 )
+
+interface WidgetFrameProps {
+  widget: Widget
+  /** The controls of the edit mode. */
+  controls?: ReactNode
+}
+
+/** A widget with its title. */
+export function WidgetFrame({ widget: { title, Content }, controls }: WidgetFrameProps) {
+  const id = useId()
+  return (
+    <section className={styles['widget']} aria-labelledby={id}>
+      <header className={styles['head']}>
+        <h2 id={id}>{title}</h2>
+        {controls}
+      </header>
+      <div className={styles['body']}>
+        <Content />
+      </div>
+    </section>
+  )
+}

@@ -1,5 +1,8 @@
+import { useQuery } from '@tanstack/react-query'
 import { HeartPulse, RotateCw } from 'lucide-react'
-import type { Schemas } from '../../api/client.ts'
+import { ApiError } from '../../api/api-error.ts'
+import { api, type Schemas } from '../../api/client.ts'
+import { pollEvery } from '../../api/query.ts'
 import { Badge, StatusBadge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Card, DescriptionList } from '../../ui/card.tsx'
@@ -7,7 +10,6 @@ import { Page } from '../../ui/page.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
-import { useReadiness } from './use-readiness.ts'
 
 type Check = Schemas['HealthCheck']
 
@@ -17,7 +19,7 @@ export function HealthPage() {
   return (
     <Page
       title="Health"
-      mark={data && <StatusBadge status={data.aggregate} />}
+      badge={data && <StatusBadge status={data.aggregate} />}
       lead={
         data && (
           <>
@@ -91,13 +93,28 @@ const columns = [
   { title: 'Source', cell: ({ source }: Check) => <code>{source}</code> },
   {
     title: 'Tags',
-    cell: ({ tags: own }: Check) =>
-      own.map((tag) => (
-        <Badge key={tag} tone={tag === 'critical' ? 'busy' : 'quiet'}>
+    cell: ({ tags: checkTags }: Check) =>
+      checkTags.map((tag) => (
+        <Badge key={tag} variant={tag === 'critical' ? 'busy' : 'quiet'}>
           {tag}
         </Badge>
       )),
   },
-  { title: 'Took', isEnd: true, isNarrow: true, cell: ({ durationMs }: Check) => milliseconds.format(durationMs) },
+  { title: 'Duration', isEnd: true, isNarrow: true, cell: ({ durationMs }: Check) => milliseconds.format(durationMs) },
   { title: 'Checked', isNarrow: true, cell: ({ checkedAt }: Check) => <Time at={checkedAt} /> },
 ]
+
+const pollSeconds = 10
+
+/** Readiness is returned with 200 or 503, in the same format. */
+async function readiness(): Promise<Schemas['Readiness']> {
+  const { data, error, response } = await api.GET('/health/ready').catch((cause: unknown) => {
+    throw ApiError.unreachable(cause)
+  })
+  if (data !== undefined) return data
+  if (response.status === 503 && typeof error === 'object' && 'checks' in error) return error
+  throw new ApiError(response.status, error, response.headers)
+}
+
+export const useReadiness = () =>
+  useQuery({ queryKey: ['health', 'ready'], queryFn: readiness, staleTime: 0, refetchInterval: pollEvery(pollSeconds) })

@@ -1,13 +1,13 @@
 import { useState } from 'react'
-import { api, unwrap } from '../../api/client.ts'
 import { ApiError } from '../../api/api-error.ts'
+import { api, unwrap } from '../../api/client.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { SelectField } from '../../ui/field.tsx'
 import { showToast } from '../../ui/toast.tsx'
-import { providerTypeSpecs, type Provider, type ProviderRequest, providerTypes } from './provider-types.ts'
 import { ProviderForm } from './provider-form.tsx'
+import { type Provider, type ProviderRequest, providerTypes, providerTypeSpecs } from './provider-types.ts'
+import { refreshProviders } from './providers.tsx'
 import { findDuplicate } from './request.ts'
-import { refreshProviders } from './use-providers.ts'
 
 interface AddProviderProps {
   providers: readonly Provider[]
@@ -20,8 +20,8 @@ export function AddProvider({ providers, onClose, onAdded }: AddProviderProps) {
   const [type, setType] = useState<Provider['type']>('OIDC')
   const choose = (value: string) => setType(providerTypes.find((each) => each === value) ?? type)
   const add = async (request: ProviderRequest) => {
-    const same = findDuplicate(request, providers)
-    if (same !== undefined) throw isThere(same)
+    const duplicate = findDuplicate(request, providers)
+    if (duplicate !== undefined) throw duplicateError(duplicate)
     const { id, displayName } = await unwrap(api.POST('/api/v1/platform/identity/providers', { body: request }))
     await refreshProviders()
     showToast(`${displayName} was added`)
@@ -41,7 +41,7 @@ export function AddProvider({ providers, onClose, onAdded }: AddProviderProps) {
   )
 }
 
-const isThere = ({ displayName }: Provider): ApiError =>
+const duplicateError = ({ displayName }: Provider): ApiError =>
   new ApiError(0, {
     error: 'provider_exists',
     message: `${displayName} already uses this address. Edit it instead.`,

@@ -21,11 +21,11 @@ const reasons: Readonly<Record<string, string>> = {
   incomplete: 'The response was incomplete. Request consent again.',
 }
 
-const otherwise = 'Request consent again. If it persists, check the audit trail.'
+const unknownReason = 'Request consent again. If it persists, check the audit trail.'
 
 /** Shows the result of a consent request. */
 export function ConsentNote({ consent, error, provider, onDismiss }: ConsentNoteProps) {
-  const isGood = consent === 'granted' && !isBelied(consent, provider)
+  const isGood = consent === 'granted' && !isContradicted(consent, provider)
   const Icon = isGood ? CircleCheck : CircleAlert
   return (
     <div
@@ -33,26 +33,26 @@ export function ConsentNote({ consent, error, provider, onDismiss }: ConsentNote
       className={classes(styles['note'], isGood ? styles['good'] : styles['bad'])}
     >
       <Icon size={18} aria-hidden />
-      <p>{wordsFor(consent, error, provider)}</p>
+      <p>{resultText(consent, error, provider)}</p>
       <IconButton label="Dismiss" icon={X} onClick={onDismiss} />
     </div>
   )
 }
 
-function wordsFor(consent: string, error: string | undefined, provider: Provider | undefined): string {
-  const who = provider?.displayName ?? 'The provider'
-  if (isBelied(consent, provider)) return `${who}: this result is outdated. See the status below.`
+function resultText(consent: string, error: string | undefined, provider: Provider | undefined): string {
+  const name = provider?.displayName ?? 'The provider'
+  if (isContradicted(consent, provider)) return `${name}: this result is outdated. See the status below.`
   if (consent === 'granted') {
     const isOff = provider?.status === 'Disabled'
-    return `${who} granted consent${isOff ? ' but is disabled here' : '. Users can sign in with it'}.`
+    return `${name} granted consent${isOff ? ' but is disabled here' : '. Users can sign in with it'}.`
   }
-  if (consent === 'denied') return `${who} denied consent. Request it again after its administrator has agreed.`
-  const reason = error !== undefined && Object.hasOwn(reasons, error) ? reasons[error] : otherwise
+  if (consent === 'denied') return `${name} denied consent. Request it again after its administrator has agreed.`
+  const reason = error !== undefined && Object.hasOwn(reasons, error) ? reasons[error] : unknownReason
   return `The consent request failed. ${reason}`
 }
 
 /** Whether the platform's data contradicts the address: it is outdated or forged. */
-function isBelied(consent: string, provider: Provider | undefined): boolean {
+function isContradicted(consent: string, provider: Provider | undefined): boolean {
   if (consent !== 'granted' && consent !== 'denied') return false
   const status = consent === 'granted' ? 'ConsentGranted' : 'ConsentDenied'
   return provider?.status !== status && provider?.status !== 'Disabled'

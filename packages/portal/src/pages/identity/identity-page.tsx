@@ -1,18 +1,16 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { KeyRound, Plus } from 'lucide-react'
 import { useState } from 'react'
-import { Button } from '../../ui/button.tsx'
+import { RequirePermission } from '../../shell/require-permission.tsx'
+import { Button, TextButton } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { TextButton } from '../../ui/text-button.tsx'
-import { RequirePermission } from '../../shell/require-permission.tsx'
 import { AddProvider } from './add-provider.tsx'
 import { ConsentNote } from './consent-note.tsx'
-import { providerTypeSpecs, signInLabelOf, type Provider } from './provider-types.ts'
 import { ProviderDialog } from './provider-dialog.tsx'
-import { ProviderStatus } from './provider-status.tsx'
-import { useProviders } from './use-providers.ts'
+import { type Provider, providerTypeSpecs, signInLabelOf } from './provider-types.ts'
+import { ProviderStatus, useProviders } from './providers.tsx'
 
 const columnsOf = (open: (id: string) => void): Column<Provider>[] => [
   {
@@ -42,7 +40,7 @@ function ProviderList() {
   const query = useProviders()
   const find = (items: readonly Provider[]) => items.find(({ id }) => id === chosen)
   const addButton = (
-    <Button look="primary" icon={Plus} onClick={() => setIsAdding(true)}>
+    <Button variant="primary" icon={Plus} onClick={() => setIsAdding(true)}>
       Add provider
     </Button>
   )

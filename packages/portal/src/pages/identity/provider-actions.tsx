@@ -1,15 +1,15 @@
-import { ListChecks, ShieldQuestion, Trash2 } from 'lucide-react'
+import { CircleCheck, CircleX, ListChecks, ShieldQuestion, Trash2 } from 'lucide-react'
 import { useState } from 'react'
-import { api, unwrap, type Schemas, expectNoBody } from '../../api/client.ts'
 import { ApiError } from '../../api/api-error.ts'
+import { api, expectNoBody, type Schemas, unwrap } from '../../api/client.ts'
+import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
 import { showToast } from '../../ui/toast.tsx'
 import styles from './identity.module.css'
 import type { Provider } from './provider-types.ts'
-import { TestOutcome } from './test-outcome.tsx'
-import { refreshProviders } from './use-providers.ts'
+import { refreshProviders } from './providers.tsx'
 
 interface ProviderActionsProps {
   provider: Provider
@@ -33,7 +33,7 @@ export function ProviderActions({ provider: { id, type, displayName }, onRemoved
     run('test', async () =>
       setOutcome(await unwrap(api.POST('/api/v1/platform/identity/providers/{id}/test', { params }))),
     )
-  const askForConsent = () =>
+  const requestConsent = () =>
     run('consent', async () => {
       const { url } = await unwrap(api.POST('/api/v1/platform/identity/providers/{id}/consent', { params }))
       await refreshProviders()
@@ -52,7 +52,7 @@ export function ProviderActions({ provider: { id, type, displayName }, onRemoved
           Test provider
         </Button>
         {type !== 'LDAP' && (
-          <Button icon={ShieldQuestion} isBusy={busy === 'consent'} onClick={() => void askForConsent()}>
+          <Button icon={ShieldQuestion} isBusy={busy === 'consent'} onClick={() => void requestConsent()}>
             Request consent
           </Button>
         )}
@@ -80,3 +80,34 @@ function openSafely(url: string): void {
   const message = 'The provider’s consent address does not use https, so it was not opened.'
   throw new ApiError(0, { error: 'consent_url_not_https', message })
 }
+
+const names: Readonly<Record<string, string>> = {
+  discovery: 'Discovery',
+  endpoints: 'Addresses',
+  keys: 'Keys',
+  client: 'Client',
+  connect: 'Connection',
+  tls: 'Encryption',
+  bind: 'Service account',
+  search: 'User search',
+}
+
+export const TestOutcome = ({ outcome: { ok, checks } }: { outcome: Schemas['IdentityProviderTest'] }) => (
+  <div className={styles['outcome']}>
+    <p>
+      <strong>{ok ? 'The provider works.' : 'The provider does not work yet.'}</strong>
+    </p>
+    <ul aria-label="Checks" className={styles['checks']}>
+      {checks.map(({ name, ok: isGood, message }) => (
+        <li key={name}>
+          <Badge variant={isGood ? 'good' : 'bad'} icon={isGood ? CircleCheck : CircleX}>
+            {isGood ? 'Passed' : 'Failed'}
+          </Badge>
+          <span>
+            <strong>{(Object.hasOwn(names, name) && names[name]) || name}</strong>: {message}
+          </span>
+        </li>
+      ))}
+    </ul>
+  </div>
+)

@@ -6,12 +6,11 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { Time } from '../../ui/time.tsx'
 import { showToast } from '../../ui/toast.tsx'
 import styles from './identity.module.css'
-import { providerTypeSpecs, type Provider, type ProviderRequest } from './provider-types.ts'
 import { ProviderActions } from './provider-actions.tsx'
 import { ProviderForm } from './provider-form.tsx'
-import { ProviderStatus } from './provider-status.tsx'
+import { type Provider, type ProviderRequest, providerTypeSpecs } from './provider-types.ts'
+import { ProviderStatus, refreshProviders } from './providers.tsx'
 import { valueText } from './request.ts'
-import { refreshProviders } from './use-providers.ts'
 
 interface ProviderDialogProps {
   provider: Provider | undefined
@@ -39,7 +38,7 @@ function ProviderView({ provider, onClose }: { provider: Provider; onClose: () =
       <DescriptionList
         items={[
           ['Type', providerTypeSpecs[type].label],
-          ...providerTypeSpecs[type].place.map(
+          ...providerTypeSpecs[type].identifying.map(
             ({ name, label }) => [label, <code key={name}>{valueText(provider, name)}</code>] as const,
           ),
           ['Status', <ProviderStatus key="s" status={status} />],

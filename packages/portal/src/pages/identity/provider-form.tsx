@@ -1,19 +1,21 @@
+import { useQuery } from '@tanstack/react-query'
+import { Plus, X } from 'lucide-react'
 import { useState } from 'react'
-import { CheckField, TextField } from '../../ui/field.tsx'
+import { Button, IconButton } from '../../ui/button.tsx'
+import { CheckField, PasswordField, SelectField, TextArea, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
+import { type Role, rolesQuery } from '../users/roles.tsx'
 import styles from './identity.module.css'
 import {
   isRequiredSetting,
-  providerTypeSpecs,
-  signInLabelOf,
   type Provider,
   type ProviderRequest,
   type ProviderType,
+  providerTypeSpecs,
   type Setting,
+  signInLabelOf,
 } from './provider-types.ts'
 import { requestOf, valueText } from './request.ts'
-import { RoleField, RoleMappings } from './role-mappings.tsx'
-import { SettingField } from './setting-field.tsx'
 
 interface ProviderFormProps {
   type: ProviderType
@@ -24,7 +26,7 @@ interface ProviderFormProps {
 }
 
 export function ProviderForm({ type, before, submitLabel, onSubmit }: ProviderFormProps) {
-  const kind = providerTypeSpecs[type]
+  const spec = providerTypeSpecs[type]
   const [displayName, setDisplayName] = useState(before?.displayName ?? '')
   const [enabled, setEnabled] = useState(before?.enabled ?? true)
   const [defaultRole, setDefaultRole] = useState(before?.defaultRole ?? 'Viewer')
@@ -34,15 +36,15 @@ export function ProviderForm({ type, before, submitLabel, onSubmit }: ProviderFo
     <SettingField
       key={setting.name}
       setting={setting}
-      isNeeded={isRequiredSetting(kind, setting)}
+      isRequiredByType={isRequiredSetting(spec, setting)}
       isStored={before !== undefined}
       text={before ? valueText(before, setting.name) : ''}
     />
   )
   return (
     <Form submitLabel={submitLabel} onSubmit={send}>
-      {!before && kind.place.map(field)}
-      {kind.needs.map(field)}
+      {!before && spec.identifying.map(field)}
+      {spec.required.map(field)}
       <TextField
         name="displayName"
         label="Name"
@@ -72,8 +74,121 @@ export function ProviderForm({ type, before, submitLabel, onSubmit }: ProviderFo
       />
       <details className={styles['more']}>
         <summary>More settings</summary>
-        <div className={styles['stack']}>{kind.more.map(field)}</div>
+        <div className={styles['stack']}>{spec.optional.map(field)}</div>
       </details>
     </Form>
   )
+}
+
+interface SettingFieldProps {
+  setting: Setting
+  isRequiredByType: boolean
+  /** An empty field keeps the stored secret. */
+  isStored: boolean
+  text: string
+}
+
+const hintOf = ({ hint, format, defaultValue }: Setting, isStored: boolean): string | undefined => {
+  if (format === 'secret' && isStored) return 'Leave empty to keep the stored secret.'
+  return hint ?? (defaultValue === undefined ? undefined : `Empty: ${defaultValue}`)
+}
+
+export function SettingField({ setting, isRequiredByType, isStored, text }: SettingFieldProps) {
+  const { name, label, format = 'text', example, defaultValue } = setting
+  const isRequired = isRequiredByType && !(format === 'secret' && isStored)
+  const field = { name, label, hint: hintOf(setting, isStored), required: isRequired, isOptional: !isRequired }
+  if (format === 'secret') return <PasswordField {...field} autoComplete="new-password" maxLength={2000} />
+  if (format === 'certificate') return <TextArea {...field} defaultValue={text} rows={4} spellCheck={false} isMono />
+  return (
+    <TextField
+      {...field}
+      defaultValue={text}
+      placeholder={example ?? defaultValue}
+      inputMode={format === 'url' ? 'url' : 'text'}
+      autoComplete="off"
+      autoCapitalize="none"
+      spellCheck={false}
+      maxLength={500}
+      isMono
+    />
+  )
+}
+
+type Mapping = Provider['roleMappings'][number]
+
+/** The limit of the API. */
+const maxMappings = 100
+const defaultRole: Role = 'Viewer'
+
+interface RoleMappingsProps {
+  mappings: readonly Mapping[]
+  onChange: (mappings: Mapping[]) => void
+  hint: string
+}
+
+export function RoleMappings({ mappings, onChange, hint }: RoleMappingsProps) {
+  // Stable keys while rows are removed.
+  const [keys, setKeys] = useState(() => mappings.map(() => crypto.randomUUID()))
+  const change = (index: number, part: Partial<Mapping>) =>
+    onChange(mappings.map((mapping, position) => (position === index ? { ...mapping, ...part } : mapping)))
+  const add = () => {
+    setKeys([...keys, crypto.randomUUID()])
+    onChange([...mappings, { group: '', role: defaultRole }])
+  }
+  const remove = (index: number) => {
+    setKeys(keys.toSpliced(index, 1))
+    onChange(mappings.toSpliced(index, 1))
+  }
+  return (
+    <fieldset className={styles['mappings']}>
+      <legend>Role mappings</legend>
+      <p className={styles['hint']}>{hint}</p>
+      {mappings.map(({ group, role }, index) => (
+        <div key={keys[index]} role="group" aria-label={`Mapping ${index + 1}`} className={styles['mapping']}>
+          <TextField
+            name={`group-${keys[index]}`}
+            label="Group"
+            value={group}
+            onChange={(text) => change(index, { group: text })}
+            maxLength={500}
+            required
+            isMono
+          />
+          <RoleField
+            name={`role-${keys[index]}`}
+            label="Role"
+            role={role}
+            onChange={(to) => change(index, { role: to })}
+          />
+          <IconButton label={`Remove mapping ${index + 1}`} icon={X} onClick={() => remove(index)} />
+        </div>
+      ))}
+      <div>
+        <Button icon={Plus} onClick={add} disabled={mappings.length >= maxMappings}>
+          Add mapping
+        </Button>
+      </div>
+    </fieldset>
+  )
+}
+
+interface RoleFieldProps {
+  name: string
+  label: string
+  hint?: string
+  role: Role
+  onChange: (role: Role) => void
+}
+
+/** Roles that the user may grant, and the current one. */
+export function RoleField({ name, label, hint, role, onChange }: RoleFieldProps) {
+  const items = useQuery(rolesQuery).data?.items ?? []
+  const offered = items.filter(({ name: each, grantable }) => grantable || each === role).map(({ name: each }) => each)
+  const roles = offered.includes(role) ? offered : [role, ...offered]
+  const choose = (value: string) => {
+    const chosen = roles.find((each) => each === value)
+    if (chosen !== undefined) onChange(chosen)
+  }
+  const options = roles.map((each) => ({ value: each, label: each }))
+  return <SelectField name={name} label={label} hint={hint} value={role} options={options} onChange={choose} />
 }

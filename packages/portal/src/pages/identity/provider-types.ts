@@ -13,102 +13,102 @@ export type SettingName = Exclude<
 >
 
 /** Secrets are never shown; lists are separated by spaces; certificates have several lines. */
-type Look = 'text' | 'url' | 'secret' | 'list' | 'certificate'
+type SettingFormat = 'text' | 'url' | 'secret' | 'list' | 'certificate'
 
 export interface Setting {
   name: SettingName
   label: string
   hint?: string
   /** The platform's default. */
-  usual?: string
+  defaultValue?: string
   example?: string
-  look?: Look
+  format?: SettingFormat
 }
 
 export interface ProviderTypeSpec {
   label: string
   /** These settings identify a provider. */
-  place: readonly Setting[]
-  needs: readonly Setting[]
-  more: readonly Setting[]
+  identifying: readonly Setting[]
+  required: readonly Setting[]
+  optional: readonly Setting[]
 }
 
 const client = { name: 'clientId', label: 'Client id' } as const
-const secret = { name: 'clientSecret', label: 'Client secret', look: 'secret' } as const
+const secret = { name: 'clientSecret', label: 'Client secret', format: 'secret' } as const
 const claims = [
-  { name: 'scopes', label: 'Scopes', usual: 'openid profile email', look: 'list' },
-  { name: 'usernameClaim', label: 'Username claim', usual: 'preferred_username' },
-  { name: 'emailClaim', label: 'E-mail claim', usual: 'email' },
-  { name: 'groupsClaim', label: 'Groups claim', usual: 'groups' },
+  { name: 'scopes', label: 'Scopes', defaultValue: 'openid profile email', format: 'list' },
+  { name: 'usernameClaim', label: 'Username claim', defaultValue: 'preferred_username' },
+  { name: 'emailClaim', label: 'E-mail claim', defaultValue: 'email' },
+  { name: 'groupsClaim', label: 'Groups claim', defaultValue: 'groups' },
 ] as const satisfies Setting[]
 
 export const providerTypeSpecs: Readonly<Record<ProviderType, ProviderTypeSpec>> = {
   OIDC: {
     label: 'OpenID Connect',
-    place: [
+    identifying: [
       {
         name: 'issuer',
         label: 'Issuer',
         example: 'https://id.example.com',
-        look: 'url',
+        format: 'url',
         hint: 'Exactly as the provider publishes it.',
       },
     ],
-    needs: [client, secret],
-    more: claims,
+    required: [client, secret],
+    optional: claims,
   },
   CloudDirectory: {
     label: 'Cloud directory (Microsoft Entra ID)',
-    place: [
+    identifying: [
       { name: 'tenantId', label: 'Tenant', hint: 'Tenant ID or a verified domain.' },
       {
         name: 'authorityHost',
         label: 'Authority',
-        look: 'url',
-        usual: 'https://login.microsoftonline.com',
+        format: 'url',
+        defaultValue: 'https://login.microsoftonline.com',
         hint: 'Differs in national clouds.',
       },
     ],
-    needs: [client, secret],
-    more: claims,
+    required: [client, secret],
+    optional: claims,
   },
   OpenSourceIdp: {
     label: 'Open-source identity provider (Keycloak)',
-    place: [
-      { name: 'baseUrl', label: 'Address', example: 'https://sso.example.com', look: 'url' },
+    identifying: [
+      { name: 'baseUrl', label: 'Address', example: 'https://sso.example.com', format: 'url' },
       { name: 'realm', label: 'Realm' },
     ],
-    needs: [client, secret],
-    more: claims,
+    required: [client, secret],
+    optional: claims,
   },
   LDAP: {
     label: 'Directory (LDAP)',
-    place: [
+    identifying: [
       {
         name: 'url',
         label: 'Address',
         example: 'ldaps://directory.example.com',
-        look: 'url',
+        format: 'url',
         hint: 'ldaps://, or ldap:// with StartTLS.',
       },
     ],
-    needs: [
+    required: [
       { name: 'bindDn', label: 'Bind DN', example: 'cn=platform,dc=example,dc=com' },
-      { name: 'bindPassword', label: 'Bind password', look: 'secret' },
+      { name: 'bindPassword', label: 'Bind password', format: 'secret' },
       { name: 'userSearchBase', label: 'User search base (DN)', example: 'ou=people,dc=example,dc=com' },
     ],
-    more: [
+    optional: [
       {
         name: 'groupSearchBase',
         label: 'Group search base (DN)',
         hint: 'Leave empty to use memberOf.',
       },
-      { name: 'groupMemberAttribute', label: 'Group member attribute', usual: 'member' },
-      { name: 'userLoginAttribute', label: 'User login attribute', usual: 'uid' },
+      { name: 'groupMemberAttribute', label: 'Group member attribute', defaultValue: 'member' },
+      { name: 'userLoginAttribute', label: 'User login attribute', defaultValue: 'uid' },
       {
         name: 'caCertificate',
         label: 'Trusted certificates',
-        look: 'certificate',
+        format: 'certificate',
         hint: 'PEM. Required if the certificate authority is not public.',
       },
     ],
@@ -119,8 +119,8 @@ export const providerTypeSpecs: Readonly<Record<ProviderType, ProviderTypeSpec>>
 export const providerTypes = ['OIDC', 'CloudDirectory', 'OpenSourceIdp', 'LDAP'] as const satisfies ProviderType[]
 
 /** Whether a setting is required: it is needed and has no default. */
-export const isRequiredSetting = ({ place, needs }: ProviderTypeSpec, setting: Setting): boolean =>
-  setting.usual === undefined && (place.includes(setting) || needs.includes(setting))
+export const isRequiredSetting = ({ identifying, required }: ProviderTypeSpec, setting: Setting): boolean =>
+  setting.defaultValue === undefined && (identifying.includes(setting) || required.includes(setting))
 
 /** The provider's text on the sign-in page. */
 export const signInLabelOf = (type: ProviderType, displayName: string): string =>

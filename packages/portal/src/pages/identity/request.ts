@@ -17,17 +17,17 @@ export interface Rules {
 }
 
 /** A provider or a request for one. */
-type Known = { type: ProviderType } & { [Name in SettingName]?: ProviderRequest[Name] | undefined }
+type ProviderSettings = { type: ProviderType } & { [Name in SettingName]?: ProviderRequest[Name] | undefined }
 
 /**
  * Builds the whole request from the form and, for a change, the identifying settings. The API drops omitted settings,
  * except secrets.
  */
 export function requestOf(type: ProviderType, values: FormValues, rules: Rules, before?: Provider): ProviderRequest {
-  const { place, needs, more } = providerTypeSpecs[type]
-  const typed = (setting: Setting) => [setting.name, typedIn(values, setting)] as const
-  const placed = ({ name }: Setting) => [name, before && valueText(before, name)] as const
-  const entries = [...place.map(before ? placed : typed), ...[...needs, ...more].map(typed)]
+  const { identifying, required, optional } = providerTypeSpecs[type]
+  const entered = (setting: Setting) => [setting.name, enteredText(values, setting)] as const
+  const stored = ({ name }: Setting) => [name, before && valueText(before, name)] as const
+  const entries = [...identifying.map(before ? stored : entered), ...[...required, ...optional].map(entered)]
   const { scopes, ...texts } = Object.fromEntries(entries.filter(([, text]) => text !== undefined && text !== ''))
   const name = values['displayName']?.trim() ?? ''
   return {
@@ -42,27 +42,28 @@ export function requestOf(type: ProviderType, values: FormValues, rules: Rules, 
 }
 
 /** Secrets are not trimmed. */
-const typedIn = (values: FormValues, { name, look }: Setting): string | undefined =>
-  look === 'secret' ? values[name] : values[name]?.trim()
+const enteredText = (values: FormValues, { name, format }: Setting): string | undefined =>
+  format === 'secret' ? values[name] : values[name]?.trim()
 
 /** A setting as form text; '' if unset. The API never returns secrets. */
-export function valueText(provider: Known, name: SettingName): string {
+export function valueText(provider: ProviderSettings, name: SettingName): string {
   const value = provider[name]
   return typeof value === 'object' ? value.join(' ') : (value ?? '')
 }
 
 /** The existing provider that the request would overwrite: same type and address. */
 export const findDuplicate = (request: ProviderRequest, providers: readonly Provider[]): Provider | undefined =>
-  providers.find((provider) => provider.type === request.type && placeOf(provider) === placeOf(request))
+  providers.find((provider) => provider.type === request.type && addressOf(provider) === addressOf(request))
 
 /** The normalised address of a provider. */
-function placeOf(known: Known): string {
-  const text = (name: SettingName): string => valueText(known, name)
-  if (known.type === 'LDAP') return directory(text('url'))
-  if (known.type === 'OIDC') return address(text('issuer'))
-  if (known.type === 'OpenSourceIdp') return address(`${trimmed(text('baseUrl'))}/realms/${text('realm')}`)
+function addressOf(settings: ProviderSettings): string {
+  const text = (name: SettingName): string => valueText(settings, name)
+  if (settings.type === 'LDAP') return directory(text('url'))
+  if (settings.type === 'OIDC') return address(text('issuer'))
+  if (settings.type === 'OpenSourceIdp') return address(`${trimmed(text('baseUrl'))}/realms/${text('realm')}`)
   const host =
-    text('authorityHost') || providerTypeSpecs.CloudDirectory.place.find(({ name }) => name === 'authorityHost')?.usual
+    text('authorityHost') ||
+    providerTypeSpecs.CloudDirectory.identifying.find(({ name }) => name === 'authorityHost')?.defaultValue
   return address(`${trimmed(host ?? '')}/${text('tenantId')}`)
 }
 

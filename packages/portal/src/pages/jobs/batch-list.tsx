@@ -1,12 +1,12 @@
 import { Layers } from 'lucide-react'
-import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
 import { pageRows } from '../../ui/use-pages.ts'
 import { RowLink, type VirtualColumn } from '../../ui/virtual-table.tsx'
-import { ShortId } from './short-id.tsx'
+import { ShortId } from './job-list.tsx'
 
 type Batch = Schemas['Batch']
 
@@ -14,7 +14,7 @@ const columns: VirtualColumn<Batch>[] = [
   {
     title: 'Batch',
     width: 'minmax(10rem, 2fr)',
-    narrow: 'lead',
+    narrow: 'start',
     cell: ({ id, submittedCount }) => (
       <RowLink to="/jobs/batches/$batchId" params={{ batchId: id }}>
         {submittedCount === 1 ? '1 job' : `${submittedCount} jobs`} <ShortId id={id} />
@@ -24,8 +24,8 @@ const columns: VirtualColumn<Batch>[] = [
   {
     title: 'Status',
     width: '8rem',
-    narrow: 'mark',
-    cell: ({ status }) => <Badge tone={status === 'Finished' ? 'quiet' : 'busy'}>{status}</Badge>,
+    narrow: 'end',
+    cell: ({ status }) => <Badge variant={status === 'Finished' ? 'quiet' : 'busy'}>{status}</Badge>,
   },
   { title: 'Completed', width: '6rem', isEnd: true, narrow: 'hidden', cell: ({ counts }) => counts.completed },
   { title: 'Failed', width: '5rem', isEnd: true, narrow: 'hidden', cell: ({ counts }) => counts.failed },

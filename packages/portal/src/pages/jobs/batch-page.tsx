@@ -3,10 +3,10 @@ import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { Ban, RotateCw } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { useHasPermission } from '../../api/account.ts'
-import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { isApiError } from '../../api/api-error.ts'
-import { pollEvery, setQueryData, queries } from '../../api/query.ts'
-import { Badge } from '../../ui/badge.tsx'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
+import { pollEvery, queries, setQueryData } from '../../api/query.ts'
+import { Badge, variantOf } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Card, DescriptionList } from '../../ui/card.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
@@ -14,9 +14,10 @@ import { Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
 import { showToast } from '../../ui/toast.tsx'
-import { BatchProgress } from './batch-progress.tsx'
-import { NotFoundNotice } from './not-found-notice.tsx'
 import { JobList } from './job-list.tsx'
+import styles from './jobs.module.css'
+import { NotFoundNotice } from './not-found-notice.tsx'
+import { isFinished } from './status.ts'
 
 type Batch = Schemas['Batch']
 
@@ -33,18 +34,18 @@ export function BatchPage() {
     refetchInterval: (it) => (it.state.data?.status === 'Finished' ? false : pollEvery(2)(it)),
   })
   const batch = query.data
-  const isOver = batch?.status === 'Finished'
+  const isFinished = batch?.status === 'Finished'
   const progress = JSON.stringify(batch?.counts)
   useEffect(() => {
     // The job list does not poll after the batch has finished, so the last counts refresh it.
     void queries.invalidateQueries({ queryKey: ['jobs', 'list'] })
-  }, [isOver, progress])
+  }, [isFinished, progress])
   if (isApiError(query.error, 'batch_not_found')) return <NotFoundNotice what="batch" />
   return (
     <Page
       title={batch === undefined ? 'Batch' : titleOf(batch)}
-      mark={batch && <Badge tone={batch.status === 'Finished' ? 'quiet' : 'busy'}>{batch.status}</Badge>}
-      trail={{ label: 'Jobs', to: '/jobs' }}
+      badge={batch && <Badge variant={batch.status === 'Finished' ? 'quiet' : 'busy'}>{batch.status}</Badge>}
+      parent={{ label: 'Jobs', to: '/jobs' }}
       actions={batch && <BatchActions batch={batch} />}
     >
       <Loaded query={query} what="the batch">
@@ -71,9 +72,9 @@ const BatchOverview = ({ batch }: { batch: Batch }) => (
       items={[
         ['Submitted', <Time key="s" at={batch.createdAt} isAbsolute />],
         ['Finished', batch.finishedAt === undefined ? 'not yet' : <Time key="f" at={batch.finishedAt} isAbsolute />],
-        ['At once', batch.maxConcurrency ?? 'all'],
+        ['Maximum concurrent jobs', batch.maxConcurrency ?? 'all'],
         ['Failure limit', batch.maxErrors ?? 'never'],
-        ...(batch.retryOf === undefined ? [] : [['Runs again', <BatchLink key="r" id={batch.retryOf} />] as const]),
+        ...(batch.retryOf === undefined ? [] : [['Retry of', <BatchLink key="r" id={batch.retryOf} />] as const]),
       ]}
     />
   </Card>
@@ -87,25 +88,25 @@ const BatchLink = ({ id }: { id: string }) => (
 
 function BatchActions({ batch }: { batch: Batch }) {
   const mayWrite = useHasPermission('jobs:write')
-  const [asking, setAsking] = useState<'cancel' | 'retry'>()
+  const [openDialog, setOpenDialog] = useState<'cancel' | 'retry'>()
   const actions = useBatchActions(batch.id)
   if (!mayWrite) return null
   const unsuccessful = batch.counts.failed + batch.counts.cancelled
-  const close = () => setAsking(undefined)
+  const close = () => setOpenDialog(undefined)
   return (
     <>
       {batch.status !== 'Finished' && (
-        <Button icon={Ban} onClick={() => setAsking('cancel')} disabled={batch.status === 'Cancelling'}>
+        <Button icon={Ban} onClick={() => setOpenDialog('cancel')} disabled={batch.status === 'Cancelling'}>
           Cancel batch
         </Button>
       )}
       {unsuccessful > 0 && (
-        <Button icon={RotateCw} onClick={() => setAsking('retry')}>
+        <Button icon={RotateCw} onClick={() => setOpenDialog('retry')}>
           Retry failed jobs
         </Button>
       )}
       <Confirm
-        isOpen={asking === 'cancel'}
+        isOpen={openDialog === 'cancel'}
         onClose={close}
         title="Cancel this batch?"
         description="Queued jobs do not run and running jobs are stopped. Changes they already made remain."
@@ -113,12 +114,12 @@ function BatchActions({ batch }: { batch: Batch }) {
         onConfirm={actions.cancel}
       />
       <Confirm
-        isOpen={asking === 'retry'}
+        isOpen={openDialog === 'retry'}
         onClose={close}
         title="Retry failed jobs?"
         description={`Submits the ${unsuccessful} failed or cancelled jobs as a new batch.`}
         confirmLabel="Retry failed jobs"
-        look="primary"
+        variant="primary"
         onConfirm={actions.retry}
       />
     </>
@@ -145,3 +146,46 @@ function useBatchActions(batchId: string) {
     },
   }
 }
+
+/** Progress as numbers and as a bar. */
+export function BatchProgress({ counts }: { counts: Schemas['BatchCounts'] }) {
+  const parts = [
+    { status: 'Completed', count: counts.completed },
+    { status: 'Failed', count: counts.failed },
+    { status: 'Cancelled', count: counts.cancelled },
+    { status: 'Running', count: counts.running },
+    { status: 'Queued', count: counts.queued },
+  ] as const
+  const present = parts.filter(({ count }) => count > 0)
+  const total = sum(present)
+  const finished = present.filter(({ status }) => isFinished(status))
+  const finishedCount = sum(finished)
+  return (
+    <>
+      <div
+        className={styles['bar']}
+        role="progressbar"
+        aria-label="Finished jobs"
+        aria-valuemin={0}
+        aria-valuemax={total}
+        aria-valuenow={finishedCount}
+      >
+        {finished.map(({ status, count }) => (
+          <span key={status} data-variant={variantOf(status)} style={{ flexGrow: count }} />
+        ))}
+        <span style={{ flexGrow: total - finishedCount }} />
+      </div>
+      <ul className={styles['counts']} aria-label="Jobs by status">
+        {present.map(({ status, count }) => (
+          <li key={status}>
+            <Badge variant={variantOf(status)}>
+              {count} {status}
+            </Badge>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+const sum = (parts: readonly { count: number }[]): number => parts.reduce((total, { count }) => total + count, 0)

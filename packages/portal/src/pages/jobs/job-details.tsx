@@ -1,18 +1,22 @@
 import { Link } from '@tanstack/react-router'
+import { Ban, CircleAlert, CircleCheck, CircleDashed } from 'lucide-react'
 import type { ReactNode } from 'react'
 import type { Schemas } from '../../api/client.ts'
+import { Badge } from '../../ui/badge.tsx'
+import { Spinner } from '../../ui/button.tsx'
 import { Card, DescriptionList } from '../../ui/card.tsx'
 import { CopyButton } from '../../ui/copy.tsx'
-import { durationText, Time, useSeconds } from '../../ui/time.tsx'
-import { reasonText } from './reasons.ts'
+import { type Column, Table } from '../../ui/table.tsx'
+import { durationText, Time, totalDurationText, useSeconds } from '../../ui/time.tsx'
 import styles from './jobs.module.css'
+import { reasonText } from './status.ts'
 
-interface JobFactsProps {
+interface JobDetailsProps {
   job: Schemas['Job']
   clusterName: string | undefined
 }
 
-export function JobDetails({ job, clusterName }: JobFactsProps) {
+export function JobDetails({ job, clusterName }: JobDetailsProps) {
   const { clusterId, statusReason, result, lateResult } = job
   const items: (readonly [string, ReactNode])[] = [
     [
@@ -61,4 +65,64 @@ function Duration({ job: { startedAt = '', completedAt } }: { job: Schemas['Job'
   const nowMs = useSeconds(completedAt === undefined)
   const endMs = completedAt === undefined ? nowMs : Date.parse(completedAt)
   return durationText(Math.max(0, endMs - Date.parse(startedAt)))
+}
+
+type Step = Schemas['JobStep']
+
+const icons = { Pending: CircleDashed, Completed: CircleCheck, Failed: CircleAlert, Skipped: Ban }
+
+export const JobSteps = ({ steps }: { steps: readonly Step[] }) => (
+  <Card title="Steps">
+    <ol className={styles['steps']}>
+      {steps.map((step) => (
+        <li key={step.name} data-status={step.status}>
+          <StepIcon status={step.status} />
+          <span>
+            <strong>{step.name}</strong> <span className={styles['quiet']}>{stateText(step)}</span>
+            {step.message !== undefined && <p className={styles['message']}>{step.message}</p>}
+          </span>
+        </li>
+      ))}
+    </ol>
+  </Card>
+)
+
+function StepIcon({ status }: { status: Step['status'] }) {
+  if (status === 'Running') return <Spinner />
+  const Icon = icons[status]
+  return <Icon size={16} aria-hidden />
+}
+
+function stateText(step: Step): string {
+  const duration = totalDurationText(step)
+  return duration === '' ? step.status : `${step.status} in ${duration}`
+}
+
+type NodeResult = Schemas['NodeResult']
+
+interface NodeResultsProps {
+  nodes: readonly NodeResult[]
+  nameOf: (nodeId: string) => string
+}
+
+/** Failed nodes first. */
+export function NodeResults({ nodes, nameOf }: NodeResultsProps) {
+  const columns: Column<NodeResult>[] = [
+    { title: 'Node', cell: ({ nodeId }) => nameOf(nodeId) },
+    { title: 'Exit code', cell: ({ exitCode }) => <ExitCode code={exitCode} />, isNarrow: true },
+  ]
+  const rows = nodes.toSorted((a, b) => Number(a.exitCode === 0) - Number(b.exitCode === 0)).slice(0, maxResults)
+  return (
+    <Card title="Nodes">
+      <Table label="Results by node" columns={columns} rows={rows} keyOf={({ nodeId }) => nodeId} />
+      {nodes.length > maxResults && <p>{nodes.length - maxResults} more are available through the API.</p>}
+    </Card>
+  )
+}
+
+const maxResults = 200
+
+function ExitCode({ code }: { code: number | null }) {
+  if (code === null) return <Badge variant="bad">no exit code</Badge>
+  return <Badge variant={code === 0 ? 'good' : 'bad'}>{code}</Badge>
 }

@@ -1,17 +1,17 @@
 import { Link } from '@tanstack/react-router'
 import { SquareTerminal } from 'lucide-react'
 import { useHasPermission } from '../../api/account.ts'
-import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { ButtonLink } from '../../ui/button.tsx'
 import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
-import { durationText, Time } from '../../ui/time.tsx'
+import { Time, totalDurationText } from '../../ui/time.tsx'
 import { pageRows } from '../../ui/use-pages.ts'
 import { RowLink, type VirtualColumn } from '../../ui/virtual-table.tsx'
-import { useClusterName } from '../clusters/cluster-names.ts'
-import type { JobFilter } from './job-filters.tsx'
-import { ShortId } from './short-id.tsx'
+import { useClusterName } from '../clusters/cluster-queries.ts'
+import type { JobFilter } from './jobs-page.tsx'
+import styles from './jobs.module.css'
 import { titleOfType } from './status.ts'
 
 type Job = Schemas['JobSummary']
@@ -20,17 +20,17 @@ const columns: VirtualColumn<Job>[] = [
   {
     title: 'Job',
     width: 'minmax(12rem, 2fr)',
-    narrow: 'lead',
+    narrow: 'start',
     cell: ({ id, type }) => (
       <RowLink to="/jobs/$jobId" params={{ jobId: id }}>
         {titleOfType(type)} <ShortId id={id} />
       </RowLink>
     ),
   },
-  { title: 'Status', width: '9rem', narrow: 'mark', cell: ({ status }) => <StatusBadge status={status} /> },
+  { title: 'Status', width: '9rem', narrow: 'end', cell: ({ status }) => <StatusBadge status={status} /> },
   { title: 'Cluster', width: 'minmax(8rem, 2fr)', cell: ({ clusterId }) => <ClusterName id={clusterId} /> },
   { title: 'Submitted', width: '9rem', cell: ({ createdAt }) => <Time at={createdAt} /> },
-  { title: 'Took', width: '7rem', narrow: 'hidden', isEnd: true, cell: (job) => tookText(job) },
+  { title: 'Duration', width: '7rem', narrow: 'hidden', isEnd: true, cell: totalDurationText },
 ]
 
 function ClusterName({ id }: { id: string | undefined }) {
@@ -42,11 +42,6 @@ function ClusterName({ id }: { id: string | undefined }) {
     </Link>
   )
 }
-
-const tookText = ({ startedAt, completedAt }: Job): string =>
-  startedAt === undefined || completedAt === undefined
-    ? ''
-    : durationText(Math.max(0, Date.parse(completedAt) - Date.parse(startedAt)))
 
 interface JobListProps {
   filter: JobFilter
@@ -84,7 +79,7 @@ function NoJobs({ isFiltered }: { isFiltered: boolean }) {
       title="No jobs yet"
       action={
         mayRun && (
-          <ButtonLink to="/jobs/new" look="primary">
+          <ButtonLink to="/jobs/new" variant="primary">
             Run a script
           </ButtonLink>
         )
@@ -94,3 +89,13 @@ function NoJobs({ isFiltered }: { isFiltered: boolean }) {
     </EmptyState>
   )
 }
+
+/** The end of an id; screen readers get the whole. */
+export const ShortId = ({ id }: { id: string }) => (
+  <>
+    <code aria-hidden className={styles['short']} title={id}>
+      {id.slice(-6)}
+    </code>
+    <span className="visually-hidden">{id}</span>
+  </>
+)

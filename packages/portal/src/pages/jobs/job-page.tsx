@@ -3,8 +3,8 @@ import { Link, useParams } from '@tanstack/react-router'
 import { Ban, Play } from 'lucide-react'
 import { useState } from 'react'
 import { useHasPermission } from '../../api/account.ts'
-import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { isApiError } from '../../api/api-error.ts'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { pollEvery, setQueryData } from '../../api/query.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { Button, ButtonLink } from '../../ui/button.tsx'
@@ -13,29 +13,26 @@ import { CopyButton } from '../../ui/copy.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/state.tsx'
-import { NotFoundNotice } from './not-found-notice.tsx'
-import { JobDetails } from './job-details.tsx'
-import { jobQuery } from './job-query.ts'
-import { JobSteps } from './job-steps.tsx'
+import { JobDetails, JobSteps, NodeResults } from './job-details.tsx'
+import { jobQuery, nodeNames, useCluster } from './job-queries.ts'
 import styles from './jobs.module.css'
-import { NodeResults } from './node-results.tsx'
+import { NotFoundNotice } from './not-found-notice.tsx'
 import { OutputPanel } from './output-panel.tsx'
-import { isOver, titleOfType } from './status.ts'
-import { nodeNames, useCluster } from './use-names.ts'
+import { isFinished, titleOfType } from './status.ts'
 
 export function JobPage() {
   const { jobId } = useParams({ from: '/signed-in/jobs/$jobId' })
   const query = useQuery({
     ...jobQuery(jobId),
-    refetchInterval: (it) => (it.state.data && isOver(it.state.data.status) ? false : pollEvery(2)(it)),
+    refetchInterval: (it) => (it.state.data && isFinished(it.state.data.status) ? false : pollEvery(2)(it)),
   })
   if (isApiError(query.error, 'job_not_found')) return <NotFoundNotice what="job" />
   const job = query.data
   return (
     <Page
       title={job === undefined ? 'Job' : titleOfType(job.type)}
-      mark={job && <StatusBadge status={job.status} />}
-      trail={{ label: 'Jobs', to: '/jobs' }}
+      badge={job && <StatusBadge status={job.status} />}
+      parent={{ label: 'Jobs', to: '/jobs' }}
       actions={job && <JobActions job={job} />}
     >
       <Loaded query={query} what="the job">
@@ -70,20 +67,20 @@ function JobView({ job }: { job: Schemas['Job'] }) {
 
 function JobActions({ job }: { job: Schemas['Job'] }) {
   const mayWrite = useHasPermission('jobs:write')
-  const [isAsking, setIsAsking] = useState(false)
+  const [isConfirming, setIsConfirming] = useState(false)
   if (!mayWrite || job.type !== 'InvokeScript') return null
   const cancel = async () => {
-    const answer = await unwrap(api.POST('/api/v1/jobs/{id}/cancel', { params: { path: { id: job.id } } }))
-    await setQueryData(jobQuery(job.id).queryKey, () => answer)
+    const updated = await unwrap(api.POST('/api/v1/jobs/{id}/cancel', { params: { path: { id: job.id } } }))
+    await setQueryData(jobQuery(job.id).queryKey, () => updated)
   }
   return (
     <>
-      {isOver(job.status) ? (
+      {isFinished(job.status) ? (
         <ButtonLink to="/jobs/new" search={{ from: job.id }} icon={Play}>
           Run again
         </ButtonLink>
       ) : (
-        <Button icon={Ban} onClick={() => setIsAsking(true)} disabled={job.cancelRequestedAt !== undefined}>
+        <Button icon={Ban} onClick={() => setIsConfirming(true)} disabled={job.cancelRequestedAt !== undefined}>
           {job.cancelRequestedAt === undefined ? 'Cancel job' : 'Cancelling …'}
         </Button>
       )}
@@ -93,8 +90,8 @@ function JobActions({ job }: { job: Schemas['Job'] }) {
         </Link>
       )}
       <Confirm
-        isOpen={isAsking}
-        onClose={() => setIsAsking(false)}
+        isOpen={isConfirming}
+        onClose={() => setIsConfirming(false)}
         title="Cancel this job?"
         description="Changes the script already made remain. An unresponsive relay gets one minute."
         confirmLabel="Cancel job"

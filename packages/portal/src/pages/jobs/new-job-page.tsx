@@ -1,37 +1,36 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
-import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
+import { RequirePermission } from '../../shell/require-permission.tsx'
 import { Card } from '../../ui/card.tsx'
+import { TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { showToast } from '../../ui/toast.tsx'
-import { RequirePermission } from '../../shell/require-permission.tsx'
-import { BatchLimits, JobLimits } from './job-limits.tsx'
-import { jobQuery } from './job-query.ts'
+import { jobQuery } from './job-queries.ts'
 import styles from './jobs.module.css'
 import { ScriptEditor } from './script-editor.tsx'
 import { type Draft, submissionsOf } from './submission.ts'
-import { NodePicker } from './node-picker.tsx'
-import { TargetPicker } from './target-picker.tsx'
+import { NodePicker, TargetPicker } from './target-picker.tsx'
 
 /** Runs a script: one cluster makes a job, several make a batch. */
 export const NewJobPage = () => (
   <RequirePermission permission="jobs:write" title="Run a script">
-    <Writing />
+    <NewJob />
   </RequirePermission>
 )
 
-function Writing() {
+function NewJob() {
   const { clusterId, from } = useSearch({ from: '/signed-in/jobs/new' })
-  const earlier = useQuery({ ...jobQuery(from ?? ''), enabled: from !== undefined })
+  const source = useQuery({ ...jobQuery(from ?? ''), enabled: from !== undefined })
   return (
-    <Page title="Run a script" trail={{ label: 'Jobs', to: '/jobs' }}>
+    <Page title="Run a script" parent={{ label: 'Jobs', to: '/jobs' }}>
       {from === undefined && <JobForm draft={{ script: '', clusterIds: clusterId ? [clusterId] : [] }} />}
       {from !== undefined && (
-        <Loaded query={earlier} what="the earlier job">
+        <Loaded query={source} what="the earlier job">
           {(job) => <JobForm key={job.id} draft={draftOf(job)} />}
         </Loaded>
       )}
@@ -103,3 +102,51 @@ function useSubmit() {
     await Promise.all(['jobs', 'batches'].map((noun) => queries.invalidateQueries({ queryKey: [noun] })))
   }
 }
+
+const number = { type: 'number', inputMode: 'numeric', min: 1, step: 1 } as const
+
+export const JobLimits = ({ timeoutSeconds }: { timeoutSeconds: number | undefined }) => (
+  <>
+    <TextField
+      {...number}
+      name="timeoutMinutes"
+      label="Execution timeout (minutes)"
+      max={2880}
+      defaultValue={timeoutSeconds === undefined ? '' : String(Math.ceil(timeoutSeconds / 60))}
+      placeholder="60"
+      isOptional
+    />
+    <TextField
+      {...number}
+      name="deliverWithinMinutes"
+      label="Delivery timeout (minutes)"
+      max={43_200}
+      placeholder="60"
+      hint="The job fails if its relay does not pick it up in time."
+      isOptional
+    />
+  </>
+)
+
+export const BatchLimits = () => (
+  <>
+    <TextField
+      {...number}
+      name="maxConcurrency"
+      label="Maximum concurrent jobs"
+      max={500}
+      placeholder="all"
+      isOptional
+    />
+    <TextField
+      {...number}
+      name="maxErrors"
+      min={0}
+      label="Stop after this many failures"
+      max={500}
+      placeholder="never"
+      hint="Queued jobs are then cancelled."
+      isOptional
+    />
+  </>
+)

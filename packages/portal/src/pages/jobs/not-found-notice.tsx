@@ -4,7 +4,7 @@ import { Page } from '../../ui/page.tsx'
 import { EmptyState } from '../../ui/state.tsx'
 
 export const NotFoundNotice = ({ what }: { what: 'job' | 'batch' }) => (
-  <Page title={what === 'job' ? 'Job not found' : 'Batch not found'} trail={{ label: 'Jobs', to: '/jobs' }}>
+  <Page title={what === 'job' ? 'Job not found' : 'Batch not found'} parent={{ label: 'Jobs', to: '/jobs' }}>
     <EmptyState
       icon={SearchX}
       title={`This ${what} does not exist`}

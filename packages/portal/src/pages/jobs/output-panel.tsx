@@ -1,14 +1,14 @@
 import { Download } from 'lucide-react'
-import { useMemo, useState } from 'react'
+import { Fragment, memo, type UIEvent, useEffect, useId, useMemo, useRef, useState } from 'react'
 import { Button } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
-import { CheckField } from '../../ui/field.tsx'
+import { classes } from '../../ui/class-names.ts'
 import { ErrorNote } from '../../ui/error-note.tsx'
+import field from '../../ui/field.module.css'
+import { CheckField } from '../../ui/field.tsx'
 import { saveFile } from '../../ui/save-file.ts'
-import { NodeChoice } from './node-choice.tsx'
-import { OutputLines } from './output-lines.tsx'
 import styles from './output-panel.module.css'
-import { fileParts, rowsOf } from './output-row.ts'
+import { fileParts, lostText, type OutputRow, plainText, rowsOf } from './output.ts'
 import { useOutput } from './use-output.ts'
 
 interface OutputPanelProps {
@@ -45,7 +45,7 @@ export function OutputPanel({ jobId, nameOf }: OutputPanelProps) {
         rows={rows}
         nameOf={nodeIds.length > 1 ? nameOf : undefined}
         isFollowing={isFollowing}
-        onScrolled={setIsFollowing}
+        onScroll={setIsFollowing}
       />
       <p role="status" className={styles['state']}>
         {isFinished ? endText(rows.length) : 'The output updates live.'}
@@ -55,3 +55,86 @@ export function OutputPanel({ jobId, nameOf }: OutputPanelProps) {
 }
 
 const endText = (length: number): string => (length === 0 ? 'No output.' : 'The output is complete.')
+
+interface OutputLinesProps {
+  rows: readonly OutputRow[]
+  /** Set if several nodes write output. */
+  nameOf: ((nodeId: string) => string) | undefined
+  /** Whether to scroll to new output. */
+  isFollowing: boolean
+  /** Reports whether the user is at the end or has scrolled up. */
+  onScroll: (isAtEnd: boolean) => void
+}
+
+/** Browsers round scroll positions. */
+const atEndPx = 4
+
+/** Output in order of arrival, prefixed with the node if there are several. */
+export function OutputLines({ rows, nameOf, isFollowing, onScroll }: OutputLinesProps) {
+  const box = useRef<HTMLPreElement>(null)
+  const lastTop = useRef(0)
+  useEffect(() => {
+    if (isFollowing) box.current?.scrollTo({ top: box.current.scrollHeight })
+  }, [rows, isFollowing])
+  const handleScroll = ({ currentTarget: { scrollTop, scrollHeight, clientHeight } }: UIEvent<HTMLPreElement>) => {
+    const isAtEnd = scrollHeight - clientHeight - scrollTop < atEndPx
+    // Only scrolling up stops following, not new output below.
+    if (isAtEnd || scrollTop < lastTop.current) onScroll(isAtEnd)
+    lastTop.current = scrollTop
+  }
+  return (
+    <pre
+      ref={box}
+      role="log"
+      className={styles['output']}
+      tabIndex={0}
+      aria-label="Output of the job"
+      onScroll={handleScroll}
+    >
+      {rows.map(({ part: { offset, nodeId, stream, data }, lostBytes }, index) => (
+        <Fragment key={offset}>
+          {lostBytes > 0 && <span className={styles['node']}>{lostText(lostBytes)}</span>}
+          {nameOf && rows[index - 1]?.part.nodeId !== nodeId && (
+            <span className={styles['node']}>{`${index === 0 ? '' : '\n'}── ${nameOf(nodeId)} ──\n`}</span>
+          )}
+          <OutputText data={data} isError={stream === 'stderr'} />
+        </Fragment>
+      ))}
+    </pre>
+  )
+}
+
+/** Memoised, because output only grows at its end. */
+const OutputText = memo(({ data, isError }: { data: string; isError: boolean }) => (
+  <span className={isError ? styles['stderr'] : undefined}>{plainText(data)}</span>
+))
+
+interface NodeChoiceProps {
+  nodeIds: readonly string[]
+  nameOf: (nodeId: string) => string
+  nodeId: string
+  setNodeId: (nodeId: string) => void
+}
+
+/** Selects the output of one node, or of all. */
+export function NodeChoice({ nodeIds, nameOf, nodeId, setNodeId }: NodeChoiceProps) {
+  const id = useId()
+  return (
+    <label htmlFor={id}>
+      <span className="visually-hidden">Node</span>
+      <select
+        id={id}
+        className={classes(field['control'])}
+        value={nodeId}
+        onChange={(event) => setNodeId(event.currentTarget.value)}
+      >
+        <option value="">All {nodeIds.length} nodes</option>
+        {nodeIds.map((each) => (
+          <option key={each} value={each}>
+            {nameOf(each)}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}

@@ -1,6 +1,5 @@
-import { useEffect, useRef } from 'react'
+import { type RefObject, useEffect, useRef, useState } from 'react'
 import { Loading } from '../../ui/state.tsx'
-import { useScriptView } from './use-script-view.ts'
 import styles from './script-editor.module.css'
 
 interface ScriptEditorProps {
@@ -25,4 +24,42 @@ export function ScriptEditor({ initial, onChange, labelledBy }: ScriptEditorProp
       <div ref={host} className={styles['host']} hidden={!isReady} />
     </>
   )
+}
+
+/**
+ * Mounts the editor in a shadow root, where it uses constructable style sheets: the content security policy blocks
+ * style elements.
+ */
+export function useScriptView(
+  host: RefObject<HTMLDivElement | null>,
+  initial: string,
+  onChange: (script: string) => void,
+  labelledBy: string,
+): boolean {
+  const [isReady, setIsReady] = useState(false)
+  const [failure, setFailure] = useState<unknown>()
+  useEffect(() => {
+    const element = host.current
+    if (element === null) return undefined
+    const root = element.shadowRoot ?? element.attachShadow({ mode: 'open', delegatesFocus: true })
+    const label = document.getElementById(labelledBy)?.textContent ?? 'Script'
+    let dispose = (): void => undefined
+    let isDisposed = false
+    const load = async () => {
+      const { scriptView } = await import('./script-view.ts')
+      if (isDisposed) return
+      dispose = scriptView({ root, initial, label, onChange })
+      setIsReady(true)
+    }
+    load().catch(setFailure)
+    return () => {
+      isDisposed = true
+      dispose()
+    }
+    // The editor is created once and owns its text.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [])
+  // The error page offers a retry.
+  if (failure !== undefined) throw failure
+  return isReady
 }

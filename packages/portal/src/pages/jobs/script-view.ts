@@ -14,7 +14,7 @@ const colours = HighlightStyle.define([
   { tag: [tags.number, tags.bool], color: 'var(--bad)' },
 ])
 
-const look = EditorView.theme({
+const theme = EditorView.theme({
   '&': { color: 'var(--ink)', backgroundColor: 'var(--surface)', fontSize: '0.875rem' },
   '&.cm-focused': { outline: 'none' },
   '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: '1.6', minHeight: '14rem', maxHeight: '60dvh' },
@@ -33,7 +33,7 @@ const languageOf = (script: string) => StreamLanguage.define(/^#!.*python/.test(
  * Replaces a selection in the editor itself: the browser would copy its style as an attribute, which the content
  * security policy blocks.
  */
-const typeOver = EditorView.domEventHandlers({
+const replaceSelection = EditorView.domEventHandlers({
   beforeinput: ({ inputType, data }, view) => {
     const { state } = view
     if (inputType !== 'insertText' || data === null || view.composing || state.selection.main.empty) return false
@@ -52,7 +52,7 @@ interface ScriptViewOptions {
 /** Creates an editor and returns its dispose function. Tab leaves the editor, as in any field. */
 export function scriptView({ root, initial, label, onChange }: ScriptViewOptions): () => void {
   const language = new Compartment()
-  const follow = EditorView.updateListener.of(({ docChanged, state, startState, view }) => {
+  const onUpdate = EditorView.updateListener.of(({ docChanged, state, startState, view }) => {
     if (!docChanged) return
     onChange(state.doc.toString())
     const [before, after] = [startState.doc.line(1).text, state.doc.line(1).text]
@@ -66,21 +66,21 @@ export function scriptView({ root, initial, label, onChange }: ScriptViewOptions
       extensions: [
         lineNumbers(),
         history(),
-        typeOver,
+        replaceSelection,
         drawSelection(),
         highlightActiveLine(),
         bracketMatching(),
         placeholder('#!/bin/sh'),
         language.of(languageOf(initial)),
         syntaxHighlighting(colours),
-        look,
+        theme,
         keymap.of([...defaultKeymap, ...historyKeymap]),
         EditorView.contentAttributes.of({
           'aria-label': label,
           spellcheck: 'false',
           autocapitalize: 'off',
         }),
-        follow,
+        onUpdate,
       ],
     }),
   })

@@ -17,21 +17,21 @@ type Limits = Pick<Schemas['BatchSubmission'], 'maxConcurrency' | 'maxErrors'>
 /** One job per cluster. Throws for missing input. */
 export function submissionsOf(draft: Draft, values: FormValues): { jobs: Submission[]; limits: Limits } {
   const { script, clusterIds, nodeIds } = draft
-  if (script.trim() === '') throw missing('Enter a script.')
-  if (clusterIds.length === 0) throw missing('Select at least one cluster.')
-  if (nodeIds?.length === 0) throw missing('Select at least one node.')
-  const minutes = wholeNumber(values['timeoutMinutes'])
+  if (script.trim() === '') throw incomplete('Enter a script.')
+  if (clusterIds.length === 0) throw incomplete('Select at least one cluster.')
+  if (nodeIds?.length === 0) throw incomplete('Select at least one node.')
+  const timeoutMinutes = wholeNumber(values['timeoutMinutes'])
   const payload = {
     script,
     ...(nodeIds !== undefined && { targetNodeIds: nodeIds }),
-    ...(minutes !== undefined && { timeoutSeconds: minutes * 60 }),
+    ...(timeoutMinutes !== undefined && { timeoutSeconds: timeoutMinutes * 60 }),
   }
-  const waiting = wholeNumber(values['deliverWithinMinutes'])
+  const deliverMinutes = wholeNumber(values['deliverWithinMinutes'])
   const jobs = clusterIds.map((clusterId) => ({
     clusterId,
     type: 'InvokeScript',
     payload,
-    ...(waiting !== undefined && { deliverWithinSeconds: waiting * 60 }),
+    ...(deliverMinutes !== undefined && { deliverWithinSeconds: deliverMinutes * 60 }),
   }))
   const maxConcurrency = wholeNumber(values['maxConcurrency'])
   const maxErrors = wholeNumber(values['maxErrors'])
@@ -41,7 +41,7 @@ export function submissionsOf(draft: Draft, values: FormValues): { jobs: Submiss
   }
 }
 
-const missing = (message: string): ApiError => new ApiError(400, { error: 'incomplete', message })
+const incomplete = (message: string): ApiError => new ApiError(400, { error: 'incomplete', message })
 
 /** Undefined for an empty field. */
 function wholeNumber(text = ''): number | undefined {

@@ -2,17 +2,18 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { type KeyboardEvent, useState } from 'react'
-import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CheckField, TextField } from '../../ui/field.tsx'
+import { useDebounced } from '../../ui/hooks.ts'
 import { Loaded } from '../../ui/state.tsx'
-import { useDebounced } from '../../ui/use-debounced.ts'
-import { useClusterName } from '../clusters/cluster-names.ts'
+import { useClusterName } from '../clusters/cluster-queries.ts'
+import { useCluster } from './job-queries.ts'
 import styles from './jobs.module.css'
 
 /** The limit of a batch. */
-const most = 500
+const maxTargets = 500
 const pageSize = 100
 
 interface TargetPickerProps {
@@ -22,8 +23,8 @@ interface TargetPickerProps {
 
 /** Selects clusters from the newest that match the search. */
 export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
-  const [typed, setTyped] = useState('')
-  const search = useDebounced(typed.trim())
+  const [searchText, setSearchText] = useState('')
+  const search = useDebounced(searchText.trim())
   const query = useQuery({
     queryKey: ['clusters', 'targets', search],
     queryFn: ({ signal }) =>
@@ -33,16 +34,16 @@ export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
     refetchOnMount: 'always',
   })
   const toggle = (id: string, isChosen: boolean) =>
-    onChange(isChosen ? [...chosen, id].slice(0, most) : chosen.filter((each) => each !== id))
+    onChange(isChosen ? [...chosen, id].slice(0, maxTargets) : chosen.filter((each) => each !== id))
   return (
     <>
       <TextField
         name="clusterSearch"
         label="Clusters"
         placeholder="Name contains"
-        value={typed}
-        onChange={setTyped}
-        onKeyDown={keepForm}
+        value={searchText}
+        onChange={setSearchText}
+        onKeyDown={preventSubmit}
       />
       <Loaded query={query} what="clusters">
         {({ items, totalCount }) => (
@@ -51,7 +52,7 @@ export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
               {items.map((cluster) => (
                 <Target key={cluster.id} cluster={cluster} isChosen={chosen.includes(cluster.id)} onToggle={toggle} />
               ))}
-              {items.length === 0 && <NoTarget isNarrowed={search !== ''} />}
+              {items.length === 0 && <NoClusters isNarrowed={search !== ''} />}
             </div>
             {totalCount > items.length && (
               <p className={styles['quiet']}>{totalCount - items.length} more. Search to find them.</p>
@@ -66,11 +67,11 @@ export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
 }
 
 /** Enter in the search field must not submit the form. */
-function keepForm(event: KeyboardEvent): void {
+function preventSubmit(event: KeyboardEvent): void {
   if (event.key === 'Enter') event.preventDefault()
 }
 
-const NoTarget = ({ isNarrowed }: { isNarrowed: boolean }) => (
+const NoClusters = ({ isNarrowed }: { isNarrowed: boolean }) => (
   <p className={styles['quiet']}>
     {isNarrowed ? (
       'No matching clusters.'
@@ -99,7 +100,7 @@ const Target = ({ cluster: { id, name, status }, isChosen, onToggle }: TargetPro
 function PageChoice({ items, chosen, onChange }: TargetPickerProps & { items: readonly Schemas['ClusterSummary'][] }) {
   const shown = items.map(({ id }) => id)
   if (shown.length < 2) return null
-  const all = [...new Set([...chosen, ...shown])].slice(0, most)
+  const all = [...new Set([...chosen, ...shown])].slice(0, maxTargets)
   return (
     <div className={styles['counts']}>
       <Button onClick={() => onChange(all)} disabled={all.length === chosen.length}>
@@ -112,17 +113,17 @@ function PageChoice({ items, chosen, onChange }: TargetPickerProps & { items: re
   )
 }
 
-const namedMost = 8
+const maxListed = 8
 
 function Chosen({ chosen, onRemove }: { chosen: readonly string[]; onRemove: (id: string) => void }) {
   if (chosen.length === 0) return null
   return (
     <div>
       <p role="status">
-        {chosen.length} selected{chosen.length === most && ' (the limit of a batch)'}
+        {chosen.length} selected{chosen.length === maxTargets && ' (the limit of a batch)'}
       </p>
       <ul className={styles['chosen']}>
-        {chosen.slice(0, namedMost).map((id) => (
+        {chosen.slice(0, maxListed).map((id) => (
           <li key={id}>
             <ChosenCluster id={id} onRemove={onRemove} />
           </li>
@@ -138,5 +139,39 @@ function ChosenCluster({ id, onRemove }: { id: string; onRemove: (id: string) =>
     <Button icon={X} onClick={() => onRemove(id)} aria-label={`Do not run on ${name}`}>
       {name}
     </Button>
+  )
+}
+
+interface NodePickerProps {
+  clusterId: string
+  /** Undefined for all nodes. */
+  chosen: string[] | undefined
+  onChange: (nodeIds: string[] | undefined) => void
+}
+
+/** Selects some nodes, or all including future ones. */
+export function NodePicker({ clusterId, chosen, onChange }: NodePickerProps) {
+  const nodes = useCluster(clusterId).data?.nodes ?? []
+  if (nodes.length < 2) return null
+  const toggle = (id: string, isChosen: boolean) =>
+    onChange(isChosen ? [...(chosen ?? []), id] : (chosen ?? []).filter((each) => each !== id))
+  return (
+    <>
+      <CheckField
+        label={`All ${nodes.length} nodes`}
+        checked={chosen === undefined}
+        onChange={(isAll) => onChange(isAll ? undefined : [])}
+      />
+      {chosen !== undefined && (
+        <div role="group" aria-label="Nodes to run on" className={styles['picker']}>
+          {nodes.map(({ id, name, status }) => (
+            <div key={id} className={styles['target']}>
+              <CheckField label={name} checked={chosen.includes(id)} onChange={(checked) => toggle(id, checked)} />
+              <StatusBadge status={status} />
+            </div>
+          ))}
+        </div>
+      )}
+    </>
   )
 }

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
 import { api, unwrap } from '../../api/client.ts'
 import { backOffMs } from '../../api/query.ts'
-import { retain, outputReader, type Part } from './retained-output.ts'
+import { outputReader, type Part, retain } from './output.ts'
 
 export interface LiveOutput {
   parts: readonly Part[]
@@ -10,30 +10,30 @@ export interface LiveOutput {
   failure: unknown
 }
 
-const nothing: LiveOutput = { parts: [], isFinished: false, failure: undefined }
+const emptyOutput: LiveOutput = { parts: [], isFinished: false, failure: undefined }
 const waitSeconds = 15
 
 /** Streams the output of a job by long polling. Use the job's id as the component's key. */
 export function useOutput(jobId: string): LiveOutput {
-  const [output, setOutput] = useState(nothing)
+  const [output, setOutput] = useState(emptyOutput)
   useEffect(() => {
-    const leaving = new AbortController()
-    void follow(jobId, leaving.signal, (change) => setOutput((before) => ({ ...before, ...change(before) })))
-    return () => leaving.abort()
+    const controller = new AbortController()
+    void followOutput(jobId, controller.signal, (change) => setOutput((before) => ({ ...before, ...change(before) })))
+    return () => controller.abort()
   }, [jobId])
   return output
 }
 
 type Change = (before: LiveOutput) => Partial<LiveOutput>
 
-async function follow(jobId: string, signal: AbortSignal, onChange: (change: Change) => void): Promise<void> {
+async function followOutput(jobId: string, signal: AbortSignal, onChange: (change: Change) => void): Promise<void> {
   const read = outputReader()
   let offset = 0
   let failures = 0
   let isFinished = false
   while (!isFinished && !signal.aborted) {
     try {
-      await seen(signal)
+      await untilVisible(signal)
       const page = await unwrap(
         api.GET('/api/v1/jobs/{id}/output', {
           params: { path: { id: jobId }, query: { offset, waitSeconds } },
@@ -60,7 +60,7 @@ async function follow(jobId: string, signal: AbortSignal, onChange: (change: Cha
 }
 
 /** Pauses while the tab is hidden. */
-async function seen(signal: AbortSignal): Promise<void> {
+async function untilVisible(signal: AbortSignal): Promise<void> {
   while (document.hidden && !signal.aborted) await event(document, 'visibilitychange', signal)
 }
 

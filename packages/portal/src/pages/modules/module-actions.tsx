@@ -2,35 +2,34 @@ import { ArrowUpCircle, Download, ExternalLink, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { useHasPermission } from '../../api/account.ts'
 import { api, unwrap } from '../../api/client.ts'
+import { refreshModules } from '../../api/query.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
-import { InstallDialog } from './install-dialog.tsx'
+import { InstallDialog } from './install-dialogs.tsx'
 import styles from './modules.module.css'
-import { refreshModules } from '../../api/query.ts'
-import { isServing, isUnderWay, type ModuleEntry } from './use-modules.ts'
-import { usePageOf } from './use-page-of.ts'
+import { isServing, hasOperation, type ModuleEntry, usePageOf } from './use-modules.ts'
 
 interface ModuleActionsProps {
   entry: ModuleEntry
   /** The id of the module's name, which distinguishes the buttons of rows. */
   describedBy: string
   /** Whether to offer all actions or the main one. */
-  isWhole?: boolean
-  onBegun: (jobId: string) => void
+  showsAll?: boolean
+  onStarted: (jobId: string) => void
 }
 
 /** The actions that the module's state and the user's permissions allow. */
-export function ModuleActions({ entry, describedBy, isWhole = false, onBegun }: ModuleActionsProps) {
-  const [asked, setAsked] = useState<'install' | 'uninstall'>()
+export function ModuleActions({ entry, describedBy, showsAll = false, onStarted }: ModuleActionsProps) {
+  const [openDialog, setOpenDialog] = useState<'install' | 'uninstall'>()
   const mayInstall = useHasPermission('modules:install')
   const page = usePageOf(entry)
-  const { id, name, offer, installed } = entry
-  const isFree = installed === undefined || !isUnderWay(installed)
-  const close = () => setAsked(undefined)
+  const { id, name, release, installed } = entry
+  const isIdle = installed === undefined || !hasOperation(installed)
+  const close = () => setOpenDialog(undefined)
   const uninstall = async () => {
     const { jobId } = await unwrap(api.DELETE('/api/v1/modules/{id}', { params: { path: { id } } }))
     void refreshModules()
-    onBegun(jobId)
+    onStarted(jobId)
   }
   const described = { 'aria-describedby': describedBy }
   return (
@@ -40,24 +39,24 @@ export function ModuleActions({ entry, describedBy, isWhole = false, onBegun }: 
           Open
         </ButtonLink>
       )}
-      {mayInstall && isFree && installed === undefined && (
-        <Button icon={Download} onClick={() => setAsked('install')} {...described}>
+      {mayInstall && isIdle && installed === undefined && (
+        <Button icon={Download} onClick={() => setOpenDialog('install')} {...described}>
           Install
         </Button>
       )}
-      {mayInstall && isFree && installed && (isWhole || offer?.updateAvailable) && (
-        <Button icon={ArrowUpCircle} onClick={() => setAsked('install')} {...described}>
-          {offer?.updateAvailable ? `Upgrade to ${offer.version}` : 'Install another version'}
+      {mayInstall && isIdle && installed && (showsAll || release?.updateAvailable) && (
+        <Button icon={ArrowUpCircle} onClick={() => setOpenDialog('install')} {...described}>
+          {release?.updateAvailable ? `Upgrade to ${release.version}` : 'Install another version'}
         </Button>
       )}
-      {mayInstall && isFree && installed && isWhole && (
-        <Button icon={Trash2} onClick={() => setAsked('uninstall')} {...described}>
+      {mayInstall && isIdle && installed && showsAll && (
+        <Button icon={Trash2} onClick={() => setOpenDialog('uninstall')} {...described}>
           Uninstall
         </Button>
       )}
-      <InstallDialog entry={entry} isOpen={asked === 'install'} onClose={close} onBegun={onBegun} />
+      <InstallDialog entry={entry} isOpen={openDialog === 'install'} onClose={close} onStarted={onStarted} />
       <Confirm
-        isOpen={asked === 'uninstall'}
+        isOpen={openDialog === 'uninstall'}
         onClose={close}
         title={`Uninstall ${name}?`}
         description="Removes its pages, API, navigation entries and background jobs. Data that it stored elsewhere remains."

@@ -1,17 +1,22 @@
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { CircleCheck } from 'lucide-react'
-import { isApiError } from '../../api/api-error.ts'
+import type { ReactNode } from 'react'
 import { useHasPermission } from '../../api/account.ts'
+import { isApiError } from '../../api/api-error.ts'
+import type { Schemas } from '../../api/client.ts'
 import { Badge, StatusBadge } from '../../ui/badge.tsx'
+import { DescriptionList } from '../../ui/card.tsx'
+import { CopyField } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
 import { Loading } from '../../ui/state.tsx'
+import { durationText, Time } from '../../ui/time.tsx'
 import { OperationProgress } from '../operation/operation-progress.tsx'
 import type { Operation } from '../operation/use-operation.ts'
 import { ModuleActions } from './module-actions.tsx'
-import { ModuleDetails } from './module-details.tsx'
 import styles from './modules.module.css'
-import { type Module, type ModuleEntry, moduleQuery } from './use-modules.ts'
+import { type CatalogItem, type Module, type ModuleEntry, moduleQuery } from './use-modules.ts'
 import { VerifiedBadge } from './verified-badge.tsx'
 
 interface ModuleDetailProps {
@@ -21,17 +26,17 @@ interface ModuleDetailProps {
   /** Undefined for unknown modules and while loading. */
   entry: ModuleEntry | undefined
   isListed: boolean
-  onBegun: (jobId: string) => void
+  onStarted: (jobId: string) => void
   onClose: () => void
 }
 
 /** Details and progress of one module. */
-export function ModuleDetail({ moduleId, jobId, entry, isListed, onBegun, onClose }: ModuleDetailProps) {
+export function ModuleDetail({ moduleId, jobId, entry, isListed, onStarted, onClose }: ModuleDetailProps) {
   const isInstalled = entry?.installed !== undefined
-  const one = useQuery({ ...moduleQuery(moduleId), enabled: isInstalled })
-  const mayFollow = useHasPermission('jobs:read')
-  const isGone = !isInstalled || isApiError(one.error, 'module_not_found')
-  const module = isGone ? undefined : one.data
+  const query = useQuery({ ...moduleQuery(moduleId), enabled: isInstalled })
+  const mayReadJobs = useHasPermission('jobs:read')
+  const isNotFound = !isInstalled || isApiError(query.error, 'module_not_found')
+  const module = isNotFound ? undefined : query.data
   const shownJob = jobId ?? module?.jobId
   const nameId = `detail-${moduleId}`
   return (
@@ -46,9 +51,9 @@ export function ModuleDetail({ moduleId, jobId, entry, isListed, onBegun, onClos
         </span>
       }
     >
-      {(!isListed || one.isLoading) && <Loading what="the module" />}
-      {one.error !== null && !isGone && <ErrorNote error={one.error} onRetry={() => void one.refetch()} />}
-      {shownJob !== undefined && mayFollow && <OperationProgress key={shownJob} jobId={shownJob} title={titleOf} />}
+      {(!isListed || query.isLoading) && <Loading what="the module" />}
+      {query.error !== null && !isNotFound && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
+      {shownJob !== undefined && mayReadJobs && <OperationProgress key={shownJob} jobId={shownJob} title={titleOf} />}
       {module?.lastError && (
         <p className={styles['failure']} role="alert">
           <code>{module.lastError.code}</code> {module.lastError.message}
@@ -63,13 +68,13 @@ export function ModuleDetail({ moduleId, jobId, entry, isListed, onBegun, onClos
         <p className={styles['item']}>
           <State state={module?.state} />
           {module && <StatusBadge status={module.health} />}
-          <VerifiedBadge {...(module ?? entry?.offer ?? { verified: false })} />
+          <VerifiedBadge {...(module ?? entry?.release ?? { verified: false })} />
         </p>
       )}
       {entry && (
-        <ModuleActions entry={{ ...entry, installed: module }} describedBy={nameId} isWhole onBegun={onBegun} />
+        <ModuleActions entry={{ ...entry, installed: module }} describedBy={nameId} showsAll onStarted={onStarted} />
       )}
-      <ModuleDetails module={module} offer={entry?.offer} />
+      <ModuleDetails module={module} release={entry?.release} />
     </Dialog>
   )
 }
@@ -77,7 +82,7 @@ export function ModuleDetail({ moduleId, jobId, entry, isListed, onBegun, onClos
 /** Running is a busy status for jobs, but a good one for modules. */
 const State = ({ state }: { state: Module['state'] | undefined }) =>
   state === 'Running' ? (
-    <Badge tone="good" icon={CircleCheck}>
+    <Badge variant="good" icon={CircleCheck}>
       Running
     </Badge>
   ) : (
@@ -90,3 +95,84 @@ function titleOf({ type, payload }: Operation): string {
   const version = typeof payload['version'] === 'string' ? ` of version ${payload['version']}` : ''
   return `${titles[type] ?? type}${version}`
 }
+
+type Detail = Schemas['ModuleDetail']
+
+/** Details of the installed module and of the catalog's release. */
+export const ModuleDetails = ({
+  module,
+  release,
+}: {
+  module: Detail | undefined
+  release: CatalogItem | undefined
+}) => (
+  <>
+    <DescriptionList items={[...(module ? moduleDetails(module) : []), ...(release ? offerDetails(release) : [])]} />
+    {module && (
+      <>
+        <section className={styles['part']} aria-label="Image">
+          <h3>Image</h3>
+          <CopyField label="Image" text={module.image} />
+        </section>
+        <Part title="Health checks" isEmpty={module.checks.length === 0} emptyText="No checks yet.">
+          {module.checks.map((check) => (
+            <li key={check.name} className={styles['item']}>
+              <StatusBadge status={check.status} />
+              <code>{check.name}</code> <span>{check.description}</span>
+              <span className={styles['quiet']}>
+                <Time at={check.checkedAt} />
+              </span>
+            </li>
+          ))}
+        </Part>
+        <Part title="Navigation" isEmpty={module.navSlots.length === 0} emptyText="None">
+          {module.navSlots.map(({ slotId, id, label, route }) => (
+            <li key={`${slotId} ${id}`} className={styles['item']}>
+              <Link to={route}>{label}</Link> <code>{route}</code>
+            </li>
+          ))}
+        </Part>
+        <Part title="Background jobs" isEmpty={module.backgroundJobs.length === 0} emptyText="None">
+          {module.backgroundJobs.map(({ id, description, intervalSeconds }) => (
+            <li key={id} className={styles['item']}>
+              <code>{id}</code> <span>{description}</span>
+              <span className={styles['quiet']}>
+                every {durationText(intervalSeconds * 1000).replace(/ 0 (?:s|min)$/, '')}
+              </span>
+            </li>
+          ))}
+        </Part>
+      </>
+    )}
+  </>
+)
+
+function moduleDetails(module: Detail): (readonly [string, ReactNode])[] {
+  const { version, isolation, apiBasePath, installedAt, updatedAt } = module
+  return [
+    ['Version', version],
+    ['API', <code key="api">{apiBasePath}</code>],
+    ['Isolation', isolation ?? 'Not running'],
+    ...(installedAt === undefined ? [] : ([['Installed', <Time key="installed" at={installedAt} />]] as const)),
+    ['Changed', <Time key="updated" at={updatedAt} />],
+  ]
+}
+
+const offerDetails = ({ version, catalogSource }: CatalogItem): (readonly [string, ReactNode])[] => [
+  ['Catalog version', version],
+  ['Source', <code key="source">{catalogSource}</code>],
+]
+
+interface PartProps {
+  title: string
+  isEmpty: boolean
+  emptyText: string
+  children: ReactNode
+}
+
+const Part = ({ title, isEmpty, emptyText, children }: PartProps) => (
+  <section className={styles['part']} aria-label={title}>
+    <h3>{title}</h3>
+    {isEmpty ? <p className={styles['quiet']}>{emptyText}</p> : <ul className={styles['list']}>{children}</ul>}
+  </section>
+)

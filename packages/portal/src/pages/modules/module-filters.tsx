@@ -1,23 +1,23 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { SelectField } from '../../ui/field.tsx'
+import { type Option, SelectField } from '../../ui/field.tsx'
 import { SearchField } from '../../ui/search-field.tsx'
-import { visibilityOptions } from './filter.ts'
 import styles from './modules.module.css'
+import type { ModuleEntry } from './use-modules.ts'
 
 /** Search and filter; both are part of the address. */
 export function ModuleFilters() {
   const { search = '', show = '' } = useSearch({ from: '/signed-in/modules' })
   const navigate = useNavigate({ from: '/modules' })
-  const change = (wish: { search?: string; show?: string }) => {
-    const given = { search, show, ...wish }
+  const change = (values: { search?: string; show?: string }) => {
+    const next = { search, show, ...values }
     void navigate({
       replace: true,
       resetScroll: false,
       search: ({ module, job }) => ({
         ...(module !== undefined && { module }),
         ...(job !== undefined && { job }),
-        ...(given.search !== '' && { search: given.search }),
-        ...(given.show !== '' && { show: given.show }),
+        ...(next.search !== '' && { search: next.search }),
+        ...(next.show !== '' && { show: next.show }),
       }),
     })
   }
@@ -39,4 +39,29 @@ export function ModuleFilters() {
       />
     </search>
   )
+}
+
+/** Values of the `show` parameter. */
+export const visibilityOptions: readonly Option[] = [
+  { value: '', label: 'All modules' },
+  { value: 'installed', label: 'Only installed' },
+  { value: 'verified', label: 'Only verified' },
+  { value: 'updates', label: 'Updates available' },
+]
+
+const predicates: Record<string, (entry: ModuleEntry) => boolean> = {
+  installed: ({ installed }) => installed !== undefined,
+  verified: ({ release, installed }) => (installed ?? release)?.verified === true,
+  updates: ({ release }) => release?.updateAvailable === true,
+}
+
+/** Whether a module matches the filter and contains all words of the search. */
+export function matchesFilter(
+  entry: ModuleEntry,
+  { search = '', show = '' }: { search?: string; show?: string },
+): boolean {
+  const text = `${entry.id} ${entry.name} ${entry.description}`.toLowerCase()
+  const words = search.toLowerCase().split(/\s+/)
+  const predicate = Object.hasOwn(predicates, show) ? predicates[show] : undefined
+  return words.every((word) => text.includes(word)) && (predicate?.(entry) ?? true)
 }

@@ -1,32 +1,34 @@
 import { useQuery } from '@tanstack/react-query'
-import { useLocation, useParams } from '@tanstack/react-router'
+import { useLocation, useParams, useRouter } from '@tanstack/react-router'
 import { Compass, Info } from 'lucide-react'
+import { type RefObject, useEffect, useRef, useState } from 'react'
 import { navigationQuery, useHasPermission } from '../../api/account.ts'
 import { isApiError } from '../../api/api-error.ts'
+import { fetchInSession } from '../../api/session.ts'
+import { useIsDark } from '../../lib/theme.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { ButtonLink } from '../../ui/button.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
 import { Page, useTitle } from '../../ui/page.tsx'
 import { EmptyState, Loading } from '../../ui/state.tsx'
-import { isOwnPath } from './bridge/own-path.ts'
-import { ModuleFrame } from './module-frame.tsx'
+import { type Bridge, openBridge } from './bridge/bridge.ts'
+import { isModulePath } from './bridge/module-path.ts'
 import styles from './module-frame.module.css'
-import { moduleQuery } from './use-modules.ts'
-import { pageQuery } from './use-page.ts'
+import { moduleQuery, pageQuery } from './use-modules.ts'
 
 /** The page of a module in a frame. The module handles paths below it. */
 export function ModuleFramePage() {
   const { moduleId } = useParams({ from: '/signed-in/modules/$moduleId/$' })
   const address = useLocation({ select: ({ pathname, searchStr, hash }) => ({ pathname, searchStr, hash }) })
   const path = address.pathname + address.searchStr
-  const isOwn = isOwnPath(path, [`/modules/${moduleId}`])
-  const page = useQuery({ ...pageQuery(path), enabled: isOwn })
+  const isModuleAddress = isModulePath(path, [`/modules/${moduleId}`])
+  const page = useQuery({ ...pageQuery(path), enabled: isModuleAddress })
   const mayRead = useHasPermission('modules:read')
-  const module = useQuery({ ...moduleQuery(moduleId), enabled: isOwn && mayRead })
+  const module = useQuery({ ...moduleQuery(moduleId), enabled: isModuleAddress && mayRead })
   const name = useNameOf(moduleId, module.data?.name)
   useTitle(name)
-  if (!isOwn || isApiError(page.error, 'route_not_found') || isApiError(module.error, 'module_not_found'))
-    return <NoModule />
+  if (!isModuleAddress || isApiError(page.error, 'route_not_found') || isApiError(module.error, 'module_not_found'))
+    return <ModuleNotFound />
   const isReady = page.isSuccess && !module.isLoading
   return (
     <div className={styles['page']}>
@@ -34,7 +36,7 @@ export function ModuleFramePage() {
         <h1>{name}</h1>
         {module.data && <StatusBadge status={module.data.health} />}
         {module.data && (
-          <ButtonLink to="/modules" search={{ module: moduleId }} icon={Info} look="quiet">
+          <ButtonLink to="/modules" search={{ module: moduleId }} icon={Info} variant="quiet">
             Details
           </ButtonLink>
         )}
@@ -61,12 +63,12 @@ export function ModuleFramePage() {
 }
 
 /** The module's name; from the navigation if the user may not read modules. */
-function useNameOf(moduleId: string, known: string | undefined): string {
+function useNameOf(moduleId: string, nameOfModule: string | undefined): string {
   const { data } = useQuery(navigationQuery)
-  return known ?? data?.items.find(({ source }) => source === `module:${moduleId}`)?.label ?? moduleId
+  return nameOfModule ?? data?.items.find(({ source }) => source === `module:${moduleId}`)?.label ?? moduleId
 }
 
-const NoModule = () => (
+const ModuleNotFound = () => (
   <Page title="Module not found">
     <EmptyState
       icon={Compass}
@@ -77,3 +79,81 @@ const NoModule = () => (
     </EmptyState>
   </Page>
 )
+
+interface ModuleFrameProps {
+  src: string
+  title: string
+  moduleId: string
+  apiBasePath: string | undefined
+}
+
+/**
+ * An isolated frame: its scripts have an opaque origin, open no windows and cannot navigate the portal. They use the
+ * platform through the bridge.
+ */
+export function ModuleFrame({ src, title, moduleId, apiBasePath }: ModuleFrameProps) {
+  const frame = useRef<HTMLIFrameElement>(null)
+  const [isLoaded, setIsLoaded] = useState(false)
+  useBridge(frame, { moduleId, apiBasePath })
+  return (
+    <>
+      <iframe
+        ref={frame}
+        src={src}
+        title={title}
+        sandbox="allow-scripts allow-forms"
+        referrerPolicy="no-referrer"
+        className={styles['frame']}
+        onLoad={() => setIsLoaded(true)}
+      />
+      {!isLoaded && (
+        <div className={styles['over']}>
+          <Loading what="the module’s page" />
+        </div>
+      )}
+    </>
+  )
+}
+
+interface BridgeSettings {
+  moduleId: string
+  /** Undefined if the user may not read it: then only calls below the page's path work. */
+  apiBasePath: string | undefined
+}
+
+/** Serves the page of a frame. Messages are authenticated by their source window, which cannot be forged. */
+export function useBridge(frame: RefObject<HTMLIFrameElement | null>, { moduleId, apiBasePath }: BridgeSettings): void {
+  const router = useRouter()
+  const theme = useIsDark() ? 'dark' : 'light'
+  const currentTheme = useRef<'light' | 'dark'>(theme)
+  const bridge = useRef<Bridge>(undefined)
+
+  useEffect(() => {
+    currentTheme.current = theme
+    bridge.current?.sendContext()
+  }, [theme])
+
+  useEffect(() => {
+    const connection = openBridge({
+      moduleId,
+      origin: location.origin,
+      basePaths: [`/modules/${moduleId}`, ...(apiBasePath === undefined ? [] : [apiBasePath])],
+      fetch: fetchInSession,
+      context: () => ({ theme: currentTheme.current, locale: navigator.language, timeZone: timeZone() }),
+      // A sandboxed page has no origin to target. The content security policy limits frames to this platform.
+      send: (message) => frame.current?.contentWindow?.postMessage(message, '*'),
+      open: (path) => router.history.push(path),
+    })
+    bridge.current = connection
+    const onMessage = ({ source, origin, data }: MessageEvent) => {
+      if (source !== null && source === frame.current?.contentWindow && origin === 'null') connection.receive(data)
+    }
+    addEventListener('message', onMessage)
+    return () => {
+      removeEventListener('message', onMessage)
+      connection.end()
+    }
+  }, [frame, router, moduleId, apiBasePath])
+}
+
+const timeZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone

@@ -9,27 +9,27 @@ import { VerifiedBadge } from './verified-badge.tsx'
 
 interface ModuleTableProps {
   entries: readonly ModuleEntry[]
-  onBegun: (moduleId: string, jobId: string) => void
+  onStarted: (moduleId: string, jobId: string) => void
 }
 
 const nameId = (id: string): string => `module-${id}`
 
-const columns = (onBegun: ModuleTableProps['onBegun']): Column<ModuleEntry>[] => [
+const columns = (onStarted: ModuleTableProps['onStarted']): Column<ModuleEntry>[] => [
   { title: 'Module', cell: (entry) => <Name {...entry} /> },
   { title: 'Version', cell: (entry) => <Version {...entry} /> },
-  { title: 'Signature', cell: ({ installed, offer }) => <Signature of={installed ?? offer} /> },
+  { title: 'Signature', cell: ({ installed, release }) => <Signature of={installed ?? release} /> },
   { title: 'State', cell: (entry) => <State {...entry} /> },
   {
     title: '',
     hiddenTitle: 'Actions',
     cell: (entry) => (
-      <ModuleActions entry={entry} describedBy={nameId(entry.id)} onBegun={(jobId) => onBegun(entry.id, jobId)} />
+      <ModuleActions entry={entry} describedBy={nameId(entry.id)} onStarted={(jobId) => onStarted(entry.id, jobId)} />
     ),
   },
 ]
 
-export const ModuleTable = ({ entries, onBegun }: ModuleTableProps) => (
-  <Table label="Modules" columns={columns(onBegun)} rows={entries} keyOf={({ id }) => id} />
+export const ModuleTable = ({ entries, onStarted }: ModuleTableProps) => (
+  <Table label="Modules" columns={columns(onStarted)} rows={entries} keyOf={({ id }) => id} />
 )
 
 const Name = ({ id, name, description }: ModuleEntry) => (
@@ -41,18 +41,18 @@ const Name = ({ id, name, description }: ModuleEntry) => (
   </span>
 )
 
-const Version = ({ offer, installed }: ModuleEntry) => (
+const Version = ({ release, installed }: ModuleEntry) => (
   <span className={styles['state']}>
-    {installed?.version ?? offer?.version}
-    {offer?.updateAvailable && (
-      <Badge tone="busy" icon={ArrowUp}>
-        {offer.version} available
+    {installed?.version ?? release?.version}
+    {release?.updateAvailable && (
+      <Badge variant="busy" icon={ArrowUp}>
+        {release.version} available
       </Badge>
     )}
   </span>
 )
 
-const Signature = ({ of }: { of: ModuleEntry['offer'] | ModuleEntry['installed'] }) => of && <VerifiedBadge {...of} />
+const Signature = ({ of }: { of: ModuleEntry['release'] | ModuleEntry['installed'] }) => of && <VerifiedBadge {...of} />
 
 /** For a running module, health is more specific than the state. */
 const State = ({ installed }: ModuleEntry) => (

@@ -1,20 +1,22 @@
+import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Blocks, FileBox, RefreshCw } from 'lucide-react'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { useHasPermission } from '../../api/account.ts'
+import { api, unwrap } from '../../api/client.ts'
+import { pollEvery } from '../../api/query.ts'
 import { defined } from '../../lib/search.ts'
 import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
-import { matchesFilter } from './filter.ts'
-import { ImageDialog } from './image-dialog.tsx'
+import { showErrorToast, showToast } from '../../ui/toast.tsx'
+import { ImageDialog } from './install-dialogs.tsx'
 import { ModuleDetail } from './module-detail.tsx'
-import { ModuleFilters } from './module-filters.tsx'
+import { matchesFilter, ModuleFilters } from './module-filters.tsx'
 import { ModuleTable } from './module-table.tsx'
 import styles from './modules.module.css'
-import { useModules } from './use-modules.ts'
-import { useScan } from './use-scan.ts'
+import { catalogQuery, useModules } from './use-modules.ts'
 
 /** Search finds the others. */
 const shownLimit = 200
@@ -23,10 +25,10 @@ export function ModulesPage() {
   const search = useSearch({ from: '/signed-in/modules' })
   const navigate = useNavigate({ from: '/modules' })
   const { catalog, installed, entries } = useModules()
-  const follow = (module: string, job: string) => void navigate({ search: (old) => ({ ...old, module, job }) })
-  const leave = () =>
+  const openOperation = (module: string, job: string) => void navigate({ search: (old) => ({ ...old, module, job }) })
+  const closeDetail = () =>
     void navigate({ search: (old) => defined({ search: old.search, show: old.show }), resetScroll: false })
-  const wanted = entries.filter((entry) => matchesFilter(entry, search))
+  const matching = entries.filter((entry) => matchesFilter(entry, search))
   return (
     <Page
       title="Modules"
@@ -37,7 +39,7 @@ export function ModulesPage() {
           </>
         )
       }
-      actions={<PageActions onBegun={follow} />}
+      actions={<PageActions onStarted={openOperation} />}
     >
       <ModuleFilters />
       {catalog.data?.problems.map((problem) => (
@@ -49,11 +51,11 @@ export function ModulesPage() {
         {() => (
           <Loaded query={catalog} what="the catalog">
             {() =>
-              wanted.length > 0 ? (
+              matching.length > 0 ? (
                 <>
-                  <ModuleTable entries={wanted.slice(0, shownLimit)} onBegun={follow} />
-                  {wanted.length > shownLimit && (
-                    <p className={styles['quiet']}>{wanted.length - shownLimit} more. Search to find them.</p>
+                  <ModuleTable entries={matching.slice(0, shownLimit)} onStarted={openOperation} />
+                  {matching.length > shownLimit && (
+                    <p className={styles['quiet']}>{matching.length - shownLimit} more. Search to find them.</p>
                   )}
                 </>
               ) : (
@@ -70,15 +72,15 @@ export function ModulesPage() {
           jobId={search.job}
           isListed={installed.data !== undefined && catalog.data !== undefined}
           entry={entries.find(({ id }) => id === search.module)}
-          onBegun={(jobId) => follow(search.module ?? '', jobId)}
-          onClose={leave}
+          onStarted={(jobId) => openOperation(search.module ?? '', jobId)}
+          onClose={closeDetail}
         />
       )}
     </Page>
   )
 }
 
-function PageActions({ onBegun }: { onBegun: (moduleId: string, jobId: string) => void }) {
+function PageActions({ onStarted }: { onStarted: (moduleId: string, jobId: string) => void }) {
   const [isOpen, setIsOpen] = useState(false)
   const { isScanning, scan } = useScan()
   if (!useHasPermission('modules:install')) return null
@@ -93,7 +95,7 @@ function PageActions({ onBegun }: { onBegun: (moduleId: string, jobId: string) =
       <ImageDialog
         isOpen={isOpen}
         onClose={() => setIsOpen(false)}
-        onBegun={({ moduleId, jobId }) => onBegun(moduleId, jobId)}
+        onStarted={({ moduleId, jobId }) => onStarted(moduleId, jobId)}
       />
     </>
   )
@@ -109,3 +111,40 @@ const NoModules = ({ isFiltered }: { isFiltered: boolean }) =>
       Push a module to a configured source, or install one by its image.
     </EmptyState>
   )
+
+/** Each registry may take a minute to respond. */
+const timeoutMs = 180_000
+
+/** Starts a scan and polls the catalog until it has finished. */
+export function useScan(): { isScanning: boolean; scan: () => void } {
+  /** The time of the last scan before the requested one. */
+  const [request, setRequest] = useState<{ before: string | undefined }>()
+  const { data } = useQuery(catalogQuery)
+  // The shown catalog may be older than the previous scan.
+  const isScanning = request !== undefined && (data?.scannedAt ?? '') <= (request.before ?? '')
+  useQuery({ ...catalogQuery, ...(isScanning && { refetchInterval: pollEvery(1) }) })
+  const isDone = request !== undefined && !isScanning
+  const count = data?.totalCount ?? 0
+
+  useEffect(() => {
+    if (isDone) showToast('The catalog is up to date', `${count} ${count === 1 ? 'module' : 'modules'}.`)
+    // Shows the toast once per scan, even if the count changes later.
+    // oxlint-disable-next-line react/exhaustive-deps
+  }, [isDone])
+
+  useEffect(() => {
+    if (!isScanning) return undefined
+    const timer = setTimeout(() => {
+      setRequest(undefined)
+      showToast('The scan is taking longer than expected', 'The catalog updates when it completes.')
+    }, timeoutMs)
+    return () => clearTimeout(timer)
+  }, [isScanning])
+
+  const scan = () =>
+    void unwrap(api.POST('/api/v1/modules/catalog/scan')).then(
+      ({ scannedAt }) => setRequest({ before: scannedAt }),
+      (error: unknown) => showErrorToast('Failed to start the scan', error),
+    )
+  return { isScanning, scan }
+}

@@ -1,6 +1,9 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
-import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { navigationQuery } from '../../api/account.ts'
+import { ApiError } from '../../api/api-error.ts'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { pollEvery } from '../../api/query.ts'
+import { fetchInSession } from '../../api/session.ts'
 
 export type CatalogItem = Schemas['CatalogItem']
 export type Module = Schemas['Module']
@@ -10,12 +13,12 @@ export interface ModuleEntry {
   id: string
   name: string
   description: string
-  offer?: CatalogItem | undefined
+  release?: CatalogItem | undefined
   installed?: Module | undefined
 }
 
 /** An operation on the module is running. */
-export const isUnderWay = ({ jobId }: Pick<Module, 'jobId'>): boolean => jobId !== undefined
+export const hasOperation = ({ jobId }: Pick<Module, 'jobId'>): boolean => jobId !== undefined
 
 /** The module serves requests. */
 export const isServing = ({ state }: Pick<Module, 'state'>): boolean => state === 'Running' || state === 'Upgrading'
@@ -26,7 +29,7 @@ const installedQuery = queryOptions({
   queryKey: ['modules', 'installed'],
   queryFn: () => unwrap(api.GET('/api/v1/modules')),
   refetchInterval: (query) =>
-    pollEvery(query.state.data?.items.some(isUnderWay) === true ? soonSeconds : listSeconds)(query),
+    pollEvery(query.state.data?.items.some(hasOperation) === true ? soonSeconds : listSeconds)(query),
 })
 
 export const catalogQuery = queryOptions({
@@ -41,7 +44,7 @@ export const moduleQuery = (id: string) =>
     queryFn: () => unwrap(api.GET('/api/v1/modules/{id}', { params: { path: { id } } })),
     refetchInterval: (query) => {
       const { data } = query.state
-      return pollEvery(data !== undefined && isUnderWay(data) ? soonSeconds : listSeconds)(query)
+      return pollEvery(data !== undefined && hasOperation(data) ? soonSeconds : listSeconds)(query)
     },
   })
 
@@ -52,14 +55,52 @@ export function useModules() {
   return { catalog, installed, entries: entriesOf(catalog.data?.items ?? [], installed.data?.items ?? []) }
 }
 
-function entriesOf(offers: readonly CatalogItem[], modules: readonly Module[]): ModuleEntry[] {
-  const offered = new Map(offers.map((offer) => [offer.id, offer]))
-  const present = new Map(modules.map((module) => [module.id, module]))
-  const ids = new Set([...present.keys(), ...offered.keys()])
+function entriesOf(releases: readonly CatalogItem[], modules: readonly Module[]): ModuleEntry[] {
+  const releaseById = new Map(releases.map((release) => [release.id, release]))
+  const moduleById = new Map(modules.map((module) => [module.id, module]))
+  const ids = new Set([...moduleById.keys(), ...releaseById.keys()])
   const entries = [...ids].flatMap((id): ModuleEntry[] => {
-    const [installed, offer] = [present.get(id), offered.get(id)]
-    const named = installed ?? offer
-    return named === undefined ? [] : [{ id, name: named.name, description: named.description, offer, installed }]
+    const [installed, release] = [moduleById.get(id), releaseById.get(id)]
+    const entry = installed ?? release
+    return entry === undefined ? [] : [{ id, name: entry.name, description: entry.description, release, installed }]
   })
   return entries.toSorted((one, other) => one.name.localeCompare(other.name) || one.id.localeCompare(other.id))
 }
+
+/** The page of a module's first navigation entry; undefined if it has none. */
+export function usePageOf({ id }: { id: string }): { moduleId: string; _splat: string } | undefined {
+  const { data } = useQuery(navigationQuery)
+  const route = data?.items.find(({ source }) => source === `module:${id}`)?.route
+  const [, moduleId, rest = ''] = /^\/modules\/([^/]+)\/?(.*)$/.exec(route ?? '') ?? []
+  return moduleId === undefined ? undefined : { moduleId, _splat: rest }
+}
+
+/**
+ * Whether a page exists at a path, checked on every visit: a frame can neither report errors nor renew the session. The
+ * frame shows responses of the module itself.
+ */
+export const pageQuery = (path: string) =>
+  queryOptions({
+    queryKey: ['module-page', path],
+    queryFn: () => checkPage(path),
+    staleTime: Infinity,
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
+  })
+
+async function checkPage(path: string): Promise<true> {
+  if ((await request(path, 'HEAD')).ok) return true
+  // Only a GET has a body with the reason.
+  const response = await request(path, 'GET')
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') === true
+  if (response.ok || !isJson) return true
+  throw new ApiError(response.status, await response.json().catch(() => undefined), response.headers)
+}
+
+const request = (path: string, method: string): Promise<Response> =>
+  fetchInSession(new Request(location.origin + path, { method, headers: { accept: 'text/html' } })).catch(
+    (cause: unknown) => {
+      throw ApiError.unreachable(cause)
+    },
+  )

@@ -12,11 +12,11 @@ interface Verification {
 export const VerifiedBadge = ({ verified, verifiedBy, unverifiedReason }: Verification) => (
   <span className={styles['verified']}>
     {verified ? (
-      <Badge tone="good" icon={ShieldCheck}>
+      <Badge variant="good" icon={ShieldCheck}>
         Verified
       </Badge>
     ) : (
-      <Badge tone="warn" icon={ShieldAlert}>
+      <Badge variant="warn" icon={ShieldAlert}>
         Not verified
       </Badge>
     )}

@@ -41,8 +41,8 @@ export function Filters() {
   const { unreadOnly, type, severity } = useFilter()
   const navigate = useNavigate()
   const choose = (change: { show?: 'unread' | undefined; type?: string; severity?: string }) => {
-    const next = { show: unreadOnly ? ('unread' as const) : undefined, type, severity, ...change }
-    const search = Object.fromEntries(Object.entries(next).filter(([, value]) => value))
+    const values = { show: unreadOnly ? ('unread' as const) : undefined, type, severity, ...change }
+    const search = Object.fromEntries(Object.entries(values).filter(([, value]) => value))
     void navigate({ to: '/notifications', search, replace: true })
   }
   return (

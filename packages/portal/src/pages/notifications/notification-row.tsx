@@ -1,11 +1,11 @@
-import { Link } from '@tanstack/react-router'
+import { Link, type LinkProps } from '@tanstack/react-router'
 import { Check } from 'lucide-react'
 import type { MouseEvent } from 'react'
-import { useMe } from '../../api/account.ts'
+import { type Permission, useMe } from '../../api/account.ts'
+import { addressOf } from '../../lib/address-of.ts'
 import { Button } from '../../ui/button.tsx'
 import { classes } from '../../ui/class-names.ts'
 import { Time } from '../../ui/time.tsx'
-import { aboutOf } from './about.ts'
 import styles from './notifications.module.css'
 import { Severity } from './severity.tsx'
 import { markRead, type Notification } from './use-notifications.ts'
@@ -13,10 +13,11 @@ import { markRead, type Notification } from './use-notifications.ts'
 export function NotificationRow({ notification }: { notification: Notification }) {
   const { id, title, body, severity, read, createdAt } = notification
   const { permissions } = useMe()
-  const about = aboutOf(notification)
-  const isOpen = about !== undefined && (about.needs === undefined || permissions.includes(about.needs))
+  const subject = subjectOf(notification)
+  const isAccessible =
+    subject !== undefined && (subject.permission === undefined || permissions.includes(subject.permission))
   const mark = () => void markRead([id])
-  const markAndGoOn = ({ currentTarget }: MouseEvent<HTMLElement>) => {
+  const markAndFocusNext = ({ currentTarget }: MouseEvent<HTMLElement>) => {
     focusNext(currentTarget)
     mark()
   }
@@ -34,13 +35,13 @@ export function NotificationRow({ notification }: { notification: Notification }
       </div>
       <p className={styles['text']}>{body}</p>
       <div className={styles['actions']}>
-        {isOpen && (
-          <Link {...about.to} onClick={() => !read && mark()}>
-            {about.label}
+        {isAccessible && (
+          <Link {...subject.to} onClick={() => !read && mark()}>
+            {subject.label}
           </Link>
         )}
         {!read && (
-          <Button look="quiet" icon={Check} aria-label={`Mark as read: ${title}`} onClick={markAndGoOn}>
+          <Button variant="quiet" icon={Check} aria-label={`Mark as read: ${title}`} onClick={markAndFocusNext}>
             Mark as read
           </Button>
         )}
@@ -55,4 +56,33 @@ function focusNext(button: HTMLElement): void {
   const buttons = [...(list?.querySelectorAll('button') ?? [])]
   const index = buttons.findIndex((each) => each === button)
   ;(buttons[index + 1] ?? buttons[index - 1] ?? list)?.focus()
+}
+
+interface Subject {
+  label: string
+  to: LinkProps
+  permission?: Permission
+}
+
+/** The page of a notification's subject and the permission it needs. */
+export function subjectOf({ type, resource }: Pick<Notification, 'type' | 'resource'>): Subject | undefined {
+  if (type.startsWith('Update')) {
+    return { label: 'Go to updates', to: { to: '/settings/updates' }, permission: 'platform:admin' }
+  }
+  if (type.startsWith('Module')) {
+    return { label: 'Show module', to: { to: '/modules', search: { module: resource } }, permission: 'modules:read' }
+  }
+  if (type === 'WebhookDisabled') {
+    return {
+      label: 'Show webhook',
+      to: { to: '/settings/webhooks', search: { webhook: resource } },
+      permission: 'users:admin',
+    }
+  }
+  const to = addressOf(resource)
+  if (resource.startsWith('clus_') && to) return { label: 'Show cluster', to, permission: 'clusters:read' }
+  if (resource.startsWith('batch_') && to) return { label: 'Show batch', to, permission: 'jobs:read' }
+  if (resource.startsWith('job_') && to) return { label: 'Show job', to, permission: 'jobs:read' }
+  // Other alerts concern the user's own sessions.
+  return type === 'SecurityAlert' ? { label: 'Go to your account', to: { to: '/settings/account' } } : undefined
 }

@@ -32,7 +32,7 @@ export function NotificationsPage() {
       <Loaded query={query} what="notifications">
         {({ items, totalCount }) =>
           items.length === 0 ? (
-            <NothingThere isFiltered={filter.unreadOnly || !!filter.type || !!filter.severity} />
+            <NoNotifications isFiltered={filter.unreadOnly || !!filter.type || !!filter.severity} />
           ) : (
             <>
               <ul className={styles['list']} aria-label="Notifications" tabIndex={-1}>
@@ -58,7 +58,7 @@ export function NotificationsPage() {
   )
 }
 
-const NothingThere = ({ isFiltered }: { isFiltered: boolean }) =>
+const NoNotifications = ({ isFiltered }: { isFiltered: boolean }) =>
   isFiltered ? (
     <EmptyState
       icon={FilterX}

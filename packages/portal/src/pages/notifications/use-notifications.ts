@@ -32,24 +32,26 @@ type Pages = InfiniteData<Awaited<ReturnType<typeof pageOf>>, number>
 
 /** Matching notifications, newest first, as far as loaded. The summary poll triggers a refetch. */
 export function useNotifications(filter: Filter) {
-  return useInfiniteQuery({ ...listQuery(filter), select: inOneList })
+  return useInfiniteQuery({ ...listQuery(filter), select: mergePages })
 }
 
 /** New notifications move rows to the next page; shows each once. */
-function inOneList({ pages }: Pages): { items: Notification[]; totalCount: number } {
+function mergePages({ pages }: Pages): { items: Notification[]; totalCount: number } {
   const byId = new Map(pages.flatMap(({ items }) => items).map((item) => [item.id, item]))
   return { items: [...byId.values()], totalCount: pages[0]?.totalCount ?? 0 }
 }
 
 /** Marks as read: at once in every list and at the bell, reverted if the request fails. */
-export async function markRead(which: 'all' | readonly string[]): Promise<void> {
+export async function markRead(selection: 'all' | readonly string[]): Promise<void> {
   await Promise.all([queries.cancelQueries({ queryKey: listKey }), queries.cancelQueries(summaryQuery)])
   const lists = queries.getQueriesData<Pages>({ queryKey: listKey })
   const summary = queries.getQueryData(summaryQuery.queryKey)
-  show(which, summary?.unreadCount ?? 0)
+  applyRead(selection, summary?.unreadCount ?? 0)
   try {
     await expectNoBody(
-      api.PATCH('/api/v1/notifications', { body: which === 'all' ? { markAllRead: true } : { ids: [...which] } }),
+      api.PATCH('/api/v1/notifications', {
+        body: selection === 'all' ? { markAllRead: true } : { ids: [...selection] },
+      }),
     )
   } catch (error) {
     for (const [key, data] of lists) queries.setQueryData(key, data)
@@ -62,17 +64,17 @@ export async function markRead(which: 'all' | readonly string[]): Promise<void> 
   ])
 }
 
-function show(which: 'all' | readonly string[], unreadCount: number): void {
-  const isMeant = ({ id }: Notification) => which === 'all' || which.includes(id)
+function applyRead(selection: 'all' | readonly string[], unreadCount: number): void {
+  const isAffected = ({ id }: Notification) => selection === 'all' || selection.includes(id)
   queries.setQueriesData<Pages>(
     { queryKey: listKey },
     (before) =>
       before && { ...before, pages: before.pages.map((page) => ({ ...page, items: page.items.map(asRead) })) },
   )
-  const left = which === 'all' ? 0 : Math.max(0, unreadCount - which.length)
-  queries.setQueryData(summaryQuery.queryKey, (before) => before && { ...before, unreadCount: left })
+  const remaining = selection === 'all' ? 0 : Math.max(0, unreadCount - selection.length)
+  queries.setQueryData(summaryQuery.queryKey, (before) => before && { ...before, unreadCount: remaining })
 
   function asRead(item: Notification): Notification {
-    return isMeant(item) ? { ...item, read: true } : item
+    return isAffected(item) ? { ...item, read: true } : item
   }
 }

@@ -1,14 +1,14 @@
+import { Circle, CircleCheck, CircleSlash, CircleX, LoaderCircle, type LucideIcon } from 'lucide-react'
 import { type ReactNode, useId } from 'react'
 import { ApiError } from '../../api/api-error.ts'
+import type { Schemas } from '../../api/client.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { classes } from '../../ui/class-names.ts'
 import { CopyButton } from '../../ui/copy.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
 import { Loading } from '../../ui/state.tsx'
-import { Time } from '../../ui/time.tsx'
+import { Time, totalDurationText } from '../../ui/time.tsx'
 import styles from './operation.module.css'
-import { StepList } from './step-list.tsx'
-import { stepText } from './steps.ts'
 import { type Operation, useOperation } from './use-operation.ts'
 
 interface OperationProgressProps {
@@ -23,8 +23,8 @@ export function OperationProgress({ jobId, title, after }: OperationProgressProp
   const { data: job, error, failureCount, refetch } = useOperation(jobId)
   const headingId = useId()
   if (job === undefined) {
-    const isAway = error === null || (error instanceof ApiError && error.isPassing)
-    return isAway ? <Loading what="the progress" /> : <ErrorNote error={error} onRetry={() => void refetch()} />
+    const isTransient = error === null || (error instanceof ApiError && error.isTransient)
+    return isTransient ? <Loading what="the progress" /> : <ErrorNote error={error} onRetry={() => void refetch()} />
   }
   const isRunning = job.completedAt === undefined
   return (
@@ -80,3 +80,58 @@ function Outcome({ job: { id, status, result, statusReason } }: { job: Operation
     </div>
   )
 }
+
+type Step = Schemas['JobStep']
+
+const variants: Record<Step['status'], [icon: LucideIcon, variant: string | undefined]> = {
+  Pending: [Circle, 'waiting'],
+  Running: [LoaderCircle, 'busy'],
+  Completed: [CircleCheck, 'good'],
+  Failed: [CircleX, 'bad'],
+  Skipped: [CircleSlash, 'waiting'],
+}
+
+export const StepList = ({ steps }: { steps: readonly Step[] }) => (
+  <ol className={styles['steps']} aria-label="Steps">
+    {steps.map((step) => (
+      <StepItem key={step.name} {...step} />
+    ))}
+  </ol>
+)
+
+function StepItem(step: Step) {
+  const { name, status, message } = step
+  const [Icon, variant] = variants[status]
+  return (
+    <li className={classes(styles['step'], variant && styles[variant])}>
+      <Icon size={16} aria-hidden />
+      <span>
+        {stepText(name)} <span className="visually-hidden">({status})</span>
+      </span>
+      <span className={styles['duration']}>{totalDurationText(step)}</span>
+      {message !== undefined && <span className={styles['message']}>{message}</span>}
+    </li>
+  )
+}
+
+/** Steps of platform jobs as text. */
+const stepTexts: Record<string, string> = {
+  verify: 'Check the signature',
+  deploy: 'Deploy',
+  configure: 'Configure',
+  start: 'Start',
+  probe: 'Health check',
+  publish: 'Publish routes',
+  stop: 'Stop',
+  remove: 'Remove',
+  preflight: 'Check prerequisites',
+  stage: 'Deploy the new version',
+  smoke: 'Smoke test',
+  'shift-10': 'Shift 10 % of traffic',
+  'shift-50': 'Shift 50 % of traffic',
+  'shift-100': 'Shift all traffic',
+  commit: 'Finish',
+}
+
+/** Unknown steps show their name. */
+export const stepText = (name: string): string => (Object.hasOwn(stepTexts, name) ? (stepTexts[name] ?? name) : name)

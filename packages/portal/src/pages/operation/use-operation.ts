@@ -1,9 +1,8 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import type { Schemas } from '../../api/client.ts'
-import { pollEvery, queries } from '../../api/query.ts'
-import { jobQuery } from '../jobs/job-query.ts'
-import { refreshModules } from '../../api/query.ts'
+import { pollEvery, queries, refreshModules } from '../../api/query.ts'
+import { jobQuery } from '../jobs/job-queries.ts'
 
 /** Jobs of the platform: module installations and updates. */
 export type Operation = Schemas['Job']
@@ -11,19 +10,19 @@ export type Operation = Schemas['Job']
 /** Polling interval of running jobs; failed polls back off like all queries. */
 const pollSeconds = 1
 
-const isOver = (job: Operation | undefined): boolean => job?.completedAt !== undefined
+const isFinished = (job: Operation | undefined): boolean => job?.completedAt !== undefined
 
 export const operationQuery = (jobId: string) =>
   queryOptions({
     ...jobQuery(jobId),
-    refetchInterval: (query) => (isOver(query.state.data) ? false : pollEvery(pollSeconds)(query)),
-    staleTime: (query) => (isOver(query.state.data) ? Infinity : 0),
+    refetchInterval: (query) => (isFinished(query.state.data) ? false : pollEvery(pollSeconds)(query)),
+    staleTime: (query) => (isFinished(query.state.data) ? Infinity : 0),
   })
 
 /** Follows a job to its end, then refetches the data that it may have changed. */
 export function useOperation(jobId: string) {
   const query = useQuery(operationQuery(jobId))
-  const isDone = isOver(query.data)
+  const isDone = isFinished(query.data)
   useEffect(() => {
     if (!isDone) return
     for (const name of ['navigation', 'summary', 'notifications', 'updates']) {

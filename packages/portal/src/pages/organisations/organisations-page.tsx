@@ -1,31 +1,35 @@
+import { useQueryClient } from '@tanstack/react-query'
 import { Building2, Plus } from 'lucide-react'
 import { useState } from 'react'
-import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
+import { RequirePermission } from '../../shell/require-permission.tsx'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { Form, type FormValues } from '../../ui/form.tsx'
 import { Page } from '../../ui/page.tsx'
 import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
+import { showToast } from '../../ui/toast.tsx'
 import { pageRows } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
-import { CreateUser } from '../users/create-user.tsx'
-import { RequirePermission } from '../../shell/require-permission.tsx'
-import { CreateOrganisation } from './create-organisation.tsx'
+import { CreateUser } from '../users/user-dialogs.tsx'
 
 type Organisation = Schemas['Organisation']
 
 export const OrganisationsPage = () => (
   <RequirePermission permission="platform:admin" title="Organisations">
-    <Administration />
+    <OrganisationList />
   </RequirePermission>
 )
 
-function Administration() {
-  const [isNew, setIsNew] = useState(false)
-  const [seeded, setSeeded] = useState<Organisation>()
+function OrganisationList() {
+  const [isCreating, setIsCreating] = useState(false)
+  const [newTenant, setNewTenant] = useState<Organisation>()
   const create = (
-    <Button look="primary" icon={Plus} onClick={() => setIsNew(true)}>
+    <Button variant="primary" icon={Plus} onClick={() => setIsCreating(true)}>
       Create organisation
     </Button>
   )
@@ -37,7 +41,7 @@ function Administration() {
         fetchPage={(page, signal) =>
           unwrap(api.GET('/api/v1/platform/organisations', { params: { query: { page, pageSize: pageRows } }, signal }))
         }
-        columns={columns(setSeeded)}
+        columns={columns(setNewTenant)}
         rowKey={({ id }) => id}
         summary={(total) => (total === 1 ? '1 organisation' : `${total} organisations`)}
         empty={
@@ -46,20 +50,20 @@ function Administration() {
           </EmptyState>
         }
       />
-      {isNew && <CreateOrganisation onClose={() => setIsNew(false)} onCreated={setSeeded} />}
-      {seeded && <CreateUser organisation={seeded} onClose={() => setSeeded(undefined)} />}
+      {isCreating && <CreateOrganisation onClose={() => setIsCreating(false)} onCreated={setNewTenant} />}
+      {newTenant && <CreateUser organisation={newTenant} onClose={() => setNewTenant(undefined)} />}
     </Page>
   )
 }
 
-const columns = (onSeed: (organisation: Organisation) => void): VirtualColumn<Organisation>[] => [
+const columns = (onAddAdministrator: (organisation: Organisation) => void): VirtualColumn<Organisation>[] => [
   {
     title: 'Name',
     width: 'minmax(8rem, 3fr)',
-    narrow: 'lead',
+    narrow: 'start',
     cell: ({ name, isPlatform }) => (
       <>
-        {name} {isPlatform && <Badge tone="good">Platform</Badge>}
+        {name} {isPlatform && <Badge variant="good">Platform</Badge>}
       </>
     ),
   },
@@ -69,12 +73,38 @@ const columns = (onSeed: (organisation: Organisation) => void): VirtualColumn<Or
     title: '',
     width: '13rem',
     isEnd: true,
-    narrow: 'mark',
+    narrow: 'end',
     cell: (organisation) =>
       !organisation.isPlatform && (
-        <Button onClick={() => onSeed(organisation)} aria-label={`Add first administrator of ${organisation.name}`}>
+        <Button
+          onClick={() => onAddAdministrator(organisation)}
+          aria-label={`Add first administrator of ${organisation.name}`}
+        >
           Add first administrator
         </Button>
       ),
   },
 ]
+
+interface CreateOrganisationProps {
+  onClose: () => void
+  onCreated: (organisation: Schemas['Organisation']) => void
+}
+
+export function CreateOrganisation({ onClose, onCreated }: CreateOrganisationProps) {
+  const queries = useQueryClient()
+  const create = async ({ name = '' }: FormValues) => {
+    const organisation = await unwrap(api.POST('/api/v1/platform/organisations', { body: { name: name.trim() } }))
+    showToast(`${organisation.name} was created`)
+    onClose()
+    onCreated(organisation)
+    await queries.invalidateQueries({ queryKey: ['organisations'] })
+  }
+  return (
+    <Dialog isOpen onClose={onClose} title="Create organisation" description="Next, add its first administrator.">
+      <Form submitLabel="Create organisation" onSubmit={create} actions={<Button onClick={onClose}>Cancel</Button>}>
+        <TextField name="name" label="Name" hint="Unique on the platform." maxLength={100} required />
+      </Form>
+    </Dialog>
+  )
+}

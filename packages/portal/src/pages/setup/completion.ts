@@ -1,22 +1,22 @@
 import { api, unwrap, expectNoBody } from '../../api/client.ts'
 import { ApiError, isApiError, withMessage } from '../../api/api-error.ts'
-import { type SetupForm, toRequest } from './answers.ts'
+import { type SetupForm, toRequest } from './setup-form.ts'
 
 /** A rejected request changes nothing and does not consume the token. */
 
 const send = (body: SetupForm) => api.POST('/api/v1/setup/complete', { body })
 
-const wrong = 'The token is wrong. Get it again with the command above; a restart may have replaced it.'
-const expired =
+const wrongToken = 'The token is wrong. Get it again with the command above; a restart may have replaced it.'
+const expiredToken =
   'The token expired after 24 hours. Restart the platform twice to create a new one, then get it with the command above.'
-const lost =
+const noResponse =
   'The platform did not respond. Try again: nothing is done twice. If setup is already complete, the sign-in page opens.'
 
 /** The command that prints the token, which the API returns for a request without one. Throws other errors. */
 export async function howToRetrieve(): Promise<string> {
-  const nothing = { platformName: '', timezone: '', publicUrl: '', adminUsername: '', adminEmail: '' }
+  const emptyForm = { platformName: '', timezone: '', publicUrl: '', adminUsername: '', adminEmail: '' }
   try {
-    await expectNoBody(send({ ...nothing, adminPassword: '', initialAdminToken: '' }))
+    await expectNoBody(send({ ...emptyForm, adminPassword: '', initialAdminToken: '' }))
   } catch (error) {
     if (error instanceof ApiError && typeof error.body['howToRetrieve'] === 'string') return error.body['howToRetrieve']
     throw error
@@ -29,32 +29,32 @@ export async function howToRetrieve(): Promise<string> {
  * Validates token and fields before the last step with a request that lacks the password: the platform checks the token
  * first. Throws the error.
  */
-export async function checkToken(answers: SetupForm): Promise<void> {
+export async function checkToken(form: SetupForm): Promise<void> {
   try {
-    await expectNoBody(send({ ...toRequest(answers), adminPassword: '' }))
+    await expectNoBody(send({ ...toRequest(form), adminPassword: '' }))
   } catch (error) {
-    const isAllElseFit =
+    const isOnlyPasswordInvalid =
       isApiError(error, 'validation_failed') && error.details.every(({ path }) => path === '/adminPassword')
-    if (!isAllElseFit) throw inPlainWords(error)
+    if (!isOnlyPasswordInvalid) throw explainError(error)
   }
 }
 
 /** Completes setup; returns the refresh token of the administrator's first session. */
-export async function complete(answers: SetupForm): Promise<string> {
+export async function complete(form: SetupForm): Promise<string> {
   try {
-    const { refreshToken } = await unwrap(send(toRequest(answers)))
+    const { refreshToken } = await unwrap(send(toRequest(form)))
     return refreshToken
   } catch (error) {
-    throw inPlainWords(error)
+    throw explainError(error)
   }
 }
 
-const ofToken = (fault: ApiError, message: string): ApiError =>
-  withMessage(fault, message, [{ in: 'body', path: '/initialAdminToken', message }])
+const tokenError = (error: ApiError, message: string): ApiError =>
+  withMessage(error, message, [{ in: 'body', path: '/initialAdminToken', message }])
 
-function inPlainWords(error: unknown): unknown {
-  if (isApiError(error, 'initial_admin_token_invalid')) return ofToken(error, wrong)
-  if (isApiError(error, 'initial_admin_token_expired')) return ofToken(error, expired)
-  if (isApiError(error, 'unreachable')) return withMessage(error, lost)
+function explainError(error: unknown): unknown {
+  if (isApiError(error, 'initial_admin_token_invalid')) return tokenError(error, wrongToken)
+  if (isApiError(error, 'initial_admin_token_expired')) return tokenError(error, expiredToken)
+  if (isApiError(error, 'unreachable')) return withMessage(error, noResponse)
   return error
 }

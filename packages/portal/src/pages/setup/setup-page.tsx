@@ -1,13 +1,14 @@
+import { Link } from '@tanstack/react-router'
+import { Check } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { Button } from '../../ui/button.tsx'
-import { Form } from '../../ui/form.tsx'
-import { useFirstField } from '../../ui/use-first-field.ts'
 import { Standalone } from '../../shell/standalone.tsx'
-import { Progress } from './progress.tsx'
-import { Review } from './review.tsx'
+import { Button } from '../../ui/button.tsx'
+import { DescriptionList } from '../../ui/card.tsx'
+import { Form } from '../../ui/form.tsx'
+import { useFirstField } from '../../ui/hooks.ts'
 import styles from './setup.module.css'
 import { AdministratorStep, NetworkStep, PlatformStep, TokenStep, WelcomeStep } from './step-fields.tsx'
-import { steps, type StepName } from './steps.ts'
+import { indexOfStep, type StepName, steps } from './steps.ts'
 import { type Setup, useSetup } from './use-setup.ts'
 
 const contents: Record<StepName, (props: { setup: Setup }) => ReactNode> = {
@@ -50,3 +51,63 @@ function Step({ setup }: { setup: Setup }) {
     </section>
   )
 }
+
+/** The steps; completed ones are links. */
+export function Progress({ step }: { step: StepName }) {
+  const currentIndex = indexOfStep(step)
+  return (
+    <nav aria-label="Setup steps">
+      <ol className={styles['steps']}>
+        {steps.map(({ name, title }, place) => (
+          <li key={name} aria-current={place === currentIndex ? 'step' : undefined}>
+            <span className={styles['mark']} aria-hidden>
+              {place < currentIndex ? <Check size={12} /> : place + 1}
+            </span>
+            {place < currentIndex ? (
+              <Link to="/setup" search={{ step: name }}>
+                {title}
+              </Link>
+            ) : (
+              title
+            )}
+          </li>
+        ))}
+      </ol>
+    </nav>
+  )
+}
+
+/** All values except secrets, with links to their steps. */
+export function Review({ setup: { form } }: { setup: Setup }) {
+  const { platformName, timezone, publicUrl, adminUsername, adminEmail } = form
+  return (
+    <>
+      <ReviewSection step="platform" title="Platform" items={{ Name: platformName, 'Time zone': timezone }} />
+      <ReviewSection step="network" title="Network" items={{ 'Public address': publicUrl }} />
+      <ReviewSection
+        step="administrator"
+        title="Administrator"
+        items={{ 'User name': adminUsername, 'E-mail': adminEmail, Password: 'as entered' }}
+      />
+      <ReviewSection step="token" title="One-time token" items={{ Token: 'checked' }} />
+    </>
+  )
+}
+
+interface PartProps {
+  step: StepName
+  title: string
+  items: Record<string, string>
+}
+
+const ReviewSection = ({ step, title, items }: PartProps) => (
+  <div>
+    <div className={styles['part']}>
+      <h3>{title}</h3>
+      <Link to="/setup" search={{ step }} aria-label={`Change: ${title}`}>
+        Change
+      </Link>
+    </div>
+    <DescriptionList items={Object.entries(items)} />
+  </div>
+)

@@ -1,27 +1,27 @@
+import { useId } from 'react'
 import { CopyField } from '../../ui/copy.tsx'
-import { TextField } from '../../ui/field.tsx'
-import { PasswordField } from '../../ui/password-field.tsx'
+import { type InputProps, PasswordField, TextField } from '../../ui/field.tsx'
 import { Loaded } from '../../ui/state.tsx'
-import { type SetupForm, errorOf } from './answers.ts'
+import { useNow } from '../../ui/time.tsx'
+import { errorOf, isTimezone, type SetupForm } from './setup-form.ts'
 import styles from './setup.module.css'
-import { TimezoneField } from './timezone-field.tsx'
 import type { Setup } from './use-setup.ts'
 
 type StepProps = { setup: Setup }
 
 /** Binds a field to its value. */
-const bound = ({ setup: { answers, answer } }: StepProps, name: keyof SetupForm) => ({
+const fieldProps = ({ setup: { form, update } }: StepProps, name: keyof SetupForm) => ({
   name,
-  value: answers[name],
+  value: form[name],
   check: errorOf[name],
-  onChange: (value: string) => answer({ [name]: value }),
+  onChange: (value: string) => update({ [name]: value }),
 })
 
 export const WelcomeStep = (props: StepProps) => (
   <>
     <div className={styles['text']}>
       <p>
-        Set the name, address and administrator of the platform. Your entries are kept if you leave, except for the
+        Set the name, address and administrator of the platform. Your entries are saved if you leave, except for the
         password and the token.
       </p>
       <p>You need a one-time token that only the platform’s operator can read. Get it with:</p>
@@ -33,20 +33,20 @@ export const WelcomeStep = (props: StepProps) => (
 export const PlatformStep = (props: StepProps) => (
   <>
     <TextField
-      {...bound(props, 'platformName')}
+      {...fieldProps(props, 'platformName')}
       label="Platform name"
       hint="Shown on every page and at sign-in. Also the name of your organisation."
       placeholder="Acme Platform"
       maxLength={100}
       autoComplete="organization"
     />
-    <TimezoneField {...bound(props, 'timezone')} />
+    <TimezoneField {...fieldProps(props, 'timezone')} />
   </>
 )
 
 export const NetworkStep = (props: StepProps) => (
   <TextField
-    {...bound(props, 'publicUrl')}
+    {...fieldProps(props, 'publicUrl')}
     label="Public address"
     hint={
       <>
@@ -64,22 +64,28 @@ export const NetworkStep = (props: StepProps) => (
 
 export const AdministratorStep = (props: StepProps) => (
   <>
-    {props.setup.isSentBack && props.setup.answers.adminUsername !== '' && (
+    {props.setup.isRedirected && props.setup.form.adminUsername !== '' && (
       <p className={styles['note']} role="status">
-        The password is not kept when you leave the page. Enter it again to continue.
+        The password is not saved when you leave the page. Enter it again to continue.
       </p>
     )}
     <TextField
-      {...bound(props, 'adminUsername')}
+      {...fieldProps(props, 'adminUsername')}
       label="User name"
       autoComplete="username"
       autoCapitalize="none"
       spellCheck={false}
       maxLength={64}
     />
-    <TextField {...bound(props, 'adminEmail')} label="E-mail" inputMode="email" autoComplete="email" maxLength={254} />
+    <TextField
+      {...fieldProps(props, 'adminEmail')}
+      label="E-mail"
+      inputMode="email"
+      autoComplete="email"
+      maxLength={254}
+    />
     <PasswordField
-      {...bound(props, 'adminPassword')}
+      {...fieldProps(props, 'adminPassword')}
       label="Password"
       hint="At least 8 characters."
       autoComplete="new-password"
@@ -88,9 +94,11 @@ export const AdministratorStep = (props: StepProps) => (
     <PasswordField
       name="again"
       label="Confirm password"
-      value={props.setup.again}
-      onChange={props.setup.setAgain}
-      check={(again, { adminPassword }) => (again === adminPassword ? undefined : 'The passwords do not match.')}
+      value={props.setup.passwordConfirmation}
+      onChange={props.setup.setPasswordConfirmation}
+      check={(passwordConfirmation, { adminPassword }) =>
+        passwordConfirmation === adminPassword ? undefined : 'The passwords do not match.'
+      }
       autoComplete="new-password"
       maxLength={1024}
     />
@@ -102,7 +110,7 @@ export const TokenStep = (props: StepProps) => (
     <p className={styles['text']}>Proves that you operate this platform. Get it with:</p>
     <TokenHint {...props} />
     <PasswordField
-      {...bound(props, 'initialAdminToken')}
+      {...fieldProps(props, 'initialAdminToken')}
       label="Token"
       hint="Valid for 24 hours and one use. Failed attempts do not use it up."
       autoComplete="off"
@@ -117,3 +125,37 @@ const TokenHint = ({ setup: { hint } }: StepProps) => (
     {(text) => <CopyField label="How to get the token" text={text} />}
   </Loaded>
 )
+
+/** Browsers omit UTC. */
+const zones = ['UTC', ...Intl.supportedValuesOf('timeZone')]
+
+/** A time zone field with search. */
+export function TimezoneField({ value, ...rest }: Pick<InputProps, 'name' | 'check' | 'onChange'> & { value: string }) {
+  const id = useId()
+  const nowMs = useNow()
+  const currentTime = isTimezone(value)
+    ? new Intl.DateTimeFormat(undefined, { timeZone: value, timeStyle: 'short', dateStyle: 'medium' }).format(nowMs)
+    : undefined
+  return (
+    <>
+      <TextField
+        {...rest}
+        value={value}
+        label="Time zone"
+        hint={currentTime === undefined ? 'Search by city.' : `Current time: ${currentTime}`}
+        list={id}
+        autoComplete="off"
+        spellCheck={false}
+        // Selects the text, because the list shows matches of the whole text.
+        onFocus={(event) => event.currentTarget.select()}
+      />
+      <datalist id={id}>
+        {zones.map((zone) => (
+          <option key={zone} value={zone}>
+            {zone}
+          </option>
+        ))}
+      </datalist>
+    </>
+  )
+}

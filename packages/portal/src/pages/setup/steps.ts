@@ -1,20 +1,20 @@
 import type { ApiError } from '../../api/api-error.ts'
-import { type SetupForm, errorOf } from './answers.ts'
+import { type SetupForm, errorOf } from './setup-form.ts'
 
 /** The steps of the wizard in order, with their fields. */
 export const steps = [
-  { name: 'welcome', title: 'Welcome', asks: [] },
-  { name: 'platform', title: 'Platform', asks: ['platformName', 'timezone'] },
-  { name: 'network', title: 'Network', asks: ['publicUrl'] },
-  { name: 'administrator', title: 'Administrator', asks: ['adminUsername', 'adminEmail', 'adminPassword'] },
-  { name: 'token', title: 'One-time token', asks: ['initialAdminToken'] },
-  { name: 'review', title: 'Review', asks: [] },
-] as const satisfies { name: string; title: string; asks: (keyof SetupForm)[] }[]
+  { name: 'welcome', title: 'Welcome', fields: [] },
+  { name: 'platform', title: 'Platform', fields: ['platformName', 'timezone'] },
+  { name: 'network', title: 'Network', fields: ['publicUrl'] },
+  { name: 'administrator', title: 'Administrator', fields: ['adminUsername', 'adminEmail', 'adminPassword'] },
+  { name: 'token', title: 'One-time token', fields: ['initialAdminToken'] },
+  { name: 'review', title: 'Review', fields: [] },
+] as const satisfies { name: string; title: string; fields: (keyof SetupForm)[] }[]
 
 export type StepName = (typeof steps)[number]['name']
 
 /** The index of a step; 0 for an unknown name. */
-export const placeOf = (name: string | undefined): number =>
+export const indexOfStep = (name: string | undefined): number =>
   Math.max(
     0,
     steps.findIndex((step) => step.name === name),
@@ -22,20 +22,21 @@ export const placeOf = (name: string | undefined): number =>
 
 /** The step at an offset from another. */
 export const stepFrom = (name: StepName, by: number): StepName => {
-  const place = Math.min(steps.length - 1, Math.max(0, placeOf(name) + by))
+  const place = Math.min(steps.length - 1, Math.max(0, indexOfStep(name) + by))
   return steps[place]?.name ?? 'welcome'
 }
 
 /** The requested step, or the first incomplete one before it. */
-export function reachable(wanted: string | undefined, answers: SetupForm): StepName {
-  const place = placeOf(wanted)
-  const isOpen = (asks: readonly (keyof SetupForm)[]) => asks.some((name) => errorOf[name](answers[name]) !== undefined)
-  const open = steps.slice(0, place).find(({ asks }) => isOpen(asks))
+export function reachable(wanted: string | undefined, form: SetupForm): StepName {
+  const place = indexOfStep(wanted)
+  const isOpen = (fields: readonly (keyof SetupForm)[]) =>
+    fields.some((name) => errorOf[name](form[name]) !== undefined)
+  const open = steps.slice(0, place).find(({ fields }) => isOpen(fields))
   return (open ?? steps[place] ?? steps[0]).name
 }
 
 /** The first step with a rejected field; undefined if none is rejected. */
-export function stepOf({ details }: ApiError): StepName | undefined {
-  const refused = new Set(details.map(({ path }) => path.split('/')[1]))
-  return steps.find(({ asks }) => asks.some((name) => refused.has(name)))?.name
+export function rejectedStep({ details }: ApiError): StepName | undefined {
+  const rejected = new Set(details.map(({ path }) => path.split('/')[1]))
+  return steps.find(({ fields }) => fields.some((name) => rejected.has(name)))?.name
 }

@@ -5,18 +5,18 @@ import { configurationQuery } from '../../api/account.ts'
 import { ApiError, isApiError } from '../../api/api-error.ts'
 import { queries } from '../../api/query.ts'
 import { signIn } from '../../api/sign-in.ts'
-import { remember, remembered } from '../../lib/preferences.ts'
+import { setPreference, getPreference } from '../../lib/preferences.ts'
 import type { FormValues } from '../../ui/form.tsx'
-import { type SetupForm, initialForm, mergeValues, withoutSecrets } from './answers.ts'
+import { type SetupForm, initialForm, mergeValues, withoutSecrets } from './setup-form.ts'
 import { checkToken, complete, howToRetrieve } from './completion.ts'
-import { reachable, stepFrom, stepOf, type StepName } from './steps.ts'
+import { reachable, stepFrom, rejectedStep, type StepName } from './steps.ts'
 
 const draftName = 'setup'
 const draftSeconds = 7 * 24 * 3600
 
-function rememberedDraft(): Record<string, unknown> {
+function readDraft(): Record<string, unknown> {
   try {
-    const draft: unknown = JSON.parse(remembered(draftName) ?? '{}')
+    const draft: unknown = JSON.parse(getPreference(draftName) ?? '{}')
     return typeof draft === 'object' && draft !== null ? { ...draft } : {}
   } catch {
     return {}
@@ -24,7 +24,7 @@ function rememberedDraft(): Record<string, unknown> {
 }
 
 function forgetSetup(): void {
-  remember(draftName, undefined)
+  setPreference(draftName, undefined)
   queries.removeQueries({ queryKey: configurationQuery.queryKey })
 }
 
@@ -32,16 +32,16 @@ function forgetSetup(): void {
 export interface Setup {
   step: StepName
   /** Whether a later step was requested but this one is incomplete. */
-  isSentBack: boolean
-  answers: SetupForm
+  isRedirected: boolean
+  form: SetupForm
   /** The repeated password. */
-  again: string
-  setAgain: (typed: string) => void
+  passwordConfirmation: string
+  setPasswordConfirmation: (typed: string) => void
   /** The platform's error for this step. */
   failure: unknown
   /** The command that prints the token. */
   hint: UseQueryResult<string>
-  answer: (given: Partial<SetupForm>) => void
+  update: (values: Partial<SetupForm>) => void
   /** Continues with the values of the form. Throws the platform's error. */
   next: (values: FormValues) => Promise<void>
   back: () => void
@@ -49,15 +49,15 @@ export interface Setup {
 
 /** Stores all values except secrets in a cookie until setup is complete. */
 export function useSetup(): Setup {
-  const [draft] = useState(rememberedDraft)
-  const [answers, setAnswers] = useState(() => initialForm(draft))
-  const [again, setAgain] = useState('')
-  const [refusal, setRefusal] = useState<{ step: StepName; error: unknown }>()
+  const [draft] = useState(readDraft)
+  const [form, setAnswers] = useState(() => initialForm(draft))
+  const [passwordConfirmation, setPasswordConfirmation] = useState('')
+  const [rejection, setRejection] = useState<{ step: StepName; error: unknown }>()
   const navigate = useNavigate()
-  const { step: asked } = useSearch({ from: '/setup' })
-  const wanted = asked ?? (typeof draft['step'] === 'string' ? draft['step'] : undefined)
-  const step = reachable(wanted, answers)
-  useDraft(answers, step)
+  const { step: requestedStep } = useSearch({ from: '/setup' })
+  const wanted = requestedStep ?? (typeof draft['step'] === 'string' ? draft['step'] : undefined)
+  const step = reachable(wanted, form)
+  useDraft(form, step)
 
   const show = (name: StepName) => navigate({ to: '/setup', search: { step: name } })
   const leave = async () => {
@@ -66,11 +66,11 @@ export function useSetup(): Setup {
   }
   const isHinted = step === 'welcome' || step === 'token'
   const hint = useQuery({ queryKey: ['setup', 'hint'], queryFn: howToRetrieve, staleTime: Infinity, enabled: isHinted })
-  const isOver = isApiError(hint.error, 'setup_already_complete')
-  const onOver = useEffectEvent(() => void leave())
+  const isComplete = isApiError(hint.error, 'setup_already_complete')
+  const onComplete = useEffectEvent(() => void leave())
   useEffect(() => {
-    if (isOver) onOver()
-  }, [isOver])
+    if (isComplete) onComplete()
+  }, [isComplete])
   const finish = async (all: SetupForm) => {
     const refreshToken = await complete(all)
     forgetSetup()
@@ -83,35 +83,35 @@ export function useSetup(): Setup {
     return navigate({ to: '/dashboard', replace: true })
   }
   const next = async (values: FormValues) => {
-    const all = mergeValues(answers, values)
+    const all = mergeValues(form, values)
     setAnswers(all)
-    setRefusal(undefined)
+    setRejection(undefined)
     try {
       if (step === 'token') await checkToken(all)
       await (step === 'review' ? finish(all) : show(stepFrom(step, 1)))
     } catch (error) {
       if (isApiError(error, 'setup_already_complete')) return leave()
-      const refused = error instanceof ApiError ? stepOf(error) : undefined
-      if (refused === undefined || refused === step) throw error
-      setRefusal({ step: refused, error })
-      await show(refused)
+      const rejected = error instanceof ApiError ? rejectedStep(error) : undefined
+      if (rejected === undefined || rejected === step) throw error
+      setRejection({ step: rejected, error })
+      await show(rejected)
     }
   }
   return {
     step,
-    isSentBack: step !== wanted && wanted !== undefined,
-    answers,
-    again,
-    setAgain,
+    isRedirected: step !== wanted && wanted !== undefined,
+    form,
+    passwordConfirmation,
+    setPasswordConfirmation,
     hint,
-    failure: refusal?.step === step ? refusal.error : undefined,
-    answer: (given) => setAnswers((before) => ({ ...before, ...given })),
+    failure: rejection?.step === step ? rejection.error : undefined,
+    update: (values) => setAnswers((before) => ({ ...before, ...values })),
     next,
     back: () => void show(stepFrom(step, -1)),
   }
 }
 
-function useDraft(answers: SetupForm, step: StepName): void {
-  const draft = JSON.stringify({ step, ...withoutSecrets(answers) })
-  useEffect(() => remember(draftName, draft, draftSeconds), [draft])
+function useDraft(form: SetupForm, step: StepName): void {
+  const draft = JSON.stringify({ step, ...withoutSecrets(form) })
+  useEffect(() => setPreference(draftName, draft, draftSeconds), [draft])
 }

@@ -1,14 +1,15 @@
-import { useSuspenseQuery } from '@tanstack/react-query'
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
 import { configurationQuery } from '../../api/account.ts'
-import { ErrorNote } from '../../ui/error-note.tsx'
-import { TextField } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
-import { PasswordField } from '../../ui/password-field.tsx'
-import { Loading } from '../../ui/state.tsx'
-import { useFirstField } from '../../ui/use-first-field.ts'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
+import { publicQuery } from '../../api/query.ts'
 import { Standalone } from '../../shell/standalone.tsx'
-import { Providers } from './providers.tsx'
+import { Button } from '../../ui/button.tsx'
+import { ErrorNote } from '../../ui/error-note.tsx'
+import { PasswordField, TextField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
+import { useFirstField } from '../../ui/hooks.ts'
+import { Loading } from '../../ui/state.tsx'
 import styles from './sign-in.module.css'
 import { type SignInState, useSignIn } from './use-sign-in.ts'
 
@@ -17,7 +18,7 @@ const notices = { 'setup-complete': 'Setup is complete. Sign in as the administr
 export function SignInPage() {
   const { platformName } = useSuspenseQuery(configurationQuery).data
   const { notice } = useSearch({ from: '/sign-in' })
-  const { enter, failure, returnTo, isTrading } = useSignIn()
+  const { signInWithPassword, failure, returnTo, isExchanging } = useSignIn()
   return (
     <Standalone title="Sign in" brand={platformName ?? 'Platform'}>
       {notice !== undefined && (
@@ -26,11 +27,11 @@ export function SignInPage() {
         </p>
       )}
       {failure !== undefined && <ErrorNote error={failure} />}
-      {isTrading ? (
+      {isExchanging ? (
         <Loading what="your session" />
       ) : (
         <>
-          <Credentials enter={enter} />
+          <PasswordForm signInWithPassword={signInWithPassword} />
           <Providers returnTo={returnTo} />
         </>
       )}
@@ -38,13 +39,13 @@ export function SignInPage() {
   )
 }
 
-function Credentials({ enter }: Pick<SignInState, 'enter'>) {
+function PasswordForm({ signInWithPassword }: Pick<SignInState, 'signInWithPassword'>) {
   const element = useFirstField<HTMLDivElement>()
   return (
     <div ref={element}>
       <Form
         submitLabel="Sign in"
-        onSubmit={({ username = '', password = '' }) => enter({ username: username.trim(), password })}
+        onSubmit={({ username = '', password = '' }) => signInWithPassword({ username: username.trim(), password })}
       >
         <TextField
           name="username"
@@ -59,4 +60,60 @@ function Credentials({ enter }: Pick<SignInState, 'enter'>) {
       </Form>
     </div>
   )
+}
+
+const choicesQuery = {
+  queryKey: ['sign-in-choices'],
+  queryFn: () => unwrap(api.GET('/api/v1/auth/providers')),
+  meta: publicQuery,
+}
+
+/** The longest return path that the platform stores. */
+const maxReturnPath = 500
+
+/** Other ways to sign in. Directory users use the password form. */
+export function Providers({ returnTo }: { returnTo: string | undefined }) {
+  const { data, error, refetch } = useQuery(choicesQuery)
+  const { publicUrl } = useSuspenseQuery(configurationQuery).data
+  if (error !== null && data === undefined) return <ErrorNote error={error} onRetry={() => void refetch()} />
+  const items = data?.items ?? []
+  const directories = items.filter(({ authorizeUrl }) => authorizeUrl === undefined)
+  const startable = items.flatMap((choice) => {
+    const url = startUrl(choice, returnTo, publicUrl)
+    return url === undefined ? [] : [{ ...choice, url }]
+  })
+  return (
+    <>
+      {directories.length > 0 && (
+        <p className={styles['hint']}>
+          Accounts of {directories.map(({ displayName }) => displayName).join(', ')} sign in here too.
+        </p>
+      )}
+      {startable.length > 0 && (
+        <>
+          <p className={styles['or']}>or</p>
+          <div className={styles['providers']}>
+            {startable.map(({ id, displayName, url }) => (
+              <Button key={id} onClick={() => location.assign(url)}>
+                Continue with {displayName}
+              </Button>
+            ))}
+          </div>
+        </>
+      )}
+    </>
+  )
+}
+
+/** The start URL of a provider: only at this platform, by this or its public origin. */
+function startUrl(
+  { authorizeUrl }: Schemas['SignInChoice'],
+  returnTo: string | undefined,
+  publicUrl: string | undefined,
+): string | undefined {
+  const url = URL.parse(authorizeUrl ?? '')
+  const allowedOrigins = [location.origin, publicUrl && URL.parse(publicUrl)?.origin]
+  if (url === null || !allowedOrigins.includes(url.origin)) return undefined
+  if (returnTo !== undefined && returnTo.length <= maxReturnPath) url.searchParams.set('returnTo', returnTo)
+  return url.href
 }

@@ -1,14 +1,14 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useEffectEvent, useState } from 'react'
 import { meQuery } from '../../api/account.ts'
+import { ApiError, isApiError, withMessage } from '../../api/api-error.ts'
 import { queries } from '../../api/query.ts'
-import { type Proof, signIn } from '../../api/sign-in.ts'
+import { type SignInProof, signIn } from '../../api/sign-in.ts'
 import { defined } from '../../lib/search.ts'
-import { providerFailure, withTimeToRetry } from './failures.ts'
 import { safeReturnPath } from './return-path.ts'
 
 /** Codes that this page has exchanged: each works once, and effects may run twice. */
-const traded = new Set<string>()
+const exchangedCodes = new Set<string>()
 
 export type SignInState = ReturnType<typeof useSignIn>
 
@@ -18,41 +18,72 @@ export function useSignIn() {
   const navigate = useNavigate()
   const [{ code, error, traceId }] = useState(search)
   const [failure, setFailure] = useState<unknown>(() => error && providerFailure(error, traceId))
-  const [isTrading, setIsTrading] = useState(code !== undefined)
+  const [isExchanging, setIsExchanging] = useState(code !== undefined)
   const returnTo = safeReturnPath(search.returnTo)
 
-  const goOn = () => navigate({ href: returnTo ?? '/dashboard', replace: true })
-  const open = async (proof: Proof) => {
+  const continueToPage = () => navigate({ href: returnTo ?? '/dashboard', replace: true })
+  const openSession = async (proof: SignInProof) => {
     try {
       await signIn(proof)
-    } catch (refusal) {
-      throw withTimeToRetry(refusal)
+    } catch (failure) {
+      throw withTimeToRetry(failure)
     }
-    await goOn()
+    await continueToPage()
   }
-  const enter = async (proof: Proof) => {
+  const signInWithPassword = async (proof: SignInProof) => {
     setFailure(undefined)
-    await open(proof)
+    await openSession(proof)
   }
-  const trade = async (secret: string) => {
-    if (traded.has(secret)) return
-    traded.add(secret)
+  const exchangeCode = async (signInCode: string) => {
+    if (exchangedCodes.has(signInCode)) return
+    exchangedCodes.add(signInCode)
     await navigate({ to: '/sign-in', search: defined({ returnTo: search.returnTo }), replace: true })
-    await open({ code: secret }).catch((refusal: unknown) => {
-      setFailure(refusal)
-      setIsTrading(false)
+    await openSession({ code: signInCode }).catch((failure: unknown) => {
+      setFailure(failure)
+      setIsExchanging(false)
     })
   }
-  const goOnIfSignedIn = async () => {
+  const continueIfSignedIn = async () => {
     // A user who was just redirected here has no session.
     if (queries.getQueryState(meQuery.queryKey) !== undefined) return
     const me = await queries.fetchQuery(meQuery).catch(() => undefined)
-    if (me !== undefined) await goOn()
+    if (me !== undefined) await continueToPage()
   }
-  const begin = useEffectEvent(() => {
-    if (code !== undefined) void trade(code)
-    else if (error === undefined) void goOnIfSignedIn()
+  const onMount = useEffectEvent(() => {
+    if (code !== undefined) void exchangeCode(code)
+    else if (error === undefined) void continueIfSignedIn()
   })
-  useEffect(() => begin(), [])
-  return { enter, failure, returnTo, isTrading }
+  useEffect(() => onMount(), [])
+  return { signInWithPassword, failure, returnTo, isExchanging }
+}
+
+/** Messages for error codes of a provider sign-in. */
+const providerMessages: Readonly<Record<string, string>> = {
+  sign_in_expired: 'The sign-in expired or was started in another browser. Start again.',
+  provider_unavailable: 'This provider is disabled. Choose another one or contact an administrator.',
+  provider_unreachable: 'The identity provider is unreachable. Try again shortly or choose another one.',
+  provider_error: 'The identity provider could not sign you in. Try again; if it persists, contact an administrator.',
+  access_denied: 'The identity provider denied access, or you cancelled the sign-in.',
+  answer_invalid:
+    'The identity provider’s response could not be verified. Try again; if it persists, contact an administrator.',
+  internal_error: 'The platform failed unexpectedly. Try again; if it persists, report the trace id.',
+}
+
+const unknownFailure = 'The sign-in with the identity provider failed. Try again.'
+
+/** The error of a failed provider sign-in. Unknown codes and trace ids of the address are not shown. */
+export function providerFailure(code: string, traceId: string | undefined): ApiError {
+  const message = Object.hasOwn(providerMessages, code) ? providerMessages[code] : unknownFailure
+  return new ApiError(0, { error: 'sign_in_failed', message, ...(isTraceId(traceId) && { traceId }) })
+}
+
+const isTraceId = (text: string | undefined): boolean => text !== undefined && /^[\w-]{8,64}$/.test(text)
+
+const timeFormat = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
+
+/** Adds the time of the next attempt to a rate limit error. */
+export function withTimeToRetry(error: unknown): unknown {
+  if (!isApiError(error, 'rate_limited') || error.retryAfterSeconds === undefined) return error
+  const at = timeFormat.format(Date.now() + error.retryAfterSeconds * 1000)
+  return withMessage(error, `Too many attempts. Try again in ${error.retryAfterSeconds} seconds, at ${at}.`)
 }

@@ -8,7 +8,6 @@ import { Card, DescriptionList } from '../../ui/card.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
 import { Loading } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
-import { secureLink } from './secure-link.ts'
 import { UpdateDialog, type UpdateRequest } from './update-dialog.tsx'
 import styles from './updates.module.css'
 import { checkQuery, type UpdateCheck } from './use-updates.ts'
@@ -16,18 +15,18 @@ import { checkQuery, type UpdateCheck } from './use-updates.ts'
 /** Older results are marked as old. */
 const freshMs = 120_000
 
-type Known = Omit<UpdateCheck, 'refused' | 'checkedAt'> & Partial<Pick<UpdateCheck, 'refused' | 'checkedAt'>>
+type ReleaseState = Omit<UpdateCheck, 'refused' | 'checkedAt'> & Partial<Pick<UpdateCheck, 'refused' | 'checkedAt'>>
 
 /** Current and available versions with their actions, disabled during an update. */
-export function ReleaseCard({ isBusy, onBegun }: { isBusy: boolean; onBegun: (jobId: string) => void }) {
+export function ReleaseCard({ isBusy, onStarted }: { isBusy: boolean; onStarted: (jobId: string) => void }) {
   const check = useQuery(checkQuery)
   const summary = useSummary()
-  const [wish, setWish] = useState<UpdateRequest>()
+  const [request, setRequest] = useState<UpdateRequest>()
   // If releases cannot be read, the summary has the last result.
-  const known: Known | undefined = check.data ?? summary.data?.update
-  const isOld =
-    known?.checkedAt !== undefined && check.isSuccess && check.dataUpdatedAt - Date.parse(known.checkedAt) > freshMs
-  const busy = isBusy || known?.jobId !== undefined
+  const release: ReleaseState | undefined = check.data ?? summary.data?.update
+  const isStale =
+    release?.checkedAt !== undefined && check.isSuccess && check.dataUpdatedAt - Date.parse(release.checkedAt) > freshMs
+  const busy = isBusy || release?.jobId !== undefined
   return (
     <Card
       title="Release"
@@ -38,72 +37,72 @@ export function ReleaseCard({ isBusy, onBegun }: { isBusy: boolean; onBegun: (jo
       }
     >
       {check.error !== null && <ErrorNote error={check.error} onRetry={() => void check.refetch()} />}
-      {isOld && <p className={styles['note']}>Releases are unavailable. Showing the last result.</p>}
-      {known === undefined ? check.error === null && <Loading what="the releases" /> : <Versions known={known} />}
-      {known && (
+      {isStale && <p className={styles['note']}>Releases are unavailable. Showing the last result.</p>}
+      {release === undefined ? check.error === null && <Loading what="the releases" /> : <Versions release={release} />}
+      {release && (
         <div className={styles['actions']}>
-          {known.updateAvailable && (
+          {release.updateAvailable && (
             <Button
-              look="primary"
+              variant="primary"
               icon={ArrowUp}
               disabled={busy}
-              onClick={() => setWish({ action: 'apply', from: known.currentVersion, to: known.latestVersion })}
+              onClick={() => setRequest({ action: 'apply', from: release.currentVersion, to: release.latestVersion })}
             >
-              Update to {known.latestVersion}
+              Update to {release.latestVersion}
             </Button>
           )}
-          {known.previousVersion !== undefined && (
+          {release.previousVersion !== undefined && (
             <Button
               icon={Undo2}
               disabled={busy}
               onClick={() =>
-                setWish({ action: 'rollback', from: known.currentVersion, to: known.previousVersion ?? '' })
+                setRequest({ action: 'rollback', from: release.currentVersion, to: release.previousVersion ?? '' })
               }
             >
-              Roll back to {known.previousVersion}
+              Roll back to {release.previousVersion}
             </Button>
           )}
         </div>
       )}
-      {known?.previousVersion === undefined && known !== undefined && (
+      {release?.previousVersion === undefined && release !== undefined && (
         <p className={styles['quiet']}>No previous version: this version was deployed, not applied.</p>
       )}
-      {wish && <UpdateDialog wish={wish} onClose={() => setWish(undefined)} onBegun={onBegun} />}
+      {request && <UpdateDialog request={request} onClose={() => setRequest(undefined)} onStarted={onStarted} />}
     </Card>
   )
 }
 
-const Versions = ({ known }: { known: Known }) => (
+const Versions = ({ release }: { release: ReleaseState }) => (
   <>
     <DescriptionList
       items={[
-        ['Current version', known.currentVersion],
+        ['Current version', release.currentVersion],
         [
           'Newest version',
           <span key="latest" className={styles['actions']}>
-            {known.latestVersion}{' '}
-            {known.updateAvailable ? (
-              <Badge tone="busy" icon={ArrowUp}>
+            {release.latestVersion}{' '}
+            {release.updateAvailable ? (
+              <Badge variant="busy" icon={ArrowUp}>
                 Update available
               </Badge>
             ) : (
-              <Badge tone="good" icon={CircleCheck}>
+              <Badge variant="good" icon={CircleCheck}>
                 Up to date
               </Badge>
             )}
           </span>,
         ],
-        ['Checked', known.checkedAt === undefined ? 'Not yet' : <Time key="checked" at={known.checkedAt} />],
-        ...(known.releaseNotesUrl === undefined
+        ['Checked', release.checkedAt === undefined ? 'Not yet' : <Time key="checked" at={release.checkedAt} />],
+        ...(release.releaseNotesUrl === undefined
           ? []
-          : ([['Release notes', <Notes key="notes" url={known.releaseNotesUrl} />]] as const)),
+          : ([['Release notes', <Notes key="notes" url={release.releaseNotesUrl} />]] as const)),
       ]}
     />
-    {known.refused !== undefined && known.refused.length > 0 && (
+    {release.refused !== undefined && release.refused.length > 0 && (
       <section aria-label="Incompatible releases">
         <h3>Newer releases that cannot be applied</h3>
         <ul className={styles['refused']}>
-          {known.refused.map(({ version, reason }) => (
+          {release.refused.map(({ version, reason }) => (
             <li key={version}>
               <strong>{version}</strong> <span className={styles['quiet']}>{reason}</span>
             </li>
@@ -125,3 +124,7 @@ function Notes({ url }: { url: string }) {
     </a>
   )
 }
+
+/** The URL of a link; undefined if it is not https. */
+export const secureLink = (url: string): string | undefined =>
+  URL.canParse(url) && new URL(url).protocol === 'https:' ? new URL(url).href : undefined

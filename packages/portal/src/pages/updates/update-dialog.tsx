@@ -15,12 +15,12 @@ export interface UpdateRequest {
 }
 
 interface UpdateDialogProps {
-  wish: UpdateRequest
+  request: UpdateRequest
   onClose: () => void
-  onBegun: (jobId: string) => void
+  onStarted: (jobId: string) => void
 }
 
-const words = {
+const texts = {
   apply: {
     title: ({ to }: UpdateRequest) => `Update the platform to ${to}?`,
     text: ({ from }: UpdateRequest) =>
@@ -30,23 +30,23 @@ const words = {
   rollback: {
     title: ({ to }: UpdateRequest) => `Roll back to ${to}?`,
     text: ({ from, to }: UpdateRequest) =>
-      `${to} takes the place of ${from}. What ${from} has written stays as it is: a release that damages data is not undone by going back.`,
+      `${to} replaces ${from}. Data that ${from} has written remains: a rollback does not repair damaged data.`,
     verb: 'Roll back',
   },
 } as const
 
 /** Confirms an update. Asks again if jobs are running. */
-export function UpdateDialog({ wish, onClose, onBegun }: UpdateDialogProps) {
+export function UpdateDialog({ request, onClose, onStarted }: UpdateDialogProps) {
   const [hasJobs, setHasJobs] = useState(false)
   const [isForced, setIsForced] = useState(false)
-  const { title, text, verb } = words[wish.action]
-  const begin = async () => {
-    const body = { action: wish.action, targetVersion: wish.to, ...(isForced && { force: true }) }
+  const { title, text, verb } = texts[request.action]
+  const start = async () => {
+    const body = { action: request.action, targetVersion: request.to, ...(isForced && { force: true }) }
     try {
       const { jobId } = await unwrap(api.PUT('/api/v1/platform/updates/apply', { body }))
       void queries.invalidateQueries({ queryKey: ['updates', 'history'] })
       onClose()
-      onBegun(jobId)
+      onStarted(jobId)
     } catch (error) {
       if (isApiError(error, 'active_jobs')) setHasJobs(true)
       if (isApiError(error, 'update_in_progress')) void queries.invalidateQueries({ queryKey: ['updates', 'history'] })
@@ -54,8 +54,8 @@ export function UpdateDialog({ wish, onClose, onBegun }: UpdateDialogProps) {
     }
   }
   return (
-    <Dialog isOpen onClose={onClose} title={title(wish)} description={text(wish)}>
-      <Form submitLabel={verb} actions={<Button onClick={onClose}>Cancel</Button>} onSubmit={begin}>
+    <Dialog isOpen onClose={onClose} title={title(request)} description={text(request)}>
+      <Form submitLabel={verb} actions={<Button onClick={onClose}>Cancel</Button>} onSubmit={start}>
         {hasJobs && (
           <CheckField
             label="Update even if jobs are running"

@@ -1,14 +1,20 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { RotateCw } from 'lucide-react'
 import { useState } from 'react'
+import { RequirePermission } from '../../shell/require-permission.tsx'
+import { StatusBadge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
 import { Page } from '../../ui/page.tsx'
+import { Loaded } from '../../ui/state.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { Time, totalDurationText } from '../../ui/time.tsx'
 import { OperationProgress } from '../operation/operation-progress.tsx'
-import type { Operation } from '../operation/use-operation.ts'
-import { RequirePermission } from '../../shell/require-permission.tsx'
-import { HistoryCard } from './history-card.tsx'
+import { type Operation, operationQuery } from '../operation/use-operation.ts'
 import { ReleaseCard } from './release-card.tsx'
-import { useHistory } from './use-updates.ts'
+import styles from './updates.module.css'
+import { type JobSummary, useHistory } from './use-updates.ts'
 
 export const UpdatesPage = () => (
   <RequirePermission permission="platform:admin" title="Updates">
@@ -27,10 +33,10 @@ function Updates() {
     <>
       {followed !== undefined && (
         <Card title="Progress">
-          <OperationProgress key={followed} jobId={followed} title={titleOf} after={(job) => <After {...job} />} />
+          <OperationProgress key={followed} jobId={followed} title={titleOf} after={(job) => <ReloadNote {...job} />} />
         </Card>
       )}
-      <ReleaseCard isBusy={running !== undefined} onBegun={setFollowed} />
+      <ReleaseCard isBusy={running !== undefined} onStarted={setFollowed} />
       <HistoryCard />
     </>
   )
@@ -42,7 +48,7 @@ function titleOf({ type, payload: { targetVersion, previousVersion } }: Operatio
 }
 
 /** The portal is part of the release. */
-const After = ({ status }: Operation) =>
+const ReloadNote = ({ status }: Operation) =>
   status === 'Completed' && (
     <p>
       This tab still shows the previous version of the portal.{' '}
@@ -51,3 +57,39 @@ const After = ({ status }: Operation) =>
       </Button>
     </p>
   )
+
+const columns: Column<JobSummary>[] = [
+  { title: 'Time', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { title: 'Operation', cell: (job) => <VersionLink {...job} /> },
+  { title: 'Outcome', cell: ({ status }) => <StatusBadge status={status} /> },
+  { title: 'Duration', cell: (job) => totalDurationText(job) || '–' },
+]
+
+export function HistoryCard() {
+  const { query } = useHistory()
+  return (
+    <Card title="History">
+      <Loaded query={query} what="the last updates">
+        {(jobs) =>
+          jobs.length > 0 ? (
+            <Table label="Update history" columns={columns} rows={jobs} keyOf={({ id }) => id} />
+          ) : (
+            <p className={styles['quiet']}>No updates yet.</p>
+          )
+        }
+      </Loaded>
+    </Card>
+  )
+}
+
+/** The list has no versions, so each finished job is read once. */
+function VersionLink({ id, type }: JobSummary) {
+  const { data } = useQuery({ ...operationQuery(id), refetchInterval: false })
+  const version = data?.payload['targetVersion']
+  const what = type === 'PlatformRollback' ? 'Rollback to' : 'Update to'
+  return (
+    <Link to="/jobs/$jobId" params={{ jobId: id }}>
+      {typeof version === 'string' ? `${what} ${version}` : `${what} …`}
+    </Link>
+  )
+}

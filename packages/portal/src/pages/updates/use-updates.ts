@@ -16,7 +16,7 @@ export const checkQuery = queryOptions({
   staleTime: minuteMs,
   // The platform has already retried an unreachable repository.
   retry: (failures, error) =>
-    failures < 3 && error instanceof ApiError && error.isPassing && !isApiError(error, 'release_source_unreachable'),
+    failures < 3 && error instanceof ApiError && error.isTransient && !isApiError(error, 'release_source_unreachable'),
 })
 
 const jobsOf = async (type: 'PlatformUpdate' | 'PlatformRollback'): Promise<JobSummary[]> =>

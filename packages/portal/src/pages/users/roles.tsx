@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
-import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { permissionTexts } from '../../api/permissions.ts'
-import { CheckGroup } from '../../ui/check-group.tsx'
+import { CheckGroup } from '../../ui/field.tsx'
 import { Loaded } from '../../ui/state.tsx'
 
 export type Role = Schemas['RoleDescription']['name']
@@ -29,7 +29,7 @@ export function RolesField({ chosen, onChange, problem }: RolesFieldProps) {
           choices={items.map(({ name, permissions, grantable }) => ({
             value: name,
             label: name,
-            hint: grantable ? whatFor(permissions) : 'Exceeds your own permissions.',
+            hint: grantable ? permissionList(permissions) : 'Exceeds your own permissions.',
             isDisabled: !grantable,
           }))}
           chosen={chosen}
@@ -41,5 +41,5 @@ export function RolesField({ chosen, onChange, problem }: RolesFieldProps) {
   )
 }
 
-const whatFor = (permissions: Schemas['RoleDescription']['permissions']): string =>
+const permissionList = (permissions: Schemas['RoleDescription']['permissions']): string =>
   permissions.map((permission) => permissionTexts[permission]).join('. ')

@@ -8,10 +8,10 @@ const pageSize = 100
 /** The name of a user; undefined if the caller may not read users. One request for all names. */
 export function useUserName(userId: string): string | undefined {
   const me = useMe()
-  const maySee = useHasPermission('users:admin')
+  const mayReadUsers = useHasPermission('users:admin')
   const { data } = useQuery({
     queryKey: ['users', 'names'],
-    enabled: maySee,
+    enabled: mayReadUsers,
     queryFn: async ({ signal }) => {
       const { items } = await unwrap(api.GET('/api/v1/users', { params: { query: { pageSize } }, signal }))
       return Object.fromEntries(items.map(({ id, username }) => [id, username]))

@@ -50,31 +50,31 @@ interface UserActionsProps {
 }
 
 export function UserActions({ user: { id, username, authProvider }, onEdit }: UserActionsProps) {
-  const [asked, setAsked] = useState<keyof typeof actions>()
+  const [openAction, setOpenAction] = useState<keyof typeof actions>()
   const queries = useQueryClient()
   const confirm = async ({ send, done }: Action) => {
     await send(id)
     showToast(done(username))
     await queries.invalidateQueries({ queryKey: ['users'] })
   }
-  const ask = (name: keyof typeof actions) => () => setAsked(name)
-  const action = asked && actions[asked]
+  const open = (name: keyof typeof actions) => () => setOpenAction(name)
+  const action = openAction && actions[openAction]
   return (
     <>
       <Menu
         trigger={<IconButton label={`Actions for ${username}`} icon={Ellipsis} />}
         actions={[
           { label: 'Edit', icon: Pencil, onSelect: onEdit, isDisabled: authProvider !== 'local' },
-          { label: actions.endSessions.label, icon: LogOut, onSelect: ask('endSessions') },
-          { label: actions.revokeTokens.label, icon: KeyRound, onSelect: ask('revokeTokens') },
+          { label: actions.endSessions.label, icon: LogOut, onSelect: open('endSessions') },
+          { label: actions.revokeTokens.label, icon: KeyRound, onSelect: open('revokeTokens') },
           'separator',
-          { label: actions.remove.label, icon: Trash2, onSelect: ask('remove'), isDanger: true },
+          { label: actions.remove.label, icon: Trash2, onSelect: open('remove'), isDanger: true },
         ]}
       />
       {action && (
         <Confirm
           isOpen
-          onClose={() => setAsked(undefined)}
+          onClose={() => setOpenAction(undefined)}
           title={action.title(username)}
           description={action.description}
           confirmLabel={action.label}

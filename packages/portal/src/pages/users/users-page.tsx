@@ -2,7 +2,8 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { UserPlus, Users } from 'lucide-react'
 import { useState } from 'react'
 import { useHasPermission, useMe } from '../../api/account.ts'
-import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
+import { RequirePermission } from '../../shell/require-permission.tsx'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
@@ -11,21 +12,19 @@ import { EmptyState } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
 import { pageRows } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
-import { RequirePermission } from '../../shell/require-permission.tsx'
-import { CreateUser } from './create-user.tsx'
-import { EditUser } from './edit-user.tsx'
 import { UserActions } from './user-actions.tsx'
+import { CreateUser, EditUser } from './user-dialogs.tsx'
 
 type User = Schemas['UserProfile']
 
 export const UsersPage = () => (
   <RequirePermission permission="users:admin" title="Users">
-    <Administration />
+    <UserList />
   </RequirePermission>
 )
 
-function Administration() {
-  const [isNew, setIsNew] = useState(false)
+function UserList() {
+  const [isCreating, setIsCreating] = useState(false)
   const isPlatformAdmin = useHasPermission('platform:admin')
   const { user } = useSearch({ from: '/signed-in/settings/users' })
   const navigate = useNavigate()
@@ -45,13 +44,13 @@ function Administration() {
         </>
       }
       actions={
-        <Button look="primary" icon={UserPlus} onClick={() => setIsNew(true)}>
+        <Button variant="primary" icon={UserPlus} onClick={() => setIsCreating(true)}>
           Create user
         </Button>
       }
     >
       <UserTable onEdit={edit} />
-      {isNew && <CreateUser onClose={() => setIsNew(false)} />}
+      {isCreating && <CreateUser onClose={() => setIsCreating(false)} />}
       {user !== undefined && <EditUser id={user} onClose={() => edit()} />}
     </Page>
   )
@@ -63,7 +62,7 @@ function UserTable({ onEdit }: { onEdit: (id: string) => void }) {
     {
       title: 'User name',
       width: 'minmax(8rem, 2fr)',
-      narrow: 'lead',
+      narrow: 'start',
       cell: ({ id, username }) => (
         <>
           {username} {id === me.id && <Badge>You</Badge>}
@@ -82,7 +81,7 @@ function UserTable({ onEdit }: { onEdit: (id: string) => void }) {
     {
       title: '',
       width: '2.5rem',
-      narrow: 'mark',
+      narrow: 'end',
       cell: (user) => <UserActions user={user} onEdit={() => onEdit(user.id)} />,
     },
   ]

@@ -5,10 +5,9 @@ import { Button } from '../../ui/button.tsx'
 import { CopyField } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Form } from '../../ui/form.tsx'
-import { AddressField } from './address-field.tsx'
-import { EventChoice, noEvents, subscriptionsOf } from './event-choice.tsx'
+import { webhooksKey } from './deliveries.tsx'
+import { AddressField, EventChoice, noEvents, subscriptionsOf } from './webhook-fields.tsx'
 import styles from './webhooks.module.css'
-import { webhooksKey } from './webhooks-key.ts'
 
 /** Adds a webhook and shows its secret once. */
 export function CreateWebhook({ onClose }: { onClose: () => void }) {
@@ -22,7 +21,7 @@ export function CreateWebhook({ onClose }: { onClose: () => void }) {
           <p>Use this secret to verify deliveries. It is not shown again.</p>
           <CopyField label="Secret" text={secret} />
           <div>
-            <Button look="primary" onClick={onClose}>
+            <Button variant="primary" onClick={onClose}>
               Done
             </Button>
           </div>
@@ -39,9 +38,9 @@ interface WebhookFormProps {
 
 function WebhookForm({ onClose, onCreated }: WebhookFormProps) {
   const [events, setEvents] = useState<string[]>([])
-  const [isTried, setIsTried] = useState(false)
+  const [wasSubmitted, setWasSubmitted] = useState(false)
   const create = async (url: string) => {
-    setIsTried(true)
+    setWasSubmitted(true)
     if (events.length === 0) return
     const created = await unwrap(api.POST('/api/v1/webhooks', { body: { url, events: subscriptionsOf(events) } }))
     onCreated(created.secret)
@@ -54,7 +53,7 @@ function WebhookForm({ onClose, onCreated }: WebhookFormProps) {
       onSubmit={({ url = '' }) => create(url.trim())}
     >
       <AddressField />
-      <EventChoice chosen={events} onChange={setEvents} problem={isTried ? noEvents(events) : undefined} />
+      <EventChoice chosen={events} onChange={setEvents} problem={wasSubmitted ? noEvents(events) : undefined} />
     </Form>
   )
 }

@@ -1,17 +1,18 @@
 import { useQuery } from '@tanstack/react-query'
 import { RotateCw } from 'lucide-react'
 import { useId, useState } from 'react'
-import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { pollEvery, queries } from '../../api/query.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
-import { showToast, showErrorToast } from '../../ui/toast.tsx'
-import { DeliveryAttempts } from './delivery-attempts.tsx'
+import { showErrorToast, showToast } from '../../ui/toast.tsx'
 import styles from './webhooks.module.css'
-import { webhooksKey } from './webhooks-key.ts'
+
+/** The query key of all webhooks. */
+export const webhooksKey = ['webhooks']
 
 type Delivery = Schemas['Delivery']
 
@@ -38,7 +39,7 @@ export function Deliveries({ webhookId }: { webhookId: string }) {
     await queries.invalidateQueries({ queryKey: key })
     showToast('Redelivery started')
   }
-  const again = (id: string) =>
+  const onRedeliver = (id: string) =>
     void redeliver(id).catch((error: unknown) => showErrorToast('Failed to redeliver the event', error))
   return (
     <section aria-labelledby={headingId} className={styles['stack']}>
@@ -48,7 +49,7 @@ export function Deliveries({ webhookId }: { webhookId: string }) {
           <>
             {items.length === 0 && <p>No deliveries yet. Send a test event to check the address.</p>}
             {items.length > 0 && (
-              <Table label="Deliveries" columns={columnsOf(again)} rows={items} keyOf={({ id }) => id} />
+              <Table label="Deliveries" columns={columnsOf(onRedeliver)} rows={items} keyOf={({ id }) => id} />
             )}
             {totalCount > pageSize && (
               <div className={styles['pager']}>
@@ -70,19 +71,59 @@ export function Deliveries({ webhookId }: { webhookId: string }) {
   )
 }
 
-const columnsOf = (again: (id: string) => void): Column<Delivery>[] => [
+const columnsOf = (onRedeliver: (id: string) => void): Column<Delivery>[] => [
   { title: 'Event', cell: ({ eventType }) => <code>{eventType}</code> },
   { title: 'Status', cell: ({ status }) => <StatusBadge status={status} />, isNarrow: true },
   { title: 'Attempts', cell: (delivery) => <DeliveryAttempts delivery={delivery} /> },
-  { title: 'When', cell: ({ createdAt }) => <Time at={createdAt} />, isNarrow: true },
+  { title: 'Time', cell: ({ createdAt }) => <Time at={createdAt} />, isNarrow: true },
   {
     title: '',
     hiddenTitle: 'Actions',
     isNarrow: true,
     cell: ({ id, eventType }) => (
-      <Button icon={RotateCw} onClick={() => again(id)} aria-label={`Deliver ${eventType} again`}>
+      <Button icon={RotateCw} onClick={() => onRedeliver(id)} aria-label={`Deliver ${eventType} again`}>
         Again
       </Button>
     ),
   },
 ]
+
+type Attempt = Delivery['attempts'][number]
+
+const reasons: Readonly<Record<NonNullable<Attempt['error']>, string>> = {
+  url_not_allowed: 'address not allowed',
+  address_not_allowed: 'private address',
+  name_not_resolved: 'host not found',
+  certificate_not_trusted: 'untrusted certificate',
+  connection_failed: 'no connection',
+  timed_out: 'timed out',
+  redirected: 'redirected',
+  unsuccessful_status: 'rejected',
+}
+
+const shownAttempts = 3
+
+/** The latest attempts of a delivery, newest last. */
+export function DeliveryAttempts({ delivery: { attempts, nextAttemptAt } }: { delivery: Delivery }) {
+  const earlier = attempts.length - shownAttempts
+  if (attempts.length === 0 && nextAttemptAt === undefined) return 'None'
+  return (
+    <ol className={styles['attempts']}>
+      {earlier > 0 && <li>{earlier} earlier</li>}
+      {attempts.slice(-shownAttempts).map((attempt) => (
+        <li key={attempt.at}>{attemptText(attempt)}</li>
+      ))}
+      {nextAttemptAt !== undefined && (
+        <li>
+          Next <Time at={nextAttemptAt} />
+        </li>
+      )}
+    </ol>
+  )
+}
+
+function attemptText({ statusCode, error, durationMs }: Attempt): string {
+  const reason = error && reasons[error]
+  const outcome = [statusCode, reason].filter((word) => word !== undefined).join(', ')
+  return `${outcome} in ${durationMs.toLocaleString()} ms`
+}

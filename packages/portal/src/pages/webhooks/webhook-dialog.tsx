@@ -1,19 +1,17 @@
 import { Send, Trash2 } from 'lucide-react'
 import { useState } from 'react'
-import { api, unwrap, type Schemas, expectNoBody } from '../../api/client.ts'
+import { api, expectNoBody, type Schemas, unwrap } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
+import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Confirm, Dialog } from '../../ui/dialog.tsx'
 import { CheckField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Time } from '../../ui/time.tsx'
-import { showToast, showErrorToast } from '../../ui/toast.tsx'
-import { AddressField } from './address-field.tsx'
-import { Deliveries } from './deliveries.tsx'
-import { EventChoice, noEvents, subscriptionsOf } from './event-choice.tsx'
-import { WebhookState } from './webhook-state.tsx'
+import { showErrorToast, showToast } from '../../ui/toast.tsx'
+import { Deliveries, webhooksKey } from './deliveries.tsx'
+import { AddressField, EventChoice, noEvents, subscriptionsOf } from './webhook-fields.tsx'
 import styles from './webhooks.module.css'
-import { webhooksKey } from './webhooks-key.ts'
 
 type Webhook = Schemas['Webhook']
 
@@ -44,9 +42,9 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
   const [chosen, setChosen] = useState<boolean>()
   const [isRemoving, setIsRemoving] = useState(false)
   const [isTesting, setIsTesting] = useState(false)
-  const [isTried, setIsTried] = useState(false)
+  const [wasSubmitted, setWasSubmitted] = useState(false)
   const change = async (url: string) => {
-    setIsTried(true)
+    setWasSubmitted(true)
     if (events.length === 0) return
     const body = {
       ...(url !== before.url && { url }),
@@ -89,7 +87,8 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
         </Button>
       </div>
       <p className={styles['state']}>
-        <WebhookState webhook={webhook} /> {webhook.disabledAt !== undefined && <WhyOff at={webhook.disabledAt} />}
+        <WebhookState webhook={webhook} />{' '}
+        {webhook.disabledAt !== undefined && <DisabledReason at={webhook.disabledAt} />}
       </p>
       <Form submitLabel="Save changes" onSubmit={({ url = '' }) => change(url.trim())}>
         <AddressField url={before.url} />
@@ -99,7 +98,7 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
           checked={chosen ?? webhook.enabled}
           onChange={setChosen}
         />
-        <EventChoice chosen={events} onChange={setEvents} problem={isTried ? noEvents(events) : undefined} />
+        <EventChoice chosen={events} onChange={setEvents} problem={wasSubmitted ? noEvents(events) : undefined} />
       </Form>
       <Deliveries webhookId={webhook.id} />
       <Confirm
@@ -114,9 +113,16 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
   )
 }
 
-const WhyOff = ({ at }: { at: string }) => (
+const DisabledReason = ({ at }: { at: string }) => (
   <span>
     Disabled by the platform (<Time at={at} />
-    ): 20 consecutive attempts failed, or the receiver returned 410 Gone. Enable it again once it responds.
+    ): 20 consecutive attempts failed, or the receiver returned 410 Gone. Enable it onRedeliver once it responds.
   </span>
 )
+
+export function WebhookState({ webhook: { enabled, disabledAt, failureCount } }: { webhook: Webhook }) {
+  if (disabledAt !== undefined) return <Badge variant="bad">Disabled after repeated failures</Badge>
+  if (!enabled) return <Badge>Disabled</Badge>
+  if (failureCount === 0) return <Badge variant="good">Enabled</Badge>
+  return <Badge variant="warn">{failureCount === 1 ? '1 failure' : `${failureCount} failures in a row`}</Badge>
+}

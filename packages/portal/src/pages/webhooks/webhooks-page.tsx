@@ -2,20 +2,18 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Plus, Webhook as WebhookIcon } from 'lucide-react'
 import { useState } from 'react'
-import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { pollEvery } from '../../api/query.ts'
-import { Button } from '../../ui/button.tsx'
+import { RequirePermission } from '../../shell/require-permission.tsx'
+import { Button, TextButton } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { TextButton } from '../../ui/text-button.tsx'
 import { Time } from '../../ui/time.tsx'
-import { RequirePermission } from '../../shell/require-permission.tsx'
 import { CreateWebhook } from './create-webhook.tsx'
-import { subscriptionText } from './event-choice.tsx'
-import { WebhookDialog } from './webhook-dialog.tsx'
-import { WebhookState } from './webhook-state.tsx'
-import { webhooksKey } from './webhooks-key.ts'
+import { webhooksKey } from './deliveries.tsx'
+import { WebhookDialog, WebhookState } from './webhook-dialog.tsx'
+import { subscriptionText } from './webhook-fields.tsx'
 
 type Webhook = Schemas['Webhook']
 
@@ -43,7 +41,7 @@ export const WebhooksPage = () => (
 )
 
 function WebhookList() {
-  const { webhook: openId } = useSearch({ from: '/signed-in/settings/webhooks' })
+  const { webhook: webhookId } = useSearch({ from: '/signed-in/settings/webhooks' })
   const navigate = useNavigate({ from: '/settings/webhooks' })
   const [isCreating, setIsCreating] = useState(false)
   const [columns] = useState(() => columnsOf((webhook) => void navigate({ search: { webhook } })))
@@ -53,7 +51,7 @@ function WebhookList() {
     refetchInterval: pollEvery(15),
   })
   const create = (
-    <Button look="primary" icon={Plus} onClick={() => setIsCreating(true)}>
+    <Button variant="primary" icon={Plus} onClick={() => setIsCreating(true)}>
       Add webhook
     </Button>
   )
@@ -73,7 +71,7 @@ function WebhookList() {
               </EmptyState>
             )}
             <WebhookDialog
-              webhook={items.find(({ id }) => id === openId)}
+              webhook={items.find(({ id }) => id === webhookId)}
               onClose={() => void navigate({ search: {} })}
             />
           </>

@@ -1,20 +1,23 @@
-import type { Schemas } from '../../../api/client.ts'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useSearch } from '@tanstack/react-router'
+import { api, type Schemas, unwrap } from '../../../api/client.ts'
+import { pollEvery } from '../../../api/query.ts'
 import { Chart } from '../../../charts/chart.tsx'
-import type { ChartData } from '../../../charts/series.ts'
+import type { ChartData } from '../../../charts/series.tsx'
 import { variantOf } from '../../../ui/badge.tsx'
 import { Loaded } from '../../../ui/state.tsx'
 import { EmptyWidget } from './empty.tsx'
-import { useHistory } from './use-history.ts'
 
 type Point = Schemas['HistoryPoint']
 
-const named = (names: readonly string[]): ChartData['series'] => names.map((name) => ({ name, tone: variantOf(name) }))
+const seriesOf = (names: readonly string[]): ChartData['series'] =>
+  names.map((name) => ({ name, variant: variantOf(name) }))
 
 /** In stacking order, from the bottom. */
 const clusterStatuses = ['Healthy', 'Pending', 'Degraded', 'Offline'] as const
-const jobEnds = ['Completed', 'Cancelled', 'Failed'] as const
-const clusterSeries = named(clusterStatuses)
-const jobSeries = named(jobEnds)
+const finalStatuses = ['Completed', 'Cancelled', 'Failed'] as const
+const clusterSeries = seriesOf(clusterStatuses)
+const jobSeries = seriesOf(finalStatuses)
 
 const clusterCounts = ({ clusters }: Point) => clusters && clusterStatuses.map((status) => clusters.byStatus[status])
 const jobCounts = ({ jobs }: Point) => jobs && [jobs.completed, jobs.cancelled, jobs.failed]
@@ -27,7 +30,7 @@ export const ClustersOverTime = () => (
     {({ stepMinutes, points }) => (
       <Chart
         label="Clusters over time"
-        look="areas"
+        shape="areas"
         series={clusterSeries}
         points={pointsOf(points, clusterCounts)}
         stepMinutes={stepMinutes}
@@ -42,7 +45,7 @@ export const JobsOverTime = () => (
     {({ stepMinutes, points }) => (
       <Chart
         label="Jobs over time"
-        look="bars"
+        shape="bars"
         series={jobSeries}
         points={pointsOf(points, jobCounts)}
         stepMinutes={stepMinutes}
@@ -51,3 +54,26 @@ export const JobsOverTime = () => (
     )}
   </Loaded>
 )
+
+/** Values of the `range` parameter. */
+export const rangeList = ['day', 'week', 'month'] as const
+export type Range = (typeof rangeList)[number]
+
+const hoursOf: Record<Range, number> = { day: 24, week: 7 * 24, month: 30 * 24 }
+
+const pollSeconds = 60
+
+/** The range of all charts, part of the address. */
+export const useRange = (): Range => useSearch({ from: '/signed-in/dashboard' }).range ?? 'day'
+
+/** One query for all charts. */
+export function useHistory() {
+  const hours = hoursOf[useRange()]
+  return useQuery({
+    queryKey: ['history', hours],
+    queryFn: () => unwrap(api.GET('/api/v1/portal/history', { params: { query: { hours } } })),
+    placeholderData: keepPreviousData,
+    staleTime: 30_000,
+    refetchInterval: pollEvery(pollSeconds),
+  })
+}

@@ -1,13 +1,19 @@
-import { call, type CallOptions } from './call.ts'
-import { type PortalMessage, readMessage, type FrameContext } from './messages.ts'
-import { isOwnPath } from './own-path.ts'
+import {
+  type CallError,
+  type CallMessage,
+  type FrameContext,
+  type PortalMessage,
+  parseMessage,
+  type ResponseMessage,
+} from './messages.ts'
+import { isModulePath } from './module-path.ts'
 
 /** Concurrent calls of a page. A page that calls in a loop must not block the portal. */
-const atOnce = 10
+const maxConcurrentCalls = 10
 
 interface BridgeOptions extends Omit<CallOptions, 'signal'> {
   moduleId: string
-  surroundings: () => FrameContext
+  context: () => FrameContext
   send: (message: PortalMessage) => void
   /** Opens another page of the module; the path is already validated. */
   open: (path: string) => void
@@ -18,37 +24,114 @@ export interface Bridge {
   /** Handles a message whose origin is verified. */
   receive: (data: unknown) => void
   /** Sends the context again, if the page requested it before. */
-  tellSurroundings: () => void
+  sendContext: () => void
   /** Aborts running calls. */
   end: () => void
 }
 
 /** Serves a module's page. Ignores invalid messages. */
-export function openBridge({ moduleId, surroundings, send, open, ...options }: BridgeOptions): Bridge {
-  const ending = new AbortController()
-  let underWay = 0
-  let hasAsked = false
+export function openBridge({ moduleId, context, send, open, ...options }: BridgeOptions): Bridge {
+  const controller = new AbortController()
+  let activeCalls = 0
+  let isContextRequested = false
 
-  const tellSurroundings = () => {
-    if (hasAsked) send({ platform: 'surroundings', ...surroundings() })
+  const sendContext = () => {
+    if (isContextRequested) send({ platform: 'surroundings', ...context() })
   }
-  const answer = async (message: Parameters<typeof call>[0]) => {
-    if (underWay >= atOnce) {
+  const respond = async (message: Parameters<typeof call>[0]) => {
+    if (activeCalls >= maxConcurrentCalls) {
       return send({ platform: 'response', id: message.id, status: 0, headers: {}, body: '', error: 'too_many' })
     }
-    underWay += 1
-    const answered = await call(message, { ...options, signal: ending.signal })
-    underWay -= 1
-    if (!ending.signal.aborted) send(answered)
+    activeCalls += 1
+    const response = await call(message, { ...options, signal: controller.signal })
+    activeCalls -= 1
+    if (!controller.signal.aborted) send(response)
   }
   const receive = (data: unknown) => {
-    const message = readMessage(data)
-    if (message?.platform === 'request') void answer(message)
-    if (message?.platform === 'open' && isOwnPath(message.path, [`/modules/${moduleId}`])) open(message.path)
+    const message = parseMessage(data)
+    if (message?.platform === 'request') void respond(message)
+    if (message?.platform === 'open' && isModulePath(message.path, [`/modules/${moduleId}`])) open(message.path)
     if (message?.platform === 'hello') {
-      hasAsked = true
-      tellSurroundings()
+      isContextRequested = true
+      sendContext()
     }
   }
-  return { receive, tellSurroundings, end: () => ending.abort() }
+  return { receive, sendContext, end: () => controller.abort() }
+}
+
+/** Allowed methods, headers and sizes of calls. */
+const allowedMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
+const allowedHeaders = new Set([
+  'accept',
+  'accept-language',
+  'content-language',
+  'content-type',
+  'idempotency-key',
+  'if-match',
+  'if-modified-since',
+  'if-none-match',
+  'if-unmodified-since',
+])
+const maxRequestBytes = 4 * 1024 * 1024
+/** The limit after decompression: 4.5 MB on the wire may be a thousand times that. */
+const maxResponseBytes = 8 * 1024 * 1024
+
+export interface CallOptions {
+  origin: string
+  /** Base paths of the module. */
+  basePaths: readonly string[]
+  fetch: (request: Request) => Promise<Response>
+  signal: AbortSignal
+}
+
+/** Makes a call for a page. Returns a response for every outcome. */
+export async function call(message: CallMessage, options: CallOptions): Promise<ResponseMessage> {
+  const { id } = message
+  const failed = (error: CallError) => ({ platform: 'response', id, status: 0, headers: {}, body: '', error }) as const
+  const request = requestOf(message, options)
+  if (typeof request === 'string') return failed(request)
+  try {
+    const response = await options.fetch(request)
+    const body = await textOf(response)
+    if (body === undefined) return failed('too_large')
+    return { platform: 'response', id, status: response.status, headers: Object.fromEntries(response.headers), body }
+  } catch {
+    return failed('unreachable')
+  }
+}
+
+function requestOf({ method, path, headers, body }: CallMessage, options: CallOptions): Request | CallError {
+  const { origin, basePaths, signal } = options
+  if (!allowedMethods.has(method) || !isModulePath(path, basePaths)) return 'not_allowed'
+  if (body !== undefined && new TextEncoder().encode(body).length > maxRequestBytes) return 'too_large'
+  try {
+    return new Request(`${origin}${path}`, {
+      method,
+      headers: Object.entries(headers).filter(([name]) => allowedHeaders.has(name.toLowerCase())),
+      // A redirect may leave the module's paths.
+      redirect: 'error',
+      signal,
+      ...(body !== undefined && { body }),
+    })
+  } catch {
+    // A GET with a body, or an invalid header.
+    return 'not_allowed'
+  }
+}
+
+/** The text of a response; undefined if it exceeds the limit. */
+async function textOf({ body }: Response): Promise<string | undefined> {
+  if (body === null) return ''
+  const decoder = new TextDecoder()
+  let [text, bytes] = ['', 0]
+  for (const reader = body.getReader(); ;) {
+    const { done, value } = await reader.read()
+    if (done) return text + decoder.decode()
+    bytes += value.byteLength
+    if (bytes > maxResponseBytes) {
+      await reader.cancel()
+      return undefined
+    }
+    text += decoder.decode(value, { stream: true })
+  }
 }

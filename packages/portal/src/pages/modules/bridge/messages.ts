@@ -46,17 +46,17 @@ const isObject = (value: unknown): value is Record<string, unknown> => typeof va
 const isId = (id: unknown): id is string | number =>
   typeof id === 'number' || (typeof id === 'string' && id.length <= 100)
 
-const isTexts = (value: unknown): value is Record<string, string> =>
+const isStringRecord = (value: unknown): value is Record<string, string> =>
   isObject(value) && Object.values(value).every((text) => typeof text === 'string')
 
 /** Parses a message; undefined if it is invalid. */
-export function readMessage(data: unknown): PageMessage | undefined {
+export function parseMessage(data: unknown): PageMessage | undefined {
   if (!isObject(data)) return undefined
   const { platform, id, method = 'GET', path, headers = {}, body } = data
   if (platform === 'hello') return { platform }
   if (typeof path !== 'string') return undefined
   if (platform === 'open') return { platform, path }
-  const isCall = platform === 'request' && isId(id) && typeof method === 'string' && isTexts(headers)
+  const isCall = platform === 'request' && isId(id) && typeof method === 'string' && isStringRecord(headers)
   if (!isCall || (body !== undefined && typeof body !== 'string')) return undefined
   return { platform, id, method, path, headers, body }
 }

@@ -1,0 +1,54 @@
+import type { BadgeVariant } from '../ui/badge.tsx'
+import { classes } from '../ui/class-names.ts'
+import styles from './chart.module.css'
+
+/** A series of a chart, in the colour of its badge. */
+export interface Series {
+  name: string
+  variant: BadgeVariant
+}
+
+/** One number per series; undefined if unknown. */
+export interface ChartPoint {
+  atMs: number
+  values: readonly number[] | undefined
+}
+
+/** Areas show states, bars show events per step. */
+export type SeriesShape = 'areas' | 'bars'
+
+export interface ChartData {
+  /** Such as "Jobs over time". */
+  label: string
+  shape: SeriesShape
+  series: readonly Series[]
+  /** Oldest first, at equal steps. */
+  points: readonly ChartPoint[]
+  stepMinutes: number
+}
+
+/** The top edge of each series at a point, stacked from the bottom. */
+export const stackedTops = (values: readonly number[]): number[] => {
+  let sum = 0
+  return values.map((value) => (sum += value))
+}
+
+export const maxValue = (points: readonly ChartPoint[]): number =>
+  Math.max(0, ...points.map(({ values }) => values?.reduce((sum, value) => sum + value, 0) ?? 0))
+
+export const Legend = ({ series }: { series: readonly Series[] }) => (
+  <ul className={styles['legend']}>
+    {series.map(({ name, variant }) => (
+      <li key={name}>
+        <Swatch variant={variant} /> {name}
+      </li>
+    ))}
+  </ul>
+)
+
+/** The colour of a series. */
+export const Swatch = ({ variant }: { variant: Series['variant'] }) => (
+  <svg width={12} height={12} aria-hidden className={classes(styles['shape'], styles[variant])}>
+    <rect width={12} height={12} rx={2} />
+  </svg>
+)

@@ -1,0 +1,210 @@
+import { Download, Plus, ShieldCheck, ShieldX } from 'lucide-react'
+import { useEffect, useRef, useState } from 'react'
+import { ApiError } from '../../api/api-error.ts'
+import { api, expectNoBody, type Schemas, unwrap } from '../../api/client.ts'
+import { queries } from '../../api/query.ts'
+import { fetchInSession } from '../../api/session.ts'
+import { Button, Spinner } from '../../ui/button.tsx'
+import { CopyField } from '../../ui/copy.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { ErrorNote } from '../../ui/error-note.tsx'
+import { TextArea, TextField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
+import { Menu } from '../../ui/menu.tsx'
+import { saveFile } from '../../ui/save-file.ts'
+import { showErrorToast, showToast } from '../../ui/toast.tsx'
+import styles from './audit.module.css'
+
+type Verification = Schemas['AuditVerification']
+
+type Outcome =
+  | { state: 'checking'; entries: number }
+  | { state: 'done'; entries: number; last: Verification }
+  | { state: 'failed'; error: unknown }
+
+/** Has the platform verify the whole chain, page by page. */
+export function VerifyButton() {
+  const [outcome, setOutcome] = useState<Outcome>()
+  const running = useRef<AbortController>(undefined)
+  // Aborts when the user leaves the page.
+  useEffect(() => () => running.current?.abort(), [])
+  const verify = async () => {
+    const { signal } = (running.current = new AbortController())
+    const show = (next: Outcome) => !signal.aborted && setOutcome(next)
+    show({ state: 'checking', entries: 0 })
+    try {
+      const done = await verifyAll(signal, (entries) => show({ state: 'checking', entries }))
+      show({ state: 'done', ...done })
+    } catch (error) {
+      show({ state: 'failed', error })
+    }
+  }
+  const close = () => {
+    running.current?.abort()
+    setOutcome(undefined)
+  }
+  return (
+    <>
+      <Button icon={ShieldCheck} onClick={() => void verify()}>
+        Verify
+      </Button>
+      <Dialog isOpen={outcome !== undefined} onClose={close} title="Verify the audit trail">
+        {outcome !== undefined && <OutcomeView outcome={outcome} onRetry={() => void verify()} />}
+      </Dialog>
+    </>
+  )
+}
+
+/** Verifies page by page, up to the first broken entry. */
+async function verifyAll(
+  signal: AbortSignal,
+  onProgress: (entries: number) => void,
+): Promise<{ entries: number; last: Verification }> {
+  let entries = 0
+  let after = 0
+  for (;;) {
+    const last = await unwrap(api.GET('/api/v1/platform/audit/verify', { params: { query: { after } }, signal }))
+    entries += last.entries
+    if (!last.valid || last.next === undefined) return { entries, last }
+    after = last.next
+    onProgress(entries)
+  }
+}
+
+function OutcomeView({ outcome, onRetry }: { outcome: Outcome; onRetry: () => void }) {
+  if (outcome.state === 'failed') return <ErrorNote error={outcome.error} onRetry={onRetry} />
+  return (
+    <div className={styles['found']}>
+      <p role="status" className={styles['verdict']}>
+        {outcome.state === 'done' ? <Verdict {...outcome} /> : <Checking entries={outcome.entries} />}
+      </p>
+      {outcome.state === 'done' && <NextStep last={outcome.last} />}
+    </div>
+  )
+}
+
+const entryCount = (entries: number): string => (entries === 1 ? '1 entry' : `${entries.toLocaleString()} entries`)
+
+const Checking = ({ entries }: { entries: number }) => (
+  <>
+    <Spinner /> <span>Verifying … {entryCount(entries)} so far.</span>
+  </>
+)
+
+function Verdict({ entries, last: { valid, firstBroken } }: { entries: number; last: Verification }) {
+  const Icon = valid ? ShieldCheck : ShieldX
+  return (
+    <>
+      <Icon size={18} aria-hidden className={valid ? styles['whole'] : styles['broken']} />
+      <span>
+        <strong>{valid ? 'The audit trail is intact.' : `The audit trail is broken at entry ${firstBroken}.`}</strong>{' '}
+        {entryCount(entries)} checked.
+      </span>
+    </>
+  )
+}
+
+const NextStep = ({ last: { valid, headSeq, headHash } }: { last: Verification }) =>
+  valid ? (
+    <>
+      <p>Store the hash of the newest entry elsewhere. It later proves that earlier entries are unchanged.</p>
+      <CopyField label={`Hash of entry ${headSeq}`} text={headHash} />
+    </>
+  ) : (
+    <p>The audit data was modified outside the platform. Export it and compare it with a backup.</p>
+  )
+
+/** Adds an extra entry about an event outside the platform. */
+export function AddEntry() {
+  const [isOpen, setIsOpen] = useState(false)
+  const close = () => setIsOpen(false)
+  return (
+    <>
+      <Button icon={Plus} onClick={() => setIsOpen(true)}>
+        Add entry
+      </Button>
+      <Dialog
+        isOpen={isOpen}
+        onClose={close}
+        title="Add an entry"
+        description="For events outside the platform, such as an approval. Entries cannot be changed or removed."
+      >
+        <Form
+          submitLabel="Add entry"
+          actions={<Button onClick={close}>Cancel</Button>}
+          onSubmit={async ({ action = '', resource = '', detail = '' }) => {
+            await expectNoBody(api.POST('/api/v1/platform/audit', { body: { action, resource, detail } }))
+            await queries.invalidateQueries({ queryKey: ['audit'] })
+            showToast('Entry added. It appears shortly.')
+            close()
+          }}
+        >
+          <TextField name="action" label="Action" placeholder="change.approved" required maxLength={100} />
+          <TextField name="resource" label="Resource" placeholder="clus_…" required maxLength={200} />
+          <TextArea name="detail" label="Detail" rows={4} maxLength={2000} isOptional />
+        </Form>
+      </Dialog>
+    </>
+  )
+}
+
+const formats = [
+  { name: 'ndjson', label: 'As NDJSON', type: 'application/x-ndjson' },
+  { name: 'csv', label: 'As CSV', type: 'text/csv' },
+] as const
+type Format = (typeof formats)[number]
+
+/** Saves the whole trail and ignores the filters, because a chain with gaps proves nothing. */
+export function ExportMenu() {
+  const [isBusy, setIsBusy] = useState(false)
+  const save = async ({ name, type }: Format) => {
+    setIsBusy(true)
+    try {
+      saveFile(`audit-trail.${name}`, await fetchParts(name), type)
+      showToast('Audit trail exported')
+    } catch (error) {
+      showErrorToast('Failed to export the audit trail', error)
+    } finally {
+      setIsBusy(false)
+    }
+  }
+  return (
+    <Menu
+      trigger={
+        <Button icon={Download} isBusy={isBusy}>
+          Export
+        </Button>
+      }
+      heading="The whole trail, without filters"
+      actions={formats.map((format) => ({
+        label: format.label,
+        onSelect: () => void save(format),
+        isDisabled: isBusy,
+      }))}
+    />
+  )
+}
+
+/** Follows the links to the last page. */
+async function fetchParts(format: Format['name']): Promise<string[]> {
+  const parts: string[] = []
+  let next: string | undefined = `/api/v1/platform/audit/export?format=${format}`
+  while (next !== undefined) {
+    const response = await fetchPart(next)
+    parts.push(await response.text())
+    next = nextOf(response.headers.get('link') ?? '')
+  }
+  return parts
+}
+
+async function fetchPart(path: string): Promise<Response> {
+  const response = await fetchInSession(new Request(new URL(path, location.origin))).catch((cause: unknown) => {
+    throw ApiError.unreachable(cause)
+  })
+  if (!response.ok) throw new ApiError(response.status, await response.json().catch(() => ({})), response.headers)
+  return response
+}
+
+/** The next page. Only paths of the export are followed. */
+const nextOf = (link: string): string | undefined =>
+  /<(?:https?:\/\/[^/>]+)?(\/api\/v1\/platform\/audit\/export\?[^>]*)>;\s*rel="next"/.exec(link)?.[1]

@@ -1,0 +1,169 @@
+import { useQuery } from '@tanstack/react-query'
+import { CircleCheck, KeyRound } from 'lucide-react'
+import { useState } from 'react'
+import { useHasPermission } from '../../api/account.ts'
+import { api, unwrap } from '../../api/client.ts'
+import { pollEvery } from '../../api/query.ts'
+import { StatusBadge } from '../../ui/badge.tsx'
+import { Button, ButtonLink, Spinner } from '../../ui/button.tsx'
+import { Card } from '../../ui/card.tsx'
+import { CopyField } from '../../ui/copy.tsx'
+import { ErrorNote } from '../../ui/error-note.tsx'
+import { type Cluster, clusterQuery, isNotFound } from './cluster-queries.ts'
+import styles from './clusters.module.css'
+
+export interface Issued {
+  relayCommand: string
+  /** The relay of the cluster at that time. */
+  previousRelayId: string | undefined
+}
+
+/** Issues a new enrollment token, which revokes unused ones. */
+export async function issueToken({ id, relay }: Cluster): Promise<Issued> {
+  const path = '/api/v1/clusters/{id}/enrollment-token'
+  const { relayCommand } = await unwrap(api.POST(path, { params: { path: { id } } }))
+  return { relayCommand, previousRelayId: relay?.id }
+}
+
+interface EnrollmentCardProps {
+  cluster: Cluster
+  issued: Issued | undefined
+  onIssued: (issued: Issued) => void
+}
+
+/** Shows the relay command of a new token, or offers one, and waits for the relay. */
+export const EnrollmentCard = ({ cluster, issued, onIssued }: EnrollmentCardProps) => (
+  <Card title={cluster.relay === null ? 'No relay yet' : 'Relay'}>
+    {issued !== undefined && <RelayCommand command={issued.relayCommand} />}
+    {issued === undefined && cluster.relay === null && <FirstToken cluster={cluster} onIssued={onIssued} />}
+    <WaitingForRelay
+      // A new token restarts the wait.
+      key={issued?.relayCommand}
+      clusterId={cluster.id}
+      previousRelayId={issued?.previousRelayId}
+    />
+  </Card>
+)
+
+function FirstToken({ cluster, onIssued }: Pick<EnrollmentCardProps, 'cluster' | 'onIssued'>) {
+  const mayWrite = useHasPermission('clusters:write')
+  const [isBusy, setIsBusy] = useState(false)
+  const [failure, setFailure] = useState<unknown>()
+  const issue = async () => {
+    if (isBusy) return
+    setIsBusy(true)
+    setFailure(undefined)
+    try {
+      onIssued(await issueToken(cluster))
+    } catch (error) {
+      setFailure(error)
+    } finally {
+      setIsBusy(false)
+    }
+  }
+  return (
+    <>
+      <p>
+        The relay command was shown when the cluster was registered or its last token was issued.
+        {mayWrite && ' If it is lost or older than 24 hours, issue a new token. The old one stops working.'}
+      </p>
+      {failure !== undefined && <ErrorNote error={failure} />}
+      {mayWrite && (
+        <div className={styles['buttons']}>
+          <Button icon={KeyRound} isBusy={isBusy} onClick={() => void issue()}>
+            New enrollment token
+          </Button>
+        </div>
+      )}
+    </>
+  )
+}
+
+const minPauseMs = 2000
+const maxPauseMs = 10_000
+
+/** Polls often at first, then at a tenth of the time waited. */
+const pauseMs = (waitedMs: number): number => Math.min(maxPauseMs, Math.max(minPauseMs, waitedMs / 10))
+
+interface WaitingProps {
+  clusterId: string
+  /** The relay to be replaced. */
+  previousRelayId?: string | undefined
+  /** Whether to link to the cluster's page. */
+  linksToCluster?: boolean
+}
+
+/** Polls until the relay has enrolled, then links to the next steps. */
+export function WaitingForRelay({ clusterId, previousRelayId, linksToCluster = false }: WaitingProps) {
+  const [sinceMs] = useState(Date.now)
+  const hasEnrolled = (cluster: Cluster | undefined) =>
+    cluster?.relay != null && cluster.relay.id !== previousRelayId && cluster.status !== 'Pending'
+  const { data: cluster } = useQuery({
+    ...clusterQuery(clusterId),
+    refetchInterval: (query) =>
+      hasEnrolled(query.state.data) || isNotFound(query.state.error)
+        ? false
+        : Math.max(pauseMs(Date.now() - sinceMs), pollEvery(minPauseMs / 1000)(query)),
+  })
+  return (
+    <>
+      <div role="status" className={styles['waiting']}>
+        {hasEnrolled(cluster) ? (
+          <>
+            <CircleCheck size={18} aria-hidden className={styles['good']} /> The relay has enrolled.
+          </>
+        ) : (
+          <>
+            <Spinner /> Waiting for the relay … This page updates when it enrolls.
+          </>
+        )}
+      </div>
+      {cluster !== undefined && hasEnrolled(cluster) && <Enrolled cluster={cluster} linksToCluster={linksToCluster} />}
+    </>
+  )
+}
+
+/** Longer lists are on the cluster's page. */
+const maxNamed = 12
+
+function Enrolled({ cluster: { id, nodes }, linksToCluster }: { cluster: Cluster; linksToCluster: boolean }) {
+  const mayRun = useHasPermission('jobs:write')
+  const others = nodes.length - maxNamed
+  return (
+    <>
+      <ul className={styles['nodes']} aria-label="Nodes">
+        {nodes.slice(0, maxNamed).map((node) => (
+          <li key={node.id}>
+            {node.name} <StatusBadge status={node.status} />
+          </li>
+        ))}
+        {others > 0 && <li className={styles['quiet']}>and {others.toLocaleString()} more</li>}
+      </ul>
+      <div className={styles['buttons']}>
+        {mayRun && (
+          <ButtonLink to="/jobs/new" search={{ clusterId: id }} variant="primary">
+            Run a job
+          </ButtonLink>
+        )}
+        {linksToCluster && (
+          <ButtonLink to="/clusters/$clusterId" params={{ clusterId: id }}>
+            Open cluster
+          </ButtonLink>
+        )}
+      </div>
+    </>
+  )
+}
+
+/** The relay command, with a secret that is shown once. */
+export const RelayCommand = ({ command }: { command: string }) => (
+  <>
+    <p>
+      Run this on the machine that runs the scripts. It needs Node.js 20 or later and outbound access to the platform.
+    </p>
+    <CopyField text={command} label="Relay command" />
+    <p className={styles['quiet']}>
+      The token works once within 24 hours and is not shown again. You can issue a new one on the cluster’s page.
+    </p>
+  </>
+)

@@ -1,0 +1,109 @@
+import { useQuery } from '@tanstack/react-query'
+import { Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { useHasPermission } from '../../api/account.ts'
+import { api, expectNoBody } from '../../api/client.ts'
+import { setQueryData } from '../../api/query.ts'
+import { IconButton } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { ErrorNote } from '../../ui/error-note.tsx'
+import { SelectField, TextField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
+import { Loaded } from '../../ui/state.tsx'
+import { createSite, type Site, sitesQuery } from './cluster-queries.ts'
+import styles from './clusters.module.css'
+
+interface SitesDialogProps {
+  isOpen: boolean
+  onClose: () => void
+}
+
+/** Lists, creates and removes sites. */
+export function SitesDialog({ isOpen, onClose }: SitesDialogProps) {
+  const mayWrite = useHasPermission('clusters:write')
+  return (
+    <Dialog
+      isOpen={isOpen}
+      onClose={onClose}
+      title="Sites"
+      description="A site groups clusters. Remove a site only when no cluster uses it."
+    >
+      <SiteList mayWrite={mayWrite} />
+      {mayWrite && <NewSiteForm onCreated={() => undefined} />}
+    </Dialog>
+  )
+}
+
+function SiteList({ mayWrite }: { mayWrite: boolean }) {
+  const query = useQuery(sitesQuery)
+  const [failure, setFailure] = useState<unknown>()
+  return (
+    <Loaded query={query} what="the sites">
+      {(sites) => (
+        <>
+          {sites.length === 0 && <p className={styles['quiet']}>No sites yet.</p>}
+          <ul className={styles['entries']} aria-label="Sites">
+            {sites.map((site) => (
+              <li key={site.id}>
+                <span className={styles['entry']}>{site.name}</span>
+                {mayWrite && <RemoveSite site={site} onFailure={setFailure} />}
+              </li>
+            ))}
+          </ul>
+          {failure !== undefined && <ErrorNote error={failure} />}
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+interface RemoveSiteProps {
+  site: Site
+  onFailure: (error: unknown) => void
+}
+
+function RemoveSite({ site: { id, name }, onFailure }: RemoveSiteProps) {
+  const [isBusy, setIsBusy] = useState(false)
+  const remove = async () => {
+    if (isBusy) return
+    setIsBusy(true)
+    onFailure(undefined)
+    try {
+      await expectNoBody(api.DELETE('/api/v1/sites/{id}', { params: { path: { id } } }))
+      await setQueryData(sitesQuery.queryKey, (known) => known.filter((site) => site.id !== id))
+    } catch (error) {
+      onFailure(error)
+      setIsBusy(false)
+    }
+  }
+  return <IconButton label={`Remove site ${name}`} icon={Trash2} isBusy={isBusy} onClick={() => void remove()} />
+}
+
+/** Remounts the form after each site. */
+export function NewSiteForm({ onCreated }: { onCreated: (site: Site) => void }) {
+  const [count, setCount] = useState(0)
+  return (
+    <Form
+      key={count}
+      submitLabel="Create site"
+      onSubmit={async ({ name = '' }) => {
+        onCreated(await createSite(name))
+        setCount(count + 1)
+      }}
+    >
+      <TextField name="name" label="Site name" required maxLength={64} autoComplete="off" />
+    </Form>
+  )
+}
+
+interface SiteFieldProps {
+  /** The id of a site; '' for none. */
+  value: string
+  onChange: (siteId: string) => void
+}
+
+export function SiteField({ value, onChange }: SiteFieldProps) {
+  const { data: sites = [] } = useQuery(sitesQuery)
+  const options = [{ value: '', label: 'No site' }, ...sites.map(({ id, name }) => ({ value: id, label: name }))]
+  return <SelectField name="siteId" label="Site" isOptional value={value} options={options} onChange={onChange} />
+}

@@ -1,0 +1,123 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useSummary } from '../../../api/account.ts'
+import { api, unwrap } from '../../../api/client.ts'
+import { pollEvery } from '../../../api/query.ts'
+import { StatusBadge } from '../../../ui/badge.tsx'
+import { Loaded } from '../../../ui/state.tsx'
+import { Time } from '../../../ui/time.tsx'
+import { titleOfType } from '../../jobs/status.ts'
+import { Severity } from '../../notifications/severity.tsx'
+import { EmptyWidget } from './empty.tsx'
+import styles from './widgets.module.css'
+
+const statuses = ['Offline', 'Degraded'] as const
+const pageSize = 8
+
+/** Offline and degraded clusters, worst first. Requests nothing while the summary counts none. */
+export const Attention = () => (
+  <Loaded query={useSummary()} what="the numbers">
+    {({ clusters }) => <AttentionList counts={statuses.map((status) => clusters?.byStatus[status] ?? 0)} />}
+  </Loaded>
+)
+
+function AttentionList({ counts }: { counts: readonly number[] }) {
+  const hasAny = counts.some((count) => count > 0)
+  const query = useQuery({
+    queryKey: ['clusters', 'attention', ...counts],
+    enabled: hasAny,
+    queryFn: async () => {
+      const counted = statuses.filter((_status, index) => (counts[index] ?? 0) > 0)
+      const pages = counted.map((status) =>
+        unwrap(api.GET('/api/v1/clusters', { params: { query: { status, pageSize } } })),
+      )
+      return (await Promise.all(pages)).flatMap(({ items }) => items).slice(0, pageSize)
+    },
+    placeholderData: keepPreviousData,
+    // The summary triggers a refetch; this covers changes that cancel each other out.
+    refetchInterval: pollEvery(60),
+  })
+  if (!hasAny) {
+    return <EmptyWidget text="No cluster is offline or degraded." to={{ to: '/clusters' }} label="All clusters" />
+  }
+  return (
+    <Loaded query={query} what="clusters">
+      {(clusters) => (
+        <ul className={styles['rows']}>
+          {clusters.map(({ id, name, status, lastSeenAt }) => (
+            <li key={id}>
+              <StatusBadge status={status} />
+              <Link to="/clusters/$clusterId" params={{ clusterId: id }} className={styles['name']}>
+                {name}
+              </Link>
+              {lastSeenAt !== null && (
+                <span>
+                  seen <Time at={lastSeenAt} />
+                </span>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Loaded>
+  )
+}
+
+export function RecentJobs() {
+  const query = useQuery({
+    queryKey: ['jobs', 'recent'],
+    queryFn: () => unwrap(api.GET('/api/v1/jobs', { params: { query: { pageSize } } })),
+    refetchInterval: pollEvery(10),
+  })
+  return (
+    <Loaded query={query} what="jobs">
+      {({ items }) =>
+        items.length === 0 ? (
+          <EmptyWidget text="No jobs yet." to={{ to: '/jobs' }} label="Go to jobs" />
+        ) : (
+          <ul className={styles['rows']}>
+            {items.map((job) => (
+              <li key={job.id}>
+                <StatusBadge status={job.status} />
+                <Link to="/jobs/$jobId" params={{ jobId: job.id }} className={styles['name']}>
+                  {titleOfType(job.type)} <code>{job.id.slice(-6)}</code>
+                </Link>
+                <Time at={job.createdAt} />
+              </li>
+            ))}
+          </ul>
+        )
+      }
+    </Loaded>
+  )
+}
+
+/** Refetches when the unread count changes; does not poll. */
+export function Unread() {
+  const query = useQuery({
+    queryKey: ['notifications', 'newest unread'],
+    queryFn: () => unwrap(api.GET('/api/v1/notifications', { params: { query: { unreadOnly: true, pageSize: 6 } } })),
+    staleTime: 60_000,
+  })
+  return (
+    <Loaded query={query} what="notifications">
+      {({ items }) =>
+        items.length === 0 ? (
+          <EmptyWidget text="No unread notifications." to={{ to: '/notifications' }} label="All notifications" />
+        ) : (
+          <ul className={styles['rows']}>
+            {items.map(({ id, title, severity, createdAt }) => (
+              <li key={id}>
+                <Severity severity={severity} />
+                <Link to="/notifications" className={styles['name']}>
+                  {title}
+                </Link>
+                <Time at={createdAt} />
+              </li>
+            ))}
+          </ul>
+        )
+      }
+    </Loaded>
+  )
+}

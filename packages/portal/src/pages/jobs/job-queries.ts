@@ -1,0 +1,19 @@
+import { queryOptions, useQuery } from '@tanstack/react-query'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
+import { clusterQuery } from '../clusters/cluster-queries.ts'
+
+export const jobQuery = (jobId: string) =>
+  queryOptions({
+    queryKey: ['jobs', 'one', jobId],
+    queryFn: () => unwrap(api.GET('/api/v1/jobs/{id}', { params: { path: { id: jobId } } })),
+  })
+
+/** May be undefined: the cluster of a job can be removed. */
+export const useCluster = (clusterId: string | undefined) =>
+  useQuery({ ...clusterQuery(clusterId ?? ''), enabled: clusterId !== undefined, staleTime: 30_000, retry: false })
+
+/** The name of a node; its id if the cluster no longer has it. */
+export const nodeNames =
+  (cluster: Schemas['ClusterDetail'] | undefined) =>
+  (nodeId: string): string =>
+    cluster?.nodes.find(({ id }) => id === nodeId)?.name ?? nodeId

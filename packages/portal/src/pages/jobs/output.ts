@@ -1,0 +1,83 @@
+// oxlint-disable no-control-regex -- control characters are what this is about
+import type { components } from '../../../../contract/openapi.d.ts'
+
+type Chunk = components['schemas']['OutputChunk']
+
+/** A chunk of output and its size in the platform's bytes. */
+export interface Part extends Chunk {
+  sizeBytes: number
+}
+
+const encoder = new TextEncoder()
+
+/** An escape sequence or line end that continues in the next chunk. */
+const incompleteEnd = /(?:\u001b(?:\[[0-?]{0,40}[ -/]{0,5}|\][^\u0007\u001b]{0,200})?|\r)$/
+
+/** Joins the chunks of a job. An unfinished sequence is moved to the next chunk of the same node and stream. */
+export function outputReader(): (chunks: readonly Chunk[]) => Part[] {
+  const pending = new Map<string, string>()
+  const read = (chunk: Chunk): Part => {
+    const source = `${chunk.stream} ${chunk.nodeId}`
+    const text = (pending.get(source) ?? '') + chunk.data
+    const rest = incompleteEnd.exec(text)?.[0] ?? ''
+    pending.set(source, rest)
+    return { ...chunk, data: text.slice(0, text.length - rest.length), sizeBytes: encoder.encode(chunk.data).length }
+  }
+  return (chunks) => chunks.map(read)
+}
+
+/** The platform retains this much of the beginning and end of an output. */
+const headBytes = 256 * 1024
+const tailBytes = 768 * 1024
+
+/** Retains as much of a long output as the platform does. */
+export function retain(parts: readonly Part[]): readonly Part[] {
+  const tailFrom = endOf(parts.at(-1)) - tailBytes
+  if (tailFrom <= headBytes) return parts
+  return parts.filter((part) => part.offset < headBytes || endOf(part) > tailFrom)
+}
+
+export const missingBetween = (before: Part | undefined, part: Part): number => Math.max(0, part.offset - endOf(before))
+
+const endOf = (part: Part | undefined): number => (part === undefined ? 0 : part.offset + part.sizeBytes)
+
+export interface OutputRow {
+  part: Part
+  /** Bytes lost before this part. */
+  lostBytes: number
+}
+
+/** The parts with the bytes lost before them, optionally of one node. */
+export const rowsOf = (parts: readonly Part[], nodeId: string): OutputRow[] =>
+  parts
+    .map((part, index) => ({ part, lostBytes: missingBetween(parts[index - 1], part) }))
+    .filter(({ part }) => nodeId === '' || part.nodeId === nodeId)
+
+export const lostText = (bytes: number): string =>
+  `\n── ${bytes.toLocaleString()} bytes of the output of all nodes were not kept ──\n`
+
+/** The output for the download. */
+export const fileParts = (rows: readonly OutputRow[]): string[] =>
+  rows.flatMap(({ part, lostBytes }) => (lostBytes > 0 ? [lostText(lostBytes), part.data] : [part.data]))
+
+// oxlint-disable no-control-regex -- control characters are what this is about
+
+/** Terminal escape sequences: `ESC [ … letter`, `ESC ] … BEL`, and two-character ones. */
+const escapeSequences = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g
+const controlCharacters = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g
+
+/** Terminal output as plain text: no colours, and rewritten lines in their final state. */
+export const plainText = (written: string): string =>
+  written
+    .replaceAll(escapeSequences, '')
+    .replaceAll('\r\n', '\n')
+    .split('\n')
+    .map(finalLine)
+    .join('\n')
+    .replaceAll(controlCharacters, '')
+
+/** A carriage return restarts the line, as progress bars do. */
+function finalLine(line: string): string {
+  const content = line.replace(/\r+$/, '')
+  return content.slice(content.lastIndexOf('\r') + 1)
+}

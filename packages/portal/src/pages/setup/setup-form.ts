@@ -1,0 +1,75 @@
+import type { Schemas } from '../../api/client.ts'
+
+/** The request that completes setup. */
+export type SetupForm = Schemas['SetupCompletion']
+
+const usernamePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/
+const emailPattern = /^[^\s@]+@[^\s@]+\.[^\s@]+$/
+
+/** Whether a name is a time zone; offsets such as +01:00 are not. */
+export function isTimezone(name: string): boolean {
+  if (!/^[A-Za-z]/.test(name)) return false
+  try {
+    Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch {
+    return false
+  }
+}
+
+function publicUrlError(text: string): string | undefined {
+  const url = URL.parse(text.trim())
+  if (url?.protocol !== 'https:') return 'Enter an address that begins with https://'
+  return /[@?#]/.test(text) ? 'Enter the address without user, query or fragment.' : undefined
+}
+
+const errorUnless = (isValid: boolean, message: string): string | undefined => (isValid ? undefined : message)
+
+/** Validation before the request; the platform decides. */
+export const errorOf: Record<keyof SetupForm, (value: string) => string | undefined> = {
+  platformName: (name) => errorUnless(name.trim() !== '' && name.trim().length <= 100, 'Enter 1 to 100 characters.'),
+  timezone: (name) => errorUnless(isTimezone(name), 'Select a time zone, such as Europe/Berlin.'),
+  publicUrl: publicUrlError,
+  adminUsername: (name) =>
+    errorUnless(
+      usernamePattern.test(name.trim()),
+      'Use 1 to 64 letters, digits or . _ @ + -, starting with a letter or digit.',
+    ),
+  adminEmail: (email) => errorUnless(emailPattern.test(email.trim()), 'Enter an e-mail address.'),
+  adminPassword: (password) => errorUnless(password.length >= 8, 'Enter at least 8 characters.'),
+  initialAdminToken: (token) => errorUnless(token.trim() !== '', 'Enter the token.'),
+}
+
+const storedFields = ['platformName', 'timezone', 'publicUrl', 'adminUsername', 'adminEmail'] as const
+
+/** The values that may be stored: never secrets. */
+export const withoutSecrets = (form: SetupForm): Record<(typeof storedFields)[number], string> => {
+  const { platformName, timezone, publicUrl, adminUsername, adminEmail } = form
+  return { platformName, timezone, publicUrl, adminUsername, adminEmail }
+}
+
+/** The initial values: stored ones, else those of the browser. */
+export function initialForm(getPreference: Record<string, unknown>): SetupForm {
+  const { origin, protocol } = location
+  const blank: SetupForm = {
+    platformName: '',
+    timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    publicUrl: protocol === 'https:' ? origin : '',
+    adminUsername: '',
+    adminEmail: '',
+    adminPassword: '',
+    initialAdminToken: '',
+  }
+  return mergeValues(blank, Object.fromEntries(storedFields.map((name) => [name, getPreference[name]])))
+}
+
+export function mergeValues(form: SetupForm, values: Record<string, unknown>): SetupForm {
+  const isAnswer = ([name, value]: [string, unknown]) => Object.hasOwn(form, name) && typeof value === 'string'
+  return { ...form, ...Object.fromEntries(Object.entries(values).filter(isAnswer)) }
+}
+
+/** Trims all values except the password. */
+export function toRequest(form: SetupForm): SetupForm {
+  const trimmed = Object.entries(form).map(([name, value]) => [name, value.trim()])
+  return { ...mergeValues(form, Object.fromEntries(trimmed)), adminPassword: form.adminPassword }
+}

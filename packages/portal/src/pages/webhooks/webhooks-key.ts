@@ -1,2 +1,0 @@
-/** The query key of all webhooks. */
-export const webhooksKey = ['webhooks']
