@@ -1,12 +1,12 @@
 import imports from 'lucide-react/dynamicIconImports'
 import type { Plugin } from 'vite'
 
-/** Icons by name, each as the elements that it is drawn of: their tags, attributes and keys. */
+/** SVG elements by icon name. */
 type Icons = Record<string, unknown>
 
 /**
- * Manifests of modules may name any of Lucide's icons. All of them would be half a megabyte, a file for each thousands of
- * files: they are written as one file for each first letter, which the portal fetches when a module names one of it.
+ * Emits one JSON file of Lucide icons per first letter. Module manifests may name any icon; one file for all would have
+ * half a megabyte.
  */
 export const iconFiles = (): Plugin => ({
   name: 'icon-files',
@@ -33,9 +33,9 @@ async function iconsByLetter(): Promise<Map<string, Icons>> {
   return letters
 }
 
-/** The library exports of each icon what it is drawn of, and does not say so in its types. */
+/** The elements of an icon. The library exports them without declaring a type. */
 function dataOf(icon: object): unknown {
   const { __iconData: data } = { __iconData: undefined, ...icon } as { __iconData?: { node: unknown } }
-  if (data === undefined) throw new Error('lucide-react no longer exports what its icons are drawn of.')
+  if (data === undefined) throw new Error('lucide-react no longer exports the elements of its icons.')
   return data.node
 }

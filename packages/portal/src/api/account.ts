@@ -30,7 +30,7 @@ export const useMe = (): Schemas['UserProfile'] => useSuspenseQuery(meQuery).dat
 
 export type Permission = Schemas['UserProfile']['permissions'][number]
 
-/** Whether to offer something to the user. The platform enforces permissions itself. */
+/** Whether the user has a permission. Decides what is offered; the platform enforces permissions. */
 export const useHasPermission = (permission: Permission): boolean => useMe().permissions.includes(permission)
 
 /** A new module must be in the navigation within five seconds. */
@@ -53,7 +53,7 @@ export const summaryQuery = queryOptions({
   refetchInterval: pollEvery(summarySeconds),
 })
 
-/** All numbers outside lists. The only poll of the shell: use it instead of another one. */
+/** The counts of the shell and the dashboard, from one poll. */
 export const useSummary = () => useQuery(summaryQuery)
 
 /** Whether the platform does not respond; true from the first failed poll. */

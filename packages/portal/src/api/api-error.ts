@@ -23,7 +23,7 @@ export class ApiError extends Error {
   readonly status: number
   /** An error code of the API, or `unreachable`. */
   readonly code: string
-  /** Finds the log lines of the request; undefined without a response. */
+  /** Identifies the request in the log; undefined without a response. */
   readonly traceId: string | undefined
   readonly details: readonly ErrorDetail[]
   /** The whole body: some errors have more fields, such as `howToRetrieve`. */
@@ -42,7 +42,7 @@ export class ApiError extends Error {
     this.retryAfterSeconds = Number.isFinite(seconds) ? seconds : undefined
   }
 
-  /** No response: connection, proxy or platform is down. */
+  /** The error of a request without a response: connection, proxy or platform is down. */
   static unreachable(cause: unknown): ApiError {
     const message = 'The platform cannot be reached. Check the connection and try again.'
     return new ApiError(0, { error: 'unreachable', message }, undefined, { cause })

@@ -3,7 +3,7 @@ import { createRootRoute, createRoute, lazyRouteComponent, Outlet, redirect } fr
 import { configurationQuery, meQuery, navigationQuery } from '../api/account.ts'
 import { ApiError } from '../api/api-error.ts'
 import { queries } from '../api/query.ts'
-import { defined, oneOfIn, textIn } from '../lib/search.ts'
+import { defined, oneOfIn, textIn, textParams } from '../lib/search.ts'
 import { Toasts } from '../ui/toast.tsx'
 
 /**
@@ -40,7 +40,7 @@ async function requireSetup(isComplete: boolean): Promise<void> {
 const setup = createRoute({
   getParentRoute: () => root,
   path: '/setup',
-  validateSearch: (search) => defined({ step: textIn(search, 'step') }),
+  validateSearch: textParams('step'),
   beforeLoad: () => requireSetup(false),
   component: lazyPage(() => import('../pages/setup/setup-page.tsx'), 'SetupPage'),
 })
@@ -77,6 +77,9 @@ const signedIn = createRoute({
 })
 
 const parent = () => signedIn
+
+const page = <const Path extends string>(path: Path, component: ReturnType<typeof lazyPage>) =>
+  createRoute({ getParentRoute: parent, path, component })
 
 const home = createRoute({
   getParentRoute: parent,
@@ -118,14 +121,14 @@ const clusters = createRoute({
 const registerCluster = createRoute({
   getParentRoute: parent,
   path: '/clusters/register',
-  validateSearch: (search) => defined({ cluster: textIn(search, 'cluster') }),
+  validateSearch: textParams('cluster'),
   component: lazyPage(() => import('../pages/clusters/register-page.tsx'), 'RegisterPage'),
 })
 
 const cluster = createRoute({
   getParentRoute: parent,
   path: '/clusters/$clusterId',
-  validateSearch: (search) => defined({ tab: textIn(search, 'tab') }),
+  validateSearch: textParams('tab'),
   component: lazyPage(() => import('../pages/clusters/cluster-page.tsx'), 'ClusterPage'),
 })
 
@@ -145,41 +148,32 @@ const jobs = createRoute({
 const newJob = createRoute({
   getParentRoute: parent,
   path: '/jobs/new',
-  validateSearch: (search) => defined({ clusterId: textIn(search, 'clusterId'), from: textIn(search, 'from') }),
+  validateSearch: textParams('clusterId', 'from'),
   component: lazyPage(() => import('../pages/jobs/new-job-page.tsx'), 'NewJobPage'),
 })
 
-const job = createRoute({
-  getParentRoute: parent,
-  path: '/jobs/$jobId',
-  component: lazyPage(() => import('../pages/jobs/job-page.tsx'), 'JobPage'),
-})
+const job = page(
+  '/jobs/$jobId',
+  lazyPage(() => import('../pages/jobs/job-page.tsx'), 'JobPage'),
+)
 
-const batch = createRoute({
-  getParentRoute: parent,
-  path: '/jobs/batches/$batchId',
-  component: lazyPage(() => import('../pages/jobs/batch-page.tsx'), 'BatchPage'),
-})
+const batch = page(
+  '/jobs/batches/$batchId',
+  lazyPage(() => import('../pages/jobs/batch-page.tsx'), 'BatchPage'),
+)
 
 const modules = createRoute({
   getParentRoute: parent,
   path: '/modules',
-  validateSearch: (search) =>
-    defined({
-      module: textIn(search, 'module'),
-      job: textIn(search, 'job'),
-      search: textIn(search, 'search'),
-      show: textIn(search, 'show'),
-    }),
+  validateSearch: textParams('module', 'job', 'search', 'show'),
   component: lazyPage(() => import('../pages/modules/modules-page.tsx'), 'ModulesPage'),
 })
 
 /** A module's page; the module handles the rest of the path. */
-const modulePage = createRoute({
-  getParentRoute: parent,
-  path: '/modules/$moduleId/$',
-  component: lazyPage(() => import('../pages/modules/module-frame-page.tsx'), 'ModuleFramePage'),
-})
+const modulePage = page(
+  '/modules/$moduleId/$',
+  lazyPage(() => import('../pages/modules/module-frame-page.tsx'), 'ModuleFramePage'),
+)
 
 const notifications = createRoute({
   getParentRoute: parent,
@@ -193,70 +187,55 @@ const notifications = createRoute({
   component: lazyPage(() => import('../pages/notifications/notifications-page.tsx'), 'NotificationsPage'),
 })
 
-const health = createRoute({
-  getParentRoute: parent,
-  path: '/health',
-  component: lazyPage(() => import('../pages/health/health-page.tsx'), 'HealthPage'),
-})
+const health = page(
+  '/health',
+  lazyPage(() => import('../pages/health/health-page.tsx'), 'HealthPage'),
+)
 
 const account = createRoute({
   getParentRoute: parent,
   path: '/settings/account',
-  validateSearch: (search) => defined({ tab: textIn(search, 'tab') }),
+  validateSearch: textParams('tab'),
   component: lazyPage(() => import('../pages/account/account-page.tsx'), 'AccountPage'),
 })
 
 const users = createRoute({
   getParentRoute: parent,
   path: '/settings/users',
-  validateSearch: (search) => defined({ user: textIn(search, 'user') }),
+  validateSearch: textParams('user'),
   component: lazyPage(() => import('../pages/users/users-page.tsx'), 'UsersPage'),
 })
 
 const webhooks = createRoute({
   getParentRoute: parent,
   path: '/settings/webhooks',
-  validateSearch: (search) => defined({ webhook: textIn(search, 'webhook') }),
+  validateSearch: textParams('webhook'),
   component: lazyPage(() => import('../pages/webhooks/webhooks-page.tsx'), 'WebhooksPage'),
 })
 
 const audit = createRoute({
   getParentRoute: parent,
   path: '/settings/audit',
-  validateSearch: (search) =>
-    defined({
-      actor: textIn(search, 'actor'),
-      action: textIn(search, 'action'),
-      resource: textIn(search, 'resource'),
-      from: textIn(search, 'from'),
-      to: textIn(search, 'to'),
-    }),
+  validateSearch: textParams('actor', 'action', 'resource', 'from', 'to'),
   component: lazyPage(() => import('../pages/audit/audit-page.tsx'), 'AuditPage'),
 })
 
 const identity = createRoute({
   getParentRoute: parent,
   path: '/settings/identity',
-  validateSearch: (search) =>
-    defined({
-      provider: textIn(search, 'provider'),
-      consent: textIn(search, 'consent'),
-      error: textIn(search, 'error'),
-    }),
+  validateSearch: textParams('provider', 'consent', 'error'),
   component: lazyPage(() => import('../pages/identity/identity-page.tsx'), 'IdentityPage'),
 })
 
-const organisations = createRoute({
-  getParentRoute: parent,
-  path: '/settings/organisations',
-  component: lazyPage(() => import('../pages/organisations/organisations-page.tsx'), 'OrganisationsPage'),
-})
+const organisations = page(
+  '/settings/organisations',
+  lazyPage(() => import('../pages/organisations/organisations-page.tsx'), 'OrganisationsPage'),
+)
 
-const updates = createRoute({
-  getParentRoute: parent,
-  path: '/settings/updates',
-  component: lazyPage(() => import('../pages/updates/updates-page.tsx'), 'UpdatesPage'),
-})
+const updates = page(
+  '/settings/updates',
+  lazyPage(() => import('../pages/updates/updates-page.tsx'), 'UpdatesPage'),
+)
 
 export const routeTree = root.addChildren([
   setup,

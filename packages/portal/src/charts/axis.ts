@@ -34,6 +34,5 @@ const whole = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyl
 /** The date at midnight, else the time. */
 export const tickText = (atMs: number): string => (new Date(atMs).getHours() === 0 ? day : hour).format(atMs)
 
-/** The time span of a point. */
 export const spanText = (atMs: number, stepMinutes: number): string =>
   whole.formatRange(atMs, atMs + stepMinutes * 60_000)

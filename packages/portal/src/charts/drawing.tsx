@@ -6,7 +6,6 @@ import { type ChartData, type ChartPoint, maxValue, stackedTops } from './series
 interface DrawingProps extends Omit<ChartData, 'label'> {
   width: number
   height: number
-  /** The highlighted point. */
   marked: number | undefined
 }
 

@@ -80,7 +80,7 @@ function textOf(point: PointProps['point'], series: PointProps['series'], stepMi
   return `${spanText(atMs, stepMinutes)}: ${counts}`
 }
 
-/** Placed on the side with more room. */
+/** Shown on the side with more space. */
 const Tooltip = ({ x, isLeft, point, series, stepMinutes }: PointProps & { x: number; isLeft: boolean }) =>
   point && (
     <div className={styles['tooltip']} aria-hidden style={{ left: x, translate: isLeft ? 'calc(-100% - 8px)' : '8px' }}>

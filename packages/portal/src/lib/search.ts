@@ -18,7 +18,13 @@ export const oneOfIn = <const Value extends string>(
 
 export type Defined<Values> = { [Name in keyof Values]?: Exclude<Values[Name], undefined> }
 
-/** Removes undefined members. */
 export const defined = <Values extends Record<string, unknown>>(values: Values): Defined<Values> =>
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- undefined values are removed
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<Values>
+
+/** Validates a search with these text parameters. */
+export const textParams =
+  <Name extends string>(...names: Name[]) =>
+  (search: Search): { [Each in Name]?: string } =>
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys are the names
+    defined(Object.fromEntries(names.map((name) => [name, textIn(search, name)]))) as { [Each in Name]?: string }

@@ -22,7 +22,6 @@ function show(theme: Theme): void {
   for (const listener of listeners) listener()
 }
 
-/** Applies the stored theme. */
 export function applyStoredTheme(): void {
   const theme = getPreference('theme')
   show(isExplicit(theme) ? theme : 'system')

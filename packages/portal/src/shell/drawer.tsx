@@ -4,7 +4,6 @@ import { IconButton } from '../ui/button.tsx'
 import { Navigation } from './navigation.tsx'
 import styles from './shell.module.css'
 
-/** The navigation on narrow screens. */
 export const Drawer = ({ onClose }: { onClose: () => void }) => (
   <Dialog.Root open onOpenChange={(isOpen) => !isOpen && onClose()}>
     <Dialog.Portal>

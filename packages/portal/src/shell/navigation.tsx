@@ -12,7 +12,6 @@ const groups: readonly { slotId: Entry['slotId']; heading?: string }[] = [
   { slotId: 'nav.settings', heading: 'Settings' },
 ]
 
-/** The navigation entries in the platform's order. */
 export const useNavigation = (): Entry[] => useSuspenseQuery(navigationQuery).data.items
 
 /** The navigation, including entries of modules. */

@@ -33,7 +33,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
         <Dialog.Popup
           className={styles['palette']}
           aria-label="Search and commands"
-          // On another page the shell sets the focus.
+          // The shell focuses a newly opened page.
           finalFocus={() => !isNavigating.current}
         >
           <Autocomplete.Root

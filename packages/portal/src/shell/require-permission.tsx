@@ -6,7 +6,6 @@ import { EmptyState } from '../ui/state.tsx'
 
 interface RequirePermissionProps {
   permission: Permission
-  /** The heading of the page. */
   title: string
   children: ReactNode
 }

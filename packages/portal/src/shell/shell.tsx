@@ -49,7 +49,6 @@ function useFocusOnNavigation() {
   return main
 }
 
-/** Opens the navigation on narrow screens. */
 function DrawerButton() {
   const [isOpen, setIsOpen] = useState(false)
   const [drawer, fetchDrawer] = useLazyPart(loadDrawer, 'Failed to open the navigation')

@@ -13,7 +13,7 @@ import type { ReactNode } from 'react'
 import styles from './badge.module.css'
 import { classes } from './class-names.ts'
 
-/** The meaning of a badge's colour. A word, and mostly an icon, always repeats it. */
+/** The meaning of a badge's colour. The text always repeats it. */
 export type BadgeVariant = 'good' | 'warn' | 'bad' | 'busy' | 'quiet'
 
 interface BadgeProps {
@@ -55,7 +55,6 @@ const variants: Record<string, [BadgeVariant, LucideIcon]> = {
   Unknown: ['quiet', CircleHelp],
 }
 
-/** A status with its colour and icon. */
 export function StatusBadge({ status, title }: { status: string; title?: string }) {
   const [variant, icon] = variants[status] ?? ['quiet', undefined]
   return (

@@ -35,7 +35,7 @@ type IconButtonProps = Omit<ComponentProps<'button'>, 'children'> & {
   isBusy?: boolean
 }
 
-/** A button with an icon only. Its label is the accessible name and a tooltip. */
+/** An icon button. Its label is the accessible name and the tooltip. */
 export function IconButton({ label, icon: Icon, isBusy = false, className, ...rest }: IconButtonProps) {
   return (
     <button
@@ -52,7 +52,6 @@ export function IconButton({ label, icon: Icon, isBusy = false, className, ...re
 
 type ButtonLinkProps = LinkProps & ButtonStyle & { children: ReactNode }
 
-/** A link that looks like a button. */
 export const ButtonLink = ({ variant = 'default', icon: Icon, children, ...rest }: ButtonLinkProps) => (
   <Link {...rest} className={classOf(variant)}>
     {Icon && <Icon size={16} aria-hidden />}

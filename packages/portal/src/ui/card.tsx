@@ -3,12 +3,10 @@ import styles from './card.module.css'
 
 interface CardProps {
   title: ReactNode
-  /** On the right of the title. */
   actions?: ReactNode
   children: ReactNode
 }
 
-/** A section with an h2. */
 export function Card({ title, actions, children }: CardProps) {
   const id = useId()
   return (

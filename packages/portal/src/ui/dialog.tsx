@@ -51,7 +51,6 @@ const firstField = (popup: HTMLElement | null): HTMLElement | null | undefined =
   popup?.querySelector<HTMLElement>('form :is(input, select, textarea):not(:disabled, [type=hidden])')
 
 interface ConfirmProps extends Omit<DialogProps, 'children' | 'isWide'> {
-  /** A verb. */
   confirmLabel: string
   /** Closes the dialog on success; shows thrown errors. */
   onConfirm: () => Promise<unknown>

@@ -4,7 +4,7 @@ import { Button } from './button.tsx'
 import { CopyButton } from './copy.tsx'
 import styles from './error-note.module.css'
 
-/** An error with its trace id, which finds the log lines. */
+/** An error message with the trace id of the request. */
 export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const apiError = error instanceof ApiError ? error : undefined
   const {

@@ -110,7 +110,6 @@ export const CheckField = ({ label, hint, onChange, ...rest }: CheckProps) => (
   </label>
 )
 
-/** A password field with a button that shows the text. */
 export function PasswordField({ name, label, hint, isOptional, check, onChange, isMono, ...rest }: InputProps) {
   const [isShown, setIsShown] = useState(false)
   const [action, icon] = isShown ? (['Hide', EyeOff] as const) : (['Show', Eye] as const)

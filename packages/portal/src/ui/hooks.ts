@@ -4,7 +4,7 @@ import { showErrorToast } from './toast.tsx'
 
 const pauseMs = 250
 
-/** The last value that did not change for a moment, so that not every letter causes a request. */
+/** The value after it has been stable for a moment, so that not every keystroke causes a request. */
 export function useDebounced<Value>(value: Value): Value {
   const [settled, setSettled] = useState(value)
   useEffect(() => {
@@ -26,8 +26,8 @@ export function useFirstField<Element extends HTMLElement>(): RefObject<Element 
 }
 
 /**
- * A part that loads on first use, and the function that loads it. A failure shows a toast and keeps the page; the next
- * attempt may succeed.
+ * A lazily loaded module and the function that loads it. A failure shows a toast and keeps the page; the next attempt
+ * may succeed.
  */
 export function useLazyPart<Part>(load: () => Promise<Part>, failure: string) {
   const [loaded, setLoaded] = useState<{ part: Part }>()

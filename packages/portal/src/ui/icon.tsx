@@ -39,7 +39,7 @@ type IconElement = readonly [tag: string, attributes: Readonly<Record<string, st
 
 /** An icon by its Lucide name, as in navigation entries. */
 export function Icon({ name, size = 18 }: { name: string; size?: number }) {
-  // Modules choose these names.
+  // Module manifests contain these names.
   const Bundled = Object.hasOwn(bundledIcons, name) ? bundledIcons[name] : undefined
   return Bundled ? <Bundled size={size} aria-hidden /> : <FetchedIcon name={name} size={size} />
 }

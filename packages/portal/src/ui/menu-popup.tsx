@@ -14,7 +14,7 @@ export function OpenedMenu({ trigger, heading, actions }: MenuProps) {
             {heading !== undefined && <div className={styles['heading']}>{heading}</div>}
             {actions.map((action, index) =>
               action === 'separator' ? (
-                // oxlint-disable-next-line react/no-array-index-key -- separators are alike, and stay where they are
+                // oxlint-disable-next-line react/no-array-index-key -- separators have no state and keep their order
                 <Base.Separator key={`separator ${index}`} className={styles['separator']} />
               ) : (
                 <MenuItem key={action.label} {...action} />

@@ -11,7 +11,6 @@ export interface MenuAction {
 }
 
 export interface MenuProps {
-  /** The button that opens the menu. */
   trigger: ReactElement<Record<string, unknown>>
   heading?: ReactNode
   actions: readonly (MenuAction | 'separator')[]

@@ -11,7 +11,6 @@ interface PageProps {
   /** A badge next to the heading. */
   badge?: ReactNode
   lead?: ReactNode
-  /** The parent page. */
   parent?: { label: string; to: NonNullable<LinkProps['to']> }
   actions?: ReactNode
   /** For forms and texts. */

@@ -9,7 +9,6 @@ import styles from './virtual-table.module.css'
 interface PagedTableProps<Row> extends PageSource<Row>, VirtualVariant<Row> {
   /** The total above the list, such as `(total) => `${total} jobs``. */
   summary?: (total: number) => ReactNode
-  /** Replaces an empty list. */
   empty: ReactNode
 }
 

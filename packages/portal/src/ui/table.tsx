@@ -13,7 +13,6 @@ export interface Column<Row> {
 }
 
 interface TableProps<Row> {
-  /** The accessible name. */
   label: string
   columns: readonly Column<Row>[]
   rows: readonly Row[]

@@ -29,7 +29,7 @@ let timer: ReturnType<typeof setInterval> | undefined
 function subscribe(listener: () => void): () => void {
   listeners.add(listener)
   if (timer === undefined) {
-    // No component used the clock for a while.
+    // The clock stopped while no component used it.
     tick = Date.now()
     timer = setInterval(() => {
       tick = Date.now()

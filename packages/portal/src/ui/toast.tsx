@@ -35,7 +35,6 @@ function enqueue(message: Message): void {
   loadToasts()
 }
 
-/** Shows a short message. */
 export const showToast = (title: string, description?: string): void =>
   enqueue({ title, ...(description !== undefined && { description }) })
 
@@ -52,7 +51,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
-/** The place for toasts, once per page. */
+/** Renders the toasts. Use once per page. */
 export const Toasts = () => useSyncExternalStore(subscribe, () => stack)
 
 function showQueued(showMessage: (message: Message) => void): void {

@@ -26,7 +26,7 @@ export function useWindowRows({ count, height, minRem, keyAt }: RowsOptions) {
   const { topPx, remPx, isNarrow } = useBox(list, minRem)
   const rowPx = Math.round((isNarrow ? height.narrow : height.wide) * remPx)
   const [focused, setFocused] = useState<number>()
-  // oxlint-disable-next-line react/incompatible-library -- nothing here is memoized by what it returns
+  // oxlint-disable-next-line react/incompatible-library -- the result is not memoized
   const virtualizer = useWindowVirtualizer({
     count,
     estimateSize: () => rowPx,

@@ -18,7 +18,6 @@ export interface VirtualColumn<Row> {
 }
 
 export interface VirtualVariant<Row> {
-  /** The accessible name. */
   label: string
   columns: readonly VirtualColumn<Row>[]
   rowKey: (row: Row) => string
@@ -44,7 +43,7 @@ interface VirtualTableProps<Row> extends VirtualVariant<Row> {
   isStuck?: boolean
 }
 
-/** Browsers limit elements to about 17 million pixels. */
+/** Browsers limit the height of an element to about 17 million pixels. */
 const maxRows = 200_000
 
 const defaultHeight: RowHeight = { wide: 2.75, narrow: 4 }

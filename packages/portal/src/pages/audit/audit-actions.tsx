@@ -22,7 +22,7 @@ type Outcome =
   | { state: 'done'; entries: number; last: Verification }
   | { state: 'failed'; error: unknown }
 
-/** Has the platform verify the whole chain, page by page. */
+/** Verifies the whole hash chain, page by page. */
 export function VerifyButton() {
   const [outcome, setOutcome] = useState<Outcome>()
   const running = useRef<AbortController>(undefined)
@@ -154,7 +154,7 @@ const formats = [
 ] as const
 type Format = (typeof formats)[number]
 
-/** Saves the whole trail and ignores the filters, because a chain with gaps proves nothing. */
+/** Exports the whole trail without filters: a hash chain with gaps cannot be verified. */
 export function ExportMenu() {
   const [isBusy, setIsBusy] = useState(false)
   const save = async ({ name, type }: Format) => {

@@ -74,7 +74,6 @@ function Resource({ id }: { id: string }) {
 
 interface ActorProps {
   actor: Schemas['AuditActor']
-  /** Whether to show the id next to the name. */
   showsId?: boolean
 }
 

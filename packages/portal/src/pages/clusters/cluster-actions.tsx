@@ -69,7 +69,6 @@ interface EditProps {
   onClose: () => void
 }
 
-/** Renames a cluster or changes its site. */
 export const EditCluster = ({ isOpen, onClose, ...rest }: EditProps) => (
   <Dialog isOpen={isOpen} onClose={onClose} title="Edit cluster">
     <EditForm onDone={onClose} {...rest} />

@@ -8,7 +8,6 @@ export const clusterTypes = ['Hypervisor', 'CloudLocal'] as const satisfies Clus
 export interface ClusterFilter {
   status?: Cluster['status']
   type?: Cluster['type']
-  /** Part of a name. */
   search?: string
 }
 

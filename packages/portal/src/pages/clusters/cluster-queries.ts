@@ -22,7 +22,6 @@ export const sitesQuery = queryOptions({
   staleTime: 30_000,
 })
 
-/** Whether the cluster does not exist. */
 export const isNotFound = (error: unknown): boolean => isApiError(error, 'cluster_not_found')
 
 /** Creates a site and adds it to the loaded list. */
@@ -34,10 +33,10 @@ export async function createSite(name: string): Promise<Site> {
 
 export const typeNames: Record<Cluster['type'], string> = { Hypervisor: 'Hypervisor', CloudLocal: 'Cloud-local' }
 
-/** The most ids of one request. */
+/** The maximum of one request. */
 const maxIds = 100
 
-/** Ids that the next request reads, and its result by id. */
+/** The ids of a request, and the names by id. */
 interface NameRequest {
   ids: Set<string>
   names: Promise<Map<string, string>>
@@ -45,7 +44,7 @@ interface NameRequest {
 
 let pending: NameRequest | undefined
 
-/** Starts a request: calls before the next timer join it. */
+/** Starts a request for all ids that are added before the next timer. */
 function startRequest(): NameRequest {
   const ids = new Set<string>()
   const load = async () => {

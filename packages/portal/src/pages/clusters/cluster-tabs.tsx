@@ -73,7 +73,7 @@ const nodeColumns: VirtualColumn<Node>[] = [
   { title: 'Id', width: 'minmax(16rem, 2fr)', cell: ({ id }) => <code>{id}</code> },
 ]
 
-/** A cluster may have thousands of nodes. */
+/** Virtual, because a cluster may have thousands of nodes. */
 export const NodesTab = ({ nodes }: { nodes: readonly Node[] }) =>
   nodes.length === 0 ? (
     <EmptyState icon={Network} title="No nodes yet">

@@ -14,7 +14,6 @@ import styles from './clusters.module.css'
 
 export interface Issued {
   relayCommand: string
-  /** The relay of the cluster at that time. */
   previousRelayId: string | undefined
 }
 
@@ -87,9 +86,7 @@ const pauseMs = (waitedMs: number): number => Math.min(maxPauseMs, Math.max(minP
 
 interface WaitingProps {
   clusterId: string
-  /** The relay to be replaced. */
   previousRelayId?: string | undefined
-  /** Whether to link to the cluster's page. */
   linksToCluster?: boolean
 }
 
@@ -123,7 +120,7 @@ export function WaitingForRelay({ clusterId, previousRelayId, linksToCluster = f
   )
 }
 
-/** Longer lists are on the cluster's page. */
+/** The cluster's page lists all nodes. */
 const maxNamed = 12
 
 function Enrolled({ cluster: { id, nodes }, linksToCluster }: { cluster: Cluster; linksToCluster: boolean }) {

@@ -18,7 +18,6 @@ interface SitesDialogProps {
   onClose: () => void
 }
 
-/** Lists, creates and removes sites. */
 export function SitesDialog({ isOpen, onClose }: SitesDialogProps) {
   const mayWrite = useHasPermission('clusters:write')
   return (

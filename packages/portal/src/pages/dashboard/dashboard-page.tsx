@@ -61,7 +61,6 @@ const EmptyDashboard = ({ onEdit }: { onEdit: () => void }) => (
 const rangeNames: Record<Range, string> = { day: '24 h', week: '7 d', month: '30 d' }
 const fullNames: Record<Range, string> = { day: 'Last 24 hours', week: 'Last 7 days', month: 'Last 30 days' }
 
-/** The time range of all charts. */
 function RangeChoice() {
   const range = useRange()
   const navigate = useNavigate()

@@ -17,7 +17,6 @@ export interface GridPosition {
   h: number
 }
 
-/** The minimum size of a widget. */
 export interface MinSize {
   w: number
   h: number
@@ -92,7 +91,6 @@ function afterStep(position: GridPosition, others: readonly GridPosition[], step
 export const withWidget = (positions: readonly GridPosition[], widgetId: string, size: MinSize): GridPosition[] =>
   compact([...positions, { widgetId, x: 0, y: Math.max(0, ...positions.map(({ y, h }) => y + h)), ...size }])
 
-/** Whether two layouts are equal. */
 export const isSameLayout = (a: readonly GridPosition[], b: readonly GridPosition[]): boolean =>
   a.length === b.length &&
   a.every(({ widgetId, x, y, w, h }) =>

@@ -18,7 +18,6 @@ function visiblePositions(stored: Stored, widgets: readonly Widget[]): GridPosit
   return compact(positions)
 }
 
-/** The user's dashboard and its actions. */
 export function useDashboard() {
   const widgets = widgetsFor(useMe().permissions)
   const { query, change, isSaving } = useLayout()
@@ -36,7 +35,6 @@ export function useDashboard() {
     query,
     isSaving,
     placements,
-    /** Widgets that can be added. */
     others: widgets.filter(({ id }) => !positions.some(({ widgetId }) => widgetId === id)),
     arrange,
     step: ({ id, minSize }: Widget, step: Step) => arrange(moveByKey(positions, id, step, minSize)),

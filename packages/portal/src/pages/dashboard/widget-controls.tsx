@@ -28,7 +28,7 @@ const steps = [
 
 interface WidgetControlsProps {
   title: string
-  /** Only if widgets have columns to move in. */
+  /** Undefined in a single column. */
   onStep?: (step: Step) => void
   onRemove: () => void
 }

@@ -33,11 +33,9 @@ export const WidgetGrid = ({ placements, controlsOf }: WidgetGridProps) => (
 
 interface WidgetFrameProps {
   widget: Widget
-  /** The controls of the edit mode. */
   controls?: ReactNode
 }
 
-/** A widget with its title. */
 export function WidgetFrame({ widget: { title, Content }, controls }: WidgetFrameProps) {
   const id = useId()
   return (

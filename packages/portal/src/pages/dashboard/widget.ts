@@ -13,7 +13,6 @@ export interface Widget {
   /** Users without this permission are not offered the widget. */
   permission?: Permission
   minSize: MinSize
-  /** The default position. */
   position: Omit<GridPosition, 'widgetId'>
   Content: ComponentType
 }
@@ -22,86 +21,27 @@ const small = { w: 3, h: 2 }
 const list = { w: 3, h: 3 }
 const chart = { w: 4, h: 4 }
 
+const widget = (
+  id: string,
+  title: string,
+  Content: ComponentType,
+  minSize: MinSize,
+  [x, y, w, h]: readonly [x: number, y: number, w: number, h: number],
+  permission?: Permission,
+): Widget => ({ id, title, Content, minSize, position: { x, y, w, h }, ...(permission && { permission }) })
+
 /** All widgets, in their default positions. */
 const widgets: readonly Widget[] = [
-  {
-    id: 'cluster-health',
-    title: 'Cluster health',
-    permission: 'clusters:read',
-    minSize: small,
-    position: { x: 0, y: 0, w: 4, h: 2 },
-    Content: ClusterNumbers,
-  },
-  {
-    id: 'job-numbers',
-    title: 'Jobs',
-    permission: 'jobs:read',
-    minSize: small,
-    position: { x: 4, y: 0, w: 5, h: 2 },
-    Content: JobNumbers,
-  },
-  {
-    id: 'platform-health',
-    title: 'Platform health',
-    minSize: small,
-    position: { x: 9, y: 0, w: 3, h: 2 },
-    Content: PlatformHealth,
-  },
-  {
-    id: 'clusters-over-time',
-    title: 'Clusters over time',
-    permission: 'clusters:read',
-    minSize: chart,
-    position: { x: 0, y: 2, w: 6, h: 5 },
-    Content: ClustersOverTime,
-  },
-  {
-    id: 'jobs-over-time',
-    title: 'Jobs over time',
-    permission: 'jobs:read',
-    minSize: chart,
-    position: { x: 6, y: 2, w: 6, h: 5 },
-    Content: JobsOverTime,
-  },
-  {
-    id: 'recent-jobs',
-    title: 'Recent jobs',
-    permission: 'jobs:read',
-    minSize: list,
-    position: { x: 0, y: 7, w: 6, h: 5 },
-    Content: RecentJobs,
-  },
-  {
-    id: 'attention',
-    title: 'Clusters that need attention',
-    permission: 'clusters:read',
-    minSize: list,
-    position: { x: 6, y: 7, w: 6, h: 5 },
-    Content: Attention,
-  },
-  {
-    id: 'unread-notifications',
-    title: 'Unread notifications',
-    minSize: list,
-    position: { x: 0, y: 12, w: 6, h: 4 },
-    Content: Unread,
-  },
-  {
-    id: 'modules',
-    title: 'Modules',
-    permission: 'modules:read',
-    minSize: small,
-    position: { x: 6, y: 12, w: 3, h: 3 },
-    Content: ModuleNumbers,
-  },
-  {
-    id: 'platform-update',
-    title: 'Platform update',
-    permission: 'platform:admin',
-    minSize: small,
-    position: { x: 9, y: 12, w: 3, h: 3 },
-    Content: PlatformUpdate,
-  },
+  widget('cluster-health', 'Cluster health', ClusterNumbers, small, [0, 0, 4, 2], 'clusters:read'),
+  widget('job-numbers', 'Jobs', JobNumbers, small, [4, 0, 5, 2], 'jobs:read'),
+  widget('platform-health', 'Platform health', PlatformHealth, small, [9, 0, 3, 2]),
+  widget('clusters-over-time', 'Clusters over time', ClustersOverTime, chart, [0, 2, 6, 5], 'clusters:read'),
+  widget('jobs-over-time', 'Jobs over time', JobsOverTime, chart, [6, 2, 6, 5], 'jobs:read'),
+  widget('recent-jobs', 'Recent jobs', RecentJobs, list, [0, 7, 6, 5], 'jobs:read'),
+  widget('attention', 'Clusters that need attention', Attention, list, [6, 7, 6, 5], 'clusters:read'),
+  widget('unread-notifications', 'Unread notifications', Unread, list, [0, 12, 6, 4]),
+  widget('modules', 'Modules', ModuleNumbers, small, [6, 12, 3, 3], 'modules:read'),
+  widget('platform-update', 'Platform update', PlatformUpdate, small, [9, 12, 3, 3], 'platform:admin'),
 ]
 
 export const widgetsFor = (permissions: readonly Permission[]): Widget[] =>

@@ -106,7 +106,7 @@ const columns = [
 
 const pollSeconds = 10
 
-/** Readiness is returned with 200 or 503, in the same format. */
+/** The platform returns its readiness with status 200 or 503. */
 async function readiness(): Promise<Schemas['Readiness']> {
   const { data, error, response } = await api.GET('/health/ready').catch((cause: unknown) => {
     throw ApiError.unreachable(cause)

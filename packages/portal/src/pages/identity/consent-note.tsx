@@ -23,7 +23,6 @@ const reasons: Readonly<Record<string, string>> = {
 
 const unknownReason = 'Request consent again. If it persists, check the audit trail.'
 
-/** Shows the result of a consent request. */
 export function ConsentNote({ consent, error, provider, onDismiss }: ConsentNoteProps) {
   const isGood = consent === 'granted' && !isContradicted(consent, provider)
   const Icon = isGood ? CircleCheck : CircleAlert

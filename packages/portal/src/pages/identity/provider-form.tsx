@@ -116,7 +116,6 @@ export function SettingField({ setting, isRequiredByType, isStored, text }: Sett
 
 type Mapping = Provider['roleMappings'][number]
 
-/** The limit of the API. */
 const maxMappings = 100
 const defaultRole: Role = 'Viewer'
 

@@ -19,7 +19,6 @@ export interface Setting {
   name: SettingName
   label: string
   hint?: string
-  /** The platform's default. */
   defaultValue?: string
   example?: string
   format?: SettingFormat
@@ -115,7 +114,6 @@ export const providerTypeSpecs: Readonly<Record<ProviderType, ProviderTypeSpec>>
   },
 }
 
-/** In the order of the form. */
 export const providerTypes = ['OIDC', 'CloudDirectory', 'OpenSourceIdp', 'LDAP'] as const satisfies ProviderType[]
 
 /** Whether a setting is required: it is needed and has no default. */

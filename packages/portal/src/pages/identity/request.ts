@@ -70,7 +70,6 @@ function addressOf(settings: ProviderSettings): string {
 const trimmed = (text: string): string => text.replace(/\/+$/, '')
 const address = (text: string): string => trimmed(URL.parse(text)?.href ?? text)
 
-/** Adds the default port. */
 function directory(url: string): string {
   const [, scheme = '', host = '', port] = /^(ldaps?):\/\/(.*?)(?::(\d+))?\/?$/i.exec(url) ?? []
   return `${scheme}://${host}:${port ?? (scheme.toLowerCase() === 'ldap' ? 389 : 636)}`.toLowerCase()

@@ -105,7 +105,6 @@ interface NodeResultsProps {
   nameOf: (nodeId: string) => string
 }
 
-/** Failed nodes first. */
 export function NodeResults({ nodes, nameOf }: NodeResultsProps) {
   const columns: Column<NodeResult>[] = [
     { title: 'Node', cell: ({ nodeId }) => nameOf(nodeId) },

@@ -90,7 +90,7 @@ function NoJobs({ isFiltered }: { isFiltered: boolean }) {
   )
 }
 
-/** The end of an id; screen readers get the whole. */
+/** The last characters of an id; screen readers get the full id. */
 export const ShortId = ({ id }: { id: string }) => (
   <>
     <code aria-hidden className={styles['short']} title={id}>

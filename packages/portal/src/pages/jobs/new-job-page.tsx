@@ -84,7 +84,6 @@ function JobForm({ draft }: { draft: Draft }) {
   )
 }
 
-/** Submits the jobs and opens their page. */
 function useSubmit() {
   const navigate = useNavigate()
   return async (draft: Draft, values: FormValues): Promise<void> => {

@@ -60,7 +60,6 @@ interface OutputLinesProps {
   rows: readonly OutputRow[]
   /** Set if several nodes write output. */
   nameOf: ((nodeId: string) => string) | undefined
-  /** Whether to scroll to new output. */
   isFollowing: boolean
   /** Reports whether the user is at the end or has scrolled up. */
   onScroll: (isAtEnd: boolean) => void

@@ -1,4 +1,4 @@
-// oxlint-disable no-control-regex -- control characters are what this is about
+// oxlint-disable no-control-regex -- this file handles control characters
 import type { components } from '../../../../contract/openapi.d.ts'
 
 type Chunk = components['schemas']['OutputChunk']
@@ -60,7 +60,7 @@ export const lostText = (bytes: number): string =>
 export const fileParts = (rows: readonly OutputRow[]): string[] =>
   rows.flatMap(({ part, lostBytes }) => (lostBytes > 0 ? [lostText(lostBytes), part.data] : [part.data]))
 
-// oxlint-disable no-control-regex -- control characters are what this is about
+// oxlint-disable no-control-regex -- this file handles control characters
 
 /** Terminal escape sequences: `ESC [ … letter`, `ESC ] … BEL`, and two-character ones. */
 const escapeSequences = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g

@@ -6,7 +6,6 @@ interface ScriptEditorProps {
   /** The initial text; later changes are ignored. */
   initial: string
   onChange: (script: string) => void
-  /** The id of the description. */
   labelledBy: string
 }
 

@@ -26,7 +26,7 @@ const theme = EditorView.theme({
   '.cm-placeholder': { color: 'var(--muted)' },
 })
 
-/** Chosen by the first line; `sh` is the default. */
+/** The language of the first line's interpreter; `sh` by default. */
 const languageOf = (script: string) => StreamLanguage.define(/^#!.*python/.test(script) ? python : shell)
 
 /**

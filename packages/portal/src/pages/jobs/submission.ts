@@ -2,7 +2,6 @@ import { ApiError } from '../../api/api-error.ts'
 import type { Schemas } from '../../api/client.ts'
 import type { FormValues } from '../../ui/form.tsx'
 
-/** A job or batch before its submission. */
 export interface Draft {
   script: string
   clusterIds: string[]
@@ -43,7 +42,6 @@ export function submissionsOf(draft: Draft, values: FormValues): { jobs: Submiss
 
 const incomplete = (message: string): ApiError => new ApiError(400, { error: 'incomplete', message })
 
-/** Undefined for an empty field. */
 function wholeNumber(text = ''): number | undefined {
   const number = Number(text)
   return text.trim() === '' || !Number.isInteger(number) ? undefined : number

@@ -12,7 +12,6 @@ import { useClusterName } from '../clusters/cluster-queries.ts'
 import { useCluster } from './job-queries.ts'
 import styles from './jobs.module.css'
 
-/** The limit of a batch. */
 const maxTargets = 500
 const pageSize = 100
 
@@ -144,7 +143,6 @@ function ChosenCluster({ id, onRemove }: { id: string; onRemove: (id: string) =>
 
 interface NodePickerProps {
   clusterId: string
-  /** Undefined for all nodes. */
   chosen: string[] | undefined
   onChange: (nodeIds: string[] | undefined) => void
 }

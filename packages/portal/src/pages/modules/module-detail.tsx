@@ -79,7 +79,7 @@ export function ModuleDetail({ moduleId, jobId, entry, isListed, onStarted, onCl
   )
 }
 
-/** Running is a busy status for jobs, but a good one for modules. */
+/** `Running` is a final state of modules, unlike of jobs. */
 const State = ({ state }: { state: Module['state'] | undefined }) =>
   state === 'Running' ? (
     <Badge variant="good" icon={CircleCheck}>

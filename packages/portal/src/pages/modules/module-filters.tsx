@@ -41,7 +41,6 @@ export function ModuleFilters() {
   )
 }
 
-/** Values of the `show` parameter. */
 export const visibilityOptions: readonly Option[] = [
   { value: '', label: 'All modules' },
   { value: 'installed', label: 'Only installed' },

@@ -117,7 +117,7 @@ export function ModuleFrame({ src, title, moduleId, apiBasePath }: ModuleFramePr
 
 interface BridgeSettings {
   moduleId: string
-  /** Undefined if the user may not read it: then only calls below the page's path work. */
+  /** Undefined if the user may not read modules; calls are then limited to the page's path. */
   apiBasePath: string | undefined
 }
 

@@ -18,7 +18,7 @@ import { ModuleTable } from './module-table.tsx'
 import styles from './modules.module.css'
 import { catalogQuery, useModules } from './use-modules.ts'
 
-/** Search finds the others. */
+/** More modules are found by search. */
 const shownLimit = 200
 
 export function ModulesPage() {

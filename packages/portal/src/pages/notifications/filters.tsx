@@ -30,7 +30,6 @@ const optionsOf = (names: Record<string, string>, all: string) => [
   ...Object.entries(names).map(([value, label]) => ({ value, label })),
 ]
 
-/** The filter of the address. */
 export function useFilter(): Filter {
   const { show, type, severity } = useSearch({ from: '/signed-in/notifications' })
   return { unreadOnly: show === 'unread', type: keyIn(types, type), severity: keyIn(severities, severity) }

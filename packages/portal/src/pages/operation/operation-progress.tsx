@@ -14,7 +14,6 @@ import { type Operation, useOperation } from './use-operation.ts'
 interface OperationProgressProps {
   jobId: string
   title: (job: Operation) => ReactNode
-  /** Shown below the result. */
   after?: (job: Operation) => ReactNode
 }
 
@@ -114,7 +113,6 @@ function StepItem(step: Step) {
   )
 }
 
-/** Steps of platform jobs as text. */
 const stepTexts: Record<string, string> = {
   verify: 'Check the signature',
   deploy: 'Deploy',

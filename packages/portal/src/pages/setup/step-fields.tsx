@@ -9,7 +9,6 @@ import type { Setup } from './use-setup.ts'
 
 type StepProps = { setup: Setup }
 
-/** Binds a field to its value. */
 const fieldProps = ({ setup: { form, update } }: StepProps, name: keyof SetupForm) => ({
   name,
   value: form[name],

@@ -13,14 +13,12 @@ export const steps = [
 
 export type StepName = (typeof steps)[number]['name']
 
-/** The index of a step; 0 for an unknown name. */
 export const indexOfStep = (name: string | undefined): number =>
   Math.max(
     0,
     steps.findIndex((step) => step.name === name),
   )
 
-/** The step at an offset from another. */
 export const stepFrom = (name: StepName, by: number): StepName => {
   const place = Math.min(steps.length - 1, Math.max(0, indexOfStep(name) + by))
   return steps[place]?.name ?? 'welcome'

@@ -28,18 +28,15 @@ function forgetSetup(): void {
   queries.removeQueries({ queryKey: configurationQuery.queryKey })
 }
 
-/** State and actions of the wizard. */
 export interface Setup {
   step: StepName
   /** Whether a later step was requested but this one is incomplete. */
   isRedirected: boolean
   form: SetupForm
-  /** The repeated password. */
   passwordConfirmation: string
   setPasswordConfirmation: (typed: string) => void
   /** The platform's error for this step. */
   failure: unknown
-  /** The command that prints the token. */
   hint: UseQueryResult<string>
   update: (values: Partial<SetupForm>) => void
   /** Continues with the values of the form. Throws the platform's error. */

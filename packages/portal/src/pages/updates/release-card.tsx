@@ -12,7 +12,7 @@ import { UpdateDialog, type UpdateRequest } from './update-dialog.tsx'
 import styles from './updates.module.css'
 import { checkQuery, type UpdateCheck } from './use-updates.ts'
 
-/** Older results are marked as old. */
+/** Older results are shown as outdated. */
 const freshMs = 120_000
 
 type ReleaseState = Omit<UpdateCheck, 'refused' | 'checkedAt'> & Partial<Pick<UpdateCheck, 'refused' | 'checkedAt'>>

@@ -7,7 +7,6 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 
-/** A requested update or rollback. */
 export interface UpdateRequest {
   action: Schemas['UpdateRequest']['action']
   from: string
@@ -35,7 +34,7 @@ const texts = {
   },
 } as const
 
-/** Confirms an update. Asks again if jobs are running. */
+/** Confirms an update; requires a second confirmation while jobs run. */
 export function UpdateDialog({ request, onClose, onStarted }: UpdateDialogProps) {
   const [hasJobs, setHasJobs] = useState(false)
   const [isForced, setIsForced] = useState(false)

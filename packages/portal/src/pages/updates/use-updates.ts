@@ -34,7 +34,6 @@ const historyQuery = queryOptions({
   refetchInterval: pollEvery(10),
 })
 
-/** The history and the running update. */
 export function useHistory() {
   const query = useQuery(historyQuery)
   const running = query.data?.find(runs)

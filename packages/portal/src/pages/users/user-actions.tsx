@@ -19,7 +19,6 @@ interface Action {
 
 const params = (id: string) => ({ params: { path: { id } } })
 
-/** Actions that need confirmation. */
 const actions = {
   endSessions: {
     label: 'End sessions',

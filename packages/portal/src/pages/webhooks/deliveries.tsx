@@ -11,7 +11,6 @@ import { Time } from '../../ui/time.tsx'
 import { showErrorToast, showToast } from '../../ui/toast.tsx'
 import styles from './webhooks.module.css'
 
-/** The query key of all webhooks. */
 export const webhooksKey = ['webhooks']
 
 type Delivery = Schemas['Delivery']
@@ -103,7 +102,6 @@ const reasons: Readonly<Record<NonNullable<Attempt['error']>, string>> = {
 
 const shownAttempts = 3
 
-/** The latest attempts of a delivery, newest last. */
 export function DeliveryAttempts({ delivery: { attempts, nextAttemptAt } }: { delivery: Delivery }) {
   const earlier = attempts.length - shownAttempts
   if (attempts.length === 0 && nextAttemptAt === undefined) return 'None'

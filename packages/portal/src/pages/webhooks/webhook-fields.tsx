@@ -17,7 +17,6 @@ interface EventChoiceProps {
 export const noEvents = (chosen: readonly string[]): string | undefined =>
   chosen.length === 0 ? 'Choose at least one event.' : undefined
 
-/** A subscription as text. */
 export function subscriptionText(name: string): string {
   if (name === allEvents) return 'Everything'
   if (name === moduleEvents) return 'Module events'

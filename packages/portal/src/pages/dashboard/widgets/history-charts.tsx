@@ -55,7 +55,6 @@ export const JobsOverTime = () => (
   </Loaded>
 )
 
-/** Values of the `range` parameter. */
 export const rangeList = ['day', 'week', 'month'] as const
 export type Range = (typeof rangeList)[number]
 
@@ -63,10 +62,8 @@ const hoursOf: Record<Range, number> = { day: 24, week: 7 * 24, month: 30 * 24 }
 
 const pollSeconds = 60
 
-/** The range of all charts, part of the address. */
 export const useRange = (): Range => useSearch({ from: '/signed-in/dashboard' }).range ?? 'day'
 
-/** One query for all charts. */
 export function useHistory() {
   const hours = hoursOf[useRange()]
   return useQuery({

@@ -12,7 +12,6 @@ interface NumbersProps {
   items: readonly { name: string; count: number; variant?: string; to: LinkProps }[]
 }
 
-/** Numbers with links to the counted resources. */
 export const Numbers = ({ items }: NumbersProps) => (
   <ul className={styles['numbers']}>
     {items.map(({ name, count, variant = name, to }) => (

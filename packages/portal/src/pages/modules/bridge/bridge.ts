@@ -25,7 +25,6 @@ export interface Bridge {
   receive: (data: unknown) => void
   /** Sends the context again, if the page requested it before. */
   sendContext: () => void
-  /** Aborts running calls. */
   end: () => void
 }
 
@@ -78,7 +77,6 @@ const maxResponseBytes = 8 * 1024 * 1024
 
 export interface CallOptions {
   origin: string
-  /** Base paths of the module. */
   basePaths: readonly string[]
   fetch: (request: Request) => Promise<Response>
   signal: AbortSignal

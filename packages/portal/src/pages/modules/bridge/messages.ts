@@ -38,7 +38,6 @@ export interface FrameContext {
   timeZone: string
 }
 
-/** To the page. */
 export type PortalMessage = ResponseMessage | ({ platform: 'surroundings' } & FrameContext)
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
