@@ -2,35 +2,24 @@ import { join } from 'node:path'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { isLong } from './test/support/long.ts'
 
-/** Suites that call the platform's own code need the stand-ins and a table of their own; the others need neither. */
-const withStore = [
+/** Tests that call the platform's code use emulators, with a table for each file. */
+const storeTests = [
   'test/core/**/*.test.ts',
   'test/functions/**/*.test.ts',
   'test/worker/{modules,updates}/**/*.test.ts',
 ]
+const deploymentTests = ['test/infra/**/*.test.ts']
+const portalTests = ['test/portal/**/*.test.ts']
+const conformanceTests = ['test/conformance/**/*.test.ts']
+const longTests = isLong ? [] : ['test/**/*.long.test.ts']
 
-/** Those about the deployment need the components that it is made of. */
-const ofDeployment = ['test/infra/**/*.test.ts']
-
-/** Those about the portal drive a browser through it. */
-const ofPortal = ['test/portal/**/*.test.ts']
-
-/** The black-box tests share one platform, or run against the one that PLAT_CONFORMANCE_URL names. */
-const ofConformance = ['test/conformance/**/*.test.ts']
-
-/** Files that are for the long runs alone: what they show is shown from another side, or in part, by others. */
-const long = isLong ? [] : ['test/**/*.long.test.ts']
-
-/**
- * What the code shows is shown faster by files that share a process (test/support/reset-modules.ts). In the long runs each has one of its
- * own: what one file has left behind shall not be the finding of another.
- */
+/** Files share processes, which saves the start of each (test/support/reset-modules.ts); long runs isolate them. */
 const isolate = isLong
 
-/** Nobody waits for it: it ends what hangs. A machine may be slow, and busy with much else. */
-const limitMs = isLong ? 900_000 : 180_000
+/** Ends tests that hang. Generous, because machines may be slow. */
+const timeoutMs = isLong ? 900_000 : 180_000
 
-/** `npm run verify` alone runs these. They set faults of the shared emulators: one file at a time. */
+/** `npm run verify` sets PLAT_VERIFY. */
 const isVerification = process.env['PLAT_VERIFY'] !== undefined
 const verification: TestProjectInlineConfiguration = {
   extends: true,
@@ -47,15 +36,16 @@ const verification: TestProjectInlineConfiguration = {
 
 export default defineConfig({
   test: {
-    testTimeout: limitMs,
-    hookTimeout: limitMs,
-    // What is waited for comes later on a busy machine; vitest itself would give up after a second.
+    testTimeout: timeoutMs,
+    hookTimeout: timeoutMs,
     expect: { poll: { timeout: 30_000 } },
     reporters: ['./test/support/summary-reporter.ts'],
-    // Twice the cores: tests wait for much of their time.
+    // Successful tests print nothing. The claims of verifications are their result.
+    silent: isVerification ? false : 'passed-only',
+    // Twice the cores, because tests wait for much of their time.
     maxWorkers: 4,
     maxConcurrency: 3,
-    // What one of the platforms that tests start has compiled, the next ones need not compile again.
+    // The platforms under test share compiled code.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/compiled') },
     projects: [
       ...(isVerification ? [verification] : []),
@@ -64,19 +54,18 @@ export default defineConfig({
         test: {
           name: 'plain',
           include: ['test/**/*.test.ts'],
-          exclude: [...withStore, ...ofDeployment, ...ofPortal, ...ofConformance, ...long],
+          exclude: [...storeTests, ...deploymentTests, ...portalTests, ...conformanceTests, ...longTests],
           isolate,
           setupFiles: ['test/support/reset-modules.ts'],
         },
       },
-      // A browser and a platform share the machine with another of each.
       {
         extends: true,
         test: {
           name: 'portal',
-          include: ofPortal,
-          exclude: long,
-          // A worker has one browser, and compiles once what all files need; each file has a world of its own by its fixtures.
+          include: portalTests,
+          exclude: longTests,
+          // The files of a worker share its browser.
           isolate: false,
           setupFiles: ['test/support/portal/own-file.ts'],
           expect: { poll: { timeout: 60_000 } },
@@ -87,7 +76,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'conformance',
-          include: ofConformance,
+          include: conformanceTests,
           isolate: false,
           globalSetup: ['test/conformance/support/global-setup.ts'],
         },
@@ -96,8 +85,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'deployment',
-          include: ofDeployment,
-          exclude: long,
+          include: deploymentTests,
+          exclude: longTests,
           globalSetup: ['test/support/components.ts'],
         },
       },
@@ -105,12 +94,12 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'store',
-          include: withStore,
-          exclude: long,
+          include: storeTests,
+          exclude: longTests,
           isolate,
           globalSetup: ['test/support/emulators.ts'],
+          // The table's name must be set before core is imported.
           setupFiles: ['test/support/reset-modules.ts', 'test/support/table-per-file.ts'],
-          // In this order: what names the table imports what reads its name.
           sequence: { setupFiles: 'list' },
         },
       },

@@ -7,6 +7,12 @@ import { afterAll, vi } from 'vitest'
 
 vi.resetModules()
 
+// The log of the code under test belongs to its test: vitest prints it with a failure only.
+process.stdout.write = (text: string | Uint8Array) => {
+  console.log(String(text).trimEnd())
+  return true
+}
+
 const environment = { ...process.env }
 
 afterAll(() => {

@@ -12,9 +12,9 @@ let hits = 0
 /** A point between two effects that a crash may separate. */
 export async function failpoint(name: string): Promise<void> {
   if (name !== armed || ++hits !== Number(nth ?? 1)) return
+  if (effect === 'throw') throw new Error(`Failpoint ${name}`)
   // Bypasses the thread's streams, which a kill would discard.
   writeSync(2, `failpoint ${name}\n`)
   if (effect === 'kill') process.kill(process.pid, 'SIGKILL')
-  if (effect === 'throw') throw new Error(`Failpoint ${name}`)
   await new Promise(() => undefined)
 }
