@@ -1,24 +1,24 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Readiness } from '@platform/contract/health'
+import { Module as ModuleSchema } from '@platform/contract/module'
 import { iso, now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { removeAll } from '@platform/core/db/transact'
-import { read } from '@platform/core/modules/module'
-import { ready } from '@platform/core/platform/health'
+import { newId } from '@platform/core/id'
+import * as Module from '@platform/core/modules/module'
 import { type ModuleHealthRecord, type StoredCheck } from '@platform/core/modules/record'
+import { ready } from '@platform/core/platform/health'
+import { beforeEach, expect, test } from 'vitest'
 import { bootstrapPlatform } from '../../support/fixtures.ts'
-import { storedCheck, newModuleId, putHealth, putModule, releaseFor } from '../support/modules.ts'
-import { onStoreCall } from '../../support/store-calls.ts'
+import { countStoreCalls, onStoreCall } from '../../support/store-calls.ts'
+import { newModuleId, putHealth, putModule, releaseFor, storedCheck } from '../support/modules.ts'
 import { advanceClock, minute } from '../support/notifications.ts'
 import { measureUsage } from '../support/usage.ts'
 
 await bootstrapPlatform()
-const clear = () => removeAll(keys.modules())
-beforeEach(clear)
-afterEach(clear)
+beforeEach(() => removeAll(keys.modules()))
 
-/** A module that serves, with what its last probe has found. */
-async function probed(
+/** Stores a module with the result of its last health check. */
+async function checkedModule(
   checks: StoredCheck[],
   health: ModuleHealthRecord['health'] = 'Healthy',
   state?: 'Failed' | 'Uninstalling',
@@ -28,9 +28,56 @@ async function probed(
   await putHealth(id, health, checks)
   return id
 }
+const moduleError = { code: 'PLAT-MOD-5008', message: 'It crashed: secret.', atMs: now() } as const
 
-test('a check of a module stands beside those of the platform, with the module’s name', async () => {
-  const id = await probed([storedCheck('hello-module')])
+test('shows an installed module with its checks', async () => {
+  const [id, other] = [newModuleId(), newModuleId()]
+  await putModule(releaseFor(other))
+  await putModule(releaseFor(id), { warnings: ['The slots differ.'] })
+  await putHealth(id, 'Degraded', [storedCheck('one', { status: 'Degraded', tags: ['degradable'] })])
+  const module = await Module.read(id)
+  const check = { name: 'one', status: 'Degraded', tags: ['degradable'], description: 'Fine.', durationMs: 1 }
+  expect(module).toEqual({
+    id,
+    name: id,
+    description: 'A module under test.',
+    version: '1.0.0',
+    state: 'Running',
+    health: 'Degraded',
+    checks: [{ ...check, checkedAt: expect.any(String) }],
+    verified: true,
+    verifiedBy: 'tests',
+    image: `registry.example.com/modules/${id}@sha256:${'0'.repeat(64)}`,
+    isolation: 'a process of its own',
+    apiBasePath: `/api/${id}`,
+    warnings: ['The slots differ.'],
+    installedAt: expect.any(String),
+    updatedAt: expect.any(String),
+  })
+  expect(ModuleSchema.parse(module)).toEqual(module)
+  const { items } = await Module.list()
+  expect(items).toContainEqual(module)
+  expect(items.map((item) => item.id)).toEqual([id, other].toSorted())
+})
+
+test('shows a module being installed with its job and without health', async () => {
+  const [id, jobId] = [newModuleId(), newId('job')]
+  await putModule(releaseFor(id), { state: 'Installing', jobId })
+  await putHealth(id, 'Healthy')
+  const module = await Module.read(id)
+  expect(module).toMatchObject({ state: 'Installing', health: 'Unknown', jobId })
+  expect('installedAt' in module || 'isolation' in module).toBe(false)
+})
+
+test('costs one call for a list and one for a module', async () => {
+  const id = await checkedModule([])
+  expect(await countStoreCalls(() => Module.list())).toBe(1)
+  expect(await countStoreCalls(() => Module.read(id))).toBe(1)
+  expect(await countStoreCalls(() => Module.read('Not an id').catch(() => undefined))).toBe(0)
+})
+
+test('adds checks of modules to the readiness of the platform', async () => {
+  const id = await checkedModule([storedCheck('hello-module')])
   const { ready: isReady, body } = await ready()
   expect([isReady, body.status, body.aggregate]).toEqual([true, 'ok', 'Healthy'])
   expect(body.checks).toHaveLength(2)
@@ -46,99 +93,92 @@ test('a check of a module stands beside those of the platform, with the module�
   expect(Readiness.parse(body)).toEqual(body)
 })
 
-const ok = { ready: true, status: 'ok' }
-const down = { ready: false, status: 'unavailable' }
-
 test.each([
-  ['critical', 'Unhealthy', { ...down, aggregate: 'Unhealthy' }],
-  ['critical', 'Degraded', { ...ok, aggregate: 'Degraded' }],
-  ['degradable', 'Unhealthy', { ...ok, aggregate: 'Degraded' }],
-  ['degradable', 'Degraded', { ...ok, aggregate: 'Degraded' }],
-  ['informational', 'Unhealthy', { ...ok, aggregate: 'Healthy' }],
-  ['', 'Unhealthy', { ...ok, aggregate: 'Degraded' }],
-  ['informational critical', 'Unhealthy', { ...down, aggregate: 'Unhealthy' }],
-  ['informational critical', 'Degraded', { ...ok, aggregate: 'Degraded' }],
-  ['informational degradable', 'Unhealthy', { ...ok, aggregate: 'Degraded' }],
-] as const)('a module’s check tagged %j that is %s makes the platform %o', async (tags, status, expected) => {
-  const named = tags.split(' ').filter(Boolean) as StoredCheck['tags']
-  await probed([storedCheck('good', { tags: ['critical'] }), storedCheck('bad', { status, tags: named })])
-  const { ready: isReady, body } = await ready()
-  expect({ ready: isReady, status: body.status, aggregate: body.aggregate }).toEqual(expected)
+  ['critical', 'Unhealthy', false, 'Unhealthy'],
+  ['critical', 'Degraded', true, 'Degraded'],
+  ['degradable', 'Unhealthy', true, 'Degraded'],
+  ['degradable', 'Degraded', true, 'Degraded'],
+  ['informational', 'Unhealthy', true, 'Healthy'],
+  ['', 'Unhealthy', true, 'Degraded'],
+  ['informational critical', 'Unhealthy', false, 'Unhealthy'],
+  ['informational critical', 'Degraded', true, 'Degraded'],
+  ['informational degradable', 'Unhealthy', true, 'Degraded'],
+] as const)('aggregates a check tagged %j that is %s to ready %s and %s', async (tags, status, isReady, aggregate) => {
+  const badTags = tags.split(' ').filter(Boolean) as StoredCheck['tags']
+  await checkedModule([storedCheck('good', { tags: ['critical'] }), storedCheck('bad', { status, tags: badTags })])
+  const readiness = { ready: isReady, body: { status: isReady ? 'ok' : 'unavailable', aggregate } }
+  expect(await ready()).toMatchObject(readiness)
 })
 
-test('a result that is three ticks old says so, and counts as degraded where it was good', async () => {
+test('treats results older than three intervals as outdated', async () => {
   const checkedAtMs = now()
-  await probed([
+  const bad = { status: 'Unhealthy', description: 'x'.repeat(500) } as const
+  const id = await checkedModule([
     storedCheck('good', { tags: ['critical'], checkedAtMs }),
-    storedCheck('bad', { tags: ['informational'], status: 'Unhealthy', description: 'x'.repeat(500), checkedAtMs }),
+    storedCheck('bad', { tags: ['informational'], ...bad, checkedAtMs }),
   ])
   advanceClock(3 * minute - 1000)
   expect((await ready()).body.aggregate).toBe('Healthy')
+  expect(await Module.read(id)).toMatchObject({ health: 'Healthy' })
   advanceClock(2000)
   const { body } = await ready()
-  const [, good, bad] = body.checks
   expect(body.aggregate).toBe('Degraded')
-  expect(good).toMatchObject({ status: 'Degraded', description: `Not checked since ${iso(checkedAtMs)}. Fine.` })
-  expect(bad).toMatchObject({
-    status: 'Unhealthy',
-    description: expect.stringMatching(/^Not checked since .*x{400,}$/),
-  })
+  expect(body.checks.slice(1)).toMatchObject([
+    { status: 'Degraded', description: `Not checked since ${iso(checkedAtMs)}. Fine.` },
+    { status: 'Unhealthy', description: expect.stringMatching(/^Not checked since .*x{400,}$/) },
+  ])
   expect(Readiness.parse(body)).toEqual(body)
+  expect(await Module.read(id)).toMatchObject({ health: 'Unknown', checks: [{ status: 'Healthy' }, {}] })
 })
 
-test('a module that is on its way out does not count; one that has failed does', async () => {
+test('ignores a module being uninstalled but not a failed one', async () => {
   const bad = storedCheck('bad', { status: 'Unhealthy', tags: ['critical'] })
-  await probed([bad], 'Unhealthy', 'Uninstalling')
+  await checkedModule([bad], 'Unhealthy', 'Uninstalling')
   expect(await ready()).toMatchObject({ ready: true, body: { checks: [{ name: 'database' }] } })
-  await probed([bad], 'Unhealthy', 'Failed')
+  await checkedModule([bad], 'Unhealthy', 'Failed')
   expect(await ready()).toMatchObject({ ready: false, body: { status: 'unavailable' } })
 })
 
-test('of a module that has failed nothing is well, whatever its last probe has found, and however long ago', async () => {
-  const id = await probed([storedCheck('good', { tags: ['critical'] })])
-  const error = { code: 'PLAT-MOD-5008', message: 'It crashed: secret.', atMs: now() } as const
-  await putModule(releaseFor(id), { state: 'Failed', error })
-  for (const passed of [0, 10 * minute]) {
-    advanceClock(passed)
-    const { ready: isReady, body } = await ready()
-    expect([isReady, body.aggregate]).toEqual([false, 'Unhealthy'])
-    expect(body.checks).toMatchObject([
-      { name: 'database' },
-      { name: 'good', status: 'Unhealthy', description: expect.stringMatching(/It has failed: PLAT-MOD-5008\.$/) },
-    ])
-    expect((await read(id)).checks).toMatchObject([{ name: 'good', status: 'Unhealthy' }])
+test('reports a failed module as unhealthy, regardless of its last check', async () => {
+  const id = await checkedModule([storedCheck('good', { tags: ['critical'] })])
+  await putModule(releaseFor(id, { isVerified: false }), { state: 'Failed', error: moduleError })
+  for (const elapsedMs of [0, 10 * minute]) {
+    advanceClock(elapsedMs)
+    const description = expect.stringMatching(/It has failed: PLAT-MOD-5008\.$/)
+    const checks = [{ name: 'database' }, { name: 'good', status: 'Unhealthy', description }]
+    expect(await ready()).toMatchObject({ ready: false, body: { aggregate: 'Unhealthy', checks } })
   }
-})
-
-test('a module that has failed and declares no checks counts as one check that may be missed; one that never ran does not', async () => {
-  const error = { code: 'PLAT-MOD-5008', message: 'It crashed.', atMs: now() } as const
-  await putModule(releaseFor(newModuleId()), { state: 'Failed', error })
-  expect((await ready()).body).toMatchObject({ aggregate: 'Healthy', checks: [{ name: 'database' }] })
-  const id = newModuleId()
-  await putModule(releaseFor(id), { state: 'Failed', error })
-  await putHealth(id, 'Healthy')
-  const { ready: isReady, body } = await ready()
-  expect([isReady, body.aggregate]).toEqual([true, 'Degraded'])
-  expect(body.checks[1]).toMatchObject({
-    name: 'health',
-    source: `module:${id}`,
-    status: 'Unhealthy',
-    tags: ['degradable'],
+  const { code, message, atMs } = moduleError
+  expect(await Module.read(id)).toMatchObject({
+    state: 'Failed',
+    health: 'Unhealthy',
+    verified: false,
+    checks: [{ name: 'good', status: 'Unhealthy' }],
+    lastError: { code, message, at: iso(atMs) },
   })
 })
 
-test('modules that cannot be read do not hide that the store answers otherwise', async () => {
-  await probed([storedCheck('bad', { status: 'Unhealthy', tags: ['critical'] })])
+test('reports a failed module without checks as one degradable check once it has run', async () => {
+  await putModule(releaseFor(newModuleId()), { state: 'Failed', error: moduleError })
+  expect((await ready()).body).toMatchObject({ aggregate: 'Healthy', checks: [{ name: 'database' }] })
+  const id = await checkedModule([])
+  await putModule(releaseFor(id), { state: 'Failed', error: moduleError })
+  const check = { name: 'health', source: `module:${id}`, status: 'Unhealthy', tags: ['degradable'] }
+  expect(await ready()).toMatchObject({ ready: true, body: { aggregate: 'Degraded', checks: [{}, check] } })
+})
+
+test('reports the database as healthy if modules cannot be read', async () => {
+  await checkedModule([storedCheck('bad', { status: 'Unhealthy', tags: ['critical'] })])
   using _ = onStoreCall({
     before: async ({ command }) => {
-      if (command.startsWith('Query')) throw new Error('The store is away.')
+      if (command.startsWith('Query')) throw new Error('The store is unavailable.')
     },
   })
   expect((await ready()).body).toMatchObject({ status: 'ok', checks: [{ name: 'database', status: 'Healthy' }] })
 })
 
-test('readiness takes two calls at once', async () => {
-  await probed([storedCheck('one')])
+test('costs two concurrent calls for readiness', async () => {
+  await checkedModule([storedCheck('one')])
   const { usage } = await measureUsage(ready)
   expect([usage.calls.toSorted(), usage.rounds]).toEqual([['GetItem', 'Query'], 1])
 })

@@ -26,7 +26,7 @@ import { manifestFor } from '../../support/module-manifest.ts'
 import { writtenManifest } from '../../support/module-registry.ts'
 import { catalogRelease, newModuleId, putModule, releaseFor } from '../support/modules.ts'
 
-/** Where a document is refused, and why: `path code`; nothing where it is not. */
+/** The problems of a document as `manifest path code`. */
 function problems(document: unknown): string[] {
   const text = typeof document === 'string' ? document : JSON.stringify(document)
   try {
@@ -34,13 +34,13 @@ function problems(document: unknown): string[] {
     return []
   } catch (error) {
     if (!(error instanceof PlatformError) || error.code !== 'manifest_invalid') throw error
-    return (error.extra.details ?? []).map(({ in: where, path, code }) => `${where} ${path} ${code}`)
+    return (error.extra.details ?? []).map(({ path, code }) => `${path} ${code}`)
   }
 }
 
 const slot = { slotId: 'nav.primary', id: 'x', label: 'X', icon: 'hand', route: '/modules/hello', order: 100 }
 const check = { name: 'one', path: '/health', tags: ['critical'] }
-const job = { id: 'beat', description: 'Beats.', intervalSeconds: 60 }
+const job = { id: 'tick', description: 'Runs.', intervalSeconds: 60 }
 const spec = (change: object) => writtenManifest('hello', '1.0.0', change)
 const metadata = (change: object) => writtenManifest('hello', '1.0.0', {}, change)
 
@@ -60,7 +60,7 @@ const full = {
   ),
 }
 
-test('a full manifest and the least one are good, and what is left out is empty', () => {
+test('accepts complete and minimal manifests, with empty lists by default', () => {
   expect(problems(full)).toEqual([])
   const { manifest, document } = parseManifest(Buffer.from(JSON.stringify(spec({}))))
   expect(manifest.spec).toMatchObject({ permissionsRequired: [], navSlots: [], healthChecks: [], backgroundJobs: [] })
@@ -71,108 +71,100 @@ const nested = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repeat
 
 test.each([
   ['no JSON', 'no', [' invalid_json']],
-  ['a text that ends too early', JSON.stringify(full).slice(0, -1), [' invalid_json']],
-  ['nothing', '', [' invalid_json']],
+  ['truncated JSON', JSON.stringify(full).slice(0, -1), [' invalid_json']],
+  ['an empty document', '', [' invalid_json']],
   ['a list', [], [' invalid_type']],
   ['null', null, [' invalid_type']],
   ['an empty object', {}, ['/metadata invalid_type', '/spec invalid_type']],
-  ['a misspelt key', { ...full, metdata: 1 }, [' unrecognized_keys']],
-  ['a misspelt key further down', spec({ navSlot: [] }), ['/spec unrecognized_keys']],
-  ['a trap of JavaScript', `{"__proto__": {}, ${JSON.stringify(full).slice(1)}`, [' unrecognized_keys']],
-  ['too deep', nested(100_000 / 6), [' too_deep']],
-  ['deep in a list', `{"a": ${'['.repeat(20)}${']'.repeat(20)}}`, [' too_deep']],
-  ['a lone surrogate', JSON.stringify(full).replace('Beats.', String.raw`\ud800`), [' invalid_unicode']],
+  ['an unknown key', { ...full, metdata: 1 }, [' unrecognized_keys']],
+  ['a nested unknown key', spec({ navSlot: [] }), ['/spec unrecognized_keys']],
+  ['a __proto__ key', `{"__proto__": {}, ${JSON.stringify(full).slice(1)}`, [' unrecognized_keys']],
+  ['deep objects', nested(100_000 / 6), [' too_deep']],
+  ['deep lists', `{"a": ${'['.repeat(20)}${']'.repeat(20)}}`, [' too_deep']],
+  ['a lone surrogate', JSON.stringify(full).replace('Runs.', String.raw`\ud800`), [' invalid_unicode']],
   [
     'a lone surrogate in a key',
     `{"\\udc00": 1}`,
     ['/metadata invalid_type', '/spec invalid_type', ' unrecognized_keys'],
   ],
   ['an upper-case id', metadata({ id: 'Hello' }), ['/metadata/id invalid_format']],
-  ['an id that is a word of ours', metadata({ id: 'catalog' }), ['/metadata/id reserved']],
-  ['a version that is none', metadata({ version: '1.0' }), ['/metadata/version invalid_format']],
+  ['a reserved id', metadata({ id: 'catalog' }), ['/metadata/id reserved']],
+  ['an invalid version', metadata({ version: '1.0' }), ['/metadata/version invalid_format']],
   [
-    'a version that nobody can compare',
+    'a version beyond the number range',
     metadata({ version: '99999999999999999999.0.0' }),
     ['/metadata/version invalid_format'],
   ],
   ['a version with a leading zero', metadata({ version: '01.0.0' }), ['/metadata/version invalid_format']],
   [
-    'a repository without https',
+    'a repository URL without https',
     metadata({ repositoryUrl: 'http://x.test/' }),
     ['/metadata/repositoryUrl invalid_format'],
   ],
-  ['a range that is none', spec({ sdkVersion: 'soon' }), ['/spec/sdkVersion invalid_range']],
-  ['an interval that is none', spec({ sdkVersion: '[1.x,2.0)' }), ['/spec/sdkVersion invalid_range']],
+  ['an invalid range', spec({ sdkVersion: 'soon' }), ['/spec/sdkVersion invalid_range']],
+  ['an invalid interval', spec({ sdkVersion: '[1.x,2.0)' }), ['/spec/sdkVersion invalid_range']],
   ['an image without a registry', spec({ image: 'hello:1.0.0' }), ['/spec/image invalid_reference']],
-  ['the path of the API itself', spec({ apiBasePath: '/api/v1' }), ['/spec/apiBasePath invalid_format']],
-  ['a version of the API to come', spec({ apiBasePath: '/api/v2/x' }), ['/spec/apiBasePath invalid_format']],
-  ['the path of installs', spec({ apiBasePath: '/api/modules/x' }), ['/spec/apiBasePath invalid_format']],
+  ['a path of the API', spec({ apiBasePath: '/api/v1' }), ['/spec/apiBasePath invalid_format']],
+  ['a future version of the API', spec({ apiBasePath: '/api/v2/x' }), ['/spec/apiBasePath invalid_format']],
+  ['the path of module installs', spec({ apiBasePath: '/api/modules/x' }), ['/spec/apiBasePath invalid_format']],
   ['a path with dots', spec({ apiBasePath: '/api/x/../v1' }), ['/spec/apiBasePath invalid_format']],
   ['a path with a query', spec({ apiBasePath: '/api/x?y' }), ['/spec/apiBasePath invalid_format']],
   [
-    'a health endpoint of the platform',
+    'a health endpoint for control requests',
     spec({ healthEndpoint: '/_platform/v1/stop' }),
     ['/spec/healthEndpoint reserved'],
   ],
   [
-    'a check of the platform',
+    'a check of a control path',
     spec({ healthChecks: [{ ...check, path: '/_platform' }] }),
     ['/spec/healthChecks/0/path reserved'],
   ],
-  [
-    'an icon that is none',
-    spec({ navSlots: [{ ...slot, icon: 'no-such-icon' }] }),
-    ['/spec/navSlots/0/icon unknown_icon'],
-  ],
+  ['an unknown icon', spec({ navSlots: [{ ...slot, icon: 'no-such-icon' }] }), ['/spec/navSlots/0/icon unknown_icon']],
   [
     'a route of another module',
     spec({ navSlots: [{ ...slot, route: '/modules/other' }] }),
     ['/spec/navSlots/0/route foreign_route'],
   ],
   [
-    'a route that only begins alike',
+    'a route with the id as a prefix',
     spec({ navSlots: [{ ...slot, route: '/modules/hello2' }] }),
     ['/spec/navSlots/0/route foreign_route'],
   ],
-  ['a slot twice', spec({ navSlots: [slot, { ...slot, label: 'Y' }] }), ['/spec/navSlots/1 duplicate']],
+  ['a duplicate slot', spec({ navSlots: [slot, { ...slot, label: 'Y' }] }), ['/spec/navSlots/1 duplicate']],
   [
-    'a check twice',
+    'duplicate checks',
     spec({ healthChecks: [check, check, check] }),
     ['/spec/healthChecks/1 duplicate', '/spec/healthChecks/2 duplicate'],
   ],
-  ['a job twice', spec({ backgroundJobs: [job, job] }), ['/spec/backgroundJobs/1 duplicate']],
+  ['a duplicate job', spec({ backgroundJobs: [job, job] }), ['/spec/backgroundJobs/1 duplicate']],
   [
-    'a job without a pause',
+    'a job without an interval',
     spec({ backgroundJobs: [{ ...job, intervalSeconds: 0 }] }),
     ['/spec/backgroundJobs/0/intervalSeconds too_small'],
   ],
-  [
-    'a slot that is none',
-    spec({ navSlots: [{ ...slot, slotId: 'nav.main' }] }),
-    ['/spec/navSlots/0/slotId invalid_value'],
-  ],
-])('a manifest is refused where it is wrong: %s', (_, document, expected) => {
-  expect(problems(document)).toEqual(expected.map((problem) => `manifest ${problem}`))
+  ['an unknown slot', spec({ navSlots: [{ ...slot, slotId: 'nav.main' }] }), ['/spec/navSlots/0/slotId invalid_value']],
+])('rejects %s', (_, document, expected) => {
+  expect(problems(document)).toEqual(expected)
 })
 
-test('a route below the module’s own page and the same id in another slot are good', () => {
+test('accepts a route below the page of the module and an id that another slot has', () => {
   const slots = [slot, { ...slot, slotId: 'nav.settings', route: '/modules/hello/settings' }]
   expect(problems(spec({ navSlots: slots }))).toEqual([])
 })
 
-test('a manifest may have 256 KiB and not one byte more', () => {
+test('accepts 256 KiB and rejects one byte more', () => {
   const text = JSON.stringify(full)
   expect(problems(text + ' '.repeat(manifestBytes - text.length))).toEqual([])
-  expect(problems(text + ' '.repeat(manifestBytes - text.length + 1))).toEqual(['manifest  too_large'])
+  expect(problems(text + ' '.repeat(manifestBytes - text.length + 1))).toEqual([' too_large'])
 })
 
-test('a text that is not UTF-8 is refused', () => {
+test('rejects invalid UTF-8', () => {
   const bytes = Buffer.from(JSON.stringify(full))
-  bytes[bytes.indexOf('Beats.')] = 0xff
+  bytes[bytes.indexOf('Runs.')] = 0xff
   expect(() => parseManifest(bytes)).toThrow(PlatformError)
 })
 
-test('of a manifest that is wrong everywhere fifty places are told, and nothing of what stood there', () => {
+test('reports at most fifty problems without values', () => {
   const slots = Array.from({ length: 20 }, () => ({ ...slot, icon: 'S3CRET', order: -1, label: '', slotId: 'S3CRET' }))
   const document = spec({ navSlots: slots })
   expect(problems(document)).toHaveLength(50)
@@ -183,7 +175,7 @@ test('of a manifest that is wrong everywhere fifty places are told, and nothing 
   }
 })
 
-/** The document with another value at one of its members. */
+/** The document with another value at a path of member indexes. */
 function withValue(document: unknown, path: readonly number[], value: unknown): unknown {
   if (path.length === 0 || typeof document !== 'object' || document === null) return value
   const members = Object.entries(document)
@@ -192,10 +184,10 @@ function withValue(document: unknown, path: readonly number[], value: unknown): 
   return Array.isArray(document) ? document.with(Number(name), changed) : { ...document, [name]: changed }
 }
 
-test('whatever stands at whatever place, a manifest is good or refused, and nothing else happens', () => {
+test('accepts or rejects manifests with random values and random bytes', () => {
   const change = fc.tuple(fc.array(fc.nat(20), { minLength: 1, maxLength: 5 }), fc.jsonValue({ maxDepth: 3 }))
   const property = fc.property(change, ([path, value]) => {
-    // It throws what is no refusal.
+    // Throws other errors.
     expect(problems(withValue(full, path, value)).length).toBeLessThanOrEqual(50)
   })
   fc.assert(property, { numRuns: 500, seed: 42 })
@@ -205,12 +197,12 @@ test('whatever stands at whatever place, a manifest is good or refused, and noth
   fc.assert(noise, { seed: 42 })
 })
 
-test('the published schema says the same as the platform, as far as a schema can', () => {
+test('agrees with the published JSON schema', () => {
   const ajv = new Ajv.default({ strict: true, allErrors: true })
   addFormats.default(ajv)
-  const isGood = ajv.compile(manifestJsonSchema())
-  const good = [full, spec({}), spec({ navSlots: [slot] })]
-  const bad = [
+  const isValid = ajv.compile(manifestJsonSchema())
+  const valid = [full, spec({}), spec({ navSlots: [slot] })]
+  const invalid = [
     {},
     [],
     { ...full, metdata: 1 },
@@ -227,14 +219,14 @@ test('the published schema says the same as the platform, as far as a schema can
     metadata({ repositoryUrl: 'http://example.com/hello' }),
     metadata({ version: '99999999999999999999.0.0' }),
   ]
-  for (const document of good) expect([isGood(document), problems(document)]).toEqual([true, []])
-  for (const document of bad) {
-    expect([document, isGood(JSON.parse(JSON.stringify(document)))]).toEqual([document, false])
+  for (const document of valid) expect([isValid(document), problems(document)]).toEqual([true, []])
+  for (const document of invalid) {
+    expect([document, isValid(JSON.parse(JSON.stringify(document)))]).toEqual([document, false])
     expect(problems(document)).not.toEqual([])
   }
 })
 
-test('the platform asks for the version of the SDK that it comes with', () => {
+test('has the same SDK version as the SDK package', () => {
   expect(sdkVersion).toBe(sdkOfModules)
 })
 
@@ -254,19 +246,17 @@ test.each([
   ['[a,b)', undefined],
   ['latest', undefined],
   ['9'.repeat(128), undefined],
-])('the range %j is %j', (text, range) => {
+])('converts the range %j to %j', (text, range) => {
   expect(sdkRange(text)).toBe(range)
 })
 
-/** What authors write may be as long as the manifest allows; whatever the platform makes of it fits where it has to. */
-
 const digestOf = (index: number): string => `sha256:${String(index).padStart(64, '0')}`
 
-test('a module whose code has none of its twenty jobs is listed as the contract says', async () => {
+test('lists a module with many warnings', async () => {
   const id = newModuleId()
   const backgroundJobs = Array.from({ length: 20 }, (_, index) => ({
     id: `job-${'x'.repeat(50)}-${index}`,
-    description: 'It is not there.',
+    description: 'Missing.',
     intervalSeconds: 60,
   }))
   const manifest = manifestFor(id, { backgroundJobs })
@@ -276,20 +266,15 @@ test('a module whose code has none of its twenty jobs is listed as the contract 
   expect(ModuleSchema.safeParse(await Module.read(id)).error?.issues).toBeUndefined()
 })
 
-test('a notification about a module fits its fields, however long the version is', () => {
+test('fits long versions into notifications', () => {
   const [moduleId, jobId, version] = ['m'.repeat(50), newId('job'), `1.0.0-${'a'.repeat(250)}`]
   const data = { moduleId, version, jobId, message: 'x'.repeat(1000) }
-  const telling = notificationFor({ id: newId('evt'), name: 'module.failed', subject: moduleId, data })
-  const { title, body, resource } = Notification.shape
-  expect(
-    [title, body, resource].map((schema, index) => {
-      const value = [telling?.title, telling?.body, telling?.resource][index]
-      return schema.safeParse(value).error?.issues
-    }),
-  ).toEqual([undefined, undefined, undefined])
+  const notification = notificationFor({ id: newId('evt'), name: 'module.failed', subject: moduleId, data })
+  const schema = Notification.pick({ title: true, body: true, resource: true })
+  expect(schema.safeParse(notification).error?.issues).toBeUndefined()
 })
 
-test('a repository whose releases and problems are as long as they can be is stored, and the scan with it', async () => {
+test('stores a repository with releases and problems of maximum length', async () => {
   const long = '\u0001'
   const releases = Array.from({ length: 120 }, (_, index) =>
     catalogRelease(newModuleId(), '1.0.0', {
@@ -311,7 +296,7 @@ test('a repository whose releases and problems are as long as they can be is sto
   expect(repositories[0]?.releases.length).toBeGreaterThan(50)
 })
 
-test('a scan tells the newest versions of as many modules as fit, however long they are', async () => {
+test('stores the newest versions of as many modules as fit', async () => {
   const version = `1.0.0-${'x'.repeat(250)}`
   const releases = Array.from({ length: 1500 }, (_, index) => catalogRelease(`${'y'.repeat(59)}-${index}`, version))
   const repositories = Array.from({ length: 15 }, (_, place) => ({
@@ -326,22 +311,24 @@ test('a scan tells the newest versions of as many modules as fit, however long t
   expect(latest.get(releases[0]?.moduleId ?? '')).toBe(version)
 })
 
-const standing = async () => ({ module: undefined, routes: await readRoutes() })
+const installState = async () => ({ module: undefined, routes: await readRoutes() })
 
-test('where there is no room for another module an install says so, and the modules that are there go on', async () => {
+test('rejects an install beyond the capacity of the route reservations', async () => {
   const caller = await newCaller(undefined, 'PlatformAdmin')
   const long = Array.from({ length: 50 }, (_, index) => `module.${'x'.repeat(280)}.${index}`)
   const release = releaseFor(newModuleId())
-  const accept = async () =>
-    errorCodeOf(requestInstall(caller, releaseFor(newModuleId()), { state: await standing(), isDefaultVersion: false }))
-  let answer = await accept()
-  for (let count = 0; answer === 'no error'; count++) {
+  const requestNext = async () =>
+    errorCodeOf(
+      requestInstall(caller, releaseFor(newModuleId()), { state: await installState(), isDefaultVersion: false }),
+    )
+  let outcome = await requestNext()
+  for (let count = 0; outcome === 'no error'; count++) {
     const id = `${release.moduleId}-${count}`
     await transact([reserveRoutesWrite(await readRoutes(), id, { apiBasePath: `/api/${id}`, subscriptions: long })])
-    answer = await accept()
+    outcome = await requestNext()
   }
-  expect(answer).toBe('limit_reached')
-  // There is room for what those that were accepted are going to say of themselves.
+  expect(outcome).toBe('limit_reached')
+  // Accepted modules still have room for their subscriptions.
   const { reservations, ...routes } = await readRoutes()
   const [last = ''] = [...reservations.keys()].slice(-1)
   await transact([

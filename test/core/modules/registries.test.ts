@@ -1,25 +1,26 @@
-import { afterAll, expect, test, vi } from 'vitest'
+import { generateKeyPairSync } from 'node:crypto'
+import { writeSecret } from '@platform/core/aws/secrets'
 import { config } from '@platform/core/config'
 import { parseConfig } from '@platform/core/lib/settings/schema'
 import { registryClientFor } from '@platform/core/modules/registries'
-import { writeSecret } from '@platform/core/aws/secrets'
 import { generateKeyPair } from '@platform/oci/signature/key'
+import { afterAll, expect, test, vi } from 'vitest'
 import { captureLog } from '../../support/log.ts'
 import { advanceClock, minute } from '../support/notifications.ts'
 
-/** Two registries that want a password, and tell with what they were asked. */
-const { asked, first, second } = await vi.hoisted(async () => {
+/** Two registries that require Basic authentication, and the credentials of their requests. */
+const { received, first, second } = await vi.hoisted(async () => {
   const { startServer } = await import('../../support/http-server.ts')
-  const asked: (string | undefined)[] = []
+  const received: (string | undefined)[] = []
   const start = () =>
     startServer(({ headers }) => {
-      asked.push(headers.authorization)
-      const refusal = { status: 401, headers: { 'www-authenticate': 'Basic realm="x"' } }
-      return headers.authorization === undefined ? refusal : { status: 404 }
+      received.push(headers.authorization)
+      const challenge = { status: 401, headers: { 'www-authenticate': 'Basic realm="x"' } }
+      return headers.authorization === undefined ? challenge : { status: 404 }
     })
   const [first, second] = [await start(), await start()]
   Object.assign(process.env, { PLAT_REGISTRY_ALLOW: `${first.host},${second.host}` })
-  return { asked, first, second }
+  return { received, first, second }
 })
 afterAll(async () => {
   await first[Symbol.asyncDispose]()
@@ -27,64 +28,67 @@ afterAll(async () => {
 })
 
 const basic = (password: string) => `Basic ${Buffer.from(`ada:${password}`).toString('base64')}`
-const give = (hosts: Record<string, unknown>) => writeSecret(config.PLAT_SECRET_REGISTRIES, JSON.stringify(hosts))
+const storeCredentials = (hosts: object) => writeSecret(config.PLAT_SECRET_REGISTRIES, JSON.stringify(hosts))
 
-/** What a registry was asked with, in the order of its requests. */
-async function askedBy(host: string): Promise<(string | undefined)[]> {
-  asked.length = 0
-  await registryClientFor(host)
-    .resolve('team/hello', '1.0.0')
-    .catch(() => undefined)
-  return [...asked]
+/** The credentials that a registry receives, in the order of its requests. */
+async function credentialsSentTo(host: string): Promise<(string | undefined)[]> {
+  received.length = 0
+  const resolving = registryClientFor(host).resolve('team/hello', '1.0.0')
+  await resolving.catch(() => undefined)
+  return [...received]
 }
 
-test('a registry is shown its own credentials, and those only where it asks for them', async () => {
-  await give({ [first.host]: { username: 'ada', password: 'one' } })
-  expect(await askedBy(first.host)).toEqual([undefined, basic('one')])
-  expect(await askedBy(second.host)).toEqual([undefined])
+test('sends a registry only its own credentials, after a challenge', async () => {
+  await storeCredentials({ [first.host]: { username: 'ada', password: 'one' } })
+  expect(await credentialsSentTo(first.host)).toEqual([undefined, basic('one')])
+  expect(await credentialsSentTo(second.host)).toEqual([undefined])
 })
 
-test('other credentials are in use after five minutes; until then nobody is asked for them again', async () => {
-  await give({ [first.host]: { username: 'ada', password: 'two' } })
-  expect(await askedBy(first.host)).toEqual([undefined, basic('one')])
+test('caches credentials for five minutes', async () => {
+  await storeCredentials({ [first.host]: { username: 'ada', password: 'two' } })
+  expect(await credentialsSentTo(first.host)).toEqual([undefined, basic('one')])
   advanceClock(5 * minute)
-  expect(await askedBy(first.host)).toEqual([undefined, basic('two')])
+  expect(await credentialsSentTo(first.host)).toEqual([undefined, basic('two')])
 })
 
-test('what is no list of credentials is as none, and nothing of it is told', async () => {
+test('ignores invalid credentials and does not log them', async () => {
   advanceClock(20 * minute)
   await writeSecret(config.PLAT_SECRET_REGISTRIES, '{"password": "S3CRET"')
-  const lines = await captureLog(async () => expect(await askedBy(first.host)).toEqual([undefined]))
+  const lines = await captureLog(async () => expect(await credentialsSentTo(first.host)).toEqual([undefined]))
   expect(lines).toMatchObject([{ level: 'error', secret: config.PLAT_SECRET_REGISTRIES }])
   expect(JSON.stringify(lines)).not.toContain('S3CRET')
 })
 
 const { publicKeyPem: pem, privateKeyPem } = generateKeyPair()
-const keysOf = (keys: unknown) =>
-  parseConfig({ PLAT_MODULE_KEYS: typeof keys === 'string' ? keys : JSON.stringify(keys) })
+const pemOf = ({ publicKey }: ReturnType<typeof generateKeyPairSync>): string =>
+  publicKey.export({ type: 'spki', format: 'pem' }).toString()
+const parseKeys = (value: unknown) =>
+  parseConfig({ PLAT_MODULE_KEYS: typeof value === 'string' ? value : JSON.stringify(value) }).PLAT_MODULE_KEYS
 
-test('trusted keys are read at the start, with what limits them', () => {
-  const limited = {
-    name: 'b',
-    pem,
-    repositories: ['team'],
-    notBefore: '2026-01-01T00:00:00Z',
-    notAfter: '2027-01-01T00:00:00+01:00',
-  }
-  expect(keysOf([{ name: 'a', pem }, limited]).PLAT_MODULE_KEYS).toEqual([{ name: 'a', pem }, limited])
+test('parses trusted keys with their limits', () => {
+  const dates = { notBefore: '2026-01-01T00:00:00Z', notAfter: '2027-01-01T00:00:00+01:00' }
+  const limited = { name: 'b', pem, repositories: ['team'], ...dates }
+  const ed25519 = { name: 'c', pem: pemOf(generateKeyPairSync('ed25519')) }
+  expect(parseKeys([{ name: 'a', pem }, limited, ed25519])).toEqual([{ name: 'a', pem }, limited, ed25519])
   expect(parseConfig({}).PLAT_MODULE_KEYS).toEqual([])
 })
 
 test.each([
-  ['no JSON', 'no'],
-  ['no list', {}],
-  ['no name', [{ pem }]],
-  ['no key', [{ name: 'a', pem: 'x' }]],
+  ['invalid JSON', 'no'],
+  ['an object', {}],
+  ['a key without a name', [{ pem }]],
+  ['an invalid key', [{ name: 'a', pem: 'x' }]],
   ['a private key', [{ name: 'a', pem: privateKeyPem }]],
-  ['a broken key', [{ name: 'a', pem: pem.replace('MF', 'XX') }]],
-  ['no repository at all', [{ name: 'a', pem, repositories: [] }]],
-  ['a misspelt limit', [{ name: 'a', pem, notafter: '2027-01-01T00:00:00Z' }]],
-  ['a date that is none', [{ name: 'a', pem, notAfter: 'soon' }]],
-])('a start with trusted keys that cannot be read ends at once, and says where: %s', (_, keys) => {
-  expect(() => keysOf(keys)).toThrow(/PLAT_MODULE_KEYS/)
+  ['a damaged key', [{ name: 'a', pem: pem.replace('MF', 'XX') }]],
+  ['a weak key', [{ name: 'a', pem: pemOf(generateKeyPairSync('rsa', { modulusLength: 1024 })) }]],
+  [
+    'a key on an unsupported curve',
+    [{ name: 'a', pem: pemOf(generateKeyPairSync('ec', { namedCurve: 'secp256k1' })) }],
+  ],
+  ['a key that cannot sign', [{ name: 'a', pem: pemOf(generateKeyPairSync('x25519')) }]],
+  ['an empty list of repositories', [{ name: 'a', pem, repositories: [] }]],
+  ['an unknown limit', [{ name: 'a', pem, notafter: '2027-01-01T00:00:00Z' }]],
+  ['an invalid date', [{ name: 'a', pem, notAfter: 'soon' }]],
+])('rejects %s as trusted keys', (_, value) => {
+  expect(() => parseKeys(value)).toThrow(/PLAT_MODULE_KEYS/)
 })

@@ -1,16 +1,14 @@
-import { generateKeyPairSync } from 'node:crypto'
 import { UninstallAccepted } from '@platform/contract/module'
 import { config } from '@platform/core/config'
 import { navigation } from '@platform/core/dashboard/navigation'
 import { newId } from '@platform/core/id'
 import * as Job from '@platform/core/jobs/job'
-import { TrustedKeys } from '@platform/core/lib/settings/trusted-keys'
 import { uninstallPlan } from '@platform/core/modules/plans'
 import { readRoutes } from '@platform/core/modules/routes'
 import { uninstall } from '@platform/core/modules/uninstall'
 import { findOperation } from '@platform/core/operations/operation'
 import { beforeEach, expect, test } from 'vitest'
-import { bootstrapPlatform, errorCodeOf, newCaller, expectError } from '../../support/fixtures.ts'
+import { bootstrapPlatform, errorCodeOf, expectError, newCaller } from '../../support/fixtures.ts'
 import { beforeCommand, countStoreCalls } from '../../support/store-calls.ts'
 import { clearModules, moduleRecord, newPlatformAdmin } from '../support/installs.ts'
 import { receiveMessages } from '../support/messages.ts'
@@ -23,13 +21,17 @@ beforeEach(async () => {
   await receiveMessages(config.PLAT_QUEUE_UPDATES)
 })
 
-const slot = { slotId: 'nav.primary', id: 'x', label: 'X', icon: 'hand', route: '/modules/x', order: 100 } as const
+/** An administrator and a stored module. */
+async function installed(record: Parameters<typeof putModule>[1] = {}, options: Parameters<typeof releaseFor>[1] = {}) {
+  const [caller, id] = [await newPlatformAdmin(), newModuleId()]
+  const release = releaseFor(id, options)
+  await putModule(release, record)
+  return { caller, id, release }
+}
 
-test('an uninstall is accepted: the module is out of routes and navigation at once, and a job waits', async () => {
-  const caller = await newPlatformAdmin()
-  const id = newModuleId()
-  const release = releaseFor(id, { spec: { navSlots: [slot] } })
-  await putModule(release)
+test('accepts an uninstall: removes route and navigation, and queues the operation', async () => {
+  const slot = { slotId: 'nav.primary', id: 'x', label: 'X', icon: 'hand', route: '/modules/x', order: 100 } as const
+  const { caller, id, release } = await installed({}, { spec: { navSlots: [slot] } })
   await putModule(releaseFor(newModuleId()))
   const accepted = await uninstall(caller, id)
   const { jobId } = accepted
@@ -38,7 +40,7 @@ test('an uninstall is accepted: the module is out of routes and navigation at on
   const { reservations } = await readRoutes()
   expect([reservations.has(id), reservations.size]).toEqual([false, 1])
   expect((await navigation(caller)).items.filter(({ source }) => source !== 'platform')).toEqual([])
-  // Its worker has to know what is to be stopped.
+  // The worker stops this deployment.
   expect(await moduleRecord(id)).toMatchObject({ state: 'Uninstalling', jobId, deployment: deploymentOf(release) })
   const { organisationId } = caller
   expect(await Job.read(caller, jobId)).toMatchObject({
@@ -54,81 +56,43 @@ test('an uninstall is accepted: the module is out of routes and navigation at on
   expect(record?.audit).toEqual({ action: 'module.uninstall', resource: id, detail: '1.0.0' })
 })
 
-test('a module that has failed can be uninstalled', async () => {
-  const id = newModuleId()
-  await putModule(releaseFor(id), { state: 'Failed' })
-  expect(await uninstall(await newPlatformAdmin(), id)).toMatchObject({ moduleId: id })
+test('uninstalls a failed module', async () => {
+  const { caller, id } = await installed({ state: 'Failed' })
+  expect(await uninstall(caller, id)).toMatchObject({ moduleId: id })
 })
 
-test('what is not installed is not uninstalled: known to the catalog it is one thing, unknown another', async () => {
-  const caller = await newPlatformAdmin()
-  const id = newModuleId()
+test('rejects a module that is not installed, and one that is unknown', async () => {
+  const [caller, id] = [await newPlatformAdmin(), newModuleId()]
   await putCatalog({ 'r.test/a': [catalogRelease(id, '1.0.0')] })
   await expectError(uninstall(caller, id), 'module_not_installed')
   await expectError(uninstall(caller, newModuleId()), 'module_not_found')
   await expectError(uninstall(caller, '../x'), 'module_not_found')
 })
 
-test.each(['Installing', 'Upgrading', 'Uninstalling'] as const)('not while it is %s', async (state) => {
-  const caller = await newPlatformAdmin()
-  const id = newModuleId()
-  await putModule(releaseFor(id), { state, jobId: newId('job') })
+test.each(['Installing', 'Upgrading', 'Uninstalling'] as const)('rejects a module that is %s', async (state) => {
+  const { caller, id } = await installed({ state, jobId: newId('job') })
   await expectError(uninstall(caller, id), 'module_operation_in_progress')
 })
 
-test('of many at once one does, and the others hear of it', async () => {
-  const caller = await newPlatformAdmin()
-  const id = newModuleId()
-  await putModule(releaseFor(id))
+test('accepts one of several concurrent uninstalls', async () => {
+  const { caller, id } = await installed()
   const outcomes = await Promise.all(Array.from({ length: 4 }, () => errorCodeOf(uninstall(caller, id))))
-  expect(outcomes.toSorted()).toEqual([...Array.from({ length: 3 }, () => 'module_operation_in_progress'), 'no error'])
+  expect(outcomes.toSorted()).toEqual([...Array<string>(3).fill('module_operation_in_progress'), 'no error'])
   expect(await receiveMessages(config.PLAT_QUEUE_UPDATES)).toHaveLength(1)
 })
 
-test('a module that fails between reading and writing is looked at again', async () => {
-  const caller = await newPlatformAdmin()
-  const id = newModuleId()
-  await putModule(releaseFor(id))
-  const happened = beforeCommand(/TransactWrite/, () => putModule(releaseFor(id), { state: 'Failed' }))
+test('retries if the module fails between read and write', async () => {
+  const { caller, id } = await installed()
+  const isFailed = beforeCommand(/TransactWrite/, () => putModule(releaseFor(id), { state: 'Failed' }))
   expect(await uninstall(caller, id)).toMatchObject({ moduleId: id })
-  expect(happened()).toBe(true)
+  expect(isFailed()).toBe(true)
   expect('deployment' in ((await moduleRecord(id)) ?? {})).toBe(false)
 })
 
-test('an uninstall is done for whoever may still do it', async () => {
-  const caller = await newPlatformAdmin()
-  const id = newModuleId()
-  await putModule(releaseFor(id))
-  const weak = await newCaller(undefined, 'OrgAdmin')
-  await expectError(uninstall({ ...weak, permissions: caller.permissions }, id), 'forbidden')
+test('checks the current rights of the caller', async () => {
+  const { caller, id } = await installed()
+  const revoked = { ...(await newCaller(undefined, 'OrgAdmin')), permissions: caller.permissions }
+  await expectError(uninstall(revoked, id), 'forbidden')
   expect(await moduleRecord(id)).toMatchObject({ state: 'Running' })
-})
-
-test('an uninstall takes two calls', async () => {
-  const caller = await newPlatformAdmin()
-  const id = newModuleId()
-  await putModule(releaseFor(id))
   expect(await countStoreCalls(() => uninstall(caller, id))).toBe(2)
-})
-
-const pemOf = ({ publicKey }: ReturnType<typeof generateKeyPairSync>): string =>
-  publicKey.export({ type: 'spki', format: 'pem' }).toString()
-
-const strong = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-
-const isTaken = (pem: string): boolean => TrustedKeys.safeParse(JSON.stringify([{ name: 'it', pem }])).success
-
-test('a key that can vouch for images may be trusted', () => {
-  expect(isTaken(pemOf(strong))).toBe(true)
-  expect(isTaken(pemOf(generateKeyPairSync('ed25519')))).toBe(true)
-})
-
-test.each([
-  ['a weak one', pemOf(generateKeyPairSync('rsa', { modulusLength: 1024 }))],
-  ['one on a curve that is not taken', pemOf(generateKeyPairSync('ec', { namedCurve: 'secp256k1' }))],
-  ['one that signs nothing', pemOf(generateKeyPairSync('x25519'))],
-  ['a private one', strong.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()],
-  ['none', 'a key'],
-])('a key that would vouch for nothing is refused at the start: %s', (_name, pem) => {
-  expect(isTaken(pem)).toBe(false)
 })

@@ -1,99 +1,87 @@
-import { afterAll, beforeEach, expect, test, vi } from 'vitest'
+import { sweep } from '@platform/core/background/sweep'
 import { type Caller } from '@platform/core/caller'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
 import { removeAll } from '@platform/core/db/transact'
+import { version } from '@platform/core/lib/version'
 import { findOperation, operationLeaseMs } from '@platform/core/operations/operation'
-import { sweep } from '@platform/core/background/sweep'
-import { update } from '@platform/core/updates/request'
 import { check } from '@platform/core/updates/check'
 import { finishUpdate } from '@platform/core/updates/finish'
-import { version } from '@platform/core/lib/version'
-import { errorCodeOf, bootstrapPlatform } from '../../support/fixtures.ts'
-import { pendingRecords } from '../support/outbox.ts'
-import { receiveMessages } from '../support/messages.ts'
-import { claimed } from '../support/operations.ts'
+import { update } from '@platform/core/updates/request'
+import { afterAll, beforeEach, expect, test, vi } from 'vitest'
+import { bootstrapPlatform, errorCodeOf } from '../../support/fixtures.ts'
 import { onStoreCall } from '../../support/store-calls.ts'
+import { receiveMessages } from '../support/messages.ts'
 import { advanceClock, minute } from '../support/notifications.ts'
-import {
-  newPlatformAdmin,
-  pendingEvents,
-  clearUpdates,
-  storeUpdateState,
-  readUpdateState,
-  claimUpdateOperation,
-} from '../support/updates.ts'
+import { claimed } from '../support/operations.ts'
+import { pendingRecords } from '../support/outbox.ts'
+import * as updates from '../support/updates.ts'
 
-const world = await vi.hoisted(async () => (await import('../support/release-registry.ts')).startReleaseFixtures())
-afterAll(world.close)
+const { clearUpdates, newPlatformAdmin, pendingEvents, readUpdateState } = updates
+const registry = await vi.hoisted(async () => (await import('../support/release-registry.ts')).startReleaseFixtures())
+afterAll(registry.close)
 await bootstrapPlatform()
 beforeEach(async () => {
-  await world.clear()
-  await world.push('1.2.0')
+  await registry.clear()
+  await registry.push('1.2.0')
   await removeAll(keys.organisation(''))
   await clearUpdates()
 })
 
-const ended = () => new Error('The connection has ended.')
-
-/** Some work whose connection to the store ends at its n-th call: before it is made, or before its answer is heard. */
-async function cutOff(work: () => Promise<unknown>, n: number, when: 'before' | 'after'): Promise<boolean> {
+/** Fails all store calls from the n-th one: before it is made, or after it has taken effect. */
+async function crashAt(n: number, when: 'before' | 'after', work: () => Promise<unknown>): Promise<boolean> {
   let calls = 0
+  const failIf = async (isCrashed: boolean) => {
+    if (isCrashed) throw new Error('The connection has ended.')
+  }
   using _ = onStoreCall({
-    before: async () => {
-      if (calls >= n || (++calls === n && when === 'before')) throw ended()
-    },
-    after: async () => {
-      if (calls === n) throw ended()
-    },
+    before: () => failIf(calls >= n || (++calls === n && when === 'before')),
+    after: () => failIf(calls === n),
   })
   await work().catch(() => undefined)
   return calls >= n
 }
 
-const wholes = ['before', 'after'] as const
-const request = { action: 'apply', targetVersion: '1.2.0' } as const
-
-/** The lock, the job and what is told of them are there together or not at all. */
-async function expectWhole(caller: Caller): Promise<string | undefined> {
-  const { jobId } = await readUpdateState()
-  const told = await pendingEvents(caller, 'update.started', 'job.queued')
-  const audited = (await pendingRecords(caller.organisationId)).filter(({ audit }) => audit?.action === 'update.apply')
-  expect([told.length, audited.length]).toEqual(jobId === undefined ? [0, 0] : [2, 1])
-  const operation = jobId && (await findOperation({ organisationId: caller.organisationId, jobId }))
-  expect(operation === undefined).toBe(jobId === undefined)
-  return jobId
-}
-
-test.each(wholes)(
-  'an update is asked for whole or not at all, wherever the store falls silent: %s it has answered',
-  async (when) => {
-    for (let [n, wasCut] = [1, true]; wasCut; n++) {
-      const caller = await newPlatformAdmin()
-      await clearUpdates()
-      wasCut = await cutOff(() => update(caller, request), n, when)
-      const jobId = await expectWhole(caller)
-      const again = await errorCodeOf(update(caller, request))
-      expect(again).toBe(jobId === undefined ? 'no error' : 'update_in_progress')
-      // Nobody has sent the message: the sweep does.
-      await receiveMessages(config.PLAT_QUEUE_UPDATES)
-      advanceClock(2 * minute)
-      await sweep()
-      expect(await receiveMessages(config.PLAT_QUEUE_UPDATES)).toContainEqual({
-        organisationId: caller.organisationId,
-        jobId: (await readUpdateState()).jobId,
-      })
-    }
-  },
-)
-
-test.each(wholes)('an update ends whole, wherever its worker is cut off: %s the store has answered', async (when) => {
-  for (let [n, wasCut] = [1, true]; wasCut; n++) {
+/** Runs the scenario with a crash at each store call of the work until the work makes fewer calls. */
+async function atEachCall(
+  when: 'before' | 'after',
+  scenario: (caller: Caller, crash: (work: () => Promise<unknown>) => Promise<void>) => Promise<void>,
+): Promise<void> {
+  for (let [n, isCrashed] = [1, true]; isCrashed; n++) {
     const caller = await newPlatformAdmin()
     await clearUpdates()
+    await scenario(caller, async (work) => void (isCrashed = await crashAt(n, when, work)))
+  }
+}
+
+const moments = ['before', 'after'] as const
+const request = { action: 'apply', targetVersion: '1.2.0' } as const
+
+test.each(moments)('requests an update completely or not at all after a crash %s any store call', (when) =>
+  atEachCall(when, async (caller, crash) => {
+    const { organisationId } = caller
+    await crash(() => update(caller, request))
+    const { jobId } = await readUpdateState()
+    const isLocked = jobId !== undefined
+    expect(await pendingEvents(caller, 'update.started', 'job.queued')).toHaveLength(isLocked ? 2 : 0)
+    const audits = (await pendingRecords(organisationId)).filter(({ audit }) => audit?.action === 'update.apply')
+    expect(audits).toHaveLength(Number(isLocked))
+    if (isLocked) expect(await findOperation({ organisationId, jobId })).toBeDefined()
+    expect(await errorCodeOf(update(caller, request))).toBe(isLocked ? 'update_in_progress' : 'no error')
+    // The sweep sends a lost message.
+    await receiveMessages(config.PLAT_QUEUE_UPDATES)
+    advanceClock(2 * minute)
+    await sweep()
+    const message = { organisationId, jobId: (await readUpdateState()).jobId }
+    expect(await receiveMessages(config.PLAT_QUEUE_UPDATES)).toContainEqual(message)
+  }),
+)
+
+test.each(moments)('finishes an update once after a crash of its worker %s any store call', (when) =>
+  atEachCall(when, async (caller, crash) => {
     const { jobId } = await update(caller, request)
-    const operation = await claimUpdateOperation(caller, jobId)
-    wasCut = await cutOff(() => finishUpdate(operation, { status: 'Completed', outcome: '' }), n, when)
+    const operation = await updates.claimUpdateOperation(caller, jobId)
+    await crash(() => finishUpdate(operation, { status: 'Completed', outcome: '' }))
     advanceClock(operationLeaseMs + 1)
     const next = await claimed(operation).catch(() => undefined)
     expect(await readUpdateState()).toMatchObject(next === undefined ? { current: { version: '1.2.0' } } : { jobId })
@@ -101,31 +89,26 @@ test.each(wholes)('an update ends whole, wherever its worker is cut off: %s the 
     const { jobId: lock, current, previous } = await readUpdateState()
     expect([lock, current?.version, previous?.version]).toEqual([undefined, '1.2.0', version])
     expect(await pendingEvents(caller, 'update.completed', 'update.failed')).toHaveLength(1)
-  }
-})
-
-test.each(wholes)(
-  'a new release is told of once, wherever the look is cut off: %s the store has answered',
-  async (when) => {
-    for (let [n, wasCut] = [1, true]; wasCut; n++) {
-      const caller = await newPlatformAdmin()
-      await clearUpdates()
-      wasCut = await cutOff(() => check(caller), n, when)
-      await check(caller)
-      await check(caller)
-      expect(await pendingEvents(caller, 'update.available')).toHaveLength(1)
-    }
-  },
+  }),
 )
 
-test('an update whose process ends when all is written, and nothing is announced, is found by the sweep', async () => {
+test.each(moments)('announces a release once after a crash of a check %s any store call', (when) =>
+  atEachCall(when, async (caller, crash) => {
+    await crash(() => check(caller))
+    await check(caller)
+    await check(caller)
+    expect(await pendingEvents(caller, 'update.available')).toHaveLength(1)
+  }),
+)
+
+test('queues an update by the sweep after a crash between commit and message', async () => {
   const caller = await newPlatformAdmin()
-  await storeUpdateState({ version }, { version: '0.0.9' })
+  await updates.storeUpdateState({ version }, { version: '0.0.9' })
   vi.stubEnv('PLAT_FAILPOINT', 'commit.written=throw')
   vi.resetModules()
-  const armed = await import('@platform/core/updates/request')
+  const failing = await import('@platform/core/updates/request')
   vi.unstubAllEnvs()
-  await expect(armed.update(caller, { action: 'rollback' })).rejects.toThrow('Failpoint commit.written')
+  await expect(failing.update(caller, { action: 'rollback' })).rejects.toThrow('Failpoint commit.written')
   expect(await receiveMessages(config.PLAT_QUEUE_UPDATES)).toEqual([])
   const { jobId } = await readUpdateState()
   advanceClock(2 * minute)

@@ -18,19 +18,19 @@ import { waitFor } from '../../support/wait-for.ts'
 
 const minute = 60_000
 
-/** Each test has minutes of its own, and the last write is long ago. */
+/** Separates the counts of the tests. */
 beforeEach(() => shiftClock(10 * minute))
 
-/** What has been counted since this test began. */
-const counted = () => versionErrorsSince(version, now() - minute)
+/** The errors since the test began. */
+const countedErrors = () => versionErrorsSince(version, now() - minute)
 
-test('a failure counts against the version that had it, and no other one', async () => {
+test('counts an error for the running version', async () => {
   await countVersionError()
-  expect(await counted()).toBe(1)
+  expect(await countedErrors()).toBe(1)
   expect(await versionErrorsSince('9.9.9', now() - minute)).toBe(0)
 })
 
-test('failures of many minutes are counted from the minute that is asked for', async () => {
+test('sums the errors since a minute', async () => {
   for (const _ of [1, 2, 3]) {
     await countVersionError()
     shiftClock(minute)
@@ -39,84 +39,62 @@ test('failures of many minutes are counted from the minute that is asked for', a
   expect(await versionErrorsSince(version, now() - 9 * minute)).toBe(3)
 })
 
-test('many failures at once are one write, and none of them is lost', async () => {
-  const calls = await countStoreCalls(() => Promise.all(Array.from({ length: 50 }, countVersionError)))
-  expect(calls).toBe(1)
-  await waitFor('what was left over is counted', async () => (await counted()) === 50)
-})
-
-test('a failure that could not be counted is counted with the next one, and nobody is kept from anything', async () => {
-  {
-    using _ = onStoreCall({ before: () => Promise.reject(new Error('The store is away.')) })
-    await countVersionError()
-  }
-  shiftClock(1000)
-  await countVersionError()
-  expect(await counted()).toBe(2)
+test('writes concurrent errors with one call', async () => {
+  expect(await countStoreCalls(() => Promise.all(Array.from({ length: 50 }, countVersionError)))).toBe(1)
+  await waitFor('all errors are counted', async () => (await countedErrors()) === 50)
 })
 
 const page = { method: 'get', access: 'public', tags: ['Test'], summary: 'Test' } as const
-const responses = { 200: { description: 'Never', content: json(z.object({})) } } as const
+const responses = { 200: { description: 'OK', content: json(z.object({})) } } as const
 const api = serve(
   route(createRoute({ ...page, path: '/broken', responses }), () => {
     throw new Error('a defect')
   }),
-  route(createRoute({ ...page, path: '/away', responses }), () => {
+  route(createRoute({ ...page, path: '/unavailable', responses }), () => {
     throw platformError('database_unavailable')
   }),
-  route(createRoute({ ...page, path: '/fine', responses }), () => result(200, {})),
+  route(createRoute({ ...page, path: '/valid', responses }), () => result(200, {})),
 )
 
-const record = (body: string) => ({ Records: [{ messageId: '1', body }] })
+const message = (body: string) => ({ Records: [{ messageId: '1', body }] })
+const consumer = consume(z.object({ id: z.string() }), async () => undefined)
 
-/** How many failures some work is counted as. */
-async function failuresOf(work: () => Promise<unknown>): Promise<number> {
+test.each<[string, number, () => Promise<unknown>]>([
+  ['an unavailable store', 0, () => send(api, { target: '/unavailable' })],
+  ['an unknown path', 0, () => send(api, { target: '/nothing' })],
+  ['a successful request', 0, () => send(api, { target: '/valid' })],
+  ['an unexpected error of a request', 1, () => send(api, { target: '/broken' })],
+  ['a processed message', 0, () => consumer(message('{"id":"a"}'))],
+  ['a failed message', 1, () => consumer(message('no json'))],
+  ['a successful scheduled run', 0, () => scheduled('sweep', async () => undefined)()],
+  ['a failed scheduled run', 1, () => scheduled('sweep', () => Promise.reject(new Error('failed')))()],
+])('counts %s as %i errors', async (_, count, work) => {
   await captureLog(() => work().catch(() => undefined))
-  return counted()
-}
-
-test('an answer 500 counts; a refusal does not, nor does a store that is away', async () => {
-  expect(await failuresOf(() => send(api, { target: '/away' }))).toBe(0)
-  expect(await failuresOf(() => send(api, { target: '/nothing' }))).toBe(0)
-  expect(await failuresOf(() => send(api, { target: '/fine' }))).toBe(0)
-  expect(await failuresOf(() => send(api, { target: '/broken' }))).toBe(1)
+  expect(await countedErrors()).toBe(count)
 })
 
-test('a function that may not write answers its failures all the same, tries once in a second, and logs no more for it', async () => {
-  let tries = 0
-  const refuse = () => {
-    tries++
-    return Promise.reject(new Error('You are not authorized to perform dynamodb:UpdateItem.'))
+test('marks the error of a scheduled run as counted', async () => {
+  const failure = new Error('failed')
+  await captureLog(() => scheduled('sweep', () => Promise.reject(failure))().catch(() => undefined))
+  expect([isCounted(failure), isCounted(new Error('other'))]).toEqual([true, false])
+})
+
+test('tries a failing write once a second, logs nothing more, and counts the errors later', async () => {
+  let writes = 0
+  const reject = () => {
+    writes++
+    return Promise.reject(new Error('Not authorized to perform dynamodb:UpdateItem.'))
   }
-  const answers: unknown[] = []
+  const statuses: unknown[] = []
   {
-    using _ = onStoreCall({ before: refuse })
+    using _ = onStoreCall({ before: reject })
     const lines = await captureLog(async () => {
-      for (let count = 0; count < 5; count++) answers.push((await send(api, { target: '/broken' })).status)
+      for (let count = 0; count < 5; count++) statuses.push((await send(api, { target: '/broken' })).status)
     })
-    expect([lines.length, tries]).toEqual([5, 1])
+    expect([lines.length, writes]).toEqual([5, 1])
   }
-  expect(answers).toEqual(Array(5).fill(500))
-  // They wait for a write that is allowed.
+  expect(statuses).toEqual(Array(5).fill(500))
   shiftClock(1000)
   await countVersionError()
-  expect(await counted()).toBe(6)
-})
-
-test('a message that fails counts, and one that is done does not', async () => {
-  const handler = consume(z.object({ id: z.string() }), async () => undefined)
-  expect(await failuresOf(() => handler(record('{"id":"a"}')))).toBe(0)
-  expect(await failuresOf(() => handler(record('no json')))).toBe(1)
-})
-
-test('a scheduled run that fails counts, and one that succeeds does not', async () => {
-  expect(await failuresOf(() => scheduled('sweep', async () => undefined)())).toBe(0)
-  expect(await failuresOf(() => scheduled('sweep', () => Promise.reject(new Error('no luck')))())).toBe(1)
-})
-
-test('a scheduled run that fails says that it has been counted', async () => {
-  const failure = new Error('no luck')
-  await failuresOf(() => scheduled('sweep', () => Promise.reject(failure))())
-  expect(isCounted(failure)).toBe(true)
-  expect(isCounted(new Error('other'))).toBe(false)
+  expect(await countedErrors()).toBe(6)
 })

@@ -1,4 +1,4 @@
-// First: it sets what the platform may reach, which core reads when it is imported.
+// First, because it sets the outbound allowlist, which core reads when it is imported.
 import { pick, runningModule, runtime, storedTraces } from '../support/module-platform.ts'
 import { expect, test } from 'vitest'
 import * as Catalog from '@platform/core/modules/catalog/list'
@@ -10,21 +10,19 @@ import { navigation } from '@platform/core/dashboard/navigation'
 import { supervise } from '@platform/worker/modules/supervise'
 import { newCaller, bootstrapPlatform } from '../../support/fixtures.ts'
 
-/** After an update was rolled back rows may hold what only the newer release of the platform knows. */
-
 await bootstrapPlatform()
 
 const deploymentsOf = async (id: string) =>
   (await runtime.list()).filter(({ deployment }) => deployment.moduleId === id)
 
-test('a row that cannot be read is nobody else’s trouble: the others are shown, probed and served, and it is left alone', async () => {
-  const [{ id }, { id: odd }] = [await runningModule(), await runningModule()]
-  await update(keys.module(odd), { set: { state: 'Sleeping' } })
+test('skips the invalid record of another release and still shows, checks and serves the other modules', async () => {
+  const [{ id }, { id: invalidId }] = [await runningModule(), await runningModule()]
+  await update(keys.module(invalidId), { set: { state: 'Sleeping' } })
   await supervise(pick)
   expect((await storedTraces(id)).health).toMatchObject({ revision: 1 })
-  const item = await get(keys.module(odd))
+  const item = await get(keys.module(invalidId))
   expect(item).toMatchObject({ state: 'Sleeping' })
-  expect(await deploymentsOf(odd)).toHaveLength(1)
+  expect(await deploymentsOf(invalidId)).toHaveLength(1)
   const caller = await newCaller(undefined, 'Viewer')
   expect((await Module.list()).items.map((module) => module.id)).toEqual([id])
   expect((await navigation(caller)).items.length).toBeGreaterThan(0)
@@ -32,11 +30,11 @@ test('a row that cannot be read is nobody else’s trouble: the others are shown
   expect((await Catalog.list({})).problems).toEqual([])
 })
 
-test('a manifest with a field that this release does not know keeps its module going', async () => {
+test('keeps a module whose manifest has an unknown field', async () => {
   const { id } = await runningModule()
   const item = await get(keys.module(id))
   const release = JSON.parse(String(item?.['release']))
-  release.manifest.spec.ofTheFuture = { a: 1 }
+  release.manifest.spec.futureField = { a: 1 }
   await update(keys.module(id), { set: { release: JSON.stringify(release) } })
   await supervise(pick)
   expect(await Module.read(id)).toMatchObject({ state: 'Running', health: 'Healthy', name: `Module ${id}` })

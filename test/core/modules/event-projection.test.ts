@@ -1,0 +1,68 @@
+// First, because it sets the outbound allowlist, which core reads when it is imported.
+import { refreshSubscriptions, subscriber, userCreated } from '../support/module-events.ts'
+import { config } from '@platform/core/config'
+import * as keys from '@platform/core/db/keys'
+import { query } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
+import { newId } from '@platform/core/id'
+import { moduleEventProjection } from '@platform/core/modules/event-projection'
+import { readRoutes, reserveRoutesWrite } from '@platform/core/modules/routes'
+import { commit } from '@platform/core/outbox/commit'
+import { afterEach, expect, test } from 'vitest'
+import { bootstrapPlatform } from '../../support/fixtures.ts'
+import { countStoreCalls } from '../../support/store-calls.ts'
+import { receiveMessages } from '../support/messages.ts'
+import { newModuleId } from '../support/modules.ts'
+import { drainOutbox, pendingRecords } from '../support/outbox.ts'
+
+await bootstrapPlatform()
+afterEach(async () => void (await receiveMessages(config.PLAT_QUEUE_MODULES)))
+
+const eventsFor = async (id: string) => (await query(keys.moduleEvents(id))).items
+/** A new organisation with these events in its outbox, and the projection of them. */
+async function committed(...events: any[]) {
+  const organisationId = newId('org')
+  await commit({ kind: 'system', organisationId }, { writes: [], events })
+  const records = await pendingRecords(organisationId)
+  return { organisationId, records, project: async () => moduleEventProjection.beforeCommit?.(organisationId, records) }
+}
+
+test('stores an event once, even if its projection is repeated', async () => {
+  const { id } = await subscriber()
+  const { organisationId, project } = await committed(userCreated(), userCreated())
+  await project()
+  await project()
+  await drainOutbox(organisationId)
+  expect(await eventsFor(id)).toHaveLength(2)
+})
+
+test('costs one read in two seconds without subscriptions, and none without events', async () => {
+  const { organisationId, records, project } = await committed(userCreated())
+  await refreshSubscriptions()
+  expect(await countStoreCalls(project)).toBe(1)
+  for (let round = 0; round < 20; round++) expect(await countStoreCalls(project)).toBe(0)
+  const withoutEvents = records.map((record) => Object.assign({}, record, { events: [] }))
+  await refreshSubscriptions()
+  const cost = await countStoreCalls(async () => moduleEventProjection.beforeCommit?.(organisationId, withoutEvents))
+  expect(cost).toBe(0)
+})
+
+test.each([
+  [['platform.user.created'], ['platform.user.created']],
+  [['platform.user.*'], ['platform.user.created', 'platform.user.deleted']],
+  [['platform.*'], ['platform.cluster.deleted', 'platform.user.created', 'platform.user.deleted']],
+  [['module.other.*'], ['module.other.done']],
+  [['module.*'], ['module.other.done']],
+  [['platform.use.*', 'user.created', 'platform.user'], []],
+])('matches the subscription %j with %j', async (subscriptions, types) => {
+  const id = newModuleId()
+  const deployment = { runtime: 'process', isolation: '', id, moduleId: id, version: '1.0.0', digest: '', handle: '' }
+  const reservation = { apiBasePath: `/api/${id}`, deployment, subscriptions } as any
+  await transact([reserveRoutesWrite(await readRoutes(), id, reservation)])
+  await refreshSubscriptions()
+  const names = ['user.created', 'user.deleted', 'cluster.deleted', 'module.other.done', `module.${id}.done`]
+  const { organisationId } = await committed(...names.map((name) => Object.assign(userCreated(), { name })))
+  await drainOutbox(organisationId)
+  const stored = (await eventsFor(id)).map(({ event }) => String(JSON.parse(String(event)).type))
+  expect(stored.toSorted()).toEqual(types)
+})
