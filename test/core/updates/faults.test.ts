@@ -47,10 +47,11 @@ async function atEachCall(
   when: 'before' | 'after',
   scenario: (caller: Caller, crash: (work: () => Promise<unknown>) => Promise<void>) => Promise<void>,
 ): Promise<void> {
-  for (let [n, isCrashed] = [1, true]; isCrashed; n++) {
+  const last = { isCrashed: true }
+  for (let n = 1; last.isCrashed; n++) {
     const caller = await newPlatformAdmin()
     await clearUpdates()
-    await scenario(caller, async (work) => void (isCrashed = await crashAt(n, when, work)))
+    await scenario(caller, async (work) => void (last.isCrashed = await crashAt(n, when, work)))
   }
 }
 
