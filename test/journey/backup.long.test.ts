@@ -39,7 +39,7 @@ test('a backup that is restored elsewhere is the whole platform: people, session
   expect((await stat(file)).mode & 0o777).toBe(0o600)
 
   await expect(platform.command(`npm run -s restore -- '${file}'`)).rejects.toMatchObject({
-    stderr: expect.stringMatching(/^There are data in .* Move them away/),
+    stderr: expect.stringMatching(/^The folder .* contains data\. Move them/),
   })
   const elsewhere = join(folder.path, 'elsewhere', 'data')
   await platform.command(`PLAT_DATA_DIR='${elsewhere}' npm run -s restore -- '${file}'`)

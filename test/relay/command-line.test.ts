@@ -3,52 +3,49 @@ import { readNodes } from '@platform/relay/nodes'
 import { relayVersion } from '@platform/relay/version'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { RelayProcess, Workplace } from './support/relay-process.ts'
+import { afterAll, expect, test } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { RelayProcess, writeBundle } from './support/stage.ts'
 
-let workplace: Workplace
-
-beforeAll(async () => {
-  workplace = await Workplace.make()
-})
-
-afterAll(() => workplace.remove())
+const folder = await temporaryFolder()
+const bundle = await writeBundle(folder.path)
+afterAll(() => folder[Symbol.asyncDispose]())
 
 const environment = {
   PLAT_ENROLLMENT_TOKEN: 'enroll_1.secret',
   PLAT_RELAY_SERVER: 'https://platform.example.org/base/',
 }
 
-test('the bundle is one small file that needs nothing but Node', () => {
-  const text = readFileSync(workplace.bundle, 'utf8')
-  expect(statSync(workplace.bundle).size).toBeLessThan(64 * 1024)
+test('the bundle is one small file without dependencies', () => {
+  const text = readFileSync(bundle, 'utf8')
+  expect(statSync(bundle).size).toBeLessThan(64 * 1024)
   expect(text).toMatch(/^#!\/usr\/bin\/env node\n\/\/ platform-relay \d+\.\d+\.\d+ \| license: /)
   const imported = [...text.matchAll(/^import .* from "(.*)";$/gm)].map(([, name]) => name!)
   expect(imported.length).toBeGreaterThan(0)
   expect(imported.filter((name) => !builtinModules.includes(name.replace('node:', '')))).toEqual([])
 })
 
-test('the version is the one of the package', () => {
+test('the version matches package.json', () => {
   const manifest: unknown = JSON.parse(readFileSync('packages/relay/package.json', 'utf8'))
   expect(manifest).toMatchObject({ version: relayVersion })
 })
 
-test('--help and --version answer without a token', async () => {
-  const help = new RelayProcess({ bundle: workplace.bundle, args: ['--help'] })
+test('--help and --version need no token', async () => {
+  const help = new RelayProcess(bundle, { args: ['--help'] })
   expect(await help.exitCode).toBe(0)
   expect(help.text).toContain('Exit codes')
-  const version = new RelayProcess({ bundle: workplace.bundle, args: ['--version'] })
+  const version = new RelayProcess(bundle, { args: ['--version'] })
   expect(await version.exitCode).toBe(0)
   expect(version.text).toBe(`platform-relay ${relayVersion}\n`)
 })
 
-test('a wrong command line ends with code 2 and one line of advice', async () => {
-  const relay = new RelayProcess({ bundle: workplace.bundle, args: ['--unknown'], environment })
+test('an invalid option ends with code 2 and one line of advice', async () => {
+  const relay = new RelayProcess(bundle, { args: ['--unknown'], environment })
   expect(await relay.exitCode).toBe(2)
   expect(relay.text.trim().split('\n')).toHaveLength(1)
 })
 
-test('the state folder is named after the id of the token, never after its secret', () => {
+test('the state folder is named after the id of the token, not its secret', () => {
   expect(parseOptions([], environment)).toMatchObject({
     server: 'https://platform.example.org/base',
     stateFolder: expect.stringMatching(/\/platform-relay\/enroll_1$/),
@@ -62,12 +59,12 @@ test.for([
   [['--name', 'two\nlines'], {}],
   [[], { PLAT_ENROLLMENT_TOKEN: '../../etc.secret' }],
   [[], { PLAT_ENROLLMENT_TOKEN: '' }],
-] as [string[], Record<string, string>][])('%j with %j is refused', ([args, changed]) => {
+] as [string[], Record<string, string>][])('rejects %j with %j', ([args, changed]) => {
   expect(() => parseOptions(args, { ...environment, ...changed })).toThrow()
 })
 
 test.for([
-  'no JSON',
+  'invalid',
   '{"nodes": []}',
   '{"nodes": [{"name": "a", "executor": "telnet"}]}',
   '{"nodes": [{"name": "a", "executor": "ssh"}]}',
@@ -76,8 +73,8 @@ test.for([
   '{"nodes": [{"name": "a", "executor": "ssh", "host": "b", "port": 0}]}',
   '{"nodes": [{"name": "a", "executor": "ssh", "host": "b", "proxy": "c"}]}',
   '{"nodes": [{"name": "a", "executor": "local"}, {"name": "a", "executor": "local"}]}',
-])('the nodes file %s is refused', (text) => {
-  const path = `${workplace.folder}/nodes.json`
+])('rejects the nodes file %s', (text) => {
+  const path = `${folder.path}/nodes.json`
   writeFileSync(path, text)
   expect(() => readNodes(path)).toThrow()
 })

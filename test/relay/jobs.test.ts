@@ -1,144 +1,264 @@
-import { existsSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { afterAll, beforeAll, describe, test } from 'vitest'
-import { gone, isRunning } from './support/processes.ts'
-import { Stage } from './support/stage.ts'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Claim } from '@platform/contract/relay'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { isRunning, readWrittenLines } from '../support/script.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { waitFor } from '../support/wait-for.ts'
+import { type FakeJob, newId, signStatement } from './support/fake-platform.ts'
+import { ended, Stage } from './support/stage.ts'
 
 let stage: Stage
-
 beforeAll(async () => {
-  stage = await Stage.set({ args: ['--slots', '20'], environment: { PLAT_SECRET: 'never shown', LANG: 'C.UTF-8' } })
+  const environment = { PLAT_SECRET: 'private', LANG: 'C.UTF-8' }
+  stage = await Stage.start({ args: ['--slots', '20'], environment })
 })
+afterAll(() => stage[Symbol.asyncDispose]())
 
-afterAll(() => stage.clear())
+/** Runs a script that touches the flag; the server rejects its output until then. */
+async function runWithoutServer(flag: string, script: string): Promise<FakeJob> {
+  stage.platform.failing.add('output')
+  const job = stage.platform.addJob({ script })
+  await vi.waitFor(() => expect(existsSync(flag)).toBe(true), { timeout: 20_000 })
+  stage.platform.failing.delete('output')
+  await stage.platform.until(() => job.completion !== undefined)
+  return job
+}
 
-describe.concurrent('a script', () => {
-  test('reports its output and its exit code', async ({ expect }) => {
-    const job = await stage.peer.run({ script: 'echo hello; echo oops >&2; exit 7' })
+describe('a script', () => {
+  test('reports its output and its exit code', async () => {
+    const job = await stage.platform.run({ script: 'echo hello; echo oops >&2; exit 7' })
     expect(job.outputOf('stdout')).toBe('hello\n')
     expect(job.outputOf('stderr')).toBe('oops\n')
     expect(job.completion).toMatchObject({ outcome: 'exited', exitCode: 7 })
-    expect(job.completion?.nodes).toEqual([{ nodeId: stage.peer.nodeIds[0], exitCode: 7 }])
+    expect(job.completion?.nodes).toEqual([{ nodeId: stage.platform.nodeIds[0], exitCode: 7 }])
   })
 
-  test('runs by the interpreter of its shebang line', async ({ expect }) => {
+  test('runs with the interpreter of its shebang line', async () => {
     const script = '#!/bin/cat\nnot a shell command\n'
-    const job = await stage.peer.run({ script })
+    const job = await stage.platform.run({ script })
     expect(job.output).toBe(script)
     expect(job.completion?.exitCode).toBe(0)
   })
 
-  test('fails with 127 and says why when its interpreter is missing', async ({ expect }) => {
-    const job = await stage.peer.run({ script: '#!/no/such/interpreter\n' })
+  test('fails with 127 and a message if its interpreter is missing', async () => {
+    const job = await stage.platform.run({ script: '#!/no/such/interpreter\n' })
     expect(job.outputOf('stderr')).toContain('could not be started')
     expect(job.completion).toMatchObject({ outcome: 'exited', exitCode: 127 })
   })
 
-  test('that a signal ends reports 128 and the number of the signal', async ({ expect }) => {
-    const job = await stage.peer.run({ script: 'kill -SEGV $$' })
+  test('ended by a signal reports 128 plus the signal number', async () => {
+    const job = await stage.platform.run({ script: 'kill -SEGV $$' })
     expect(job.completion).toMatchObject({ outcome: 'exited', exitCode: 139 })
   })
 
-  test('may open /dev/stdout and /dev/stderr', async ({ expect }) => {
-    const job = await stage.peer.run({ script: 'echo out > /dev/stdout; echo err > /dev/stderr' })
+  test('can open /dev/stdout and /dev/stderr', async () => {
+    const job = await stage.platform.run({ script: 'echo out > /dev/stdout; echo err > /dev/stderr' })
     expect(job.outputOf('stdout')).toBe('out\n')
     expect(job.outputOf('stderr')).toBe('err\n')
   })
 
-  test('has an empty standard input', async ({ expect }) => {
-    const job = await stage.peer.run({ script: 'cat; echo end' })
+  test('has an empty standard input', async () => {
+    const job = await stage.platform.run({ script: 'cat; echo end' })
     expect(job.output).toBe('end\n')
   })
 
-  test('sees its job and node, and nothing of the settings of the relay', async ({ expect }) => {
-    const job = await stage.peer.run({ script: 'env | grep PLAT_ | sort; echo $LANG' })
+  test('gets the ids of its job and node, but not the settings of the relay', async () => {
+    const job = await stage.platform.run({ script: 'env | grep PLAT_ | sort; echo $LANG' })
     expect(job.output).toBe(`PLAT_JOB_ID=${job.id}\nPLAT_NODE_NAME=${hostname().slice(0, 64)}\nC.UTF-8\n`)
   })
 
-  test('begins in an empty folder that is gone afterwards', async ({ expect }) => {
-    const job = await stage.peer.run({ script: 'pwd; ls -A; touch left-over' })
+  test('runs in an empty folder, which is removed afterwards', async () => {
+    const job = await stage.platform.run({ script: 'pwd; ls -A; touch left-over' })
     expect(job.output.trim().split('\n')).toHaveLength(1)
     expect(existsSync(job.output.trim())).toBe(false)
   })
 
-  test('that leaves children behind takes them along', async ({ expect }) => {
-    const job = await stage.peer.run({ script: 'sleep 1000 & echo $!' })
+  test('ends together with its child processes', async () => {
+    const job = await stage.platform.run({ script: 'sleep 1000 & echo $!' })
     expect(job.completion).toMatchObject({ outcome: 'exited', exitCode: 0 })
-    await gone(Number(job.output))
+    await ended(job.output)
   })
 
-  test('ends although a daemon that left its group holds its output open', async ({ expect }) => {
+  test('completes although a daemon of another process group keeps its output open', async () => {
     const flag = stage.file('left')
-    const job = await stage.peer.run({
+    const job = await stage.platform.run({
       script: `setsid sh -c 'echo $$; touch ${flag}; exec sleep 1000' & while [ ! -e ${flag} ]; do sleep 0.05; done`,
     })
     const daemon = Number(job.output)
     expect(job.completion).toMatchObject({ outcome: 'exited', exitCode: 0 })
-    expect(isRunning(daemon)).toBe(true)
+    expect(await isRunning(job.output.trim())).toBe(true)
     process.kill(daemon)
   })
 
-  test('that takes too long is stopped with everything it started', async ({ expect }) => {
-    const job = await stage.peer.run({ script: '(sleep 1000; true) & echo $!; sleep 1000', timeoutSeconds: 2 })
+  test('that exceeds its timeout is ended with its child processes', async () => {
+    const job = await stage.platform.run({ script: '(sleep 1000; true) & echo $!; sleep 1000', timeoutSeconds: 2 })
     expect(job.completion).toMatchObject({ outcome: 'timed_out', exitCode: null })
-    expect(job.completion?.nodes).toEqual([{ nodeId: stage.peer.nodeIds[0], exitCode: null }])
-    await gone(Number(job.output))
+    expect(job.completion?.nodes).toEqual([{ nodeId: stage.platform.nodeIds[0], exitCode: null }])
+    await ended(job.output)
   })
 
-  test('that ignores SIGTERM is killed', async ({ expect }) => {
+  test('that ignores SIGTERM is killed', async () => {
     const script = "trap '' TERM; echo $$; while :; do sleep 1000; done"
-    const job = await stage.peer.run({ script, timeoutSeconds: 1 })
+    const job = await stage.platform.run({ script, timeoutSeconds: 1 })
     expect(job.completion).toMatchObject({ outcome: 'timed_out', exitCode: null })
-    await gone(Number(job.output))
+    await ended(job.output)
   })
 
-  test('that is cancelled while it is silent stops', async ({ expect }) => {
-    const job = stage.peer.addJob({ script: 'echo $$; sleep 1000' })
-    await stage.peer.until(() => job.output !== '')
+  test('without output can be cancelled', async () => {
+    const job = stage.platform.addJob({ script: 'echo $$; sleep 1000' })
+    await stage.platform.until(() => job.output !== '')
     job.isCancelled = true
-    stage.peer.changed()
-    await stage.peer.until(() => job.completion !== undefined)
+    stage.platform.changed()
+    await stage.platform.until(() => job.completion !== undefined)
     expect(job.completion).toMatchObject({ outcome: 'cancelled', exitCode: null })
-    await gone(Number(job.output))
+    await ended(job.output)
   })
 
-  test('that is cancelled in answer to its output stops', async ({ expect }) => {
-    const job = stage.peer.addJob({ script: 'echo $$; sleep 1000' })
+  test('can be cancelled in the response to its output', async () => {
+    const job = stage.platform.addJob({ script: 'echo $$; sleep 1000' })
     job.isCancelled = true
-    await stage.peer.until(() => job.completion !== undefined)
+    await stage.platform.until(() => job.completion !== undefined)
     expect(job.completion?.outcome).toBe('cancelled')
-    await gone(Number(job.output))
+    await ended(job.output)
   })
 
-  test('whose job the server has ended is stopped, and reported late', async ({ expect }) => {
+  test('whose job the server has finished is ended', async () => {
     const flag = stage.file('ended')
-    const job = stage.peer.addJob({
+    const job = stage.platform.addJob({
       script: `echo $$; while [ ! -e ${flag} ]; do sleep 0.1; done; echo on; sleep 1000`,
     })
-    await stage.peer.until(() => job.output !== '')
-    job.isOver = true
+    await stage.platform.until(() => job.output !== '')
+    job.isFinished = true
     writeFileSync(flag, '')
-    await stage.peer.until(() => job.reports.length > 0)
+    await stage.platform.until(() => job.reports.length > 0)
     expect(job.reports[0]?.outcome).toBe('cancelled')
-    await gone(Number(job.output))
+    await ended(job.output)
   })
 })
 
-test('more jobs than slots all run, each once', async ({ expect }) => {
-  const jobs = Array.from({ length: 50 }, (_, index) => stage.peer.addJob({ script: `exit ${index}` }))
-  await stage.peer.until(() => jobs.every(({ completion }) => completion !== undefined))
+test('runs more jobs than slots once each', async () => {
+  const jobs = Array.from({ length: 50 }, (_, index) => stage.platform.addJob({ script: `exit ${index}` }))
+  await stage.platform.until(() => jobs.every(({ completion }) => completion !== undefined))
   expect(jobs.map(({ completion }) => completion?.exitCode)).toEqual(jobs.map((_, index) => index))
   expect(jobs.every(({ claimCount, reports }) => claimCount === 1 && reports.length === 1)).toBe(true)
 })
 
-test('a job for a node that the relay does not serve is rejected', async ({ expect }) => {
-  const job = await stage.peer.run({ script: 'true', targetNodeIds: ['node_00000000000000000000000000'] })
+test('rejects a job for an unknown node', async () => {
+  const job = await stage.platform.run({ script: 'true', targetNodeIds: ['node_00000000000000000000000000'] })
   expect(job.completion?.outcome).toBe('rejected')
 })
 
-test('an id that would reach out of the state folder is not claimed', async ({ expect }) => {
-  const job = stage.peer.addJob({ script: 'true' }, '../../escape')
-  await stage.peer.run({ script: 'true' })
+test('does not claim a job whose id is a path', async () => {
+  const job = stage.platform.addJob({ script: 'true' }, '../../escape')
+  await stage.platform.run({ script: 'true' })
   expect(job.claimCount).toBe(0)
   job.isOffered = false
+})
+
+test('keeps the order of output over many calls', async () => {
+  const job = await stage.platform.run({
+    script: 'for i in 1 2 3 4 5 6; do seq $((i * 9000)) $((i * 9000 + 8999)); done',
+  })
+  const expected = Array.from({ length: 54_000 }, (_, index) => `${index + 9000}\n`).join('')
+  expect(job.output).toBe(expected)
+  expect(job.chunks.length).toBeGreaterThan(4)
+})
+
+test('joins the bytes of a character from two writes', async () => {
+  const job = await stage.platform.run({ script: String.raw`printf '\360\237'; sleep 0.4; printf '\230\200'` })
+  expect(job.output).toBe('😀')
+})
+
+test('replaces invalid UTF-8', async () => {
+  const job = await stage.platform.run({ script: String.raw`printf 'a\377b\303'` })
+  expect(job.output).toBe('a\uFFFDb\uFFFD')
+})
+
+test('combines alternating output of both streams into few calls', async () => {
+  const flag = stage.file('both-written')
+  const writing = 'for i in $(seq 3000); do echo out; echo err >&2; done'
+  const job = await runWithoutServer(flag, `${writing}; touch ${flag}`)
+  expect(job.outputOf('stdout')).toBe('out\n'.repeat(3000))
+  expect(job.outputOf('stderr')).toBe('err\n'.repeat(3000))
+  expect(job.chunks.length).toBeLessThan(10)
+})
+
+test('keeps the beginning and the end of 10 MB of undelivered output', async () => {
+  const flag = stage.file('written')
+  const job = await runWithoutServer(flag, `seq 1000000 2249999; touch ${flag}`)
+  const [, head, droppedBytes, tail] = /^(.*)\n\[… (\d+) bytes dropped …\]\n(.*)$/s.exec(job.output) ?? []
+  const all = Array.from({ length: 1_250_000 }, (_, index) => `${index + 1_000_000}\n`).join('')
+  expect(head!.length).toBeGreaterThanOrEqual(256 * 1024)
+  expect(head!.length).toBeLessThanOrEqual(384 * 1024)
+  expect(tail!.length).toBe(768 * 1024)
+  expect(head).toBe(all.slice(0, head!.length))
+  expect(tail).toBe(all.slice(-tail!.length))
+  expect(head!.length + Number(droppedBytes) + tail!.length).toBe(all.length)
+})
+
+const foreignKeys = generateKeyPairSync('ed25519')
+
+const forgeries: Record<string, (claim: Claim, jobId: string) => Claim> = {
+  'signed by another key': (claim, jobId) => ({
+    ...claim,
+    statement: sign(claim, { jobId }, { kid: stage.platform.signer.kid, privateKey: foreignKeys.privateKey }),
+  }),
+  'signed by an unknown key': (claim, jobId) => ({
+    ...claim,
+    statement: sign(claim, { jobId }, { kid: 'another-key', privateKey: foreignKeys.privateKey }),
+  }),
+  unsigned: (claim) => ({ ...claim, statement: `${claim.statement.split('.').slice(0, 2).join('.')}.` }),
+  expired: (claim, jobId) => ({ ...claim, statement: sign(claim, { jobId, exp: Date.now() / 1000 - 1 }) }),
+  'for another cluster': (claim, jobId) => ({ ...claim, statement: sign(claim, { jobId, clusterId: newId('clus') }) }),
+  'for another job': (claim) => ({ ...claim, statement: sign(claim, { jobId: newId('job') }) }),
+  'for another payload': (claim) => ({ ...claim, payload: { ...claim.payload, timeoutSeconds: 1 } }),
+  'of a payload without a script': (claim, jobId) => ({
+    ...claim,
+    statement: sign({ ...claim, payload: { command: 'x' } }, { jobId }),
+    payload: { command: 'x' },
+  }),
+}
+
+function sign(
+  { payload }: Pick<Claim, 'payload'>,
+  statement: { jobId: string; clusterId?: string; exp?: number },
+  signer: Parameters<typeof signStatement>[1] = stage.platform.signer,
+): string {
+  return signStatement({ clusterId: stage.platform.clusterId, payload, ...statement }, signer)
+}
+
+test.for(Object.keys(forgeries))('rejects a job whose statement is %s', async (name) => {
+  const ledger = stage.file(name)
+  const job = stage.platform.addJob({ script: `echo ran >> '${ledger}'` })
+  job.tamper = (claim: Claim) => forgeries[name]!(claim, job.id)
+  await stage.platform.until(() => job.completion !== undefined)
+  expect(job.completion).toMatchObject({ outcome: 'rejected', exitCode: null, nodes: [] })
+  expect(existsSync(ledger)).toBe(false)
+})
+
+test('rejects a replayed job', async () => {
+  const ledger = stage.file('ledger')
+  const job = await stage.platform.run({ script: `echo ran >> ${ledger}` })
+  job.offerAgain()
+  stage.platform.changed()
+  await stage.platform.until(() => job.completion !== undefined)
+  expect(job.reports.map(({ outcome }) => outcome)).toEqual(['exited', 'rejected'])
+  expect(readFileSync(ledger, 'utf8')).toBe('ran\n')
+})
+
+test('a relay killed before it records a process leaves no process, and runs no part of the script', async () => {
+  await using folder = await temporaryFolder()
+  const trace = join(folder.path, 'trace')
+  const program = fileURLToPath(new URL('support/killed-at-start.ts', import.meta.url))
+  const relay = spawn(process.execPath, [program, folder.path, `touch '${trace}'; sleep 600`], { stdio: 'inherit' })
+  expect(await once(relay, 'exit')).toEqual([null, 'SIGKILL'])
+  const [leader = ''] = await readWrittenLines(join(folder.path, 'leader'))
+  await waitFor('the end of the process', async () => !(await isRunning(leader)))
+  expect(existsSync(trace)).toBe(false)
 })

@@ -1,42 +1,57 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, test } from 'vitest'
-import { gone } from './support/processes.ts'
-import { installFakeSsh } from './support/fake-ssh.ts'
-import { Stage } from './support/stage.ts'
-import { Workplace } from './support/relay-process.ts'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { ended, Stage } from './support/stage.ts'
 
-let farSide: Workplace
+const remote = await temporaryFolder()
+const sshPath = installFakeSsh()
+const argumentsFile = join(remote.path, 'ssh-arguments')
 let stage: Stage
-let argumentsFile: string
-let sshPath: string
+
+/** Installs an `ssh` that records its arguments and runs the command locally, except for the hosts `unreachable` and `silent`. */
+function installFakeSsh(): string {
+  const binFolder = join(remote.path, 'bin')
+  mkdirSync(binFolder)
+  writeFileSync(
+    join(binFolder, 'ssh'),
+    `#!/bin/sh
+echo "$*" | head -n 1 >> ${remote.path}/ssh-arguments
+for word; do before=$host; host=$command; command=$word; done
+[ "$host" = unreachable ] && { echo 'ssh: connect to host unreachable: Connection refused' >&2; exit 255; }
+[ "$host" = silent ] && exec sleep 20
+exec env -i PATH="$PATH" TMPDIR=${remote.path} sh -c "$command"
+`,
+  )
+  chmodSync(join(binFolder, 'ssh'), 0o755)
+  return `${binFolder}${delimiter}${process.env.PATH}`
+}
+
+function startStage(nodes: object[]): Promise<Stage> {
+  const nodesFile = join(remote.path, `nodes-${nodes.length}.json`)
+  writeFileSync(nodesFile, JSON.stringify({ nodes }))
+  return Stage.start({ args: ['--nodes', nodesFile], environment: { PATH: sshPath } })
+}
 
 beforeAll(async () => {
-  farSide = await Workplace.make()
-  const ssh = installFakeSsh(farSide.folder)
-  argumentsFile = ssh.argumentsFile
-  sshPath = ssh.path
-  const nodes = [
+  stage = await startStage([
     { name: "one's own", executor: 'ssh', host: 'one', user: 'ops', port: 2222, identityFile: '/keys/one' },
     { name: 'two', executor: 'ssh', host: 'two' },
     { name: 'lost', executor: 'ssh', host: 'unreachable' },
     { name: 'here', executor: 'local' },
-  ]
-  const nodesFile = join(farSide.folder, 'nodes.json')
-  writeFileSync(nodesFile, JSON.stringify({ nodes }))
-  stage = await Stage.set({ args: ['--nodes', nodesFile], environment: { PATH: sshPath } })
-  await stage.relay.said('Connected')
+  ])
+  await stage.relay.printed('Connected')
 })
 
 afterAll(async () => {
-  await stage.clear()
-  await farSide.remove()
+  await stage[Symbol.asyncDispose]()
+  await remote[Symbol.asyncDispose]()
 })
 
-describe.concurrent('over ssh', () => {
-  test('a node is reported as online when it can be reached', async ({ expect }) => {
-    const [one, two, lost, here] = stage.peer.nodeIds
-    expect(stage.peer.beats[0]?.nodes).toEqual([
+describe('over ssh', () => {
+  test('reports the status of each node', async () => {
+    const [one, two, lost, here] = stage.platform.nodeIds
+    expect(stage.platform.heartbeats[0]?.nodes).toEqual([
       { id: one, status: 'Online' },
       { id: two, status: 'Online' },
       { id: lost, status: 'Offline' },
@@ -44,10 +59,10 @@ describe.concurrent('over ssh', () => {
     ])
   })
 
-  test('a script runs on every target node, and each has its exit code', async ({ expect }) => {
-    const targetNodeIds = [stage.peer.nodeIds[0], stage.peer.nodeIds[1], stage.peer.nodeIds[3]]
+  test('runs a script on every target node, and reports each exit code', async () => {
+    const targetNodeIds = [stage.platform.nodeIds[0], stage.platform.nodeIds[1], stage.platform.nodeIds[3]]
     const script = '[ "$PLAT_NODE_NAME" = two ] && exit 6; echo "$PLAT_NODE_NAME"'
-    const job = await stage.peer.run({ script, targetNodeIds })
+    const job = await stage.platform.run({ script, targetNodeIds })
     expect(job.completion).toMatchObject({ outcome: 'exited', exitCode: 6 })
     expect(job.completion?.nodes).toEqual([
       { nodeId: targetNodeIds[0], exitCode: 0 },
@@ -58,8 +73,8 @@ describe.concurrent('over ssh', () => {
     expect(job.chunks.find(({ nodeId }) => nodeId === targetNodeIds[2])?.data).toBe('here\n')
   })
 
-  test('ssh never asks anything, and takes a host key only when it knows it', async ({ expect }) => {
-    const job = await stage.peer.run({ script: 'true', targetNodeIds: [stage.peer.nodeIds[0]] })
+  test('ssh runs in batch mode, and accepts only known host keys', async () => {
+    const job = await stage.platform.run({ script: 'true', targetNodeIds: [stage.platform.nodeIds[0]] })
     expect(job.completion?.exitCode).toBe(0)
     for (const line of readFileSync(argumentsFile, 'utf8').trim().split('\n')) {
       expect(line).toContain('-o BatchMode=yes -o StrictHostKeyChecking=yes')
@@ -67,54 +82,46 @@ describe.concurrent('over ssh', () => {
     expect(readFileSync(argumentsFile, 'utf8')).toContain('-p 2222 -l ops -i /keys/one -- one exec sh -c')
   })
 
-  test('a shebang line is honoured, and quotes and long scripts arrive unchanged', async ({ expect }) => {
+  test('supports a shebang line, quotes and long scripts', async () => {
     const script = `#!/bin/cat\n'"$HOME" \`date\` \\n ä\n${'x'.repeat(100_000)}\n`
-    const job = await stage.peer.run({ script, targetNodeIds: [stage.peer.nodeIds[1]] })
+    const job = await stage.platform.run({ script, targetNodeIds: [stage.platform.nodeIds[1]] })
     expect(job.output).toBe(script)
   })
 
-  test('a node that cannot be reached fails with 255 and the words of ssh', async ({ expect }) => {
-    const job = await stage.peer.run({ script: 'true', targetNodeIds: [stage.peer.nodeIds[2]] })
+  test('an unreachable node fails with 255 and the message of ssh', async () => {
+    const job = await stage.platform.run({ script: 'true', targetNodeIds: [stage.platform.nodeIds[2]] })
     expect(job.completion).toMatchObject({ outcome: 'exited', exitCode: 255 })
     expect(job.outputOf('stderr')).toContain('Connection refused')
   })
 
-  test('a script that takes too long is stopped on the far side with everything it started', async ({ expect }) => {
+  test('a timeout ends the remote script and its child processes', async () => {
     const script = 'sleep 1000 & echo $!; sleep 1000'
-    const job = await stage.peer.run({ script, targetNodeIds: [stage.peer.nodeIds[1]], timeoutSeconds: 2 })
+    const job = await stage.platform.run({ script, targetNodeIds: [stage.platform.nodeIds[1]], timeoutSeconds: 2 })
     expect(job.completion).toMatchObject({ outcome: 'timed_out', exitCode: null })
-    await gone(Number(job.output))
+    await ended(job.output)
   })
 
-  test('the far side has an empty working folder and is left clean', async ({ expect }) => {
-    const job = await stage.peer.run({ script: 'pwd; ls -A; cat', targetNodeIds: [stage.peer.nodeIds[1]] })
+  test('the remote script runs in an empty folder, which is removed afterwards', async () => {
+    const job = await stage.platform.run({ script: 'pwd; ls -A; cat', targetNodeIds: [stage.platform.nodeIds[1]] })
     expect(job.output.trim().split('\n')).toHaveLength(1)
-    expect(readdirSync(farSide.folder)).not.toContain(job.output.trim().split('/').at(-2))
+    expect(readdirSync(remote.path)).not.toContain(job.output.trim().split('/').at(-2))
   })
 })
 
-test('a script on the far side ends when the relay is killed', async ({ expect }) => {
-  const job = stage.peer.addJob({ script: 'echo $$; sleep 1000', targetNodeIds: [stage.peer.nodeIds[1]] })
-  await stage.peer.until(() => job.output !== '')
+test('a remote script ends when the relay is killed', async () => {
+  const job = stage.platform.addJob({ script: 'echo $$; sleep 1000', targetNodeIds: [stage.platform.nodeIds[1]] })
+  await stage.platform.until(() => job.output !== '')
   await stage.relay.end('SIGKILL')
-  await gone(Number(job.output))
+  await ended(job.output)
   expect(job.completion).toBeUndefined()
 })
 
-test('a relay beats although a hundred of its nodes do not answer: those that it has not reached yet are Offline at first', async ({
-  expect,
-}) => {
+test('sends a heartbeat before slow nodes respond, which are Offline until then', async () => {
   const silent = Array.from({ length: 100 }, (_, index) => ({ name: `n${index}`, executor: 'ssh', host: 'silent' }))
-  const nodesFile = join(farSide.folder, 'silent.json')
-  writeFileSync(nodesFile, JSON.stringify({ nodes: [{ name: 'here', executor: 'local' }, ...silent] }))
-  const other = await Stage.set({ args: ['--nodes', nodesFile], environment: { PATH: sshPath } })
-  try {
-    await other.peer.until(() => other.peer.beats.length > 0)
-    const asked = readFileSync(argumentsFile, 'utf8').split('-- silent').length - 1
-    expect(asked).toBeLessThan(silent.length)
-    const statuses = other.peer.beats[0]?.nodes.map(({ status }) => status)
-    expect(statuses).toEqual(['Online', ...silent.map(() => 'Offline')])
-  } finally {
-    await other.clear()
-  }
+  await using other = await startStage([{ name: 'here', executor: 'local' }, ...silent])
+  await other.platform.until(() => other.platform.heartbeats.length > 0)
+  const connections = readFileSync(argumentsFile, 'utf8').split('-- silent').length - 1
+  expect(connections).toBeLessThan(silent.length)
+  const statuses = other.platform.heartbeats[0]?.nodes.map(({ status }) => status)
+  expect(statuses).toEqual(['Online', ...silent.map(() => 'Offline')])
 })

@@ -1,10 +1,26 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { lockFile } from './file-lock.ts'
 import { readRuntimeFile, removeRuntimeFile } from './runtime-file.ts'
 import { StartError } from './start-error.ts'
 
-/** Claims the data folder for this process until disposed; fails while another platform uses it. */
+/** The layout of data folders and backups. Increase it with every incompatible change of stored keys or files. */
+export const layoutVersion = 1
+const layoutFile = 'layout-version'
+
+/** The layout of the data in a folder: 0 for data without a version, undefined without data. */
+export async function layoutOf(dataDir: string): Promise<number | undefined> {
+  const text = await readFile(join(dataDir, layoutFile), 'utf8').catch(() => undefined)
+  if (text !== undefined) return Number(text)
+  return (await readdir(join(dataDir, 'dynamodb')).catch(() => [])).length > 0 ? 0 : undefined
+}
+
+/** The explanation for data of another layout. */
+export const layoutAdvice = (layout: number | undefined): string =>
+  `They have layout ${layout ?? 0}, and this version of the platform requires layout ${layoutVersion}. ` +
+  'Use the version that wrote them, or start with an empty folder (PLAT_DATA_DIR).'
+
+/** Claims the data folder for this process until disposed; fails while another platform uses it, or for another layout. */
 export async function claimDataFolder(dataDir: string): Promise<Disposable> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   for (const part of ['dynamodb', 'sqs', 'secrets', 'registry']) {
@@ -16,6 +32,12 @@ export async function claimDataFolder(dataDir: string): Promise<Disposable> {
     const who = owner === undefined ? 'Another platform' : `The platform with process id ${owner.processId}`
     const advice = 'Stop it, or set PLAT_DATA_DIR to another folder.'
     throw new StartError(`${who} uses the data in ${dataDir}. ${advice}`)
+  }
+  const layout = await layoutOf(dataDir)
+  if (layout === undefined) await writeFile(join(dataDir, layoutFile), `${layoutVersion}\n`, { mode: 0o600 })
+  else if (layout !== layoutVersion) {
+    lock[Symbol.dispose]()
+    throw new StartError(`The data in ${dataDir} cannot be used. ${layoutAdvice(layout)}`)
   }
   // The file of a killed platform names addresses that are no longer valid.
   await removeRuntimeFile(dataDir)

@@ -1,4 +1,4 @@
-import { awsEnvironment, type StandIns } from './emulators/http/environment.ts'
+import { awsEnvironment, type EmulatorAddresses } from './emulators/http/environment.ts'
 import type { Queues } from './provision.ts'
 import { helloRepository } from './registry/seed.ts'
 import type { Settings } from './settings.ts'
@@ -19,10 +19,10 @@ interface Host {
 /** The addresses and settings known when functions start. */
 export interface EnvironmentContext extends ModuleOrigin {
   apiUrl: string
-  wakeUrl: string
+  notifyUrl: string
   /** Folder of the files that functions serve. */
   assetsDir: string
-  standIns: StandIns
+  emulators: EmulatorAddresses
   queues: Queues
   /** The settings of `releaseEnvironment`. */
   releases: Record<string, string>
@@ -32,30 +32,30 @@ export interface EnvironmentContext extends ModuleOrigin {
 
 /**
  * The complete environment of the functions: the platform's settings and addresses, nothing else of this machine.
- * `updateHost` replaces the functions.
+ * `updateSupervisor` replaces the functions.
  */
 export function functionEnvironment(
   settings: Settings,
-  surroundings: EnvironmentContext,
-  updateHost: Host,
+  context: EnvironmentContext,
+  updateSupervisor: Host,
 ): Record<string, string> {
   // Only the queue itself sends to a dead-letter queue.
-  const queues = [...surroundings.queues].filter(([name]) => !name.endsWith('-dead-letter'))
+  const queues = [...context.queues].filter(([name]) => !name.endsWith('-dead-letter'))
   const queueUrls = queues.map(([name, { url }]) => [`PLAT_QUEUE_${name.toUpperCase()}`, url])
   return {
-    PLAT_API_URL: surroundings.apiUrl,
+    PLAT_API_URL: context.apiUrl,
     ...settings.functionEnvironment,
-    PLAT_RELAY_NOTIFY_URL: surroundings.wakeUrl,
+    PLAT_RELAY_NOTIFY_URL: context.notifyUrl,
     PLAT_ADMIN_TOKEN_COMMAND: 'npm run -s admin-token',
-    PLAT_ASSETS_DIR: surroundings.assetsDir,
+    PLAT_ASSETS_DIR: context.assetsDir,
     ...Object.fromEntries(queueUrls),
-    ...moduleEnvironment(settings, surroundings),
-    PLAT_MODULE_HOST_URL: surroundings.host.url,
-    PLAT_MODULE_HOST_TOKEN: surroundings.host.token,
-    ...surroundings.releases,
-    PLAT_UPDATE_SUPERVISOR_URL: updateHost.url,
-    PLAT_UPDATE_SUPERVISOR_TOKEN: updateHost.token,
-    ...awsEnvironment(surroundings.standIns),
+    ...moduleEnvironment(settings, context),
+    PLAT_MODULE_HOST_URL: context.host.url,
+    PLAT_MODULE_HOST_TOKEN: context.host.token,
+    ...context.releases,
+    PLAT_UPDATE_SUPERVISOR_URL: updateSupervisor.url,
+    PLAT_UPDATE_SUPERVISOR_TOKEN: updateSupervisor.token,
+    ...awsEnvironment(context.emulators),
   }
 }
 

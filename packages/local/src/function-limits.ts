@@ -9,7 +9,7 @@ const timeoutSecondsOf = (functionName: string): number =>
 export const timeoutMsOf = (functionName: string): number => timeoutSecondsOf(functionName) * 1000
 
 /** Whether the time limit of a function exceeds that of a request. */
-export const mayTakeMinutes = (functionName: string): boolean =>
+export const isLongRunning = (functionName: string): boolean =>
   timeoutSecondsOf(functionName) > defaultFunctionTimeoutSeconds
 
 /** The visibility timeout of a queue: six times the limit of its function, as Lambda requires. */

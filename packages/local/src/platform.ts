@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { routes } from '@platform/contract/index'
 import { fallback, modulePaths } from '@platform/contract/passage'
 import { buildAssets, pinAssets } from './assets.ts'
-import { awsEnvironment, type StandIns } from './emulators/http/environment.ts'
+import { awsEnvironment, type EmulatorAddresses } from './emulators/http/environment.ts'
 import { claimDataFolder } from './data-folder.ts'
 import { functionEnvironment, moduleEnvironment, type EnvironmentContext } from './function-environment.ts'
 import { createLongPolls } from './gateway/long-polls.ts'
@@ -18,7 +18,7 @@ import { provision } from './provision.ts'
 import type { EmbeddedRegistry } from './registry/embedded.ts'
 import { writerName } from './registry/writer.ts'
 import { releaseEnvironment } from './release-settings.ts'
-import { startFunctions, type UpdateHost } from './releases/start.ts'
+import { startFunctions, type UpdateSupervisor } from './releases/start.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
 import type { Settings } from './settings.ts'
 import { startEmulators } from './emulators/start.ts'
@@ -29,16 +29,16 @@ export interface Platform {
   /** The address of the API. */
   url: string
   /** The address for notifications of long polls. */
-  wakeUrl: string
+  notifyUrl: string
   /** The address for updates of the functions. */
-  updateHost: UpdateHost
-  standIns: StandIns
+  updateSupervisor: UpdateSupervisor
+  emulators: EmulatorAddresses
   /** Stops the platform: running requests complete, and acknowledged changes are kept. */
   stop: () => Promise<void>
 }
 
 /** Callbacks of a platform. */
-export interface Observer {
+export interface PlatformOptions {
   log?: Log
   /** Called after each step of the start. */
   onProgress?: (step: string) => void
@@ -61,7 +61,7 @@ const gatewayRoutes: GatewayRoute[] = [
 ]
 
 /** Starts the platform in this process. If it cannot start, rejects with the cause and leaves nothing running. */
-export async function startPlatform(settings: Settings, observer: Observer = {}): Promise<Platform> {
+export async function startPlatform(settings: Settings, observer: PlatformOptions = {}): Promise<Platform> {
   const { log = logToStandardError, onProgress = () => undefined, onDeath = () => undefined } = observer
   await using parts = new AsyncDisposableStack()
   parts.use(await claimDataFolder(settings.dataDir))
@@ -77,32 +77,33 @@ export async function startPlatform(settings: Settings, observer: Observer = {})
   const origin = { registryHost: supply.registry.host, ownKey: supply.ownKey }
   const hosting = startHost(settings, moduleEnvironment(settings, origin), log)
   parts.defer(async () => (await hosting.catch(() => undefined))?.close())
-  const standIns = await startEmulators(settings.dataDir, onDeath, observer.emulatorHooks)
-  parts.defer(standIns.close)
-  const queues = await provision(standIns, settings.functionEnvironment['PLAT_TABLE'] ?? '')
+  const emulators = await startEmulators(settings.dataDir, onDeath, observer.emulatorHooks)
+  parts.defer(emulators.close)
+  const queues = await provision(emulators, settings.functionEnvironment['PLAT_TABLE'] ?? '')
   onProgress('store, queues and secrets')
 
-  const holding = createLongPolls()
-  const wake = await listenForNotifications(holding.ring)
-  parts.defer(wake.close)
+  const longPolls = createLongPolls()
+  const notifications = await listenForNotifications(longPolls.notify)
+  parts.defer(notifications.close)
   const host = await hosting
-  host.provide(awsEnvironment(standIns))
+  host.provide(awsEnvironment(emulators))
   const releases = await releaseEnvironment(settings, origin.registryHost)
-  const surroundings = {
+  const context = {
     apiUrl: gateway.url,
-    wakeUrl: wake.url,
+    notifyUrl: notifications.url,
     assetsDir,
-    standIns,
+    emulators,
     queues,
     host,
     releases,
     ...origin,
   }
-  const metrics = startMetrics(settings, standIns, holding)
-  const environmentFor = (updateHost: UpdateHost) => functionEnvironment(settings, surroundings, updateHost)
+  const metrics = startMetrics(settings, emulators, longPolls)
+  const environmentFor = (updateSupervisor: UpdateSupervisor) =>
+    functionEnvironment(settings, context, updateSupervisor)
   const running = await startFunctions(settings, environmentFor, log)
   parts.defer(running.close)
-  const functions = { ...running, invoke: metrics.watched(running.invoke) }
+  const functions = { ...running, invoke: metrics.withMetrics(running.invoke) }
   await assets
   onProgress('portal')
   await functions.invoke('bootstrap', {})
@@ -112,22 +113,22 @@ export async function startPlatform(settings: Settings, observer: Observer = {})
   gateway.open({
     route: createRouter(gatewayRoutes, fallback.function),
     invoke: functions.invoke,
-    holding,
+    longPolls,
     log,
     metrics,
   })
-  const stopWork = startWork(settings, { standIns, queues, isCatalogNew }, functions, log)
+  const stopWork = startWork(settings, { emulators, queues, isCatalogNew }, functions, log)
   parts.defer(async () => {
-    holding.releaseAll()
+    longPolls.releaseAll()
     // A batch or a sweep that exceeds the limit is repeated after the next start.
     const drained = Promise.all([gateway.drain(drainLimitMs), stopWork()])
     // Modules stay available for running requests, with a time limit.
     const closed = Promise.race([drained, pause(modulesStayMs)]).then(host.close)
     await Promise.all([Promise.race([drained, pause(drainLimitMs)]), closed])
   })
-  await announce(settings, surroundings, supply.registry)
+  await announce(settings, context, supply.registry)
   parts.defer(() => removeRuntimeFile(settings.dataDir))
-  return handOver(parts.move(), surroundings, running.host)
+  return handOver(parts.move(), context, running.host)
 }
 
 /** Starts the module host, with the registry settings of the functions. */
@@ -155,15 +156,15 @@ async function scanCatalog({ invoke, names }: Functions, log: Log): Promise<bool
 /** Publishes the platform's addresses to programs of the same user. */
 const announce = (
   { dataDir, functionEnvironment: names }: Settings,
-  { apiUrl, standIns }: EnvironmentContext,
+  { apiUrl, emulators }: EnvironmentContext,
   { host, password }: EmbeddedRegistry,
 ) =>
   writeRuntimeFile(dataDir, {
     processId: process.pid,
     apiUrl,
-    secretsUrl: standIns.secretsUrl,
-    dynamoDbUrl: standIns.dynamoDbUrl,
-    accessKeyId: standIns.accessKeyId,
+    secretsUrl: emulators.secretsUrl,
+    dynamoDbUrl: emulators.dynamoDbUrl,
+    accessKeyId: emulators.accessKeyId,
     table: names['PLAT_TABLE'] ?? '',
     adminTokenSecret: names['PLAT_SECRET_ADMIN_TOKEN'] ?? '',
     signingKeysSecret: names['PLAT_SECRET_SIGNING_KEYS'],
@@ -172,9 +173,9 @@ const announce = (
 
 function handOver(
   parts: AsyncDisposableStack,
-  { apiUrl: url, wakeUrl, standIns }: EnvironmentContext,
-  updateHost: UpdateHost,
+  { apiUrl: url, notifyUrl, emulators }: EnvironmentContext,
+  updateSupervisor: UpdateSupervisor,
 ): Platform {
   let stopped: Promise<void> | undefined
-  return { url, wakeUrl, updateHost, standIns, stop: () => (stopped ??= parts.disposeAsync()) }
+  return { url, notifyUrl, updateSupervisor, emulators, stop: () => (stopped ??= parts.disposeAsync()) }
 }

@@ -14,7 +14,7 @@ import {
 } from '@aws-sdk/client-sqs'
 import { deadLetterRetentionSeconds, type WorkQueueName, workQueues } from '@platform/contract/task'
 import { createTableInput, ttlAttribute } from '@platform/core/db/schema'
-import { clientSettings, type StandIns } from './emulators/http/environment.ts'
+import { clientSettings, type EmulatorAddresses } from './emulators/http/environment.ts'
 import { visibilityTimeoutSeconds } from './function-limits.ts'
 
 export interface Queue {
@@ -27,14 +27,14 @@ export type QueueName = WorkQueueName | `${WorkQueueName}-dead-letter`
 export type Queues = ReadonlyMap<QueueName, Queue>
 
 /** Creates the table and the queues if they are missing. */
-export async function provision(standIns: StandIns, tableName: string): Promise<Queues> {
-  const [queues] = await Promise.all([provisionQueues(standIns), provisionTable(standIns, tableName)])
+export async function provision(emulators: EmulatorAddresses, tableName: string): Promise<Queues> {
+  const [queues] = await Promise.all([provisionQueues(emulators), provisionTable(emulators, tableName)])
   return queues
 }
 
 /** Creates the table as in the deployment; an existing one is not changed. */
-async function provisionTable(standIns: StandIns, tableName: string): Promise<void> {
-  const client = new DynamoDBClient(clientSettings(standIns.dynamoDbUrl, standIns.accessKeyId))
+async function provisionTable(emulators: EmulatorAddresses, tableName: string): Promise<void> {
+  const client = new DynamoDBClient(clientSettings(emulators.dynamoDbUrl, emulators.accessKeyId))
   try {
     await client.send(new CreateTableCommand(createTableInput(tableName))).catch(ignoreExisting)
     await waitUntilTableExists({ client, minDelay: 1, maxWaitTime: 20 }, { TableName: tableName })
@@ -56,8 +56,8 @@ async function enableExpiry(client: DynamoDBClient, TableName: string): Promise<
 }
 
 /** Creates the queues and their dead-letter queues, and updates the settings of existing ones. */
-async function provisionQueues(standIns: StandIns): Promise<Queues> {
-  const client = new SQSClient(clientSettings(standIns.sqsUrl, standIns.accessKeyId))
+async function provisionQueues(emulators: EmulatorAddresses): Promise<Queues> {
+  const client = new SQSClient(clientSettings(emulators.sqsUrl, emulators.accessKeyId))
   try {
     const made = await Promise.all(workQueues.map(({ name }) => provisionPair(client, name)))
     return new Map(made.flat())

@@ -11,21 +11,21 @@ export interface RpcServer {
   close: () => Promise<void>
 }
 
-export interface Received {
+export interface RpcRequest {
   body: Buffer
   query: URLSearchParams
 }
 
 /** Returns the JSON of the response, or nothing. */
-export type Call = (received: Received) => Promise<object | undefined>
+export type RpcHandler = (received: RpcRequest) => Promise<object | undefined>
 
-export interface CallsOptions {
+export interface RpcServerOptions {
   /** The token that authorises callers. */
   token: string
   /** 0 picks a free one. */
   port: number
   /** By method and path: `GET /list`. */
-  calls: Readonly<Record<string, Call>>
+  calls: Readonly<Record<string, RpcHandler>>
   /** The public form of an error, sent with status 422; undefined for an internal one. */
   failureOf: (error: unknown) => object | undefined
   /** Called for every internal error. */
@@ -35,7 +35,7 @@ export interface CallsOptions {
 }
 
 /** Serves calls: 401 without the token, 404 for an unknown call, 400 for an invalid body. */
-export async function serveRpc(options: CallsOptions): Promise<RpcServer> {
+export async function serveRpc(options: RpcServerOptions): Promise<RpcServer> {
   // A call may take as long as its work.
   const server = createServer({ requestTimeout: 0 }, (request, response) => {
     void respond(options, request, response).catch(() => response.destroy())
@@ -52,7 +52,7 @@ export async function serveRpc(options: CallsOptions): Promise<RpcServer> {
   }
 }
 
-async function respond(options: CallsOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function respond(options: RpcServerOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { token, calls, failureOf, onError, maxBytes = Infinity } = options
   const [path = '', query] = (request.url ?? '').split('?')
   const name = `${request.method} ${path}`
@@ -94,4 +94,4 @@ function send(response: ServerResponse, status: number, body?: object): void {
 }
 
 /** The JSON of a body. Throws `SyntaxError`. */
-export const jsonOf = ({ body }: Received): unknown => JSON.parse(body.toString())
+export const jsonOf = ({ body }: RpcRequest): unknown => JSON.parse(body.toString())

@@ -1,5 +1,5 @@
 import { banner } from './banner.ts'
-import type { Observer } from './platform.ts'
+import type { PlatformOptions } from './platform.ts'
 import { InvalidSettings, parseSettings, type Settings } from './settings.ts'
 import { stopOnSignals } from './signals.ts'
 import { StartError } from './start-error.ts'
@@ -20,7 +20,7 @@ function readSettings(): Settings {
   }
 }
 
-async function start(observer: Observer): Promise<void> {
+async function start(observer: PlatformOptions): Promise<void> {
   const settings = readSettings()
   for (const name of settings.ignored) console.warn(`${name} means nothing to npm start: it has no effect here.`)
   // This import reads the settings.
@@ -35,7 +35,7 @@ async function start(observer: Observer): Promise<void> {
 }
 
 /** Runs the platform with the settings of the environment until a signal stops it. */
-export async function run(observer: Observer = {}): Promise<void> {
+export async function run(observer: PlatformOptions = {}): Promise<void> {
   // A closed output must not end the platform.
   process.stdout.on('error', () => undefined)
   process.stderr.on('error', () => undefined)

@@ -17,7 +17,7 @@ export interface Settings {
   functionThreads: number
   sweepIntervalSeconds: number
   /** Interval of module supervision. */
-  moduleTickSeconds: number
+  moduleSupervisionSeconds: number
   /** The isolation of modules; `auto` selects the strongest that works here. */
   moduleIsolation: 'auto' | 'process' | 'container'
   /** Public keys that verify modules, beside the platform's own. */
@@ -141,7 +141,7 @@ export function parseSettings(environment: Record<string, string | undefined>): 
     registryPort: data.PLAT_REGISTRY_PORT ?? portBeside(data.PLAT_PORT),
     functionThreads: data.PLAT_FUNCTION_THREADS,
     sweepIntervalSeconds: data.PLAT_SWEEP_INTERVAL_SECONDS,
-    moduleTickSeconds: data.PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS,
+    moduleSupervisionSeconds: data.PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS,
     moduleIsolation: data.PLAT_MODULE_ISOLATION,
     trustedKeys,
     releaseSource: data.PLAT_RELEASE_SOURCE,

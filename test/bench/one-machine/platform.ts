@@ -14,10 +14,10 @@ export interface Announcement {
 
 const settings = parseSettings(process.env)
 const functionsDir = process.argv[2] ?? settings.functionsDir
-const { url, standIns, stop } = await startPlatform({ ...settings, functionsDir })
-const secrets = new SecretsManagerClient(clientSettings(standIns.secretsUrl, standIns.accessKeyId))
+const { url, emulators, stop } = await startPlatform({ ...settings, functionsDir })
+const secrets = new SecretsManagerClient(clientSettings(emulators.secretsUrl, emulators.accessKeyId))
 const { SecretString: initialAdminToken = '' } = await secrets.send(
   new GetSecretValueCommand({ SecretId: 'platform/initial-admin-token' }),
 )
 process.on('disconnect', () => void stop().then(() => process.exit()))
-process.send?.({ url, initialAdminToken, environment: awsEnvironment(standIns) } satisfies Announcement)
+process.send?.({ url, initialAdminToken, environment: awsEnvironment(emulators) } satisfies Announcement)

@@ -14,8 +14,8 @@ const limits = ['SIGN_IN_USER', 'SIGN_IN_ADDRESS', 'SETUP', 'REFRESH', 'ENROLL',
 const highLimits = Object.fromEntries(limits.map((name) => [`PLAT_LIMIT_${name}_PER_MINUTE`, '1000000']))
 
 export async function startWorld(): Promise<World> {
-  const standIns = await startStandIns()
-  const { environment } = standIns
+  const emulators = await startStandIns()
+  const { environment } = emulators
   const store = new DynamoDBClient(clientSettings(environment, 'DYNAMODB'))
   await store.send(new CreateTableCommand(createTableInput(tableName)))
   const settings = {
@@ -25,7 +25,7 @@ export async function startWorld(): Promise<World> {
     PLAT_MODULE_HOST_URL: 'http://127.0.0.1:9',
     ...(await createQueues(environment)),
   }
-  return { ...standIns, environment: { ...environment, ...highLimits, ...settings } }
+  return { ...emulators, environment: { ...environment, ...highLimits, ...settings } }
 }
 
 /** The settings that name the queues. */

@@ -9,7 +9,7 @@ import { createRouter, type GatewayRoute } from '@platform/local/gateway/routes'
 import { listen } from '@platform/local/gateway/server'
 import { createMetrics } from '@platform/local/metrics/metrics'
 
-/** Paths of every shape, and the functions that serve them. */
+/** Routes with all kinds of paths. */
 export const sampleRoutes: GatewayRoute[] = [
   { functionName: 'things', method: 'GET', path: '/things' },
   { functionName: 'things', method: 'POST', path: '/things' },
@@ -23,24 +23,24 @@ export const sampleRoutes: GatewayRoute[] = [
   { functionName: 'deep', method: 'ANY', path: '/any/deep/{proxy+}' },
 ]
 
-/** Metrics that nobody may read. */
-export const unread = { begin: createMetrics(1).begin, scrape: async () => undefined }
+/** Metrics that cannot be scraped. */
+export const privateMetrics = { begin: createMetrics(1).begin, scrape: async () => undefined }
 
-/** A listening gateway in front of a function written by the test. `await using` closes it. */
+/** A gateway in front of one function; `await using` closes it. */
 export async function startGateway(invoke: Invoke, routes = sampleRoutes) {
   const gateway = await listen('127.0.0.1', 0)
-  const holding = createLongPolls()
+  const longPolls = createLongPolls()
   const logged: { message: string; details: Record<string, unknown> }[] = []
   const log = (message: string, details: Record<string, unknown> = {}) => void logged.push({ message, details })
-  gateway.open({ route: createRouter(routes, 'fallback'), invoke, holding, log, metrics: unread })
+  gateway.open({ route: createRouter(routes, 'fallback'), invoke, longPolls, log, metrics: privateMetrics })
   const close = () => {
-    holding.releaseAll()
+    longPolls.releaseAll()
     return gateway.drain(0)
   }
-  return { ...gateway, holding, logged, [Symbol.asyncDispose]: close }
+  return { ...gateway, longPolls, logged, [Symbol.asyncDispose]: close }
 }
 
-/** A gateway whose function remembers its events. */
+/** A gateway whose function records its events. */
 export async function startRecorder(routes = sampleRoutes) {
   const invocations: { functionName: string; event: HttpEvent }[] = []
   const gateway = await startGateway(async (functionName, event) => {
@@ -55,7 +55,7 @@ export async function startRecorder(routes = sampleRoutes) {
   return { ...gateway, invocations, last }
 }
 
-/** Sends bytes as they are, and reads until the gateway closes the connection. */
+/** Sends bytes unchanged, and reads until the gateway closes the connection. */
 export async function sendBytes(url: string, bytes: string): Promise<string> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -63,19 +63,19 @@ export async function sendBytes(url: string, bytes: string): Promise<string> {
   return text(socket)
 }
 
-/** Sends a request line and a host, and asks to close the connection afterwards. */
+/** Sends a request line and a host, with `Connection: close`. */
 export const sendTarget = (url: string, target: string, method = 'GET') =>
   sendBytes(url, `${method} ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
 
-/** The error body of an answer that was read as text; fails when it is not one. */
-export function errorOf(answer: string) {
-  const [head = '', body = ''] = answer.split('\r\n\r\n')
+/** The error body of a raw response; fails for any other. */
+export function errorOf(response: string) {
+  const [head = '', body = ''] = response.split('\r\n\r\n')
   const status = Number(head.split(' ')[1])
   const traceId = /^x-trace-id: (.*)$/im.exec(head)?.[1]
   return { status, headerTraceId: traceId, ...ErrorBody.parse(JSON.parse(body)) }
 }
 
-/** A connection of its own that stays open: `read` waits for the next bytes. */
+/** An open connection to a gateway. */
 export async function openConnection(url: string) {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)

@@ -1,4 +1,4 @@
-/** The thread of the module host, which dies when a file says so. */
+/** The thread of the module host; fails when the file `die` exists. */
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { workerData } from 'node:worker_threads'

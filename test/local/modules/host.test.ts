@@ -1,67 +1,57 @@
-import { readdir, writeFile } from 'node:fs/promises'
+import { chmod, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startModuleHost } from '@platform/local/modules/host'
 import { serveHost } from '@platform/local/modules/host-server'
+import { moduleLine } from '@platform/local/modules/module-log'
+import { runFolderFor } from '@platform/local/modules/run-folder'
 import { hostedRuntime } from '@platform/worker/runtimes/hosted'
 import { type ModuleRuntime } from '@platform/worker/runtimes/port'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { waitFor } from '../../support/wait-for.ts'
-import { evaluateInModule, deploymentSpecOf, limits, localRuntime, processesWith } from '../../support/local-runtime.ts'
+import { checkRunFolder } from '@platform/worker/runtimes/supervised'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { deploymentSpecOf, evaluateInModule, limits, localRuntime, processesWith } from '../../support/local-runtime.ts'
 import { pushFixture, pushProgram } from '../../support/module-image.ts'
 import { type ModuleRegistry, startModuleRegistry } from '../../support/module-registry.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const get = { method: 'GET', path: '/' }
 
 let registry: ModuleRegistry
+
 beforeAll(async () => {
   registry = await startModuleRegistry()
 })
+
 afterAll(() => registry[Symbol.asyncDispose]())
 
-interface Wish {
-  dataDir?: string
-  environment?: Record<string, string>
-  threadUrl?: URL
-}
-
-/** A module host, and its runtime as functions have it. */
-async function startHost({ dataDir, environment = registry.settings, threadUrl }: Wish = {}) {
+/** A module host, and the runtime of its clients. */
+async function startHost({
+  dataDir,
+  environment = registry.settings,
+  threadUrl,
+}: { dataDir?: string; environment?: Record<string, string>; threadUrl?: URL } = {}) {
   const folder = await temporaryFolder()
   const logged: { message: string; details: object }[] = []
+  const log = (message: string, details = {}) => logged.push({ message, details })
   const data = dataDir ?? folder.path
-  const host = await startModuleHost(
-    {
-      dataDir: data,
-      mode: 'process',
-      environment,
-      log: (message, details = {}) => logged.push({ message, details }),
-    },
-    threadUrl,
-  )
+  const host = await startModuleHost({ dataDir: data, mode: 'process', environment, log }, threadUrl)
   const runtime: ModuleRuntime = hostedRuntime({ ...host, tokenOf: async (id) => `token of ${id}` })
-  return {
-    ...host,
-    runtime,
-    logged,
-    dataDir: data,
-    async [Symbol.asyncDispose]() {
-      await host.close()
-      await folder[Symbol.asyncDispose]()
-    },
+  const dispose = async () => {
+    await host.close()
+    await folder[Symbol.asyncDispose]()
   }
+  return { ...host, runtime, logged, dataDir: data, [Symbol.asyncDispose]: dispose }
 }
 
-test('functions deploy, ask, list and remove modules through the host', async () => {
+test('deploys, calls, lists and removes modules through the host', async () => {
   await using host = await startHost()
   const { runtime } = host
-  const assignment = deploymentSpecOf(await pushFixture(registry.client, 'puppet'))
-  const [deployment, same] = await Promise.all([runtime.deploy(assignment), runtime.deploy(assignment)])
+  const spec = deploymentSpecOf(await pushFixture(registry.client, 'puppet'))
+  const [deployment, same] = await Promise.all([runtime.deploy(spec), runtime.deploy(spec)])
   expect(same).toEqual(deployment)
-  expect(deployment).toMatchObject({ id: assignment.id, runtime: 'process', isolation: host.isolation })
-  expect(await evaluateInModule(runtime, deployment, 'process.env.PLATFORM_MODULE_TOKEN')).toBe(
-    `token of ${assignment.id}`,
-  )
+  expect(deployment).toMatchObject({ id: spec.id, runtime: 'process', isolation: host.isolation })
+  expect(await evaluateInModule(runtime, deployment, 'process.env.PLATFORM_MODULE_TOKEN')).toBe(`token of ${spec.id}`)
   expect(await runtime.list()).toEqual([{ deployment, state: 'running', crashes: 0 }])
   await Promise.all([runtime.remove(deployment, 1000), runtime.remove(deployment, 1000)])
   await runtime.remove(deployment, 1000)
@@ -69,7 +59,7 @@ test('functions deploy, ask, list and remove modules through the host', async ()
   await expect(runtime.request(deployment, get, limits)).rejects.toMatchObject({ problem: 'unavailable' })
 })
 
-test('the token of a deployment is forgotten when it is removed', async () => {
+test('removes the token of a deployment with it', async () => {
   await using local = await localRuntime('process')
   const tokens = new Map<string, string>()
   const token = 'token of the host'
@@ -82,7 +72,7 @@ test('the token of a deployment is forgotten when it is removed', async () => {
   await server.close()
 })
 
-test('what the runtime refuses arrives as it was said', async () => {
+test('returns the errors of the runtime', async () => {
   await using host = await startHost()
   const program = await pushProgram(registry.client, 'python', '', { config: { Cmd: ['python3'] } })
   await expect(host.runtime.deploy(deploymentSpecOf(program))).rejects.toMatchObject({
@@ -94,7 +84,7 @@ test('what the runtime refuses arrives as it was said', async () => {
   await expect(host.runtime.deploy(deploymentSpecOf(ending))).rejects.toMatchObject({ problem: 'init_failed' })
 })
 
-test('only who has the host’s token may ask, and only what it knows', async () => {
+test('rejects calls without the token, and invalid calls', async () => {
   await using host = await startHost()
   const authorization = `Bearer ${host.token}`
   const call = async (path: string, init: RequestInit = {}) => (await fetch(`${host.url}${path}`, init)).status
@@ -107,90 +97,120 @@ test('only who has the host’s token may ask, and only what it knows', async ()
   expect(await call('/deploy', { headers: { authorization } })).toBe(404)
   expect(await post('/deploy', '{')).toBe(400)
   expect(await post('/deploy', '{}')).toBe(400)
-  const assignment = deploymentSpecOf({ repository: 'r.test/x', digest: 'sha256:../../..' })
-  expect(await post('/deploy', JSON.stringify({ assignment, token: 't' }))).toBe(400)
+  const spec = deploymentSpecOf({ repository: 'r.test/x', digest: 'sha256:../../..' })
+  expect(await post('/deploy', JSON.stringify({ assignment: spec, token: 't' }))).toBe(400)
   expect(await post('/remove', '{"deployment":{}}')).toBe(400)
   expect(host.logged).toEqual([])
 })
 
-test('a host that is not there is unavailable, and not a fault of the module', async () => {
+test('a stopped host is unavailable, and an invalid data folder prevents its start', async () => {
   const host = await startHost()
   await host[Symbol.asyncDispose]()
   await expect(host.runtime.list()).rejects.toMatchObject({
     problem: 'unavailable',
     message: expect.stringContaining('The module host does not answer'),
   })
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'file')
+  await writeFile(file, '')
+  await expect(startHost({ dataDir: file })).rejects.toThrow(/ENOTDIR|EEXIST/)
 })
 
-test('modules end with the host, and start again from the disk although their registry is gone', async () => {
+test('modules end with the host, and start again from stored images', async () => {
   await using folder = await temporaryFolder()
   const marker = `marker-host-${process.pid}`
-  const assignment = deploymentSpecOf(await pushFixture(registry.client, 'puppet', [marker]))
+  const spec = deploymentSpecOf(await pushFixture(registry.client, 'puppet', [marker]))
   const first = await startHost({ dataDir: folder.path })
-  const deployment = await first.runtime.deploy(assignment)
+  const deployment = await first.runtime.deploy(spec)
   await first.close()
   expect(await processesWith(marker)).toEqual([])
-  // It may reach no registry now.
+  // Without settings the host cannot reach the registry.
   await using second = await startHost({ dataDir: folder.path, environment: {} })
   expect(await second.runtime.list()).toEqual([])
-  expect(await second.runtime.deploy(assignment)).toEqual(deployment)
+  expect(await second.runtime.deploy(spec)).toEqual(deployment)
   const other = deploymentSpecOf(await pushFixture(registry.client, 'calm'))
   await expect(second.runtime.deploy(other)).rejects.toMatchObject({ problem: 'unavailable' })
-})
-
-test('what ran before the host started leaves no image when it is removed', async () => {
-  await using folder = await temporaryFolder()
-  const first = await startHost({ dataDir: folder.path })
-  const deployment = await first.runtime.deploy(deploymentSpecOf(await pushFixture(registry.client, 'puppet')))
-  await first.close()
-  const images = join(folder.path, 'modules', 'images')
-  expect(await readdir(images)).toHaveLength(1)
-  await using second = await startHost({ dataDir: folder.path })
   await second.runtime.remove(deployment, 0)
-  expect(await readdir(images)).toEqual([])
+  expect(await readdir(join(folder.path, 'modules', 'images'))).toEqual([])
 })
 
-test('what modules print is on the platform’s output, as JSON that names them', async () => {
+test('logs the output of modules as JSON with the module id', async () => {
   await using host = await startHost()
   const written: string[] = []
   const write = vi.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0)
   try {
     await host.runtime.deploy(deploymentSpecOf(await pushFixture(registry.client, 'calm')))
-    const lines = await waitFor('both lines are written', async () => {
-      const all = written.join('').split('\n').filter(Boolean)
-      return all.some((line) => line.includes('Started')) && all
-    })
-    const found = lines.map((line) => JSON.parse(line))
-    expect(found).toContainEqual(expect.objectContaining({ module_id: 'calm', level: 'info', message: 'configure' }))
-    expect(found).toContainEqual(expect.objectContaining({ module_id: 'calm', message: 'The module is Started' }))
+    await waitFor('both lines', async () => written.join('').includes('Started'))
   } finally {
     write.mockRestore()
   }
+  const lines = written
+    .join('')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+  expect(lines).toContainEqual(expect.objectContaining({ module_id: 'calm', level: 'info', message: 'configure' }))
+  expect(lines).toContainEqual(expect.objectContaining({ module_id: 'calm', message: 'The module is Started' }))
 })
 
-test('a host whose thread dies is replaced at its address, and its modules have ended', async () => {
+test('replaces a host whose thread dies at the same address, without its modules', async () => {
   await using host = await startHost({ threadUrl: new URL('dying-thread.ts', import.meta.url) })
   const marker = `marker-thread-${process.pid}`
-  const assignment = deploymentSpecOf(await pushFixture(registry.client, 'puppet', [marker]))
-  const deployment = await host.runtime.deploy(assignment)
+  const spec = deploymentSpecOf(await pushFixture(registry.client, 'puppet', [marker]))
+  const deployment = await host.runtime.deploy(spec)
   const before = await processesWith(marker)
   await writeFile(join(host.dataDir, 'die'), '')
-  await waitFor('it is replaced', () =>
+  await waitFor('the replacement', () =>
     host.runtime.list().then(
       (all) => all.length === 0,
       () => false,
     ),
   )
-  expect(await host.runtime.deploy(assignment)).toEqual(deployment)
+  expect(await host.runtime.deploy(spec)).toEqual(deployment)
   const after = await processesWith(marker)
   expect(before.filter((id) => after.includes(id))).toEqual([])
   expect(await evaluateInModule(host.runtime, deployment, '1 + 1')).toBe(2)
   expect(host.logged).toMatchObject([{ message: 'the module host ended and is replaced' }])
 })
 
-test('a host that cannot do what it is told does not start', async () => {
-  await using folder = await temporaryFolder()
-  const file = join(folder.path, 'file')
-  await writeFile(file, '')
-  await expect(startHost({ dataDir: file })).rejects.toThrow(/ENOTDIR|EEXIST/)
+test('a data folder with a long path uses a fixed temporary folder for sockets, for its owner only', async () => {
+  const dataDir = `/${'long/'.repeat(30)}${process.pid}`
+  expect(await runFolderFor('/srv/platform')).toBe('/srv/platform/modules/run')
+  const folder = await runFolderFor(dataDir)
+  onTestFinished(() => rm(join(folder, '..'), { recursive: true }))
+  expect(folder.startsWith(tmpdir())).toBe(true)
+  expect(() => checkRunFolder(folder)).not.toThrow()
+  expect(await runFolderFor(dataDir)).toBe(folder)
+  expect((await stat(join(folder, '..'))).mode & 0o777).toBe(0o700)
+
+  await chmod(join(folder, '..'), 0o755)
+  await expect(runFolderFor(dataDir)).rejects.toThrow('Set PLAT_DATA_DIR to a folder with a shorter path.')
+})
+
+test('a log line of a module keeps its JSON, with the correct module id', () => {
+  const line = '{"time":"…", "level":"warn","message":"One","module_id":"hello","n":1.0}'
+  expect(moduleLine('hello', line)).toBe(line)
+  const other = moduleLine('hello', '{"message":"One","module_id":"other"}')
+  expect(JSON.parse(other)).toEqual({ message: 'One', module_id: 'hello' })
+  expect(JSON.parse(moduleLine('hello', '{"level":"error"}'))).toEqual({ level: 'error', module_id: 'hello' })
+})
+
+test.each(['plain text', '{"broken": ', '[1]', '"text"', 'null', '{}x'])(
+  '%s becomes the message of a log line',
+  (text) => {
+    expect(JSON.parse(moduleLine('hello', text))).toEqual({
+      time: expect.stringMatching(/^\d{4}-/),
+      level: 'info',
+      message: text,
+      module_id: 'hello',
+    })
+  },
+)
+
+test('escapes control characters of a module', () => {
+  const escapes = '\u001b[2J\u009b31m\u2028'
+  for (const line of [escapes, JSON.stringify({ message: escapes }), `{"module_id":"hello","x":"\u009b31m"}`]) {
+    // oxlint-disable-next-line no-control-regex
+    expect(moduleLine('hello', line)).toMatch(/^[^\u0000-\u001f\u007f-\u009f\u2028]*$/)
+  }
 })

@@ -1,17 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { readdir, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { mediaTypes } from '@platform/oci/types'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { runProgram } from '../runner/program.ts'
+import { runServer } from '../support/program.ts'
 import { digestOf, freshRegistry, manifestOf, pushImage, registryIn, writer } from './support.ts'
 
-const serve = fileURLToPath(new URL('serve.ts', import.meta.url))
-
-/** Pushes images under ever new tags until the registry is gone, and tells of each that was answered. */
-async function pushUntilGone(host: string, name: string, onAnswered: (tag: string) => void): Promise<void> {
+/** Pushes images with new tags until the registry is killed. */
+async function pushUntilKilled(host: string, name: string, onPushed: (tag: string) => void): Promise<void> {
   const put = async (path: string, body: string | Uint8Array, type = 'application/octet-stream') =>
     fetch(`http://${host}/v2/modules/hello/${path}`, {
       method: path.startsWith('manifests') ? 'PUT' : 'POST',
@@ -25,32 +22,30 @@ async function pushUntilGone(host: string, name: string, onAnswered: (tag: strin
     try {
       await put(`blobs/uploads/?digest=${digestOf(config)}`, config)
       await put(`blobs/uploads/?digest=${digestOf(layer)}`, layer)
-      const answer = await put(`manifests/${tag}`, manifestOf(config, layer), mediaTypes.manifest)
-      if (answer.status === 201) onAnswered(tag)
+      const response = await put(`manifests/${tag}`, manifestOf(config, layer), mediaTypes.manifest)
+      if (response.status === 201) onPushed(tag)
     } catch {
       return
     }
   }
 }
 
-test('a registry that is killed in the middle of pushes has all that it answered, whole, and nothing by half', async () => {
+test('a kill during pushes loses no acknowledged image, and leaves no partial one', async () => {
   await using folder = await temporaryFolder()
-  await using program = runProgram(serve, { arguments: [folder.path] })
-  const host = await program.says('Registry ready at ')
-  const answered: string[] = []
-  /** The answer that ends it finds the other two at some point of theirs. */
-  const enough = 12
-  const onAnswered = (tag: string) => {
-    answered.push(tag)
-    if (answered.length === enough) program.child.kill('SIGKILL')
+  await using server = await runServer('registry', folder.path)
+  const pushed: string[] = []
+  const killAfter = 12
+  const onPushed = (tag: string) => {
+    pushed.push(tag)
+    if (pushed.length === killAfter) server.child.kill('SIGKILL')
   }
-  await Promise.all(['a', 'b', 'c'].map((name) => pushUntilGone(host, name, onAnswered)))
-  await program.ended
-  expect(answered.length).toBeGreaterThanOrEqual(enough)
+  await Promise.all(['a', 'b', 'c'].map((name) => pushUntilKilled(server.address, name, onPushed)))
+  await server.exit
+  expect(pushed.length).toBeGreaterThanOrEqual(killAfter)
 
   await using registry = await registryIn(folder.path)
   const { tags }: any = await (await registry.read('/v2/modules/hello/tags/list')).json()
-  expect(tags).toEqual(expect.arrayContaining(answered))
+  expect(tags).toEqual(expect.arrayContaining(pushed))
   for (const tag of tags) {
     const text = await (await registry.read(`/v2/modules/hello/manifests/${tag}`)).text()
     const { config, layers } = JSON.parse(text)
@@ -62,19 +57,19 @@ test('a registry that is killed in the middle of pushes has all that it answered
   expect(await readdir(join(folder.path, 'drafts'))).toEqual([])
 })
 
-test('what was pushed is there after a restart, and uploads that were under way are not', async () => {
+test('images survive a restart, and uploads do not', async () => {
   await using folder = await temporaryFolder()
   const first = await registryIn(folder.path)
   const { digest, manifest } = await pushImage(first, 'modules/hello', 'latest')
   const { headers } = await first.send('POST', '/v2/modules/hello/blobs/uploads/')
   await first.close(1000)
   await using second = await registryIn(folder.path)
-  const found = await second.read('/v2/modules/hello/manifests/latest')
-  expect([found.headers.get('docker-content-digest'), await found.text()]).toEqual([digest, manifest])
+  const stored = await second.read('/v2/modules/hello/manifests/latest')
+  expect([stored.headers.get('docker-content-digest'), await stored.text()]).toEqual([digest, manifest])
   expect((await second.send('PATCH', headers.get('location') ?? '', 'x')).status).toBe(404)
 })
 
-test('a close lets the download under way end', async () => {
+test('a close completes running downloads', async () => {
   await using registry = await freshRegistry()
   const content = randomBytes(20_000_000)
   const digest = digestOf(content)
@@ -86,7 +81,7 @@ test('a close lets the download under way end', async () => {
   await expect(registry.read('/v2/_catalog')).rejects.toThrow('fetch failed')
 })
 
-test('a download of content that went short on the disk breaks off: half of it never looks whole', async () => {
+test('a download of truncated content fails', async () => {
   await using registry = await freshRegistry()
   const content = randomBytes(5_000_000)
   const digest = digestOf(content)

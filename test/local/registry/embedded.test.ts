@@ -15,10 +15,9 @@ import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { listed } from './support.ts'
 
-/** A data folder with a bundle of the module in it. The registry does not look into it. */
+/** A data folder with a bundle of the module. */
 async function dataFolder() {
   const folder = await temporaryFolder()
-  await rm(join(folder.path, 'registry'), { recursive: true, force: true })
   await writeFile(join(folder.path, 'hello.mjs'), 'export {}')
   return folder
 }
@@ -33,7 +32,7 @@ const tagsOf = (registry: { host: string }) => listed(readerOf(registry).tags(he
 const seed = async (registry: Awaited<ReturnType<typeof start>>, dataDir: string) =>
   seedHello(registry, dataDir, await moduleSigningKey(dataDir))
 
-test('the reference module is an image with the labels of a module, its manifest and a signature of this platform', async () => {
+test('the reference module is an image with labels and a signature of this platform', async () => {
   await using folder = await dataFolder()
   await using registry = await start(folder.path)
   expect(await seed(registry, folder.path)).toBe(true)
@@ -54,12 +53,12 @@ test('the reference module is an image with the labels of a module, its manifest
   expect(await client.resolve(helloRepository, 'latest')).toMatchObject({ digest })
   const pem = createPublicKey(await moduleSigningKey(folder.path)).export({ type: 'spki', format: 'pem' })
   const trusted = [{ name: 'this platform', pem: String(pem), repositories: [helloRepository] }]
-  const verdict = await verifyImage(client, helloRepository, [digest], trusted)
-  expect(verdict).toMatchObject({ isVerified: true, by: 'this platform' })
+  const verification = await verifyImage(client, helloRepository, [digest], trusted)
+  expect(verification).toMatchObject({ isVerified: true, by: 'this platform' })
   expect((await verifyImage(client, helloRepository, [digest], [])).isVerified).toBe(false)
 })
 
-test('a later start pushes the same content no second time, and another one under the same tags', async () => {
+test('a later start pushes changed content only', async () => {
   await using folder = await dataFolder()
   const first = await start(folder.path)
   await seed(first, folder.path)
@@ -78,7 +77,7 @@ test('a later start pushes the same content no second time, and another one unde
   expect(await readerOf(second).resolve(helloRepository, before?.digest ?? '')).toEqual(before)
 })
 
-test('a seeding that was cut off is done again, and what somebody has removed stays away', async () => {
+test('an interrupted push is repeated, and a removed module is not pushed again', async () => {
   await using folder = await dataFolder()
   await using registry = await start(folder.path)
   await seed(registry, folder.path)
@@ -93,19 +92,19 @@ test('a seeding that was cut off is done again, and what somebody has removed st
   expect((await tagsOf(registry)).filter((tag) => !tag.startsWith('sha256-'))).toEqual([])
 })
 
-test('password and key are the same at every start, and nobody else’s', async () => {
+test('password and key are generated once, and only their owner can read them', async () => {
   await using folder = await dataFolder()
   await expect(readRegistryPassword(folder.path)).rejects.toThrow('ENOENT')
   const secrets = async () => [await loadOrCreateRegistryPassword(folder.path), await moduleSigningKey(folder.path)]
-  const made = await secrets()
-  expect(await secrets()).toEqual(made)
-  expect(await readRegistryPassword(folder.path)).toBe(made[0])
+  const generated = await secrets()
+  expect(await secrets()).toEqual(generated)
+  expect(await readRegistryPassword(folder.path)).toBe(generated[0])
   for (const name of ['registry-password', 'module-signing-key.pem']) {
     expect((await stat(join(folder.path, name))).mode & 0o777).toBe(0o600)
   }
 })
 
-test('where any port will do the registry comes back to the one that it had, unless that is taken', async () => {
+test('reuses its last port, if that is free', async () => {
   await using folder = await dataFolder()
   const first = await start(folder.path)
   expect(first.hasMoved).toBe(true)
@@ -114,13 +113,13 @@ test('where any port will do the registry comes back to the one that it had, unl
   expect([second.host, second.hasMoved]).toEqual([first.host, false])
   await second.close(0)
 
-  const squatter = createServer()
-  await listenAt(squatter, '127.0.0.1', Number(first.host.split(':')[1]))
+  const other = createServer()
+  await listenAt(other, '127.0.0.1', Number(first.host.split(':')[1]))
   const third = await start(folder.path)
   expect(third.host).not.toBe(first.host)
   expect(third.hasMoved).toBe(true)
   await third.close(0)
   await expect(start(folder.path, Number(first.host.split(':')[1]))).rejects.toThrow('PLAT_REGISTRY_PORT')
-  squatter.close()
-  await once(squatter, 'close')
+  other.close()
+  await once(other, 'close')
 })

@@ -17,7 +17,7 @@ const hasSkopeo = await run('skopeo', ['--version']).then(
 const skopeo = async (...args: string[]): Promise<string> =>
   (await run('skopeo', ['--insecure-policy', ...args], { timeout: 30_000 })).stdout
 
-/** An image in a folder, as the OCI layout has it. */
+/** Writes an image in the OCI layout; returns its digest. */
 async function writeLayout(folder: string): Promise<string> {
   const config = JSON.stringify({
     architecture: 'amd64',
@@ -31,22 +31,22 @@ async function writeLayout(folder: string): Promise<string> {
   for (const content of [config, layer, manifest]) {
     await writeFile(join(folder, 'blobs/sha256', digestOf(content).slice(7)), content)
   }
-  const described = { mediaType: mediaTypes.manifest, digest: digestOf(manifest), size: manifest.length }
-  const manifests = [{ ...described, annotations: { 'org.opencontainers.image.ref.name': '1.0.0' } }]
+  const descriptor = { mediaType: mediaTypes.manifest, digest: digestOf(manifest), size: manifest.length }
+  const manifests = [{ ...descriptor, annotations: { 'org.opencontainers.image.ref.name': '1.0.0' } }]
   await writeFile(join(folder, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests }))
   await writeFile(join(folder, 'oci-layout'), '{"imageLayoutVersion":"1.0.0"}')
   return digestOf(manifest)
 }
 
-test.skipIf(!hasSkopeo)('skopeo copies an image in and out, inspects it, lists its tags and deletes it', async () => {
+test.skipIf(!hasSkopeo)('skopeo copies, inspects, lists and deletes images', async () => {
   await using folder = await temporaryFolder()
   await using registry = await freshRegistry()
-  const [here, there] = [join(folder.path, 'here'), join(folder.path, 'there')]
-  const digest = await writeLayout(here)
+  const [source, target] = ['source', 'target'].map((name) => join(folder.path, name)) as [string, string]
+  const digest = await writeLayout(source)
   const image = `docker://${registry.host}/modules/hello:1.0.0`
   const copy = `docker://${registry.host}/modules/copy:latest`
   const credentials = `platform:${password}`
-  const into = ['--dest-tls-verify=false', `oci:${here}:1.0.0`, image]
+  const into = ['--dest-tls-verify=false', `oci:${source}:1.0.0`, image]
 
   await expect(skopeo('copy', '-q', ...into)).rejects.toThrow('unauthorized')
   await expect(skopeo('copy', '-q', '--dest-creds', 'platform:wrong', ...into)).rejects.toThrow('unauthorized')
@@ -56,9 +56,9 @@ test.skipIf(!hasSkopeo)('skopeo copies an image in and out, inspects it, lists i
 
   const both = ['--src-tls-verify=false', '--dest-tls-verify=false', '--dest-creds', credentials]
   await skopeo('copy', '-q', ...both, image, copy)
-  await skopeo('copy', '-q', '--src-tls-verify=false', copy, `oci:${there}:1.0.0`)
+  await skopeo('copy', '-q', '--src-tls-verify=false', copy, `oci:${target}:1.0.0`)
   const name = join('blobs/sha256', digest.slice(7))
-  expect(await readFile(join(there, name), 'utf8')).toBe(await readFile(join(here, name), 'utf8'))
+  expect(await readFile(join(target, name), 'utf8')).toBe(await readFile(join(source, name), 'utf8'))
 
   await skopeo('delete', '--tls-verify=false', '--creds', credentials, copy)
   const tags = async (repository: string) =>

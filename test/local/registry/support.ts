@@ -5,15 +5,13 @@ import { startRegistry } from '@platform/local/registry/server'
 import { mediaTypes } from '@platform/oci/types'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
-/** A registry on data of its own, and what tests send to it. */
-
 export const password = 'correct horse battery'
 export const writer = { authorization: `Basic ${Buffer.from(`platform:${password}`).toString('base64')}` }
 
 export const digestOf = (content: string | Uint8Array): string =>
   `sha256:${createHash('sha256').update(content).digest('hex')}`
 
-/** A registry in a folder; `await using` closes it and leaves the folder. */
+/** A registry in a folder, which `await using` closes and keeps. */
 export async function registryIn(folder: string, options: { maximumBlobBytes?: number } = {}) {
   const failures: unknown[] = []
   const log = (_: string, details: Record<string, unknown> = {}) => void failures.push(details['error'])
@@ -22,7 +20,7 @@ export async function registryIn(folder: string, options: { maximumBlobBytes?: n
   return {
     ...registry,
     url,
-    /** What it could not explain. */
+    /** Internal errors. */
     failures,
     read: (path: string, headers: Record<string, string> = {}) => fetch(url(path), { headers }),
     send: (method: string, path: string, body?: string | Uint8Array, headers: Record<string, string> = {}) =>
@@ -36,7 +34,7 @@ export async function registryIn(folder: string, options: { maximumBlobBytes?: n
 }
 export type TestRegistry = Awaited<ReturnType<typeof registryIn>>
 
-/** A registry of one test. */
+/** A registry in a temporary folder. */
 export async function freshRegistry(options: { maximumBlobBytes?: number } = {}) {
   const folder = await temporaryFolder()
   const registry = await registryIn(folder.path, options)
@@ -47,17 +45,17 @@ export async function freshRegistry(options: { maximumBlobBytes?: number } = {})
   return { ...registry, folder: folder.path, [Symbol.asyncDispose]: dispose }
 }
 
-/** The code of the distribution specification that an answer is refused with. */
-export async function codeOf(response: Response): Promise<string> {
+/** The error code of a response. */
+export async function errorCodeOf(response: Response): Promise<string> {
   const body: any = await response.json()
   return body.errors[0].code
 }
 
-/** Sends a blob in one request; answers its digest. */
+/** Pushes a blob in one request; returns its digest. */
 export async function pushBlob(registry: TestRegistry, repository: string, content: string | Uint8Array) {
   const digest = digestOf(content)
   const { status } = await registry.send('POST', `/v2/${repository}/blobs/uploads/?digest=${digest}`, content)
-  if (status !== 201) throw new Error(`The blob was answered with ${status}.`)
+  if (status !== 201) throw new Error(`Pushing the blob failed with ${status}.`)
   return digest
 }
 
@@ -67,7 +65,7 @@ const descriptor = (mediaType: string, content: string | Uint8Array) => ({
   size: Buffer.byteLength(content),
 })
 
-/** A manifest over a config and a layer, with more members. */
+/** A manifest of a config and a layer, with further members. */
 export const manifestOf = (config: string, layer: string | Uint8Array, more: object = {}): string =>
   JSON.stringify({
     schemaVersion: 2,
@@ -77,14 +75,15 @@ export const manifestOf = (config: string, layer: string | Uint8Array, more: obj
     ...more,
   })
 
-/** Sends an image of one small layer; answers the manifest and its digest. */
+/** Pushes an image of one small layer. */
 export async function pushImage(registry: TestRegistry, repository: string, tag: string, more: object = {}) {
   const [config, layer] = [`{"tag":"${tag}"}`, `layer of ${repository}:${tag}`]
   await Promise.all([config, layer].map((content) => pushBlob(registry, repository, content)))
   const manifest = manifestOf(config, layer, more)
-  const answer = await putManifest(registry, repository, tag, manifest)
-  if (answer.status !== 201) throw new Error(`The manifest was answered with ${answer.status}: ${await answer.text()}`)
-  return { manifest, digest: digestOf(manifest), config, layer, answer }
+  const response = await putManifest(registry, repository, tag, manifest)
+  if (response.status !== 201)
+    throw new Error(`Pushing the manifest failed with ${response.status}: ${await response.text()}`)
+  return { manifest, digest: digestOf(manifest), config, layer, response }
 }
 
 export const putManifest = (
@@ -96,8 +95,8 @@ export const putManifest = (
 ): Promise<Response> =>
   registry.send('PUT', `/v2/${repository}/manifests/${reference}`, manifest, { 'content-type': type })
 
-/** Sends a request line as it is: `fetch` would tidy the path. */
-export async function askRaw(host: string, method: string, path: string, headers: Record<string, string> = {}) {
+/** Sends the path unchanged, unlike `fetch`. */
+export async function sendRaw(host: string, method: string, path: string, headers: Record<string, string> = {}) {
   const [hostname, port] = host.split(':')
   return new Promise<{ status: number; body: string }>((resolve, reject) => {
     const sent = request({ hostname, port, method, path, headers: { ...writer, ...headers }, agent: false })
@@ -109,7 +108,7 @@ export async function askRaw(host: string, method: string, path: string, headers
   })
 }
 
-/** All that a client lists. */
+/** Collects the names of a list. */
 export async function listed(names: AsyncIterable<string>): Promise<string[]> {
   const all: string[] = []
   for await (const name of names) all.push(name)

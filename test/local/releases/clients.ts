@@ -1,52 +1,53 @@
 import { Agent, get } from 'node:http'
 
-/** What clients were answered: how often each status and version. */
-export interface Hammering {
+/** Clients that call without pause, and their results. */
+export interface ContinuousClients {
   requests: number
   failures: string[]
+  /** The versions that have responded. */
   versions: ReadonlySet<string>
-  /** Resolves once so many more requests were answered. */
+  /** Resolves after `count` more responses. */
   more: (count: number) => Promise<void>
-  /** Resolves once every client has its last answer. */
+  /** Resolves after the last response of each client. */
   stop: () => Promise<void>
 }
 
-const usualPaths = ['/health/live', '/api/v1/clusters', '/api/v1/sites', '/.well-known/jwks.json']
+const paths = ['/health/live', '/api/v1/clusters', '/api/v1/sites', '/.well-known/jwks.json']
 
-/** Clients that ask again as soon as they are answered, each on a connection that it keeps. */
-export function hammer(url: string, clients = 10, paths: readonly string[] = usualPaths): Hammering {
+/** Starts clients that each use one connection. */
+export function startClients(url: string, count = 10): ContinuousClients {
   const versions = new Set<string>()
-  const own = { requests: 0, failures: [] as string[], versions }
-  const over = new AbortController()
-  const waiting: { until: number; resolve: () => void }[] = []
-  const client = async (_: unknown, number: number) => {
+  const results = { requests: 0, failures: [] as string[], versions }
+  const stopping = new AbortController()
+  const waits: { until: number; resolve: () => void }[] = []
+  const run = async (_: unknown, number: number) => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    for (let turn = number; !over.signal.aborted; turn++) {
+    for (let index = number; !stopping.signal.aborted; index++) {
       try {
-        const { status, version } = await ask(`${url}${paths[turn % paths.length]}`, agent)
+        const { status, version } = await request(`${url}${paths[index % paths.length]}`, agent)
         if (status === 200) versions.add(version)
-        else own.failures.push(`status ${status}`)
+        else results.failures.push(`status ${status}`)
       } catch (error) {
-        own.failures.push(String(error))
+        results.failures.push(String(error))
       }
-      own.requests += 1
-      for (const { until, resolve } of waiting) if (own.requests >= until) resolve()
+      results.requests += 1
+      for (const { until, resolve } of waits) if (results.requests >= until) resolve()
     }
     agent.destroy()
   }
-  const running = Array.from({ length: clients }, client)
-  return Object.assign(own, {
-    more: (count: number) =>
-      new Promise<void>((resolve) => void waiting.push({ until: own.requests + count, resolve })),
+  const running = Array.from({ length: count }, run)
+  return Object.assign(results, {
+    more: (more: number) =>
+      new Promise<void>((resolve) => void waits.push({ until: results.requests + more, resolve })),
     stop: async () => {
-      over.abort()
+      stopping.abort()
       await Promise.all(running)
     },
   })
 }
 
-/** One request; answers its status and the version that the function said. */
-export const ask = (url: string, agent?: Agent): Promise<{ status: number; version: string }> =>
+/** Sends one request; resolves with its status and the version that the function reports. */
+export const request = (url: string, agent?: Agent): Promise<{ status: number; version: string }> =>
   new Promise((resolve, reject) => {
     get(url, { ...(agent && { agent }) }, (response) => {
       const { statusCode = 0, headers } = response

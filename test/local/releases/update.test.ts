@@ -1,194 +1,202 @@
-import type { StagedRelease } from '@platform/worker/updates/target/port'
-import { appendFile, readFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { startGate } from '../runner/gate.ts'
-import { ask, hammer } from './clients.ts'
-import { currentIn, folderOf, named, releaseOf, saying } from './support.ts'
-import { apply, checkout, startUpdatable, versionsOf } from './updatable.ts'
-import { rounds } from '../../support/long.ts'
-import { isLong } from '../../support/long.ts'
+import { TargetError } from '@platform/worker/updates/target/port'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { isLong, rounds, sampled } from '../../support/long.ts'
+import { startBarrier } from '../support/barrier.ts'
+import { request, startClients } from './clients.ts'
+import {
+  checkout,
+  currentIn,
+  folderOf,
+  identityOf,
+  releaseOf,
+  reporting,
+  stagedCheckout,
+  stagedOf,
+  startUpdatable,
+  targetOf,
+  zipOf,
+} from './support.ts'
 
-const nowhere = () => Promise.reject(new Error('its repository is gone'))
+/** Shared: every test leaves it with the functions of the checkout. */
+let platform: Awaited<ReturnType<typeof startUpdatable>>
+beforeAll(async () => {
+  platform = await startUpdatable()
+})
+afterAll(() => platform[Symbol.asyncDispose]())
+afterEach(async () => expect(await platform.versions()).toEqual(['checkout']))
 
-test('ten clients lose no request while a release takes over step by step, and while it goes back', async () => {
-  await using platform = await startUpdatable()
+const release = releaseOf('9.0.0')
+const identity = identityOf(release)
+
+test('no request fails while traffic shifts to a release, and back to the checkout', async () => {
   const { target } = platform
-  const release = releaseOf('9.0.0')
-  const clients = hammer(platform.url)
+  const clients = startClients(platform.url)
   await clients.more(rounds(60, 200))
-  expect([...clients.versions]).toEqual(['own'])
+  expect([...clients.versions]).toEqual(['checkout'])
   await target.stage(release)
-  expect(await target.invoke(named(release), 'health', {})).toMatchObject({ body: '9.0.0' })
+  expect(await target.invoke(identity, 'health', {})).toMatchObject({ body: '9.0.0' })
   await clients.more(rounds(60, 200))
-  expect([...clients.versions]).toEqual(['own'])
+  expect([...clients.versions]).toEqual(['checkout'])
   for (const share of [10, 50, 100] as const) {
-    await target.shift(named(release), share)
+    await target.shift(identity, share)
     await clients.more(rounds(90, 300))
   }
-  await target.commit(named(release), checkout)
+  await target.commit(identity, checkout)
   await clients.more(rounds(60, 200))
-  expect(clients.versions).toEqual(new Set(['own', '9.0.0']))
-  expect(await target.current()).toEqual(named(release))
-  expect(new Set(await versionsOf(platform, 20))).toEqual(new Set(['9.0.0']))
+  expect(clients.versions).toEqual(new Set(['checkout', '9.0.0']))
+  expect(await target.current()).toEqual(identity)
+  expect(await platform.versions()).toEqual(['9.0.0'])
 
-  // And back, to the functions that came with the platform.
-  await target.stage({ ...checkout, functionNames: [], fetchFunction: nowhere })
+  await target.stage(stagedCheckout)
   await target.shift(checkout, 100)
   await clients.more(rounds(60, 200))
-  await target.commit(checkout, named(release))
+  await target.commit(checkout, identity)
   await clients.more(rounds(60, 200))
   await clients.stop()
-  expect(new Set(await versionsOf(platform, 20))).toEqual(new Set(['own']))
   expect(await currentIn(platform.dataDir)).toBeUndefined()
   expect(clients.failures).toEqual([])
   expect(clients.requests).toBeGreaterThan(rounds(500, 1500))
 })
 
-test.runIf(isLong)('of a hundred requests a release gets as many as its share says', async () => {
-  await using platform = await startUpdatable()
-  const release = releaseOf('9.0.0')
-  await platform.target.stage(release)
-  const shares: [0 | 10 | 50 | 100, number][] = [
-    [0, 0],
-    [10, 10],
-    [50, 50],
-    [100, 100],
-  ]
-  for (const [share, expected] of shares) {
-    await platform.target.shift(named(release), share)
-    const said = await versionsOf(platform, 100, '/api/v1/sites')
-    expect(said.filter((version) => version === '9.0.0')).toHaveLength(expected)
-  }
-})
-
-test('every step may come twice', async () => {
-  await using platform = await startUpdatable()
+test('every step can be repeated', async () => {
   const { target } = platform
-  const release = releaseOf('9.0.0')
   await Promise.all([target.stage(release), target.stage(release)])
-  await target.shift(named(release), 50)
+  await target.shift(identity, 50)
   await target.stage(release)
-  for (let time = 0; time < 2; time++) await target.shift(named(release), 100)
-  for (let time = 0; time < 2; time++) await target.commit(named(release), checkout)
+  for (let time = 0; time < 2; time++) await target.shift(identity, 100)
+  for (let time = 0; time < 2; time++) await target.commit(identity, checkout)
   await target.stage(release)
-  await target.shift(named(release), 10)
-  expect(new Set(await versionsOf(platform, 20))).toEqual(new Set(['9.0.0']))
-  for (let time = 0; time < 2; time++) await target.revert(named(release), checkout)
-  expect(new Set(await versionsOf(platform, 20))).toEqual(new Set(['own']))
+  await target.shift(identity, 10)
+  expect(await platform.versions()).toEqual(['9.0.0'])
+  for (let time = 0; time < 2; time++) await target.revert(identity, checkout)
   expect(await currentIn(platform.dataDir)).toBeUndefined()
 })
 
-test('an update that is taken back leaves what served, from any step', async () => {
-  await using platform = await startUpdatable()
+test('a revert from any step keeps the current functions', async () => {
   const { target } = platform
-  const release = releaseOf('9.0.0')
-  await target.revert(named(release), checkout)
+  await target.revert(identity, checkout)
   await target.stage(release)
-  await target.revert(named(release), checkout)
+  await target.revert(identity, checkout)
   await target.stage(release)
-  await target.shift(named(release), 50)
-  await target.revert(named(release), checkout)
-  expect(new Set(await versionsOf(platform, 20))).toEqual(new Set(['own']))
-  await expect(target.shift(named(release), 10)).rejects.toThrow('is not staged')
-  await expect(target.commit(named(release), checkout)).rejects.toThrow('is not staged')
-  await expect(target.invoke(named(release), 'health', {})).rejects.toThrow('is not staged')
+  await target.shift(identity, 50)
+  await target.revert(identity, checkout)
+  await expect(target.shift(identity, 10)).rejects.toThrow('is not staged')
+  await expect(target.commit(identity, checkout)).rejects.toThrow('is not staged')
+  await expect(target.invoke(identity, 'health', {})).rejects.toThrow('is not staged')
 })
 
-test('a commit keeps what served before, for the way back, and removes all others', async () => {
-  await using platform = await startUpdatable()
+test('a commit keeps the previous release for a rollback, and removes older ones', async () => {
   const [one, two, three] = [releaseOf('9.0.0'), releaseOf('9.1.0'), releaseOf('9.2.0')]
-  await apply(platform, one)
-  await apply(platform, two)
+  await platform.apply(one)
+  await platform.apply(two)
   expect(await platform.releases()).toEqual([folderOf(one), folderOf(two), 'current.json'])
-  await apply(platform, three)
+  await platform.apply(three)
   await expect.poll(platform.releases).toEqual([folderOf(two), folderOf(three), 'current.json'])
-  await apply(platform, { ...two, fetchFunction: nowhere })
-  expect(new Set(await versionsOf(platform, 20))).toEqual(new Set(['9.1.0']))
+  await platform.apply({ ...two, fetchFunction: stagedCheckout.fetchFunction })
+  expect(await platform.versions()).toEqual(['9.1.0'])
+  await platform.apply(stagedCheckout)
 })
 
-test.runIf(isLong)('a kept release that is damaged is fetched again', async () => {
-  await using platform = await startUpdatable()
-  const [one, two] = [releaseOf('9.0.0'), releaseOf('9.1.0')]
-  await apply(platform, one)
-  await apply(platform, two)
-  const program = join(platform.dataDir, 'releases', folderOf(one), 'functions/health/index.mjs')
-  await appendFile(program, 'throw new Error("damaged")')
-  await apply(platform, one)
-  expect(new Set(await versionsOf(platform, 20))).toEqual(new Set(['9.0.0']))
-  expect(await readFile(program, 'utf8')).toBe(saying('9.0.0'))
-})
-
-test.runIf(isLong)('a request that takes long is answered by the version that began it', async () => {
-  await using gate = await startGate()
-  const slow = `export const handler = async () => { ${gate.pass('slow')}; return { statusCode: 200, headers: { 'x-version': 'own' } } }`
-  await using platform = await startUpdatable({ jobs: slow })
-  const underWay = Promise.all([1, 2, 3].map(() => ask(`${platform.url}/api/v1/jobs`)))
-  await gate.arrived('slow', 3)
-  await apply(platform, releaseOf('9.0.0'))
-  expect(await ask(`${platform.url}/api/v1/jobs`)).toEqual({ status: 200, version: '9.0.0' })
-  gate.open()
-  expect(await underWay).toEqual(Array.from({ length: 3 }, () => ({ status: 200, version: 'own' })))
-})
-
-test.runIf(isLong)('a function replaces the functions that it runs among, and ends its work afterwards', async () => {
-  const release = releaseOf('9.0.0')
-  const body = JSON.stringify({ release: named(release), before: checkout })
+test.runIf(isLong)('a function can commit a release, and completes its request afterwards', async () => {
+  const body = JSON.stringify(JSON.stringify({ release: identity, before: checkout }))
   const committing = `export const handler = async () => {
     const headers = { authorization: 'Bearer ' + process.env.PLAT_UPDATE_SUPERVISOR_TOKEN }
-    const { status } = await fetch(process.env.PLAT_UPDATE_SUPERVISOR_URL + '/commit', { method: 'POST', headers, body: ${JSON.stringify(body)} })
+    const { status } = await fetch(process.env.PLAT_UPDATE_SUPERVISOR_URL + '/commit', { method: 'POST', headers, body: ${body} })
     await new Promise((resolve) => setTimeout(resolve, 300))
-    return { statusCode: status, headers: { 'x-version': 'own' } }
+    return { statusCode: status, headers: { 'x-version': 'checkout' } }
   }`
-  await using platform = await startUpdatable({ users: committing })
-  await platform.target.stage(release)
-  expect(await ask(`${platform.url}/api/v1/users`)).toEqual({ status: 204, version: 'own' })
-  expect(await ask(`${platform.url}/api/v1/users`)).toEqual({ status: 200, version: '9.0.0' })
+  await using updatable = await startUpdatable({ users: committing })
+  await updatable.target.stage(release)
+  expect(await request(`${updatable.url}/api/v1/users`)).toEqual({ status: 204, version: 'checkout' })
+  expect(await request(`${updatable.url}/api/v1/users`)).toEqual({ status: 200, version: '9.0.0' })
 })
 
-const broken = (how: string) => `export const handler = async () => { ${how}; return { statusCode: 200 } }`
+test.runIf(isLong)('a stage waits while too many versions still complete requests', async () => {
+  await using barrier = await startBarrier()
+  const slow = (version: string) => ({
+    jobs: `export const handler = async () => { ${barrier.report('slow')}; return { statusCode: 200, headers: { 'x-version': '${version}' } } }`,
+  })
+  await using updatable = await startUpdatable(slow('checkout'))
+  const pending = [request(`${updatable.url}/api/v1/jobs`)]
+  await barrier.reports('slow', 1)
+  await updatable.apply(releaseOf('9.0.0', slow('9.0.0')))
+  pending.push(request(`${updatable.url}/api/v1/jobs`))
+  await barrier.reports('slow', 2)
+  await updatable.apply(releaseOf('9.1.0', slow('9.1.0')))
+  const third = releaseOf('9.2.0', slow('9.2.0'))
+  await expect(updatable.target.stage(third)).rejects.toMatchObject({ name: 'TargetError', isFinal: false })
+  barrier.open()
+  expect(await Promise.all(pending)).toMatchObject([{ version: 'checkout' }, { version: '9.0.0' }])
+  await expect.poll(() => updatable.target.stage(third).then(() => 'staged', String)).toBe('staged')
+})
 
-test.runIf(isLong)('what functions leave without an answer is counted for the version that they are of', async () => {
-  const faulty = {
-    jobs: broken(`throw new Error('past everything')`),
-    sites: broken(
-      `await new Promise((resolve) => { setTimeout(() => void Promise.reject(new Error('nobody cares'))) })`,
-    ),
-    users: broken(`process.exit()`),
-    // As `scheduled` does with what it has counted.
-    clusters: broken(`throw Object.assign(new Error('counted'), { [Symbol.for('platform.tallied')]: true })`),
+const invalidReleases = [
+  [
+    'whose import throws',
+    { health: `throw new Error('cannot be')` },
+    /9\.0\.0 does not start: health: Error: cannot be/,
+  ],
+  ['whose queue consumer cannot be imported', { 'queue/jobs': `import 'nowhere'` }, /queue\/jobs/],
+  ['that ends its thread', { health: `process.exit(1)` }, /does not start/],
+  ['without a handler', { sites: `export const other = 1` }, /exports no handler/],
+  ['with a syntax error', { sites: `{{{` }, /does not start/],
+] as const
+
+test.for(sampled(invalidReleases, 2))('rejects a release %s, and keeps serving', async ([, sources, reason]) => {
+  const clients = startClients(platform.url, 3)
+  const failed = platform.target.stage(releaseOf('9.0.0', sources))
+  await expect(failed).rejects.toBeInstanceOf(TargetError)
+  await expect(failed).rejects.toMatchObject({ isFinal: true, message: expect.stringMatching(reason) })
+  await platform.target.revert({ version: '9.0.0' }, checkout)
+  await clients.more(100)
+  await clients.stop()
+  expect([clients.failures, [...clients.versions]]).toEqual([[], ['checkout']])
+})
+
+test('rejects an incomplete release, a removed one, and a zip with a path outside its folder', async () => {
+  const { target, dataDir } = platform
+  const incomplete = stagedOf('9.0.0', new Map([['health', zipOf({ 'index.mjs': reporting('9.0.0') })]]))
+  await expect(target.stage(incomplete)).rejects.toMatchObject({ isFinal: true })
+  const removed = target.stage({ ...stagedCheckout, version: '0.0.1' })
+  await expect(removed).rejects.toMatchObject({ isFinal: true, message: expect.stringContaining('not here any more') })
+  const hostile = zipOf({ 'index.mjs': reporting('9.0.0'), '../../../../escaped': 'x' })
+  const fetchFunction = async (name: string) => (name === 'health' ? hostile : release.fetchFunction(name))
+  await expect(target.stage({ ...release, fetchFunction })).rejects.toMatchObject({ isFinal: true })
+  for (const folder of [dataDir, join(dataDir, '..')]) expect(await readdir(folder)).not.toContain('escaped')
+})
+
+const invalidTokens = [
+  ['GET', '/current', undefined, 401, {}],
+  ['POST', '/commit', '{}', 401, { authorization: 'Bearer no' }],
+  ['PUT', '/function', 'zip', 401, { authorization: 'Basic cGxhdGZvcm06' }],
+] as const
+const invalidCalls = [
+  ['POST', '/nothing', '{}', 404],
+  ['DELETE', '/current', undefined, 404],
+  ['POST', '/stage', '{', 400],
+  ['POST', '/stage', '{"release":{"version":"../../x"},"functionNames":[]}', 400],
+  ['POST', '/ready', '{"release":{"version":"1.0.0"},"functionNames":["../x"]}', 400],
+  ['PUT', '/function?version=1.0.0&name=health', 'zip', 400],
+  ['PUT', `/function?version=1.0.0&digest=sha256:${'a'.repeat(64)}&name=../../health`, 'zip', 400],
+  ['POST', '/unanswered', '{"release":{"version":"1.0.0"},"sinceMs":-1}', 400],
+  ['POST', '/shift', '{"release":{"version":"1.0.0"},"share":11}', 400],
+] as const
+
+test('the update supervisor rejects calls without its token, and invalid calls', async () => {
+  const { url, token } = platform.updateSupervisor
+  for (const [method, path, body, status, headers = { authorization: `Bearer ${token}` }] of [
+    ...invalidTokens,
+    ...invalidCalls,
+  ]) {
+    const response = await fetch(`${url}${path}`, { method, headers, ...(body && { body }) })
+    expect([method, path, response.status]).toEqual([method, path, status])
   }
-  await using platform = await startUpdatable()
-  const { target, url } = platform
-  const release = releaseOf('9.0.0', faulty)
-  const faults = async (of: StagedRelease | typeof checkout) => target.unanswered(of, 0)
-  await target.stage(release)
-  await expect(target.invoke(named(release), 'jobs', {})).rejects.toThrow('past everything')
-  await target.shift(named(release), 100)
-  const statuses: number[] = []
-  for (const path of ['jobs', 'sites', 'users', 'clusters']) statuses.push((await ask(`${url}/api/v1/${path}`)).status)
-  expect(statuses).toEqual([500, 500, 500, 500])
-  expect(await ask(`${url}/health/live`)).toEqual({ status: 200, version: '9.0.0' })
-  expect([await faults(release), await faults(checkout)]).toMatchObject([{ faults: 3 }, { faults: 0 }])
-  await target.revert(named(release), checkout)
-  expect(await faults(release)).toBeUndefined()
+  expect(await platform.target.current()).toEqual(checkout)
 })
 
-test.runIf(isLong)('too many versions that have not ended yet put an update off', async () => {
-  await using gate = await startGate()
-  const slow = (version: string) =>
-    `export const handler = async () => { ${gate.pass('slow')}; return { statusCode: 200, headers: { 'x-version': '${version}' } } }`
-  await using platform = await startUpdatable({ jobs: slow('own') })
-  const underWay = [ask(`${platform.url}/api/v1/jobs`)]
-  await gate.arrived('slow', 1)
-  const [one, two, three] = ['9.0.0', '9.1.0', '9.2.0'].map((each) => releaseOf(each, { jobs: slow(each) }))
-  if (!one || !two || !three) throw new Error('three releases')
-  await apply(platform, one)
-  underWay.push(ask(`${platform.url}/api/v1/jobs`))
-  await gate.arrived('slow', 2)
-  await apply(platform, two)
-  await expect(platform.target.stage(three)).rejects.toMatchObject({ name: 'TargetError', isFinal: false })
-  gate.open()
-  expect(await Promise.all(underWay)).toMatchObject([{ version: 'own' }, { version: '9.0.0' }])
-  await expect.poll(() => platform.target.stage(three).then(() => 'staged', String)).toBe('staged')
+test('an unreachable update supervisor is not a final error', async () => {
+  const unreachable = targetOf({ updateSupervisor: { url: 'http://127.0.0.1:1', token: 'x' } })
+  await expect(unreachable.current()).rejects.toMatchObject({ name: 'TargetError', isFinal: false })
 })

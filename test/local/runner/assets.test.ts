@@ -1,14 +1,16 @@
 import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { buildAssets, pinAssets } from '@platform/local/assets'
 import { unpackFiles } from '@platform/http/portal/pack'
+import { buildAssets, pinAssets } from '@platform/local/assets'
+import { compileCache, compileCacheFor } from '@platform/local/compile-cache'
+import { projectDir } from '@platform/local/settings'
 import { expect, test } from 'vitest'
-import { temporaryFolder } from './support.ts'
 import { isLong } from '../../support/long.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const longAgo = new Date('2001-01-01T00:00:00Z')
 
-test.runIf(isLong)('what functions hand out is built once, and again when it is older than its sources', async () => {
+test.runIf(isLong)('rebuilds only assets that are older than their sources', async () => {
   await using folder = await temporaryFolder()
   const page = join(folder.path, 'docs.html')
   const files = ['docs.html', 'portal.pack', 'relay.mjs'].map((name) => join(folder.path, name))
@@ -22,8 +24,8 @@ test.runIf(isLong)('what functions hand out is built once, and again when it is 
   expect(await readFile(join(folder.path, 'relay.mjs'), 'utf8')).toMatch(/^#!\/usr\/bin\/env node/)
   expect(await readFile(join(folder.path, 'hello.mjs'), 'utf8')).toContain('/modules/hello')
 
-  const own = join(folder.path, 'own')
-  await pinAssets(folder.path, own)
+  const pinned = join(folder.path, 'pinned')
+  await pinAssets(folder.path, pinned)
   const builtAt = await changedAt()
   await buildAssets(folder.path)
   expect(await changedAt()).toEqual(builtAt)
@@ -34,18 +36,17 @@ test.runIf(isLong)('what functions hand out is built once, and again when it is 
   expect(pageAt).toBeGreaterThan(longAgo.getTime())
   expect(othersAt).toEqual(builtAt.slice(1))
 
-  // A platform that runs goes on with what it began with.
-  await writeFile(join(folder.path, 'portal.pack'), 'of another version')
-  expect(unpackFiles(await readFile(join(own, 'portal.pack'))).files.size).toBeGreaterThan(0)
+  await writeFile(join(folder.path, 'portal.pack'), 'another version')
+  expect(unpackFiles(await readFile(join(pinned, 'portal.pack'))).files.size).toBeGreaterThan(0)
 })
 
-test('a file that cannot be built anew stays as it is for a platform that starts, and ends a deployment', async () => {
+test('a failed rebuild keeps the old asset at a start, and fails a deployment', async () => {
   await using folder = await temporaryFolder()
   const wants = ['module-schema.json']
-  // No file takes the place of a folder that holds something.
-  const place = join(folder.path, 'module-schema.json')
-  await mkdir(place)
-  const old = join(place, 'old')
+  // A file cannot replace a folder with content.
+  const target = join(folder.path, 'module-schema.json')
+  await mkdir(target)
+  const old = join(target, 'old')
   await writeFile(old, 'built once')
   await utimes(old, longAgo, longAgo)
   const outdated: string[] = []
@@ -53,8 +54,12 @@ test('a file that cannot be built anew stays as it is for a platform that starts
   expect(outdated).toEqual(wants)
   await expect(buildAssets(folder.path, { wants })).rejects.toThrow('EISDIR')
   expect(await readdir(folder.path)).toEqual(wants)
-  // Where there is nothing at all, nobody can do without.
   await rm(old)
   const starting = buildAssets(folder.path, { wants, onOutdated: (name) => outdated.push(name) })
   await expect(starting).rejects.toThrow('EISDIR')
+})
+
+test('caches only compiled code of this project', () => {
+  expect(compileCacheFor(join(projectDir, 'functions'))).toEqual(compileCache)
+  expect(compileCacheFor('/var/lib/platform/releases/1.0.0/functions')).toEqual({})
 })

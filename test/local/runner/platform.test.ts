@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import {
   DescribeTableCommand,
@@ -10,42 +13,59 @@ import {
   GetQueueAttributesCommand,
   GetQueueUrlCommand,
   ListQueuesCommand,
+  ReceiveMessageCommand,
   SendMessageCommand,
   SQSClient,
 } from '@aws-sdk/client-sqs'
 import { modulePaths } from '@platform/contract/passage'
 import { parseConfig } from '@platform/core/lib/settings/schema'
 import { clientSettings, newAccessKeyId } from '@platform/local/emulators/http/environment'
+import { listenAt } from '@platform/local/listening'
+import { startPlatform } from '@platform/local/platform'
 import { readRuntimeFile } from '@platform/local/runtime-file'
-import * as z from 'zod'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Gate, startGate } from './gate.ts'
-import { platformIn, queueClient, temporaryFolder } from './support.ts'
+import { startSqs } from '@platform/local/emulators/sqs/server'
+import { parseSettings } from '@platform/local/settings'
+import * as z from 'zod'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { type Barrier, startBarrier } from '../support/barrier.ts'
+import { platformIn, queueClient, settingsIn, writeFunctions } from '../support/platform.ts'
 
 const disposables = new AsyncDisposableStack()
-let gate: Gate
-let dataDir: string
-let platform: Awaited<ReturnType<typeof platformIn>>
 
-const telling = (name: string, expression: string) =>
-  `export const handler = async (event) => { ${gate.pass(name, expression)}; return {} }`
+let barrier: Barrier
+
+let dataDir: string
+
+let platform: Awaited<ReturnType<typeof platformIn>>
+let queues: SQSClient
+
+const reporting = (name: string, expression: string) =>
+  `export const handler = async (event) => { ${barrier.report(name, expression)}; return {} }`
+
+const send = async (QueueName: string, MessageBody: string) => {
+  const { QueueUrl } = await queues.send(new GetQueueUrlCommand({ QueueName }))
+  await queues.send(new SendMessageCommand({ QueueUrl, MessageBody }))
+  return QueueUrl
+}
 
 beforeAll(async () => {
   const folder = disposables.use(await temporaryFolder())
-  gate = disposables.use(await startGate())
-  gate.open()
+  barrier = disposables.use(await startBarrier())
+  barrier.open()
   dataDir = join(folder.path, 'data')
   const sources = {
     'schedule/heartbeat': `export const handler = async () => {
       const { status } = await fetch(process.env.PLAT_API_URL + '/health/live')
-      ${gate.pass('heartbeat', 'status')}
+      ${barrier.report('heartbeat', 'status')}
     }`,
     [modulePaths.function]: `export const handler = async () => ({ statusCode: 200, body: JSON.stringify({ by: 'modules' }) })`,
-    bootstrap: telling('bootstrap', 'process.env'),
-    'queue/jobs': telling('batch', 'event'),
-    'schedule/sweep': telling('sweep', 'event'),
+    bootstrap: reporting('bootstrap', 'process.env'),
+    'queue/jobs': reporting('batch', 'event'),
+    'queue/batches-dead-letter': reporting('dead-letter', 'event'),
+    'schedule/sweep': reporting('sweep', 'event'),
     relay: `export const handler = async () => {
-      ${gate.pass('beat')}
+      ${barrier.report('long-poll')}
       const headers = { 'grip-hold': 'response', 'grip-channel': 'clus_1', 'grip-timeout': '600' }
       return { statusCode: 200, headers, body: 'released' }
     }`,
@@ -64,94 +84,86 @@ beforeAll(async () => {
     PLAT_REGISTRY_ALLOW: '10.0.0.1:5000',
   }
   platform = disposables.use(await platformIn(folder.path, sources, environment))
+  queues = queueClient(platform)
+  disposables.defer(() => queues.destroy())
 })
+
 afterAll(() => disposables.disposeAsync())
 
-test('a start is one API start, in the environment that functions need and nothing else', async () => {
-  const environments = z.array(z.record(z.string(), z.string())).parse(await gate.arrived('bootstrap'))
+test('a start invokes bootstrap once, with only the environment of the functions', async () => {
+  const environments = z.array(z.record(z.string(), z.string())).parse(await barrier.reports('bootstrap'))
   expect(environments).toHaveLength(1)
-  expect(parseConfig(environments[0] ?? {})).toMatchObject({
+  const [environment = {}] = environments
+  const { registry } = await readRuntimeFile(dataDir)
+  const config = parseConfig(environment)
+  expect(config).toMatchObject({
     PLAT_TABLE: 'platform',
     PLAT_API_URL: platform.url,
-    PLAT_RELAY_NOTIFY_URL: platform.wakeUrl,
+    PLAT_RELAY_NOTIFY_URL: platform.notifyUrl,
     PLAT_ADMIN_TOKEN_COMMAND: 'npm run -s admin-token',
-    PLAT_UPDATE_SUPERVISOR_URL: platform.updateHost.url,
-    PLAT_UPDATE_SUPERVISOR_TOKEN: platform.updateHost.token,
+    PLAT_UPDATE_SUPERVISOR_URL: platform.updateSupervisor.url,
+    PLAT_UPDATE_SUPERVISOR_TOKEN: platform.updateSupervisor.token,
     PLAT_UPDATE_BAKE_SECONDS: 5,
     PLAT_QUEUE_JOBS: expect.stringMatching(/\/jobs$/),
+    PLAT_QUEUE_UPDATES: expect.stringMatching(/\/updates$/),
+    PLAT_QUEUE_MODULES: expect.stringMatching(/\/modules$/),
+    PLAT_MODULE_SOURCES: `${registry.host}/*,registry.example.com/modules/*`,
+    PLAT_REGISTRY_ALLOW: `${registry.host},10.0.0.1:5000`,
+    PLAT_RELEASE_SOURCE: `${registry.host}/platform/releases`,
   })
-  expect(environments[0]).toMatchObject({
-    AWS_ENDPOINT_URL_DYNAMODB: platform.standIns.dynamoDbUrl,
-    AWS_ENDPOINT_URL_SQS: platform.standIns.sqsUrl,
-    AWS_ENDPOINT_URL_SECRETS_MANAGER: platform.standIns.secretsUrl,
+  expect(environment).toMatchObject({
+    AWS_ENDPOINT_URL_DYNAMODB: platform.emulators.dynamoDbUrl,
+    AWS_ENDPOINT_URL_SQS: platform.emulators.sqsUrl,
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: platform.emulators.secretsUrl,
     AWS_CONFIG_FILE: '/dev/null',
   })
-  expect(Object.keys(environments[0] ?? {}).filter((name) => !/^(PLAT|AWS)_/.test(name))).toEqual([])
+  expect(Object.keys(environment).filter((name) => !/^(PLAT|AWS)_/.test(name))).toEqual([])
 })
 
-test('functions look for releases in the platform’s own registry, and trust its own key for that place alone', async () => {
-  const [environment] = z.array(z.record(z.string(), z.string())).parse(await gate.arrived('bootstrap'))
-  const { registry } = await readRuntimeFile(dataDir)
+test('the platform’s own keys verify only its own modules and releases', async () => {
+  const [environment] = z.array(z.record(z.string(), z.string())).parse(await barrier.reports('bootstrap'))
   const config = parseConfig(environment ?? {})
-  expect(config.PLAT_RELEASE_SOURCE).toBe(`${registry.host}/platform/releases`)
+  expect(config.PLAT_MODULE_KEYS).toMatchObject([{ name: 'this platform', repositories: ['modules/hello'] }])
   expect(config.PLAT_RELEASE_KEYS).toEqual([
     { name: 'this platform', pem: expect.any(String), repositories: [config.PLAT_RELEASE_SOURCE] },
   ])
   expect(config.PLAT_MODULE_KEYS.map(({ pem }) => pem)).not.toContain(config.PLAT_RELEASE_KEYS[0]?.pem)
 })
 
-test('functions know where modules come from, whose signatures count and what is reached for them', async () => {
-  const [environment] = z.array(z.record(z.string(), z.string())).parse(await gate.arrived('bootstrap'))
-  const { registry } = await readRuntimeFile(dataDir)
-  const config = parseConfig(environment ?? {})
-  expect(config).toMatchObject({
-    PLAT_MODULE_SOURCES: `${registry.host}/*,registry.example.com/modules/*`,
-    PLAT_REGISTRY_ALLOW: `${registry.host},10.0.0.1:5000`,
-    PLAT_QUEUE_UPDATES: expect.stringMatching(/\/updates$/),
-    PLAT_QUEUE_MODULES: expect.stringMatching(/\/modules$/),
-  })
-  expect(config.PLAT_MODULE_KEYS).toMatchObject([{ name: 'this platform', repositories: ['modules/hello'] }])
+test('routes module paths to the function of modules, and other unknown paths to the default', async () => {
+  const paths = [
+    '/api/v1/clusters/a%20b',
+    '/api/hello',
+    '/modules/hello/a%20b?c',
+    '/api/v1/unknown',
+    '/unknown',
+    '/modules',
+  ]
+  const bodies = await Promise.all(paths.map(async (path) => (await fetch(platform.url + path)).json()))
+  const byModules = { by: 'modules' }
+  const byDefault = ['/unknown', '/modules'].map((path) => ({ path }))
+  expect(bodies).toEqual([{ path: '/api/v1/clusters/a b' }, byModules, byModules, byModules, ...byDefault])
 })
 
-test('a path that no route has goes to the function of modules, and any other to the default', async () => {
-  const paths = ['/api/hello', '/modules/hello/a%20b?c', '/api/v1/unknown', '/unknown', '/modules']
-  const answers = await Promise.all(paths.map(async (path) => (await fetch(platform.url + path)).json()))
-  expect(answers).toMatchObject([{ by: 'modules' }, { by: 'modules' }, { by: 'modules' }, {}, {}])
-  expect(answers.slice(3).filter((answer) => 'by' in (answer as object))).toEqual([])
+test('supervises modules as soon as requests are served', async () => {
+  expect(await barrier.reports('heartbeat')).toContain(200)
 })
 
-test('modules are looked after as soon as requests are answered', async () => {
-  const [status] = await gate.arrived('heartbeat')
-  expect(status).toBe(200)
+test('the emulators require the access key of this run', async () => {
+  const { dynamoDbUrl, sqsUrl, secretsUrl, accessKeyId } = platform.emulators
+  const calls = [
+    (key: string) => new DynamoDBClient(clientSettings(dynamoDbUrl, key)).send(new ListTablesCommand({})),
+    (key: string) => new SQSClient(clientSettings(sqsUrl, key)).send(new ListQueuesCommand({})),
+    (key: string) => new SecretsManagerClient(clientSettings(secretsUrl, key)).send(new ListSecretsCommand({})),
+  ]
+  for (const call of calls) {
+    await expect(call(newAccessKeyId())).rejects.toMatchObject({ name: 'UnrecognizedClientException' })
+    await expect(call(accessKeyId)).resolves.toBeDefined()
+  }
 })
 
-test('a request reaches the function of its route', async () => {
-  const response = await fetch(`${platform.url}/api/v1/clusters/a%20b`)
-  expect(await response.json()).toEqual({ path: '/api/v1/clusters/a b' })
-})
-
-test.each([
-  [
-    'store',
-    async (key: string) =>
-      new DynamoDBClient(clientSettings(platform.standIns.dynamoDbUrl, key)).send(new ListTablesCommand({})),
-  ],
-  [
-    'queues',
-    async (key: string) => new SQSClient(clientSettings(platform.standIns.sqsUrl, key)).send(new ListQueuesCommand({})),
-  ],
-  [
-    'secrets',
-    async (key: string) =>
-      new SecretsManagerClient(clientSettings(platform.standIns.secretsUrl, key)).send(new ListSecretsCommand({})),
-  ],
-])('a program that does not know the key of this run reaches nothing of the %s', async (_name, listWith) => {
-  await expect(listWith(newAccessKeyId())).rejects.toMatchObject({ name: 'UnrecognizedClientException' })
-  await expect(listWith(platform.standIns.accessKeyId)).resolves.toBeDefined()
-})
-
-test('the table is the one of the deployment, and expires its items', async () => {
-  const client = new DynamoDBClient(clientSettings(platform.standIns.dynamoDbUrl, platform.standIns.accessKeyId))
+test('creates the table of the deployment, with expiry', async () => {
+  const client = new DynamoDBClient(clientSettings(platform.emulators.dynamoDbUrl, platform.emulators.accessKeyId))
   const { Table } = await client.send(new DescribeTableCommand({ TableName: 'platform' }))
   const indexes = Table?.GlobalSecondaryIndexes?.map(({ IndexName }) => IndexName)
   expect(indexes?.toSorted()).toEqual(['due', 'gsi1', 'gsi2', 'gsi3'])
@@ -168,43 +180,109 @@ test.for([
   ['modules', '180'],
   ['updates', '1800'],
 ] as const)(
-  'the queue %s gives a message five tries before its dead-letter queue gets it',
-  async ([name, visibilitySeconds]) => {
-    const client = queueClient(platform)
-    const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: name }))
-    const { Attributes } = await client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['All'] }))
-    expect(Attributes?.['VisibilityTimeout']).toBe(visibilitySeconds)
+  'the queue %s delivers a message five times before its dead-letter queue gets it',
+  async ([name, visibility]) => {
+    const { QueueUrl } = await queues.send(new GetQueueUrlCommand({ QueueName: name }))
+    const { Attributes } = await queues.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['All'] }))
+    expect(Attributes?.['VisibilityTimeout']).toBe(visibility)
     expect(JSON.parse(Attributes?.['RedrivePolicy'] ?? '')).toEqual({
       deadLetterTargetArn: expect.stringMatching(`:${name}-dead-letter$`),
       maxReceiveCount: 5,
     })
-    client.destroy()
   },
 )
 
-test('a message reaches the function of its queue', async () => {
-  const client = queueClient(platform)
-  const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: 'jobs' }))
-  await client.send(new SendMessageCommand({ QueueUrl, MessageBody: 'the message' }))
-  expect(await gate.arrived('batch')).toMatchObject([{ Records: [{ body: 'the message', eventSource: 'aws:sqs' }] }])
-  client.destroy()
+test('a message is delivered to the function of its queue, also of a dead-letter queue', async () => {
+  await send('jobs', 'the message')
+  const batch = [{ Records: [{ body: 'the message', eventSource: 'aws:sqs' }] }]
+  expect(await barrier.reports('batch')).toMatchObject(batch)
+
+  const QueueUrl = await send('batches', 'poison')
+  for (let receive = 0; receive < 6; receive++) {
+    const { Messages = [] } = await queues.send(new ReceiveMessageCommand({ QueueUrl, VisibilityTimeout: 0 }))
+    expect(Messages).toHaveLength(receive < 5 ? 1 : 0)
+  }
+  expect(await barrier.reports('dead-letter')).toMatchObject([{ Records: [{ body: 'poison' }] }])
 })
 
-test('the sweep runs again and again', async () => {
-  expect(await gate.arrived('sweep', 2)).toContainEqual(expect.objectContaining({ source: 'aws.events' }))
+test('runs the sweep at its interval', async () => {
+  expect(await barrier.reports('sweep', 2)).toContainEqual(expect.objectContaining({ source: 'aws.events' }))
 })
 
-test('a function that rings releases the answer that another one had held', async () => {
-  const beat = fetch(`${platform.url}/api/v1/relay/heartbeat`, { method: 'POST' })
-  await gate.arrived('beat')
+test('a notification from a function ends a long poll', async () => {
+  const poll = fetch(`${platform.url}/api/v1/relay/heartbeat`, { method: 'POST' })
+  await barrier.reports('long-poll')
   await fetch(`${platform.url}/api/v1/jobs`, { method: 'POST' })
-  expect(await (await beat).text()).toBe('released')
+  expect(await (await poll).text()).toBe('released')
 })
 
-test('a crashing function costs its own requests, not the platform', async () => {
+test('a crashing function fails only its own requests', async () => {
   const crashed = await fetch(`${platform.url}/api/v1/sites`)
   expect(crashed.status).toBe(500)
   expect(await crashed.json()).toMatchObject({ error: 'internal_error', traceId: crashed.headers.get('x-trace-id') })
-  const answers = await Promise.all([1, 2, 3, 4].map(() => fetch(`${platform.url}/health/live`)))
-  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  const responses = await Promise.all([1, 2, 3, 4].map(() => fetch(`${platform.url}/health/live`)))
+  expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+})
+
+test('a stop completes running requests and batches, and ends long polls', async () => {
+  await using folder = await temporaryFolder()
+  await using stopping = await startBarrier()
+  const headers = `{ 'grip-hold': 'response', 'grip-channel': 'a', 'grip-timeout': '600' }`
+  const stopped = await platformIn(folder.path, {
+    jobs: `export const handler = async () => { ${stopping.report('request')}; return { statusCode: 201 } }`,
+    relay: `export const handler = async () => { ${stopping.report('poll')}; return { statusCode: 200, headers: ${headers} } }`,
+    'queue/jobs': `export const handler = async () => { ${stopping.report('batch')}; return {} }`,
+  })
+  const client = queueClient(stopped)
+  const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: 'jobs' }))
+  await client.send(new SendMessageCommand({ QueueUrl, MessageBody: 'x' }))
+  client.destroy()
+  const paths = ['/api/v1/jobs', '/api/v1/relay/heartbeat']
+  const requests = Promise.all(paths.map((path) => fetch(stopped.url + path, { method: 'POST' })))
+  await Promise.all(['request', 'poll', 'batch'].map((name) => stopping.reports(name)))
+  const stop = stopped.stop()
+  stopping.open()
+  expect((await requests).map(({ status }) => status)).toEqual([201, 200])
+  await stop
+  await expect(readRuntimeFile(join(folder.path, 'data'))).rejects.toThrow('ENOENT')
+
+  const sqs = await startSqs({ dataDir: join(folder.path, 'data/sqs') })
+  const reader = new SQSClient(clientSettings(sqs.url, 'any'))
+  const queue = await reader.send(new GetQueueUrlCommand({ QueueName: 'jobs' }))
+  const attributes = new GetQueueAttributesCommand({ QueueUrl: queue.QueueUrl, AttributeNames: ['All'] })
+  expect((await reader.send(attributes)).Attributes).toMatchObject({
+    ApproximateNumberOfMessages: '0',
+    ApproximateNumberOfMessagesNotVisible: '0',
+  })
+  reader.destroy()
+  await sqs.close()
+})
+
+test('rejects a second platform on the same data folder, and names the first', async () => {
+  const settings = { ...parseSettings({ PLAT_PORT: '0' }), dataDir }
+  const message = `The platform with process id ${process.pid} uses the data in ${dataDir}`
+  await expect(startPlatform(settings)).rejects.toThrow(message)
+  expect((await fetch(`${platform.url}/health/live`)).status).toBe(200)
+})
+
+test('a start that fails leaves nothing running, and a later start ignores a partial runtime file', async () => {
+  await using folder = await temporaryFolder()
+  const failing = await settingsIn(folder.path, { auth: `throw new Error('broken at import')` })
+  await expect(startPlatform(failing)).rejects.toThrow('broken at import')
+  const other = createServer()
+  const { port } = await listenAt(other, '127.0.0.1', 0)
+  const settings = {
+    ...failing,
+    port,
+    functionsDir: await writeFunctions(folder.path, { auth: 'export const handler = () => ({})' }),
+  }
+  await expect(startPlatform(settings)).rejects.toThrow(`127.0.0.1:${port} is in use`)
+  other.close()
+  await once(other, 'close')
+
+  await writeFile(join(settings.dataDir, 'runtime.json'), '{"processId":')
+  const started = await startPlatform(settings, { log: () => undefined })
+  expect((await stat(join(settings.dataDir, 'runtime.json'))).mode & 0o777).toBe(0o600)
+  expect(await readRuntimeFile(settings.dataDir)).toMatchObject({ processId: process.pid, apiUrl: started.url })
+  await Promise.all([started.stop(), started.stop()])
 })

@@ -1,4 +1,4 @@
-/** A relay that is killed in the very moment in which it would note which process leads a script. */
+/** An executor whose process is killed when it would record the process of a script. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { localExecutor } from '../../../packages/relay/src/executor/local.ts'

@@ -1,56 +1,138 @@
-import { join } from 'node:path'
-import { Peer } from './peer.ts'
-import { RelayProcess, Workplace } from './relay-process.ts'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { EventEmitter, once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import { expect, vi } from 'vitest'
+import { buildRelay } from '../../../scripts/build-relay.ts'
+import { isRunning } from '../../support/script.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { FakePlatform } from './fake-platform.ts'
 
-export type StageSettings = {
-  args?: string[]
-  environment?: Record<string, string>
-  /** Readies the platform before the relay starts. */
-  prepare?: (peer: Peer) => void
+/** The bundle, built once per test file. */
+let bundleText: string | undefined
+
+/** Writes the bundle of the relay into a folder; returns its path. */
+export async function writeBundle(folder: string): Promise<string> {
+  const path = join(folder, 'relay.mjs')
+  if (bundleText === undefined) await buildRelay(path)
+  else await writeFile(path, bundleText)
+  bundleText ??= await readFile(path, 'utf8')
+  return path
 }
 
-/** A platform and a relay that is about to enroll with it. */
+interface RelaySettings {
+  args?: string[]
+  environment?: Record<string, string>
+}
+
+/** A process of the bundle, on the oldest installed Node version. */
+export class RelayProcess {
+  readonly #child: ChildProcess
+  readonly #changes = new EventEmitter()
+  readonly exitCode: Promise<number | null>
+  text = ''
+
+  constructor(bundle: string, { args = [], environment = {} }: RelaySettings = {}) {
+    this.#child = spawn((node ??= olderNode()), [bundle, ...args], {
+      env: { PATH: process.env.PATH, ...environment },
+      cwd: join(bundle, '..'),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        this.text += text
+        this.#changes.emit('change')
+      })
+    }
+    this.exitCode = once(this.#child, 'close').then(([code]: (number | null)[]) => code ?? null)
+  }
+
+  /** Resolves when the relay has printed the text. */
+  async printed(text: string): Promise<void> {
+    while (!this.text.includes(text)) await once(this.#changes, 'change')
+  }
+
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    this.#child.kill(signal)
+    return this.exitCode
+  }
+}
+
+let node: string | undefined
+
+/** The system's Node if its version is supported, else the one that runs the tests. */
+function olderNode(): string {
+  const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => !folder.includes('node_modules'))
+  const path = folders.map((folder) => join(folder, 'node')).find((candidate) => existsSync(candidate))
+  if (path === undefined) return process.execPath
+  const major = Number(/^v(\d+)/.exec(execFileSync(path, ['--version'], { encoding: 'utf8' }))?.[1])
+  return major >= 20 ? path : process.execPath
+}
+
+interface StageSettings extends RelaySettings {
+  /** Configures the platform before the relay starts. */
+  prepare?: (platform: FakePlatform) => void
+}
+
+/** A fake platform and a relay that enrolls with it. */
 export class Stage {
-  readonly workplace: Workplace
-  readonly peer: Peer
+  readonly folder: string
+  readonly platform: FakePlatform
   readonly token: string
   /** The relay that was started last. */
   relay: RelayProcess
-  readonly #started: RelayProcess[] = []
+  readonly #bundle: string
+  readonly #relays: RelayProcess[] = []
+  readonly #removeFolder: () => PromiseLike<void>
 
-  private constructor(workplace: Workplace, peer: Peer, settings: StageSettings) {
-    this.workplace = workplace
-    this.peer = peer
-    this.token = peer.issueToken()
+  private constructor(
+    bundle: string,
+    platform: FakePlatform,
+    settings: StageSettings,
+    removeFolder: () => PromiseLike<void>,
+  ) {
+    this.folder = join(bundle, '..')
+    this.#bundle = bundle
+    this.#removeFolder = removeFolder
+    this.platform = platform
+    this.token = platform.issueToken()
     this.relay = this.startRelay(settings)
   }
 
-  static async set(settings: StageSettings = {}): Promise<Stage> {
-    const peer = await Peer.start()
-    settings.prepare?.(peer)
-    return new Stage(await Workplace.make(), peer, settings)
+  static async start(settings: StageSettings = {}): Promise<Stage> {
+    const platform = await FakePlatform.start()
+    settings.prepare?.(platform)
+    const folder = await temporaryFolder()
+    return new Stage(await writeBundle(folder.path), platform, settings, () => folder[Symbol.asyncDispose]())
   }
 
-  /** Starts a relay on the state folder of this stage. */
-  startRelay({ args = [], environment = {} }: StageSettings = {}): RelayProcess {
-    this.relay = new RelayProcess({
-      bundle: this.workplace.bundle,
-      args: ['--server', this.peer.url, '--state-dir', this.workplace.stateFolder, ...args],
+  get stateFolder(): string {
+    return join(this.folder, 'state')
+  }
+
+  /** Starts a relay on the same state folder. */
+  startRelay({ args = [], environment = {} }: RelaySettings = {}): RelayProcess {
+    this.relay = new RelayProcess(this.#bundle, {
+      args: ['--server', this.platform.url, '--state-dir', this.stateFolder, ...args],
       environment: { PLAT_ENROLLMENT_TOKEN: this.token, ...environment },
-      folder: this.workplace.folder,
     })
-    this.#started.push(this.relay)
+    this.#relays.push(this.relay)
     return this.relay
   }
 
-  /** The path of a file for a script and its test to meet at. */
+  /** The path of a file that a script and its test share. */
   file(name: string): string {
-    return join(this.workplace.folder, name)
+    return join(this.folder, name)
   }
 
-  async clear(): Promise<void> {
-    await Promise.all(this.#started.map((relay) => relay.end('SIGKILL')))
-    await this.peer.close()
-    await this.workplace.remove()
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#relays.map((relay) => relay.end('SIGKILL')))
+    await this.platform.close()
+    await this.#removeFolder()
   }
 }
+
+/** Resolves when the process has ended. */
+export const ended = (pid: number | string): Promise<void> =>
+  vi.waitFor(async () => expect(await isRunning(String(pid))).toBe(false), { timeout: 20_000 })

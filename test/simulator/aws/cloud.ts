@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { LambdaClient } from '@aws-sdk/client-lambda'
 import { clientSettings, localRegion, newAccessKeyId } from '@platform/local/emulators/http/environment'
-import { AwsFault } from '@platform/local/emulators/http/error'
+import { AwsServiceError } from '@platform/local/emulators/http/error'
 import { startDynamoDb } from '@platform/local/emulators/dynamodb/server'
 import { startLambda } from '../lambda/start.ts'
 import type { Log } from '@platform/local/log'
@@ -97,7 +97,7 @@ const onlyIn =
   ({ host, asLambda }: Images) =>
   (asked: string) => {
     if (asked === host) return asLambda
-    throw new AwsFault('InvalidParameterValueException', `Source image ${asked} is not valid.`)
+    throw new AwsServiceError('InvalidParameterValueException', `Source image ${asked} is not valid.`)
   }
 
 /**

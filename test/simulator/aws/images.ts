@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, request as send, type ServerResponse } from 'node:http'
-import { AwsFault } from '@platform/local/emulators/http/error'
+import { AwsServiceError } from '@platform/local/emulators/http/error'
 import type { JsonObject } from '@platform/local/emulators/http/request'
 import { serveAws } from '@platform/local/emulators/http/server'
 import { listenAt } from '@platform/local/listening'
@@ -84,7 +84,7 @@ interface Account {
 async function answer({ repositories, owner }: Account, action: string, input: JsonObject, authorization: string) {
   const name = String(input['repositoryName'])
   const requireKnown = () => {
-    if (!repositories.has(name)) throw new AwsFault('RepositoryNotFoundException', `There is no repository ${name}.`)
+    if (!repositories.has(name)) throw new AwsServiceError('RepositoryNotFoundException', `There is no repository ${name}.`)
   }
   const actions: Record<string, () => JsonObject | Promise<JsonObject>> = {
     GetAuthorizationToken: () => {
@@ -93,7 +93,7 @@ async function answer({ repositories, owner }: Account, action: string, input: J
     },
     CreateRepository: () => {
       if (repositories.has(name))
-        throw new AwsFault('RepositoryAlreadyExistsException', `The repository ${name} already exists.`)
+        throw new AwsServiceError('RepositoryAlreadyExistsException', `The repository ${name} already exists.`)
       repositories.set(name, undefined)
       return { repository: { repositoryName: name } }
     },
@@ -110,7 +110,7 @@ async function answer({ repositories, owner }: Account, action: string, input: J
     },
   }
   const perform = actions[action]
-  if (perform === undefined) throw new AwsFault('UnknownOperationException', `${action} is not supported.`)
+  if (perform === undefined) throw new AwsServiceError('UnknownOperationException', `${action} is not supported.`)
   return perform()
 }
 

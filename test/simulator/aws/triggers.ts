@@ -72,7 +72,7 @@ function exchangeOf({ lambda }: Cloud, graph: Graph, log: Log) {
   const invoke = (functionName: string, event: unknown) => call(lambda, functionName, event, aliases.get(functionName))
   // AWS has no Prometheus endpoint.
   const metrics = { begin: createMetrics(1).begin, scrape: async () => undefined }
-  return { route: createRouter(table, fallback), invoke, holding: createLongPolls(), log, metrics }
+  return { route: createRouter(table, fallback), invoke, longPolls: createLongPolls(), log, metrics }
 }
 
 type Mapping = ReturnType<typeof mappingsOf>[number]

@@ -1,4 +1,4 @@
-import { AwsFault } from '@platform/local/emulators/http/error'
+import { AwsServiceError } from '@platform/local/emulators/http/error'
 import { localAccountId, localRegion } from '@platform/local/emulators/http/environment'
 import { invalidValue } from './refusals.ts'
 
@@ -17,7 +17,7 @@ const pattern =
 export function addressOf(text: string, beside?: string): Address {
   const groups = pattern.exec(text)?.groups
   if (groups === undefined) {
-    throw new AwsFault('ValidationException', `${JSON.stringify(text)} at 'functionName' is not a function name.`)
+    throw new AwsServiceError('ValidationException', `${JSON.stringify(text)} at 'functionName' is not a function name.`)
   }
   const { name = '', qualifier } = groups
   if (qualifier !== undefined && beside !== undefined && qualifier !== beside) {

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { AwsFault } from '@platform/local/emulators/http/error'
+import { AwsServiceError } from '@platform/local/emulators/http/error'
 import type { JsonObject } from '@platform/local/emulators/http/request'
 import type { Lambda } from './lambda.ts'
 
@@ -13,7 +13,7 @@ export function operation<Schema extends z.ZodType>(
 ): Operation {
   return (lambda, input) => {
     const request = schema.safeParse(input)
-    if (!request.success) throw new AwsFault('ValidationException', z.prettifyError(request.error))
+    if (!request.success) throw new AwsServiceError('ValidationException', z.prettifyError(request.error))
     return perform(lambda, request.data)
   }
 }

@@ -1,17 +1,17 @@
-import { AwsFault } from '@platform/local/emulators/http/error'
+import { AwsServiceError } from '@platform/local/emulators/http/error'
 
-export const invalidValue = (message: string) => new AwsFault('InvalidParameterValueException', message)
+export const invalidValue = (message: string) => new AwsServiceError('InvalidParameterValueException', message)
 
-export const notFound = (arn: string) => new AwsFault('ResourceNotFoundException', `Function not found: ${arn}`, 404)
+export const notFound = (arn: string) => new AwsServiceError('ResourceNotFoundException', `Function not found: ${arn}`, 404)
 
-export const conflict = (message: string) => new AwsFault('ResourceConflictException', message, 409)
+export const conflict = (message: string) => new AwsServiceError('ResourceConflictException', message, 409)
 
 export const staleRevision = () =>
-  new AwsFault('PreconditionFailedException', 'The RevisionId is not the latest one. Read it again.', 412)
+  new AwsServiceError('PreconditionFailedException', 'The RevisionId is not the latest one. Read it again.', 412)
 
-export const throttled = () => new AwsFault('TooManyRequestsException', 'Rate Exceeded.', 429)
+export const throttled = () => new AwsServiceError('TooManyRequestsException', 'Rate Exceeded.', 429)
 
 export const requestTooLarge = (maximumBytes: number) =>
-  new AwsFault('RequestTooLargeException', `The request must be smaller than ${maximumBytes} bytes.`, 413)
+  new AwsServiceError('RequestTooLargeException', `The request must be smaller than ${maximumBytes} bytes.`, 413)
 
-export const notJson = () => new AwsFault('InvalidRequestContentException', 'The payload is not JSON.')
+export const notJson = () => new AwsServiceError('InvalidRequestContentException', 'The payload is not JSON.')

@@ -1,4 +1,4 @@
-import { AwsFault } from '@platform/local/emulators/http/error'
+import { AwsServiceError } from '@platform/local/emulators/http/error'
 import { createAlias, deleteAlias, getAlias, listAliases, updateAlias } from './aliases.ts'
 import { createFunction, deleteFunction, getFunction, getFunctionConfiguration, listFunctions } from './functions.ts'
 import type { Operation } from './operation.ts'
@@ -55,7 +55,7 @@ export function routeOf(method: string, target: string): RouteMatch {
     const asked = [...new Set(searchParams.keys())].map((name) => [name, valueOf(searchParams.getAll(name))] as const)
     return { performed, status, input: Object.fromEntries([...asked, ...named]) }
   }
-  throw new AwsFault('UnknownOperationException', `${method} ${pathname} is not supported.`, 404)
+  throw new AwsServiceError('UnknownOperationException', `${method} ${pathname} is not supported.`, 404)
 }
 
 const valueOf = (values: string[]): string | string[] => (values.length === 1 ? (values[0] ?? '') : values)

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { watchConnections } from '@platform/local/emulators/http/connections'
-import { AwsFault } from '@platform/local/emulators/http/error'
+import { AwsServiceError } from '@platform/local/emulators/http/error'
 import { readJson, requireLoopbackHost, requireSigner } from '@platform/local/emulators/http/request'
 import { listenAt } from '@platform/local/listening'
 import { invoke } from './invoke.ts'
@@ -74,7 +74,7 @@ async function readPayload(request: IncomingMessage): Promise<Buffer> {
 }
 
 function faultAnswer(error: unknown): Answer {
-  const fault = error instanceof AwsFault ? error : new AwsFault('ServiceException', String(error), 500)
+  const fault = error instanceof AwsServiceError ? error : new AwsServiceError('ServiceException', String(error), 500)
   const Type = fault.status < 500 ? 'User' : 'Service'
   const body = Buffer.from(JSON.stringify({ Type, Message: fault.message, message: fault.message }))
   return { status: fault.status, headers: { 'x-amzn-errortype': fault.code }, body }

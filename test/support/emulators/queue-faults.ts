@@ -1,5 +1,5 @@
 import type { SqsHooks } from '@platform/local/emulators/hooks'
-import { AwsFault, NoResponse } from '@platform/local/emulators/http/error'
+import { AwsServiceError, NoResponse } from '@platform/local/emulators/http/error'
 import { objectsIn } from '@platform/local/emulators/http/request'
 import { createSwitches, faultRoutes, type FaultSwitches } from './fault-settings.ts'
 
@@ -33,7 +33,7 @@ export function createQueueFaults(): FaultSwitches<QueueFaults> & { hooks: SqsHo
   }
 
   const intercept: SqsHooks['intercept'] = async ({ action }, run, queue) => {
-    if (strikes('throttleRate')) throw new AwsFault('RequestThrottled', 'The request is throttled.')
+    if (strikes('throttleRate')) throw new AwsServiceError('RequestThrottled', 'The request is throttled.')
     if (action === 'ReceiveMessage' && queue && strikes('reorderRate')) shuffle(queue.messages)
     const output = await run()
     if (action.startsWith('SendMessage') && strikes('lostAcknowledgementRate')) throw new NoResponse()

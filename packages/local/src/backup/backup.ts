@@ -9,5 +9,5 @@ await runCommand(async () => {
   const { files, createdAt } = await writeBackup(parseSettings(process.env).dataDir, target)
   const mebibytes = files.reduce((sum, { bytes }) => sum + bytes, 0) / 2 ** 20
   console.log(`${files.length} files, ${mebibytes.toFixed(1)} MiB, are in ${target}, as of ${createdAt}.`)
-  console.log('It contains keys and secrets: anyone who has it can act as this platform.')
+  console.log('It contains keys and secrets. Store it safely.')
 })

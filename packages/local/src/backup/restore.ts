@@ -8,5 +8,5 @@ await runCommand(async () => {
   const { dataDir } = parseSettings(process.env)
   const { files, createdAt, platformVersion } = await restoreBackup(resolve(fileArgument('restore')), dataDir)
   console.log(`${files.length} files of version ${platformVersion} are in ${dataDir}, as of ${createdAt}.`)
-  console.log('What happened since then is not among them. Start the platform with: npm start')
+  console.log('Later changes are not included. Start the platform with: npm start')
 })

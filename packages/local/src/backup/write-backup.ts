@@ -25,7 +25,7 @@ const leftOut = new Set([
  * `BackupError`, or `StartError` while a platform uses the folder.
  */
 export async function writeBackup(dataDir: string, target: string): Promise<Manifest> {
-  await requirePlaces(dataDir, target)
+  await requireValidPaths(dataDir, target)
   // No platform may write to or start on the folder during the backup.
   using claim = new DisposableStack()
   claim.use(await claimDataFolder(dataDir))
@@ -42,19 +42,19 @@ export async function writeBackup(dataDir: string, target: string): Promise<Mani
   }
 }
 
-const isThere = (path: string): Promise<boolean> =>
+const exists = (path: string): Promise<boolean> =>
   access(path).then(
     () => true,
     () => false,
   )
 
-async function requirePlaces(dataDir: string, target: string): Promise<void> {
-  if (!(await isThere(join(dataDir, 'dynamodb'))))
-    throw new BackupError(`There are no data of a platform in ${dataDir}.`)
-  if (await isThere(target)) throw new BackupError(`${target} is there already. Choose another name.`)
-  if (!(await isThere(dirname(target)))) throw new BackupError(`There is no folder ${dirname(target)}.`)
+async function requireValidPaths(dataDir: string, target: string): Promise<void> {
+  if (!(await exists(join(dataDir, 'dynamodb'))))
+    throw new BackupError(`The folder ${dataDir} contains no data of a platform.`)
+  if (await exists(target)) throw new BackupError(`${target} already exists. Choose another name.`)
+  if (!(await exists(dirname(target)))) throw new BackupError(`The folder ${dirname(target)} does not exist.`)
   const inside = relative(resolve(dataDir), resolve(target))
-  if (!inside.startsWith('..')) throw new BackupError('The backup would lie in the folder that it is made of.')
+  if (!inside.startsWith('..')) throw new BackupError('The backup must be outside the data folder.')
 }
 
 async function writeArchive(dataDir: string, draft: string): Promise<Manifest> {
@@ -62,14 +62,14 @@ async function writeArchive(dataDir: string, draft: string): Promise<Manifest> {
   const file = createWriteStream(draft, { flags: 'wx', mode: 0o600 })
   // Most files are already compressed.
   const written = pipeline(archive, createGzip({ level: 1 }), file)
-  const [manifest] = await Promise.all([addAll(archive, dataDir).catch(giveUp(archive)), written])
+  const [manifest] = await Promise.all([addAll(archive, dataDir).catch(destroyOnError(archive)), written])
   await using handle = await open(draft)
   await handle.sync()
   return manifest
 }
 
 /** Ends the other stream of the pipeline as well. */
-const giveUp = (archive: Pack) => (error: Error) => {
+const destroyOnError = (archive: Pack) => (error: Error) => {
   archive.destroy(error)
   throw error
 }
@@ -92,15 +92,15 @@ async function addAll(archive: Pack, dataDir: string): Promise<Manifest> {
 /** The paths of all files that are state, sorted. */
 async function filesBelow(dataDir: string, folder = ''): Promise<string[]> {
   const entries = await readdir(join(dataDir, folder), { withFileTypes: true })
-  const found = entries
+  const paths = entries
     .filter(({ name }) => folder !== '' || !leftOut.has(name))
     .map(async (entry) => {
       const path = folder === '' ? entry.name : `${folder}/${entry.name}`
       if (entry.isDirectory()) return filesBelow(dataDir, path)
       if (entry.isFile() && isPlainPath(path)) return [path]
-      throw new BackupError(`${join(dataDir, path)} is no plain file. Move it away, and try again.`)
+      throw new BackupError(`${join(dataDir, path)} is not a regular file. Move it, and try again.`)
     })
-  return (await Promise.all(found)).flat().toSorted()
+  return (await Promise.all(paths)).flat().toSorted()
 }
 
 async function addFile(archive: Pack, dataDir: string, path: string): Promise<SavedFile> {

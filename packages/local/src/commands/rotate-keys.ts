@@ -10,8 +10,8 @@ const withdrawn = `Access tokens are signed with a new key, and no other key is 
 Some threads accept the old keys for up to five minutes. Restart the platform to reject them immediately.`
 
 async function rotate(withdraw: boolean): Promise<void> {
-  const { table, signingKeysSecret, ...standIns } = await findRunningPlatform(process.env)
-  Object.assign(process.env, awsEnvironment({ ...standIns, sqsUrl: '' }), {
+  const { table, signingKeysSecret, ...emulators } = await findRunningPlatform(process.env)
+  Object.assign(process.env, awsEnvironment({ ...emulators, sqsUrl: '' }), {
     PLAT_TABLE: table,
     ...(signingKeysSecret !== undefined && { PLAT_SECRET_SIGNING_KEYS: signingKeysSecret }),
   })

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import * as z from 'zod'
-import { newAccessKeyId, type StandIns } from './http/environment.ts'
+import { newAccessKeyId, type EmulatorAddresses } from './http/environment.ts'
 import { compileCache } from '../compile-cache.ts'
 
 /** Messages between the platform and the thread of the emulators. */
@@ -9,7 +9,7 @@ export const EmulatorsData = z.object({ dataDir: z.string(), accessKeyId: z.stri
 export const EmulatorUrls = z.object({ dynamoDbUrl: z.string(), sqsUrl: z.string(), secretsUrl: z.string() })
 
 /** DynamoDB, SQS and Secrets Manager on their own thread, so a busy store does not block the gateway. */
-export interface RunningEmulators extends StandIns {
+export interface RunningEmulators extends EmulatorAddresses {
   close: () => Promise<void>
 }
 

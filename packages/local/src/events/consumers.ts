@@ -1,7 +1,7 @@
 import { SQSClient } from '@aws-sdk/client-sqs'
 import { type Task, tasks } from '@platform/contract/task'
 import * as z from 'zod'
-import { clientSettings, type StandIns } from '../emulators/http/environment.ts'
+import { clientSettings, type EmulatorAddresses } from '../emulators/http/environment.ts'
 import { visibilityTimeoutSeconds } from '../function-limits.ts'
 import type { FunctionPool } from '../functions/pool.ts'
 import type { Log } from '../log.ts'
@@ -9,7 +9,7 @@ import type { QueueName, Queues } from '../provision.ts'
 import { startQueuePoller } from './poller.ts'
 
 export interface ConsumerOptions {
-  standIns: StandIns
+  emulators: EmulatorAddresses
   queues: Queues
   /** Names of all functions: `queue/<name>` consumes the queue of that name, including dead-letter queues. */
   functionNames: readonly string[]
@@ -38,8 +38,8 @@ const BatchResponse = z
   .nullish()
   .transform((response) => response ?? null)
 
-export function startConsumers({ standIns, queues, functionNames, invoke, log }: ConsumerOptions): Consumers {
-  const client = new SQSClient(clientSettings(standIns.sqsUrl, standIns.accessKeyId))
+export function startConsumers({ emulators, queues, functionNames, invoke, log }: ConsumerOptions): Consumers {
+  const client = new SQSClient(clientSettings(emulators.sqsUrl, emulators.accessKeyId))
   const consumed = [...queues].filter(([name]) => functionNames.includes(`queue/${name}`))
   const pumps = consumed.map(([name, queue]) =>
     startQueuePoller({

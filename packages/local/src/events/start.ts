@@ -1,5 +1,5 @@
 import { tasks } from '@platform/contract/task'
-import type { StandIns } from '../emulators/http/environment.ts'
+import type { EmulatorAddresses } from '../emulators/http/environment.ts'
 import { startConsumers } from './consumers.ts'
 import type { FunctionPool } from '../functions/pool.ts'
 import type { Log } from '../log.ts'
@@ -14,7 +14,7 @@ export interface Functions {
 }
 
 interface Work {
-  standIns: StandIns
+  emulators: EmulatorAddresses
   queues: Queues
   /** Whether the catalog was just scanned. */
   isCatalogNew: boolean
@@ -26,14 +26,14 @@ interface Work {
  */
 export function startWork(
   settings: Settings,
-  { standIns, queues, isCatalogNew }: Work,
+  { emulators, queues, isCatalogNew }: Work,
   { invoke, names }: Functions,
   log: Log,
 ): () => Promise<void> {
-  const consumers = startConsumers({ standIns, queues, functionNames: names, invoke, log })
+  const consumers = startConsumers({ emulators, queues, functionNames: names, invoke, log })
   const schedules = [
     { name: 'sweep', intervalMs: settings.sweepIntervalSeconds * 1000 },
-    { name: 'heartbeat', intervalMs: settings.moduleTickSeconds * 1000, startsNow: true },
+    { name: 'heartbeat', intervalMs: settings.moduleSupervisionSeconds * 1000, startsNow: true },
     { name: 'catalog', intervalMs: tasks['schedule/catalog'].trigger.everySeconds * 1000, startsNow: !isCatalogNew },
     { name: 'updates', intervalMs: tasks['schedule/updates'].trigger.everySeconds * 1000, startsNow: true },
   ]

@@ -1,16 +1,16 @@
-import type { Failure } from './protocol.ts'
+import type { SerializedError } from './protocol.ts'
 
 /** A function threw, or its thread died. The message is for the log. */
 export class FunctionError extends Error {
   readonly functionName: string
   /** Whether the function has counted the error itself; false if its thread died. */
-  readonly isTallied: boolean
+  readonly isCounted: boolean
 
-  constructor(functionName: string, { name, message, stack, isTallied }: Failure) {
+  constructor(functionName: string, { name, message, stack, isCounted }: SerializedError) {
     super(`${functionName}: ${name}: ${message}`)
     this.name = 'FunctionError'
     this.functionName = functionName
-    this.isTallied = isTallied
+    this.isCounted = isCounted
     if (stack !== '') this.stack = stack
   }
 }

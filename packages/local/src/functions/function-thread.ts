@@ -54,7 +54,7 @@ export class FunctionThread {
     this.#worker.on('exit', () => {
       for (const { reject, timer, functionName } of this.#waiting.values()) {
         clearTimeout(timer)
-        reject(new FunctionError(functionName, { name: 'ThreadEnded', message: reason, stack: '', isTallied: false }))
+        reject(new FunctionError(functionName, { name: 'ThreadEnded', message: reason, stack: '', isCounted: false }))
       }
       this.#waiting.clear()
       onDeath({ reason, hasStarted: this.#hasStarted })

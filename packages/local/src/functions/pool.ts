@@ -28,7 +28,7 @@ export interface FunctionPool {
 
 const usualWarmUpMs = 60_000
 
-const noThread = { name: 'NoThread', message: 'none of the threads starts', stack: '', isTallied: false }
+const noThread = { name: 'NoThread', message: 'none of the threads starts', stack: '', isCounted: false }
 
 /** Delay before another attempt to start a thread. */
 const restartMs = 1000

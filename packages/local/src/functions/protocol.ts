@@ -7,18 +7,18 @@ export type ThreadRequest =
   | { id: number; kind: 'ping' }
 
 /** The result of the function, or its error. */
-export type ThreadResponse = { id: number; result: unknown } | { id: number; failure: Failure }
+export type ThreadResponse = { id: number; result: unknown } | { id: number; failure: SerializedError }
 
 /** The first message of a thread, when it accepts requests. */
 export const ready = 'ready'
 
 /** An error of a function, serialised for another thread. */
-export interface Failure {
+export interface SerializedError {
   name: string
   message: string
   stack: string
   /** Whether the function has counted the error itself. */
-  isTallied: boolean
+  isCounted: boolean
 }
 
 /** The location of the functions: `<functionsDir>/<name><suffix>`, each with an export `handler`. */

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isCounted } from '@platform/core/updates/counted-error'
 import { type LambdaContext, lambdaContext } from './context.ts'
-import { type ThreadResponse, type Failure, FunctionThreadData, type ThreadRequest, ready } from './protocol.ts'
+import { type ThreadResponse, type SerializedError, FunctionThreadData, type ThreadRequest, ready } from './protocol.ts'
 
 type Handler = (event: unknown, context: LambdaContext) => unknown
 
@@ -37,10 +37,10 @@ async function perform(question: ThreadRequest): Promise<unknown> {
   return handler(question.event, lambdaContext(question.functionName, question.requestId, question.deadlineMs))
 }
 
-const failureOf = (error: unknown): Failure =>
+const failureOf = (error: unknown): SerializedError =>
   error instanceof Error
-    ? { name: error.name, message: error.message, stack: error.stack ?? '', isTallied: isCounted(error) }
-    : { name: 'Error', message: String(error), stack: '', isTallied: false }
+    ? { name: error.name, message: error.message, stack: error.stack ?? '', isCounted: isCounted(error) }
+    : { name: 'Error', message: String(error), stack: '', isCounted: false }
 
 async function answer(question: ThreadRequest): Promise<ThreadResponse> {
   try {

@@ -12,7 +12,7 @@ export interface Exchange {
 export interface Connections {
   begin: (exchange: Exchange) => void
   /** The pending responses of a connection, oldest first. */
-  owed: (socket: Duplex) => readonly Exchange[]
+  pending: (socket: Duplex) => readonly Exchange[]
   /** Whether connections close after their current response. */
   readonly draining: boolean
   /** Closes idle connections now, and the others after their last response. */
@@ -20,32 +20,32 @@ export interface Connections {
 }
 
 export function trackConnections(server: Server): Connections {
-  const owedBy = new Map<Duplex, Exchange[]>()
+  const pendingBySocket = new Map<Duplex, Exchange[]>()
   let draining = false
 
   server.on('connection', (socket) => {
-    owedBy.set(socket, [])
-    socket.once('close', () => owedBy.delete(socket))
+    pendingBySocket.set(socket, [])
+    socket.once('close', () => pendingBySocket.delete(socket))
   })
 
   const settle = ({ request: { socket }, response }: Exchange) => {
-    const left = (owedBy.get(socket) ?? []).filter((other) => other.response !== response)
-    if (owedBy.has(socket)) owedBy.set(socket, left)
-    if (draining && left.length === 0) socket.end()
+    const remaining = (pendingBySocket.get(socket) ?? []).filter((other) => other.response !== response)
+    if (pendingBySocket.has(socket)) pendingBySocket.set(socket, remaining)
+    if (draining && remaining.length === 0) socket.end()
   }
 
   return {
     begin: (exchange) => {
-      owedBy.get(exchange.request.socket)?.push(exchange)
+      pendingBySocket.get(exchange.request.socket)?.push(exchange)
       exchange.response.once('close', () => settle(exchange))
     },
-    owed: (socket) => owedBy.get(socket) ?? [],
+    pending: (socket) => pendingBySocket.get(socket) ?? [],
     get draining() {
       return draining
     },
     drain: () => {
       draining = true
-      for (const [socket, exchanges] of owedBy) if (exchanges.length === 0) socket.destroy()
+      for (const [socket, exchanges] of pendingBySocket) if (exchanges.length === 0) socket.destroy()
     },
   }
 }

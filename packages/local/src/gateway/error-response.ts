@@ -2,10 +2,10 @@ import type { ErrorBody } from '@platform/contract/common'
 import { statusOf, wireCodeOf } from '@platform/contract/errors'
 import { PlatformError, platformError } from '@platform/core/error'
 import { FunctionTimeout } from '../functions/errors.ts'
-import type { HttpAnswer } from './result.ts'
+import type { HttpResponse } from './result.ts'
 
 /** A timeout of a request; the error codes have no code for it. */
-const tookTooLong = () =>
+const functionTimeout = () =>
   new PlatformError('database_unavailable', 'The request took too long to answer. Try again shortly.', {
     retryAfterSeconds: 2,
   })
@@ -13,11 +13,11 @@ const tookTooLong = () =>
 /** The public form of an error. */
 export function publicError(error: unknown): PlatformError {
   if (error instanceof PlatformError) return error
-  return error instanceof FunctionTimeout ? tookTooLong() : platformError('internal_error')
+  return error instanceof FunctionTimeout ? functionTimeout() : platformError('internal_error')
 }
 
 /** A response of the gateway itself, with the same error body as those of functions. */
-export function errorResponse({ code, message, extra }: PlatformError, traceId: string): HttpAnswer {
+export function errorResponse({ code, message, extra }: PlatformError, traceId: string): HttpResponse {
   const body: ErrorBody = { error: wireCodeOf(code), message, traceId }
   const headers = new Map([
     ['content-type', 'application/json'],

@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 /** Holds responses until their channel is notified. */
 export interface LongPolls {
-  /** A point in time, to be taken before the function checks for work. */
-  mark: () => number
-  /** Resolves when the channel was notified after the mark, the time is over, or the caller has disconnected. */
-  wait: (channel: string, since: number, timeoutMs: number, gone: AbortSignal) => Promise<void>
-  /** Ends the waits of a channel, including those with an earlier mark. */
-  ring: (channel: string) => void
+  /** The position in the sequence of notifications, to be read before the function checks for work. */
+  cursor: () => number
+  /** Resolves when the channel was notified after `since`, the time is over, or the caller has disconnected. */
+  wait: (channel: string, since: number, timeoutMs: number, disconnected: AbortSignal) => Promise<void>
+  /** Ends the waits of a channel, including later ones with an earlier cursor. */
+  notify: (channel: string) => void
   /** Number of waits. */
   count: () => number
   /** Ends all waits, and prevents new ones. */
@@ -20,61 +20,64 @@ export interface LongPoll {
   timeoutMs: number
 }
 
-const longestHoldSeconds = 600
+const maximumTimeoutSeconds = 600
 
 /** Reads the long poll that a function requests, and removes its headers, which are only for the gateway. */
 export function longPollOf(headers: Map<string, string | string[]>): LongPoll | undefined {
-  const [hold, channel, timeout] = ['grip-hold', 'grip-channel', 'grip-timeout'].map((name) => {
+  const [kind, channel, timeout] = ['grip-hold', 'grip-channel', 'grip-timeout'].map((name) => {
     const value = headers.get(name)
     headers.delete(name)
     return typeof value === 'string' ? value : undefined
   })
   const seconds = Number(timeout ?? Number.NaN)
-  if (hold !== 'response' || channel === undefined || !(seconds >= 0)) return undefined
-  return { channel, timeoutMs: Math.min(seconds, longestHoldSeconds) * 1000 }
+  if (kind !== 'response' || channel === undefined || !(seconds >= 0)) return undefined
+  return { channel, timeoutMs: Math.min(seconds, maximumTimeoutSeconds) * 1000 }
 }
 
 const rememberedChannels = 10_000
 
 /** Keeps the waits and the last notification of each channel; drops the oldest notifications. */
 export function createLongPolls(): LongPolls {
-  const waiting = new Map<string, Set<AbortController>>()
-  const lastRings = new Map<string, number>()
-  let rings = 0
-  let forgotten = 0
+  const waits = new Map<string, Set<AbortController>>()
+  /** The number of the last notification of each channel. */
+  const lastByChannel = new Map<string, number>()
+  let last = 0
+  let lastDropped = 0
   let released = false
 
   const remember = (channel: string) => {
-    lastRings.delete(channel)
-    lastRings.set(channel, ++rings)
-    const [oldest] = lastRings
-    if (lastRings.size <= rememberedChannels || oldest === undefined) return
-    lastRings.delete(oldest[0])
-    forgotten = oldest[1]
+    lastByChannel.delete(channel)
+    lastByChannel.set(channel, ++last)
+    const [oldest] = lastByChannel
+    if (lastByChannel.size <= rememberedChannels || oldest === undefined) return
+    lastByChannel.delete(oldest[0])
+    lastDropped = oldest[1]
   }
 
   /** A channel with a dropped notification counts as notified: an extra check costs less than a missed one. */
-  const hasRungSince = (channel: string, mark: number) => (lastRings.get(channel) ?? forgotten) > mark
+  const isNotifiedSince = (channel: string, cursor: number) => (lastByChannel.get(channel) ?? lastDropped) > cursor
 
   return {
-    mark: () => rings,
-    wait: async (channel, since, timeoutMs, gone) => {
-      if (released || hasRungSince(channel, since)) return
-      const bell = new AbortController()
-      const others = waiting.get(channel) ?? new Set()
-      waiting.set(channel, others.add(bell))
-      await delay(timeoutMs, undefined, { signal: AbortSignal.any([bell.signal, gone]) }).catch(() => undefined)
-      others.delete(bell)
-      if (others.size === 0) waiting.delete(channel)
+    cursor: () => last,
+    wait: async (channel, since, timeoutMs, disconnected) => {
+      if (released || isNotifiedSince(channel, since)) return
+      const notified = new AbortController()
+      const ofChannel = waits.get(channel) ?? new Set()
+      waits.set(channel, ofChannel.add(notified))
+      await delay(timeoutMs, undefined, { signal: AbortSignal.any([notified.signal, disconnected]) }).catch(
+        () => undefined,
+      )
+      ofChannel.delete(notified)
+      if (ofChannel.size === 0) waits.delete(channel)
     },
-    ring: (channel) => {
+    notify: (channel) => {
       remember(channel)
-      for (const bell of waiting.get(channel) ?? []) bell.abort()
+      for (const wait of waits.get(channel) ?? []) wait.abort()
     },
-    count: () => [...waiting.values()].reduce((sum, bells) => sum + bells.size, 0),
+    count: () => [...waits.values()].reduce((sum, { size }) => sum + size, 0),
     releaseAll: () => {
       released = true
-      for (const bells of waiting.values()) for (const bell of bells) bell.abort()
+      for (const ofChannel of waits.values()) for (const wait of ofChannel) wait.abort()
     },
   }
 }

@@ -9,28 +9,28 @@ import { errorResponse } from './error-response.ts'
 export type ParserError = Error & { code?: string; rawPacket?: Buffer }
 
 /** Responds to bytes that are no request, and closes the connection, since the start of the next request is unknown. */
-export function refuseBytes(connections: Connections, socket: Duplex, error: ParserError): void {
-  if (!socket.writable || error.code === 'ECONNRESET' || owesOlderAnswer(connections, socket)) {
+export function rejectMalformedRequest(connections: Connections, socket: Duplex, error: ParserError): void {
+  if (!socket.writable || error.code === 'ECONNRESET' || hasEarlierRequest(connections, socket)) {
     socket.destroy()
     return
   }
-  socket.end(rawAnswer(faultOf(error)), () => socket.destroy())
+  socket.end(rawResponse(toPlatformError(error)), () => socket.destroy())
 }
 
 /** A response on a connection that HTTP no longer handles. */
-export function rawAnswer(reason: PlatformError): Buffer {
-  const { status, headers, body } = errorResponse(reason, traceIdOf(undefined))
+export function rawResponse(error: PlatformError): Buffer {
+  const { status, headers, body } = errorResponse(error, traceIdOf(undefined))
   headers.set('content-length', String(body.length)).set('connection', 'close')
   const lines = [...headers].map(([name, value]) => `${name}: ${String(value)}\r\n`)
   return Buffer.concat([Buffer.from(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n`), body])
 }
 
 /** A response now would be taken for that of an earlier request. */
-function owesOlderAnswer(connections: Connections, socket: Duplex): boolean {
-  return connections.owed(socket).some(({ request, response }) => request.complete || response.headersSent)
+function hasEarlierRequest(connections: Connections, socket: Duplex): boolean {
+  return connections.pending(socket).some(({ request, response }) => request.complete || response.headersSent)
 }
 
-function faultOf({ code, rawPacket }: ParserError): PlatformError {
+function toPlatformError({ code, rawPacket }: ParserError): PlatformError {
   if (code === 'HPE_HEADER_OVERFLOW') return platformError('payload_too_large')
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return new PlatformError('validation_failed', 'The request did not arrive in time.')

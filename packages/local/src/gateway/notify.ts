@@ -12,20 +12,20 @@ export interface NotifyListener {
   close: () => Promise<void>
 }
 
-const Ring = z.object({ channel: z.string().min(1).max(200) })
+const Notification = z.object({ channel: z.string().min(1).max(200) })
 
 /** Listens on loopback for functions of this platform, which run on other threads. */
-export async function listenForNotifications(ring: (channel: string) => void): Promise<NotifyListener> {
+export async function listenForNotifications(notify: (channel: string) => void): Promise<NotifyListener> {
   const path = `/${randomBytes(32).toString('base64url')}`
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     if (request.method !== 'POST' || request.url !== path) return response.writeHead(404).end()
-    const parsed = Ring.safeParse(
+    const parsed = Notification.safeParse(
       await text(request)
         .then(JSON.parse)
         .catch(() => undefined),
     )
     if (!parsed.success) return response.writeHead(400).end()
-    ring(parsed.data.channel)
+    notify(parsed.data.channel)
     return response.writeHead(204).end()
   }
   const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => void respond(request, response))

@@ -3,7 +3,7 @@ import { maximumPayloadBytes, payloadBytes } from './event.ts'
 import { connectionHeaders } from './fields.ts'
 
 /** An HTTP response to send. */
-export interface HttpAnswer {
+export interface HttpResponse {
   status: number
   /** Names in lower case. */
   headers: Map<string, string | string[]>
@@ -11,8 +11,8 @@ export interface HttpAnswer {
 }
 
 /** A function returned a response that API Gateway would reject. */
-class BadResult extends Error {
-  override readonly name = 'BadResult'
+class InvalidResult extends Error {
+  override readonly name = 'InvalidResult'
 }
 
 interface ProxyResult {
@@ -25,31 +25,32 @@ interface ProxyResult {
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
-/** Reads the result of a function by the rules of payload format 2.0; throws `BadResult`. */
-export function answerOf(result: unknown): HttpAnswer {
-  const proxied = isObject(result) && 'statusCode' in result ? checked(result) : wholeAsJson(result)
-  const { statusCode, cookies = [], body = '', isBase64Encoded } = proxied
-  if (payloadBytes(proxied, body) > maximumPayloadBytes) throw new BadResult('The answer is larger than 6 MB.')
-  const headers = headersOf(proxied.headers ?? {})
+/** Reads the result of a function by the rules of payload format 2.0; throws `InvalidResult`. */
+export function toHttpResponse(result: unknown): HttpResponse {
+  const parsed = isObject(result) && 'statusCode' in result ? validate(result) : asJsonBody(result)
+  const { statusCode, cookies = [], body = '', isBase64Encoded } = parsed
+  if (payloadBytes(parsed, body) > maximumPayloadBytes) throw new InvalidResult('The response is larger than 6 MB.')
+  const headers = headersOf(parsed.headers ?? {})
   if (cookies.length > 0) headers.set('set-cookie', cookies)
   if (body !== '' && !headers.has('content-type')) headers.set('content-type', 'text/plain; charset=utf-8')
   return { status: statusCode, headers, body: Buffer.from(body, isBase64Encoded === true ? 'base64' : 'utf8') }
 }
 
 /** A result without a status code becomes the body. */
-const wholeAsJson = (result: unknown): ProxyResult => ({
+const asJsonBody = (result: unknown): ProxyResult => ({
   statusCode: 200,
   headers: { 'content-type': 'application/json' },
   body: typeof result === 'string' ? result : (JSON.stringify(result) ?? ''),
 })
 
-function checked(result: Record<string, unknown>): ProxyResult {
+function validate(result: Record<string, unknown>): ProxyResult {
   const { statusCode, headers, cookies, body } = result
   const status = Number(statusCode)
-  if (!Number.isInteger(status) || status < 200 || status > 599) throw new BadResult('The status code is not valid.')
-  if (!isAbsent(headers) && !isObject(headers)) throw new BadResult('The headers are not an object.')
-  if (!isAbsent(cookies) && !isTextList(cookies)) throw new BadResult('The cookies are not a list of texts.')
-  if (!isAbsent(body) && typeof body !== 'string') throw new BadResult('The body is not a text.')
+  if (!Number.isInteger(status) || status < 200 || status > 599)
+    throw new InvalidResult('The status code is not valid.')
+  if (!isAbsent(headers) && !isObject(headers)) throw new InvalidResult('The headers are not an object.')
+  if (!isAbsent(cookies) && !isTextList(cookies)) throw new InvalidResult('The cookies are not a list of strings.')
+  if (!isAbsent(body) && typeof body !== 'string') throw new InvalidResult('The body is not a string.')
   return {
     statusCode: status,
     headers: headers ?? {},
@@ -63,24 +64,24 @@ const isAbsent = (value: unknown): value is undefined | null => value === undefi
 const isTextList = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string')
 
-function headersOf(given: Record<string, unknown>): HttpAnswer['headers'] {
-  const headers: HttpAnswer['headers'] = new Map()
-  for (const [name, value] of Object.entries(given)) {
+function headersOf(source: Record<string, unknown>): HttpResponse['headers'] {
+  const headers: HttpResponse['headers'] = new Map()
+  for (const [name, value] of Object.entries(source)) {
     const lowerCase = name.toLowerCase()
     if (isAbsent(value) || lowerCase === 'content-length' || connectionHeaders.has(lowerCase)) continue
-    headers.set(lowerCase, checkedValue(name, value))
+    headers.set(lowerCase, headerValue(name, value))
   }
   return headers
 }
 
-function checkedValue(name: string, value: unknown): string {
+function headerValue(name: string, value: unknown): string {
   const text = typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
   try {
-    if (typeof text !== 'string') throw new TypeError('The value is not a text.')
+    if (typeof text !== 'string') throw new TypeError('The value is not a string.')
     validateHeaderName(name)
     validateHeaderValue(name, text)
     return text
   } catch (error) {
-    throw new BadResult(`The header ${JSON.stringify(name)} is not valid.`, { cause: error })
+    throw new InvalidResult(`The header ${JSON.stringify(name)} is not valid.`, { cause: error })
   }
 }

@@ -33,22 +33,25 @@ export function createRouter(routes: readonly GatewayRoute[], defaultFunction: s
   for (const route of routes) {
     const root = roots.get(route.method) ?? newBranch()
     roots.set(route.method, root)
-    plant(root, route)
+    addRoute(root, route)
   }
   return (method, path) => {
     const segments = segmentsOf(path)
     const candidates = [roots.get(method), roots.get('ANY')].filter((root) => root !== undefined)
     const route =
-      firstOf(candidates, (root) => find(root, segments, 0)) ??
-      firstOf(candidates, (root) => findGreedy(root, segments, 0))
+      firstMatch(candidates, (root) => find(root, segments, 0)) ??
+      firstMatch(candidates, (root) => findGreedy(root, segments, 0))
     return route === undefined ? { functionName: defaultFunction, routeKey: '$default' } : matchOf(route, segments)
   }
 }
 
-function firstOf(roots: readonly Branch[], look: (root: Branch) => GatewayRoute | undefined): GatewayRoute | undefined {
+function firstMatch(
+  roots: readonly Branch[],
+  search: (root: Branch) => GatewayRoute | undefined,
+): GatewayRoute | undefined {
   for (const root of roots) {
-    const found = look(root)
-    if (found !== undefined) return found
+    const route = search(root)
+    if (route !== undefined) return route
   }
   return undefined
 }
@@ -58,7 +61,7 @@ const segmentsOf = (path: string): string[] => path.split('/').slice(1)
 const isParameter = (segment: string): boolean => segment.startsWith('{')
 const isGreedy = (segment: string): boolean => segment.endsWith('+}')
 
-function plant(root: Branch, route: GatewayRoute): void {
+function addRoute(root: Branch, route: GatewayRoute): void {
   let branch = root
   for (const segment of segmentsOf(route.path)) {
     if (isGreedy(segment)) {
@@ -77,8 +80,8 @@ function find(branch: Branch, segments: readonly string[], index: number): Gatew
   const segment = segments[index]
   if (segment === undefined) return branch.route
   const literal = branch.literals.get(segment)
-  const found = literal && find(literal, segments, index + 1)
-  if (found !== undefined || branch.parameter === undefined || segment === '') return found
+  const route = literal && find(literal, segments, index + 1)
+  if (route !== undefined || branch.parameter === undefined || segment === '') return route
   return find(branch.parameter, segments, index + 1)
 }
 
@@ -87,21 +90,21 @@ function findGreedy(branch: Branch, segments: readonly string[], index: number):
   const segment = segments[index]
   if (segment === undefined) return undefined
   const literal = branch.literals.get(segment)
-  const below =
+  const deeper =
     (literal && findGreedy(literal, segments, index + 1)) ??
     (branch.parameter && segment !== '' ? findGreedy(branch.parameter, segments, index + 1) : undefined)
-  const isSomethingLeft = segments.length - index > 1 || segment !== ''
-  return below ?? (isSomethingLeft ? branch.greedy : undefined)
+  const hasRemainder = segments.length - index > 1 || segment !== ''
+  return deeper ?? (hasRemainder ? branch.greedy : undefined)
 }
 
 function matchOf(route: GatewayRoute, segments: readonly string[]): Match {
-  const named = segmentsOf(route.path).flatMap((segment, index) => {
+  const parameters = segmentsOf(route.path).flatMap((segment, index) => {
     if (isGreedy(segment)) return [[segment.slice(1, -2), segments.slice(index).join('/')] as const]
     return isParameter(segment) ? [[segment.slice(1, -1), segments[index] ?? ''] as const] : []
   })
   return {
     functionName: route.functionName,
     routeKey: `${route.method} ${route.path}`,
-    ...(named.length > 0 && { pathParameters: Object.fromEntries(named) }),
+    ...(parameters.length > 0 && { pathParameters: Object.fromEntries(parameters) }),
   }
 }

@@ -3,9 +3,9 @@ import type { AddressInfo } from 'node:net'
 import { platformError } from '@platform/core/error'
 import { listenAt } from '../listening.ts'
 import { drainServer, trackConnections } from './connections.ts'
-import { answerRequest, answerWhileStarting, type ExchangeContext } from './exchange.ts'
-import { rawAnswer, refuseBytes } from './malformed.ts'
-import type { HttpAnswer } from './result.ts'
+import { handleRequest, startingResponse, type ExchangeContext } from './exchange.ts'
+import { rawResponse, rejectMalformedRequest } from './malformed.ts'
+import type { HttpResponse } from './result.ts'
 
 export interface Gateway {
   /** `http://host:port` with the bound port. */
@@ -37,29 +37,28 @@ export async function listen(host: string, port: number): Promise<Gateway> {
 
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     connections.begin({ request, response })
-    const answer =
-      context === undefined ? answerWhileStarting(request) : await answerRequest(context, request, response)
-    send(response, answer, connections.draining)
+    const result = context === undefined ? startingResponse(request) : await handleRequest(context, request, response)
+    send(response, result, connections.draining)
   }
   server.on('request', (request, response) => void respond(request, response))
   server.on('checkExpectation', (request, response) => void respond(request, response))
-  server.on('clientError', (error, socket) => refuseBytes(connections, socket, error))
+  server.on('clientError', (error, socket) => rejectMalformedRequest(connections, socket, error))
   server.on('connect', (_request, socket) => {
     // HTTP releases the socket here; without a listener, a disconnect would end the process.
     socket.on('error', () => socket.destroy())
-    socket.end(rawAnswer(platformError('route_not_found')))
+    socket.end(rawResponse(platformError('route_not_found')))
   })
   const address = await listenAt(server, host, port)
   return {
     url: urlOf(address),
-    open: (given) => {
-      context = given
+    open: (opened) => {
+      context = opened
     },
     drain: (limitMs) => drainServer(server, connections, limitMs),
   }
 }
 
-function send(response: ServerResponse, { status, headers, body }: HttpAnswer, isLast: boolean): void {
+function send(response: ServerResponse, { status, headers, body }: HttpResponse, isLast: boolean): void {
   if (response.destroyed || response.headersSent) return
   if (isLast) headers.set('connection', 'close')
   // A function may omit the body of a HEAD response; its length is then unknown.

@@ -1,6 +1,6 @@
 import { Counter, type Registry } from 'prom-client'
 import * as z from 'zod'
-import type { StandIns } from '../emulators/http/environment.ts'
+import type { EmulatorAddresses } from '../emulators/http/environment.ts'
 import { gauge, type Metrics } from './metrics.ts'
 
 const Depths = z.object({
@@ -20,13 +20,13 @@ const StoreCalls = z.object({ operations: z.record(z.string(), z.object({ calls:
 const timeoutMs = 2000
 
 /** Adds the metrics of the emulators: two calls per scrape. */
-export function watchEmulators({ registry, onScrape }: Metrics, { sqsUrl, dynamoDbUrl }: StandIns): void {
+export function watchEmulators({ registry, onScrape }: Metrics, { sqsUrl, dynamoDbUrl }: EmulatorAddresses): void {
   onScrape(queueReader(registry, `${sqsUrl}/_queues`))
   onScrape(storeReader(registry, `${dynamoDbUrl}/_metrics`))
 }
 
 /** The response of an emulator; undefined after the time limit. */
-async function answerOf<Schema extends z.ZodType>(url: string, schema: Schema): Promise<z.output<Schema> | undefined> {
+async function readJson<Schema extends z.ZodType>(url: string, schema: Schema): Promise<z.output<Schema> | undefined> {
   try {
     return schema.parse(await (await fetch(url, { signal: AbortSignal.timeout(timeoutMs) })).json())
   } catch {
@@ -39,11 +39,11 @@ function queueReader(registry: Registry, url: string): () => Promise<void> {
   const age = gauge(
     registry,
     'platform_queue_oldest_message_age_seconds',
-    'Age of the oldest message that waits or is under way; 0 where there is none.',
+    'Age of the oldest waiting or in-flight message; 0 without messages.',
     ['queue'],
   )
   return async () => {
-    const { queues = [] } = (await answerOf(url, Depths)) ?? {}
+    const { queues = [] } = (await readJson(url, Depths)) ?? {}
     messages.reset()
     age.reset()
     for (const { name: queue, waiting, inFlight, delayed, oldestSentMs } of queues) {
@@ -59,14 +59,14 @@ function storeReader(registry: Registry, url: string): () => Promise<void> {
   const counter = (name: string, help: string) =>
     new Counter({ name, help, labelNames: ['operation'], registers: [registry] })
   const calls = counter('platform_store_calls_total', 'Calls of the store.')
-  const failures = counter('platform_store_failures_total', 'Calls of the store that were refused or failed.')
+  const failures = counter('platform_store_failures_total', 'Rejected or failed calls of the store.')
   return async () => {
-    const { operations = {} } = (await answerOf(url, StoreCalls)) ?? {}
+    const { operations = {} } = (await readJson(url, StoreCalls)) ?? {}
     calls.reset()
     failures.reset()
-    for (const [operation, counted] of Object.entries(operations)) {
-      calls.inc({ operation }, counted.calls)
-      failures.inc({ operation }, counted.failures)
+    for (const [operation, usage] of Object.entries(operations)) {
+      calls.inc({ operation }, usage.calls)
+      failures.inc({ operation }, usage.failures)
     }
   }
 }

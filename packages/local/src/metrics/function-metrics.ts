@@ -4,7 +4,7 @@ import type { FunctionPool } from '../functions/pool.ts'
 
 export interface FunctionMetrics {
   /** Returns an `invoke` that counts invocations and their results. */
-  watched: (invoke: Invoke) => Invoke
+  withMetrics: (invoke: Invoke) => Invoke
 }
 
 type Invoke = FunctionPool['invoke']
@@ -25,36 +25,36 @@ export function functionMetrics(registry: Registry): FunctionMetrics {
   const invocations = counter('platform_function_invocations_total', 'Invocations of functions.', 'function')
   const failures = counter('platform_function_failures_total', 'Invocations that threw or timed out.', 'function')
   const timeouts = counter('platform_function_timeouts_total', 'Invocations that timed out.', 'function')
-  const inFlight = new Gauge({ name: 'platform_functions_in_flight', help: 'Invocations under way.', registers })
-  const messages = counter('platform_messages_total', 'Messages that were handed to consumers.', 'queue', 'outcome')
+  const inFlight = new Gauge({ name: 'platform_functions_in_flight', help: 'Running invocations.', registers })
+  const messages = counter('platform_messages_total', 'Messages delivered to consumers.', 'queue', 'outcome')
   const runs = counter('platform_schedule_runs_total', 'Scheduled runs.', 'schedule', 'outcome')
   const lastSuccess = new Gauge({
     name: 'platform_schedule_last_success_timestamp_seconds',
-    help: 'When a scheduled run last ended well.',
+    help: 'Time of the last successful run.',
     labelNames: ['schedule'],
     registers,
   })
 
-  const note = (invocation: Invocation): void => {
+  const record = (invocation: Invocation): void => {
     const { functionName, error, hasFailed } = invocation
     invocations.inc({ function: functionName })
     if (hasFailed) failures.inc({ function: functionName })
     if (error instanceof FunctionTimeout) timeouts.inc({ function: functionName })
     const [kind, name = ''] = functionName.split('/')
-    if (kind === 'queue') noteMessages(messages, name, invocation)
+    if (kind === 'queue') recordMessages(messages, name, invocation)
     if (kind !== 'schedule') return
     runs.inc({ schedule: name, outcome: hasFailed ? 'failed' : 'done' })
     if (!hasFailed) lastSuccess.set({ schedule: name }, Date.now() / 1000)
   }
   return {
-    watched: (invoke) => async (functionName, event, requestId) => {
+    withMetrics: (invoke) => async (functionName, event, requestId) => {
       inFlight.inc()
       try {
         const result = await invoke(functionName, event, requestId)
-        note({ functionName, event, result, hasFailed: false })
+        record({ functionName, event, result, hasFailed: false })
         return result
       } catch (error) {
-        note({ functionName, event, error, hasFailed: true })
+        record({ functionName, event, error, hasFailed: true })
         throw error
       } finally {
         inFlight.dec()
@@ -63,15 +63,15 @@ export function functionMetrics(registry: Registry): FunctionMetrics {
   }
 }
 
-function noteMessages(messages: Counter, queue: string, { event, result, hasFailed }: Invocation): void {
-  const handed = listIn(event, 'Records')
-  const failed = hasFailed ? handed : Math.min(listIn(result, 'batchItemFailures'), handed)
+function recordMessages(messages: Counter, queue: string, { event, result, hasFailed }: Invocation): void {
+  const received = listLength(event, 'Records')
+  const failed = hasFailed ? received : Math.min(listLength(result, 'batchItemFailures'), received)
   messages.inc({ queue, outcome: 'failed' }, failed)
-  messages.inc({ queue, outcome: 'done' }, handed - failed)
+  messages.inc({ queue, outcome: 'done' }, received - failed)
 }
 
 /** The length of a list in an object. */
-function listIn(object: unknown, name: string): number {
+function listLength(object: unknown, name: string): number {
   const list: unknown = typeof object === 'object' && object !== null ? Reflect.get(object, name) : undefined
   return Array.isArray(list) ? list.length : 0
 }

@@ -1,4 +1,4 @@
-import type { RequestWatch } from '../gateway/exchange.ts'
+import type { RequestMetrics } from '../gateway/exchange.ts'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { version } from '@platform/core/lib/version'
 import { functionMetrics, type FunctionMetrics } from './function-metrics.ts'
@@ -7,42 +7,42 @@ import { functionMetrics, type FunctionMetrics } from './function-metrics.ts'
 export interface Metrics extends FunctionMetrics {
   registry: Registry
   /** Starts the metrics of one request. */
-  begin: () => RequestWatch
+  begin: () => RequestMetrics
   /** Registers a function to run before each scrape. */
-  onScrape: (ask: () => Promise<void>) => void
+  onScrape: (collect: () => Promise<void>) => void
   /** All metrics, in the text format. */
   read: () => Promise<{ contentType: string; text: string }>
 }
 
 const bucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-let ofProcess: Registry | undefined
+let sharedRegistry: Registry | undefined
 
 /** One registry per process, independent of the number of platforms in it. */
 function processRegistry(): Registry {
-  if (ofProcess === undefined) {
-    ofProcess = new Registry()
-    collectDefaultMetrics({ register: ofProcess })
+  if (sharedRegistry === undefined) {
+    sharedRegistry = new Registry()
+    collectDefaultMetrics({ register: sharedRegistry })
   }
-  return ofProcess
+  return sharedRegistry
 }
 
 /** The metrics of one platform. */
 export function createMetrics(threads: number): Metrics {
   const registry = new Registry()
   const registers = [registry]
-  const asked: (() => Promise<void>)[] = []
+  const collectors: (() => Promise<void>)[] = []
   gauge(registry, 'platform_runner_info', 'The version of the runner, as a label.', ['version']).set({ version }, 1)
   gauge(registry, 'platform_function_threads', 'Threads that run functions.').set(threads)
   const requests = new Counter({
     name: 'platform_http_requests_total',
-    help: 'Answers of the gateway.',
+    help: 'Responses of the gateway.',
     labelNames: ['function', 'route', 'status'],
     registers,
   })
   const durations = new Histogram({
     name: 'platform_http_request_duration_seconds',
-    help: 'Time to the answer, without what a caller asked to be held for or is held back for after 429.',
+    help: 'Time to the response, without long polls and the delay after 429.',
     labelNames: ['function', 'route'],
     buckets: bucketsSeconds,
     registers,
@@ -50,10 +50,10 @@ export function createMetrics(threads: number): Metrics {
   return {
     registry,
     ...functionMetrics(registry),
-    begin: () => watchRequest(requests, durations),
-    onScrape: (ask) => void asked.push(ask),
+    begin: () => measureRequest(requests, durations),
+    onScrape: (collect) => void collectors.push(collect),
     read: async () => {
-      await Promise.all(asked.map((ask) => ask()))
+      await Promise.all(collectors.map((collect) => collect()))
       const all = Registry.merge([registry, processRegistry()])
       // The library's spelling of NaN is invalid in the format.
       return { contentType: all.contentType, text: (await all.metrics()).replaceAll(/ Nan$/gm, ' NaN') }
@@ -61,20 +61,20 @@ export function createMetrics(threads: number): Metrics {
   }
 }
 
-function watchRequest(requests: Counter, durations: Histogram): RequestWatch {
+function measureRequest(requests: Counter, durations: Histogram): RequestMetrics {
   const startedAtMs = performance.now()
-  let answeredAtMs: number | undefined
+  let invokedAtMs: number | undefined
   let route = { function: 'gateway', route: '$default' }
   return {
     routed: ({ functionName, routeKey }) => {
       route = { function: functionName, route: routeKey }
     },
-    answered: () => {
-      answeredAtMs = performance.now()
+    invoked: () => {
+      invokedAtMs = performance.now()
     },
     done: (status) => {
       requests.inc({ ...route, status: `${Math.floor(status / 100)}xx` })
-      durations.observe(route, ((answeredAtMs ?? performance.now()) - startedAtMs) / 1000)
+      durations.observe(route, ((invokedAtMs ?? performance.now()) - startedAtMs) / 1000)
     },
   }
 }

@@ -10,7 +10,7 @@ export const createScrape =
   async (request, path) => {
     if (path !== '/metrics' || request.method !== 'GET') return undefined
     // Some proxies on this machine look like a local caller, so a configured token is always required.
-    if (!(token === undefined ? isFromHere(request) : hasToken(request, token))) return undefined
+    if (!(token === undefined ? isLocal(request) : hasToken(request, token))) return undefined
     const { contentType, text } = await metrics.read()
     const headers = new Map([
       ['content-type', contentType],
@@ -21,11 +21,11 @@ export const createScrape =
   }
 
 const loopbackName = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
-const ofProxies = /^(?:forwarded|via|x-real-ip|x-forwarded-.*)$/
+const proxyHeader = /^(?:forwarded|via|x-real-ip|x-forwarded-.*)$/
 
 /** A proxy on this machine forwards for others, and the host name of a web page may resolve to it. */
-function isFromHere({ socket, headers }: IncomingMessage): boolean {
-  const isProxied = Object.keys(headers).some((name) => ofProxies.test(name))
+function isLocal({ socket, headers }: IncomingMessage): boolean {
+  const isProxied = Object.keys(headers).some((name) => proxyHeader.test(name))
   return isLoopback(socket.remoteAddress ?? '') && !isProxied && loopbackName.test(headers.host ?? '')
 }
 
@@ -35,8 +35,8 @@ function isLoopback(address: string): boolean {
 }
 
 function hasToken({ headers }: IncomingMessage, token: string): boolean {
-  const given = /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1]
-  return given !== undefined && timingSafeEqual(digest(given), digest(token))
+  const received = /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1]
+  return received !== undefined && timingSafeEqual(digest(received), digest(token))
 }
 
 /** Equal length for any input. */

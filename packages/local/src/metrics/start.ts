@@ -1,4 +1,4 @@
-import type { StandIns } from '../emulators/http/environment.ts'
+import type { EmulatorAddresses } from '../emulators/http/environment.ts'
 import type { LongPolls } from '../gateway/long-polls.ts'
 import type { Settings } from '../settings.ts'
 import { createMetrics, gauge, type Metrics } from './metrics.ts'
@@ -9,12 +9,12 @@ import { watchEmulators } from './emulator-metrics.ts'
 /** The metrics of a platform, and its scrape endpoint. */
 export function startMetrics(
   { functionThreads, metricsToken }: Settings,
-  standIns: StandIns,
-  holding: LongPolls,
+  emulators: EmulatorAddresses,
+  longPolls: LongPolls,
 ): Metrics & { scrape: Scrape } {
   const metrics = createMetrics(functionThreads)
-  watchEmulators(metrics, standIns)
-  const held = gauge(metrics.registry, 'platform_http_long_polls', 'Requests that wait for something to happen.')
-  metrics.onScrape(async () => held.set(holding.count()))
+  watchEmulators(metrics, emulators)
+  const longPollGauge = gauge(metrics.registry, 'platform_http_long_polls', 'Pending long polls.')
+  metrics.onScrape(async () => longPollGauge.set(longPolls.count()))
   return { ...metrics, scrape: createScrape(metrics, metricsToken) }
 }

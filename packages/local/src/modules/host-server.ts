@@ -1,9 +1,9 @@
 import { DeployRequest, type HostFailure, RemoveRequest, TidyRequest } from '@platform/worker/runtimes/host-protocol'
 import { type ModuleRuntime, RuntimeError } from '@platform/worker/runtimes/port'
 import type * as z from 'zod'
-import { type Call, type CallsOptions, type RpcServer, jsonOf, serveRpc } from '../rpc-server.ts'
+import { type RpcHandler, type RpcServerOptions, type RpcServer, jsonOf, serveRpc } from '../rpc-server.ts'
 
-export interface HostServerOptions extends Pick<CallsOptions, 'token' | 'port' | 'onError'> {
+export interface HostServerOptions extends Pick<RpcServerOptions, 'token' | 'port' | 'onError'> {
   runtime: ModuleRuntime
   /** By deployment; set before it is started, and removed with it. */
   tokens: Map<string, string>
@@ -11,7 +11,7 @@ export interface HostServerOptions extends Pick<CallsOptions, 'token' | 'port' |
 
 /** Serves the module runtime to functions on loopback; `host-protocol` of worker/runtimes describes the calls. */
 export async function serveHost({ runtime, tokens, ...options }: HostServerOptions): Promise<RpcServer> {
-  const calls: Record<string, Call> = {
+  const calls: Record<string, RpcHandler> = {
     'POST /deploy': async (received) => {
       const { assignment, token } = DeployRequest.parse(jsonOf(received))
       tokens.set(assignment.id, token)

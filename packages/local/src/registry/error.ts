@@ -17,16 +17,16 @@ const statuses = {
   UNKNOWN: 500,
   UNSUPPORTED: 405,
 } as const
-export type RefusalCode = keyof typeof statuses
+export type RegistryErrorCode = keyof typeof statuses
 
 /** A rejected request, with a code of the distribution specification. */
 export class RegistryServerError extends Error {
   override readonly name = 'RegistryServerError'
-  readonly code: RefusalCode
+  readonly code: RegistryErrorCode
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
 
-  constructor(code: RefusalCode, message: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(code: RegistryErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) {
     super(message)
     this.code = code
     this.status = statuses[code]

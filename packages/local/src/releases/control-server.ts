@@ -11,7 +11,7 @@ import {
 } from '@platform/worker/updates/target/host-protocol'
 import { TargetError } from '@platform/worker/updates/target/port'
 import type * as z from 'zod'
-import { type Call, jsonOf, serveRpc } from '../rpc-server.ts'
+import { type RpcHandler, jsonOf, serveRpc } from '../rpc-server.ts'
 import type { Log } from '../log.ts'
 import type { UpdateControl } from './control.ts'
 
@@ -26,7 +26,7 @@ export interface ControlServer {
 /** Listens on loopback; calls wait for `control`. `host-protocol` of updates describes them. */
 export async function serveControl(control: Promise<UpdateControl>, log: Log): Promise<ControlServer> {
   const token = randomBytes(32).toString('base64url')
-  const calls: Record<string, Call> = {
+  const calls: Record<string, RpcHandler> = {
     'GET /current': async () => (await control).current(),
     'POST /stage': async (received) => {
       const { release, functionNames } = StageRequest.parse(jsonOf(received))

@@ -24,36 +24,36 @@ export interface UpdateControl extends Pick<
 const leavingLimit = 1
 
 /** Changes the releases of a traffic split, one call at a time. */
-export function createControl(options: StagingOptions & { rotation: TrafficSplit }): UpdateControl {
-  const { releasesDir, checkout, rotation } = options
+export function createControl(options: StagingOptions & { trafficSplit: TrafficSplit }): UpdateControl {
+  const { releasesDir, checkout, trafficSplit } = options
   const inTurn = createTurn()
   let kept: readonly InstalledRelease[] = []
   let expected: InstalledRelease | undefined
 
-  const isCurrent = (release: InstalledRelease): boolean => isSameRelease(rotation.current(), release)
-  const isThere = (release: InstalledRelease): boolean => rotation.invokeOf(release) !== undefined
+  const isCurrent = (release: InstalledRelease): boolean => isSameRelease(trafficSplit.current(), release)
+  const isThere = (release: InstalledRelease): boolean => trafficSplit.invokeOf(release) !== undefined
   const note = (release: InstalledRelease) =>
     writeCurrentRelease(releasesDir, isFetched(release) ? release : undefined, checkout)
 
   const getReady = async (release: InstalledRelease) => {
-    if (isThere(release) || rotation.bringBack(release)) return
-    rotation.revert()
-    if (rotation.leaving().length > leavingLimit) {
+    if (isThere(release) || trafficSplit.bringBack(release)) return
+    trafficSplit.revert()
+    if (trafficSplit.leaving().length > leavingLimit) {
       throw new TargetError('Functions of earlier releases have not ended yet. Try again in a few minutes.')
     }
-    rotation.stage(await startRelease(options, release))
+    trafficSplit.stage(await startRelease(options, release))
   }
 
   const tidy = async () => {
     // No commit has decided yet what to keep.
     if (kept.length === 0) return
-    const needed = [...kept, expected, rotation.current(), rotation.staged(), ...rotation.leaving()]
+    const needed = [...kept, expected, trafficSplit.current(), trafficSplit.staged(), ...trafficSplit.leaving()]
     const names = needed.flatMap((each) => (each !== undefined && isFetched(each) ? folderName(each) : []))
     await removeAllBut(releasesDir, new Set(names))
   }
 
   return {
-    current: async () => rotation.current(),
+    current: async () => trafficSplit.current(),
     missing: (release, functionNames) =>
       inTurn(async () => {
         expected = release
@@ -71,22 +71,22 @@ export function createControl(options: StagingOptions & { rotation: TrafficSplit
         await getReady(release)
       }),
     invoke: async (release, functionName, event) => {
-      const invoke = rotation.invokeOf(release) ?? requireStaged(release)
+      const invoke = trafficSplit.invokeOf(release) ?? requireStaged(release)
       return invoke(functionName, event).catch(asTargetFailure)
     },
-    unanswered: async (release, sinceMs) => rotation.unanswered(release, sinceMs),
+    unanswered: async (release, sinceMs) => trafficSplit.unanswered(release, sinceMs),
     shift: (release, share) =>
       inTurn(async () => {
         if (isCurrent(release)) return
         if (!isThere(release)) requireStaged(release)
-        rotation.shift(share)
+        trafficSplit.shift(share)
       }),
     commit: (release, before) =>
       inTurn(async () => {
         if (!isThere(release)) requireStaged(release)
         await note(release)
         kept = [release, before]
-        if (!isCurrent(release)) rotation.commit()
+        if (!isCurrent(release)) trafficSplit.commit()
         await tidy()
       }),
     revert: (_release, before) =>
@@ -94,8 +94,8 @@ export function createControl(options: StagingOptions & { rotation: TrafficSplit
         const isBack = isCurrent(before)
         if (!isBack) await getReady(before)
         await note(before)
-        if (isBack) rotation.revert()
-        else rotation.commit()
+        if (isBack) trafficSplit.revert()
+        else trafficSplit.commit()
       }),
     tidy: () => inTurn(tidy),
   }

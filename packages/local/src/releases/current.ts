@@ -7,7 +7,7 @@ import * as z from 'zod'
 import type { Log } from '../log.ts'
 import { StartError } from '../start-error.ts'
 import { removeFile, renameDurably, replaceFile } from './durable.ts'
-import { DamagedRelease, type KeptRelease, readRelease } from './folder.ts'
+import { DamagedRelease, type StoredRelease, readRelease } from './folder.ts'
 
 /** The current release: `current.json` names it. Without that file it is the checkout. */
 
@@ -47,7 +47,7 @@ export async function releaseAtStart(
   releasesDir: string,
   checkout: Checkout,
   log: Log,
-): Promise<KeptRelease | undefined> {
+): Promise<StoredRelease | undefined> {
   const current = await readCurrent(releasesDir, checkout)
   if (current === undefined) return undefined
   const reason = outrankedBy(current, checkout)

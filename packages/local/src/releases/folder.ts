@@ -24,7 +24,7 @@ const Note = z.strictObject({
 type Note = z.infer<typeof Note>
 
 /** A stored release. */
-export interface KeptRelease extends Omit<Note, 'files'> {
+export interface StoredRelease extends Omit<Note, 'files'> {
   /** Absolute path. */
   folder: string
 }
@@ -44,7 +44,7 @@ const draftOf = (releasesDir: string, release: FetchedRelease): string =>
   join(releasesDir, `${folderName(release)}${draftSuffix}`)
 
 /** The release, verified against its digests; undefined if it is not stored. Throws `DamagedRelease`. */
-export async function readRelease(releasesDir: string, release: FetchedRelease): Promise<KeptRelease | undefined> {
+export async function readRelease(releasesDir: string, release: FetchedRelease): Promise<StoredRelease | undefined> {
   const folder = join(releasesDir, folderName(release))
   const found = await digestsIn(folder)
   if (found === undefined) return undefined

@@ -1,6 +1,6 @@
 import { now } from '@platform/core/clock'
 import type { InFlightStats } from '@platform/worker/updates/target/port'
-import { mayTakeMinutes } from '../function-limits.ts'
+import { isLongRunning } from '../function-limits.ts'
 import { FunctionError } from '../functions/errors.ts'
 
 /** Tracks the invocations of one version of the functions. */
@@ -30,11 +30,11 @@ export function trackInvocations(): InFlightInvocations {
   return {
     follow: async (functionName, invoke) => {
       const invocation = Symbol(functionName)
-      if (!mayTakeMinutes(functionName)) underWay.set(invocation, now())
+      if (!isLongRunning(functionName)) underWay.set(invocation, now())
       try {
         return await invoke()
       } catch (error) {
-        if (!(error instanceof FunctionError && error.isTallied)) countFault()
+        if (!(error instanceof FunctionError && error.isCounted)) countFault()
         throw error
       } finally {
         underWay.delete(invocation)

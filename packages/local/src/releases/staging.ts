@@ -1,7 +1,7 @@
 import { type FetchedRelease, releaseIdentity, type InstalledRelease } from '@platform/core/updates/record'
 import { TargetError } from '@platform/worker/updates/target/port'
 import type { Checkout } from './current.ts'
-import { DamagedRelease, draftedFunctions, type KeptRelease, readRelease, sealDraft } from './folder.ts'
+import { DamagedRelease, draftedFunctions, type StoredRelease, readRelease, sealDraft } from './folder.ts'
 import type { Version } from './traffic-split.ts'
 
 export interface StagingOptions {
@@ -10,7 +10,7 @@ export interface StagingOptions {
   /** Every function that the platform calls. */
   functionNames: readonly string[]
   /** Starts the threads of a release, or of the checkout; rejects if a function cannot be imported. */
-  start: (release?: KeptRelease) => Promise<Version>
+  start: (release?: StoredRelease) => Promise<Version>
 }
 
 /** Whether a release came from a repository, unlike the functions of the checkout. */
@@ -62,7 +62,7 @@ export async function startRelease(options: StagingOptions, release: InstalledRe
 async function onDisk(
   { releasesDir, checkout }: StagingOptions,
   release: InstalledRelease,
-): Promise<KeptRelease | undefined> {
+): Promise<StoredRelease | undefined> {
   if (!isFetched(release)) {
     if (release.version === checkout.version) return undefined
     throw final(`Version ${release.version} is not here any more; the folder holds ${checkout.version}.`)

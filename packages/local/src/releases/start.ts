@@ -9,20 +9,20 @@ import type { Functions } from '../events/start.ts'
 import { createControl, type UpdateControl } from './control.ts'
 import { type ControlServer, serveControl } from './control-server.ts'
 import { recoveryAdvice, releaseAtStart } from './current.ts'
-import { type KeptRelease, removeDrafts } from './folder.ts'
+import { type StoredRelease, removeDrafts } from './folder.ts'
 import { createTrafficSplit } from './traffic-split.ts'
 import { startVersion } from './version.ts'
 
-export type UpdateHost = Pick<ControlServer, 'url' | 'token'>
+export type UpdateSupervisor = Pick<ControlServer, 'url' | 'token'>
 
 /** The functions of the current release, and the address that replaces them. */
 export interface RunningFunctions extends Functions {
-  host: UpdateHost
+  host: UpdateSupervisor
   /** Ends all threads; running invocations fail. */
   close: () => Promise<void>
 }
 
-type EnvironmentFor = (updateHost: UpdateHost) => Record<string, string>
+type EnvironmentFor = (updateSupervisor: UpdateSupervisor) => Record<string, string>
 
 /**
  * Starts the functions of the release that was applied last, or of the checkout. Resolves when the functions that serve
@@ -43,7 +43,7 @@ export async function startFunctions(
   const host = await serveControl(control.promise, log)
   parts.defer(host.close)
   const environment = environmentFor(host)
-  const start = (toImport: readonly string[], release?: KeptRelease) =>
+  const start = (toImport: readonly string[], release?: StoredRelease) =>
     startVersion({ settings, environment, log }, toImport, release)
 
   const release = await releaseAtStart(releasesDir, checkout, log)
@@ -54,13 +54,13 @@ export async function startFunctions(
   })
   const tidy = () => control.promise.then(({ tidy: inTurn }) => inTurn())
   const onGone = () => void tidy().catch((error: unknown) => log('releases could not be removed', { error }))
-  const rotation = createTrafficSplit(first, onGone)
-  parts.defer(rotation.close)
+  const trafficSplit = createTrafficSplit(first, onGone)
+  parts.defer(trafficSplit.close)
   // No request waits for a staged release, so import all functions to find errors before it serves.
-  const startWhole = (staged?: KeptRelease) => start(names, staged)
-  control.resolve(createControl({ releasesDir, checkout, functionNames: names, rotation, start: startWhole }))
+  const startWhole = (staged?: StoredRelease) => start(names, staged)
+  control.resolve(createControl({ releasesDir, checkout, functionNames: names, trafficSplit, start: startWhole }))
   const ownParts = parts.move()
-  return { invoke: rotation.invoke, names, host, close: () => ownParts.disposeAsync() }
+  return { invoke: trafficSplit.invoke, names, host, close: () => ownParts.disposeAsync() }
 }
 
 /** Whether requests wait for a function. Consumers and schedules are imported when they run. */

@@ -6,7 +6,7 @@ import { timeoutMsOf } from '../function-limits.ts'
 import { startPool } from '../functions/pool.ts'
 import type { Log } from '../log.ts'
 import type { Settings } from '../settings.ts'
-import type { KeptRelease } from './folder.ts'
+import type { StoredRelease } from './folder.ts'
 import type { Version } from './traffic-split.ts'
 
 interface Threads {
@@ -21,7 +21,7 @@ interface Threads {
 export async function startVersion(
   { settings, environment, ...options }: Threads,
   toImport: readonly string[],
-  release?: KeptRelease,
+  release?: StoredRelease,
 ): Promise<Version> {
   const { functionThreads: threads, functionsDir } = settings
   const ofCheckout = { functionsDir, suffix: '.ts', environment: { ...environment, ...compileCacheFor(functionsDir) } }
@@ -37,7 +37,7 @@ export async function startVersion(
 }
 
 /** The files that a function of a release serves are beside its code. */
-const placeOf = ({ folder }: KeptRelease, environment: Record<string, string>) => ({
+const placeOf = ({ folder }: StoredRelease, environment: Record<string, string>) => ({
   functionsDir: join(folder, 'functions'),
   suffix: '/index.mjs',
   environment: { ...environment, PLAT_ASSETS_DIR: '' },

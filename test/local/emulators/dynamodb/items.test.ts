@@ -1,47 +1,13 @@
+import { rounds } from '../../../support/long.ts'
 import { PutItemCommand } from '@aws-sdk/client-dynamodb'
-import { expect, test, beforeAll } from 'vitest'
-import { rejectionOf, useStore, type TestTable } from './support/table.ts'
+import { BatchGetCommand, BatchWriteCommand } from '@aws-sdk/lib-dynamodb'
+import { beforeAll, expect, test } from 'vitest'
+import { rejectionOf, type TestTable, useStore } from './support.ts'
 
 const store = useStore()
 
-test('every type of attribute comes back as it was put', async () => {
-  const item = {
-    pk: 'types',
-    sk: 'all',
-    text: 'é漢😀',
-    empty: '',
-    number: 12345.678,
-    negative: -0.001,
-    bytes: new Uint8Array([0, 255, 1]),
-    yes: true,
-    nothing: null,
-    list: [1, 'a', { x: [] }],
-    map: { deep: { er: { v: 1 } } },
-    texts: new Set(['a', 'b']),
-    numbers: new Set([1, 2.5]),
-  }
-  await store.table.put(item)
-  expect(await store.table.item('types', 'all')).toEqual(item)
-})
-
-test('a put replaces the whole item and can show the old one', async () => {
-  await store.table.put({ pk: 'replace', sk: '1', v: 1, old: true })
-  const answer = await store.table.put({ pk: 'replace', sk: '1', v: 2 }, { ReturnValues: 'ALL_OLD' })
-  expect(answer.Attributes).toEqual({ pk: 'replace', sk: '1', v: 1, old: true })
-  expect(await store.table.item('replace', '1')).toEqual({ pk: 'replace', sk: '1', v: 2 })
-})
-
-test('a failed condition leaves the item alone', async () => {
-  await store.table.put({ pk: 'condition', sk: '1', v: 1 })
-  const put = store.table.put({ pk: 'condition', sk: '1' }, { ConditionExpression: 'attribute_not_exists(pk)' })
-  const refusal = await rejectionOf(put)
-  expect(refusal).toMatchObject({ name: 'ConditionalCheckFailedException', message: 'The conditional request failed' })
-  expect(refusal.Item).toBeUndefined()
-  expect(await store.table.item('condition', '1')).toHaveProperty('v', 1)
-})
-
 test.each(['put', 'update', 'delete'] as const)(
-  'a failed condition of a %s shows the item when asked to',
+  'a failed condition of a %s returns the item on request',
   async (kind) => {
     const sk = `shown-${kind}`
     await store.table.put({ pk: 'condition', sk, v: 1 })
@@ -52,14 +18,14 @@ test.each(['put', 'update', 'delete'] as const)(
       update: () => store.table.update('condition', sk, 'REMOVE w', { ':no': 0 }, rest),
       delete: () => store.table.delete('condition', sk, { ...rest, ...values }),
     }
-    const refusal = await rejectionOf(calls[kind]())
-    expect(refusal.Item).toEqual({ pk: { S: 'condition' }, sk: { S: sk }, v: { N: '1' } })
+    const error = await rejectionOf(calls[kind]())
+    expect(error.Item).toEqual({ pk: { S: 'condition' }, sk: { S: sk }, v: { N: '1' } })
   },
 )
 
-test('an update computes from the old item and can show the new one', async () => {
+test('an update uses the old values and can return the new item', async () => {
   await store.table.put({ pk: 'update', sk: '1', n: 5, list: [1], keep: 'x' })
-  const answer = await store.table.update(
+  const output = await store.table.update(
     'update',
     '1',
     'SET n = n + :one, c = if_not_exists(c, :ten) + :one, #l = list_append(#l, :l), #m = :m',
@@ -67,19 +33,7 @@ test('an update computes from the old item and can show the new one', async () =
     { ReturnValues: 'ALL_NEW', ExpressionAttributeNames: { '#m': 'map', '#l': 'list' } },
   )
   const expected = { pk: 'update', sk: '1', n: 6, c: 11, list: [1, 2, 3], map: { a: { b: 1 } }, keep: 'x' }
-  expect(answer.Attributes).toEqual(expected)
-})
-
-test('an update reaches into maps and lists', async () => {
-  await store.table.put({ pk: 'update', sk: 'nested', map: { a: { b: 1 } }, l: [1, 2, 3], keep: 1 })
-  const answer = await store.table.update(
-    'update',
-    'nested',
-    'SET #m.a.b = :v, l[1] = :w REMOVE l[0], keep',
-    { ':v': 9, ':w': 'W' },
-    { ReturnValues: 'ALL_NEW', ExpressionAttributeNames: { '#m': 'map' } },
-  )
-  expect(answer.Attributes).toEqual({ pk: 'update', sk: 'nested', map: { a: { b: 9 } }, l: ['W', 3] })
+  expect(output.Attributes).toEqual(expected)
 })
 
 test.each<[string, Record<string, unknown>]>([
@@ -93,7 +47,7 @@ test.each<[string, Record<string, unknown>]>([
   await store.table.update('functions', '1', 'SET ok = :yes', { ...values, ':yes': true }, { ConditionExpression })
 })
 
-test('numbers keep 38 digits', async () => {
+test('keeps 38 digits of a number', async () => {
   const N = '12345678901234567890123456789012345678'
   const Item = { pk: { S: 'digits' }, sk: { S: '1' }, n: { N } }
   await store.table.client.send(new PutItemCommand({ TableName: store.table.name, Item }))
@@ -103,21 +57,15 @@ test('numbers keep 38 digits', async () => {
   expect(Attributes?.['n']).toEqual({ N })
 })
 
-const KILOBYTE = 1024
-
-beforeAll(async () => {
-  await store.table.put({ pk: 'L', sk: 'full', d: 'x'.repeat(400 * KILOBYTE - 20) })
+test('accepts an item just under 400 KB', async () => {
+  await store.table.put({ pk: 'L', sk: 'full', d: 'x'.repeat(400 * 1024 - 20) })
+  expect(await store.table.item('L', 'full')).toHaveProperty('d')
 })
 
-const set = (table: TestTable, expression: string, values: Record<string, unknown>) =>
-  table.update('v', '1', expression, values)
-
-type Case = [name: string, call: (table: TestTable) => Promise<unknown>, message: RegExp]
-
-const rejected: Case[] = [
+test.each<[string, (table: TestTable) => Promise<unknown>, RegExp]>([
   [
     'an item over 400 KB',
-    (t) => t.put({ pk: 'L', sk: '1', d: 'x'.repeat(400 * KILOBYTE) }),
+    (t) => t.put({ pk: 'L', sk: '1', d: 'x'.repeat(400 * 1024) }),
     /Item size has exceeded the maximum allowed size/,
   ],
   [
@@ -132,41 +80,220 @@ const rejected: Case[] = [
     /size limit of 1024 bytes/,
   ],
   ['an empty index key', (t) => t.put({ pk: 'v', sk: '1', g1pk: '', g1sk: 'x' }), /IndexName: byG1, IndexKey: g1pk/],
-  [
-    'an update of a key',
-    (t) => set(t, 'SET pk = :s', { ':s': 'x' }),
-    /Cannot update attribute pk. This attribute is part of the key/,
-  ],
-  ['a reserved word', (t) => set(t, 'SET status = :s', { ':s': 1 }), /reserved keyword; reserved keyword: status/],
-  [
-    'an undefined value',
-    (t) => set(t, 'SET a = :s', { ':t': 1 }),
-    /value used in expression is not defined; attribute value: :s/,
-  ],
-  ['an unused value', (t) => set(t, 'SET a = :s', { ':s': 1, ':u': 1 }), /unused in expressions: keys: \{:u\}/],
-  ['overlapping paths', (t) => set(t, 'SET a = :s, a.b = :s', { ':s': 'x' }), /Two document paths overlap/],
-  [
-    'a query without a hash key',
-    (t) => t.query('sk = :s', { ':s': 'x' }),
-    /Query condition missed key schema element: pk/,
-  ],
-  [
-    'an unknown index',
-    (t) => t.query('pk = :s', { ':s': 'x' }, { IndexName: 'nope' }),
-    /does not have the specified index: nope/,
-  ],
-  [
-    'a start key of another partition',
-    (t) => t.query('pk = :s', { ':s': 'x' }, { ExclusiveStartKey: { pk: 'o', sk: 'y' } }),
-    /outside query boundaries/,
-  ],
-]
-
-test.each(rejected)('%s is refused', async (_name, call, message) => {
-  const refusal = await rejectionOf(call(store.table))
-  expect(refusal).toMatchObject({ name: 'ValidationException', message: expect.stringMatching(message) })
+  ['an update of a key', (t) => t.update('v', '1', 'SET pk = :s', { ':s': 'x' }), /Cannot update attribute pk/],
+  ['a reserved word', (t) => t.update('v', '1', 'SET status = :s', { ':s': 1 }), /reserved keyword: status/],
+  ['an unknown index', (t) => t.query('pk = :s', { ':s': 'x' }, { IndexName: 'nope' }), /specified index: nope/],
+])('rejects %s', async (_name, call, message) => {
+  const error = await rejectionOf(call(store.table))
+  expect(error).toMatchObject({ name: 'ValidationException', message: expect.stringMatching(message) })
 })
 
-test('an item just under 400 KB is taken', async () => {
-  expect(await store.table.item('L', 'full')).toHaveProperty('d')
+const itemCount = 40
+
+const itemAt = (k: number) => ({
+  pk: 'Q',
+  sk: (k < 30 ? 'A#' : 'B#') + String(k).padStart(4, '0'),
+  k,
+  even: k % 2 === 0,
+  ...(k < 10 && { g1pk: 'G', g1sk: String(k).padStart(3, '0') }),
+  ...(k % 5 === 0 && { g2pk: 'S', a: k, b: `b${k}`, c: 'not projected' }),
+  ...(k < 12 && { g3pk: 'N', g3n: k }),
+})
+
+/** Writes items in batches of 25, eight at a time. */
+async function putAll(items: Record<string, unknown>[]): Promise<void> {
+  const remaining = [...items]
+  const write = async () => {
+    while (remaining.length > 0) {
+      const requests = remaining.splice(0, 25).map((Item) => ({ PutRequest: { Item } }))
+      await store.table.documents.send(new BatchWriteCommand({ RequestItems: { [store.table.name]: requests } }))
+    }
+  }
+  await Promise.all(Array.from({ length: 8 }, write))
+}
+
+beforeAll(() => putAll(upTo(itemCount).map(itemAt)))
+
+const numbersOf = (items: Record<string, unknown>[] | undefined) => items?.map(({ k }) => k)
+
+const upTo = (count: number) => Array.from({ length: count }, (_, k) => k)
+
+test.each([true, false])('pages contain the whole partition in order, forward: %s', async (ScanIndexForward) => {
+  const items = await store.table.all('pk = :p', { ':p': 'Q' }, { Limit: 7, ScanIndexForward })
+  expect(numbersOf(items)).toEqual(ScanIndexForward ? upTo(itemCount) : upTo(itemCount).toReversed())
+})
+
+test('a page that ends with the last item has a LastEvaluatedKey', async () => {
+  const { table } = store
+  const values = { ':p': 'Q', ':s': 'B#' }
+  const page = await table.query('pk = :p AND begins_with(sk, :s)', values, { Limit: 10 })
+  expect(page.LastEvaluatedKey).toEqual({ pk: 'Q', sk: 'B#0039' })
+  const rest = { Limit: 10, ExclusiveStartKey: page.LastEvaluatedKey }
+  const next = await table.query('pk = :p AND begins_with(sk, :s)', values, rest)
+  expect([next.Count, next.LastEvaluatedKey]).toEqual([0, undefined])
+})
+
+test('applies the limit before the filter', async () => {
+  const rest = { FilterExpression: 'even = :yes', Limit: 10 }
+  const page = await store.table.query('pk = :p', { ':p': 'Q', ':yes': true }, rest)
+  expect([page.Count, page.ScannedCount]).toEqual([5, 10])
+})
+
+test('the LastEvaluatedKey of an index has the keys of index and table', async () => {
+  const first = await store.table.query('g1pk = :g', { ':g': 'G' }, { IndexName: 'byG1', Limit: 4 })
+  expect(first.LastEvaluatedKey).toEqual({ pk: 'Q', sk: 'A#0003', g1pk: 'G', g1sk: '003' })
+  const items = await store.table.all('g1pk = :g', { ':g': 'G' }, { IndexName: 'byG1', Limit: 4 })
+  expect(numbersOf(items)).toEqual(upTo(10))
+})
+
+test('an index contains items that have its keys, with the projected attributes', async () => {
+  const page = await store.table.query('g2pk = :g', { ':g': 'S' }, { IndexName: 'byG2' })
+  expect(page.Count).toBe(8)
+  expect(page.Items).toContainEqual({ pk: 'Q', sk: 'A#0005', g2pk: 'S', a: 5, b: 'b5' })
+})
+
+test('sorts numbers by value', async () => {
+  const numbers = [-10, -9.5, -0.001, 0, 0.5, 3, 1e10]
+  for (const n of numbers.toReversed()) await store.table.put({ pk: 'NN', sk: `n${n}`, g3pk: 'ordered', g3n: n })
+  const ordered = await store.table.all('g3pk = :g', { ':g': 'ordered' }, { IndexName: 'byG3' })
+  expect(ordered.map(({ g3n }) => g3n)).toEqual(numbers)
+  const above = await store.table.all('g3pk = :g AND g3n > :n', { ':g': 'N', ':n': 7 }, { IndexName: 'byG3' })
+  expect(above.map(({ g3n }) => g3n)).toEqual([8, 9, 10, 11])
+  expect(above[0]).toEqual({ pk: 'Q', sk: 'A#0008', g3pk: 'N', g3n: 8 })
+})
+
+test('a changed key moves an item in an index, and a removed key removes it', async () => {
+  const { table } = store
+  const countAt = async (g1pk: string) => (await table.query('g1pk = :g', { ':g': g1pk }, { IndexName: 'byG1' })).Count
+  await table.put({ pk: 'move', sk: '1', g1pk: 'from', g1sk: 'a' })
+  await table.update('move', '1', 'SET g1pk = :to', { ':to': 'to' })
+  expect([await countAt('from'), await countAt('to')]).toEqual([0, 1])
+  await table.update('move', '1', 'REMOVE g1sk')
+  expect(await countAt('to')).toBe(0)
+})
+
+test('a page ends at 1 MB', async () => {
+  const { table } = store
+  for (let k = 0; k < 30; k += 1)
+    await table.put({ pk: 'big', sk: String(k).padStart(3, '0'), k, d: 'x'.repeat(100 * 1024) })
+  const page = await table.query('pk = :p', { ':p': 'big' })
+  expect(page.Count).toBe(11)
+  expect(numbersOf(await table.all('pk = :p', { ':p': 'big' }))).toEqual(upTo(30))
+})
+
+const rowCount = rounds(2000, 20_000)
+
+/** All rows have the same `g2pk`, so only the item's own key distinguishes them in that index. */
+const rowAt = (id: number) => ({ pk: `p${id % 7}`, sk: `i${id}`, g2pk: 'same', g1pk: 'same', g1sk: `Online#i${id}` })
+
+beforeAll(() => putAll(upTo(rowCount).map(rowAt)))
+
+test.each([
+  ['equal', 'byG2', 'g2pk'],
+  ['unique', 'byG1', 'g1pk'],
+])('an index with %s keys finds all items', async (_kind, IndexName, hash) => {
+  const rows = await store.table.all(`${hash} = :g`, { ':g': 'same' }, { IndexName })
+  expect(new Set(rows.map(({ sk }) => sk)).size).toBe(rowCount)
+})
+
+test('pages of equal index keys neither repeat nor omit an item', async () => {
+  const query = { IndexName: 'byG2', Limit: 997 }
+  for (const ScanIndexForward of [true, false]) {
+    const rows = await store.table.all('g2pk = :g', { ':g': 'same' }, { ...query, ScanIndexForward })
+    expect([rows.length, new Set(rows.map(({ sk }) => sk)).size]).toEqual([rowCount, rowCount])
+  }
+})
+
+const TOTAL = { ReturnConsumedCapacity: 'TOTAL' as const }
+
+const INDEXES = { ReturnConsumedCapacity: 'INDEXES' as const }
+
+const kilobytes = (count: number) => 'x'.repeat(Math.round(count * 1024))
+
+beforeAll(async () => {
+  await store.table.put({ pk: 'read', sk: '1', d: kilobytes(0.9) })
+  await store.table.put({ pk: 'read', sk: '5', d: kilobytes(5) })
+  for (let k = 0; k < 40; k += 1) await store.table.put({ pk: 'small', sk: String(k) })
+})
+
+test.each([
+  ['1', false, 0.5],
+  ['1', true, 1],
+  ['5', false, 1],
+  ['5', true, 2],
+  ['absent', true, 1],
+])('a read of item %s, consistent: %s, uses %d units', async (sk, ConsistentRead, units) => {
+  const { ConsumedCapacity } = await store.table.get('read', sk, { ConsistentRead, ...TOTAL })
+  expect(ConsumedCapacity?.CapacityUnits).toBe(units)
+})
+
+test('a write uses a unit per kilobyte of the larger of old and new item', async () => {
+  const { table } = store
+  const large = await table.put({ pk: 'write', sk: '1', d: kilobytes(1.5) }, TOTAL)
+  expect(large.ConsumedCapacity?.CapacityUnits).toBe(2)
+  const small = await table.put({ pk: 'write', sk: '1' }, TOTAL)
+  expect(small.ConsumedCapacity?.CapacityUnits).toBe(2)
+  expect((await table.delete('write', '1', TOTAL)).ConsumedCapacity?.CapacityUnits).toBe(1)
+})
+
+test('a write uses units of every changed index', async () => {
+  const { table } = store
+  const item = { pk: 'write', sk: '2', g1pk: 'g', g1sk: '1', g2pk: 'g', a: 1 }
+  const put = await table.put(item, INDEXES)
+  expect(put.ConsumedCapacity).toMatchObject({
+    CapacityUnits: 3,
+    Table: { CapacityUnits: 1 },
+    GlobalSecondaryIndexes: { byG1: { CapacityUnits: 1 }, byG2: { CapacityUnits: 1 } },
+  })
+  const unprojected = await table.update('write', '2', 'SET c = :c', { ':c': 1 }, INDEXES)
+  expect(unprojected.ConsumedCapacity?.GlobalSecondaryIndexes).toEqual({ byG1: { CapacityUnits: 1 } })
+})
+
+test('moving an index row costs two units, removing it one', async () => {
+  const { table } = store
+  await table.put({ pk: 'write', sk: '3', g1pk: 'from', g1sk: '1' })
+  const moved = await table.update('write', '3', 'SET g1pk = :to', { ':to': 'to' }, INDEXES)
+  expect(moved.ConsumedCapacity).toMatchObject({
+    CapacityUnits: 3,
+    GlobalSecondaryIndexes: { byG1: { CapacityUnits: 2 } },
+  })
+  const left = await table.update('write', '3', 'REMOVE g1pk', undefined, INDEXES)
+  expect(left.ConsumedCapacity?.GlobalSecondaryIndexes).toEqual({ byG1: { CapacityUnits: 1 } })
+})
+
+test('a transaction uses twice the units', async () => {
+  const { table } = store
+  const plain = await table.transact([table.putMember({ pk: 'transact', sk: '1', d: kilobytes(0.5) })], TOTAL)
+  expect(plain.ConsumedCapacity).toMatchObject([{ TableName: table.name, CapacityUnits: 2, WriteCapacityUnits: 2 }])
+  const indexed = await table.transact([table.putMember({ pk: 'transact', sk: '2', g1pk: 'q', g1sk: 'q' })], INDEXES)
+  expect(indexed.ConsumedCapacity).toMatchObject([
+    { CapacityUnits: 4, Table: { CapacityUnits: 2 }, GlobalSecondaryIndexes: { byG1: { CapacityUnits: 2 } } },
+  ])
+})
+
+test.each([
+  [false, 0.5],
+  [true, 1],
+])('a query uses units for the sum of the items read, consistent: %s', async (ConsistentRead, units) => {
+  const page = await store.table.query('pk = :p', { ':p': 'small' }, { ConsistentRead, ...TOTAL })
+  expect(page.ConsumedCapacity?.CapacityUnits).toBe(units)
+})
+
+test('a query of an index uses units of the index', async () => {
+  const page = await store.table.query('g1pk = :g', { ':g': 'g' }, { IndexName: 'byG1', ...INDEXES })
+  expect(page.ConsumedCapacity).toMatchObject({
+    CapacityUnits: 0.5,
+    Table: { CapacityUnits: 0 },
+    GlobalSecondaryIndexes: { byG1: { CapacityUnits: 0.5 } },
+  })
+})
+
+test('batches use units for each entry', async () => {
+  const { documents, name } = store.table
+  const Keys = ['1', '5'].map((sk) => ({ pk: 'read', sk }))
+  const read = await documents.send(new BatchGetCommand({ RequestItems: { [name]: { Keys } }, ...TOTAL }))
+  expect(read.ConsumedCapacity).toMatchObject([{ TableName: name, CapacityUnits: 1.5 }])
+  const requests = ['1', '2'].map((sk) => ({ PutRequest: { Item: { pk: 'batch', sk, g2pk: 'b' } } }))
+  const written = await documents.send(new BatchWriteCommand({ RequestItems: { [name]: requests }, ...TOTAL }))
+  expect(written.ConsumedCapacity).toMatchObject([{ TableName: name, CapacityUnits: 4 }])
 })

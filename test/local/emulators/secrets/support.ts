@@ -1,24 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import {
   CreateSecretCommand,
   GetSecretValueCommand,
   type GetSecretValueCommandInput,
-  ListSecretsCommand,
-  type ListSecretsCommandInput,
   PutSecretValueCommand,
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager'
 import { type SecretsManagerOptions, startSecretsManager } from '@platform/local/emulators/secrets/server'
 import { onTestFinished } from 'vitest'
-
-/** A folder that is gone after the test. */
-export async function temporaryFolder(): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'secrets-'))
-  onTestFinished(() => rm(path, { recursive: true, force: true }))
-  return path
-}
 
 /** A server and its client, both closed after the test. */
 export async function serveSecrets(options: SecretsManagerOptions = {}) {
@@ -44,13 +32,7 @@ export const put = (client: SecretsManagerClient, name: string, value: string, s
 export const get = (client: SecretsManagerClient, name: string, more: Partial<GetSecretValueCommandInput> = {}) =>
   client.send(new GetSecretValueCommand({ SecretId: name, ...more }))
 
-/** The value of a secret, at a stage or the current one. */
+/** The value of a secret at a stage, `AWSCURRENT` by default. */
 export async function valueOf(client: SecretsManagerClient, name: string, stage?: string) {
   return (await get(client, name, stage === undefined ? {} : { VersionStage: stage })).SecretString
-}
-
-/** The names that a list shows. */
-export async function namesOf(client: SecretsManagerClient, input: ListSecretsCommandInput = {}) {
-  const { SecretList = [] } = await client.send(new ListSecretsCommand(input))
-  return SecretList.map((secret) => secret.Name)
 }

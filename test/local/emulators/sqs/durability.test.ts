@@ -1,27 +1,19 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import type { Message } from '@aws-sdk/client-sqs'
 import { expect, onTestFinished, test } from 'vitest'
-import { serveSqs, sqsClient, temporaryFolder, TestQueue, poll } from './support.ts'
+import { runServer } from '../../support/program.ts'
+import { poll, serveSqs, sqsClient, temporaryDir, TestQueue } from './support.ts'
 
-/** A server in a process of its own that can be killed, with one queue. */
-async function startProcess() {
-  const dataDir = await temporaryFolder()
-  const server = fork(new URL('serve.ts', import.meta.url), [dataDir])
-  const kill = async () => {
-    if (server.kill('SIGKILL')) await once(server, 'exit')
-  }
-  onTestFinished(kill)
-  const [url] = await once(server, 'message')
-  const queue = await TestQueue.create(sqsClient(url), { VisibilityTimeout: '600' })
-  const restart = async () => {
-    const { client } = await serveSqs({ dataDir })
-    return new TestQueue(client, queue.url)
-  }
-  return { queue, kill, restart }
+/** A server that can be killed, with one queue. */
+async function startQueue() {
+  const dataDir = await temporaryDir()
+  const server = await runServer('sqs', dataDir)
+  onTestFinished(() => server[Symbol.asyncDispose]())
+  const queue = await TestQueue.create(sqsClient(server.address), { VisibilityTimeout: '600' })
+  const restart = async () => new TestQueue((await serveSqs({ dataDir })).client, queue.url)
+  return { queue, kill: () => server[Symbol.asyncDispose](), restart }
 }
 
-/** Receives all that is left, also what is in flight elsewhere. */
+/** Receives all remaining messages, including those that are still in flight. */
 async function drain(queue: TestQueue) {
   const messages: Message[] = []
   for (;;) {
@@ -33,7 +25,7 @@ async function drain(queue: TestQueue) {
   }
 }
 
-async function untilKilled(work: () => Promise<void>) {
+async function repeatUntilError(work: () => Promise<void>) {
   for (;;) {
     try {
       await work()
@@ -43,8 +35,8 @@ async function untilKilled(work: () => Promise<void>) {
   }
 }
 
-test('a kill under load loses no acknowledged message and revives no deleted one', async () => {
-  const { queue, kill, restart } = await startProcess()
+test('a kill under load loses no acknowledged message, and restores no deleted one', async () => {
+  const { queue, kill, restart } = await startQueue()
   const acknowledged = new Set<string>()
   const maybeDeleted = new Set<string>()
   const deleted = new Set<string>()
@@ -56,22 +48,21 @@ test('a kill under load loses no acknowledged message and revives no deleted one
     await queue.deleteBatch(messages.map((message) => message.ReceiptHandle))
     for (const message of messages) deleted.add(message.MessageId!)
   }
-  const load = Promise.all([produce, produce, produce, produce, consume].map(untilKilled))
+  const load = Promise.all([produce, produce, produce, produce, consume].map(repeatUntilError))
   await poll(() => acknowledged.size).toBeGreaterThan(300)
   await kill()
   await load
 
-  const restarted = await restart()
-  const waiting = new Set((await drain(restarted)).map((message) => message.MessageId!))
-  expect([...acknowledged].filter((id) => !waiting.has(id) && !maybeDeleted.has(id))).toEqual([])
-  expect([...deleted].filter((id) => waiting.has(id))).toEqual([])
+  const remaining = new Set((await drain(await restart())).map((message) => message.MessageId!))
+  expect([...acknowledged].filter((id) => !remaining.has(id) && !maybeDeleted.has(id))).toEqual([])
+  expect([...deleted].filter((id) => remaining.has(id))).toEqual([])
 })
 
-test('a kill neither shows a message in flight early nor hides one that was given back', async () => {
-  const { queue, kill, restart } = await startProcess()
+test('a kill keeps messages in flight hidden, and released ones visible', async () => {
+  const { queue, kill, restart } = await startQueue()
   await queue.send('in flight')
   await queue.receive()
-  await queue.send('given back')
+  await queue.send('released')
   const [message] = await queue.receive()
   await queue.changeVisibility(message?.ReceiptHandle, 0)
   await kill()
@@ -81,5 +72,5 @@ test('a kill neither shows a message in flight early nor hides one that was give
     ApproximateNumberOfMessages: '1',
     ApproximateNumberOfMessagesNotVisible: '1',
   })
-  expect(await restarted.receive()).toMatchObject([{ Body: 'given back' }])
+  expect(await restarted.receive()).toMatchObject([{ Body: 'released' }])
 })

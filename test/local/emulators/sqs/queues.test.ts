@@ -3,19 +3,17 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import {
   CreateQueueCommand,
-  DeleteQueueCommand,
   GetQueueUrlCommand,
   ListQueueTagsCommand,
   PurgeQueueCommand,
-  TagQueueCommand,
   QueueDoesNotExist,
   QueueNameExists,
-  SetQueueAttributesCommand,
+  TagQueueCommand,
 } from '@aws-sdk/client-sqs'
 import { expect, test } from 'vitest'
-import { serveQueue, serveSqs, temporaryFolder, TestQueue, countCalls, sqsClient, poll } from './support.ts'
+import { countCalls, poll, serveQueue, serveSqs, sqsClient, temporaryDir, TestQueue } from './support.ts'
 
-test('creating a queue again answers the same queue', async () => {
+test('creating an existing queue returns it', async () => {
   const { client } = await serveSqs()
   const command = new CreateQueueCommand({ QueueName: 'jobs', Attributes: { VisibilityTimeout: '70' } })
   const first = await client.send(command)
@@ -27,14 +25,16 @@ test('creating a queue again answers the same queue', async () => {
   })
 })
 
-test('creating a queue again with other attributes is refused', async () => {
+test('rejects a queue of the same name with other attributes, and a FIFO queue', async () => {
   const { client } = await serveSqs()
   await client.send(new CreateQueueCommand({ QueueName: 'other', Attributes: { VisibilityTimeout: '2' } }))
-  const again = new CreateQueueCommand({ QueueName: 'other', Attributes: { VisibilityTimeout: '9' } })
-  await expect(client.send(again)).rejects.toBeInstanceOf(QueueNameExists)
+  const changed = new CreateQueueCommand({ QueueName: 'other', Attributes: { VisibilityTimeout: '9' } })
+  await expect(client.send(changed)).rejects.toBeInstanceOf(QueueNameExists)
+  const fifo = new CreateQueueCommand({ QueueName: 'jobs.fifo', Attributes: { FifoQueue: 'true' } })
+  await expect(client.send(fifo)).rejects.toMatchObject({ name: 'InvalidParameterValue' })
 })
 
-test('a queue that does not exist is named as such', async () => {
+test('rejects calls of a missing queue', async () => {
   const { sqs, client } = await serveSqs()
   const missing = new TestQueue(client, `${sqs.url}/000000000000/missing`)
   await expect(client.send(new GetQueueUrlCommand({ QueueName: 'missing' }))).rejects.toBeInstanceOf(QueueDoesNotExist)
@@ -42,22 +42,8 @@ test('a queue that does not exist is named as such', async () => {
   await expect(missing.receive()).rejects.toBeInstanceOf(QueueDoesNotExist)
 })
 
-test('a deleted queue is gone, for those who wait at it as well', async () => {
-  const { queue, client } = await serveQueue()
-  await queue.send('body')
-  await client.send(new DeleteQueueCommand({ QueueUrl: queue.url }))
-  await expect(queue.send('body')).rejects.toBeInstanceOf(QueueDoesNotExist)
-  await expect(queue.await()).rejects.toBeInstanceOf(QueueDoesNotExist)
-})
-
-test('attributes change while a queue is in use', async () => {
-  const { queue, client } = await serveQueue()
-  await client.send(new SetQueueAttributesCommand({ QueueUrl: queue.url, Attributes: { VisibilityTimeout: '77' } }))
-  expect(await queue.attributes()).toMatchObject({ VisibilityTimeout: '77' })
-})
-
-test('tags survive a restart, tagging keeps the messages, and a purge removes them', async () => {
-  const dataDir = await temporaryFolder()
+test('tagging keeps the messages, and a purge removes them', async () => {
+  const dataDir = await temporaryDir()
   const first = await serveSqs({ dataDir })
   const queue = await TestQueue.create(first.client)
   await queue.send('body')
@@ -74,6 +60,7 @@ test('tags survive a restart, tagging keeps the messages, and a purge removes th
 })
 
 const entry = (id: number, body = 'body') => ({ Id: `entry-${id}`, MessageBody: body })
+
 const entries = (count: number) => Array.from({ length: count }, (_, id) => entry(id))
 
 test.each<[string, (queue: TestQueue) => Promise<unknown>, string]>([
@@ -100,18 +87,12 @@ test.each<[string, (queue: TestQueue) => Promise<unknown>, string]>([
     (queue) => queue.sendBatch([...entries(10), entry(10, '\u0001')]),
     'TooManyEntriesInBatchRequest',
   ],
-])('%s is rejected', async (_, call, name) => {
+])('rejects %s', async (_, call, name) => {
   const { queue } = await serveQueue()
   await expect(call(queue)).rejects.toMatchObject({ name: expect.stringContaining(name) })
 })
 
-test('a FIFO queue is rejected as unsupported', async () => {
-  const { client } = await serveSqs()
-  const command = new CreateQueueCommand({ QueueName: 'jobs.fifo', Attributes: { FifoQueue: 'true' } })
-  await expect(client.send(command)).rejects.toMatchObject({ name: 'InvalidParameterValue' })
-})
-
-test('an invalid entry of a batch fails alone', async () => {
+test('an invalid entry does not fail the rest of its batch', async () => {
   const { queue } = await serveQueue()
   const output = await queue.sendBatch([entry(0), entry(1, 'a\uFFFFb'), { ...entry(2), DelaySeconds: 901 }])
   expect(output.Successful).toMatchObject([{ Id: 'entry-0' }])
@@ -124,14 +105,14 @@ test('an invalid entry of a batch fails alone', async () => {
   expect(deletions.Failed).toMatchObject([{ Id: 'entry-0', Code: 'ReceiptHandleIsInvalid' }])
 })
 
-test('calls are counted by action', async () => {
+test('counts calls by action', async () => {
   const { sqs, queue } = await serveQueue()
   await queue.send('one')
   await queue.send('two')
   expect(await (await fetch(`${sqs.url}/_metrics`)).json()).toEqual({ CreateQueue: 1, SendMessage: 2 })
 })
 
-test('closing answers those who wait at once, and then nobody', { timeout: 10_000 }, async () => {
+test('closing ends long polls, and accepts no more calls', { timeout: 10_000 }, async () => {
   const { sqs, queue } = await serveQueue()
   const waiting = queue.await()
   await poll(() => countCalls(sqs.url, 'ReceiveMessage')).toBe(1)
@@ -140,7 +121,7 @@ test('closing answers those who wait at once, and then nobody', { timeout: 10_00
   await expect(fetch(sqs.url)).rejects.toThrow('fetch failed')
 })
 
-test('closing does not wait for a connection that sends nothing', { timeout: 10_000 }, async () => {
+test('closing ends idle connections', { timeout: 10_000 }, async () => {
   const { sqs } = await serveSqs()
   const silent = connect(Number(new URL(sqs.url).port), '127.0.0.1')
   await once(silent, 'connect')
@@ -148,8 +129,8 @@ test('closing does not wait for a connection that sends nothing', { timeout: 10_
   await Promise.all([once(silent, 'close'), sqs.close()])
 })
 
-test('a queue keeps its URL’s path over a restart, at the new port', async () => {
-  const dataDir = await temporaryFolder()
+test('a queue keeps the path of its URL after a restart on another port', async () => {
+  const dataDir = await temporaryDir()
   const first = await serveSqs({ dataDir })
   const queue = await TestQueue.create(first.client)
   await first.sqs.close()
@@ -159,7 +140,7 @@ test('a queue keeps its URL’s path over a restart, at the new port', async () 
   expect(await second.client.send(command)).toMatchObject({ QueueUrl: `${second.sqs.url}${pathname}` })
 })
 
-test('a request under a foreign host name is refused, as a rebinding web page would send it', async () => {
+test('rejects other host names, as in DNS rebinding', async () => {
   const { sqs } = await serveSqs()
   const foreign = request(`${sqs.url}/_metrics`, { headers: { host: 'attacker.example' } }).end()
   const [response] = await once(foreign, 'response')
@@ -167,7 +148,7 @@ test('a request under a foreign host name is refused, as a rebinding web page wo
   expect(response.statusCode).toBe(403)
 })
 
-test('with an access key set, requests of other signers are refused', async () => {
+test('rejects requests signed with another access key', async () => {
   const { sqs } = await serveSqs({ accessKeyId: 'the-key' })
   const stranger = sqsClient(sqs.url, { accessKeyId: 'another-key' })
   await expect(TestQueue.create(stranger)).rejects.toMatchObject({ name: 'UnrecognizedClientException' })

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import {
   ChangeMessageVisibilityCommand,
   CreateQueueCommand,
@@ -20,12 +17,13 @@ import {
 import { type SqsOptions, startSqs } from '@platform/local/emulators/sqs/server'
 import { expect, onTestFinished } from 'vitest'
 import * as z from 'zod'
+import { temporaryFolder } from '../../../support/temporary-folder.ts'
 
-/** A folder that is gone after the test. */
-export async function temporaryFolder(): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'sqs-'))
-  onTestFinished(() => rm(path, { recursive: true, force: true }))
-  return path
+/** The path of a folder that is removed after the test. */
+export async function temporaryDir(): Promise<string> {
+  const folder = await temporaryFolder()
+  onTestFinished(() => folder[Symbol.asyncDispose]())
+  return folder.path
 }
 
 /** A server and its client, both closed after the test. */
@@ -35,9 +33,9 @@ export async function serveSqs(options: SqsOptions = {}) {
   return { sqs, client: sqsClient(sqs.url) }
 }
 
-/** A server on disk with one queue, for tests that need no more. */
+/** A server on disk with one queue. */
 export async function serveQueue(attributes?: QueueAttributes) {
-  const { sqs, client } = await serveSqs({ dataDir: await temporaryFolder() })
+  const { sqs, client } = await serveSqs({ dataDir: await temporaryDir() })
   return { sqs, client, queue: await TestQueue.create(client, attributes) }
 }
 
@@ -51,7 +49,7 @@ export function sqsClient(endpoint: string, { maxAttempts = 1, accessKeyId = 'te
   return client
 }
 
-/** A queue with the calls that tests make most. */
+/** A queue with short forms of common calls. */
 export class TestQueue {
   readonly client: SQSClient
   readonly url: string
@@ -61,7 +59,7 @@ export class TestQueue {
     this.url = url
   }
 
-  /** Creates a queue of its own for a test. */
+  /** Creates a queue with a random name. */
   static async create(client: SQSClient, attributes: QueueAttributes = {}) {
     const created = await client.send(
       new CreateQueueCommand({ QueueName: `queue-${crypto.randomUUID()}`, Attributes: attributes }),
@@ -79,7 +77,7 @@ export class TestQueue {
     return output.Messages ?? []
   }
 
-  /** Waits for messages as long as SQS allows. */
+  /** Receives with the longest wait that SQS allows. */
   await(more: Partial<ReceiveMessageCommandInput> = {}) {
     return this.receive({ WaitTimeSeconds: 20, ...more })
   }
@@ -112,12 +110,12 @@ export class TestQueue {
   }
 }
 
-/** How often the server was asked for an action. */
+/** The number of calls of an action. */
 export async function countCalls(serverUrl: string, action: string): Promise<number> {
   const response = await fetch(`${serverUrl}/_metrics`)
   const counts = z.record(z.string(), z.number()).parse(await response.json())
   return counts[action] ?? 0
 }
 
-/** Waits until a value is as expected. */
+/** Polls a value until its assertion passes. */
 export const poll = <Value>(value: () => Value) => expect.poll(value, { timeout: 20_000, interval: 10 })

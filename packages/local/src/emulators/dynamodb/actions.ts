@@ -1,5 +1,5 @@
 import { actionOf, MAX_ITEM_BYTES } from './dynalite.ts'
-import type { ActionName, Data, Done, PageReader } from './dynalite.ts'
+import type { ActionName, Data, Callback, PageReader } from './dynalite.ts'
 import type { Input, Item, TableDescription } from './types.ts'
 
 type ItemAction = 'putItem' | 'updateItem' | 'deleteItem' | 'getItem'
@@ -27,12 +27,12 @@ export function runItemAction(
   const outcome: { error?: Error | null; output?: Input; after: Item | undefined } = { after: item }
   const itemDb = {
     lock,
-    get: (_key: string, done: Done<Item>) => (item ? done(null, item) : done(notFound)),
-    put: (_key: string, value: Item, done: Done<void>) => {
+    get: (_key: string, done: Callback<Item>) => (item ? done(null, item) : done(notFound)),
+    put: (_key: string, value: Item, done: Callback<void>) => {
       outcome.after = value
       done(null)
     },
-    del: (_key: string, done: Done<void>) => {
+    del: (_key: string, done: Callback<void>) => {
       outcome.after = undefined
       done(null)
     },
@@ -60,8 +60,8 @@ export async function describeNewTable(data: Data): Promise<TableDescription> {
     awsRegion: 'local',
     awsAccountId: '000000000000',
     lock,
-    get: (_key: string, done: Done<void>) => done(notFound),
-    put: (_key: string, _table: object, done: Done<void>) => done(null),
+    get: (_key: string, done: Callback<void>) => done(notFound),
+    put: (_key: string, _table: object, done: Callback<void>) => done(null),
   }
   const output = await answerOf('createTable', { options, tableDb }, data)
   return structuredClone(output.TableDescription)
@@ -74,5 +74,5 @@ function answerOf(action: ActionName, store: object, data: Data): Promise<Input>
 }
 
 function tableGetter(table: TableDescription) {
-  return (_name: string, done: Done<TableDescription>) => done(null, table)
+  return (_name: string, done: Callback<TableDescription>) => done(null, table)
 }

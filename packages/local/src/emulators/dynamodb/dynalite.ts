@@ -14,8 +14,8 @@ if (version !== SUPPORTED_VERSION) throw new Error(`dynalite ${SUPPORTED_VERSION
 
 export const MAX_ITEM_BYTES = 400 * 1024
 
-export type Done<T> = (error: Error | null, value?: T) => void
-type Action = (store: object, data: Data, done: Done<Input>) => void
+export type Callback<T> = (error: Error | null, value?: T) => void
+type Action = (store: object, data: Data, done: Callback<Input>) => void
 export type ActionName = 'putItem' | 'updateItem' | 'deleteItem' | 'getItem' | 'query' | 'scan' | 'createTable'
 type RequestName = ActionName | 'batchGetItem' | 'batchWriteItem' | 'deleteTable' | 'describeTable' | 'listTables'
 
@@ -53,7 +53,7 @@ interface DynaliteDb {
   matchesFilter: (item: Item, filter: unknown, operator: unknown) => boolean
   mapPaths: (paths: unknown[], item: Item) => Item
   itemSize: (item: Item) => number
-  updateIndexes: (store: object, table: object, before: object, after: object, done: Done<void>) => void
+  updateIndexes: (store: object, table: object, before: object, after: object, done: Callback<void>) => void
   queryTable: (
     store: { readPage: PageReader },
     table: TableDescription,
@@ -62,7 +62,7 @@ interface DynaliteDb {
     isLocalIndex: boolean | undefined,
     fetchesItems: boolean,
     startKeyNames: string[],
-    done: Done<Input>,
+    done: Callback<Input>,
   ) => Promise<void>
 }
 

@@ -5,7 +5,7 @@ import type { Item } from './types.ts'
 type Parsed = Pick<Data, 'AttributesToGet' | '_projection'>
 
 /** Whether an item passes the filter of a Query or Scan. */
-export function isWanted(item: Item, data: Data): boolean {
+export function passesFilter(item: Item, data: Data): boolean {
   const { _filter: filter } = data
   if (filter) return matchesExprFilter(item, filter.expression)
   const legacyFilter = data.QueryFilter ?? data.ScanFilter

@@ -47,7 +47,7 @@ export function stageToken(changes: Changes, token: Token): void {
 }
 
 /** Deletes expired tokens. */
-export async function forgetTokens(store: Store, nowMs: number): Promise<void> {
+export async function deleteExpiredTokens(store: Store, nowMs: number): Promise<void> {
   const due = { ...tokenExpiryRecordsUntil(nowMs), limit: RECORDS_A_BATCH }
   for (;;) {
     const records: [string, string][] = await store.database.iterator(due).all()

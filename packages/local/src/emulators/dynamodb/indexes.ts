@@ -27,18 +27,18 @@ export function indexChanges(
   after: Item | undefined,
 ): IndexChange[] {
   const changes: IndexChange[] = []
-  for (const { index, isLocal } of maintainedIndexes(table)) {
+  for (const { index, isLocal } of indexesOf(table)) {
     const change = changeOf(rowOf(table, index, before), rowOf(table, index, after))
     if (change) changes.push({ indexName: index.IndexName, isLocal, ...change })
   }
   return changes
 }
 
-/** Every index that is kept up to date, local ones first. */
-export function maintainedIndexes(table: TableDescription): { index: SecondaryIndex; isLocal: boolean }[] {
+/** All indexes, local ones first. */
+export function indexesOf(table: TableDescription): { index: SecondaryIndex; isLocal: boolean }[] {
   const local = (table.LocalSecondaryIndexes ?? []).map((index) => ({ index, isLocal: true }))
-  const global = (table.GlobalSecondaryIndexes ?? []).filter((index) => index.IndexStatus !== 'DELETING')
-  return [...local, ...global.map((index) => ({ index, isLocal: false }))]
+  const global = (table.GlobalSecondaryIndexes ?? []).map((index) => ({ index, isLocal: false }))
+  return [...local, ...global]
 }
 
 export function writeCost(before: Item | undefined, after: Item | undefined, changes: IndexChange[]): Cost {

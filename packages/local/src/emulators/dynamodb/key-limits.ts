@@ -1,16 +1,16 @@
 import { validationError } from './errors.ts'
 import type { AwsError } from './errors.ts'
-import { maintainedIndexes } from './indexes.ts'
+import { indexesOf } from './indexes.ts'
 import type { Item, KeySchemaElement, TableDescription } from './types.ts'
 
 const MAX_HASH_BYTES = 2048
 const MAX_RANGE_BYTES = 1024
 
 /** The error for a key that dynalite accepts: too many bytes, or an empty index key. */
-export function keyProblem(table: TableDescription, item: Item): AwsError | undefined {
+export function keyError(table: TableDescription, item: Item): AwsError | undefined {
   const tooLong = table.KeySchema.find((key) => isTooLong(key, item))
   if (tooLong) return tooLongError(tooLong)
-  for (const { index } of maintainedIndexes(table)) {
+  for (const { index } of indexesOf(table)) {
     for (const key of index.KeySchema) {
       if (isEmpty(key, item)) return emptyKeyError(index.IndexName, key.AttributeName)
       if (isTooLong(key, item)) return tooLongError(key)

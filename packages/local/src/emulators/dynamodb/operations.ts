@@ -5,10 +5,8 @@ import { query, scan } from './page-operations.ts'
 import type { Store } from './store.ts'
 import { createTable, deleteTable, describeTable, listTables } from './table-operations.ts'
 import { describeTimeToLive, updateTimeToLive } from './time-to-live.ts'
-import { transactGetItems } from './transact-get.ts'
 import { transactWriteItems } from './transact-write.ts'
 import type { Input, Usage } from './types.ts'
-import { updateTable } from './update-table.ts'
 
 /** One operation: returns the response or throws an AwsError, and adds the capacity it used. */
 type Operation = (store: Store, input: Input, usage: Usage) => Input | Promise<Input>
@@ -27,10 +25,8 @@ export const operations = new Map<string, Operation>(
     PutItem: putItem,
     Query: query,
     Scan: scan,
-    TransactGetItems: transactGetItems,
     TransactWriteItems: transactWriteItems,
     UpdateItem: updateItem,
-    UpdateTable: updateTable,
     UpdateTimeToLive: updateTimeToLive,
   }),
 )

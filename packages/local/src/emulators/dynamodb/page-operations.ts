@@ -3,8 +3,7 @@ import { describeCost, readUnitsOf, tableCost, totalOf } from './capacity.ts'
 import type { Cost } from './capacity.ts'
 import { createKey, mapPaths, validate } from './dynalite.ts'
 import type { PageRequest } from './dynalite.ts'
-import { validationError } from './errors.ts'
-import { isWanted, projected } from './expressions.ts'
+import { passesFilter, projected } from './expressions.ts'
 import { itemSize } from './item-size.ts'
 import { indexPrefix, itemPrefix, recordsUnder } from './keys.ts'
 import type { Store } from './store.ts'
@@ -26,11 +25,10 @@ function readPages(store: Store, action: 'query' | 'scan', input: Input, usage: 
 /** One page: rows in key order up to the limit or 1 MB, then filtered and projected. */
 async function readPage(store: Store, request: PageRequest, usage: Usage): Promise<Input> {
   const { data, startKeyNames } = request
-  refuseUnfinishedIndex(request)
   const { rows, bytes, isCut } = await readRows(store, request)
   const cost = costOf(request, bytes)
   usage.readUnits += totalOf(cost)
-  const items = rows.filter((row) => isWanted(row, data)).map((row) => projected(row, data))
+  const items = rows.filter((row) => passesFilter(row, data)).map((row) => projected(row, data))
   const last = rows.at(-1)
   return {
     Count: items.length,
@@ -64,16 +62,6 @@ function boundsOf({ table, data, range }: PageRequest) {
   const lower = range.gt !== undefined ? { gt: prefix + range.gt } : { gte: gte + (range.gte ?? '') }
   const upper = range.lte !== undefined ? { lte: prefix + range.lte } : { lt: range.lt ? prefix + range.lt : lt }
   return { ...lower, ...upper, reverse: range.reverse ?? false, highWaterMarkBytes: BYTES_A_READ }
-}
-
-function refuseUnfinishedIndex({ table, data }: PageRequest): void {
-  const index = table.GlobalSecondaryIndexes?.find(({ IndexName }) => IndexName === data.IndexName)
-  if (index?.IndexStatus === 'CREATING') {
-    throw validationError(`Cannot read from backfilling global secondary index: ${index.IndexName}`)
-  }
-  if (index?.IndexStatus === 'DELETING') {
-    throw validationError(`The table does not have the specified index: ${index.IndexName}`)
-  }
 }
 
 /** A local index can return attributes that it does not contain. */

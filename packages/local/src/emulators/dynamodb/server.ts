@@ -1,16 +1,15 @@
 /**
  * An embedded emulator of DynamoDB with its wire protocol, so the AWS SDK works unchanged.
  *
- * Supported: CreateTable, DeleteTable, DescribeTable, ListTables, UpdateTable (deletion protection; add or delete a
- * global index, with backfill), UpdateTimeToLive, DescribeTimeToLive; GetItem, PutItem, UpdateItem, DeleteItem, Query,
- * Scan, BatchGetItem, BatchWriteItem, TransactGetItems, TransactWriteItems; expressions, filters, projections, global
- * and local indexes, capacity, the limits on sizes and counts, the wording of most errors.
+ * Supported: CreateTable, DeleteTable, DescribeTable, ListTables, UpdateTimeToLive, DescribeTimeToLive; GetItem,
+ * PutItem, UpdateItem, DeleteItem, Query, Scan, BatchGetItem, BatchWriteItem, TransactWriteItems; expressions, filters,
+ * projections, global and local indexes, capacity, the limits on sizes and counts, the wording of most errors.
  *
  * Durability: an acknowledged write is on the disk (a synced batch, shared by concurrent requests). An item, its index
  * rows, its expiry and, for a transaction, all its items and its token are in one batch, so a kill never splits them.
  * Reads return only records on the disk. Index keys end in the item's key, so items with equal index keys stay distinct.
  *
- * Not supported: streams, PartiQL, tags, backups, exports, global tables, provisioned throughput (no call is throttled).
+ * Not supported: UpdateTable, TransactGetItems, streams, PartiQL, tags, backups, exports, global tables, provisioned throughput (no call is throttled).
  * `=` and `contains` compare lists and maps by identity (dynalite), so they never match. The depth of an item is not
  * limited, a repeated transaction token reports no read capacity, and signatures are not verified.
  *

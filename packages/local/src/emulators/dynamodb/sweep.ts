@@ -1,7 +1,7 @@
 import type { Changes } from './commit-log.ts'
 import { expiryRecordOf, expirySeconds } from './expiry-records.ts'
 import type { ExpiryRow } from './expiry-records.ts'
-import { forgetTokens } from './idempotency.ts'
+import { deleteExpiredTokens } from './idempotency.ts'
 import { expiryRecordsUntil, itemPrefix } from './keys.ts'
 import { stageWrite, writeOf } from './staging.ts'
 import type { Store } from './store.ts'
@@ -14,7 +14,7 @@ const OLDEST_SECONDS = 5 * YEAR_SECONDS
 
 /** Deletes expired items and old transaction tokens. Reads only the records that are due. */
 export async function sweep(store: Store, nowMs: number): Promise<void> {
-  await forgetTokens(store, nowMs)
+  await deleteExpiredTokens(store, nowMs)
   await deleteExpired(store, Math.floor(nowMs / 1000))
 }
 

@@ -1,8 +1,8 @@
 import type { Changes } from './commit-log.ts'
-import { allIndexesPrefix, indexPrefix, itemPrefix, recordsUnder } from './keys.ts'
-import { stageWrite, writeOf } from './staging.ts'
+import { stageExpiry } from './expiry-records.ts'
+import { allIndexesPrefix, itemPrefix, recordsUnder } from './keys.ts'
 import type { Store } from './store.ts'
-import type { Item, SecondaryIndex, StoredTable } from './types.ts'
+import type { Item, StoredTable } from './types.ts'
 
 const RECORDS_A_BATCH = 250
 
@@ -39,10 +39,8 @@ export class TableWork {
 }
 
 function nextStep({ description, timeToLive }: StoredTable): Step | undefined {
-  const states = new Set((description.GlobalSecondaryIndexes ?? []).map(({ IndexStatus }) => IndexStatus))
   if (description.TableStatus === 'DELETING') return dropTable
-  if (states.has('DELETING')) return dropIndexes
-  if (states.has('CREATING') || timeToLive?.status === 'ENABLING') return backfill
+  if (timeToLive?.status === 'ENABLING') return stageExpiries
   return undefined
 }
 
@@ -54,37 +52,20 @@ async function dropTable(store: Store, { description }: StoredTable, signal: Abo
   if (!signal.aborted) await store.catalog.remove(description.TableName)
 }
 
-async function dropIndexes(store: Store, { description }: StoredTable, signal: AbortSignal): Promise<void> {
-  const dropped = namesOf(description.GlobalSecondaryIndexes, 'DELETING')
-  await store.indexes.drain()
-  for (const name of dropped) await deleteRecords(store, indexPrefix(description.TableId, name), signal)
-  if (signal.aborted) return
-  await store.catalog.update(description.TableName, (current) => {
-    current.GlobalSecondaryIndexes = (current.GlobalSecondaryIndexes ?? []).filter(
-      ({ IndexName }) => !dropped.includes(IndexName),
-    )
-    current.TableStatus = 'ACTIVE'
-    return {}
-  })
-}
-
-/** Writes the index rows of every item again, from its newest state. Newer writes add their own. */
-async function backfill(store: Store, { description, timeToLive }: StoredTable, signal: AbortSignal): Promise<void> {
+/** Writes the expiry record of every item, from its newest state. Newer writes add their own. */
+async function stageExpiries(
+  store: Store,
+  { description, timeToLive }: StoredTable,
+  signal: AbortSignal,
+): Promise<void> {
   const { TableName, TableId } = description
-  const created = namesOf(description.GlobalSecondaryIndexes, 'CREATING')
   await forEachBatch(store, itemPrefix(TableId), signal, (record, changes) => {
     const item: Item | undefined = store.commits.latest(record)
     const itemKey = record.slice(itemPrefix(TableId).length)
-    if (item) stageWrite(store, changes, writeOf(store.catalog.existing(TableName), itemKey, undefined, item))
+    if (item) stageExpiry(changes, store.catalog.existing(TableName), itemKey, undefined, item)
   })
-  if (signal.aborted) return
-  await store.catalog.update(TableName, (current) => {
-    for (const index of current.GlobalSecondaryIndexes ?? []) {
-      if (created.includes(index.IndexName)) Object.assign(index, { IndexStatus: 'ACTIVE', Backfilling: false })
-    }
-    if (created.length > 0) current.TableStatus = 'ACTIVE'
-    return timeToLive?.status === 'ENABLING' ? { timeToLive: { ...timeToLive, status: 'ENABLED' } } : {}
-  })
+  if (signal.aborted || timeToLive === undefined) return
+  await store.catalog.update(TableName, () => ({ timeToLive: { ...timeToLive, status: 'ENABLED' } }))
 }
 
 function deleteRecords(store: Store, prefix: string, signal: AbortSignal): Promise<void> {
@@ -105,8 +86,4 @@ async function forEachBatch(
     for (const record of batch) visit(record, changes)
     if (changes.size > 0) await store.commits.commit(changes)
   }
-}
-
-function namesOf(indexes: SecondaryIndex[] | undefined, status: SecondaryIndex['IndexStatus']): string[] {
-  return (indexes ?? []).filter(({ IndexStatus }) => IndexStatus === status).map(({ IndexName }) => IndexName)
 }

@@ -10,7 +10,7 @@ import type { Store } from './store.ts'
 import { readTransactWrite, transactionMembers } from './transaction-request.ts'
 import type { Input, Usage } from './types.ts'
 import { isConditionFailure, isPlanned, planWrite } from './writes.ts'
-import type { PlannedWrite, RefusedWrite, WriteRequest } from './writes.ts'
+import type { PlannedWrite, FailedWrite, WriteRequest } from './writes.ts'
 
 const MAX_BYTES = 4 * 1024 * 1024
 
@@ -48,7 +48,7 @@ export async function transactWriteItems(store: Store, input: Input, usage: Usag
   return { ConsumedCapacity: bill.describe(input.ReturnConsumedCapacity, 'WriteCapacityUnits') }
 }
 
-function reasonOf(result: PlannedWrite | RefusedWrite): CancellationReason {
+function reasonOf(result: PlannedWrite | FailedWrite): CancellationReason {
   if (isPlanned(result)) return { Code: 'None' }
   const { refusal } = result
   if (!isConditionFailure(refusal)) {
@@ -60,11 +60,11 @@ function reasonOf(result: PlannedWrite | RefusedWrite): CancellationReason {
 }
 
 /** A cancelled transaction pays for the items it checked. */
-function attemptUnits(results: (PlannedWrite | RefusedWrite)[]): number {
+function attemptUnits(results: (PlannedWrite | FailedWrite)[]): number {
   return results.reduce((units, { before }) => units + TRANSACTION_FACTOR * itemWriteUnits(before), 0)
 }
 
-function refuseRepeatedItems(requests: WriteRequest[], results: (PlannedWrite | RefusedWrite)[]): void {
+function refuseRepeatedItems(requests: WriteRequest[], results: (PlannedWrite | FailedWrite)[]): void {
   const items = results.flatMap(({ itemKey }, position) =>
     itemKey === undefined ? [] : [`${requests[position]!.data.TableName} ${itemKey}`],
   )

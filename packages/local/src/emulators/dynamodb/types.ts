@@ -28,14 +28,14 @@ export interface SecondaryIndex {
   IndexName: string
   KeySchema: KeySchemaElement[]
   Projection: { ProjectionType: 'ALL' | 'INCLUDE' | 'KEYS_ONLY'; NonKeyAttributes?: string[] }
-  IndexStatus?: 'CREATING' | 'ACTIVE' | 'DELETING'
+  IndexStatus?: 'ACTIVE'
 }
 
 /** The result of DescribeTable; lists the fields that the emulator itself uses. */
 export interface TableDescription {
   TableName: string
   TableId: string
-  TableStatus: 'CREATING' | 'ACTIVE' | 'UPDATING' | 'DELETING'
+  TableStatus: 'CREATING' | 'ACTIVE' | 'DELETING'
   KeySchema: KeySchemaElement[]
   AttributeDefinitions: AttributeDefinition[]
   GlobalSecondaryIndexes?: SecondaryIndex[]

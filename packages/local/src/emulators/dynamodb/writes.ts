@@ -5,7 +5,7 @@ import type { Data } from './dynalite.ts'
 import { constraintError, errorName, isAwsError } from './errors.ts'
 import type { AwsError } from './errors.ts'
 import { writeCost } from './indexes.ts'
-import { keyProblem } from './key-limits.ts'
+import { keyError } from './key-limits.ts'
 import { itemPrefix } from './keys.ts'
 import { writeOf } from './staging.ts'
 import type { Write } from './staging.ts'
@@ -28,7 +28,7 @@ export interface PlannedWrite extends Write {
 }
 
 /** The error of one write, and the item that caused it; no item if its key is invalid. */
-export interface RefusedWrite {
+export interface FailedWrite {
   refusal: AwsError
   itemKey?: string
   before?: Item | undefined
@@ -46,7 +46,7 @@ export function readWriteRequest(action: WriteAction, input: Input): WriteReques
 }
 
 /** Plans one write. Returns errors about the item; throws if the table is missing. */
-export function planWrite(store: Store, request: WriteRequest): PlannedWrite | RefusedWrite {
+export function planWrite(store: Store, request: WriteRequest): PlannedWrite | FailedWrite {
   const { action, data, showsItem } = request
   const stored = store.catalog.serving(data.TableName)
   const table = stored.description
@@ -69,12 +69,12 @@ export function planWrite(store: Store, request: WriteRequest): PlannedWrite | R
 function runWriteAction(action: WriteAction, data: Data, table: TableDescription, before: Item | undefined) {
   if (action === 'conditionCheck') return { ...runItemAction('deleteItem', data, table, before), after: before }
   const outcome = runItemAction(action, data, table, before)
-  const problem = outcome.after && keyProblem(table, outcome.after)
+  const problem = outcome.after && keyError(table, outcome.after)
   if (problem) throw problem
   return outcome
 }
 
-export function isPlanned(result: PlannedWrite | RefusedWrite): result is PlannedWrite {
+export function isPlanned(result: PlannedWrite | FailedWrite): result is PlannedWrite {
   return !('refusal' in result)
 }
 

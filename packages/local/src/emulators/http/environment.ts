@@ -5,7 +5,7 @@ export const localAccountId = '000000000000'
 export const localRegion = 'us-east-1'
 
 /** The addresses of the emulators and their access key. */
-export interface StandIns {
+export interface EmulatorAddresses {
   dynamoDbUrl: string
   sqsUrl: string
   secretsUrl: string
@@ -25,13 +25,13 @@ export const clientSettings = (endpoint: string, accessKeyId: string) => ({
 })
 
 /** The environment in which an SDK of another thread reaches only the emulators. */
-export const awsEnvironment = (standIns: StandIns): Record<string, string> => ({
+export const awsEnvironment = (emulators: EmulatorAddresses): Record<string, string> => ({
   AWS_REGION: localRegion,
-  AWS_ACCESS_KEY_ID: standIns.accessKeyId,
+  AWS_ACCESS_KEY_ID: emulators.accessKeyId,
   AWS_SECRET_ACCESS_KEY: secretAccessKey,
-  AWS_ENDPOINT_URL_DYNAMODB: standIns.dynamoDbUrl,
-  AWS_ENDPOINT_URL_SQS: standIns.sqsUrl,
-  AWS_ENDPOINT_URL_SECRETS_MANAGER: standIns.secretsUrl,
+  AWS_ENDPOINT_URL_DYNAMODB: emulators.dynamoDbUrl,
+  AWS_ENDPOINT_URL_SQS: emulators.sqsUrl,
+  AWS_ENDPOINT_URL_SECRETS_MANAGER: emulators.secretsUrl,
   // The machine's profiles could name another endpoint or account.
   AWS_CONFIG_FILE: '/dev/null',
   AWS_SHARED_CREDENTIALS_FILE: '/dev/null',

@@ -1,5 +1,5 @@
 /** An error of AWS; the SDK uses `code` as the name of the exception. */
-export class AwsFault extends Error {
+export class AwsServiceError extends Error {
   readonly code: string
   readonly status: number
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { AwsFault } from './error.ts'
+import { AwsServiceError } from './error.ts'
 
 /** The members of a request or a response in JSON. */
 export type JsonObject = Record<string, unknown>
@@ -10,7 +10,7 @@ const loopbackHost = /^(127\.0\.0\.1|localhost)(:\d+)?$/
 /** Rejects a request that a web page sent through a host name that resolves to this machine. */
 export function requireLoopbackHost(request: IncomingMessage): void {
   if (!loopbackHost.test(request.headers.host ?? '')) {
-    throw new AwsFault('AccessDeniedException', 'This server answers on the loopback address only.', 403)
+    throw new AwsServiceError('AccessDeniedException', 'This server answers on the loopback address only.', 403)
   }
 }
 
@@ -18,10 +18,10 @@ export function requireLoopbackHost(request: IncomingMessage): void {
 export function requireSigner(request: IncomingMessage, accessKeyId: string | undefined): void {
   const signer = /^AWS4-HMAC-SHA256 Credential=([^/,\s]+)\//.exec(request.headers.authorization ?? '')?.[1]
   if (signer === undefined) {
-    throw new AwsFault('MissingAuthenticationTokenException', 'The request must be signed.', 403)
+    throw new AwsServiceError('MissingAuthenticationTokenException', 'The request must be signed.', 403)
   }
   if (accessKeyId !== undefined && signer !== accessKeyId) {
-    throw new AwsFault('UnrecognizedClientException', 'The access key of the request is not known here.', 403)
+    throw new AwsServiceError('UnrecognizedClientException', 'The access key of the request is not known here.', 403)
   }
 }
 
@@ -29,7 +29,7 @@ export function requireSigner(request: IncomingMessage, accessKeyId: string | un
 export function actionOf(request: IncomingMessage, service: string): string {
   const [name, action] = String(request.headers['x-amz-target'] ?? '').split('.')
   if (name !== service || action === undefined) {
-    throw new AwsFault('UnknownOperationException', `X-Amz-Target must name an action of ${service}.`)
+    throw new AwsServiceError('UnknownOperationException', `X-Amz-Target must name an action of ${service}.`)
   }
   return action
 }
@@ -43,7 +43,7 @@ export async function readJson(request: IncomingMessage, maximumBytes = maximumB
   } catch {
     // Rejected below, like any other body that is not an object.
   }
-  throw new AwsFault('SerializationException', 'The body must be a JSON object.')
+  throw new AwsServiceError('SerializationException', 'The body must be a JSON object.')
 }
 
 /** The objects of a list; empty for any other value. */
@@ -60,7 +60,7 @@ async function readText(request: IncomingMessage, maximumBytes: number): Promise
   let sizeBytes = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     sizeBytes += chunk.length
-    if (sizeBytes > maximumBytes) throw new AwsFault('RequestEntityTooLarge', 'The body is too large.', 413)
+    if (sizeBytes > maximumBytes) throw new AwsServiceError('RequestEntityTooLarge', 'The body is too large.', 413)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Connections, watchConnections } from './connections.ts'
-import { AwsFault, NoResponse } from './error.ts'
+import { AwsServiceError, NoResponse } from './error.ts'
 import { actionOf, type JsonObject, readJson, requireLoopbackHost, requireSigner } from './request.ts'
 import type { AwsService } from './service.ts'
 import { listenAt } from '../../listening.ts'
@@ -67,7 +67,7 @@ async function respondToCall({ service, connections, request, response }: Exchan
 }
 
 function sendFault(service: AwsService, response: ServerResponse, error: unknown) {
-  const fault = error instanceof AwsFault ? error : new AwsFault('InternalFailure', String(error), 500)
+  const fault = error instanceof AwsServiceError ? error : new AwsServiceError('InternalFailure', String(error), 500)
   const body = { __type: `${service.errorNamespace}${fault.code}`, message: fault.message }
   sendJson(response, fault.status, service.contentType, body)
 }

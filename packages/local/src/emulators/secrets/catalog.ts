@@ -35,13 +35,6 @@ export const tagResource = operation(z.object({ SecretId, Tags }), (secrets, req
   }),
 )
 
-export const untagResource = operation(z.object({ SecretId, TagKeys: z.array(z.string()) }), (secrets, request) =>
-  secrets.change(secrets.find(request.SecretId), (secret) => {
-    secret.Tags = (secret.Tags ?? []).filter((tag) => !request.TagKeys.includes(tag.Key))
-    return {}
-  }),
-)
-
 function listEntry(secret: Secret) {
   return { ...descriptionOf(secret), SecretVersionsToStages: stagesById(secret) }
 }

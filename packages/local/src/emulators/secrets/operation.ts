@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { AwsFault } from '../http/error.ts'
+import { AwsServiceError } from '../http/error.ts'
 import type { JsonObject } from '../http/request.ts'
 import type { Secret, SecretValue } from './secret.ts'
 import type { SecretStore } from './store.ts'
@@ -14,7 +14,7 @@ export function operation<Schema extends z.ZodType>(
 ): Operation {
   return (secrets, input) => {
     const request = schema.safeParse(input)
-    if (!request.success) throw new AwsFault('ValidationException', z.prettifyError(request.error))
+    if (!request.success) throw new AwsServiceError('ValidationException', z.prettifyError(request.error))
     return perform(secrets, request.data)
   }
 }
@@ -49,7 +49,8 @@ export const pageMembers = {
 /** One page of a list, and the token of the next one. */
 export function page<Item>(items: readonly Item[], request: { MaxResults: number; NextToken?: string | undefined }) {
   const start = Number(request.NextToken ?? 0)
-  if (!Number.isInteger(start) || start < 0) throw new AwsFault('InvalidNextTokenException', 'The token is not valid.')
+  if (!Number.isInteger(start) || start < 0)
+    throw new AwsServiceError('InvalidNextTokenException', 'The token is not valid.')
   const end = start + request.MaxResults
   return { items: items.slice(start, end), ...(end < items.length && { NextToken: String(end) }) }
 }

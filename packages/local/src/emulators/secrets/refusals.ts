@@ -1,10 +1,10 @@
-import { AwsFault } from '../http/error.ts'
+import { AwsServiceError } from '../http/error.ts'
 
 export const notFound = (message = "Secrets Manager can't find the specified secret.") =>
-  new AwsFault('ResourceNotFoundException', message)
+  new AwsServiceError('ResourceNotFoundException', message)
 
-export const invalidParameter = (message: string) => new AwsFault('InvalidParameterException', message)
+export const invalidParameter = (message: string) => new AwsServiceError('InvalidParameterException', message)
 
-export const invalidRequest = (message: string) => new AwsFault('InvalidRequestException', message)
+export const invalidRequest = (message: string) => new AwsServiceError('InvalidRequestException', message)
 
-export const resourceExists = (message: string) => new AwsFault('ResourceExistsException', message)
+export const resourceExists = (message: string) => new AwsServiceError('ResourceExistsException', message)

@@ -1,13 +1,11 @@
-import { AwsFault } from '../http/error.ts'
+import { AwsServiceError } from '../http/error.ts'
 import { type AwsServer, serveAws } from '../http/server.ts'
 import type { AwsCall } from '../http/service.ts'
-import { describeSecret, listSecrets, tagResource, untagResource } from './catalog.ts'
+import { describeSecret, listSecrets, tagResource } from './catalog.ts'
 import { createSecret, deleteSecret, restoreSecret } from './lifecycle.ts'
 import type { Operation } from './operation.ts'
-import { getRandomPassword } from './password.ts'
 import { SecretStore } from './store.ts'
 import {
-  batchGetSecretValue,
   getSecretValue,
   listSecretVersionIds,
   putSecretValue,
@@ -34,7 +32,8 @@ export async function startSecretsManager(options: SecretsManagerOptions = {}): 
   const operations = new Map(Object.entries(operationsOf(options.region ?? 'us-east-1')))
   const answer = ({ action, input }: AwsCall) => {
     const operation = operations.get(action)
-    if (operation === undefined) throw new AwsFault('UnknownOperationException', `${action} is not supported here.`)
+    if (operation === undefined)
+      throw new AwsServiceError('UnknownOperationException', `${action} is not supported here.`)
     return operation(secrets, input)
   }
   const { accessKeyId, port } = options
@@ -43,18 +42,15 @@ export async function startSecretsManager(options: SecretsManagerOptions = {}): 
 }
 
 const operationsOf = (region: string): Record<string, Operation> => ({
-  BatchGetSecretValue: batchGetSecretValue,
   CreateSecret: createSecret(region),
   DeleteSecret: deleteSecret,
   DescribeSecret: describeSecret,
-  GetRandomPassword: getRandomPassword,
   GetSecretValue: getSecretValue,
   ListSecrets: listSecrets,
   ListSecretVersionIds: listSecretVersionIds,
   PutSecretValue: putSecretValue,
   RestoreSecret: restoreSecret,
   TagResource: tagResource,
-  UntagResource: untagResource,
   UpdateSecret: updateSecret,
   UpdateSecretVersionStage: updateSecretVersionStage,
 })

@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import { AwsFault } from '../http/error.ts'
 import { headOf, operation, page, pageMembers, SecretId, valueMembers } from './operation.ts'
 import { invalidParameter, invalidRequest, notFound } from './refusals.ts'
 import { addVersion, hasValue, moveStage, type Secret, secondsPerDay, versionAt } from './secret.ts'
@@ -13,23 +12,6 @@ interface VersionReference {
 export const getSecretValue = operation(
   z.object({ SecretId, VersionId: z.string().optional(), VersionStage: z.string().optional() }),
   (secrets, request) => readValue(secrets, request.SecretId, request),
-)
-
-export const batchGetSecretValue = operation(
-  z.object({ SecretIdList: z.array(SecretId).min(1).max(20) }),
-  (secrets, request) => {
-    const values = []
-    const errors = []
-    for (const id of request.SecretIdList) {
-      try {
-        values.push(readValue(secrets, id, {}))
-      } catch (error) {
-        if (!(error instanceof AwsFault)) throw error
-        errors.push({ SecretId: id, ErrorCode: error.code, Message: error.message })
-      }
-    }
-    return { SecretValues: values, Errors: errors }
-  },
 )
 
 export const putSecretValue = operation(

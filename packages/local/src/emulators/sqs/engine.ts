@@ -1,4 +1,4 @@
-import { AwsFault } from '../http/error.ts'
+import { AwsServiceError } from '../http/error.ts'
 import type { JsonObject } from '../http/request.ts'
 import type { AwsCall } from '../http/service.ts'
 import { queueDepthOf, type QueueDepth } from './queue-depth.ts'
@@ -26,13 +26,13 @@ export async function openEngine(dataDir: string | undefined): Promise<Engine> {
 
   const perform = async ({ action: name, input, host, authorization }: AwsCall): Promise<JsonObject> => {
     const action = actions.get(name)
-    if (action === undefined) throw new AwsFault('UnsupportedOperation', `${name} is not supported here.`)
+    if (action === undefined) throw new AwsServiceError('UnsupportedOperation', `${name} is not supported here.`)
     // Every action makes its changes before its first wait, so one transaction can include them.
     const work = () => action(input, store, { headers: { host, authorization } })
     try {
       return withCurrentHost(await (journal === undefined ? work() : journal.atomically(work)), host)
     } catch (error) {
-      throw error instanceof SqsError ? new AwsFault(error.code, error.message, error.statusCode) : error
+      throw error instanceof SqsError ? new AwsServiceError(error.code, error.message, error.statusCode) : error
     }
   }
 

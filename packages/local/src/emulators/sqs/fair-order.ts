@@ -7,7 +7,7 @@ import type { Message, Queue } from './fauxqs.ts'
  */
 
 /** Records the groups of messages just sent, except those already received. */
-export function noteGroups({ messages }: Pick<Queue, 'messages'>, input: JsonObject, output: JsonObject): void {
+export function recordGroups({ messages }: Pick<Queue, 'messages'>, input: JsonObject, output: JsonObject): void {
   const groups = new Map(objectsIn(input['Entries']).map((entry) => [entry['Id'], entry['MessageGroupId']]))
   const sent = [
     [output['MessageId'], input['MessageGroupId']],

@@ -1,4 +1,4 @@
-import { AwsFault } from '../http/error.ts'
+import { AwsServiceError } from '../http/error.ts'
 import { type JsonObject, objectsIn } from '../http/request.ts'
 import type { AwsCall } from '../http/service.ts'
 import type { Engine } from './engine.ts'
@@ -15,7 +15,7 @@ export function createReceiver(engine: Engine) {
 
   return async (call: AwsCall): Promise<JsonObject> => {
     const queue = engine.find(call.input['QueueUrl'])
-    if (queue === undefined) throw new AwsFault('QueueDoesNotExist', 'The specified queue does not exist.')
+    if (queue === undefined) throw new AwsServiceError('QueueDoesNotExist', 'The specified queue does not exist.')
     const deadlineMs = Date.now() + waitSeconds(queue, call.input) * 1000
     while (!call.signal.aborted) {
       const messages = await take(queue, call)
@@ -31,7 +31,7 @@ export function createReceiver(engine: Engine) {
 }
 
 /** Makes messages visible again that a disconnected caller did not receive. */
-export function giveBack(engine: Engine, { input }: AwsCall, answer: JsonObject): void {
+export function releaseMessages(engine: Engine, { input }: AwsCall, answer: JsonObject): void {
   const queue = engine.find(input['QueueUrl'])
   for (const handle of handlesOf(objectsIn(answer['Messages']))) queue?.changeVisibility(handle, 0)
 }

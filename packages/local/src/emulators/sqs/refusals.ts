@@ -1,4 +1,4 @@
-import { AwsFault } from '../http/error.ts'
+import { AwsServiceError } from '../http/error.ts'
 import { type JsonObject, objectsIn } from '../http/request.ts'
 import type { AwsCall } from '../http/service.ts'
 
@@ -9,7 +9,7 @@ const maximumDelaySeconds = 900
 const maximumWaitSeconds = 20
 const maximumBatchEntries = 10
 
-type Check = (input: JsonObject) => AwsFault | undefined
+type Check = (input: JsonObject) => AwsServiceError | undefined
 
 /** Inputs that AWS rejects and fauxqs accepts, by action; entries of a batch are checked one by one. */
 const checks: Readonly<Record<string, Check>> = {
@@ -57,24 +57,24 @@ async function performBatch(call: AwsCall, check: Check, perform: (call: AwsCall
 const isWellFormed = (entries: JsonObject[]) =>
   entries.length <= maximumBatchEntries && new Set(entries.map((entry) => entry['Id'])).size === entries.length
 
-function checkMessage(message: JsonObject): AwsFault | undefined {
+function checkMessage(message: JsonObject): AwsServiceError | undefined {
   const attributes = objectsIn(Object.values(message['MessageAttributes'] ?? {}))
   const texts = [message['MessageBody'], ...attributes.map((attribute) => attribute['StringValue'])]
   if (texts.some((text) => typeof text === 'string' && forbiddenCharacter.test(text))) {
-    return new AwsFault('InvalidMessageContents', 'The message contains characters outside the allowed set.')
+    return new AwsServiceError('InvalidMessageContents', 'The message contains characters outside the allowed set.')
   }
   return checkRange('DelaySeconds', message['DelaySeconds'], maximumDelaySeconds)
 }
 
 /** As on AWS, an outdated handle is ignored; one that was never issued is an error. */
-function checkHandle({ ReceiptHandle: handle }: JsonObject): AwsFault | undefined {
+function checkHandle({ ReceiptHandle: handle }: JsonObject): AwsServiceError | undefined {
   if (typeof handle !== 'string' || handle === '' || receiptHandle.test(handle)) return undefined
-  return new AwsFault('ReceiptHandleIsInvalid', 'The input receipt handle is invalid.')
+  return new AwsServiceError('ReceiptHandleIsInvalid', 'The input receipt handle is invalid.')
 }
 
-function checkRange(name: string, value: unknown, maximum: number): AwsFault | undefined {
+function checkRange(name: string, value: unknown, maximum: number): AwsServiceError | undefined {
   const inRange = value === undefined || (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= maximum)
   return inRange ? undefined : invalidParameter(`${name} must be a whole number from 0 to ${maximum}.`)
 }
 
-const invalidParameter = (message: string) => new AwsFault('InvalidParameterValue', message)
+const invalidParameter = (message: string) => new AwsServiceError('InvalidParameterValue', message)

@@ -2,8 +2,8 @@ import { type AwsServer, serveAws } from '../http/server.ts'
 import type { AwsCall } from '../http/service.ts'
 import type { SqsHooks } from '../hooks.ts'
 import { openEngine } from './engine.ts'
-import { noteGroups } from './fair-order.ts'
-import { createReceiver, giveBack } from './receive.ts'
+import { recordGroups } from './fair-order.ts'
+import { createReceiver, releaseMessages } from './receive.ts'
 import { performChecked } from './refusals.ts'
 
 export interface SqsOptions {
@@ -26,7 +26,7 @@ export async function startSqs(options: SqsOptions = {}): Promise<AwsServer> {
   const perform = async (call: AwsCall) => {
     const output = await performChecked(call, call.action === 'ReceiveMessage' ? receive : engine.perform)
     const queue = call.action.startsWith('SendMessage') ? engine.find(call.input['QueueUrl']) : undefined
-    if (queue !== undefined) noteGroups(queue, call.input, output)
+    if (queue !== undefined) recordGroups(queue, call.input, output)
     return output
   }
   return serveAws(
@@ -40,7 +40,7 @@ export async function startSqs(options: SqsOptions = {}): Promise<AwsServer> {
         const run = () => perform(call)
         return intercept?.(call, run, engine.find(call.input['QueueUrl'])) ?? run()
       },
-      undelivered: (call, output) => call.action === 'ReceiveMessage' && giveBack(engine, call, output),
+      undelivered: (call, output) => call.action === 'ReceiveMessage' && releaseMessages(engine, call, output),
       release: engine.close,
       control: {
         'GET /_queues': () => ({ queues: engine.depths() }),

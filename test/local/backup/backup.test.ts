@@ -1,0 +1,219 @@
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { restoreBackup } from '@platform/local/backup/read-backup'
+import { writeBackup } from '@platform/local/backup/write-backup'
+import { claimDataFolder, layoutVersion } from '@platform/local/data-folder'
+import { extract, type Header, pack } from 'tar-stream'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+
+/** A temporary folder with a data folder of a platform. */
+async function dataFolder({ layout = layoutVersion } = {}) {
+  const folder = await temporaryFolder()
+  const dataDir = join(folder.path, 'data')
+  await mkdir(join(dataDir, 'dynamodb'), { recursive: true })
+  await mkdir(join(dataDir, 'registry', 'content', 'ab'), { recursive: true })
+  await writeFile(join(dataDir, 'dynamodb', 'CURRENT'), 'MANIFEST-1\n')
+  await writeFile(join(dataDir, 'dynamodb', 'LOCK'), '')
+  if (layout > 0) await writeFile(join(dataDir, 'layout-version'), `${layout}\n`)
+  await writeFile(join(dataDir, 'registry', 'content', 'ab', 'abcd'), Buffer.alloc(2 ** 20, 7))
+  await writeFile(join(dataDir, 'module-signing-key.pem'), 'a key', { mode: 0o600 })
+  /** The names beside the data folder and the backup. */
+  const others = async () => (await readdir(folder.path)).filter((name) => !['data', 'platform.backup'].includes(name))
+  const file = join(folder.path, 'platform.backup')
+  const dispose = () => folder[Symbol.asyncDispose]()
+  return {
+    path: folder.path,
+    dataDir,
+    file,
+    others,
+    target: join(folder.path, 'restored'),
+    [Symbol.asyncDispose]: dispose,
+  }
+}
+
+async function backedUp() {
+  const folder = await dataFolder()
+  await writeBackup(folder.dataDir, folder.file)
+  return folder
+}
+
+interface TarEntry {
+  header: Header
+  content: Buffer
+}
+
+/** Rewrites the entries of a backup. */
+async function rewrite(file: string, change: (entries: TarEntry[]) => TarEntry[]): Promise<void> {
+  const reader = extract()
+  reader.end(gunzipSync(await readFile(file)))
+  const entries: TarEntry[] = []
+  for await (const entry of reader) entries.push({ header: entry.header, content: await buffer(entry) })
+  const archive = pack()
+  for (const { header, content } of change(entries)) archive.entry({ ...header, size: content.length }, content)
+  archive.finalize()
+  await writeFile(file, gzipSync(await buffer(archive)))
+}
+
+test('a restored folder has all state with private permissions, without the state of one run', async () => {
+  await using folder = await backedUp()
+  const { dataDir, file, target } = folder
+  await writeFile(join(dataDir, 'runtime.json'), '{}')
+  const manifest = await restoreBackup(file, target)
+  expect(manifest.files.map(({ path }) => path)).toEqual([
+    'dynamodb/CURRENT',
+    'dynamodb/LOCK',
+    'layout-version',
+    'module-signing-key.pem',
+    'registry/content/ab/abcd',
+  ])
+  for (const { path } of manifest.files) {
+    expect(await readFile(join(target, path))).toEqual(await readFile(join(dataDir, path)))
+    expect((await stat(join(target, path))).mode & 0o777).toBe(0o600)
+  }
+  expect((await stat(target)).mode & 0o777).toBe(0o700)
+  expect((await stat(file)).mode & 0o777).toBe(0o600)
+  expect(await folder.others()).toEqual(['restored'])
+})
+
+test('rejects a backup of a used or missing folder, over a file, into the data, or to a missing folder', async () => {
+  await using folder = await dataFolder()
+  const { dataDir, file } = folder
+  using claim = new DisposableStack()
+  claim.use(await claimDataFolder(dataDir))
+  await expect(writeBackup(dataDir, file)).rejects.toThrow(/uses the data in .* Stop it/)
+  claim.dispose()
+  await writeFile(file, 'an earlier backup')
+  await expect(writeBackup(dataDir, file)).rejects.toThrow('already exists')
+  expect(await readFile(file, 'utf8')).toBe('an earlier backup')
+  await expect(writeBackup(dataDir, join(dataDir, 'backup'))).rejects.toThrow('outside the data folder')
+  await expect(writeBackup(join(folder.path, 'none'), `${file}-2`)).rejects.toThrow('contains no data of a platform')
+  const missing = writeBackup(dataDir, join(folder.path, 'none', 'backup'))
+  await expect(missing).rejects.toThrow(/^The folder .*none does not exist\.$/)
+  expect(await folder.others()).toEqual([])
+})
+
+test('ignores and keeps the draft of a killed backup', async () => {
+  await using folder = await dataFolder()
+  await writeFile(`${folder.file}.draft`, 'half', { mode: 0o644 })
+  await writeBackup(folder.dataDir, folder.file)
+  expect((await stat(folder.file)).mode & 0o777).toBe(0o600)
+  expect(await folder.others()).toEqual(['platform.backup.draft'])
+  await restoreBackup(folder.file, folder.target)
+})
+
+test('rejects a symbolic link in the data, and leaves no draft', async () => {
+  await using folder = await dataFolder()
+  await symlink('/etc/hostname', join(folder.dataDir, 'registry', 'link'))
+  await expect(writeBackup(folder.dataDir, folder.file)).rejects.toThrow('is not a regular file')
+  expect(await readdir(folder.path)).toEqual(['data'])
+})
+
+test('restores into an empty folder, but not over data', async () => {
+  await using folder = await backedUp()
+  const { file, target } = folder
+  await mkdir(target)
+  await writeFile(join(target, 'mine'), 'mine')
+  await expect(restoreBackup(file, target)).rejects.toThrow('contains data')
+  expect(await readdir(target)).toEqual(['mine'])
+  const empty = join(folder.path, 'empty')
+  await mkdir(empty)
+  await restoreBackup(file, empty)
+  expect(await readdir(empty)).toContain('dynamodb')
+})
+
+type Change = (entries: TarEntry[]) => TarEntry[]
+const changeFirst =
+  (change: (entry: TarEntry) => TarEntry[]): Change =>
+  ([first, ...rest]) => [...(first === undefined ? [] : change(first)), ...rest]
+const renamed = (name: string) => changeFirst((entry) => [{ ...entry, header: { ...entry.header, name } }])
+const withContent = (content: Buffer) => changeFirst((entry) => [{ ...entry, content }])
+const withEntry = (type: 'symlink' | 'link' | 'fifo', linkname?: string) =>
+  changeFirst((entry) => [
+    { header: { name: 'data/x', type, ...(linkname && { linkname }) } as Header, content: Buffer.alloc(0) },
+    entry,
+  ])
+const withManifest =
+  (change: (manifest: any) => void): Change =>
+  (entries) =>
+    entries.map((entry) => {
+      if (entry.header.name !== 'manifest.json') return entry
+      const manifest = JSON.parse(entry.content.toString())
+      change(manifest)
+      return { ...entry, content: Buffer.from(JSON.stringify(manifest)) }
+    })
+
+test.for(
+  Object.entries<Change>({
+    'a changed file': withContent(Buffer.from('MANIFEST-2\n')),
+    'a longer file': withContent(Buffer.alloc(100)),
+    'a missing file': (entries) => entries.slice(1),
+    'a repeated file': changeFirst((entry) => [entry, entry]),
+    'an unlisted file': changeFirst((entry) => [entry, { ...entry, header: { ...entry.header, name: 'data/more' } }]),
+    'a missing manifest': (entries) => entries.slice(0, -1),
+    'an entry after the manifest': (entries) => [...entries, ...entries.slice(0, 1)],
+    'a path that begins with ..': renamed('data/../../outside'),
+    'a path that contains ..': renamed('data/dynamodb/../../../outside'),
+    'an absolute path': renamed('/outside'),
+    'an empty path segment': renamed('data//outside'),
+    'a backslash in a path': renamed(String.raw`data/..\outside`),
+    'a path outside the data': renamed('outside'),
+    'a symbolic link': withEntry('symlink', '/etc'),
+    'a hard link': withEntry('link', '/etc/hostname'),
+    'a pipe': withEntry('fifo'),
+    'a listed path that contains ..': withManifest((manifest) => {
+      manifest.files[0].path = '../outside'
+    }),
+    'an unknown format': withManifest((manifest) => {
+      manifest.format = 2
+    }),
+  }),
+)('rejects a backup with %s completely', async ([, change]) => {
+  await using folder = await backedUp()
+  await rewrite(folder.file, change)
+  const restored = restoreBackup(folder.file, folder.target)
+  await expect(restored).rejects.toThrow(/^The backup is damaged: .* Nothing was restored\.$/)
+  expect(await folder.others()).toEqual([])
+})
+
+test.for([0.1, 0.5, 0.9, 0.999])('rejects a backup truncated to %s', async (share) => {
+  await using folder = await backedUp()
+  const bytes = await readFile(folder.file)
+  await writeFile(folder.file, bytes.subarray(0, Math.floor(bytes.length * share)))
+  await expect(restoreBackup(folder.file, folder.target)).rejects.toThrow('The backup is damaged')
+  expect(await folder.others()).toEqual([])
+})
+
+test('rejects a backup of a newer version, a missing file, and a file that is not a backup', async () => {
+  await using folder = await backedUp()
+  const { file, target } = folder
+  await rewrite(
+    file,
+    withManifest((manifest) => {
+      manifest.platformVersion = '99.0.0'
+    }),
+  )
+  await expect(restoreBackup(file, target)).rejects.toThrow('The backup was made by the newer version 99.0.0.')
+  await expect(restoreBackup(join(folder.path, 'none'), target)).rejects.toThrow(/none does not exist\.$/)
+  await writeFile(file, 'some text')
+  await expect(restoreBackup(file, target)).rejects.toThrow('it cannot be read')
+  expect(await folder.others()).toEqual([])
+})
+
+test('rejects data and backups of another layout', async () => {
+  for (const layout of [0, layoutVersion + 1]) {
+    await using folder = await dataFolder({ layout })
+    await expect(claimDataFolder(folder.dataDir)).rejects.toThrow(`They have layout ${layout}, and this version`)
+  }
+  await using folder = await backedUp()
+  await rewrite(folder.file, (entries) =>
+    withManifest((manifest) => {
+      manifest.files = manifest.files.filter(({ path }: { path: string }) => path !== 'layout-version')
+    })(entries.filter(({ header }) => header.name !== 'data/layout-version')),
+  )
+  const restored = restoreBackup(folder.file, folder.target)
+  await expect(restored).rejects.toThrow(/cannot be restored\. They have layout 0, and this version .* PLAT_DATA_DIR/)
+  expect(await folder.others()).toEqual([])
+})

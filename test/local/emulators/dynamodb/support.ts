@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto'
+import { CreateTableCommand, type CreateTableCommandInput, DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import * as documents from '@aws-sdk/lib-dynamodb'
+import { type DynamoDb, type DynamoDbOptions, startDynamoDb } from '@platform/local/emulators/dynamodb/server'
+import { afterAll, beforeAll, vi } from 'vitest'
+import { temporaryFolder } from '../../../support/temporary-folder.ts'
+
+type Attributes = Record<string, unknown>
+type Rest<T> = Partial<Omit<T, 'TableName'>>
+type TransactItems = NonNullable<documents.TransactWriteCommandInput['TransactItems']>
+
+export function clientOf(endpoint: string, maxAttempts = 1): DynamoDBClient {
+  const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
+  return new DynamoDBClient({ endpoint, region: 'eu-central-1', credentials, maxAttempts })
+}
+
+const key = (hash: string, range?: string) => [
+  { AttributeName: hash, KeyType: 'HASH' as const },
+  ...(range ? [{ AttributeName: range, KeyType: 'RANGE' as const }] : []),
+]
+
+/** Three indexes: `byG1` projects all and has a sort key, `byG2` projects a and b, `byG3` has a numeric sort key. */
+function tableDefinition(TableName: string): CreateTableCommandInput {
+  return {
+    TableName,
+    BillingMode: 'PAY_PER_REQUEST',
+    AttributeDefinitions: ['pk', 'sk', 'g1pk', 'g1sk', 'g2pk', 'g3pk', 'g3n'].map((AttributeName) => ({
+      AttributeName,
+      AttributeType: AttributeName === 'g3n' ? 'N' : 'S',
+    })),
+    KeySchema: key('pk', 'sk'),
+    GlobalSecondaryIndexes: [
+      { IndexName: 'byG1', KeySchema: key('g1pk', 'g1sk'), Projection: { ProjectionType: 'ALL' } },
+      {
+        IndexName: 'byG2',
+        KeySchema: key('g2pk'),
+        Projection: { ProjectionType: 'INCLUDE', NonKeyAttributes: ['a', 'b'] },
+      },
+      { IndexName: 'byG3', KeySchema: key('g3pk', 'g3n'), Projection: { ProjectionType: 'KEYS_ONLY' } },
+    ],
+  }
+}
+
+/** A table with a random name, called through the SDK. */
+export class TestTable {
+  readonly name: string
+  readonly client: DynamoDBClient
+  readonly documents: documents.DynamoDBDocumentClient
+
+  constructor(client: DynamoDBClient, name = `test-${randomUUID()}`) {
+    this.name = name
+    this.client = client
+    this.documents = documents.DynamoDBDocumentClient.from(client)
+  }
+
+  create() {
+    return this.client.send(new CreateTableCommand(tableDefinition(this.name)))
+  }
+
+  put(Item: Attributes, rest: Rest<documents.PutCommandInput> = {}) {
+    return this.documents.send(new documents.PutCommand({ TableName: this.name, Item, ...rest }))
+  }
+
+  get(pk: string, sk: string, rest: Rest<documents.GetCommandInput> = {}) {
+    return this.documents.send(new documents.GetCommand({ TableName: this.name, Key: { pk, sk }, ...rest }))
+  }
+
+  async item(pk: string, sk: string): Promise<Attributes | undefined> {
+    return (await this.get(pk, sk, { ConsistentRead: true })).Item
+  }
+
+  update(
+    pk: string,
+    sk: string,
+    UpdateExpression: string,
+    values?: Attributes,
+    rest: Rest<documents.UpdateCommandInput> = {},
+  ) {
+    return this.documents.send(
+      new documents.UpdateCommand({
+        TableName: this.name,
+        Key: { pk, sk },
+        UpdateExpression,
+        ExpressionAttributeValues: values,
+        ...rest,
+      }),
+    )
+  }
+
+  delete(pk: string, sk: string, rest: Rest<documents.DeleteCommandInput> = {}) {
+    return this.documents.send(new documents.DeleteCommand({ TableName: this.name, Key: { pk, sk }, ...rest }))
+  }
+
+  query(KeyConditionExpression: string, values: Attributes, rest: Rest<documents.QueryCommandInput> = {}) {
+    return this.documents.send(
+      new documents.QueryCommand({
+        TableName: this.name,
+        KeyConditionExpression,
+        ExpressionAttributeValues: values,
+        ...rest,
+      }),
+    )
+  }
+
+  /** All items of a query, over all its pages. */
+  async all(
+    condition: string,
+    values: Attributes,
+    rest: Rest<documents.QueryCommandInput> = {},
+  ): Promise<Attributes[]> {
+    const items: Attributes[] = []
+    let ExclusiveStartKey: Attributes | undefined
+    do {
+      const page = await this.query(condition, values, { ...rest, ExclusiveStartKey })
+      items.push(...(page.Items ?? []))
+      ExclusiveStartKey = page.LastEvaluatedKey
+    } while (ExclusiveStartKey)
+    return items
+  }
+
+  transact(TransactItems: TransactItems, rest: Partial<documents.TransactWriteCommandInput> = {}) {
+    return this.documents.send(new documents.TransactWriteCommand({ TransactItems, ...rest }))
+  }
+
+  putMember(Item: Attributes, rest: Rest<documents.PutCommandInput> = {}) {
+    return { Put: { TableName: this.name, Item, ...rest } }
+  }
+
+  /** Adds to the attribute `n`. */
+  addMember(pk: string, sk: string, amount: number) {
+    const ExpressionAttributeValues = { ':n': amount }
+    return {
+      Update: { TableName: this.name, Key: { pk, sk }, UpdateExpression: 'ADD n :n', ExpressionAttributeValues },
+    }
+  }
+}
+
+export interface TestStore {
+  database: DynamoDb
+  table: TestTable
+}
+
+/** A store with a table for all tests of a file; in memory, or in a temporary folder. */
+export function useStore({ onDisk = false, ...options }: DynamoDbOptions & { onDisk?: boolean } = {}): TestStore {
+  const resources = new AsyncDisposableStack()
+  const store: Partial<TestStore> = {}
+  beforeAll(async () => {
+    const folder = onDisk && { dataDir: resources.use(await temporaryFolder()).path }
+    store.database = await startDynamoDb({ ...options, ...folder })
+    resources.defer(store.database.close)
+    store.table = new TestTable(clientOf(store.database.url))
+    await store.table.create()
+  })
+  afterAll(() => resources.disposeAsync())
+  return store as TestStore
+}
+
+/** Waits until the check passes. */
+export const eventually = (check: () => unknown): Promise<unknown> =>
+  vi.waitFor(check, { timeout: 30_000, interval: 20 })
+
+/** The error of a call that must fail. */
+export async function rejectionOf(call: Promise<unknown>): Promise<Error & Record<string, any>> {
+  const outcome = await call.then(
+    (output) => ({ output }),
+    (error: Error & Record<string, any>) => ({ error }),
+  )
+  if ('error' in outcome) return outcome.error
+  throw new Error(`The call succeeded: ${JSON.stringify(outcome.output)}`)
+}

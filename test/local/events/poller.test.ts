@@ -1,0 +1,196 @@
+import { type SqsRecord } from '@platform/local/events/sqs-event'
+import { expect, test } from 'vitest'
+import { countCalls, poll, serveSqs, temporaryDir, TestQueue } from '../emulators/sqs/support.ts'
+import { depth, latch, releaseMessages, startPoller, recorder } from './support.ts'
+
+const failuresOf = (records: { messageId: string }[]) => ({
+  batchItemFailures: records.map((record) => ({ itemIdentifier: record.messageId })),
+})
+
+const isFirstDelivery = (records: SqsRecord[]) =>
+  records.some((record) => record.attributes['ApproximateReceiveCount'] === '1')
+
+const byName = (one: string, other: string) => one.localeCompare(other)
+
+test('builds the event of Lambda’s event source mapping', async () => {
+  const { client } = await serveSqs()
+  const queue = await TestQueue.create(client)
+  const sent = await queue.send('body', {
+    MessageAttributes: {
+      text: { DataType: 'String', StringValue: 'value' },
+      bytes: { DataType: 'Binary', BinaryValue: new Uint8Array([1, 2]) },
+    },
+  })
+  const handler = recorder()
+  await startPoller(queue, handler.invoke)
+  await poll(() => handler.batches).toHaveLength(1)
+  expect(handler.batches[0]).toEqual([
+    {
+      messageId: sent.MessageId,
+      receiptHandle: expect.any(String),
+      body: 'body',
+      attributes: {
+        ApproximateReceiveCount: '1',
+        ApproximateFirstReceiveTimestamp: expect.stringMatching(/^\d{13}$/),
+        SentTimestamp: expect.stringMatching(/^\d{13}$/),
+        SenderId: expect.any(String),
+      },
+      messageAttributes: {
+        text: { stringValue: 'value', stringListValues: [], binaryListValues: [], dataType: 'String' },
+        bytes: { binaryValue: 'AQI=', stringListValues: [], binaryListValues: [], dataType: 'Binary' },
+      },
+      md5OfMessageAttributes: sent.MD5OfMessageAttributes,
+      md5OfBody: sent.MD5OfMessageBody,
+      eventSource: 'aws:sqs',
+      eventSourceARN: await queue.arn(),
+      awsRegion: 'eu-central-1',
+    },
+  ])
+})
+
+test('delivers failed messages again, and deletes the others', async () => {
+  const { client } = await serveSqs()
+  const queue = await TestQueue.create(client)
+  for (const body of ['good', 'bad', 'fine']) await queue.send(body)
+  const handler = recorder((records) => failuresOf(records.filter((record) => record.body === 'bad')))
+  await startPoller(queue, handler.invoke)
+  await poll(() => depth(queue)).toBe(1)
+  await releaseMessages(
+    queue,
+    handler.batches[0]?.filter((record) => record.body === 'bad'),
+  )
+  await poll(() => handler.bodies()).toEqual(['good', 'bad', 'fine', 'bad'])
+})
+
+test.each([
+  ['a throw', () => Promise.reject(new Error('no'))],
+  ['an unknown failed id', () => failuresOf([{ messageId: 'unknown' }])],
+])('delivers the whole batch again after %s', async (_, fail) => {
+  const { client } = await serveSqs()
+  const queue = await TestQueue.create(client)
+  for (const body of ['one', 'two']) await queue.send(body)
+  const handler = recorder((records) => (isFirstDelivery(records) ? fail() : undefined))
+  const failed = latch()
+  await startPoller(queue, handler.invoke, { log: () => failed.open() })
+  await failed.opened
+  expect(await depth(queue)).toBe(2)
+  await releaseMessages(queue, handler.batches[0])
+  await poll(() => depth(queue)).toBe(0)
+  expect(handler.bodies().toSorted(byName)).toEqual(['one', 'one', 'two', 'two'])
+})
+
+test('a message that fails too often moves to the dead-letter queue', async () => {
+  const { client } = await serveSqs()
+  const deadLetters = await TestQueue.create(client)
+  const queue = await TestQueue.create(client, {
+    RedrivePolicy: JSON.stringify({ deadLetterTargetArn: await deadLetters.arn(), maxReceiveCount: 2 }),
+  })
+  await queue.send('poison')
+  const handler = recorder(failuresOf)
+  await startPoller(queue, handler.invoke)
+  for (let delivery = 0; delivery < 2; delivery++) {
+    await poll(() => handler.batches).toHaveLength(delivery + 1)
+    await releaseMessages(queue, handler.batches[delivery])
+  }
+  expect(await deadLetters.await()).toMatchObject([{ Body: 'poison' }])
+  expect(handler.bodies()).toEqual(['poison', 'poison'])
+  expect(await depth(queue)).toBe(0)
+})
+
+test('a stop waits for running batches, and deletes their messages', async () => {
+  const { client } = await serveSqs()
+  const queue = await TestQueue.create(client)
+  await queue.send('under way')
+  const started = latch()
+  const release = latch()
+  const poller = await startPoller(queue, () => {
+    started.open()
+    return release.opened
+  })
+  await started.opened
+  const order: string[] = []
+  const stopped = poller.stop().then(() => order.push('stopped'))
+  await queue.send('after the stop')
+  order.push('released')
+  release.open()
+  await stopped
+  expect(order).toEqual(['released', 'stopped'])
+  expect(await queue.receive()).toMatchObject([{ Body: 'after the stop' }])
+  expect(await depth(queue)).toBe(1)
+})
+
+test('a stopped poller receives no more messages', async () => {
+  const { sqs, client } = await serveSqs()
+  const queue = await TestQueue.create(client)
+  const poller = await startPoller(queue, recorder().invoke)
+  await poll(() => countCalls(sqs.url, 'ReceiveMessage')).toBe(1)
+  await poller.stop()
+  await queue.send('body')
+  expect(await queue.await()).toHaveLength(1)
+})
+
+test('handles every message when stopped and started under load', async () => {
+  const { client } = await serveSqs()
+  const queue = await TestQueue.create(client)
+  const bodies = Array.from({ length: 100 }, (_, index) => String(index))
+  const handler = recorder()
+  const sending = (async () => {
+    for (const body of bodies) await queue.send(body)
+  })()
+  for (let handled = 10; handled <= 50; handled += 10) {
+    const poller = await startPoller(queue, handler.invoke, { visibilityTimeoutSeconds: 1 })
+    await poll(() => handler.batches.flat().length).toBeGreaterThanOrEqual(handled)
+    await poller.stop()
+  }
+  await sending
+  await startPoller(queue, handler.invoke)
+  await poll(() => depth(queue)).toBe(0)
+  expect(new Set(handler.bodies())).toEqual(new Set(bodies))
+})
+
+test('limits the number of concurrent batches', async () => {
+  const { client } = await serveSqs()
+  const queue = await TestQueue.create(client)
+  for (let sent = 0; sent < 6; sent++) await queue.send('body')
+  const release = latch()
+  let running = 0
+  let most = 0
+  const invoke = async () => {
+    most = Math.max(most, ++running)
+    await release.opened
+    running--
+  }
+  await startPoller(queue, invoke, {
+    batchSize: 1,
+    maximumConcurrency: 3,
+  })
+  await poll(() => running).toBe(3)
+  release.open()
+  await poll(() => depth(queue)).toBe(0)
+  expect(most).toBe(3)
+})
+
+test('continues after an outage of the queue', async () => {
+  const dataDir = await temporaryDir()
+  const { sqs, client } = await serveSqs({ dataDir })
+  const queue = await TestQueue.create(client)
+  const handler = recorder()
+  const logged = latch()
+  await startPoller(queue, handler.invoke, { log: () => logged.open() })
+  await sqs.close()
+  await logged.opened
+
+  await serveSqs({ dataDir, port: Number(new URL(sqs.url).port) })
+  await queue.send('body')
+  await poll(() => handler.bodies()).toEqual(['body'])
+})
+
+test('stops while the queue is unreachable', async () => {
+  const { sqs, client } = await serveSqs()
+  const queue = await TestQueue.create(client)
+  const logged = latch()
+  const poller = await startPoller(queue, recorder().invoke, { log: () => logged.open() })
+  await sqs.close()
+  await logged.opened
+  await poller.stop()
+})

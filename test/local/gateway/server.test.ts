@@ -1,0 +1,346 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { PlatformError } from '@platform/core/error'
+import { FunctionTimeout } from '@platform/local/functions/errors'
+import { createLongPolls } from '@platform/local/gateway/long-polls'
+import { listenForNotifications } from '@platform/local/gateway/notify'
+import { createRouter } from '@platform/local/gateway/routes'
+import { listen } from '@platform/local/gateway/server'
+import { expect, test } from 'vitest'
+import {
+  errorOf,
+  openConnection,
+  sampleRoutes,
+  sendBytes,
+  sendTarget,
+  startGateway,
+  startRecorder,
+  privateMetrics,
+} from './support.ts'
+
+const plain = 'GET /things HTTP/1.1\r\nHost: a\r\n\r\n'
+
+/** A gateway whose function waits for `finish`. */
+async function startBlockedGateway() {
+  const invoked = Promise.withResolvers<void>()
+  const result = Promise.withResolvers<unknown>()
+  const gateway = await startGateway((_name, event) => {
+    if (event.rawPath === '/things/quick') return Promise.resolve({ statusCode: 200, body: 'quick' })
+    invoked.resolve()
+    return result.promise
+  })
+  return { ...gateway, invoked: invoked.promise, finish: result.resolve }
+}
+
+test('an unopened gateway is alive, and responds to other requests with 503 starting', async () => {
+  const gateway = await listen('127.0.0.1', 0)
+  const live = await fetch(`${gateway.url}/health/live`)
+  expect([live.status, await live.json()]).toEqual([200, { status: 'ok' }])
+  for (const path of ['/health/ready', '/health/startup', '/things', '/nowhere', '/health/lively']) {
+    const response = await fetch(gateway.url + path)
+    expect(response.status, path).toBe(503)
+    expect(response.headers.get('retry-after')).toBe('1')
+    expect(await response.json()).toMatchObject({ error: 'starting', traceId: response.headers.get('x-trace-id') })
+  }
+  const context = { route: createRouter(sampleRoutes, 'none'), longPolls: createLongPolls(), log: () => undefined }
+  gateway.open({ ...context, metrics: privateMetrics, invoke: async () => ({ statusCode: 200 }) })
+  expect((await fetch(`${gateway.url}/things`)).status).toBe(200)
+  await gateway.drain(0)
+})
+
+test('a drain completes running requests, closes idle connections, and accepts no more', async () => {
+  await using gateway = await startBlockedGateway()
+  const silent = await openConnection(gateway.url)
+  const idle = await openConnection(gateway.url)
+  idle.write(plain.replace('/things', '/things/quick'))
+  await once(idle, 'data')
+  const busy = await openConnection(gateway.url)
+  busy.write(plain)
+  await gateway.invoked
+
+  const drained = gateway.drain(60_000)
+  await Promise.all([once(silent, 'close'), once(idle, 'close')])
+  await expect(fetch(`${gateway.url}/things`)).rejects.toThrow('fetch failed')
+  gateway.finish({ statusCode: 200, body: 'x'.repeat(100_000) })
+  const response = await text(busy)
+  expect(response).toContain('x'.repeat(100_000))
+  expect(response.toLowerCase()).toContain('connection: close')
+  await drained
+})
+
+test('a drain closes connections that exceed its limit', async () => {
+  await using gateway = await startBlockedGateway()
+  const failed = expect(fetch(`${gateway.url}/things`)).rejects.toThrow('fetch failed')
+  await gateway.invoked
+  await gateway.drain(10)
+  await failed
+})
+
+const mebibyte = 1024 * 1024
+
+function post(url: string, body: Buffer, type = 'application/json') {
+  return fetch(`${url}/things`, { method: 'POST', body, headers: { 'content-type': type } })
+}
+
+test('rejects a body above 10 MiB with 413', async () => {
+  await using gateway = await startRecorder()
+  const response = await post(gateway.url, Buffer.alloc(10 * mebibyte + 1, 'x'))
+  expect(response.status).toBe(413)
+  expect(await response.json()).toEqual({
+    error: 'payload_too_large',
+    message: expect.any(String),
+    traceId: response.headers.get('x-trace-id'),
+  })
+  expect(gateway.invocations).toEqual([])
+})
+
+test('rejects a chunked body above 10 MiB with 413', async () => {
+  await using gateway = await startRecorder()
+  const upload = request(`${gateway.url}/things`, { method: 'POST' })
+  upload.on('error', () => undefined)
+  for (let sent = 0; sent < 11; sent++) upload.write(Buffer.alloc(mebibyte))
+  upload.end()
+  const [response] = await once(upload, 'response')
+  response.resume()
+  expect(response.statusCode).toBe(413)
+  expect(gateway.invocations).toEqual([])
+})
+
+test.for([
+  ['5 MiB of text', 'application/json', 5, 204],
+  ['6 MiB of text', 'application/json', 6, 413],
+  ['4 MiB of bytes', 'application/octet-stream', 4, 204],
+  ['5 MiB of bytes', 'application/octet-stream', 5, 413],
+] as const)('limits the event to 6 MB: %s', async ([, type, sizeMebibytes, status]) => {
+  await using gateway = await startRecorder()
+  const response = await post(gateway.url, Buffer.alloc(sizeMebibytes * mebibyte, 'x'), type)
+  expect(response.status).toBe(status)
+})
+
+test('counts JSON escapes towards the event size', async () => {
+  await using gateway = await startRecorder()
+  expect((await post(gateway.url, Buffer.alloc(4 * mebibyte, '"'))).status).toBe(413)
+})
+
+test.for([
+  ['/things/%', 'a lone percent sign'],
+  ['/things/%zz', 'a percent sign without digits'],
+  ['/things/%ff', 'invalid UTF-8'],
+  ['/things/%c0%af', 'an overlong slash'],
+  ['/things/%ed%a0%80', 'a lone surrogate'],
+  ['*', 'an asterisk'],
+  ['things', 'a path without a slash'],
+])('rejects the target %s with 400: %s', async ([target]) => {
+  await using gateway = await startRecorder()
+  const reply = errorOf(await sendTarget(gateway.url, target ?? ''))
+  expect(reply.status).toBe(400)
+  expect(reply.traceId).toBe(reply.headerTraceId)
+  expect(gateway.invocations).toEqual([])
+})
+
+test.for([
+  ['a missing request line', 'hello\r\n\r\n', 400],
+  ['a request line without a version', 'GET /things\r\n\r\n', 400],
+  ['an unknown version', 'GET /things HTTP/9.9\r\nHost: a\r\n\r\n', 400],
+  ['a space in the target', 'GET /a b HTTP/1.1\r\nHost: a\r\n\r\n', 400],
+  ['bytes of a TLS greeting', '\u0016\u0003\u0001\u0002\u0000\u0001', 400],
+  ['a header without a colon', 'GET /things HTTP/1.1\r\nHost: a\r\nnonsense\r\n\r\n', 400],
+  ['a control character in a header', 'GET /things HTTP/1.1\r\nHost: a\r\nx: \u0000\r\n\r\n', 400],
+  ['a folded header', 'GET /things HTTP/1.1\r\nHost: a\r\nx: a\r\n b\r\n\r\n', 400],
+  ['a missing host', 'GET /things HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+  ['two hosts', 'GET /things HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n', 400],
+  ['two lengths', 'POST /things HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400],
+  ['a negative length', 'POST /things HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n', 400],
+  [
+    'both a length and chunks, as in request smuggling',
+    'POST /things HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    400,
+  ],
+  ['an invalid chunk length', 'POST /things HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', 400],
+  ['an unknown method', 'BREW /things HTTP/1.1\r\nHost: a\r\n\r\n', 404],
+  ['a tunnel', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 404],
+  ['headers above 10 KB', `GET /things HTTP/1.1\r\nHost: a\r\nx: ${'x'.repeat(10_240)}\r\n\r\n`, 413],
+  ['a target above 10 KB', `GET /${'x'.repeat(10_240)} HTTP/1.1\r\nHost: a\r\n\r\n`, 413],
+] as const)('rejects %s with an error body, and closes the connection', async ([, bytes, status]) => {
+  await using gateway = await startRecorder()
+  const reply = errorOf(await sendBytes(gateway.url, bytes))
+  expect(reply.status).toBe(status)
+  expect(reply.traceId).toMatch(/^[\da-f]{32}$/)
+  expect(reply.headerTraceId).toBe(reply.traceId)
+  expect(gateway.invocations).toEqual([])
+})
+
+test('does not respond to malformed bytes before an earlier request', async () => {
+  await using gateway = await startBlockedGateway()
+  const bytes = sendBytes(gateway.url, 'GET /things HTTP/1.1\r\nHost: a\r\n\r\nnonsense\r\n\r\n')
+  await gateway.invoked
+  gateway.finish({ statusCode: 200 })
+  expect(await bytes.catch(() => '')).not.toMatch(/400 Bad Request/)
+})
+
+test.for(['CONNECT a:1', 'GET /things', 'nonsense'])(
+  'survives a caller that disconnects after %j',
+  async (beginning) => {
+    await using gateway = await startRecorder()
+    const connection = await openConnection(gateway.url)
+    connection.write(`${beginning} HTTP/1.1\r\nHost: a\r\n\r\n`)
+    await once(connection, 'data')
+    connection.write('more\r\n\r\n')
+    connection.resetAndDestroy()
+    expect((await fetch(`${gateway.url}/things`)).status).toBe(204)
+  },
+)
+
+test('does not log a caller that disconnects during an upload', async () => {
+  await using gateway = await startRecorder()
+  const connection = await openConnection(gateway.url)
+  connection.write('POST /things HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf')
+  await fetch(`${gateway.url}/things`)
+  connection.resetAndDestroy()
+  await once(connection, 'close')
+  await gateway.drain(60_000)
+  expect(gateway.logged).toEqual([])
+})
+
+test('responds to a function timeout with 503 and Retry-After', async () => {
+  await using gateway = await startGateway(() => Promise.reject(new FunctionTimeout('things', 30_000)))
+  const response = await fetch(`${gateway.url}/things`)
+  expect(response.status).toBe(503)
+  expect(response.headers.get('retry-after')).toBe('2')
+  expect(await response.json()).toMatchObject({ error: 'database_unavailable', traceId: expect.any(String) })
+})
+
+test('returns the status of a platform error', async () => {
+  await using gateway = await startGateway(() => Promise.reject(new PlatformError('rate_limited')))
+  expect((await fetch(`${gateway.url}/things`)).status).toBe(429)
+})
+
+const never = new AbortController().signal
+
+const longPoll = (channel: string, timeoutSeconds: number | string = 3600) => ({
+  statusCode: 200,
+  headers: { 'Grip-Hold': 'response', 'Grip-Channel': channel, 'Grip-Timeout': String(timeoutSeconds), 'X-One': 'yes' },
+  body: 'no work',
+})
+
+/** Calls the listener as a function does. */
+const postNotification = async (url: string, body: string) => (await fetch(url, { method: 'POST', body })).status
+
+/** Whether a promise settles within one turn of the event loop. */
+async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false
+  void promise.then(() => (settled = true))
+  await new Promise((resolve) => setImmediate(resolve))
+  return settled
+}
+
+/** A gateway whose function requests a long poll. */
+async function startPolledGateway() {
+  const invoked = Promise.withResolvers<void>()
+  const gateway = await startGateway(async (_name, event) => {
+    if (event.rawPath === '/things/other') return { statusCode: 200 }
+    invoked.resolve()
+    return longPoll('clus_1')
+  })
+  return { ...gateway, invoked: invoked.promise }
+}
+
+test('a long poll waits until its channel is notified, and hides its headers', async () => {
+  await using gateway = await startPolledGateway()
+  const pending = fetch(`${gateway.url}/things`)
+  await gateway.invoked
+  gateway.longPolls.notify('clus_2')
+  await fetch(`${gateway.url}/things/other`)
+  expect(await isSettled(pending)).toBe(false)
+  gateway.longPolls.notify('clus_1')
+  const response = await pending
+  expect(await response.text()).toBe('no work')
+  expect(response.headers.get('x-one')).toBe('yes')
+  expect([...response.headers.keys()].filter((name) => name.startsWith('grip'))).toEqual([])
+})
+
+test('a notification during the function ends its long poll', async () => {
+  await using gateway = await startGateway(async () => {
+    gateway.longPolls.notify('clus_1')
+    return longPoll('clus_1')
+  })
+  expect((await fetch(`${gateway.url}/things`)).status).toBe(200)
+})
+
+test('a long poll ends after its timeout', async () => {
+  await using gateway = await startGateway(async () => longPoll('clus_1', '0.01'))
+  expect((await fetch(`${gateway.url}/things`)).status).toBe(200)
+})
+
+test('a long poll ends when its caller disconnects', async () => {
+  await using gateway = await startPolledGateway()
+  const call = request(`${gateway.url}/things`).end()
+  call.on('error', () => undefined)
+  await gateway.invoked
+  call.destroy()
+  await gateway.drain(60_000)
+})
+
+test('releaseAll ends all long polls, and prevents new ones', async () => {
+  await using gateway = await startPolledGateway()
+  const pending = fetch(`${gateway.url}/things`)
+  await gateway.invoked
+  gateway.longPolls.releaseAll()
+  expect((await pending).status).toBe(200)
+  expect((await fetch(`${gateway.url}/things`)).status).toBe(200)
+})
+
+test.for([
+  ['another kind of long poll', { 'grip-hold': 'stream', 'grip-channel': 'a', 'grip-timeout': '60' }],
+  ['no channel', { 'grip-hold': 'response', 'grip-timeout': '60' }],
+  ['no timeout', { 'grip-hold': 'response', 'grip-channel': 'a' }],
+  ['an invalid timeout', { 'grip-hold': 'response', 'grip-channel': 'a', 'grip-timeout': 'soon' }],
+] as const)('a response with %s is not delayed', async ([, headers]) => {
+  await using gateway = await startGateway(async () => ({ statusCode: 200, headers }))
+  expect((await fetch(`${gateway.url}/things`)).status).toBe(200)
+})
+
+test('only notifications after the cursor end a wait', async () => {
+  const longPolls = createLongPolls()
+  longPolls.notify('a')
+  const waits = [1, 2].map(() => longPolls.wait('a', longPolls.cursor(), 60_000, never))
+  expect(await isSettled(Promise.race(waits))).toBe(false)
+  longPolls.notify('a')
+  await Promise.all(waits)
+})
+
+test('a dropped notification counts as a notification', async () => {
+  const longPolls = createLongPolls()
+  const cursor = longPolls.cursor()
+  for (let channel = 0; channel <= 20_000; channel++) longPolls.notify(`channel-${channel}`)
+  await longPolls.wait('channel-0', cursor, 60_000, never)
+  const later = longPolls.wait('channel-0', longPolls.cursor(), 60_000, never)
+  expect(await isSettled(later)).toBe(false)
+  longPolls.releaseAll()
+  await later
+})
+
+test('the listener accepts notifications at its secret path only', async () => {
+  const channels: string[] = []
+  const listener = await listenForNotifications((channel) => channels.push(channel))
+  const body = JSON.stringify({ channel: 'clus_1' })
+  expect(await postNotification(listener.url, body)).toBe(204)
+  expect(await postNotification(new URL('/', listener.url).href, body)).toBe(404)
+  expect(await postNotification(`${listener.url}x`, body)).toBe(404)
+  expect((await fetch(listener.url)).status).toBe(404)
+  expect(await postNotification(listener.url, 'nonsense')).toBe(400)
+  expect(await postNotification(listener.url, '{"channel":""}')).toBe(400)
+  expect(channels).toEqual(['clus_1'])
+  expect(new URL(listener.url)).toMatchObject({ hostname: '127.0.0.1', pathname: expect.stringMatching(/^\/.{43}$/) })
+  await listener.close()
+})
+
+test('the listener closes open connections', async () => {
+  const listener = await listenForNotifications(() => undefined)
+  const call = request(listener.url, { method: 'POST' })
+  call.on('error', () => undefined)
+  call.write('{')
+  await once(call, 'socket')
+  await listener.close()
+})

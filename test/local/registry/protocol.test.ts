@@ -1,0 +1,380 @@
+import { randomBytes } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { mediaTypes } from '@platform/oci/types'
+import { expect, test } from 'vitest'
+import { waitFor } from '../../support/wait-for.ts'
+import {
+  errorCodeOf,
+  digestOf,
+  freshRegistry,
+  manifestOf,
+  pushBlob,
+  pushImage,
+  putManifest,
+  type TestRegistry,
+  writer,
+} from './support.ts'
+
+const uploads = '/v2/modules/hello/blobs/uploads/'
+
+async function begin(registry: TestRegistry): Promise<string> {
+  const response = await registry.send('POST', uploads)
+  expect(response.status).toBe(202)
+  return response.headers.get('location') ?? ''
+}
+
+const blobPath = (digest: string) => `/v2/modules/hello/blobs/${digest}`
+const manifestPath = (reference: string) => `/v2/modules/hello/manifests/${reference}`
+
+type Push = (registry: TestRegistry, content: Uint8Array, digest: string) => Promise<Response>
+
+const pushes: Record<string, Push> = {
+  'the first request': (registry, content, digest) => registry.send('POST', `${uploads}?digest=${digest}`, content),
+  'the last request': async (registry, content, digest) =>
+    registry.send('PUT', `${await begin(registry)}?digest=${digest}`, content),
+  chunks: async (registry, content, digest) => {
+    const upload = await begin(registry)
+    const first = await registry.send('PATCH', upload, content.subarray(0, 1000), { 'content-range': '0-999' })
+    expect([first.status, first.headers.get('range'), first.headers.get('location')]).toEqual([202, '0-999', upload])
+    const second = await registry.send('PATCH', upload, content.subarray(1000, 1500))
+    expect([second.status, second.headers.get('range')]).toEqual([202, '0-1499'])
+    const last = { 'content-range': `1500-${content.length - 1}` }
+    return registry.send('PUT', `${upload}?digest=${digest}`, content.subarray(1500), last)
+  },
+  'a stream of unknown length': async (registry, content, digest) => {
+    const upload = await begin(registry)
+    const body = new Blob([Buffer.from(content)]).stream()
+    const init: RequestInit & { duplex: 'half' } = { method: 'PATCH', headers: writer, body, duplex: 'half' }
+    expect((await fetch(registry.url(upload), init)).status).toBe(202)
+    return registry.send('PUT', `${upload}?digest=${digest}`)
+  },
+}
+
+test.for(Object.entries(pushes))('accepts a blob in %s', async ([, push]) => {
+  await using registry = await freshRegistry()
+  for (const content of [randomBytes(300_000), randomBytes(1600)]) {
+    const digest = digestOf(content)
+    const response = await push(registry, content, digest)
+    expect([response.status, response.headers.get('docker-content-digest')]).toEqual([201, digest])
+    expect(response.headers.get('location')).toBe(blobPath(digest))
+    const stored = await registry.read(blobPath(digest))
+    expect(Buffer.from(await stored.arrayBuffer()).equals(content)).toBe(true)
+  }
+})
+
+test('accepts an empty blob', async () => {
+  await using registry = await freshRegistry()
+  const digest = await pushBlob(registry, 'modules/hello', '')
+  const stored = await registry.read(blobPath(digest))
+  expect([stored.status, stored.headers.get('content-length'), await stored.text()]).toEqual([200, '0', ''])
+})
+
+test('rejects a chunk out of order with the current range, and continues the upload', async () => {
+  await using registry = await freshRegistry()
+  const upload = await begin(registry)
+  await registry.send('PATCH', upload, 'hello ', { 'content-range': '0-5' })
+  const repeated = await registry.send('PATCH', upload, 'hello ', { 'content-range': '0-5' })
+  expect([repeated.status, repeated.headers.get('range')]).toEqual([416, '0-5'])
+  const ahead = await registry.send('PATCH', upload, 'world', { 'content-range': '7-11' })
+  expect(ahead.status).toBe(416)
+  const state = await registry.send('GET', upload)
+  expect([state.status, state.headers.get('range')]).toEqual([204, '0-5'])
+  const digest = digestOf('hello world')
+  expect((await registry.send('PUT', `${upload}?digest=${digest}`, 'world', { 'content-range': '6-10' })).status).toBe(
+    201,
+  )
+})
+
+test('keeps the part of an upload that arrived before a disconnect', async () => {
+  await using registry = await freshRegistry()
+  const upload = await begin(registry)
+  const [hostname, port] = registry.host.split(':')
+  const socket = connect(Number(port), hostname)
+  const head = `PATCH ${upload} HTTP/1.1\r\nHost: ${registry.host}\r\nAuthorization: ${writer.authorization}\r\n`
+  socket.write(`${head}Content-Length: 11\r\n\r\nhello `)
+  await waitFor('the first part', async () => (await registry.send('GET', upload)).headers.get('range') === '0-5')
+  socket.destroy()
+  await waitFor('the end of the request', async () => (await registry.send('PATCH', upload, '')).status === 202)
+  expect((await registry.send('PUT', `${upload}?digest=${digestOf('hello world')}`, 'world')).status).toBe(201)
+})
+
+test('rejects content with another digest, and removes it', async () => {
+  await using registry = await freshRegistry()
+  const upload = await begin(registry)
+  const digest = digestOf('something else')
+  const rejected = await registry.send('PUT', `${upload}?digest=${digest}`, 'content')
+  expect([rejected.status, await errorCodeOf(rejected)]).toEqual([400, 'DIGEST_INVALID'])
+  for (const named of [digest, digestOf('content')]) expect((await registry.read(blobPath(named))).status).toBe(404)
+  expect(await readdir(join(registry.folder, 'drafts'))).toEqual([])
+  expect(await errorCodeOf(await registry.send('PATCH', upload, 'more'))).toBe('BLOB_UPLOAD_UNKNOWN')
+})
+
+test('an upload belongs to its repository, and can be cancelled', async () => {
+  await using registry = await freshRegistry()
+  const upload = await begin(registry)
+  expect((await registry.send('PATCH', upload.replace('hello', 'other'), 'x')).status).toBe(404)
+  expect((await registry.send('DELETE', upload)).status).toBe(204)
+  expect((await registry.send('PATCH', upload, 'x')).status).toBe(404)
+})
+
+test('mounts a blob of another repository', async () => {
+  await using registry = await freshRegistry()
+  const digest = await pushBlob(registry, 'modules/hello', 'content')
+  const elsewhere = '/v2/modules/other/blobs'
+  expect((await registry.read(`${elsewhere}/${digest}`)).status).toBe(404)
+  const mount = (from: string, requested = digest) =>
+    registry.send('POST', `${elsewhere}/uploads/?mount=${requested}&from=${from}`)
+  expect((await mount('modules/unknown')).status).toBe(202)
+  expect((await mount('modules/hello', digestOf('unknown'))).status).toBe(202)
+  const mounted = await mount('modules/hello')
+  expect([mounted.status, mounted.headers.get('location')]).toEqual([201, `${elsewhere}/${digest}`])
+  expect(await (await registry.read(`${elsewhere}/${digest}`)).text()).toBe('content')
+})
+
+test('a tag names the last pushed manifest, and earlier ones remain by digest', async () => {
+  await using registry = await freshRegistry()
+  const first = await pushImage(registry, 'modules/hello', 'latest')
+  const second = await pushImage(registry, 'modules/hello', 'latest', { annotations: { build: '2' } })
+  expect(second.response.headers.get('docker-content-digest')).toBe(second.digest)
+  const read = async (reference: string) => (await registry.read(`/v2/modules/hello/manifests/${reference}`)).text()
+  expect(await read('latest')).toBe(second.manifest)
+  expect(await read(first.digest)).toBe(first.manifest)
+})
+
+test('accepts concurrent pushes of the same content', async () => {
+  await using registry = await freshRegistry()
+  const shared = randomBytes(200_000)
+  const pushes = Array.from({ length: 20 }, async (_, index) => {
+    await pushBlob(registry, `modules/m${index % 5}`, shared)
+    return pushImage(registry, `modules/m${index % 5}`, `v${index}`)
+  })
+  const images = await Promise.all(pushes)
+  const stored = await Promise.all(
+    images.map(({ digest }, index) => registry.read(`/v2/modules/m${index % 5}/manifests/${digest}`)),
+  )
+  expect(stored.map(({ status }) => status)).toEqual(images.map(() => 200))
+  const blob = await registry.read(`/v2/modules/m3/blobs/${digestOf(shared)}`)
+  expect(Buffer.from(await blob.arrayBuffer()).equals(shared)).toBe(true)
+  expect(registry.failures).toEqual([])
+})
+
+const config = '{}'
+
+const image = manifestOf(config, 'layer')
+
+const both = manifestOf(config, 'layer', { manifests: [] as unknown[] })
+const member = `"manifests":[{"digest":"${digestOf(config)}","size":2}]`
+
+test.for([
+  ['is not JSON', '{', 'MANIFEST_INVALID'],
+  ['is a list', '[]', 'MANIFEST_INVALID'],
+  ['has version 1', image.replace('"schemaVersion":2', '"schemaVersion":1'), 'MANIFEST_INVALID'],
+  ['has another type than its header', image.replace(mediaTypes.manifest, mediaTypes.index), 'MANIFEST_INVALID'],
+  ['has invalid annotations', image.replace('{', '{"annotations":null,'), 'MANIFEST_INVALID'],
+  ['has an annotation that is not a string', image.replace('{', '{"annotations":{"n":1},'), 'MANIFEST_INVALID'],
+  ['has an artifact type that is not a string', image.replace('{', '{"artifactType":1,'), 'MANIFEST_INVALID'],
+  ['has no config', JSON.stringify({ schemaVersion: 2, layers: [] }), 'MANIFEST_INVALID'],
+  ['is an image and an index', both.replace('"manifests":[]', member), 'MANIFEST_INVALID'],
+  ['has an invalid digest', image.replaceAll('sha256:', 'sha256:../'), 'MANIFEST_INVALID'],
+  ['names a missing blob', manifestOf(config, 'another layer'), 'MANIFEST_BLOB_UNKNOWN'],
+] as const)('rejects a manifest that %s', async ([, manifest, code]) => {
+  await using registry = await freshRegistry()
+  for (const content of [config, 'layer']) await pushBlob(registry, 'modules/hello', content)
+  expect((await putManifest(registry, 'modules/hello', 'good', image)).status).toBe(201)
+  const rejected = await putManifest(registry, 'modules/hello', 'latest', manifest)
+  expect([rejected.status >= 400 && rejected.status < 500, await errorCodeOf(rejected)]).toEqual([true, code])
+  expect((await registry.read('/v2/modules/hello/manifests/latest')).status).toBe(404)
+})
+
+test('rejects a manifest with another digest or an unsupported type', async () => {
+  await using registry = await freshRegistry()
+  const { manifest } = await pushImage(registry, 'modules/hello', 'latest')
+  const wrong = await putManifest(registry, 'modules/hello', digestOf('other'), manifest)
+  expect([wrong.status, await errorCodeOf(wrong)]).toEqual([400, 'DIGEST_INVALID'])
+  const old = 'application/vnd.docker.distribution.manifest.v1+prettyjws'
+  const untyped = manifest.replace(`"mediaType":"${mediaTypes.manifest}",`, '')
+  for (const type of [old, 'application/json', '']) {
+    expect(await errorCodeOf(await putManifest(registry, 'modules/hello', 'old', untyped, type))).toBe(
+      'MANIFEST_INVALID',
+    )
+  }
+})
+
+test('accepts an index of existing manifests only', async () => {
+  await using registry = await freshRegistry()
+  const { digest, manifest } = await pushImage(registry, 'modules/hello', 'linux')
+  const indexOf = (named: string) =>
+    JSON.stringify({
+      schemaVersion: 2,
+      mediaType: mediaTypes.index,
+      manifests: [{ mediaType: mediaTypes.manifest, digest: named, size: manifest.length }],
+    })
+  const put = (named: string) => putManifest(registry, 'modules/hello', 'latest', indexOf(named), mediaTypes.index)
+  expect(await errorCodeOf(await put(digestOf('unknown')))).toBe('MANIFEST_BLOB_UNKNOWN')
+  expect((await put(digest)).status).toBe(201)
+  const stored = await registry.read('/v2/modules/hello/manifests/latest')
+  expect(stored.headers.get('content-type')).toBe(mediaTypes.index)
+})
+
+test('rejects blobs and manifests above the size limits, and removes them', async () => {
+  await using registry = await freshRegistry({ maximumBlobBytes: 100_000 })
+  const content = randomBytes(100_001)
+  const direct = await registry.send('POST', `${uploads}?digest=${digestOf(content)}`, content)
+  expect([direct.status, await errorCodeOf(direct)]).toEqual([413, 'SIZE_INVALID'])
+  const upload = await begin(registry)
+  expect((await registry.send('PATCH', upload, content.subarray(0, 60_000))).status).toBe(202)
+  expect((await registry.send('PATCH', upload, content.subarray(0, 60_000))).status).toBe(413)
+  expect((await registry.send('GET', upload)).status).toBe(404)
+  await pushBlob(registry, 'modules/hello', content.subarray(1))
+  const huge = manifestOf('{}', 'x', { annotations: { padding: 'x'.repeat(4 * 1024 * 1024) } })
+  expect((await putManifest(registry, 'modules/hello', 'latest', huge)).status).toBe(413)
+})
+
+test('returns a manifest by tag and by digest, and its headers for HEAD', async () => {
+  await using registry = await freshRegistry()
+  const { manifest, digest } = await pushImage(registry, 'modules/hello', 'latest')
+  for (const reference of ['latest', digest]) {
+    const path = `/v2/modules/hello/manifests/${reference}`
+    const [whole, head] = [await registry.read(path), await fetch(registry.url(path), { method: 'HEAD' })]
+    for (const response of [whole, head]) {
+      expect(response.status).toBe(200)
+      expect(response.headers.get('content-type')).toBe(mediaTypes.manifest)
+      expect(response.headers.get('docker-content-digest')).toBe(digest)
+      expect(response.headers.get('content-length')).toBe(String(manifest.length))
+    }
+    expect([await whole.text(), await head.text()]).toEqual([manifest, ''])
+  }
+})
+
+test.for([
+  ['bytes=0-4', 206, 'bytes 0-4/11', 'hello'],
+  ['bytes=6-', 206, 'bytes 6-10/11', 'world'],
+  ['bytes=6-100', 206, 'bytes 6-10/11', 'world'],
+  ['bytes=-5', 206, 'bytes 6-10/11', 'world'],
+  ['bytes=-100', 206, 'bytes 0-10/11', 'hello world'],
+  ['bytes=0-1,3-4', 200, null, 'hello world'],
+  ['lines=1-2', 200, null, 'hello world'],
+  ['bytes=11-', 416, 'bytes */11', undefined],
+  ['bytes=11-12', 416, 'bytes */11', undefined],
+  ['bytes=5-4', 416, 'bytes */11', undefined],
+  ['bytes=-0', 416, 'bytes */11', undefined],
+] as const)('returns the range %s of a blob with status %i', async ([range, status, contentRange, content]) => {
+  await using registry = await freshRegistry()
+  const digest = await pushBlob(registry, 'modules/hello', 'hello world')
+  const response = await registry.read(`/v2/modules/hello/blobs/${digest}`, { range })
+  expect([response.status, response.headers.get('content-range')]).toEqual([status, contentRange])
+  if (content !== undefined) expect(await response.text()).toBe(content)
+})
+
+test('lists tags and repositories in pages with a link to the next', async () => {
+  await using registry = await freshRegistry()
+  const tags = ['1.0.0', '1.1.0', '1.2.0', 'Latest', 'latest']
+  for (const tag of tags) await pushImage(registry, 'modules/hello', tag)
+  for (const name of ['modules', 'modules/hello/inner', 'other/one']) await pushImage(registry, name, 'latest')
+  await pushBlob(registry, 'blobs/only', 'no manifest')
+
+  const follow = async (path: string, member: string): Promise<string[][]> => {
+    const response = await registry.read(path)
+    const body: any = await response.json()
+    const next = /^<([^>]+)>; rel="next"$/.exec(response.headers.get('link') ?? '')?.[1]
+    return [body[member], ...(next === undefined ? [] : await follow(next, member))]
+  }
+  expect(await follow('/v2/modules/hello/tags/list?n=2', 'tags')).toEqual([
+    ['1.0.0', '1.1.0'],
+    ['1.2.0', 'Latest'],
+    ['latest'],
+  ])
+  expect(await follow('/v2/modules/hello/tags/list?n=5', 'tags')).toEqual([tags])
+  expect(await follow('/v2/modules/hello/tags/list?n=0', 'tags')).toEqual([[]])
+  expect(await follow('/v2/modules/hello/tags/list?last=1.2.0', 'tags')).toEqual([['Latest', 'latest']])
+  const repositories = ['modules', 'modules/hello', 'modules/hello/inner', 'other/one']
+  expect(await follow('/v2/_catalog', 'repositories')).toEqual([repositories])
+  expect((await follow('/v2/_catalog?n=1', 'repositories')).flat()).toEqual(repositories)
+  expect(await errorCodeOf(await registry.read('/v2/_catalog?n=many'))).toBe('PAGINATION_NUMBER_INVALID')
+})
+
+test('lists the referrers of an image, pushed before or after it, filtered by type', async () => {
+  await using registry = await freshRegistry()
+  const subjectText = manifestOf('{"tag":"latest"}', 'layer of modules/hello:latest')
+  const subject = { mediaType: mediaTypes.manifest, digest: digestOf(subjectText), size: subjectText.length }
+  const refer = (tag: string, artifactType: string) =>
+    pushImage(registry, 'modules/hello', tag, { subject, artifactType, annotations: { of: tag } })
+  const early = await refer('early', 'example/signature')
+  expect(early.response.headers.get('oci-subject')).toBe(subject.digest)
+  expect((await pushImage(registry, 'modules/hello', 'latest')).digest).toBe(subject.digest)
+  const late = await refer('late', 'example/report')
+  await pushImage(registry, 'modules/hello', 'unrelated')
+
+  const list = async (path: string) => {
+    const response = await registry.read(path)
+    const { manifests }: any = await response.json()
+    return {
+      type: response.headers.get('content-type'),
+      filtered: response.headers.get('oci-filters-applied'),
+      manifests,
+    }
+  }
+  const path = `/v2/modules/hello/referrers/${subject.digest}`
+  const all = await list(path)
+  expect(all.type).toBe(mediaTypes.index)
+  expect(all.manifests.map(({ digest }: any) => digest).toSorted()).toEqual([early.digest, late.digest].toSorted())
+  const signatures = await list(`${path}?artifactType=example/signature`)
+  expect(signatures).toMatchObject({ filtered: 'artifactType' })
+  expect(signatures.manifests).toEqual([
+    {
+      mediaType: mediaTypes.manifest,
+      digest: early.digest,
+      size: early.manifest.length,
+      artifactType: 'example/signature',
+      annotations: { of: 'early' },
+    },
+  ])
+  await registry.send('DELETE', `/v2/modules/hello/manifests/${early.digest}`)
+  expect((await list(path)).manifests.map(({ digest }: any) => digest)).toEqual([late.digest])
+  expect((await list(`/v2/modules/hello/referrers/${digestOf('unknown')}`)).manifests).toEqual([])
+})
+
+test('deletes a tag, a manifest with all its tags, and a blob of one repository', async () => {
+  await using registry = await freshRegistry()
+  const { manifest, digest, layer } = await pushImage(registry, 'modules/hello', 'latest')
+  for (const tag of ['1.0.0', '1.0']) await putManifest(registry, 'modules/hello', tag, manifest)
+  const other = await pushImage(registry, 'modules/hello', 'other')
+  await registry.send('POST', `/v2/elsewhere/blobs/uploads/?mount=${digestOf(layer)}&from=modules/hello`)
+  const tags = async () => ((await (await registry.read('/v2/modules/hello/tags/list')).json()) as any).tags
+
+  expect((await registry.send('DELETE', manifestPath('1.0'))).status).toBe(202)
+  expect(await tags()).toEqual(['1.0.0', 'latest', 'other'])
+  expect((await registry.read(manifestPath(digest))).status).toBe(200)
+  expect((await registry.send('DELETE', manifestPath(digest))).status).toBe(202)
+  expect(await tags()).toEqual(['other'])
+  for (const reference of [digest, 'latest']) expect((await registry.read(manifestPath(reference))).status).toBe(404)
+  expect((await registry.read(manifestPath(other.digest))).status).toBe(200)
+
+  const blob = (repository: string) => `/v2/${repository}/blobs/${digestOf(layer)}`
+  expect((await registry.send('DELETE', blob('modules/hello'))).status).toBe(202)
+  expect((await registry.read(blob('modules/hello'))).status).toBe(404)
+  expect(await (await registry.read(blob('elsewhere'))).text()).toBe(layer)
+  for (const gone of [manifestPath(digest), manifestPath('latest'), blob('modules/hello')]) {
+    expect((await registry.send('DELETE', gone)).status).toBe(404)
+  }
+})
+
+test('reports missing content with the codes of the specification', async () => {
+  await using registry = await freshRegistry()
+  await pushImage(registry, 'modules/hello', 'latest')
+  const unknown = digestOf('unknown')
+  const expectCode = async (path: string, code: string) => {
+    const response = await registry.read(path)
+    expect([path, response.status, await errorCodeOf(response)]).toEqual([path, 404, code])
+  }
+  await expectCode('/v2/modules/hello/manifests/unknown', 'MANIFEST_UNKNOWN')
+  await expectCode(`/v2/modules/hello/manifests/${unknown}`, 'MANIFEST_UNKNOWN')
+  await expectCode(`/v2/modules/hello/blobs/${unknown}`, 'BLOB_UNKNOWN')
+  await expectCode('/v2/modules/other/tags/list', 'NAME_UNKNOWN')
+  // A manifest is not available as a blob, nor a blob as a manifest.
+  const { digest, config } = await pushImage(registry, 'modules/hello', 'latest')
+  await expectCode(`/v2/modules/hello/blobs/${digest}`, 'BLOB_UNKNOWN')
+  await expectCode(`/v2/modules/hello/manifests/${digestOf(config)}`, 'MANIFEST_UNKNOWN')
+})

@@ -1,0 +1,213 @@
+import { appendFile, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type FetchedRelease } from '@platform/core/updates/record'
+import { releaseAtStart, writeCurrentRelease } from '@platform/local/releases/current'
+import {
+  DamagedRelease,
+  draftedFunctions,
+  draftFunction,
+  folderName,
+  readRelease,
+  removeAllBut,
+  removeDrafts,
+  sealDraft,
+} from '@platform/local/releases/folder'
+import { unpack } from '@platform/local/releases/zip'
+import { StartError } from '@platform/local/start-error'
+import { TargetError } from '@platform/worker/updates/target/port'
+import { zipSync } from 'fflate'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { zipOf } from './support.ts'
+
+const release = {
+  version: '1.2.3',
+  digest: `sha256:${'ab'.repeat(32)}`,
+  repository: 'r.example.com/a',
+} satisfies FetchedRelease
+const checkout = { version: '1.0.0', infrastructure: 'i' }
+const program = new TextEncoder().encode('export const handler = () => 1')
+const files = new Map([
+  ['index.mjs', program],
+  ['dist/pages/page.html', new TextEncoder().encode('<p>')],
+])
+
+/** Stores the release; returns its folder. */
+async function seal(releasesDir: string): Promise<string> {
+  for (const name of ['health', 'queue/jobs']) await draftFunction(releasesDir, { release, name, files })
+  await sealDraft(releasesDir, { ...release, infrastructure: 'i', functionNames: ['health', 'queue/jobs'] })
+  return join(releasesDir, folderName(release))
+}
+
+test('reads a release as it was written', async () => {
+  await using folder = await temporaryFolder()
+  expect(await readRelease(folder.path, release)).toBeUndefined()
+  const stored = await seal(folder.path)
+  expect(await readRelease(folder.path, release)).toEqual({
+    ...release,
+    infrastructure: 'i',
+    functionNames: ['health', 'queue/jobs'],
+    folder: stored,
+  })
+  expect(await readdir(folder.path)).toEqual([`1.2.3-${'ab'.repeat(6)}`])
+})
+
+test.for([
+  ['a changed file', (stored: string) => appendFile(join(stored, 'functions/health/index.mjs'), ' ')],
+  ['a missing file', (stored: string) => rm(join(stored, 'functions/health/dist/pages/page.html'))],
+  ['an additional file', (stored: string) => writeFile(join(stored, 'functions/health/extra.mjs'), '')],
+  [
+    'a symbolic link',
+    async (stored: string) => {
+      await rm(join(stored, 'functions/health/index.mjs'))
+      await symlink('nowhere', join(stored, 'functions/health/index.mjs'))
+    },
+  ],
+  ['a missing release.json', (stored: string) => rm(join(stored, 'release.json'))],
+  ['a partial release.json', (stored: string) => writeFile(join(stored, 'release.json'), '{"version":')],
+] as const)('detects %s', async ([, damage]) => {
+  await using folder = await temporaryFolder()
+  await damage(await seal(folder.path))
+  await expect(readRelease(folder.path, release)).rejects.toBeInstanceOf(DamagedRelease)
+})
+
+test('detects a folder with another digest', async () => {
+  await using folder = await temporaryFolder()
+  await seal(folder.path)
+  const other = { ...release, digest: `${release.digest.slice(0, -1)}0` }
+  await expect(readRelease(folder.path, other)).rejects.toBeInstanceOf(DamagedRelease)
+})
+
+test('replaces a damaged release', async () => {
+  await using folder = await temporaryFolder()
+  const stored = await seal(folder.path)
+  await appendFile(join(stored, 'functions/health/index.mjs'), ' ')
+  await seal(folder.path)
+  expect(await readRelease(folder.path, release)).toMatchObject({ version: '1.2.3' })
+})
+
+test('lists the functions of a draft, and removes drafts at the start', async () => {
+  await using folder = await temporaryFolder()
+  expect(await draftedFunctions(folder.path, release)).toEqual(new Set())
+  await draftFunction(folder.path, { release, name: 'queue/jobs', files })
+  expect(await draftedFunctions(folder.path, release)).toEqual(new Set(['queue/jobs']))
+  await removeDrafts(folder.path)
+  expect(await draftedFunctions(folder.path, release)).toEqual(new Set())
+})
+
+test('a function that cannot be written completely is not in the draft', async () => {
+  await using folder = await temporaryFolder()
+  const broken = new Map([...files, ['index.mjs/below-a-file', program]])
+  await expect(draftFunction(folder.path, { release, name: 'health', files: broken })).rejects.toThrow()
+  expect(await draftedFunctions(folder.path, release)).toEqual(new Set())
+})
+
+test('removes other releases and drafts, not files', async () => {
+  await using folder = await temporaryFolder()
+  await seal(folder.path)
+  for (const name of ['1.0.0-aaaaaaaaaaaa', '1.1.0-bbbbbbbbbbbb.draft', '1.3.0-cccccccccccc.draft']) {
+    await mkdir(join(folder.path, name))
+  }
+  await writeFile(join(folder.path, 'current.json'), '')
+  await removeAllBut(folder.path, new Set([folderName(release), '1.3.0-cccccccccccc']))
+  expect((await readdir(folder.path)).toSorted()).toEqual([
+    folderName(release),
+    '1.3.0-cccccccccccc.draft',
+    'current.json',
+  ])
+})
+
+/** A folder with the release as the current one, applied over the checkout. */
+async function applied() {
+  const folder = await temporaryFolder()
+  await seal(folder.path)
+  await writeCurrentRelease(folder.path, release, checkout)
+  const lines: string[] = []
+  const start = (now = checkout) => releaseAtStart(folder.path, now, (line) => lines.push(line))
+  return { path: folder.path, lines, start, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() }
+}
+
+test('starts with the current release, or with the checkout without one', async () => {
+  await using folder = await applied()
+  expect(await folder.start()).toMatchObject({ version: '1.2.3', repository: 'r.example.com/a' })
+  expect(await folder.start({ ...checkout, version: '1.2.2' })).toMatchObject({ version: '1.2.3' })
+  expect(folder.lines).toEqual([])
+  await writeCurrentRelease(folder.path, undefined, checkout)
+  expect(await folder.start()).toBeUndefined()
+  await writeCurrentRelease(folder.path, undefined, checkout)
+})
+
+test.for([
+  ['newer', { version: '1.3.0', infrastructure: 'i' }],
+  ['the same version', { version: '1.2.3', infrastructure: 'i' }],
+  ['of another infrastructure', { version: '1.0.0', infrastructure: 'j' }],
+] as const)('a checkout that is %s replaces the release, and logs it', async ([, now]) => {
+  await using folder = await applied()
+  expect(await folder.start(now)).toBeUndefined()
+  expect(folder.lines).toEqual([expect.stringContaining('release 1.2.3 is set aside')])
+  expect((await readdir(folder.path)).toSorted()).toEqual([folderName(release), 'current-set-aside.json'])
+  // The earlier checkout does not restore it.
+  expect(await folder.start()).toBeUndefined()
+})
+
+test('an older release stays after a deliberate rollback', async () => {
+  await using folder = await applied()
+  const newer = { ...checkout, version: '2.0.0' }
+  await writeCurrentRelease(folder.path, release, newer)
+  expect(await folder.start(newer)).toMatchObject({ version: '1.2.3' })
+})
+
+test.for([
+  ['is damaged', (path: string) => appendFile(join(path, folderName(release), 'functions/health/index.mjs'), ' ')],
+  ['is missing', (path: string) => rm(join(path, folderName(release)), { recursive: true })],
+  ['has no release.json', (path: string) => rm(join(path, folderName(release), 'release.json'))],
+  ['is in an invalid current.json', (path: string) => writeFile(join(path, 'current.json'), '{')],
+  ['is in a current.json of another format', (path: string) => writeFile(join(path, 'current.json'), '{"version":1}')],
+] as const)('a release that %s ends the start with advice', async ([, damage]) => {
+  await using folder = await applied()
+  await damage(folder.path)
+  const failed = folder.start()
+  await expect(failed).rejects.toBeInstanceOf(StartError)
+  await expect(failed).rejects.toThrow(
+    `Remove ${join(folder.path, 'current.json')} to start with version 1.0.0 of this folder; then apply the update again.`,
+  )
+})
+
+const text = (bytes: Uint8Array | undefined) => new TextDecoder().decode(bytes)
+
+test.for([
+  ['begins with ..', '../index.mjs'],
+  ['contains ..', 'dist/../../index.mjs'],
+  ['is absolute', '/etc/cron.d/job'],
+  ['is absolute on Windows', 'C:\\job.mjs'],
+  ['contains .. on Windows', 'dist\\..\\..\\job.mjs'],
+  ['has an empty segment', 'dist//x'],
+  ['begins with .', './index.mjs'],
+  ['has a zero byte', 'index.mjs\u0000.txt'],
+] as const)('rejects a path that %s', ([, name]) => {
+  const zip = zipOf({ 'index.mjs': '', [name]: 'x' })
+  expect(() => unpack(zip)).toThrow(expect.objectContaining({ name: 'TargetError', isFinal: true }))
+  expect(() => unpack(zip)).toThrow('outside of its folder')
+})
+
+test.for([
+  ['that is not a zip', new TextEncoder().encode('no zip at all'), 'broken'],
+  ['that is empty', new Uint8Array(), 'broken'],
+  ['that is truncated', zipOf({ 'index.mjs': 'a'.repeat(1000) }).slice(0, 60), 'broken'],
+  ['without a program', zipOf({ 'other.mjs': '' }), 'no index.mjs'],
+  ['that grows too large', zipSync({ 'index.mjs': new Uint8Array(51 * 1024 * 1024) }), 'bytes'],
+  [
+    'with too many files',
+    zipOf(Object.fromEntries(Array.from({ length: 1001 }, (_, index) => [`f${index}`, '']))),
+    'files',
+  ],
+] as const)('rejects a zip %s', ([, zip, reason]) => {
+  expect(() => unpack(zip)).toThrow(TargetError)
+  expect(() => unpack(zip)).toThrow(reason)
+})
+
+test('unpacks a link as a plain file', () => {
+  const link = [new TextEncoder().encode('/etc/passwd'), { os: 3, attrs: (0o120777 << 16) >>> 0 }] as const
+  const entries = unpack(zipSync({ 'index.mjs': new Uint8Array(), 'dist/page': [...link] }))
+  expect(text(entries.get('dist/page'))).toBe('/etc/passwd')
+})

@@ -1,0 +1,219 @@
+import { now, shiftClock } from '@platform/core/clock'
+import { FunctionError, FunctionTimeout } from '@platform/local/functions/errors'
+import { createTrafficSplit, type Version } from '@platform/local/releases/traffic-split'
+import { expect, test } from 'vitest'
+
+/** A version whose functions return its name, throw an error event, or wait until `finish` is called for a text event. */
+function versionOf(name: string) {
+  const waiting = new Map<string, PromiseWithResolvers<string>>()
+  const closed: string[] = []
+  const version: Version & { finish: (event: string) => void; closed: string[] } = {
+    release: { version: name, digest: `sha256:${name}` },
+    pool: {
+      invoke: async (_functionName, event) => {
+        if (event instanceof Error) throw event
+        if (typeof event !== 'string') return name
+        const invocation = Promise.withResolvers<string>()
+        waiting.set(event, invocation)
+        return invocation.promise
+      },
+      close: async () => void closed.push(name),
+    },
+    finish: (event) => waiting.get(event)?.resolve(name),
+    closed,
+  }
+  return version
+}
+
+/** A split between `old` and, once staged, `next`. */
+function start() {
+  const [old, next] = [versionOf('old'), versionOf('new')]
+  const drained: string[] = []
+  const split = createTrafficSplit(old, (release) => drained.push(release.version))
+  /** The number of consecutive invocations that `next` gets. */
+  const countNew = async (count: number, functionName = 'jobs') => {
+    const results = await Promise.all(Array.from({ length: count }, () => split.invoke(functionName, undefined)))
+    return results.filter((result) => result === 'new').length
+  }
+  const settle = (error?: Error, functionName = 'jobs') => split.invoke(functionName, error).catch(() => undefined)
+  return { ...split, old, next, drained, countNew, settle }
+}
+
+test.for([
+  [0, 0],
+  [10, 1],
+  [50, 5],
+  [100, 10],
+] as const)('a share of %i percent gets exactly %i of any ten invocations of a function', async ([share, expected]) => {
+  const split = start()
+  split.stage(split.next)
+  split.shift(share)
+  for (let round = 0; round < 20; round++) {
+    expect(await split.countNew(10)).toBe(expected)
+    // Other functions do not move the window.
+    await Promise.all(Array.from({ length: 10 }, () => split.invoke('other', undefined)))
+  }
+})
+
+test('the share applies to each of several interleaved functions', async () => {
+  const split = start()
+  split.stage(split.next)
+  split.shift(10)
+  const counts: Record<string, number> = { a: 0, b: 0, c: 0, d: 0, e: 0 }
+  for (let round = 0; round < 100; round++) {
+    for (const name of Object.keys(counts)) counts[name] = (counts[name] ?? 0) + (await split.countNew(1, name))
+  }
+  expect(counts).toEqual({ a: 10, b: 10, c: 10, d: 10, e: 10 })
+})
+
+test('the portal shifts at 100 %, so its page and assets have one version', async () => {
+  const split = start()
+  split.stage(split.next)
+  for (const [share, expected] of [
+    [10, 0],
+    [50, 0],
+    [100, 20],
+    [0, 0],
+  ] as const) {
+    split.shift(share)
+    expect(await split.countNew(20, 'portal')).toBe(expected)
+  }
+  split.shift(100)
+  split.commit()
+  expect(await split.countNew(20, 'portal')).toBe(20)
+})
+
+test('a staged version gets no traffic before a shift, nor after a revert', async () => {
+  const split = start()
+  split.stage(split.next)
+  expect(await split.countNew(100)).toBe(0)
+  split.shift(100)
+  expect(await split.countNew(100)).toBe(100)
+  split.revert()
+  expect(await split.countNew(100)).toBe(0)
+  expect(split.current().version).toBe('old')
+  split.stage(versionOf('new'))
+  expect(await split.countNew(100)).toBe(0)
+})
+
+test('a replaced version completes its invocations, and is closed after the last', async () => {
+  const split = start()
+  const { old, next } = split
+  const pending = [split.invoke('jobs', 'first'), split.invoke('jobs', 'second')]
+  split.stage(next)
+  split.commit()
+  expect(await split.invoke('jobs', undefined)).toBe('new')
+  expect(split.leaving()).toEqual([old.release])
+  old.finish('first')
+  expect(await pending[0]).toBe('old')
+  expect(old.closed).toEqual([])
+  old.finish('second')
+  expect(await pending[1]).toBe('old')
+  await expect.poll(() => split.drained).toEqual(['old'])
+  expect([old.closed, split.leaving(), next.closed]).toEqual([['old'], [], []])
+})
+
+test('a version drains after an invocation that failed', async () => {
+  const split = start()
+  const failed = split.invoke('jobs', new Error('no'))
+  split.stage(split.next)
+  split.commit()
+  await expect(failed).rejects.toThrow('no')
+  await expect.poll(() => split.drained).toEqual(['old'])
+})
+
+test('a direct invocation of a staged version delays its closing', async () => {
+  const split = start()
+  const { next } = split
+  split.stage(next)
+  const pending = split.invokeOf(next.release)?.('jobs', 'slow')
+  split.revert()
+  expect(split.invokeOf(next.release)).toBeUndefined()
+  expect(next.closed).toEqual([])
+  next.finish('slow')
+  expect(await pending).toBe('new')
+  expect(next.closed).toEqual(['new'])
+})
+
+test('a draining version can be staged again, and is then not closed', async () => {
+  const split = start()
+  const { old } = split
+  const pending = split.invoke('jobs', 'slow')
+  split.stage(split.next)
+  split.commit()
+  expect([split.bringBack(old.release), split.bringBack(old.release)]).toEqual([true, false])
+  old.finish('slow')
+  await pending
+  split.commit()
+  expect(await split.invoke('jobs', undefined)).toBe('old')
+  expect(old.closed).toEqual([])
+})
+
+const thrown = (isCounted = false) =>
+  new FunctionError('jobs', { name: 'Error', message: 'broken', stack: '', isCounted })
+
+test('counts the failed invocations of each version, of all functions', async () => {
+  const split = start()
+  const faults = () => [split.old, split.next].map(({ release }) => split.unanswered(release, 0)?.faults)
+  expect(faults()).toEqual([0, undefined])
+  await split.settle(thrown())
+  split.stage(split.next)
+  split.shift(100)
+  await split.settle(thrown())
+  await split.settle(new FunctionTimeout('queue/jobs', 30_000), 'queue/jobs')
+  await split.settle(new FunctionTimeout('schedule/sweep', 30_000), 'schedule/sweep')
+  await split.settle()
+  expect(faults()).toEqual([1, 3])
+  split.revert()
+  expect(faults()).toEqual([1, undefined])
+})
+
+test('does not count an error that the function has counted, nor a direct invocation', async () => {
+  const split = start()
+  await split.settle(thrown(true))
+  await expect(split.invokeOf(split.current())?.('jobs', thrown())).rejects.toThrow('broken')
+  expect(split.unanswered(split.current(), 0)).toEqual({ faults: 0 })
+})
+
+test('counts failures since a second, for ten minutes', async () => {
+  const split = start()
+  const since = (ms: number) => split.unanswered(split.current(), now() - ms)?.faults
+  await split.settle(thrown())
+  shiftClock(300_000)
+  await split.settle(thrown())
+  expect([since(0), since(299_000), since(300_000)]).toEqual([1, 1, 2])
+  shiftClock(400_000)
+  await split.settle(thrown())
+  expect(since(1_000_000)).toBe(2)
+  shiftClock(-700_000)
+})
+
+test('reports the start of the oldest pending request, without functions that may run for minutes', async () => {
+  const split = start()
+  const { old } = split
+  const oldestMs = () => split.unanswered(old.release, 0)?.oldestMs
+  const worker = split.invoke('queue/updates', 'update')
+  expect(oldestMs()).toBeUndefined()
+  const startedMs = now()
+  const first = split.invoke('jobs', 'first')
+  shiftClock(5000)
+  const second = split.invoke('jobs', 'second')
+  expect(oldestMs()).toSatisfy((ms: number) => ms >= startedMs && ms < startedMs + 5000)
+  old.finish('first')
+  await first
+  expect(oldestMs()).toBeGreaterThanOrEqual(startedMs + 5000)
+  old.finish('second')
+  old.finish('update')
+  await Promise.all([second, worker])
+  expect(split.unanswered(old.release, 0)).toEqual({ faults: 0 })
+  shiftClock(-5000)
+})
+
+test('closing ends all versions, including busy ones', async () => {
+  const split = start()
+  void split.invoke('jobs', 'endless')
+  split.stage(split.next)
+  split.commit()
+  await split.close()
+  expect([...split.old.closed, ...split.next.closed]).toEqual(['old', 'new'])
+})

@@ -1,0 +1,48 @@
+import { EventEmitter, once } from 'node:events'
+import { createServer } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { listenAt } from '@platform/local/listening'
+
+/** Blocks functions of a platform under test until the test opens it. */
+export interface Barrier extends AsyncDisposable {
+  /** A statement for a function: reports the value of an expression, then waits until the barrier is open. */
+  report: (name: string, expression?: string) => string
+  /** Resolves with the reported values of a name once there are `count`. */
+  reports: (name: string, count?: number) => Promise<unknown[]>
+  open: () => void
+}
+
+export async function startBarrier(): Promise<Barrier> {
+  const values = new Map<string, unknown[]>()
+  const events = new EventEmitter()
+  const opened = Promise.withResolvers<void>()
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      const name = request.url?.slice(1) ?? ''
+      values.set(name, [...(values.get(name) ?? []), JSON.parse(body)])
+      events.emit('report')
+      return opened.promise.then(() => response.end())
+    })
+  })
+  const { port } = await listenAt(server, '127.0.0.1', 0)
+
+  const reports = async (name: string, count = 1) => {
+    for (;;) {
+      const reported = values.get(name) ?? []
+      if (reported.length >= count) return reported
+      await once(events, 'report')
+    }
+  }
+  const close = async () => {
+    server.close()
+    server.closeAllConnections()
+    await once(server, 'close')
+  }
+  return {
+    report: (name, expression = 'null') =>
+      `await fetch('http://127.0.0.1:${port}/${name}', { method: 'POST', body: JSON.stringify(${expression}) })`,
+    reports,
+    open: opened.resolve,
+    [Symbol.asyncDispose]: close,
+  }
+}

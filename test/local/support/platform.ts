@@ -1,0 +1,53 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { SQSClient } from '@aws-sdk/client-sqs'
+import { functions } from '@platform/contract/index'
+import { fallback, modulePaths } from '@platform/contract/passage'
+import { clientSettings } from '@platform/local/emulators/http/environment'
+import { type Platform, startPlatform } from '@platform/local/platform'
+import { parseSettings, type Settings } from '@platform/local/settings'
+
+const echo = `export const handler = async (event) => ({ statusCode: 200, body: JSON.stringify({ path: event.rawPath }) })`
+const idle = `export const handler = async () => ({})`
+
+/** Writes a folder of functions: the given sources, and stubs for the other functions of the platform. */
+export async function writeFunctions(folder: string, sources: Record<string, string> = {}): Promise<string> {
+  const functionsDir = join(folder, 'functions')
+  const stubs = Object.fromEntries(Object.keys(functions).map((name) => [name, echo]))
+  const others = {
+    bootstrap: idle,
+    'queue/jobs': idle,
+    'schedule/sweep': idle,
+    [modulePaths.function]: echo,
+    [fallback.function]: echo,
+  }
+  for (const [name, source] of Object.entries({ ...stubs, ...others, ...sources })) {
+    const file = join(functionsDir, `${name}.ts`)
+    await mkdir(dirname(file), { recursive: true })
+    await writeFile(file, source)
+  }
+  await writeFile(join(functionsDir, 'package.json'), '{"type":"module"}')
+  return functionsDir
+}
+
+/** Settings of a platform on a free port with its data below the folder. */
+export async function settingsIn(
+  folder: string,
+  sources: Record<string, string> = {},
+  environment: Record<string, string> = {},
+): Promise<Settings> {
+  return {
+    ...parseSettings({ PLAT_PORT: '0', PLAT_DATA_DIR: join(folder, 'data'), ...environment }),
+    functionsDir: await writeFunctions(folder, sources),
+  }
+}
+
+/** A complete platform with stub functions; `await using` stops it. */
+export async function platformIn(folder: string, ...given: [Record<string, string>?, Record<string, string>?]) {
+  const platform = await startPlatform(await settingsIn(folder, ...given), { log: () => undefined })
+  return { ...platform, [Symbol.asyncDispose]: platform.stop }
+}
+
+/** A client of a platform's queues. */
+export const queueClient = ({ emulators }: Pick<Platform, 'emulators'>): SQSClient =>
+  new SQSClient(clientSettings(emulators.sqsUrl, emulators.accessKeyId))

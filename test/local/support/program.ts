@@ -1,0 +1,60 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { EventEmitter, once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const projectDir = fileURLToPath(new URL('../../..', import.meta.url))
+
+/** A child process; disposing kills it. */
+export interface Program extends AsyncDisposable {
+  child: ChildProcess
+  /** Lines of standard output and standard error so far. */
+  lines: string[]
+  /** Resolves with the rest of the first line that has the prefix; rejects if the program ends without one. */
+  waitForLine: (prefix: string) => Promise<string>
+  /** Resolves with the exit code, or the signal that ended it. */
+  exit: Promise<number | NodeJS.Signals | null>
+}
+
+/** Runs a file of the project with only the given environment, plus the compile cache. */
+export function runProgram(
+  file: string,
+  options: { arguments?: string[]; environment?: Record<string, string> },
+): Program {
+  const child = spawn(process.execPath, [file, ...(options.arguments ?? [])], {
+    cwd: projectDir,
+    env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'], ...options.environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const lines: string[] = []
+  const exit = once(child, 'close').then(([code, signal]) => code ?? signal)
+  const output = new EventEmitter()
+  for (const input of [child.stdout, child.stderr]) {
+    createInterface({ input }).on('line', (line) => {
+      lines.push(line)
+      output.emit('line')
+    })
+  }
+
+  const waitForLine = async (prefix: string): Promise<string> => {
+    for (;;) {
+      const match = lines.find((line) => line.startsWith(prefix))
+      if (match !== undefined) return match.slice(prefix.length)
+      const hasEnded = await Promise.race([once(output, 'line').then(() => false), exit.then(() => true)])
+      if (hasEnded) throw new Error(`The program ended without "${prefix}":\n${lines.join('\n')}`)
+    }
+  }
+  const dispose = async () => {
+    child.kill('SIGKILL')
+    await exit
+  }
+  return { child, lines, waitForLine, exit, [Symbol.asyncDispose]: dispose }
+}
+
+type ServerKind = 'dynamodb' | 'sqs' | 'secrets' | 'registry' | 'platform'
+
+/** Runs `serve.ts`; `address` is the URL, the host, or the addresses of a platform. */
+export async function runServer(kind: ServerKind, dataDir: string, functionsDir = '') {
+  const program = runProgram('test/local/support/serve.ts', { arguments: [kind, dataDir, functionsDir] })
+  return { ...program, address: JSON.parse(await program.waitForLine('Ready at ')) }
+}

@@ -1,0 +1,220 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, expect, test, vi } from 'vitest'
+import { type FakePlatform } from './support/fake-platform.ts'
+import { ended, Stage } from './support/stage.ts'
+
+let stage: Stage
+
+/** Starts a stage that is disposed of after the test. */
+const start = async (...settings: Parameters<typeof Stage.start>) => (stage = await Stage.start(...settings))
+
+/** Starts a stage, and a job that runs until it is ended. */
+async function startJob(prefix = '') {
+  await start()
+  const job = stage.platform.addJob({ script: `${prefix}echo $$; sleep 1000` })
+  await stage.platform.until(() => job.output !== '')
+  return job
+}
+
+afterEach(() => stage[Symbol.asyncDispose]())
+
+test('repeats an enrollment with a lost response with the same key', async () => {
+  await start({ prepare: (platform) => platform.lostResponses.add('enroll') })
+  await stage.platform.run({ script: 'true' })
+  expect(stage.platform.enrollments).toHaveLength(2)
+  expect(stage.platform.enrollments[0]?.publicKey).toEqual(stage.platform.enrollments[1]?.publicKey)
+})
+
+test('repeats an enrollment after a kill with the same key, and continues without a token', async () => {
+  await start({ prepare: (platform) => platform.lostResponses.add('enroll') })
+  await stage.platform.until(() => stage.platform.enrollments.length === 1)
+  await stage.relay.end('SIGKILL')
+  stage.startRelay()
+  await stage.platform.run({ script: 'true' })
+  expect(new Set(stage.platform.enrollments.map(({ publicKey }) => publicKey.x)).size).toBe(1)
+  await stage.relay.end('SIGKILL')
+  const count = stage.platform.enrollments.length
+  stage.startRelay({ environment: { PLAT_ENROLLMENT_TOKEN: '' } })
+  await stage.platform.run({ script: 'true' })
+  expect(stage.platform.enrollments).toHaveLength(count)
+})
+
+test('a lost response to any call of a job causes no loss and no repetition', async () => {
+  await start()
+  const ledger = stage.file('ledger')
+  for (const call of ['claim', 'output', 'complete'] as const) stage.platform.lostResponses.add(call)
+  const job = await stage.platform.run({ script: `echo ran >> ${ledger}; echo once` })
+  await stage.platform.until(() => job.reports.length === 2)
+  expect(job.claimCount).toBe(2)
+  expect(job.output).toBe('once\n')
+  expect(job.reports[1]).toEqual(job.reports[0])
+  expect(readFileSync(ledger, 'utf8')).toBe('ran\n')
+})
+
+test('delivers a result when the server is available again', async () => {
+  await start()
+  for (const call of ['output', 'complete'] as const) stage.platform.failing.add(call)
+  const job = stage.platform.addJob({ script: 'echo late' })
+  await stage.platform.until(() => stage.platform.calls.filter((name) => name === 'output').length === 3)
+  stage.platform.failing.clear()
+  await stage.platform.until(() => job.completion !== undefined)
+  expect(job.output).toBe('late\n')
+})
+
+test('corrects a clock that is ten minutes off', async () => {
+  await start({ prepare: (platform) => void (platform.guard.skewSeconds = 600) })
+  const job = await stage.platform.run({ script: 'true' })
+  expect(job.completion?.outcome).toBe('exited')
+})
+
+test('a revoked relay ends with advice', async () => {
+  const job = await startJob()
+  stage.platform.guard.revoke(stage.platform.relayId)
+  stage.platform.heartbeatIntervalSeconds = 1
+  job.isCancelled = true
+  stage.platform.changed()
+  expect(await stage.relay.exitCode).toBe(4)
+  expect(stage.relay.text).toContain('Issue a new token')
+})
+
+test('sends heartbeats at the interval if the server does not support long polls', async () => {
+  const prepare = (platform: FakePlatform) => {
+    platform.hasLongPolls = false
+    platform.heartbeatIntervalSeconds = 1
+  }
+  await start({ prepare })
+  await stage.platform.until(() => stage.platform.heartbeats.length === 3)
+  const job = await stage.platform.run({ script: 'exit 3' })
+  expect(job.completion?.exitCode).toBe(3)
+  expect(stage.platform.rejections).toEqual([])
+})
+
+test('an unknown enrollment token ends the relay with advice', async () => {
+  await start({ environment: { PLAT_ENROLLMENT_TOKEN: 'enroll_none.secret' } })
+  expect(await stage.relay.exitCode).toBe(3)
+  expect(stage.relay.text).toContain('Issue a new one')
+})
+
+test('a second relay needs its own token and its own state folder', async () => {
+  await start()
+  await stage.relay.printed('Connected')
+  const first = stage.relay
+  const otherState = stage.startRelay({ args: ['--state-dir', stage.file('other')] })
+  expect(await otherState.exitCode).toBe(3)
+  expect(otherState.text).toContain('enrollment_token_used')
+  const sameState = stage.startRelay()
+  expect(await sameState.exitCode).toBe(5)
+  expect(sameState.text).toContain('Another relay')
+  await stage.platform.run({ script: 'true' })
+  await first.end('SIGKILL')
+})
+
+test('only the owner can read the relay’s key', async () => {
+  await start()
+  await stage.relay.printed('Connected')
+  const key = join(stage.stateFolder, `${stage.token.split('.')[0]}.key.pem`)
+  expect(statSync(key).mode & 0o777).toBe(0o600)
+  expect(statSync(stage.stateFolder).mode & 0o777).toBe(0o700)
+})
+
+test('reports a script that a kill ended as interrupted, and does not repeat it', async () => {
+  await start()
+  const ledger = stage.file('ledger')
+  const job = stage.platform.addJob({ script: `echo ran >> ${ledger}; echo $$; sleep 1000` })
+  await stage.platform.until(() => job.output !== '')
+  await stage.relay.end('SIGKILL')
+  stage.startRelay()
+  await stage.platform.until(() => job.completion !== undefined)
+  expect(job.completion).toMatchObject({ outcome: 'interrupted', exitCode: null })
+  await ended(job.output)
+  await stage.platform.run({ script: 'true' })
+  expect(readFileSync(ledger, 'utf8')).toBe('ran\n')
+  expect(stage.platform.enrollments).toHaveLength(1)
+})
+
+test('reports a job with an unfinished claim as interrupted after a kill', async () => {
+  await start()
+  const ledger = stage.file('ledger')
+  stage.platform.lostResponses.add('claim')
+  const job = stage.platform.addJob({ script: `echo ran >> ${ledger}` })
+  await stage.platform.until(() => job.claimCount === 1)
+  stage.platform.failing.add('claim')
+  await stage.relay.end('SIGKILL')
+  stage.platform.failing.delete('claim')
+  stage.startRelay()
+  await stage.platform.until(() => job.completion !== undefined)
+  expect(job.completion?.outcome).toBe('interrupted')
+  expect(existsSync(ledger)).toBe(false)
+})
+
+test('delivers an undelivered result completely after a kill', async () => {
+  await start()
+  stage.platform.failing.add('output')
+  const journal = () => readFileSync(`${stage.stateFolder}/journal.jsonl`, 'utf8')
+  const job = stage.platform.addJob({ script: 'seq 1 100000; exit 3' })
+  await vi.waitFor(() => expect(journal()).toContain(`"state":"finished","jobId":"${job.id}"`), { timeout: 20_000 })
+  await stage.relay.end('SIGKILL')
+  stage.platform.failing.delete('output')
+  stage.startRelay()
+  await stage.platform.until(() => job.completion !== undefined)
+  expect(job.completion).toMatchObject({ outcome: 'exited', exitCode: 3 })
+  expect(job.output).toBe(Array.from({ length: 100_000 }, (_, index) => `${index + 1}\n`).join(''))
+})
+
+test('repeats a result with a lost response after a kill', async () => {
+  await start()
+  stage.platform.lostResponses.add('complete')
+  const job = stage.platform.addJob({ script: 'exit 4' })
+  await stage.platform.until(() => job.reports.length === 1)
+  await stage.relay.end('SIGKILL')
+  stage.startRelay()
+  await stage.platform.until(() => job.reports.length >= 2)
+  expect(new Set(job.reports.map(({ exitCode }) => exitCode))).toEqual(new Set([4]))
+  expect(job.claimCount).toBe(1)
+})
+
+test('a new token enrolls the relay again in the same state folder', async () => {
+  await start()
+  await stage.platform.run({ script: 'true' })
+  await stage.relay.end('SIGKILL')
+  stage.startRelay({ environment: { PLAT_ENROLLMENT_TOKEN: stage.platform.issueToken() } })
+  await stage.platform.run({ script: 'true' })
+  const [first, second] = stage.platform.enrollments
+  expect(second?.publicKey.x).not.toBe(first?.publicKey.x)
+})
+
+test('SIGTERM ends the scripts, reports them as interrupted and sends a goodbye', async () => {
+  const job = await startJob("trap '' TERM; ")
+  expect(await stage.relay.end('SIGTERM')).toBe(0)
+  expect(job.completion).toMatchObject({ outcome: 'interrupted', exitCode: null })
+  expect(stage.platform.goodbyes).toEqual(['SIGTERM'])
+  await ended(job.output)
+})
+
+test('SIGINT ends an idle relay', async () => {
+  await start()
+  await stage.relay.printed('Connected')
+  expect(await stage.relay.end('SIGINT')).toBe(0)
+  expect(stage.platform.goodbyes).toEqual(['SIGINT'])
+})
+
+test('a second signal ends a relay that waits for its server', async () => {
+  await startJob()
+  stage.platform.failing.add('complete')
+  const stopped = stage.relay.end('SIGTERM')
+  await stage.platform.until(() => stage.platform.calls.includes('complete'))
+  expect(await stage.relay.end('SIGTERM')).toBe(143)
+  await stopped
+})
+
+test('heartbeats report running jobs and free slots', async () => {
+  await start()
+  const job = stage.platform.addJob({ script: 'echo $$; sleep 1000' })
+  await stage.platform.until(() => stage.platform.heartbeats.some(({ running }) => running.includes(job.id)))
+  const heartbeat = stage.platform.heartbeats.find(({ running }) => running.includes(job.id))
+  expect(heartbeat?.freeSlots).toBe(3)
+  expect(heartbeat?.nodes).toEqual([{ id: stage.platform.nodeIds[0], status: 'Online' }])
+  await stage.relay.end('SIGTERM')
+  await ended(job.output)
+})

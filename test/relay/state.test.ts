@@ -1,0 +1,239 @@
+import { generateKeyPairSync, sign } from 'node:crypto'
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Backlog, chunkBytes, type OutputChunk } from '@platform/relay/backlog'
+import { Journal } from '@platform/relay/journal'
+import { type CompletionRecord, type Entry } from '@platform/relay/journal-entry'
+import { signJws, verifyJws } from '@platform/relay/jws'
+import { lockState } from '@platform/relay/lock'
+import { Output } from '@platform/relay/output'
+import { type Leader } from '@platform/relay/process-group'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+
+let path: string
+
+let folder: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'relay-'))
+  path = join(folder, 'journal.jsonl')
+})
+
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const completion: CompletionRecord = { outcome: 'exited', exitCode: 0, nodes: [] }
+
+const claiming: Entry = { state: 'claiming', jobId: 'job_1', claimKey: 'key' }
+
+const started = (leaders: Leader[]): Entry => ({ state: 'started', jobId: 'job_1', leaseId: 'lease_1', leaders })
+
+const finished: Entry = { state: 'finished', jobId: 'job_1', leaseId: 'lease_1', ending: completion }
+
+const daysAgo = (days: number) => Date.now() - days * 24 * 3_600_000
+
+test('a reopened journal knows unfinished jobs', () => {
+  const journal = new Journal(path)
+  journal.append(claiming)
+  journal.append(started([]))
+  journal.append({ state: 'spawned', jobId: 'job_1', leader: { pid: 7, stamp: 'now' } })
+  journal.close()
+  const reopened = new Journal(path)
+  expect(reopened.has('job_1')).toBe(true)
+  expect(reopened.unfinished()).toEqual([started([{ pid: 7, stamp: 'now' }])])
+})
+
+test('remembers a finished job without work', () => {
+  const journal = new Journal(path)
+  for (const record of [claiming, started([]), finished]) journal.append(record)
+  expect(journal.unfinished()).toEqual([finished])
+  journal.append({ state: 'done', jobId: 'job_1', atMs: Date.now() })
+  journal.close()
+  const reopened = new Journal(path)
+  expect(reopened.unfinished()).toEqual([])
+  expect(reopened.has('job_1')).toBe(true)
+})
+
+test('forgets a rejected claim', () => {
+  const journal = new Journal(path)
+  journal.append(claiming)
+  journal.append({ state: 'dropped', jobId: 'job_1' })
+  expect(journal.has('job_1')).toBe(false)
+})
+
+test('drops a partial last record', () => {
+  const journal = new Journal(path)
+  journal.append(claiming)
+  journal.close()
+  appendFileSync(path, '{"state":"done","jobId":"jo')
+  const reopened = new Journal(path)
+  expect(reopened.unfinished()).toEqual([claiming])
+  reopened.append({ state: 'done', jobId: 'job_1', atMs: Date.now() })
+  reopened.close()
+  expect(new Journal(path).unfinished()).toEqual([])
+})
+
+test('rejects a journal that is damaged before its end', () => {
+  writeFileSync(path, `${JSON.stringify(claiming)}\ngarbage\n${JSON.stringify(finished)}\n`)
+  expect(() => new Journal(path)).toThrow(/damaged in line 2/)
+})
+
+test('remembers jobs for 30 days', () => {
+  const lines = [
+    { state: 'done', jobId: 'job_30', atMs: daysAgo(30) },
+    { state: 'done', jobId: 'job_40', atMs: daysAgo(40) },
+    { ...finished, jobId: 'job_unreported' },
+  ]
+  writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  const journal = new Journal(path)
+  expect(journal.has('job_30')).toBe(true)
+  expect(journal.has('job_40')).toBe(false)
+  expect(journal.unfinished()).toHaveLength(1)
+})
+
+test('compacts the journal', () => {
+  const journal = new Journal(path)
+  for (let count = 0; count < 800; count++) {
+    journal.append({ ...claiming, jobId: 'job_again' })
+    journal.append({ state: 'dropped', jobId: 'job_again' })
+  }
+  expect(statSync(path).size).toBeLessThan(100_000)
+  expect(readFileSync(path, 'utf8').split('\n').length).toBeLessThan(1002)
+})
+
+test('locks a folder until the lock is released', () => {
+  const unlock = lockState(folder)
+  expect(() => lockState(folder)).toThrow(/Another relay/)
+  unlock()
+  lockState(folder)()
+  expect(readdirSync(folder)).toEqual([])
+})
+
+test.for([JSON.stringify({ pid: process.pid, stamp: 'of an earlier process' }), ''])(
+  'takes over the lock %j of a dead process',
+  (lock) => {
+    writeFileSync(join(folder, 'lock'), lock)
+    lockState(folder)()
+    expect(readdirSync(folder)).toEqual([])
+  },
+)
+
+function drain(backlog: Backlog): OutputChunk[] {
+  const chunks: OutputChunk[] = []
+  for (let chunk = backlog.take(); chunk; chunk = backlog.take()) chunks.push(chunk)
+  return chunks
+}
+
+function textOf(chunks: OutputChunk[]): string {
+  return chunks.map(({ data }) => data).join('')
+}
+
+test('splits output into chunks of the maximum size between characters', () => {
+  const backlog = new Backlog()
+  const text = 'a€😀'.repeat(20_000)
+  backlog.append('node', 'stdout', text)
+  const chunks = drain(backlog)
+  expect(textOf(chunks)).toBe(text)
+  expect(Math.max(...chunks.map(({ data }) => Buffer.byteLength(data)))).toBeLessThanOrEqual(chunkBytes)
+})
+
+test('joins small writes into chunks', () => {
+  const backlog = new Backlog()
+  for (let count = 0; count < 1000; count++) {
+    backlog.append('node', 'stdout', 'o')
+    backlog.append('node', 'stderr', 'e')
+  }
+  expect(drain(backlog).map(({ stream, data }) => [stream, data.length])).toEqual([
+    ['stdout', 1000],
+    ['stderr', 1000],
+  ])
+})
+
+test('keeps the order after a chunk was taken', () => {
+  const backlog = new Backlog()
+  backlog.append('node', 'stdout', '1')
+  backlog.append('node', 'stderr', '2')
+  const first = backlog.take()
+  backlog.append('node', 'stdout', '3')
+  expect(textOf([first!, ...drain(backlog)])).toBe('123')
+})
+
+test('keeps the first 256 KiB and the last 768 KiB, and reports the gap', () => {
+  const backlog = new Backlog()
+  const blocks = Array.from({ length: 4096 }, (_, index) => `${index}`.padStart(1024, '.'))
+  for (const block of blocks) backlog.append('node', 'stdout', block)
+  expect(backlog.sizeBytes).toBe(1024 * 1024)
+  const text = textOf(drain(backlog))
+  const gap = `\n[… ${3072 * 1024} bytes dropped …]\n`
+  expect(text).toBe(`${blocks.slice(0, 256).join('')}${gap}${blocks.slice(-768).join('')}`)
+})
+
+test('does not split characters at a gap', () => {
+  const backlog = new Backlog()
+  for (let count = 0; count < 100; count++) backlog.append('node', 'stdout', `x${'😀'.repeat(5000)}`)
+  expect(textOf(drain(backlog))).not.toContain('\uFFFD')
+})
+
+test('numbers undelivered output in sending order', () => {
+  const output = new Output()
+  output.append('node', 'stdout', 'first')
+  expect(output.next()?.seq).toBe(0)
+  output.acknowledge()
+  output.append('node', 'stdout', 'second')
+  const sending = output.next()
+  output.append('node', 'stdout', 'third')
+  expect(output.freeze()).toEqual([sending, { seq: 2, nodeId: 'node', stream: 'stdout', data: 'third' }])
+  expect(output.next()).toBe(sending)
+})
+
+const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+
+const keys = new Map([['key-1', publicKey]])
+
+const header = { alg: 'EdDSA', typ: 'test+jws', kid: 'key-1' }
+
+function encode(value: unknown): string {
+  return Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
+}
+
+function token(header: unknown, claims: unknown = {}, key = privateKey): string {
+  const signed = `${encode(header)}.${encode(claims)}`
+  return `${signed}.${sign(null, Buffer.from(signed), key).toString('base64url')}`
+}
+
+test('verifies a signed token', () => {
+  const jws = signJws({ typ: 'test+jws', kid: 'key-1' }, { text: 'ä', number: 1.5 }, privateKey)
+  expect(verifyJws(jws, 'test+jws', keys)).toEqual({ text: 'ä', number: 1.5 })
+})
+
+describe('rejects a token', () => {
+  const valid = token(header)
+  const [head, claims, signature] = valid.split('.') as [string, string, string]
+
+  const forgeries: Record<string, string> = {
+    'whose algorithm is none': token({ ...header, alg: 'none' }),
+    'with an algorithm in another case': token({ ...header, alg: 'eddsa' }),
+    'whose algorithm is symmetric': token({ ...header, alg: 'HS256' }),
+    'of another type': token({ ...header, typ: 'relay+jwt' }),
+    'without a type': token({ alg: 'EdDSA', kid: 'key-1' }),
+    'of an unknown key': token({ ...header, kid: 'key-2' }),
+    'whose kid is the name of an object member': token({ ...header, kid: '__proto__' }),
+    'without a kid': token({ alg: 'EdDSA', typ: 'test+jws' }),
+    'with an embedded key': token({ ...header, jwk: publicKey.export({ format: 'jwk' }) }),
+    'with a critical extension': token({ ...header, crit: ['b64'] }),
+    'signed by another key': token(header, {}, generateKeyPairSync('ed25519').privateKey),
+    'without a signature': `${head}.${claims}.`,
+    'with two parts': `${head}.${claims}`,
+    'with four parts': `${valid}.${signature}`,
+    'with padding': `${head}.${claims}.${signature}==`,
+    'with blanks in the signature': `${head}.${claims}.${signature} `,
+    'with changed claims': `${head}.${encode({ admin: true })}.${signature}`,
+    'with an invalid header': token('nonsense'),
+    'whose claims are not an object': token(header, [1]),
+    'that is empty': '',
+  }
+
+  test.for(Object.keys(forgeries))('%s', (name) => {
+    expect(() => verifyJws(forgeries[name]!, 'test+jws', keys)).toThrow()
+  })
+})

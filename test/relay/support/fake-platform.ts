@@ -1,0 +1,366 @@
+import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, randomUUID, sign, verify } from 'node:crypto'
+import { EventEmitter, once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type AddressInfo } from 'node:net'
+import { type Claim, Completion, EnrollRequest, Goodbye, Heartbeat, OutputReport } from '@platform/contract/relay'
+
+export type CallName = 'enroll' | 'heartbeat' | 'claim' | 'output' | 'complete' | 'goodbye'
+
+type Reply = { status: number; body?: object; headers?: Record<string, string> }
+
+type Call = {
+  name: CallName
+  request: IncomingMessage
+  response: ServerResponse
+  body: Buffer
+  job: FakeJob | undefined
+}
+
+/** The platform's side of the relay protocol in memory, with injected network faults. */
+export class FakePlatform {
+  readonly guard = new RequestGuard()
+  readonly clusterId = newId('clus')
+  readonly signer = { kid: 'statement-key', ...generateKeyPairSync('ed25519') }
+  readonly jobs: FakeJob[] = []
+  readonly heartbeats: Heartbeat[] = []
+  readonly goodbyes: string[] = []
+  /** All received calls in order, including rejected ones. */
+  readonly calls: CallName[] = []
+  readonly rejections: string[] = []
+  readonly enrollments: EnrollRequest[] = []
+  heartbeatIntervalSeconds = 30
+  /** Whether heartbeats are long polls. */
+  hasLongPolls = true
+  /** Calls that are performed, but whose next response is lost. */
+  readonly lostResponses = new Set<CallName>()
+  /** Calls that fail with 503. */
+  readonly failing = new Set<CallName>()
+  relayId = ''
+  nodeIds: string[] = []
+
+  readonly #changes = new EventEmitter().setMaxListeners(100)
+  readonly #tokens = new Map<string, { usedWith?: string }>()
+  readonly #server = createServer((request, response) => void this.#serve(request, response))
+  #enrolled: object | undefined
+
+  static async start(): Promise<FakePlatform> {
+    const platform = new FakePlatform()
+    platform.#server.listen(0, '127.0.0.1')
+    await once(platform.#server, 'listening')
+    return platform
+  }
+
+  get url(): string {
+    const { port } = this.#server.address() as AddressInfo
+    return `http://127.0.0.1:${port}`
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections()
+    this.#server.close()
+    await once(this.#server, 'close')
+  }
+
+  issueToken(): string {
+    const token = `${newId('enroll')}.${randomUUID()}`
+    this.#tokens.set(token, {})
+    return token
+  }
+
+  /** Queues a job, and ends a pending long poll. */
+  addJob(payload: Record<string, unknown>, id = newId('job')): FakeJob {
+    const job = new FakeJob({ id, clusterId: this.clusterId, payload, signer: this.signer })
+    this.jobs.push(job)
+    this.changed()
+    return job
+  }
+
+  /** Adds a job, and waits for its completion. */
+  async run(payload: Record<string, unknown>): Promise<FakeJob> {
+    const job = this.addJob(payload)
+    await this.until(() => job.completion !== undefined)
+    return job
+  }
+
+  /** Checks pending conditions again. */
+  changed(): void {
+    this.#changes.emit('change')
+  }
+
+  /** Resolves when the condition holds; checks it after every call and change. */
+  async until(condition: () => boolean): Promise<void> {
+    while (!condition()) await once(this.#changes, 'change')
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const call = await this.#read(request, response)
+    // A long poll returns the date of its start.
+    const date = new Date(Date.now() + this.guard.skewSeconds * 1000).toUTCString()
+    this.calls.push(call.name)
+    const reply = this.failing.has(call.name) ? { status: 503 } : await this.#respond(call)
+    this.changed()
+    if (this.lostResponses.delete(call.name)) return void request.socket.destroy()
+    const body = reply.status === 204 ? '' : JSON.stringify(reply.body ?? { error: 'starting' })
+    response.writeHead(reply.status, { 'content-type': 'application/json', date, ...reply.headers }).end(body)
+  }
+
+  async #read(request: IncomingMessage, response: ServerResponse): Promise<Call> {
+    const chunks: Buffer[] = []
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
+    const path = /^\/api\/v1\/relay\/(?:jobs\/([^/]+)\/)?(\w+)$/.exec(request.url ?? '')
+    const job = this.jobs.find(({ id }) => id === path?.[1])
+    return { name: path?.[2] as CallName, request, response, body: Buffer.concat(chunks), job }
+  }
+
+  async #respond(call: Call): Promise<Reply> {
+    if (call.name === 'enroll') return this.#enroll(EnrollRequest.parse(parse(call)))
+    const checked = this.guard.check(call.request.headers.authorization, call.request.url ?? '', call.body)
+    if ('rejection' in checked) {
+      this.rejections.push(checked.rejection)
+      return { status: 401, body: { error: 'unauthenticated' } }
+    }
+    return call.name === 'heartbeat' ? this.#heartbeat(call) : this.#act(call)
+  }
+
+  #act(call: Call): Reply {
+    if (call.name === 'goodbye') {
+      this.goodbyes.push(Goodbye.parse(parse(call)).reason)
+      return { status: 204 }
+    }
+    const { job } = call
+    if (!job) return { status: 404, body: { error: 'job_not_found' } }
+    if (call.name === 'claim') return replyOf(job.take(call.request.headers['idempotency-key'] as string | undefined))
+    if (call.name === 'output') return replyOf(job.append(OutputReport.parse(parse(call))))
+    return replyOf(job.complete(Completion.parse(parse(call))))
+  }
+
+  #enroll(request: EnrollRequest): Reply {
+    this.enrollments.push(request)
+    const token = this.#tokens.get(request.enrollmentToken)
+    if (!token) return { status: 401, body: { error: 'enrollment_token_invalid' } }
+    if (token.usedWith && token.usedWith !== request.publicKey.x) {
+      return { status: 409, body: { error: 'enrollment_token_used' } }
+    }
+    if (!token.usedWith) this.#createRelay(request)
+    token.usedWith = request.publicKey.x
+    return { status: 201, body: { ...this.#enrolled, serverTime: this.#now() } }
+  }
+
+  #createRelay({ publicKey, nodes }: EnrollRequest): void {
+    this.guard.revoke(this.relayId)
+    this.relayId = newId('relay')
+    this.guard.trust(this.relayId, publicKey)
+    this.nodeIds = nodes.map(() => newId('node'))
+    const { x } = this.signer.publicKey.export({ format: 'jwk' })
+    const key = { kty: 'OKP', crv: 'Ed25519', x, kid: this.signer.kid, alg: 'EdDSA', use: 'sig' }
+    this.#enrolled = {
+      relayId: this.relayId,
+      clusterId: this.clusterId,
+      heartbeatIntervalSeconds: this.heartbeatIntervalSeconds,
+      keys: { keys: [key] },
+      nodes: nodes.map(({ name }, index) => ({ id: this.nodeIds[index], name })),
+    }
+  }
+
+  /** Implements the long poll of `Prefer: wait`. */
+  async #heartbeat(call: Call): Promise<Reply> {
+    const heartbeat = Heartbeat.parse(parse(call))
+    this.heartbeats.push(heartbeat)
+    this.changed()
+    const preferredSeconds = Number(/^wait=(\d+)$/.exec(String(call.request.headers.prefer))?.[1] ?? 0)
+    const waitSeconds = this.hasLongPolls ? preferredSeconds : 0
+    const timeout = AbortSignal.timeout(waitSeconds * 1000)
+    call.response.once('close', () => this.changed())
+    const hasWork = () => this.#jobsFor(heartbeat).length > 0 || this.#cancelledFor(heartbeat).length > 0
+    while (!hasWork() && !timeout.aborted && !call.request.socket.destroyed) {
+      await once(this.#changes, 'change', { signal: timeout }).catch(() => {})
+    }
+    return {
+      status: 200,
+      headers: waitSeconds > 0 ? { 'preference-applied': `wait=${waitSeconds}` } : {},
+      body: {
+        heartbeatIntervalSeconds: this.heartbeatIntervalSeconds,
+        jobs: this.#jobsFor(heartbeat),
+        cancel: this.#cancelledFor(heartbeat),
+        serverTime: this.#now(),
+      },
+    }
+  }
+
+  #jobsFor({ freeSlots }: Heartbeat): string[] {
+    const offered = this.jobs.filter(({ isOffered }) => isOffered)
+    return offered.slice(0, freeSlots).map(({ id }) => id)
+  }
+
+  #cancelledFor({ running }: Heartbeat): string[] {
+    return this.jobs.filter(({ id, isCancelled }) => isCancelled && running.includes(id)).map(({ id }) => id)
+  }
+
+  #now(): string {
+    return new Date(Date.now() + this.guard.skewSeconds * 1000).toISOString()
+  }
+}
+
+function parse({ body }: Call): unknown {
+  return JSON.parse(body.toString())
+}
+
+function replyOf(result: object | Rejection): Reply {
+  return 'error' in result ? { status: result.status, body: { error: result.error } } : { status: 200, body: result }
+}
+
+export type Rejection = { status: number; error: string }
+
+/** A job of the fake platform: leased once, with ordered output and one completion. */
+export class FakeJob {
+  readonly id: string
+  readonly payload: Record<string, unknown>
+  readonly chunks: OutputReport[] = []
+  /** All completions from the relay, including repeated ones. */
+  readonly reports: Completion[] = []
+  claimCount = 0
+  isOffered = true
+  isCancelled = false
+  /** Whether the platform has finished the job itself. */
+  isFinished = false
+  completion: Completion | undefined
+  claim: Claim | undefined
+  #claimKey: string | undefined
+
+  constructor({
+    id,
+    clusterId,
+    payload,
+    signer,
+  }: Omit<Statement, 'jobId'> & { id: string; payload: Record<string, unknown>; signer: Signer }) {
+    this.id = id
+    this.payload = payload
+    this.#prepare = () => {
+      const statement = signStatement({ jobId: id, clusterId, payload }, signer)
+      return { leaseId: newId('lease'), leaseExpiresAt: inOneHour().toISOString(), statement, payload }
+    }
+  }
+
+  readonly #prepare: () => Claim
+  /** Changes the response to a claim, as an attacker would. */
+  tamper: (claim: Claim) => Claim = (claim) => claim
+
+  take(claimKey: string | undefined): Claim | Rejection {
+    if (this.claim && claimKey !== this.#claimKey) return { status: 409, error: 'job_not_claimable' }
+    if (this.isFinished) return { status: 409, error: 'job_not_claimable' }
+    this.#claimKey = claimKey
+    this.claimCount += 1
+    this.isOffered = false
+    this.claim ??= this.tamper(this.#prepare())
+    return this.claim
+  }
+
+  /** Offers the job again, as in a replay attack. */
+  offerAgain(): void {
+    this.claim = undefined
+    this.completion = undefined
+    this.isOffered = true
+  }
+
+  append(report: OutputReport): { nextSeq: number; cancel: boolean } | Rejection {
+    const rejection = this.#rejectionOf(report.leaseId)
+    if (rejection) return rejection
+    if (report.seq > this.chunks.length) return { status: 409, error: 'output_out_of_order' }
+    if (report.seq === this.chunks.length) this.chunks.push(report)
+    return { nextSeq: this.chunks.length, cancel: this.isCancelled }
+  }
+
+  complete(report: Completion): { jobId: string; status: string } | Rejection {
+    this.reports.push(report)
+    const rejection = this.completion ? undefined : this.#rejectionOf(report.leaseId)
+    if (rejection) return rejection
+    this.completion ??= report
+    return { jobId: this.id, status: this.completion.outcome === 'exited' ? 'Completed' : 'Failed' }
+  }
+
+  get output(): string {
+    return this.chunks.map(({ data }) => data).join('')
+  }
+
+  outputOf(stream: OutputReport['stream']): string {
+    return this.chunks
+      .filter((chunk) => chunk.stream === stream)
+      .map(({ data }) => data)
+      .join('')
+  }
+
+  #rejectionOf(leaseId: string): Rejection | undefined {
+    if (leaseId !== this.claim?.leaseId) return { status: 409, error: 'lease_not_held' }
+    return this.isFinished ? { status: 409, error: 'job_already_finished' } : undefined
+  }
+}
+
+export type Signer = { kid: string; privateKey: KeyObject }
+type Statement = { jobId: string; clusterId: string; payload: unknown; exp?: number }
+
+/** Signs a job statement. */
+export function signStatement(statement: Statement, signer: Signer): string {
+  const { jobId, clusterId, payload, exp = inOneHour().getTime() / 1000 } = statement
+  const payloadSha256 = createHash('sha256').update(JSON.stringify(payload)).digest('hex')
+  const header = { alg: 'EdDSA', typ: 'job-statement+jws', kid: signer.kid }
+  const signed = [header, { jobId, clusterId, payloadSha256, exp }]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .join('.')
+  return `${signed}.${sign(null, Buffer.from(signed), signer.privateKey).toString('base64url')}`
+}
+
+/** A new id in the platform's format. */
+export function newId(prefix: string): string {
+  return `${prefix}_${createHash('sha256').update(randomUUID()).digest('hex').slice(0, 26)}`
+}
+
+function inOneHour(): Date {
+  return new Date(Date.now() + 3_600_000)
+}
+
+/** Verifies the signed requests of a relay: one use per token, bound to path and body. */
+export class RequestGuard {
+  readonly #keys = new Map<string, KeyObject>()
+  readonly #usedTokenIds = new Set<string>()
+  /** Added to the server's clock. */
+  skewSeconds = 0
+
+  trust(relayId: string, publicKey: { kty: string; crv: string; x: string }): void {
+    this.#keys.set(relayId, createPublicKey({ key: publicKey, format: 'jwk' }))
+  }
+
+  revoke(relayId: string): void {
+    this.#keys.delete(relayId)
+  }
+
+  /** The relay that signed the request, or the reason for its rejection. */
+  check(authorization: string | undefined, path: string, body: Buffer): { relayId: string } | { rejection: string } {
+    const [header, claims, signature] = /^Relay (\S+)$/.exec(authorization ?? '')?.[1]?.split('.') ?? []
+    if (!header || !claims || !signature) return { rejection: 'no token' }
+    const { alg, typ, kid } = decode(header)
+    const key = this.#keys.get(String(kid))
+    if (alg !== 'EdDSA' || typ !== 'relay+jwt' || !key) return { rejection: 'wrong header' }
+    if (!verify(null, Buffer.from(`${header}.${claims}`), key, Buffer.from(signature, 'base64url'))) {
+      return { rejection: 'wrong signature' }
+    }
+    const rejection = this.#rejectionOf(decode(claims), path, body)
+    return rejection === undefined ? { relayId: String(kid) } : { rejection }
+  }
+
+  #rejectionOf(claims: Record<string, unknown>, path: string, body: Buffer): string | undefined {
+    const { aud, iat, exp, jti, bodySha256 } = claims
+    const now = Date.now() / 1000 + this.skewSeconds
+    if (aud !== 'platform-relay') return 'wrong audience'
+    if (Number(exp) - Number(iat) > 60) return 'lifetime too long'
+    if (!(Number(iat) <= now && now < Number(exp))) return 'not valid now'
+    if (claims['path'] !== path) return 'wrong path'
+    if (bodySha256 !== createHash('sha256').update(body).digest('base64url')) return 'wrong body'
+    if (this.#usedTokenIds.has(String(jti))) return 'already used'
+    this.#usedTokenIds.add(String(jti))
+    return undefined
+  }
+}
+
+function decode(part: string): Record<string, unknown> {
+  return JSON.parse(Buffer.from(part, 'base64url').toString())
+}
