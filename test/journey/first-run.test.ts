@@ -1,106 +1,222 @@
+import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
+import { listenAt } from '@platform/local/listening'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
+import type { Client } from '../conformance/support/client.ts'
+import { checksOf, inCatalog, over } from '../conformance/support/modules.ts'
 import type { Platform } from '../conformance/support/platform.ts'
-import { waitFor } from '../support/wait-for.ts'
+import { processesOf, waitForNoLeftovers } from '../support/leftovers.ts'
 import { isLong } from '../support/long.ts'
 import { PlatformProcess } from '../support/platform.ts'
+import { launchChromium } from '../support/portal/chromium.ts'
 import type { Program } from '../support/program.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
 import { waitForFileScript } from '../support/script.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { waitFor } from '../support/wait-for.ts'
 
-/** What a user does with a fresh platform, from the first start to the removal of a cluster. One test follows another. */
+/** The first use of a new platform, from its start to the removal of a cluster. The tests run in order. */
 
 const resources = new AsyncDisposableStack()
 let platform: PlatformProcess
 let api: Platform
+let admin: Client
+let organisationId: string
 let cluster: any
 let relay: Program
 let folder: string
 
 beforeAll(async () => {
-  // Two threads, as a platform has by itself.
-  platform = resources.use(await PlatformProcess.start({ PLAT_FUNCTION_THREADS: '2' }))
+  const settings = { PLAT_FUNCTION_THREADS: '2', PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS: '1' }
+  platform = resources.use(await PlatformProcess.start(settings))
   folder = resources.use(await temporaryFolder()).path
 })
 afterAll(() => resources.disposeAsync())
 
-const ended = (jobId: string) =>
-  waitFor(`${jobId} ends`, async () => {
+const finishedJob = (jobId: string) =>
+  waitFor(`the end of ${jobId}`, async () => {
     const job = await api.job(jobId)
     return job.completedAt !== undefined && job
   })
 
-test('the printed command prints the initial admin token and nothing else, and setup completes with it', async () => {
+test('the printed command prints the initial admin token, which completes setup', async () => {
   const body: any = await platform.setupBody()
   expect(body.initialAdminToken).toMatch(/^\S+$/)
   api = await platform.api()
   expectStatus(await api.anonymous.post('/api/v1/setup/complete', body), 200)
-  expect(expectStatus(await (await api.admin).get('/api/v1/auth/me'), 200)).toMatchObject({ roles: ['PlatformAdmin'] })
+  admin = await api.admin
+  const me = expectStatus(await admin.get('/api/v1/auth/me'), 200)
+  expect(me).toMatchObject({ roles: ['PlatformAdmin'] })
+  organisationId = me.organisationId
 })
 
-test('the printed relay command makes a registered cluster Healthy', async () => {
+test('the printed relay command connects a registered cluster', async () => {
   cluster = await api.newCluster()
   relay = resources.use(runRelayCommand(cluster.relayCommand, folder))
-  await waitFor('the cluster is Healthy', async () => (await api.cluster(cluster.id)).status === 'Healthy')
-  expect(await api.cluster(cluster.id)).toMatchObject({
-    nodeCount: 1,
-    nodes: [{ status: 'Online' }],
-    relay: { status: 'Connected' },
-  })
+  await waitFor('a Healthy cluster', async () => (await api.cluster(cluster.id)).status === 'Healthy')
+  const connected = { nodeCount: 1, nodes: [{ status: 'Online' }], relay: { status: 'Connected' } }
+  expect(await api.cluster(cluster.id)).toMatchObject(connected)
 })
 
-test('a script runs, and its output and exit code can be read', async () => {
-  const { status, result } = await ended(await api.submit(cluster.id, { script: 'echo "Ω $((6 * 7))"; echo oops >&2' }))
-  expect(status).toBe('Completed')
-  expect(result).toMatchObject({ exitCode: 0, truncated: false })
-  expect(result.output.split('\n').toSorted()).toEqual(['', 'oops', 'Ω 42'])
-})
-
-test('a script that ends with another exit code fails, and says so', async () => {
-  const { status, statusReason, result } = await ended(await api.submit(cluster.id, { script: 'echo no; exit 7' }))
-  expect([status, statusReason]).toEqual(['Failed', 'exit_nonzero'])
-  expect(result).toMatchObject({ exitCode: 7, output: 'no\n' })
-})
-
-test('a script that takes longer than it may is ended', async () => {
-  const jobId = await api.submit(cluster.id, { script: 'echo begun; sleep 600', timeoutSeconds: 1 })
-  const { status, statusReason, result } = await ended(jobId)
-  expect([status, statusReason]).toEqual(['Failed', 'execution_timeout'])
-  expect(result).toMatchObject({ exitCode: null, output: 'begun\n' })
-})
-
-test('output is read while the script runs', async () => {
-  const gate = join(folder, 'gate')
-  const jobId = await api.submit(cluster.id, { script: `echo first; ${waitForFileScript(gate)}; echo second` })
+test('returns the output of a script while it runs, and its exit code', async () => {
+  const file = join(folder, 'continue')
+  const script = `echo "Ω $((6 * 7))"; ${waitForFileScript(file)}; echo second; exit 7`
+  const jobId = await api.submit(cluster.id, { script })
   const read = async (offset: number) =>
-    expectStatus(await (await api.admin).get(`/api/v1/jobs/${jobId}/output?offset=${offset}`), 200)
-  const live = await waitFor('the first line arrives', async () => {
-    const output = await read(0)
-    return output.items.length > 0 && output
+    expectStatus(await admin.get(`/api/v1/jobs/${jobId}/output?offset=${offset}`), 200)
+  const output = await waitFor('the first line', async () => {
+    const available = await read(0)
+    return available.items.length > 0 && available
   })
-  expect(live).toMatchObject({ items: [{ data: 'first\n' }], nextOffset: 6, status: 'Running', finished: false })
-  await writeFile(gate, '')
-  expect((await ended(jobId)).result.output).toBe('first\nsecond\n')
-  expect(await read(6)).toMatchObject({ items: [{ data: 'second\n' }], status: 'Completed', finished: true })
+  expect(output).toMatchObject({ items: [{ data: 'Ω 42\n' }], nextOffset: 6, status: 'Running', finished: false })
+  await writeFile(file, '')
+  expect(await finishedJob(jobId)).toMatchObject({
+    status: 'Failed',
+    statusReason: 'exit_nonzero',
+    result: { exitCode: 7, output: 'Ω 42\nsecond\n', truncated: false },
+  })
+  expect(await read(6)).toMatchObject({ items: [{ data: 'second\n' }], status: 'Failed', finished: true })
 })
 
-test('a running script is cancelled', async () => {
-  const jobId = await api.submit(cluster.id, { script: 'echo begun; sleep 600' })
-  await waitFor('the script runs', async () => (await api.job(jobId)).status === 'Running')
-  const admin = await api.admin
+test('cancels a running script, and ends one that exceeds its timeout', async () => {
+  const submit = (more: object) => api.submit(cluster.id, { script: 'echo started; sleep 600', ...more })
+  const [cancelled, timedOut] = [await submit({}), await submit({ timeoutSeconds: 1 })]
+  await waitFor('the running script', async () => (await api.job(cancelled)).status === 'Running')
   expectStatus(await admin.delete(`/api/v1/clusters/${cluster.id}`), 409, 'cluster_has_active_jobs')
-  expectStatus(await admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
-  expect(await ended(jobId)).toMatchObject({ status: 'Cancelled', statusReason: 'cancelled_by_user' })
+  expectStatus(await admin.post(`/api/v1/jobs/${cancelled}/cancel`), 202)
+  expect(await finishedJob(cancelled)).toMatchObject({ status: 'Cancelled', statusReason: 'cancelled_by_user' })
+  const result = { exitCode: null, output: 'started\n' }
+  expect(await finishedJob(timedOut)).toMatchObject({ status: 'Failed', statusReason: 'execution_timeout', result })
 })
 
-test(`a removed cluster is gone, and its relay ${isLong ? 'stops by itself' : 'is refused'}`, async () => {
-  const admin = await api.admin
+const processIds = async () => (await processesOf(organisationId, 'hello')).map(({ processId }) => processId)
+const expectHealthy = () =>
+  waitFor('a Healthy hello-module', async () =>
+    (await checksOf(api, 'hello')).some(({ name, status }) => name === 'hello-module' && status === 'Healthy'),
+  )
+
+test('installs the verified reference module as a job with steps', async () => {
+  expect(await inCatalog(admin, 'hello')).toMatchObject({ verified: true, verifiedBy: 'this platform' })
+  const job = await over(api, expectStatus(await admin.post('/api/v1/modules/hello/install', {}), 202))
+  expect(job).toMatchObject({ type: 'ModuleInstall', status: 'Completed', result: { exitCode: 0 } })
+  const names = ['verify', 'deploy', 'configure', 'start', 'probe', 'publish']
+  expect(job.steps.map(({ name, status }: any) => [name, status])).toEqual(names.map((name) => [name, 'Completed']))
+  await expectHealthy()
+  await platform.writes(/"The hello module is alive"/)
+})
+
+test.for(isLong ? (['stop', 'kill'] as const) : (['kill'] as const))(
+  'restarts the module after a %s of the platform, and leaves no old process',
+  async (end) => {
+    const before = await processIds()
+    expect(before.length).toBeGreaterThan(0)
+    await platform[end]()
+    await waitFor('the end of all processes of hello', async () => (await processIds()).length === 0)
+    await platform.restart()
+    await waitFor('hello', async () => (await admin.get('/api/hello')).status === 200)
+    expect((await processIds()).some((id) => before.includes(id))).toBe(false)
+    await expectHealthy()
+  },
+)
+
+test('uninstalls the module without leaving files, processes or database entries', async () => {
+  const job = await over(api, expectStatus(await admin.delete('/api/v1/modules/hello'), 202))
+  expect(job).toMatchObject({ type: 'ModuleUninstall', status: 'Completed' })
+  expect(await inCatalog(admin, 'hello')).toMatchObject({ installed: false })
+  await waitForNoLeftovers(platform)
+  expect(await processIds()).toEqual([])
+})
+
+test('a removed cluster no longer accepts its relay', async () => {
   expectStatus(await admin.delete(`/api/v1/clusters/${cluster.id}`), 204)
   expectStatus(await admin.get(`/api/v1/clusters/${cluster.id}`), 404, 'cluster_not_found')
   await relay.writes(/does not accept the identity of this relay/)
-  // It asks a few times before it believes that, with longer and longer pauses. Its own tests wait for that, too.
+  // The relay retries with increasing delays before it ends.
   if (isLong) expect(await relay.ended).toMatchObject({ exitCode: 4 })
+})
+
+/** A page on another port of the same host: same-site for a browser, which sends its cookies. */
+async function startOtherOrigin() {
+  const server = createServer((_, response) => void response.setHeader('content-type', 'text/html').end('<body>'))
+  const { port } = await listenAt(server, '127.0.0.1', 0)
+  const close = async () => {
+    const closed = once(server, 'close')
+    server.closeAllConnections()
+    server.close()
+    await closed
+  }
+  return { url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: close }
+}
+
+test('a browser session uses cookies that another origin can neither use, replace nor end', async () => {
+  await using other = await startOtherOrigin()
+  const browser = await launchChromium()
+  await using _ = { [Symbol.asyncDispose]: () => browser.close() }
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  const credentials = { username: 'ada', password: 'correct horse battery' }
+
+  /** Calls the API from the open page; returns status and body. */
+  const call = (path: string, method = 'GET', body?: object): Promise<[number, any]> =>
+    page.evaluate(
+      async ([address, verb, json]) => {
+        const headers = { 'content-type': 'application/json' }
+        const response = await fetch(address, { method: verb, ...(json && { headers, body: json }) })
+        return [response.status, JSON.parse((await response.text()) || 'null')] as [number, unknown]
+      },
+      [path, method, body === undefined ? '' : JSON.stringify(body)] as const,
+    )
+  const countSites = async () => (await admin.get('/api/v1/sites')).body.items.length
+
+  // Same origin, and without a content security policy.
+  const ownPage = `${platform.url}/health/live`
+  await page.goto(ownPage)
+  expect(await call('/api/v1/auth/session', 'POST', credentials)).toEqual([200, { expiresIn: 900 }])
+  expect(await call('/api/v1/auth/me')).toMatchObject([200, { username: 'ada' }])
+  expect(await call('/api/v1/sites', 'POST', { name: 'from the portal' })).toMatchObject([201, {}])
+  expect(await page.evaluate('document.cookie')).toBe('')
+  const cookies = await context.cookies()
+  expect(cookies.map(({ name, httpOnly, sameSite }) => [name, httpOnly, sameSite])).toEqual([
+    ['plat_access', true, 'Strict'],
+    ['plat_refresh', true, 'Strict'],
+  ])
+
+  const sites = await countSites()
+  await page.goto(other.url)
+  for (const [path, method] of [
+    ['/api/v1/auth/session', 'POST'],
+    ['/api/v1/auth/session/refresh', 'POST'],
+    ['/api/v1/auth/logout', 'POST'],
+    ['/api/v1/sites', 'POST'],
+    ['/api/v1/sites', 'GET'],
+  ] as const) {
+    const responded = page.waitForResponse((response) => response.url() === platform.url + path)
+    // A browser sends text/plain without a preflight request.
+    await page.evaluate(
+      ([address, verb, body]) => {
+        const content = verb === 'GET' ? {} : { headers: { 'content-type': 'text/plain' }, body }
+        const init: RequestInit = { method: verb, mode: 'no-cors', credentials: 'include', ...content }
+        return fetch(address, init).then(() => undefined)
+      },
+      [platform.url + path, method, JSON.stringify({ ...credentials, name: 'from elsewhere' })] as const,
+    )
+    // 403 rather than 401: the browser sent the cookies, and the platform rejected the origin.
+    expect([path, (await responded).status()]).toEqual([path, 403])
+  }
+
+  const posted = page.waitForResponse((response) => response.request().method() === 'POST')
+  const form = `Object.assign(document.createElement('form'), { method: 'POST', action: '${platform.url}/api/v1/auth/logout' })`
+  await page.evaluate(`document.body.appendChild(${form}).submit()`)
+  expect(await (await posted).json()).toMatchObject({ error: 'cross_origin_request' })
+  expect(await countSites()).toBe(sites)
+  expect(await context.cookies()).toEqual(cookies)
+
+  await page.goto(ownPage)
+  expect(await call('/api/v1/auth/session/refresh', 'POST')).toEqual([200, { expiresIn: 900 }])
+  expect(await call('/api/v1/auth/session', 'DELETE')).toEqual([204, null])
+  expect(await context.cookies()).toEqual([])
+  expect((await call('/api/v1/auth/me'))[0]).toBe(401)
 })

@@ -37,7 +37,7 @@ export class Backlog {
   }
 
   append(nodeId: string, stream: Stream, text: string): void {
-    for (let rest = text; rest !== '';) rest = fill(this.#segmentFor(nodeId, stream), rest)
+    for (let rest = text; rest !== '';) rest = appendTo(this.#segmentFor(nodeId, stream), rest)
     while (this.#tail.sizeBytes > tailBytes) this.#dropOldest()
   }
 
@@ -90,7 +90,7 @@ export class Backlog {
 }
 
 /** Adds the part of the text that fits; returns the rest. */
-function fill(segment: Segment, text: string): string {
+function appendTo(segment: Segment, text: string): string {
   const [fits, rest] = splitAtBytes(text, chunkBytes - segment.sizeBytes, 'before')
   resize(segment, segment.data + fits, Buffer.byteLength(fits))
   return rest

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type RelayResponse, RetryableError } from './http.ts'
 
 const firstMs = 500
-const longestMs = 60_000
+const maxDelayMs = 60_000
 
 /** A random delay; its limit doubles with each attempt (full jitter), so relays do not reconnect at the same time. */
 export function backOffMs(attempt: number): number {
-  return Math.random() * Math.min(longestMs, firstMs * 2 ** attempt)
+  return Math.random() * Math.min(maxDelayMs, firstMs * 2 ** attempt)
 }
 
 /** Slightly less than the period, so heartbeats of relays do not align. */
@@ -15,12 +15,12 @@ export function jitterMs(periodMs: number): number {
 }
 
 /** The delay before the next attempt, in milliseconds: the `Retry-After` of the server, if any, plus the back-off. */
-export function retryPauseMs(attempt: number, cause: RetryableError): number {
-  return Math.min(longestMs, cause.afterMs + backOffMs(attempt))
+export function retryDelayMs(attempt: number, cause: RetryableError): number {
+  return Math.min(maxDelayMs, cause.afterMs + backOffMs(attempt))
 }
 
 /** Retries until the server has decided or the signal aborts; calls `onFailure` after each failed attempt. */
-export async function retryUntilDecided(
+export async function retryUntilDecision(
   signal: AbortSignal,
   attempt: () => Promise<RelayResponse>,
   onFailure: (cause: RetryableError) => void = () => {},
@@ -31,7 +31,7 @@ export async function retryUntilDecided(
     } catch (error) {
       if (!(error instanceof RetryableError)) throw error
       onFailure(error)
-      await sleep(retryPauseMs(count, error), undefined, { signal })
+      await sleep(retryDelayMs(count, error), undefined, { signal })
     }
   }
 }

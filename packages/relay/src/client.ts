@@ -1,18 +1,18 @@
 import { createHash, type KeyObject, randomUUID } from 'node:crypto'
-import { retryUntilDecided } from './backoff.ts'
+import { retryUntilDecision } from './backoff.ts'
 import type { ServerClock } from './clock.ts'
 import { type RelayResponse, post, RetryableError } from './http.ts'
 import { signJws } from './jws.ts'
-import { say, warn } from './log.ts'
+import { info, warn } from './log.ts'
 import { relayVersion } from './version.ts'
 
 const audience = 'platform-relay'
-const tokenLifeSeconds = 55
+const tokenLifetimeSeconds = 55
 // A token stays valid if the relay's clock is slightly ahead of the server's.
 const backdateSeconds = 5
-const mostRefusals = 4
-const refusalMs = 1000
-const promptMs = 2000
+const maxRejections = 4
+const rejectionWindowMs = 1000
+const promptResponseMs = 2000
 
 export type Call = {
   path: string
@@ -30,8 +30,8 @@ export class Client {
   readonly #clock: ServerClock
   readonly #onRevoked: () => void
   #isConnected: boolean | undefined
-  #refusals = 0
-  #lastRefusalMs = -refusalMs
+  #rejections = 0
+  #lastRejectionMs = -rejectionWindowMs
 
   constructor(signer: Signer, clock: ServerClock, onRevoked: () => void) {
     this.#signer = signer
@@ -43,23 +43,23 @@ export class Client {
   async attempt(call: Call): Promise<RelayResponse> {
     const startedMs = performance.now()
     try {
-      const answer = await this.#post(call)
-      const isRefused = answer.status === 401
+      const response = await this.#post(call)
+      const isRejected = response.status === 401
       // The date of a long-poll response may be older than its arrival.
-      const isPrompt = performance.now() - startedMs < promptMs
-      if (isPrompt || isRefused) this.#clock.observe(answer.headers.get('date'))
-      if (isRefused) this.#refused(startedMs)
-      this.#answered()
-      return answer
+      const isImmediate = performance.now() - startedMs < promptResponseMs
+      if (isImmediate || isRejected) this.#clock.observe(response.headers.get('date'))
+      if (isRejected) this.#onRejected(startedMs)
+      this.#onResponse()
+      return response
     } catch (error) {
-      if (error instanceof RetryableError) this.#unanswered(error)
+      if (error instanceof RetryableError) this.#onNoResponse(error)
       throw error
     }
   }
 
   /** Retries until the server decides or the signal aborts. */
   deliver(call: Call): Promise<RelayResponse> {
-    return retryUntilDecided(call.signal, () => this.attempt(call))
+    return retryUntilDecision(call.signal, () => this.attempt(call))
   }
 
   #post({ path, body, headers, timeoutMs = 30_000, signal }: Call): Promise<RelayResponse> {
@@ -82,27 +82,27 @@ export class Client {
   #token(path: string, body: string): string {
     const iat = this.#clock.now() / 1000 - backdateSeconds
     const bodySha256 = createHash('sha256').update(body).digest('base64url')
-    const claims = { aud: audience, iat, exp: iat + tokenLifeSeconds, jti: randomUUID(), path, bodySha256 }
+    const claims = { aud: audience, iat, exp: iat + tokenLifetimeSeconds, jti: randomUUID(), path, bodySha256 }
     return signJws({ typ: 'relay+jwt', kid: this.#signer.relayId }, claims, this.#signer.privateKey)
   }
 
-  #refused(startedMs: number): never {
+  #onRejected(startedMs: number): never {
     // The clock may just have been corrected, or the server may fail briefly: rejections within a second count once.
-    if (startedMs >= this.#lastRefusalMs + refusalMs) {
-      this.#lastRefusalMs = performance.now()
-      this.#refusals += 1
+    if (startedMs >= this.#lastRejectionMs + rejectionWindowMs) {
+      this.#lastRejectionMs = performance.now()
+      this.#rejections += 1
     }
-    if (this.#refusals >= mostRefusals) this.#onRevoked()
+    if (this.#rejections >= maxRejections) this.#onRevoked()
     throw new RetryableError('it does not accept the identity of this relay')
   }
 
-  #answered(): void {
-    this.#refusals = 0
-    if (!this.#isConnected) say(`Connected to ${this.#signer.server}.`)
+  #onResponse(): void {
+    this.#rejections = 0
+    if (!this.#isConnected) info(`Connected to ${this.#signer.server}.`)
     this.#isConnected = true
   }
 
-  #unanswered(error: RetryableError): void {
+  #onNoResponse(error: RetryableError): void {
     if (this.#isConnected !== false) {
       warn(`The server ${this.#signer.server} is not available to this relay: ${error.message}. Retrying.`)
     }

@@ -1,7 +1,7 @@
 import type { EnrollResponse, EnrollRequest } from '@platform/contract/relay'
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { hostname } from 'node:os'
-import { retryUntilDecided } from './backoff.ts'
+import { retryUntilDecision } from './backoff.ts'
 import type { ServerClock } from './clock.ts'
 import { FatalError } from './exit-codes.ts'
 import { type RelayResponse, codeOf, post } from './http.ts'
@@ -28,10 +28,10 @@ export type Enrollment = {
  */
 export async function enroll(enrollment: Enrollment): Promise<Identity> {
   const { server, token, nodes, clock, signal } = enrollment
-  const answer = await send(server, requestOf(enrollment), signal)
-  const { body } = answer
-  if (answer.status !== 201) throw refusal(server, answer)
-  if (!isEnrollAnswer(body, nodes.length))
+  const response = await send(server, enrollRequest(enrollment), signal)
+  const { body } = response
+  if (response.status !== 201) throw rejectionError(server, response)
+  if (!isEnrollResponse(body, nodes.length))
     throw new FatalError('failed', `${server} is not a platform. Check --server.`)
   clock.observe(body.serverTime)
   return {
@@ -48,14 +48,14 @@ export async function enroll(enrollment: Enrollment): Promise<Identity> {
 function send(server: string, request: EnrollRequest, signal: AbortSignal): Promise<RelayResponse> {
   const headers = { 'content-type': 'application/json', 'user-agent': `platform-relay/${relayVersion}` }
   const body = JSON.stringify(request)
-  return retryUntilDecided(
+  return retryUntilDecision(
     signal,
     () => post({ url: `${server}/api/v1/relay/enroll`, headers, body, timeoutMs: 30_000, signal }),
     ({ message }) => warn(`Cannot enroll at ${server}: ${message}. Retrying.`),
   )
 }
 
-function requestOf({ token, displayName, nodes, stateFolder }: Enrollment): EnrollRequest {
+function enrollRequest({ token, displayName, nodes, stateFolder }: Enrollment): EnrollRequest {
   return {
     enrollmentToken: token.text,
     publicKey: publicKeyOf(keyFor(stateFolder, token.id)),
@@ -72,17 +72,17 @@ function publicKeyOf(privateKey: KeyObject): EnrollRequest['publicKey'] {
   return { kty: 'OKP', crv: 'Ed25519', x: x! }
 }
 
-function refusal(server: string, answer: RelayResponse): FatalError {
-  const code = codeOf(answer)
-  if (answer.status !== 401 && answer.status !== 409)
+function rejectionError(server: string, response: RelayResponse): FatalError {
+  const code = codeOf(response)
+  if (response.status !== 401 && response.status !== 409)
     return new FatalError('failed', `${server} rejected the enrollment: ${code}.`)
   return new FatalError(
-    'enrollmentRefused',
+    'enrollmentRejected',
     `The server rejected the enrollment token (${code}). Issue a new one for the cluster and start the relay with it.`,
   )
 }
 
-function isEnrollAnswer(body: JsonObject, nodeCount: number): body is EnrollResponse {
+function isEnrollResponse(body: JsonObject, nodeCount: number): body is EnrollResponse {
   const { relayId, clusterId, keys, nodes } = body
   if (typeof relayId !== 'string' || typeof clusterId !== 'string') return false
   if (!isJsonObject(keys) || !Array.isArray(keys.keys) || keys.keys.length === 0) return false

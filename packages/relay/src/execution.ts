@@ -7,7 +7,7 @@ import type { CompletionRecord } from './journal-entry.ts'
 import type { RelayNode } from './node.ts'
 import type { Leader } from './process-group.ts'
 
-const mostNodesAtOnce = 16
+const maxConcurrentNodes = 16
 const defaultTimeoutSeconds = 3600
 
 export type StopReason = Extract<Outcome, 'timed_out' | 'cancelled' | 'interrupted'>
@@ -35,18 +35,18 @@ export class Execution {
   async run(): Promise<CompletionRecord> {
     const { payload, nodes } = this.#work
     const timeoutSeconds = payload.timeoutSeconds ?? defaultTimeoutSeconds
-    const timer = setTimeout(() => this.stop('timed_out', 'gently'), timeoutSeconds * 1000)
+    const timer = setTimeout(() => this.stop('timed_out', 'graceful'), timeoutSeconds * 1000)
     try {
-      return endingOf(await mapLimit(mostNodesAtOnce, nodes, (node) => this.#runOn(node)), this.#reason)
+      return completionOf(await mapLimit(maxConcurrentNodes, nodes, (node) => this.#runOn(node)), this.#reason)
     } finally {
       clearTimeout(timer)
     }
   }
 
-  /** The first reason is kept; a later call may force the stop. */
-  stop(reason: StopReason, how: StopMode): void {
+  /** Keeps the first reason; a later call may force the stop. */
+  stop(reason: StopReason, mode: StopMode): void {
     this.#reason ??= reason
-    for (const running of this.#running) if (running.stop(how)) this.#stopped.add(running)
+    for (const running of this.#running) if (running.stop(mode)) this.#stopped.add(running)
   }
 
   async #runOn({ id: nodeId, name: nodeName, executor }: RelayNode): Promise<CompletionRecord['nodes'][number]> {
@@ -71,10 +71,10 @@ export function notStarted(outcome: Outcome): CompletionRecord {
   return { outcome, exitCode: null, nodes: [] }
 }
 
-function endingOf(nodes: CompletionRecord['nodes'], reason: StopReason | undefined): CompletionRecord {
+function completionOf(nodes: CompletionRecord['nodes'], reason: StopReason | undefined): CompletionRecord {
   const codes = nodes.map(({ exitCode }) => exitCode)
   const exited = codes.filter((code) => code !== null)
   const exitCode = exited.length === 0 ? null : (exited.find((code) => code !== 0) ?? 0)
-  const cutShort = reason !== undefined && codes.includes(null)
-  return { outcome: cutShort ? reason : 'exited', exitCode, nodes }
+  const wasStopped = reason !== undefined && codes.includes(null)
+  return { outcome: wasStopped ? reason : 'exited', exitCode, nodes }
 }

@@ -3,7 +3,7 @@ export const exitCodes = {
   stopped: 0,
   failed: 1,
   usage: 2,
-  enrollmentRefused: 3,
+  enrollmentRejected: 3,
   revoked: 4,
   stateInUse: 5,
 } as const

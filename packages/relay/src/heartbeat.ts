@@ -1,42 +1,42 @@
 import type { Heartbeat } from '@platform/contract/relay'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { backOffMs, retryPauseMs, jitterMs } from './backoff.ts'
+import { backOffMs, retryDelayMs, jitterMs } from './backoff.ts'
 import type { Client } from './client.ts'
 import type { WorkerPool } from './worker-pool.ts'
 import { type RelayResponse, codeOf, RetryableError } from './http.ts'
-import { textsIn } from './json.ts'
+import { stringsIn } from './json.ts'
 import type { NodeWatch } from './node-watch.ts'
 
-const longestWaitSeconds = 25
-const answerMarginMs = 15_000
+const maxWaitSeconds = 25
+const responseMarginMs = 15_000
 // Gives claims time to complete, so the next heartbeat does not offer the same jobs again.
-const claimMs = 200
-const nudgeMs = 50
-const quickMs = 1000
-const freeRepeats = 10
+const claimDelayMs = 200
+const wakeDelayMs = 50
+const earlyResponseMs = 1000
+const immediateRepeats = 10
 
-export type HeartbeatDeps = { client: Client; crew: WorkerPool; watch: NodeWatch; intervalSeconds: number }
+export type HeartbeatDeps = { client: Client; workers: WorkerPool; watch: NodeWatch; intervalSeconds: number }
 
 /** Sends heartbeats, which report the state of the relay and return offered jobs. One is in flight at a time. */
 export class HeartbeatLoop {
-  readonly #parts: HeartbeatDeps
+  readonly #deps: HeartbeatDeps
   #intervalSeconds: number
   #interrupt = new AbortController()
-  #nudge: NodeJS.Timeout | undefined
+  #wakeTimer: NodeJS.Timeout | undefined
   #stopped = false
   #failures = 0
-  #fruitless = 0
+  #emptyResponses = 0
   // The first heartbeat, and the first after an error, is no long poll: it shows at once whether the server responds.
-  #mayHold = false
+  #mayLongPoll = false
 
-  constructor(parts: HeartbeatDeps) {
-    this.#parts = parts
-    this.#intervalSeconds = parts.intervalSeconds
+  constructor(deps: HeartbeatDeps) {
+    this.#deps = deps
+    this.#intervalSeconds = deps.intervalSeconds
   }
 
   /** Sends a heartbeat at once; calls in quick succession cause one. */
-  nudge(): void {
-    this.#nudge ??= setTimeout(() => this.#interrupt.abort(), nudgeMs)
+  wake(): void {
+    this.#wakeTimer ??= setTimeout(() => this.#interrupt.abort(), wakeDelayMs)
   }
 
   stop(): void {
@@ -47,11 +47,11 @@ export class HeartbeatLoop {
   async run(): Promise<void> {
     while (!this.#stopped) {
       this.#interrupt = new AbortController()
-      clearTimeout(this.#nudge)
-      this.#nudge = undefined
+      clearTimeout(this.#wakeTimer)
+      this.#wakeTimer = undefined
       const { signal } = this.#interrupt
       try {
-        await sleep(await this.#beat(signal), undefined, { signal })
+        await sleep(await this.#sendHeartbeat(signal), undefined, { signal })
       } catch (error) {
         if (!signal.aborted) throw error
       }
@@ -59,60 +59,60 @@ export class HeartbeatLoop {
   }
 
   /** Returns the milliseconds to wait before the next heartbeat. */
-  async #beat(signal: AbortSignal): Promise<number> {
-    const mayHold = this.#mayHold
+  async #sendHeartbeat(signal: AbortSignal): Promise<number> {
+    const mayLongPoll = this.#mayLongPoll
     const startedMs = performance.now()
     try {
-      const answer = await this.#call(signal)
-      this.#mayHold = true
+      const response = await this.#call(signal)
+      this.#mayLongPoll = true
       this.#failures = 0
-      if (this.#take(answer) || !mayHold) return this.#soon()
-      return this.#pauseMs(answer, performance.now() - startedMs)
+      if (this.#apply(response) || !mayLongPoll) return this.#delayAfterJobsMs()
+      return this.#delayMs(response, performance.now() - startedMs)
     } catch (error) {
       if (!(error instanceof RetryableError)) throw error
-      this.#mayHold = false
-      return retryPauseMs(this.#failures++, error)
+      this.#mayLongPoll = false
+      return retryDelayMs(this.#failures++, error)
     }
   }
 
   async #call(signal: AbortSignal): Promise<RelayResponse> {
-    const { client, crew, watch } = this.#parts
-    const waitSeconds = this.#mayHold ? Math.min(longestWaitSeconds, this.#intervalSeconds) : 0
-    const body: Heartbeat = { nodes: watch.statuses(), running: crew.running, freeSlots: crew.freeSlots }
-    const answer = await client.attempt({
+    const { client, workers, watch } = this.#deps
+    const waitSeconds = this.#mayLongPoll ? Math.min(maxWaitSeconds, this.#intervalSeconds) : 0
+    const body: Heartbeat = { nodes: watch.statuses(), running: workers.running, freeSlots: workers.freeSlots }
+    const response = await client.attempt({
       path: '/heartbeat',
       body,
       headers: waitSeconds > 0 ? { prefer: `wait=${waitSeconds}` } : {},
-      timeoutMs: waitSeconds * 1000 + answerMarginMs,
+      timeoutMs: waitSeconds * 1000 + responseMarginMs,
       signal,
     })
-    if (answer.status !== 200) throw new RetryableError(`its response was ${codeOf(answer)}`)
-    return answer
+    if (response.status !== 200) throw new RetryableError(`its response was ${codeOf(response)}`)
+    return response
   }
 
   /** Applies a response; returns whether it brought new jobs. */
-  #take({ body }: RelayResponse): boolean {
-    const { crew } = this.#parts
+  #apply({ body }: RelayResponse): boolean {
+    const { workers } = this.#deps
     if (Number.isInteger(body.heartbeatIntervalSeconds)) {
       this.#intervalSeconds = Math.max(1, Number(body.heartbeatIntervalSeconds))
     }
-    for (const jobId of textsIn(body.cancel)) crew.cancel(jobId)
+    for (const jobId of stringsIn(body.cancel)) workers.cancel(jobId)
     // The id becomes part of file names.
-    const offers = textsIn(body.jobs).filter((jobId) => /^\w{1,40}$/.test(jobId))
-    return offers.filter((jobId) => crew.offer(jobId)).length > 0
+    const jobIds = stringsIn(body.jobs).filter((jobId) => /^\w{1,40}$/.test(jobId))
+    return jobIds.filter((jobId) => workers.offer(jobId)).length > 0
   }
 
-  #soon(): number {
-    this.#fruitless = 0
-    return claimMs
+  #delayAfterJobsMs(): number {
+    this.#emptyResponses = 0
+    return claimDelayMs
   }
 
-  #pauseMs({ headers, body }: RelayResponse, tookMs: number): number {
+  #delayMs({ headers, body }: RelayResponse, durationMs: number): number {
     const intervalMs = this.#intervalSeconds * 1000
-    const wasHeld = headers.get('preference-applied')?.startsWith('wait') === true
-    if (!wasHeld && textsIn(body.jobs).length === 0) return jitterMs(intervalMs)
-    if (tookMs > quickMs) this.#fruitless = 0
+    const wasLongPoll = headers.get('preference-applied')?.startsWith('wait') === true
+    if (!wasLongPoll && stringsIn(body.jobs).length === 0) return jitterMs(intervalMs)
+    if (durationMs > earlyResponseMs) this.#emptyResponses = 0
     // An early response announces new jobs. Repeated early responses without any would cause a tight loop.
-    return Math.min(intervalMs, backOffMs(this.#fruitless++ - freeRepeats))
+    return Math.min(intervalMs, backOffMs(this.#emptyResponses++ - immediateRepeats))
   }
 }

@@ -1,7 +1,7 @@
 import { messageOf } from './log.ts'
 import { type JsonObject, parseJsonObject } from './json.ts'
 
-const longestAnswerBytes = 8 * 1024 * 1024
+const maxResponseBytes = 8 * 1024 * 1024
 
 export type Post = {
   url: string
@@ -22,9 +22,9 @@ export function codeOf({ status, body }: RelayResponse): string {
 export class RetryableError extends Error {
   readonly afterMs: number
 
-  constructor(message: string, answer?: Response) {
+  constructor(message: string, response?: Response) {
     super(message)
-    this.afterMs = 1000 * (Number(answer?.headers.get('retry-after')) || 0)
+    this.afterMs = 1000 * (Number(response?.headers.get('retry-after')) || 0)
   }
 }
 
@@ -37,22 +37,22 @@ export async function post({ url, headers, body, timeoutMs, signal }: Post): Pro
   signal.addEventListener('abort', abort)
   try {
     const response = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal: limit.signal })
-    return await decided(response)
+    return await parseResponse(response)
   } catch (error) {
     signal.throwIfAborted()
-    throw error instanceof RetryableError ? error : new RetryableError(reasonOf(error))
+    throw error instanceof RetryableError ? error : new RetryableError(networkErrorMessage(error))
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', abort)
   }
 }
 
-async function decided(response: Response): Promise<RelayResponse> {
+async function parseResponse(response: Response): Promise<RelayResponse> {
   const text = await readText(response)
   const body = parseJsonObject(text)
   const { status, headers } = response
-  const isUndecided = status === 408 || status === 429 || status >= 500 || body?.error === 'conflict'
-  if (isUndecided) throw new RetryableError(`status ${status}`, response)
+  const isRetryable = status === 408 || status === 429 || status >= 500 || body?.error === 'conflict'
+  if (isRetryable) throw new RetryableError(`status ${status}`, response)
   const location = headers.get('location')
   if (location !== null) throw new RetryableError(`it redirects to ${location}; use that address as --server`, response)
   // A response without JSON comes from a proxy, not from the server.
@@ -65,13 +65,13 @@ async function readText(response: Response): Promise<string> {
   let sizeBytes = 0
   for await (const chunk of response.body ?? []) {
     sizeBytes += chunk.length
-    if (sizeBytes > longestAnswerBytes) throw new RetryableError('its response is too long', response)
+    if (sizeBytes > maxResponseBytes) throw new RetryableError('its response is too long', response)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')
 }
 
-function reasonOf(error: unknown): string {
+function networkErrorMessage(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   if (cause instanceof Error) return 'code' in cause ? String(cause.code) : cause.message
   return messageOf(error)

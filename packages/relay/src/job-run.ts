@@ -2,7 +2,7 @@ import type { InvokeScriptPayload } from '@platform/contract/job'
 import { randomUUID } from 'node:crypto'
 import { Execution, type StopReason, notStarted } from './execution.ts'
 import type { StopMode } from './executor/executor.ts'
-import { say, warn } from './log.ts'
+import { info, warn } from './log.ts'
 import type { RelayNode } from './node.ts'
 import { Output } from './output.ts'
 import { claimJob, complete, reportCompletion, warnOnError } from './report.ts'
@@ -15,14 +15,14 @@ type Accepted = { payload: InvokeScriptPayload; nodes: RelayNode[] }
 /** One job, from the claim to the acknowledged report. Each step is in the journal before it is taken. */
 export class JobRun {
   readonly #jobId: string
-  readonly #resources: JobDeps
+  readonly #deps: JobDeps
   #execution: Execution | undefined
-  #stopped: { reason: StopReason; how: StopMode } | undefined
+  #stopped: { reason: StopReason; mode: StopMode } | undefined
   #isLeased = false
 
-  constructor(jobId: string, resources: JobDeps) {
+  constructor(jobId: string, deps: JobDeps) {
     this.#jobId = jobId
-    this.#resources = resources
+    this.#deps = deps
   }
 
   /** Whether the server has leased the job to this relay. */
@@ -32,30 +32,30 @@ export class JobRun {
 
   /** Claims, runs and reports the job. */
   async run(): Promise<void> {
-    const { journal } = this.#resources
+    const { journal } = this.#deps
     const jobId = this.#jobId
     const isReplay = journal.has(jobId)
     const claimKey = randomUUID()
     // A repeated job keeps the entry of the first claim, which prevents a second run.
     if (!isReplay) journal.append({ state: 'claiming', jobId, claimKey })
-    const claim = await claimJob(this.#resources, jobId, claimKey)
+    const claim = await claimJob(this.#deps, jobId, claimKey)
     if (claim) {
       this.#isLeased = true
-      await (isReplay ? this.#refuseReplay(claim) : this.#handle(claim))
+      await (isReplay ? this.#rejectReplay(claim) : this.#handle(claim))
     } else if (!isReplay) {
       journal.append({ state: 'dropped', jobId })
     }
   }
 
   /** Stops the script, or prevents its start. */
-  stop(reason: StopReason, how: StopMode): void {
-    this.#stopped = { reason, how }
-    this.#execution?.stop(reason, how)
+  stop(reason: StopReason, mode: StopMode): void {
+    this.#stopped = { reason, mode }
+    this.#execution?.stop(reason, mode)
   }
 
-  async #refuseReplay({ leaseId }: UnverifiedClaim): Promise<void> {
+  async #rejectReplay({ leaseId }: UnverifiedClaim): Promise<void> {
     warn(`Job ${this.#jobId} was rejected and not run: this relay has already claimed it.`)
-    await complete(this.#resources, { jobId: this.#jobId, leaseId }, notStarted('rejected'))
+    await complete(this.#deps, { jobId: this.#jobId, leaseId }, notStarted('rejected'))
   }
 
   async #handle(claim: UnverifiedClaim): Promise<void> {
@@ -65,12 +65,12 @@ export class JobRun {
     } catch (error) {
       if (!(error instanceof StatementError)) throw error
       warn(`Job ${this.#jobId} was rejected and not run: ${error.message}.`)
-      await reportCompletion(this.#resources, lease, notStarted('rejected'))
+      await reportCompletion(this.#deps, lease, notStarted('rejected'))
     }
   }
 
   #accept(claim: UnverifiedClaim): Accepted {
-    const { clusterId, statementKeys: keys, clock, nodes } = this.#resources
+    const { clusterId, statementKeys: keys, clock, nodes } = this.#deps
     const payload = verifyClaim(claim, { jobId: this.#jobId, clusterId, keys, nowMs: clock.now() })
     const targets = payload.targetNodeIds ? new Set(payload.targetNodeIds) : new Set(nodes.map(({ id }) => id))
     const accepted = nodes.filter(({ id }) => targets.has(id))
@@ -79,11 +79,11 @@ export class JobRun {
   }
 
   async #execute(lease: Lease, { payload, nodes }: Accepted): Promise<void> {
-    const { client, journal, signal } = this.#resources
+    const { client, journal, signal } = this.#deps
     const { jobId } = lease
     journal.append({ state: 'started', ...lease, leaders: [] })
-    say(`Job ${jobId}: running on ${nodes.length} node(s).`)
-    const onCancel = () => this.stop('cancelled', 'gently')
+    info(`Job ${jobId}: running on ${nodes.length} node(s).`)
+    const onCancel = () => this.stop('cancelled', 'graceful')
     const upload = new Upload({ lease, output: new Output(), client, onCancel })
     upload.start(signal)
     this.#execution = new Execution({
@@ -93,7 +93,7 @@ export class JobRun {
       onOutput: (nodeId, stream, text) => upload.append(nodeId, stream, text),
       onSpawned: (leader) => warnOnError(() => journal.append({ state: 'spawned', jobId, leader })),
     })
-    if (this.#stopped) this.#execution.stop(this.#stopped.reason, this.#stopped.how)
-    await reportCompletion(this.#resources, lease, await this.#execution.run(), upload)
+    if (this.#stopped) this.#execution.stop(this.#stopped.reason, this.#stopped.mode)
+    await reportCompletion(this.#deps, lease, await this.#execution.run(), upload)
   }
 }

@@ -2,10 +2,10 @@ import type { Completion } from '@platform/contract/relay'
 import { type JsonObject, parseJsonObject } from './json.ts'
 import type { Leader } from './process-group.ts'
 
-/** How a job ended, without the lease to report it under. */
+/** The completion of a job, without its lease. */
 export type CompletionRecord = Omit<Completion, 'leaseId'>
 
-/** What the relay has promised about a job. A job with an entry never runs again. */
+/** The recorded state of a job. A job with an entry never runs again. */
 export type Entry =
   | { state: 'claiming'; jobId: string; claimKey: string }
   | { state: 'started'; jobId: string; leaseId: string; leaders: Leader[] }
@@ -49,6 +49,6 @@ const members = {
 } satisfies Record<JournalRecord['state'], string[]>
 
 function isRecord(value: JsonObject): value is JournalRecord {
-  const needed: string[] | undefined = new Map(Object.entries(members)).get(String(value.state))
-  return typeof value.jobId === 'string' && needed !== undefined && needed.every((name) => name in value)
+  const required: string[] | undefined = new Map(Object.entries(members)).get(String(value.state))
+  return typeof value.jobId === 'string' && required !== undefined && required.every((name) => name in value)
 }

@@ -5,11 +5,11 @@ import { readIfPresent, writeDurably } from './files.ts'
 import { applyRecord, type Entry, type JournalRecord, parseRecord, type Unfinished } from './journal-entry.ts'
 
 // Statements expire sooner, so a forgotten job cannot be replayed.
-const rememberedMs = 35 * 24 * 3600 * 1000
-const mostRecords = 1000
+const retentionMs = 35 * 24 * 3600 * 1000
+const maxRecords = 1000
 
 /**
- * The promises of the relay, one JSON record per line. Appending is synchronous: when `append` returns, the record
+ * The recorded jobs of the relay, one JSON record per line. Appending is synchronous: when `append` returns, the record
  * survives a power loss, and the next line of code may rely on it.
  */
 export class Journal {
@@ -39,7 +39,7 @@ export class Journal {
   append(record: JournalRecord): void {
     const line = Buffer.from(`${JSON.stringify(record)}\n`)
     try {
-      writeWhole(this.#file, line, this.#sizeBytes)
+      writeFully(this.#file, line, this.#sizeBytes)
       fdatasyncSync(this.#file)
     } catch (error) {
       // A partial record would damage the next one.
@@ -49,7 +49,7 @@ export class Journal {
     this.#sizeBytes += line.length
     this.#recordCount += 1
     applyRecord(this.#entries, record)
-    if (this.#recordCount > mostRecords) this.#compact()
+    if (this.#recordCount > maxRecords) this.#compact()
   }
 
   close(): void {
@@ -57,7 +57,7 @@ export class Journal {
   }
 
   #compact(): void {
-    const oldestMs = now() - rememberedMs
+    const oldestMs = now() - retentionMs
     const kept = [...this.#entries].filter(([, entry]) => entry.state !== 'done' || entry.atMs > oldestMs)
     this.#entries = new Map(kept)
     const text = kept.map(([, entry]) => `${JSON.stringify(entry)}\n`).join('')
@@ -72,15 +72,18 @@ export class Journal {
 function readRecords(path: string): JournalRecord[] {
   const lines = (readIfPresent(path) ?? '').split('\n').filter((line) => line !== '')
   const records = lines.map(parseRecord)
-  const torn = records.indexOf(undefined)
+  const damagedIndex = records.indexOf(undefined)
   // A power loss damages only the last record, and no step was taken after it.
-  if (torn !== -1 && torn < records.length - 1) {
-    throw new FatalError('stateInUse', `${path} is damaged in line ${torn + 1}. Enroll again with another --state-dir.`)
+  if (damagedIndex !== -1 && damagedIndex < records.length - 1) {
+    throw new FatalError(
+      'stateInUse',
+      `${path} is damaged in line ${damagedIndex + 1}. Enroll again with another --state-dir.`,
+    )
   }
   return records.filter((record) => record !== undefined)
 }
 
-function writeWhole(file: number, bytes: Buffer, position: number): void {
+function writeFully(file: number, bytes: Buffer, position: number): void {
   for (let written = 0; written < bytes.length;) {
     written += writeSync(file, bytes, written, bytes.length - written, position + written)
   }

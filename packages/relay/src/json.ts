@@ -16,6 +16,6 @@ export function parseJsonObject(text: string): JsonObject | undefined {
 }
 
 /** The strings of a list; empty for any other value. */
-export function textsIn(value: unknown): string[] {
+export function stringsIn(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }

@@ -3,7 +3,7 @@ import type { ServerClock } from './clock.ts'
 import { enroll } from './enroll.ts'
 import { FatalError } from './exit-codes.ts'
 import { type EnrolledNode, type Identity, loadIdentity, storeIdentity } from './identity.ts'
-import { say, warn } from './log.ts'
+import { info, warn } from './log.ts'
 import { type NodeConfig, readNodes } from './nodes.ts'
 import type { Options } from './options.ts'
 
@@ -11,28 +11,28 @@ import type { Options } from './options.ts'
 export async function loadOrEnroll(options: Options, clock: ServerClock, signal: AbortSignal): Promise<Identity> {
   const { stateFolder, token, displayName } = options
   const stored = loadIdentity(stateFolder)
-  if (stored && (!token || token.id === stored.tokenId)) return proceed(stored, options)
+  if (stored && (!token || token.id === stored.tokenId)) return resume(stored, options)
   if (!token)
     throw new FatalError('usage', `${stateFolder} holds no enrolled relay. Set PLAT_ENROLLMENT_TOKEN to enroll one.`)
   if (!options.server) throw new FatalError('usage', 'Set --server or PLAT_RELAY_SERVER to the platform.')
-  warnOfPlainText(options.server)
+  warnAboutHttp(options.server)
   const nodes = options.nodesFile ? readNodes(options.nodesFile) : thisMachine()
   const identity = await enroll({ server: options.server, token, displayName, nodes, stateFolder, clock, signal })
   storeIdentity(stateFolder, identity, stored)
-  say(`Enrolled as ${identity.relayId} of cluster ${identity.clusterId}.`)
+  info(`Enrolled as ${identity.relayId} of cluster ${identity.clusterId}.`)
   return identity
 }
 
-function proceed(stored: Identity, { server, nodesFile, stateFolder }: Options): Identity {
-  const nodes = nodesFile ? matched(stored.nodes, readNodes(nodesFile)) : stored.nodes
+function resume(stored: Identity, { server, nodesFile, stateFolder }: Options): Identity {
+  const nodes = nodesFile ? withEnrolledIds(stored.nodes, readNodes(nodesFile)) : stored.nodes
   const identity = { ...stored, server: server ?? stored.server, nodes }
   if (identity.server !== stored.server) storeIdentity(stateFolder, { ...stored, server: identity.server }, undefined)
-  say(`Resuming as ${identity.relayId} of cluster ${identity.clusterId}.`)
+  info(`Resuming as ${identity.relayId} of cluster ${identity.clusterId}.`)
   return identity
 }
 
 /** Assigns the ids of the enrollment to the nodes of the file, by name. */
-function matched(enrolled: EnrolledNode[], configs: NodeConfig[]): EnrolledNode[] {
+function withEnrolledIds(enrolled: EnrolledNode[], configs: NodeConfig[]): EnrolledNode[] {
   const ids = new Map(enrolled.map(({ id, config }) => [config.name, id]))
   return configs.flatMap((config) => {
     const id = ids.get(config.name)
@@ -45,7 +45,7 @@ function thisMachine(): NodeConfig[] {
   return [{ name: hostname().slice(0, 64) || 'localhost', executor: 'local' }]
 }
 
-function warnOfPlainText(server: string): void {
+function warnAboutHttp(server: string): void {
   const { protocol, hostname: host } = new URL(server)
   if (protocol === 'http:' && !['localhost', '127.0.0.1', '[::1]'].includes(host)) {
     warn(`${server} is not https: others on the network can read the enrollment token and the scripts.`)

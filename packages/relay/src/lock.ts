@@ -11,20 +11,20 @@ import { isAlive, stampOf } from './process-group.ts'
  */
 export function lockState(folder: string): () => void {
   const path = join(folder, 'lock')
-  const mine = `${path}.${process.pid}`
-  writeFileSync(mine, JSON.stringify({ pid: process.pid, stamp: stampOf(process.pid) }), { mode: 0o600 })
+  const ownPath = `${path}.${process.pid}`
+  writeFileSync(ownPath, JSON.stringify({ pid: process.pid, stamp: stampOf(process.pid) }), { mode: 0o600 })
   try {
-    while (!claimed(mine, path)) clearStaleLock(path, folder)
+    while (!tryLink(ownPath, path)) clearStaleLock(path, folder)
   } finally {
-    rmSync(mine, { force: true })
+    rmSync(ownPath, { force: true })
   }
   return () => rmSync(path, { force: true })
 }
 
-function claimed(mine: string, path: string): boolean {
+function tryLink(ownPath: string, path: string): boolean {
   try {
     // A link appears atomically: no reader sees a partly written lock.
-    linkSync(mine, path)
+    linkSync(ownPath, path)
     return true
   } catch (error) {
     if (hasCode(error, 'EEXIST')) return false
@@ -33,20 +33,20 @@ function claimed(mine: string, path: string): boolean {
 }
 
 function clearStaleLock(path: string, folder: string): void {
-  requireDead(readIfPresent(path), folder)
-  const moved = `${path}.${process.pid}.stale`
+  requireStale(readIfPresent(path), folder)
+  const stalePath = `${path}.${process.pid}.stale`
   try {
     // If two relays find the same stale lock, one moves it, and the other may move the new lock.
-    renameSync(path, moved)
-    requireDead(readIfPresent(moved), folder)
-    rmSync(moved)
+    renameSync(path, stalePath)
+    requireStale(readIfPresent(stalePath), folder)
+    rmSync(stalePath)
   } catch (error) {
-    if (error instanceof FatalError) renameSync(moved, path)
+    if (error instanceof FatalError) renameSync(stalePath, path)
     if (!hasCode(error, 'ENOENT')) throw error
   }
 }
 
-function requireDead(lock: string | undefined, folder: string): void {
+function requireStale(lock: string | undefined, folder: string): void {
   const { pid, stamp } = parseJsonObject(lock ?? '') ?? {}
   if (typeof pid === 'number' && typeof stamp === 'string' && isAlive({ pid, stamp })) {
     throw new FatalError(

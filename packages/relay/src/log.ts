@@ -1,5 +1,5 @@
 /** Writes a message to standard output. */
-export function say(text: string): void {
+export function info(text: string): void {
   process.stdout.write(line(text))
 }
 

@@ -5,19 +5,19 @@ import { loadOrEnroll } from './load-or-enroll.ts'
 import { exitCodes, FatalError } from './exit-codes.ts'
 import { helpText, versionText } from './help.ts'
 import { lockState } from './lock.ts'
-import { messageOf, say, warn } from './log.ts'
+import { messageOf, info, warn } from './log.ts'
 import { type Options, parseOptions } from './options.ts'
 import { Relay } from './relay.ts'
 
-const stopWithinMs = 9500
+const stopLimitMs = 9500
 
 /** Aborts at the first SIGTERM or SIGINT; the second one ends the program immediately. */
 function stopSignal(): AbortSignal {
   const stop = new AbortController()
   const onSignal = (signal: NodeJS.Signals) => {
     if (stop.signal.aborted) process.exit(128 + constants.signals[signal])
-    say(`${signal}: stopping. Running scripts are ended and reported as interrupted.`)
-    setTimeout(() => process.exit(exitCodes.stopped), stopWithinMs).unref()
+    info(`${signal}: stopping. Running scripts are ended and reported as interrupted.`)
+    setTimeout(() => process.exit(exitCodes.stopped), stopLimitMs).unref()
     stop.abort(signal)
   }
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
@@ -30,7 +30,7 @@ async function work(options: Options, signal: AbortSignal): Promise<void> {
   const unlock = lockState(options.stateFolder)
   try {
     const identity = await loadOrEnroll(options, clock, signal)
-    say(`Scripts run on ${identity.nodes.map(({ config }) => config.name).join(', ')}; Ctrl-C stops the relay.`)
+    info(`Scripts run on ${identity.nodes.map(({ config }) => config.name).join(', ')}; Ctrl-C stops the relay.`)
     await new Relay(identity, { ...options, clock }).run(signal)
   } finally {
     unlock()

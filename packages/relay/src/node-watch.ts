@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { mapLimit } from './map-limit.ts'
 import type { RelayNode } from './node.ts'
 
-const checkEveryMs = 60_000
-const mostChecks = 16
+const checkIntervalMs = 60_000
+const maxConcurrentChecks = 16
 
 /** Tracks which nodes are reachable, so that no heartbeat waits for a check. */
 export class NodeWatch {
@@ -21,7 +21,7 @@ export class NodeWatch {
 
   /** Checks every node once. */
   async check(): Promise<void> {
-    await mapLimit(mostChecks, this.#nodes, async ({ id, executor }) => {
+    await mapLimit(maxConcurrentChecks, this.#nodes, async ({ id, executor }) => {
       if (await executor.isOnline()) this.#online.add(id)
       else this.#online.delete(id)
     })
@@ -30,7 +30,7 @@ export class NodeWatch {
   /** Checks every minute until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await sleep(checkEveryMs, undefined, { signal }).catch(() => {})
+      await sleep(checkIntervalMs, undefined, { signal }).catch(() => {})
       if (!signal.aborted) await this.check()
     }
   }

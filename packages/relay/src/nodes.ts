@@ -19,32 +19,33 @@ export type SshNode = {
 
 export type NodeConfig = LocalNode | SshNode
 
-const mostNodes = 2000
+const maxNodes = 2000
 const sshRules: Record<string, (value: unknown) => boolean> = {
   // A value must not begin with a dash: ssh would read it as an option.
-  host: (value) => isText(value) && /^[\w[][\w.:%[\]-]{0,254}$/.test(value),
-  user: (value) => isText(value) && /^\w[\w.@-]{0,63}$/.test(value),
+  host: (value) => isNonEmptyString(value) && /^[\w[][\w.:%[\]-]{0,254}$/.test(value),
+  user: (value) => isNonEmptyString(value) && /^\w[\w.@-]{0,63}$/.test(value),
   port: (value) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= 65_535,
-  identityFile: isText,
-  knownHostsFile: (value) => isText(value) && /^[^"\p{Cc}]+$/u.test(value),
+  identityFile: isNonEmptyString,
+  knownHostsFile: (value) => isNonEmptyString(value) && /^[^"\p{Cc}]+$/u.test(value),
 }
 
 /** Reads the nodes file. Throws `FatalError` that names the member to change. */
 export function readNodes(path: string): NodeConfig[] {
   const nodes = parseJsonObject(readText(path))?.nodes
-  if (!Array.isArray(nodes) || nodes.length === 0 || nodes.length > mostNodes) {
-    throw new FatalError('usage', `${path} must hold {"nodes": [...]} with 1 to ${mostNodes} nodes. See --help.`)
+  if (!Array.isArray(nodes) || nodes.length === 0 || nodes.length > maxNodes) {
+    throw new FatalError('usage', `${path} must contain {"nodes": [...]} with 1 to ${maxNodes} nodes. See --help.`)
   }
   const parsed = nodes.map((node: unknown, index) => parseNode(node, `node ${index + 1} of ${path}`))
   const names = new Set(parsed.map((node) => node.name))
-  if (names.size < parsed.length) throw new FatalError('usage', `${path} gives two nodes the same name.`)
+  if (names.size < parsed.length) throw new FatalError('usage', `${path} has two nodes with the same name.`)
   return parsed
 }
 
 function parseNode(value: unknown, where: string): NodeConfig {
   if (!isJsonObject(value)) throw new FatalError('usage', `${where} is not an object.`)
   const { name, executor } = value
-  if (!isText(name) || !isName(name)) throw new FatalError('usage', `${where} needs a name of 1 to 64 characters.`)
+  if (!isNonEmptyString(name) || !isName(name))
+    throw new FatalError('usage', `${where} needs a name of 1 to 64 characters.`)
   if (executor === 'local') return { name, executor }
   if (executor !== 'ssh') throw new FatalError('usage', `${where} needs the executor "local" or "ssh".`)
   return parseSshNode(value, name, where)
@@ -53,14 +54,14 @@ function parseNode(value: unknown, where: string): NodeConfig {
 function parseSshNode(value: JsonObject, name: string, where: string): SshNode {
   const { name: _name, executor: _executor, ...settings } = value
   if (isSshSettings(settings)) return { ...settings, name, executor: 'ssh' }
-  throw new FatalError('usage', `${where}: ${wrongSetting(settings)} is missing, invalid or unknown.`)
+  throw new FatalError('usage', `${where}: ${invalidSetting(settings)} is missing, invalid or unknown.`)
 }
 
 function isSshSettings(settings: JsonObject): settings is Omit<SshNode, 'name' | 'executor'> {
-  return wrongSetting(settings) === undefined
+  return invalidSetting(settings) === undefined
 }
 
-function wrongSetting(settings: JsonObject): string | undefined {
+function invalidSetting(settings: JsonObject): string | undefined {
   const wrong = Object.entries({ host: undefined, ...settings }).find(([key, value]) => !sshRules[key]?.(value))
   return wrong?.[0]
 }
@@ -73,6 +74,6 @@ function readText(path: string): string {
   }
 }
 
-function isText(value: unknown): value is string {
+function isNonEmptyString(value: unknown): value is string {
   return typeof value === 'string' && value.length > 0
 }

@@ -54,8 +54,8 @@ export class Output {
   }
 
   #number(): boolean {
-    const piece = this.#backlog.take()
-    if (piece) this.#chunks.push({ seq: this.#nextSeq++, ...piece })
-    return piece !== undefined
+    const chunk = this.#backlog.take()
+    if (chunk) this.#chunks.push({ seq: this.#nextSeq++, ...chunk })
+    return chunk !== undefined
   }
 }

@@ -1,6 +1,6 @@
 import { notStarted } from './execution.ts'
 import type { Unfinished } from './journal-entry.ts'
-import { say, warn } from './log.ts'
+import { info, warn } from './log.ts'
 import { Output } from './output.ts'
 import { isAlive, type Leader, signalGroup } from './process-group.ts'
 import { claimJob, reportCompletion } from './report.ts'
@@ -8,23 +8,23 @@ import type { JobDeps } from './job-deps.ts'
 import { Upload } from './upload.ts'
 
 /** Completes a job that an earlier run of the relay left unfinished. Its script does not run again. */
-export async function recover(entry: Unfinished, resources: JobDeps): Promise<void> {
+export async function recover(entry: Unfinished, deps: JobDeps): Promise<void> {
   const { jobId } = entry
   if (entry.state === 'claiming') {
-    const claim = await claimJob(resources, jobId, entry.claimKey)
-    if (!claim) return resources.journal.append({ state: 'dropped', jobId })
-    say(`Job ${jobId} was claimed when the relay stopped; it is reported as interrupted.`)
-    return reportCompletion(resources, { jobId, leaseId: claim.leaseId }, notStarted('interrupted'))
+    const claim = await claimJob(deps, jobId, entry.claimKey)
+    if (!claim) return deps.journal.append({ state: 'dropped', jobId })
+    info(`Job ${jobId} was claimed when the relay stopped; it is reported as interrupted.`)
+    return reportCompletion(deps, { jobId, leaseId: claim.leaseId }, notStarted('interrupted'))
   }
   if (entry.state === 'started') {
     for (const leader of entry.leaders) endGroup(leader, jobId)
-    say(`Job ${jobId} was running when the relay stopped; it is reported as interrupted.`)
-    return reportCompletion(resources, entry, notStarted('interrupted'))
+    info(`Job ${jobId} was running when the relay stopped; it is reported as interrupted.`)
+    return reportCompletion(deps, entry, notStarted('interrupted'))
   }
-  const output = new Output(resources.spool.load(jobId))
-  const upload = new Upload({ lease: entry, output, client: resources.client, onCancel: () => {} })
-  upload.start(resources.signal)
-  return reportCompletion(resources, entry, entry.ending, upload)
+  const output = new Output(deps.spool.load(jobId))
+  const upload = new Upload({ lease: entry, output, client: deps.client, onCancel: () => {} })
+  upload.start(deps.signal)
+  return reportCompletion(deps, entry, entry.ending, upload)
 }
 
 /** Kills only the recorded processes: their id may belong to another program now. */

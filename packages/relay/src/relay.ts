@@ -18,9 +18,9 @@ import { Spool } from './spool.ts'
 /**
  * Limit for the first check of all nodes, too short for a cluster to become Degraded. The rest are reported as Offline.
  */
-const firstLookMs = 20_000
-const reportMs = 6000
-const goodbyeMs = 2000
+const firstCheckMs = 20_000
+const reportLimitMs = 6000
+const goodbyeLimitMs = 2000
 
 export type RelaySettings = { stateFolder: string; slots: number; clock: ServerClock }
 
@@ -30,8 +30,8 @@ export class Relay {
   readonly #client: Client
   readonly #journal: Journal
   readonly #watch: NodeWatch
-  readonly #crew: WorkerPool
-  readonly #beat: HeartbeatLoop
+  readonly #workers: WorkerPool
+  readonly #heartbeats: HeartbeatLoop
   readonly #reporting = new AbortController()
   #isRevoked = false
 
@@ -42,7 +42,7 @@ export class Relay {
     this.#client = new Client({ server, relayId, privateKey }, clock, () => this.#revoke())
     this.#journal = new Journal(join(stateFolder, 'journal.jsonl'))
     const nodes = connectNodes(identity.nodes, this.#workFolder)
-    const resources = {
+    const deps = {
       client: this.#client,
       clock,
       journal: this.#journal,
@@ -53,21 +53,26 @@ export class Relay {
       signal: this.#reporting.signal,
     }
     this.#watch = new NodeWatch(nodes)
-    this.#crew = new WorkerPool({ resources, slots, onSlotFreed: () => this.#beat.nudge() })
-    this.#beat = new HeartbeatLoop({ client: this.#client, crew: this.#crew, watch: this.#watch, intervalSeconds })
+    this.#workers = new WorkerPool({ deps, slots, onSlotFreed: () => this.#heartbeats.wake() })
+    this.#heartbeats = new HeartbeatLoop({
+      client: this.#client,
+      workers: this.#workers,
+      watch: this.#watch,
+      intervalSeconds,
+    })
   }
 
   /** Runs until the signal aborts. Throws `FatalError` if the server has revoked the relay. */
   async run(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    signal.addEventListener('abort', () => this.#beat.stop())
+    signal.addEventListener('abort', () => this.#heartbeats.stop())
     this.#recover()
     // The check ends with the process: an unresponsive node must not delay the exit.
-    const look = this.#watch.check()
-    void look.then(() => this.#watch.run(this.#reporting.signal))
-    await Promise.race([look, sleep(firstLookMs, undefined, { ref: false }), once(signal, 'abort')])
-    await this.#beat.run()
-    await (this.#isRevoked ? this.#abandon() : this.#leave(String(signal.reason)))
+    const firstCheck = this.#watch.check()
+    void firstCheck.then(() => this.#watch.run(this.#reporting.signal))
+    await Promise.race([firstCheck, sleep(firstCheckMs, undefined, { ref: false }), once(signal, 'abort')])
+    await this.#heartbeats.run()
+    await (this.#isRevoked ? this.#abandon() : this.#shutDown(String(signal.reason)))
     this.#journal.close()
     if (this.#isRevoked) {
       throw new FatalError('revoked', 'The server no longer accepts this relay. Issue a new token to enroll it again.')
@@ -75,29 +80,34 @@ export class Relay {
   }
 
   #recover(): void {
-    for (const entry of this.#journal.unfinished()) this.#crew.resume(entry)
+    for (const entry of this.#journal.unfinished()) this.#workers.resume(entry)
     removeFolder(this.#workFolder)
     mkdirSync(this.#workFolder, { recursive: true, mode: 0o700 })
   }
 
   #revoke(): void {
     this.#isRevoked = true
-    this.#beat.stop()
+    this.#heartbeats.stop()
   }
 
   async #abandon(): Promise<void> {
     this.#reporting.abort()
-    await this.#crew.close()
+    await this.#workers.close()
   }
 
-  async #leave(reason: string): Promise<void> {
-    const timer = setTimeout(() => this.#reporting.abort(), reportMs)
-    await this.#crew.close()
+  async #shutDown(reason: string): Promise<void> {
+    const timer = setTimeout(() => this.#reporting.abort(), reportLimitMs)
+    await this.#workers.close()
     clearTimeout(timer)
     this.#reporting.abort()
     try {
       const body = { reason }
-      await this.#client.attempt({ path: '/goodbye', body, timeoutMs: goodbyeMs, signal: new AbortController().signal })
+      await this.#client.attempt({
+        path: '/goodbye',
+        body,
+        timeoutMs: goodbyeLimitMs,
+        signal: new AbortController().signal,
+      })
     } catch (error) {
       warn(`The server was not notified that this relay stops: ${messageOf(error)}`)
     }

@@ -2,21 +2,17 @@ import type { Completion } from '@platform/contract/relay'
 import { now } from './clock.ts'
 import type { CompletionRecord } from './journal-entry.ts'
 import { codeOf } from './http.ts'
-import { messageOf, say, warn } from './log.ts'
+import { messageOf, info, warn } from './log.ts'
 import type { JobDeps } from './job-deps.ts'
 import type { UnverifiedClaim } from './statement.ts'
 import type { Lease, Upload } from './upload.ts'
 
 /** Claims a job; the same key repeats the same claim. Returns undefined if the server does not lease the job. */
-export async function claimJob(
-  resources: JobDeps,
-  jobId: string,
-  claimKey: string,
-): Promise<UnverifiedClaim | undefined> {
-  const { status, body } = await resources.client.deliver({
+export async function claimJob(deps: JobDeps, jobId: string, claimKey: string): Promise<UnverifiedClaim | undefined> {
+  const { status, body } = await deps.client.deliver({
     path: `/jobs/${jobId}/claim`,
     headers: { 'idempotency-key': claimKey },
-    signal: resources.signal,
+    signal: deps.signal,
   })
   const { leaseId, statement, payload } = body
   if (status === 200 && typeof leaseId === 'string') return { leaseId, statement, payload }
@@ -30,20 +26,20 @@ export async function claimJob(
  * disk before, so a restart continues with the report.
  */
 export async function reportCompletion(
-  resources: JobDeps,
+  deps: JobDeps,
   lease: Lease,
   ending: CompletionRecord,
   upload?: Upload,
 ): Promise<void> {
   const { jobId, leaseId } = lease
-  const { journal, spool } = resources
+  const { journal, spool } = deps
   const undelivered = upload?.close() ?? []
   warnOnError(() => {
     spool.keep(jobId, undelivered)
     journal.append({ state: 'finished', jobId, leaseId, ending })
   })
   await upload?.sent()
-  await complete(resources, lease, ending)
+  await complete(deps, lease, ending)
   warnOnError(() => {
     journal.append({ state: 'done', jobId, atMs: now() })
     spool.forget(jobId)
@@ -51,16 +47,16 @@ export async function reportCompletion(
 }
 
 /** Reports the end of a job until the server has decided on it. */
-export async function complete(resources: JobDeps, { jobId, leaseId }: Lease, ending: CompletionRecord): Promise<void> {
+export async function complete(deps: JobDeps, { jobId, leaseId }: Lease, ending: CompletionRecord): Promise<void> {
   const body: Completion = { leaseId, ...ending }
-  const answer = await resources.client.deliver({
+  const response = await deps.client.deliver({
     path: `/jobs/${jobId}/complete`,
     body,
-    signal: resources.signal,
+    signal: deps.signal,
   })
-  const told = ending.exitCode === null ? ending.outcome : `${ending.outcome} with code ${ending.exitCode}`
-  if (answer.status === 200) say(`Job ${jobId}: ${told}.`)
-  else warn(`Job ${jobId}: ${told}; the server rejected the report (${codeOf(answer)}).`)
+  const result = ending.exitCode === null ? ending.outcome : `${ending.outcome} with code ${ending.exitCode}`
+  if (response.status === 200) info(`Job ${jobId}: ${result}.`)
+  else warn(`Job ${jobId}: ${result}; the server rejected the report (${codeOf(response)}).`)
 }
 
 /** A full disk must not prevent the report of a result. */

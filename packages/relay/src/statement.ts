@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from './json.ts'
 import { InvalidJws, verifyJws } from './jws.ts'
 
 const statementType = 'job-statement+jws'
-const longestTimeoutSeconds = 172_800
+const maxTimeoutSeconds = 172_800
 
 /** The response to a claim, before it is verified. */
 export type UnverifiedClaim = { leaseId: string; statement: unknown; payload: unknown }
@@ -12,13 +12,13 @@ export type UnverifiedClaim = { leaseId: string; statement: unknown; payload: un
 /** A job that must not run; the message states the reason. */
 export class StatementError extends Error {}
 
-export type Expected = { jobId: string; clusterId: string; keys: ReadonlyMap<string, KeyObject>; nowMs: number }
+export type ExpectedClaim = { jobId: string; clusterId: string; keys: ReadonlyMap<string, KeyObject>; nowMs: number }
 
 /**
  * The script of a claim and its settings. Throws `StatementError` unless the server signed exactly this for this job
  * and cluster, and it has not expired.
  */
-export function verifyClaim({ statement, payload }: UnverifiedClaim, expected: Expected): InvokeScriptPayload {
+export function verifyClaim({ statement, payload }: UnverifiedClaim, expected: ExpectedClaim): InvokeScriptPayload {
   if (typeof statement !== 'string' || !isJsonObject(payload)) throw new StatementError('it has no statement')
   const claims = claimsOf(statement, expected.keys)
   const payloadSha256 = createHash('sha256').update(JSON.stringify(payload)).digest('hex')
@@ -33,7 +33,7 @@ export function verifyClaim({ statement, payload }: UnverifiedClaim, expected: E
 
 function parsePayload({ script, targetNodeIds, timeoutSeconds }: JsonObject): InvokeScriptPayload {
   if (typeof script !== 'string' || script === '') throw new StatementError('it contains no script')
-  if (targetNodeIds !== undefined && !isTextList(targetNodeIds))
+  if (targetNodeIds !== undefined && !isStringList(targetNodeIds))
     throw new StatementError('its targetNodeIds are not a list')
   if (timeoutSeconds !== undefined && !isTimeout(timeoutSeconds))
     throw new StatementError('its timeoutSeconds are invalid')
@@ -49,10 +49,10 @@ function claimsOf(statement: string, keys: ReadonlyMap<string, KeyObject>): Json
   }
 }
 
-function isTextList(value: unknown): value is string[] {
+function isStringList(value: unknown): value is string[] {
   return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string')
 }
 
 function isTimeout(value: unknown): value is number {
-  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= longestTimeoutSeconds
+  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= maxTimeoutSeconds
 }

@@ -5,11 +5,11 @@ import { warn } from './log.ts'
 import type { Chunk, Output } from './output.ts'
 import { Signal } from './signal.ts'
 
-const pauseMs = 250
+const roundMs = 250
 
 export type Lease = { jobId: string; leaseId: string }
 
-export type UploadParts = {
+export type UploadOptions = {
   lease: Lease
   output: Output
   client: Client
@@ -19,18 +19,18 @@ export type UploadParts = {
 
 /** Sends the output of a job while it is written: one call per 250 ms, or sooner if a call is full. */
 export class Upload {
-  readonly #parts: UploadParts
-  readonly #wake = new Signal()
+  readonly #options: UploadOptions
+  readonly #signal = new Signal()
   #closed = false
   #sent = Promise.resolve()
 
-  constructor(parts: UploadParts) {
-    this.#parts = parts
+  constructor(options: UploadOptions) {
+    this.#options = options
   }
 
   append(nodeId: string, stream: Stream, text: string): void {
-    this.#parts.output.append(nodeId, stream, text)
-    this.#wake.wake()
+    this.#options.output.append(nodeId, stream, text)
+    this.#signal.wake()
   }
 
   /** Starts sending; the signal ends it. */
@@ -43,8 +43,8 @@ export class Upload {
   /** Ends the output and sends the rest without delay. Returns the unacknowledged chunks. */
   close(): readonly Chunk[] {
     this.#closed = true
-    this.#wake.wake()
-    return this.#parts.output.freeze()
+    this.#signal.wake()
+    return this.#options.output.freeze()
   }
 
   /** Resolves after a close, when the server has acknowledged or rejected everything. */
@@ -53,7 +53,7 @@ export class Upload {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { output } = this.#parts
+    const { output } = this.#options
     for (;;) {
       if (!output.isSending) await this.#roundEnd(output)
       const chunk = output.next()
@@ -63,31 +63,31 @@ export class Upload {
   }
 
   async #roundEnd(output: Output): Promise<void> {
-    while (!this.#closed && output.pendingBytes === 0) await this.#wake.wait()
-    const endMs = performance.now() + pauseMs
+    while (!this.#closed && output.pendingBytes === 0) await this.#signal.wait()
+    const endMs = performance.now() + roundMs
     while (!this.#closed && output.pendingBytes < chunkBytes) {
-      const leftMs = endMs - performance.now()
-      if (leftMs <= 0) return
-      await this.#wake.wait(leftMs)
+      const remainingMs = endMs - performance.now()
+      if (remainingMs <= 0) return
+      await this.#signal.wait(remainingMs)
     }
   }
 
   async #send(chunk: Chunk, signal: AbortSignal): Promise<void> {
-    const { lease, output, client, onCancel } = this.#parts
+    const { lease, output, client, onCancel } = this.#options
     const body = { leaseId: lease.leaseId, ...chunk }
-    const answer = await client.deliver({ path: `/jobs/${lease.jobId}/output`, body, signal })
-    if (answer.status === 200) {
+    const response = await client.deliver({ path: `/jobs/${lease.jobId}/output`, body, signal })
+    if (response.status === 200) {
       output.acknowledge()
-      if (answer.body.cancel === true) onCancel()
+      if (response.body.cancel === true) onCancel()
     } else {
       output.discard()
-      if (isJobOver(answer)) onCancel()
-      else warn(`The server rejected output of job ${lease.jobId} (${codeOf(answer)}); the rest is not sent.`)
+      if (isJobFinished(response)) onCancel()
+      else warn(`The server rejected output of job ${lease.jobId} (${codeOf(response)}); the rest is not sent.`)
     }
   }
 }
 
-/** The server has ended the job otherwise and needs no more output. */
-function isJobOver(answer: RelayResponse): boolean {
-  return answer.status === 404 || (answer.status === 409 && codeOf(answer) !== 'output_out_of_order')
+/** Whether the server has finished the job and needs no more output. */
+function isJobFinished(response: RelayResponse): boolean {
+  return response.status === 404 || (response.status === 409 && codeOf(response) !== 'output_out_of_order')
 }

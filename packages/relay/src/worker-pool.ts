@@ -4,72 +4,68 @@ import { messageOf, warn } from './log.ts'
 import { recover } from './recovery.ts'
 import type { JobDeps } from './job-deps.ts'
 
-type Member = { run: Pick<JobRun, 'isLeased' | 'stop'>; ended: Promise<void> }
+type ActiveJob = { run: Pick<JobRun, 'isLeased' | 'stop'>; ended: Promise<void> }
 
-export type WorkerPoolDeps = { resources: JobDeps; slots: number; onSlotFreed: () => void }
+export type WorkerPoolOptions = { deps: JobDeps; slots: number; onSlotFreed: () => void }
 
 /** The jobs in progress; a job holds its slot until its end is acknowledged. */
 export class WorkerPool {
-  readonly #parts: WorkerPoolDeps
-  readonly #members = new Map<string, Member>()
-  readonly #refused = new Set<string>()
+  readonly #options: WorkerPoolOptions
+  readonly #jobs = new Map<string, ActiveJob>()
+  readonly #rejected = new Set<string>()
   #closed = false
 
-  constructor(parts: WorkerPoolDeps) {
-    this.#parts = parts
+  constructor(options: WorkerPoolOptions) {
+    this.#options = options
   }
 
   get freeSlots(): number {
-    return this.#closed ? 0 : Math.max(0, this.#parts.slots - this.#members.size)
+    return this.#closed ? 0 : Math.max(0, this.#options.slots - this.#jobs.size)
   }
 
   /** The jobs that the server has leased to this relay. */
   get running(): string[] {
-    return [...this.#members].filter(([, member]) => member.run.isLeased).map(([jobId]) => jobId)
+    return [...this.#jobs].filter(([, job]) => job.run.isLeased).map(([jobId]) => jobId)
   }
 
   /** Starts a job if a slot is free. Returns false if it did not, or if the job was claimed or rejected before. */
   offer(jobId: string): boolean {
-    if (this.freeSlots === 0 || this.#members.has(jobId)) return false
-    const isReplay = this.#parts.resources.journal.has(jobId)
-    const run = new JobRun(jobId, this.#parts.resources)
+    if (this.freeSlots === 0 || this.#jobs.has(jobId)) return false
+    const isReplay = this.#options.deps.journal.has(jobId)
+    const run = new JobRun(jobId, this.#options.deps)
     this.#add(jobId, run, run.run())
-    return !isReplay && !this.#refused.has(jobId)
+    return !isReplay && !this.#rejected.has(jobId)
   }
 
   /** Continues a job that an earlier run of the relay left unfinished. */
   resume(entry: Unfinished): void {
-    this.#add(
-      entry.jobId,
-      { isLeased: entry.state !== 'claiming', stop: () => {} },
-      recover(entry, this.#parts.resources),
-    )
+    this.#add(entry.jobId, { isLeased: entry.state !== 'claiming', stop: () => {} }, recover(entry, this.#options.deps))
   }
 
   /** Stops one job on behalf of the server. */
   cancel(jobId: string): void {
-    this.#members.get(jobId)?.run.stop('cancelled', 'gently')
+    this.#jobs.get(jobId)?.run.stop('cancelled', 'graceful')
   }
 
   /** Accepts no more jobs and ends every script at once; resolves when all are reported, or can no longer be. */
   async close(): Promise<void> {
     this.#closed = true
-    const members = [...this.#members.values()]
-    for (const member of members) member.run.stop('interrupted', 'now')
-    await Promise.all(members.map((member) => member.ended))
+    const jobs = [...this.#jobs.values()]
+    for (const job of jobs) job.run.stop('interrupted', 'force')
+    await Promise.all(jobs.map((job) => job.ended))
   }
 
-  #add(jobId: string, run: Member['run'], work: Promise<void>): void {
+  #add(jobId: string, run: ActiveJob['run'], work: Promise<void>): void {
     const ended = work
       .catch((error: unknown) => {
         // Jobs interrupted by the end of the relay are in the journal for its next start.
-        if (!this.#parts.resources.signal.aborted) warn(`Job ${jobId} could not be completed: ${messageOf(error)}`)
+        if (!this.#options.deps.signal.aborted) warn(`Job ${jobId} could not be completed: ${messageOf(error)}`)
       })
       .finally(() => {
-        this.#members.delete(jobId)
-        if (!run.isLeased) this.#refused.add(jobId)
-        this.#parts.onSlotFreed()
+        this.#jobs.delete(jobId)
+        if (!run.isLeased) this.#rejected.add(jobId)
+        this.#options.onSlotFreed()
       })
-    this.#members.set(jobId, { run, ended })
+    this.#jobs.set(jobId, { run, ended })
   }
 }

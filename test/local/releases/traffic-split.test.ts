@@ -35,7 +35,9 @@ function start() {
     const results = await Promise.all(Array.from({ length: count }, () => split.invoke(functionName, undefined)))
     return results.filter((result) => result === 'new').length
   }
-  const settle = (error?: Error, functionName = 'jobs') => split.invoke(functionName, error).catch(() => undefined)
+  const settle = async (error?: Error, functionName = 'jobs') => {
+    await Promise.allSettled([split.invoke(functionName, error)])
+  }
   return { ...split, old, next, drained, countNew, settle }
 }
 

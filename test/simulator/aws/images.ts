@@ -84,7 +84,8 @@ interface Account {
 async function answer({ repositories, owner }: Account, action: string, input: JsonObject, authorization: string) {
   const name = String(input['repositoryName'])
   const requireKnown = () => {
-    if (!repositories.has(name)) throw new AwsServiceError('RepositoryNotFoundException', `There is no repository ${name}.`)
+    if (!repositories.has(name))
+      throw new AwsServiceError('RepositoryNotFoundException', `There is no repository ${name}.`)
   }
   const actions: Record<string, () => JsonObject | Promise<JsonObject>> = {
     GetAuthorizationToken: () => {

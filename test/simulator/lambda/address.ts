@@ -17,7 +17,10 @@ const pattern =
 export function addressOf(text: string, beside?: string): Address {
   const groups = pattern.exec(text)?.groups
   if (groups === undefined) {
-    throw new AwsServiceError('ValidationException', `${JSON.stringify(text)} at 'functionName' is not a function name.`)
+    throw new AwsServiceError(
+      'ValidationException',
+      `${JSON.stringify(text)} at 'functionName' is not a function name.`,
+    )
   }
   const { name = '', qualifier } = groups
   if (qualifier !== undefined && beside !== undefined && qualifier !== beside) {

@@ -2,7 +2,8 @@ import { AwsServiceError } from '@platform/local/emulators/http/error'
 
 export const invalidValue = (message: string) => new AwsServiceError('InvalidParameterValueException', message)
 
-export const notFound = (arn: string) => new AwsServiceError('ResourceNotFoundException', `Function not found: ${arn}`, 404)
+export const notFound = (arn: string) =>
+  new AwsServiceError('ResourceNotFoundException', `Function not found: ${arn}`, 404)
 
 export const conflict = (message: string) => new AwsServiceError('ResourceConflictException', message, 409)
 

@@ -1,6 +1,6 @@
 import { GetFunctionConfigurationCommand } from '@aws-sdk/client-lambda'
 import { shiftClock } from '@platform/core/clock'
-import { AwsFault } from '@platform/local/emulators/http/error'
+import { AwsServiceError } from '@platform/local/emulators/http/error'
 import { serveAws } from '@platform/local/emulators/http/server'
 import { type AwsCall } from '@platform/local/emulators/http/service'
 import { ecrTarget } from '@platform/worker/runtimes/lambda/ecr'
@@ -130,12 +130,13 @@ async function startEcr() {
   /** Repository → its policy. */
   const policies = new Map<string, string>()
   const requireRepository = (name: unknown): string => {
-    if (!repositories.has(String(name))) throw new AwsFault('RepositoryNotFoundException', 'Not found.')
+    if (!repositories.has(String(name))) throw new AwsServiceError('RepositoryNotFoundException', 'Not found.')
     return String(name)
   }
   const actions: Record<string, (input: AwsCall['input']) => Record<string, unknown>> = {
     CreateRepository: ({ repositoryName }) => {
-      if (repositories.has(String(repositoryName))) throw new AwsFault('RepositoryAlreadyExistsException', 'Exists.')
+      if (repositories.has(String(repositoryName)))
+        throw new AwsServiceError('RepositoryAlreadyExistsException', 'Exists.')
       repositories.add(String(repositoryName))
       return {}
     },
@@ -145,7 +146,7 @@ async function startEcr() {
     },
     DeleteRepository: ({ repositoryName, force }) => {
       const name = requireRepository(repositoryName)
-      if (force !== true) throw new AwsFault('RepositoryNotEmptyException', 'Not empty.')
+      if (force !== true) throw new AwsServiceError('RepositoryNotEmptyException', 'Not empty.')
       repositories.delete(name)
       return {}
     },
@@ -160,7 +161,7 @@ async function startEcr() {
     answer: ({ action, input }) => {
       calls.push(action)
       const perform = actions[action]
-      if (perform === undefined) throw new AwsFault('AccessDeniedException', `${action} is not allowed.`, 403)
+      if (perform === undefined) throw new AwsServiceError('AccessDeniedException', `${action} is not allowed.`, 403)
       return perform(input)
     },
   })

@@ -15,22 +15,22 @@ const notFound = 127
 export type Pipes = Record<Stream, Readable>
 
 /** How to stop a child gracefully; the default is SIGTERM to its group. */
-export type GracefulStop = { ask: () => void; killAfterMs: number }
+export type GracefulStop = { request: () => void; killAfterMs: number }
 
 /** Follows a child that leads its own process group until the child, its group and its output have ended. */
-export function pipeOutput(child: ChildProcess, pipes: Pipes, task: Task, gentle?: GracefulStop): Running {
+export function pipeOutput(child: ChildProcess, pipes: Pipes, task: Task, gracefulStop?: GracefulStop): Running {
   const { pid } = child
   // Without a process id the child did not start; its `error` event has the cause.
   if (pid === undefined) return { ended: outcome(child, pipes, task), stop: () => false }
   const stamp = stampOf(pid)
   if (stamp !== undefined) task.onSpawned({ pid, stamp })
-  const { ask, killAfterMs } = gentle ?? { ask: () => signalGroup(pid, 'SIGTERM'), killAfterMs: 5000 }
+  const { request, killAfterMs } = gracefulStop ?? { request: () => signalGroup(pid, 'SIGTERM'), killAfterMs: 5000 }
   return {
     ended: outcome(child, pipes, task),
-    stop: (how) => {
+    stop: (mode) => {
       if (child.exitCode !== null || child.signalCode !== null) return false
-      if (how === 'gently') ask()
-      const timer = setTimeout(() => signalGroup(pid, 'SIGKILL'), how === 'gently' ? killAfterMs : 0)
+      if (mode === 'graceful') request()
+      const timer = setTimeout(() => signalGroup(pid, 'SIGKILL'), mode === 'graceful' ? killAfterMs : 0)
       child.once('exit', () => clearTimeout(timer))
       return true
     },
@@ -63,9 +63,9 @@ function exitCodeOf(child: ChildProcess): Promise<number> {
 
 /** A descendant that left the group may hold the pipes open forever, so its further output is ignored. */
 async function drain(drained: Promise<unknown>, pipes: Pipes): Promise<void> {
-  const enough = new AbortController()
-  await Promise.race([drained, sleep(drainMs, undefined, { signal: enough.signal })])
-  enough.abort()
+  const limit = new AbortController()
+  await Promise.race([drained, sleep(drainMs, undefined, { signal: limit.signal })])
+  limit.abort()
   pipes.stdout.destroy()
   pipes.stderr.destroy()
   await drained

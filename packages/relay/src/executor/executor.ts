@@ -12,16 +12,16 @@ export type Task = {
   onSpawned: (leader: Leader) => void
 }
 
-export type StopMode = 'gently' | 'now'
+export type StopMode = 'graceful' | 'force'
 
 export type Running = {
   /** The exit code as in a shell: 128 + signal after a signal, 126 or 127 if the script could not be started. */
   ended: Promise<number>
   /**
-   * Gracefully: SIGTERM to all processes of the script, then SIGKILL after five seconds. Now: SIGKILL. Returns false if
-   * the script has ended.
+   * `graceful`: SIGTERM to all processes of the script, and SIGKILL after five seconds; `force`: SIGKILL. Returns false
+   * if the script has ended.
    */
-  stop: (how: StopMode) => boolean
+  stop: (mode: StopMode) => boolean
 }
 
 /** Runs scripts on one node. */

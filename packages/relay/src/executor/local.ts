@@ -10,7 +10,7 @@ import { FifoPair } from './fifo.ts'
  * Waits for a line, so the relay records the leading process before anything runs. If the relay is killed first, the
  * pipe closes and the shell exits. Errors of `exec` are reported under the name `$0`.
  */
-const gate = 'read -r PLAT_START <&3 || exit 1; unset PLAT_START; exec 3<&-; exec "$@"'
+const waitForStart = 'read -r PLAT_START <&3 || exit 1; unset PLAT_START; exec 3<&-; exec "$@"'
 
 /** Runs scripts on this machine, each in a new folder under `parent` that is removed afterwards. */
 export function localExecutor(parent: string): Executor {
@@ -38,22 +38,22 @@ function start(folder: string, task: Task): Running {
   const fifos = new FifoPair(folder)
   try {
     const [command, args] = task.script.startsWith('#!') ? [script, []] : ['sh', [script]]
-    const child = spawn('sh', ['-c', gate, 'The script could not be started', command, ...args], {
+    const child = spawn('sh', ['-c', waitForStart, 'The script could not be started', command, ...args], {
       cwd: workFolder,
       env: scriptEnvironment(task),
       detached: true,
       stdio: ['ignore', fifos.writers.stdout, fifos.writers.stderr, 'pipe'],
     })
     const running = pipeOutput(child, fifos.pipes, task)
-    openGate(child)
+    release(child)
     return running
   } finally {
     fifos.releaseWriters()
   }
 }
 
-function openGate({ stdio: [, , , passage] }: ChildProcess): void {
+function release({ stdio: [, , , startPipe] }: ChildProcess): void {
   // A shell that does not read the line has exited; its exit code shows the cause.
-  passage?.on('error', () => {})
-  if (passage && 'end' in passage) passage.end('\n')
+  startPipe?.on('error', () => {})
+  if (startPipe && 'end' in startPipe) startPipe.end('\n')
 }

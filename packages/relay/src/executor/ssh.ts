@@ -32,7 +32,7 @@ function start(node: SshNode, task: Task): Running {
   // If the connection breaks while the script is sent, the exit code shows it.
   child.stdin.on('error', () => {})
   child.once('exit', () => child.stdin.destroy())
-  const running = pipeOutput(child, child, task, { ask: () => child.stdin.end(), killAfterMs })
+  const running = pipeOutput(child, child, task, { request: () => child.stdin.end(), killAfterMs })
   // The script is sent only after its leader is recorded.
   child.stdin.write(task.script)
   return running

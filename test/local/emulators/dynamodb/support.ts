@@ -146,9 +146,10 @@ export function useStore({ onDisk = false, ...options }: DynamoDbOptions & { onD
   const store: Partial<TestStore> = {}
   beforeAll(async () => {
     const folder = onDisk && { dataDir: resources.use(await temporaryFolder()).path }
-    store.database = await startDynamoDb({ ...options, ...folder })
-    resources.defer(store.database.close)
-    store.table = new TestTable(clientOf(store.database.url))
+    const database = await startDynamoDb({ ...options, ...folder })
+    resources.defer(() => database.close())
+    store.database = database
+    store.table = new TestTable(clientOf(database.url))
     await store.table.create()
   })
   afterAll(() => resources.disposeAsync())

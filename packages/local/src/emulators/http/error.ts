@@ -5,7 +5,7 @@ export class AwsServiceError extends Error {
 
   constructor(code: string, message: string, status = 400) {
     super(message)
-    this.name = 'AwsFault'
+    this.name = 'AwsServiceError'
     this.code = code
     this.status = status
   }

@@ -21,7 +21,7 @@ export interface AwsService {
   errorNamespace: string
   /** If given, requests must be signed with this access key. */
   accessKeyId?: string | undefined
-  /** Performs the call; throws `AwsFault` for an error of AWS. */
+  /** Performs the call; throws `AwsServiceError` for an error of AWS. */
   answer(call: AwsCall): JsonObject | Promise<JsonObject>
   /** Reverts a response that the caller did not receive. */
   undelivered?(call: AwsCall, answer: JsonObject): void
