@@ -35,8 +35,8 @@ function start() {
     const results = await Promise.all(Array.from({ length: count }, () => split.invoke(functionName, undefined)))
     return results.filter((result) => result === 'new').length
   }
-  const settle = async (error?: Error, functionName = 'jobs') => {
-    await Promise.allSettled([split.invoke(functionName, error)])
+  const settle = async (event?: Error, functionName = 'jobs') => {
+    await Promise.allSettled([split.invoke(functionName, event)])
   }
   return { ...split, old, next, drained, countNew, settle }
 }
