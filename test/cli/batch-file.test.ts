@@ -1,12 +1,10 @@
 import { expect, test } from 'vitest'
 import { readBatchFile } from '../../packages/cli/src/jobs/batch-file.ts'
 
-/** What `plat batch submit` makes of a file before anybody is asked. */
-
 const job = { cluster: 'edge', script: 'true' }
 const read = (batch: object) => readBatchFile(JSON.stringify(batch))
 
-test('limits of the batch and of each job are handed on', () => {
+test('passes on the limits of the batch and of each job', () => {
   const limited = { ...job, timeoutSeconds: 60, deliverWithinSeconds: 5 }
   expect(read({ jobs: [limited], maxConcurrency: 1, maxErrors: 0 })).toEqual({
     entries: [

@@ -8,7 +8,6 @@ import { waitForFileScript } from '../support/script.ts'
 import { startWorkplace, type Workplace } from './support/workplace.ts'
 import { isLong, sampled } from '../support/long.ts'
 
-/** What operators and automation do with `plat`, against a real platform and two real relays. */
 
 let folder: string
 let plat: Plat
@@ -20,18 +19,18 @@ beforeAll(async () => {
 })
 afterAll(() => workplace[Symbol.asyncDispose]())
 
-test('a script runs on a cluster that is named, and its output and exit code are those of the command', async () => {
+test('runs a script on a cluster by name with the script's output and exit code', async () => {
   const { exitCode, out, err } = await plat.run(['run', '--cluster', 'BERLIN-1', '--', 'echo Ω; echo oops >&2; exit 7'])
   expect([exitCode, out]).toEqual([7, 'Ω\n'])
   expect(err).toMatch(/^job_\w+ accepted\.\noops\n$/)
 })
 
-test.runIf(isLong)('several words after -- reach the cluster as they are', async () => {
+test.runIf(isLong)('passes several arguments after -- unchanged', async () => {
   const words = ['printf', '<%s>', `it's`, '$HOME', 'a  b']
   expect(await plat.prints(['run', '--cluster', 'berlin-1', '--', ...words])).toBe(`<it's><$HOME><a  b>`)
 })
 
-test('a script comes from a file or standard input, and runs on a node that is named', async () => {
+test('reads a script from a file or standard input and runs it on a node by name', async () => {
   const file = join(folder, 'script.sh')
   await writeFile(file, 'echo from a file')
   expect(await plat.prints(['run', '--cluster', 'berlin-1', '-f', file])).toBe('from a file\n')
@@ -40,7 +39,7 @@ test('a script comes from a file or standard input, and runs on a node that is n
   expect(await plat.prints(args, 'echo from input')).toBe('from input\n')
 })
 
-test('output is printed while the script runs', async () => {
+test('prints output while the script runs', async () => {
   const gate = join(folder, 'gate')
   const running = plat.start([
     'run',
@@ -54,7 +53,7 @@ test('output is printed while the script runs', async () => {
   expect(await running.ended).toMatchObject({ exitCode: 0, out: 'done\n' })
 })
 
-test.runIf(isLong)('a run goes on after the platform was killed and came back', async () => {
+test.runIf(isLong)('continues a run after a restart of the platform', async () => {
   const gate = join(folder, 'gate after the kill')
   const running = plat.start([
     'run',
@@ -71,13 +70,13 @@ test.runIf(isLong)('a run goes on after the platform was killed and came back', 
   expect(await running.ended).toMatchObject({ exitCode: 6, out: 'done\n' })
 })
 
-test.runIf(isLong)('a job that ends without an exit code gives 125 and says why', async () => {
+test.runIf(isLong)('exits with 125 and the reason if a job ends without an exit code', async () => {
   const { exitCode, err } = await plat.run(['run', '--cluster', 'berlin-1', '--timeout', '1', '--', 'sleep 600'])
   expect(exitCode).toBe(125)
   expect(err).toContain('execution_timeout')
 })
 
-test('an interrupt cancels the job and gives 130, though npm doubles it', async () => {
+test('Ctrl-C cancels the job and exits with 130, even if npm repeats the signal', async () => {
   const running = plat.start(['run', '--cluster', 'berlin-1', '--', 'echo begun >&2; sleep 600'])
   await running.says(/begun/)
   running.interrupt()
@@ -87,7 +86,7 @@ test('an interrupt cancels the job and gives 130, though npm doubles it', async 
   expect(err).toContain('cancelled_by_user')
 })
 
-test('a job that was left alone is followed, waited for and listed', async () => {
+test('follows, waits for and lists a detached job', async () => {
   const script = 'echo one; sleep 1; echo two; exit 5'
   const id = (await plat.prints(['run', '--cluster', 'munich-1', '--detach', '--', script])).trim()
   expect(await plat.prints(['job', 'output', id, '--follow'])).toBe('one\ntwo\n')
@@ -97,7 +96,7 @@ test('a job that was left alone is followed, waited for and listed', async () =>
   expect(items.map((job: any) => job.id)).toContain(id)
 })
 
-test('on several clusters every output comes under its name, and the first exit code that is not 0 counts', async () => {
+test('prints the output of several clusters under their names and exits with the first non-zero code', async () => {
   const args = [
     'run',
     '--cluster',
@@ -114,7 +113,7 @@ test('on several clusters every output comes under its name, and the first exit 
   expect(err).toContain('2 clusters: 1 completed, 1 did not.')
 })
 
-test.runIf(isLong)('output of several nodes of a cluster is labelled line by line', async () => {
+test.runIf(isLong)('labels each line with its node if a cluster has several', async () => {
   const nodes = { nodes: ['gate', 'worker'].map((name) => ({ name, executor: 'local' })) }
   const place = join(folder, 'two-nodes')
   await mkdir(place)
@@ -129,20 +128,20 @@ test.runIf(isLong)('output of several nodes of a cluster is labelled line by lin
   await plat.prints(['cluster', 'delete', 'two-nodes', '--yes'])
 })
 
-test.runIf(isLong)('--all with --json prints one line of JSON for each cluster', async () => {
+test.runIf(isLong)('--all with --json prints one line of JSON per cluster', async () => {
   const lines = (await plat.prints(['run', '--all', '--json', '--', 'echo hi'])).trim().split('\n')
   const jobs = lines.map((line) => JSON.parse(line))
   expect(jobs.map(({ result }) => result.output)).toEqual(['hi\n', 'hi\n'])
 })
 
-test.runIf(isLong)('--output-dir gets a file for each cluster, byte for byte', async () => {
+test.runIf(isLong)('--output-dir writes the exact output to one file per cluster', async () => {
   const results = join(folder, 'results')
   await plat.prints(['run', '--all', '--output-dir', results, '--', String.raw`printf 'a\033[31m\r\n'`])
   expect(await readFile(join(results, 'berlin-1.txt'), 'utf8')).toBe('a\u001b[31m\r\n')
   expect(await readFile(join(results, 'munich-1.txt'), 'utf8')).toBe('a\u001b[31m\r\n')
 })
 
-test('an interrupt cancels every job of a run on several clusters', async () => {
+test('Ctrl-C cancels all jobs of a run on several clusters', async () => {
   const running = plat.start(['run', '--all', '--', 'sleep 600'])
   await waitFor('both run', async () => (await plat.json(['job', 'list', '--status', 'Running'])).items.length === 2)
   running.interrupt()
@@ -150,7 +149,7 @@ test('an interrupt cancels every job of a run on several clusters', async () => 
   expect((await plat.json(['job', 'list', '--status', 'Running'])).items).toEqual([])
 })
 
-test('a batch comes line by line from standard input, and its failed jobs are run again', async () => {
+test('submits a batch from lines of standard input and retries its failed jobs', async () => {
   const jobs = ['berlin-1', 'munich-1'].map((cluster) => JSON.stringify({ cluster, script: 'exit 9' })).join('\n')
   const { exitCode, out, err } = await plat.run(['batch', 'submit', '-', '--wait', '--json'], jobs)
   expect(exitCode).toBe(9)
@@ -161,7 +160,7 @@ test('a batch comes line by line from standard input, and its failed jobs are ru
   expect((await plat.run(['batch', 'wait', again.batchId])).exitCode).toBe(9)
 })
 
-test.runIf(isLong)('a batch file of the shape of the API is submitted as it is', async () => {
+test.runIf(isLong)('submits a batch file in the format of the API unchanged', async () => {
   const cluster = await plat.json(['cluster', 'get', 'berlin-1'])
   const file = join(folder, 'batch.json')
   const job = { clusterId: cluster.id, type: 'InvokeScript', payload: { script: 'true', timeoutSeconds: 60 } }
@@ -171,7 +170,7 @@ test.runIf(isLong)('a batch file of the shape of the API is submitted as it is',
   expect(await plat.json(['batch', 'get', batchId])).toMatchObject({ maxConcurrency: 1, counts: { completed: 2 } })
 })
 
-test('a refusal ends with 1, its code, what to do and a trace id', async () => {
+test('exits with 1 for a rejected request and prints code, advice and trace id', async () => {
   const missing = 'job_00000000000000000000000000'
   const { exitCode, out, err } = await plat.run(['job', 'get', missing, '--json'])
   expect([exitCode, out]).toEqual([1, ''])
@@ -193,7 +192,7 @@ test.for(
     'run --cluster berlin-1 --node nowhere -- true',
     'batch submit -',
   ]),
-)('%s is wrong use: 2, nothing on standard output', async (line) => {
+)('%s is invalid usage: exit code 2, no output', async (line) => {
   const { exitCode, out, err } = await plat.run(line.split(' '))
   expect([exitCode, out]).toEqual([2, ''])
   expect(err).not.toBe('')

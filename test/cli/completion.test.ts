@@ -14,7 +14,7 @@ const run = promisify(execFile)
 const places = placesOf(program())
 const hasShell = (name: string): boolean => spawnSync(name, ['-c', 'exit']).status === 0
 
-/** What bash offers at the end of a line. */
+/** Completions of a command line in bash. */
 async function offered(...line: string[]): Promise<string[]> {
   await using folder = await temporaryFolder()
   const file = join(folder.path, 'plat.bash')
@@ -36,7 +36,7 @@ test.for([
   expect((await run(shell, [...args, file])).stderr).toBe('')
 })
 
-test('bash completes commands, options and the values of options', async () => {
+test('bash completes commands, options and option values', async () => {
   expect(await offered('plat', 'clu')).toEqual(['cluster'])
   expect(await offered('plat', 'cluster', 'l')).toEqual(['list'])
   expect(await offered('plat', 'cluster', 'list', '--sta')).toEqual(['--status'])
@@ -50,14 +50,14 @@ test('bash completes commands, options and the values of options', async () => {
   expect(await offered('plat', 'completion', 'z')).toEqual(['zsh'])
 })
 
-test('every shell is told of every command', () => {
+test('each shell's completion contains every command', () => {
   const last = places.map(({ path }) => path.split(' ').at(-1)!)
   for (const script of [bashScript(places), zshScript(places), fishScript(places)]) {
     expect(last.filter((word) => !script.includes(word))).toEqual([])
   }
 })
 
-test('every command of the tree says what it does, and every one that answers takes --json', () => {
+test('every command has a description, and every command with output has --json', () => {
   const leaves = places.filter(({ path }) => !places.some((other) => other.path.startsWith(`${path} `)))
   const textual = ['plat completion', 'plat audit export']
   const silent = leaves.filter(({ words }) => words.some(({ meaning, text }) => meaning === '' && text.startsWith('-')))
@@ -66,7 +66,7 @@ test('every command of the tree says what it does, and every one that answers ta
   expect(withoutJson.map(({ path }) => path).toSorted()).toEqual(textual.toSorted())
 })
 
-test('npx plat runs on the Node of the project, whichever Node the machine has', async () => {
+test('npx plat uses the project's Node', async () => {
   const path = process.env['PATH']!.split(delimiter).filter((folder) => !folder.includes('node_modules'))
   const { stdout } = await run('npx', ['plat', '--version'], { env: { ...process.env, PATH: path.join(delimiter) } })
   expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/)

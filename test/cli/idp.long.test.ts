@@ -4,8 +4,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Plat } from '../support/plat.ts'
 import { startWorkplace, type Workplace } from './support/workplace.ts'
 
-/** Identity providers at the command line, against a real platform. */
-
 let workplace: Workplace
 let plat: Plat
 
@@ -17,7 +15,7 @@ afterAll(() => workplace[Symbol.asyncDispose]())
 
 const oidc = ['idp', 'add', 'oidc', '--issuer', 'https://id.example.com', '--client-id', 'platform']
 
-test('a provider is added with the options of its type, changed by the same place, listed and removed', async () => {
+test('adds, updates, lists and removes a provider of each type', async () => {
   const mappings = ['--map', 'cn=ops,dc=acme=Operator', '--map', 'auditors=Auditor']
   const added = await plat.json(
     [...oidc, '--scope', 'openid', '--scope', 'groups', ...mappings, '--secret-stdin'],
@@ -44,7 +42,7 @@ test('a provider is added with the options of its type, changed by the same plac
   expect(await plat.json(['idp', 'list'])).toEqual({ items: [] })
 })
 
-test('the secret comes from the environment too, and is never printed', async () => {
+test('reads the secret from the environment and never prints it', async () => {
   const asAutomation = plat.with({ PLAT_IDP_SECRET: 'very secret' })
   const cloud = ['idp', 'add', 'cloud-directory', '--tenant-id', 'acme.example.com', '--client-id', 'platform']
   const { exitCode, out, err } = await asAutomation.run(cloud)
@@ -55,7 +53,7 @@ test('the secret comes from the environment too, and is never printed', async ()
   await plat.prints(['idp', 'remove', id, '--yes'])
 })
 
-test('a directory takes a bind password and certificates, and a test that fails ends with 1', async () => {
+test('accepts a bind password and certificates for LDAP, and exits with 1 if a test fails', async () => {
   const certificate = '-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n'
   const file = join(workplace.folder, 'ca.pem')
   await writeFile(file, certificate)
@@ -76,7 +74,7 @@ test('a directory takes a bind password and certificates, and a test that fails 
   await plat.prints(['idp', 'remove', id, '--yes'])
 })
 
-test('a provider without a secret is refused by the platform, with what is missing', async () => {
+test('reports the missing secret of a provider', async () => {
   const { exitCode, err } = await plat.run(oidc)
   expect([exitCode, err]).toEqual([1, expect.stringMatching(/\(idp_config_invalid\)[^]*clientSecret/)])
 })

@@ -5,9 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { password, startWorkplace } from './support/workplace.ts'
 
-/** `--json` is for programs: exactly one JSON document on standard output, whatever the command. */
-
-test('every command but those that print text takes --json and prints JSON then', async () => {
+test('every command with structured output prints JSON with --json', async () => {
   await using workplace = await startWorkplace('berlin-1')
   const dataDir = await workplace.platform.command('printf %s "$PLAT_DATA_DIR"')
   const plat = workplace.plat.with({ PLAT_DATA_DIR: dataDir }).in(workplace.folder)
@@ -107,7 +105,7 @@ test('every command but those that print text takes --json and prints JSON then'
     'webhook create',
     'webhook test',
     'idp add cloud-directory',
-    // There is nothing to go back to; update.test.ts has it print JSON.
+    // No previous version exists; update.long.test.ts tests the JSON of a rollback.
     'update rollback',
   ]
   const tried = new Set([...used, ...lines.map(commandOf)])
@@ -115,7 +113,6 @@ test('every command but those that print text takes --json and prints JSON then'
   expect(takers.map(({ path }) => path.replace('plat ', '')).filter((path) => !tried.has(path))).toEqual([])
 })
 
-/** The words of a line that name its command. */
 const commandOf = (line: readonly string[]): string =>
   placesOf(program())
     .map(({ path }) => path.split(' ').slice(1))

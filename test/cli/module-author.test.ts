@@ -13,13 +13,10 @@ import { Program } from '../support/program.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type Author, startAuthor } from './support/author.ts'
 
-/** Making modules at the command line: what is written, and what is said where it cannot be. */
-
 const run = promisify(execFile)
 const at = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 const readJson = async (...path: string[]) => JSON.parse(await readFile(join(...path), 'utf8'))
 
-/** The image of a module as its folder has it. */
 async function imageIn(folder: string) {
   const blob = (digest: string) => readJson(folder, 'dist/image/blobs', ...digest.split(':'))
   const { manifests } = await readJson(folder, 'dist/image/index.json')
@@ -46,7 +43,7 @@ afterEach(async () => {
 afterAll(() => author[Symbol.asyncDispose]())
 
 describe('a new module', () => {
-  test('is built as it is, into an image with the labels of a module', async () => {
+  test('is built without changes into an image with module labels', async () => {
     await using author = await startAuthor({}, 'registry.example.com/modules/greeting')
     await author.change('module.json', '"author"', '"repositoryUrl": "https://example.com/greeting",\n    "author"')
     expect(await author.plat.json(['module', 'build', '--dir', 'greeting'])).toEqual({
@@ -70,7 +67,7 @@ describe('a new module', () => {
     })
   })
 
-  test.runIf(isLong)('has no error of types, in its editor as in a build', async () => {
+  test.runIf(isLong)('has no type errors', async () => {
     const types = run(at('node_modules/.bin/tsc'), ['-p', author.module])
     expect(
       await types.then(
@@ -80,7 +77,7 @@ describe('a new module', () => {
     ).toBe('none')
   })
 
-  test.runIf(isLong)('may have any id that the manifest may have', async () => {
+  test.runIf(isLong)('accepts every valid id', async () => {
     const id = `a-2-${'long-'.repeat(9)}z`
     await author.plat.prints(['module', 'new', id])
     expect(await author.plat.json(['module', 'build', '--dir', id])).toMatchObject({ id })
@@ -95,7 +92,7 @@ describe('a new module', () => {
     },
   )
 
-  test('is never written over something', async () => {
+  test('does not overwrite existing files', async () => {
     await writeFile(join(author.folder, 'taken'), 'mine')
     for (const id of ['greeting', 'taken']) {
       expect(await author.plat.run(['module', 'new', id])).toMatchObject({ exitCode: 2, out: '' })
@@ -103,7 +100,7 @@ describe('a new module', () => {
     expect(await readFile(join(author.folder, 'taken'), 'utf8')).toBe('mine')
   })
 
-  test('goes to a registry that can be one', async () => {
+  test('rejects an invalid registry', async () => {
     for (const image of ['greeting', 'registry.example.com/greeting:1.0.0', 'registry.example.com/Greeting']) {
       const { exitCode, err } = await author.plat.run(['module', 'new', 'other', '--image', image])
       expect([exitCode, err]).toEqual([2, expect.stringContaining(image)])
@@ -112,7 +109,7 @@ describe('a new module', () => {
 })
 
 describe('a build', () => {
-  test('of the same files makes the same image, again and in another folder', async () => {
+  test('is reproducible in any folder', async () => {
     const digestOf = async (folder: string) =>
       (await author.plat.json(['module', 'build', '--dir', folder])).digest as string
     const first = await digestOf('greeting')
@@ -123,7 +120,7 @@ describe('a build', () => {
     expect(await digestOf('greeting')).not.toBe(first)
   })
 
-  test('makes the manifest say what the code says, and leaves the rest, and its layout, alone', async () => {
+  test('updates only the generated fields of the manifest and keeps its formatting', async () => {
     await author.plat.prints(['module', 'manifest', '--dir', 'greeting'])
     const file = join(author.module, 'module.json')
     const manifest = await readJson(file)
@@ -145,7 +142,7 @@ describe('a build', () => {
     expect(await readJson(file)).toEqual({ metadata, spec })
   })
 
-  test.runIf(isLong)('takes libraries of the module’s own, and nothing of the author’s environment', async () => {
+  test.runIf(isLong)('bundles the module’s libraries and no environment variables', async () => {
     await using author = await startAuthor({ PLAT_TOKEN: 'secret' })
     await mkdir(join(author.module, 'node_modules/greetings'), { recursive: true })
     await writeFile(join(author.module, 'node_modules/greetings/index.js'), `module.exports = 'Ahoy'`)
@@ -160,7 +157,7 @@ describe('a build', () => {
     expect(await readFile(join(author.module, 'dist/main.mjs'), 'utf8')).toContain('Ahoy')
   })
 
-  test.runIf(isLong)('leaves a program that runs by itself', async () => {
+  test.runIf(isLong)('creates a standalone program', async () => {
     await author.plat.prints(['module', 'build', '--dir', 'greeting'])
     const env = { PLATFORM_MODULE_TOKEN: 'try', PLATFORM_STARTS_ITSELF: '1', PORT: '0' }
     await using program = new Program(process.execPath, ['dist/main.mjs'], { cwd: author.module, env })
@@ -171,14 +168,14 @@ describe('a build', () => {
   })
 
   const lacking = missingPrograms('skopeo')
-  test.skipIf(lacking !== '')(`makes a folder that skopeo reads${lacking}`, async () => {
+  test.skipIf(lacking !== '')(`creates an image layout that skopeo reads${lacking}`, async () => {
     const { digest } = await author.plat.json(['module', 'build', '--dir', 'greeting'])
     const told = JSON.parse(await outputOf('skopeo', 'inspect', `oci:${author.module}/dist/image:0.1.0`))
     expect(told).toMatchObject({ Digest: digest, Labels: { 'org.platform.module.id': 'greeting' } })
   })
 })
 
-/** What an author got wrong, in which file, and what is said to that. */
+/** Mistakes of an author: file, content, error message. */
 const mistakes: [name: string, file: string, before: string | RegExp, after: string, said: RegExp][] = [
   ['does not serve', 'src/main.ts', 'await serve(module)', '', /main\.ts must end with: await serve\(module\)/],
   [
@@ -226,13 +223,13 @@ describe('a module that cannot be built', () => {
     },
   )
 
-  test('because it never comes to serve: it is ended', async () => {
+  test('if it never calls serve: ends the program', async () => {
     await author.change('src/main.ts', 'await serve(module)', 'await new Promise(() => setInterval(() => {}, 1000))')
     const describing = describeProject(await openProject(author.module), 500)
     await expect(describing).rejects.toMatchObject({ exitCode: 2, message: expect.stringContaining('0.5 seconds') })
   })
 
-  test('because the bundler is not installed: it says what to do', async () => {
+  test('if the bundler is not installed: prints the command to install it', async () => {
     const hooks = `import { registerHooks } from 'node:module'
       registerHooks({ resolve: (name, context, next) => next(name === 'esbuild' ? 'no-esbuild' : name, context) })`
     const plat = author.plat.with({ NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hooks)}` })
@@ -240,7 +237,7 @@ describe('a module that cannot be built', () => {
     expect([exitCode, err]).toEqual([2, expect.stringMatching(/^The bundler is not installed.*npm ci\n$/)])
   })
 
-  test('because there is none: it says how to begin', async () => {
+  test('if the folder has no module: explains how to create one', async () => {
     await using folder = await temporaryFolder()
     const { exitCode, err } = await author.plat.in(folder.path).run(['module', 'build'])
     expect([exitCode, err]).toEqual([2, expect.stringContaining('plat module new <id>')])

@@ -15,13 +15,11 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startAuthor } from './support/author.ts'
 import { isLong } from '../support/long.ts'
 
-/** What the images of modules stand on. */
-
 const password = 'correct horse battery'
-/** Another kind of machine than this one. */
+/** The other processor architecture. */
 const elsewhere = thisPlatform().architecture === 'arm64' ? 'linux/amd64' : 'linux/arm64'
 
-test('an image that stands on another one is whole in its folder, and is pushed from there', async () => {
+test('an image with a base image is complete in its folder and can be pushed', async () => {
   await using folder = await temporaryFolder()
   const registry = await startRegistry({ folder: folder.path, port: 0, password, log: () => undefined })
   await using closing = new AsyncDisposableStack()
@@ -61,7 +59,7 @@ test('an image that stands on another one is whole in its folder, and is pushed 
   expect([exitCode, err]).toEqual([1, `Image not found: ${registry.host}/library/node:25.\n`])
 })
 
-test('an image is made for another kind of machine where that is wanted; the Node.js of this one is not put into it', async () => {
+test('builds an image for another platform without the local Node.js', async () => {
   await using author = await startAuthor()
   const build = ['module', 'build', '--dir', 'greeting', '--platform', elsewhere]
   await author.plat.prints(build)
@@ -77,9 +75,9 @@ test('an image is made for another kind of machine where that is wanted; the Nod
 
 const lacking = missingPrograms('runc')
 
-// It is packed with all of Node.js.
+// Long, because the image contains Node.js.
 test.skipIf(lacking !== '' || !isLong)(
-  `an image with Node.js runs on that, and on nothing of the machine${lacking}`,
+  `an image with Node.js does not use the machine's Node.js${lacking}`,
   async () => {
     await using author = await startAuthor()
     await author.change('src/main.ts', `'/modules/greeting', (c) => c.html(`, `'/x', (c) => c.text(process.execPath + `)

@@ -4,7 +4,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { startServer, type TestServer } from '../support/http-server.ts'
 import { type Author, startAuthor } from './support/author.ts'
 
-/** Whom authors are at the command line: the keys that they sign with, and who they are to a registry. */
 
 let author: Author
 
@@ -15,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => author[Symbol.asyncDispose]())
 
 describe('a key', () => {
-  test('is readable by its owner alone, and never replaced', async () => {
+  test('is readable only by its owner and never replaced', async () => {
     const file = join(author.folder, 'ada.key')
     expect((await stat(file)).mode & 0o777).toBe(0o600)
     const before = await readFile(file, 'utf8')
@@ -23,7 +22,7 @@ describe('a key', () => {
     expect(await readFile(file, 'utf8')).toBe(before)
   })
 
-  test('of which one half is there already is not made by half', async () => {
+  test('is not created if one of its files exists', async () => {
     await writeFile(join(author.folder, 'half.pub'), 'mine')
     expect(await author.plat.run(['module', 'key', 'half'])).toMatchObject({ exitCode: 2 })
     await expect(stat(join(author.folder, 'half.key'))).rejects.toThrow('ENOENT')
@@ -43,14 +42,14 @@ describe('a key', () => {
     'that is none to %s with, %s, is said to be so before anything is asked',
     async ([verb, name, text, said]) => {
       if (text !== undefined) await writeFile(join(author.folder, name), text)
-      // Nobody listens there: whoever asked would hear so.
+      // Port 9 is closed: a request would fail.
       const { exitCode, err } = await author.plat.run(['module', verb, '127.0.0.1:9/modules/greeting:1', '--key', name])
       expect([exitCode, err]).toEqual([2, expect.stringContaining(said)])
       expect(err).toContain(name)
     },
   )
 
-  test('does not help where nobody answers: 4', async () => {
+  test('does not help without a response: exit code 4', async () => {
     const { exitCode, err } = await author.plat.run([
       'module',
       'sign',
@@ -64,7 +63,7 @@ describe('a key', () => {
 
 describe('a registry is called', () => {
   const environment = { PLAT_REGISTRY_USERNAME: 'environment', PLAT_REGISTRY_PASSWORD: 'one' }
-  /** Asks everybody for a password. */
+  /** Requires a password for each request. */
   let server: TestServer
 
   beforeEach(async () => {
@@ -76,7 +75,6 @@ describe('a registry is called', () => {
     for (const each of ['.docker', 'data']) await rm(join(author.folder, each), { recursive: true, force: true })
   })
 
-  /** What it was given. */
   const given = () =>
     server.requests.flatMap(({ headers: { authorization } }) =>
       authorization === undefined ? [] : Buffer.from(authorization.replace('Basic ', ''), 'base64').toString(),
@@ -85,13 +83,13 @@ describe('a registry is called', () => {
   const call = (settings: Record<string, string> = {}) =>
     author.plat.with(settings).run(['module', 'verify', `${server.host}/modules/greeting:1`, '--key', 'ada.pub'])
 
-  test('by nobody where nobody has said a name: 1, and what to do', async () => {
+  test('without credentials exits with 1 and advice', async () => {
     const { exitCode, err } = await call()
     expect([exitCode, err]).toEqual([1, expect.stringContaining('Set PLAT_REGISTRY_USERNAME')])
     expect([server.requests.length > 0, given()]).toEqual([true, []])
   })
 
-  test('by the owner of the platform that has it, whoever else is named', async () => {
+  test('with the owner's password for the platform's own registry, despite other credentials', async () => {
     const registry = { host: server.host, username: 'platform', password: 'own' }
     await store('data/runtime.json', { registry })
     await call(environment)
@@ -101,24 +99,24 @@ describe('a registry is called', () => {
     expect(manifest).toContain(`"${server.host}/modules/other:0.1.0"`)
   })
 
-  test('by whom the environment names, before docker’s own', async () => {
+  test('with the credentials of the environment before those of docker', async () => {
     await store('.docker/config.json', { auths: { [server.host]: { auth: pair('docker', 'two') } } })
     await call(environment)
     expect(given()).toEqual(['environment:one'])
   })
 
-  test('by half a name not at all', async () => {
+  test('never with incomplete credentials', async () => {
     expect(await call({ PLAT_REGISTRY_USERNAME: 'environment' })).toMatchObject({ exitCode: 2 })
     expect(given()).toEqual([])
   })
 
-  test('by whom docker has signed in', async () => {
+  test('with the credentials of docker login', async () => {
     await store('.docker/config.json', { auths: { [server.host]: { auth: pair('docker', 't:wo') } } })
     await call()
     expect(given()).toEqual(['docker:t:wo'])
   })
 
-  test('by whom docker’s helper knows; one that is missing knows nobody', async () => {
+  test('with docker’s credential helper, and without credentials if it is missing', async () => {
     const helper = join(author.folder, 'tools/docker-credential-tests')
     await mkdir(join(helper, '..'))
     await writeFile(
@@ -134,7 +132,7 @@ describe('a registry is called', () => {
     expect(given()).toEqual([`get:${server.host}`])
   })
 
-  test('with the password of another registry never: not the one that has the base of an image', async () => {
+  test('never with the password of another registry, such as that of the base image', async () => {
     const build = ['module', 'build', '--dir', 'greeting', '--from', `${server.host}/library/node:24`]
     const { exitCode, err } = await author.plat.with(environment).run(build)
     expect([exitCode, err]).toEqual([1, expect.stringContaining('wants credentials')])

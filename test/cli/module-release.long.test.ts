@@ -9,11 +9,9 @@ import type { Plat } from '../support/plat.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type Author, startAuthor } from './support/author.ts'
 
-/** Releasing modules at the command line: pushes and signatures, in registries that ask who writes. */
-
 const password = 'correct horse battery'
 
-/** A registry, and who may write there. */
+/** A registry with its write credentials. */
 interface OpenRegistry extends AsyncDisposable {
   host: string
   username: string
@@ -45,7 +43,6 @@ const environmentOf = ({ username }: OpenRegistry) => ({
 const clientOf = ({ host, username }: OpenRegistry) =>
   registryClient(host, { transport: plainTransport, credentials: async () => ({ username, password }) })
 
-/** What a registry has under a name: its tags. */
 const tagsIn = async (registry: OpenRegistry, repository: string): Promise<string[]> =>
   all(clientOf(registry).tags(repository)).catch(() => [])
 
@@ -54,7 +51,6 @@ const kinds = [
   ['docker-registry', dockerRegistry, missingPrograms('docker-registry')],
 ] as const
 
-// The registry of others is met on the way of modules as well.
 describe.for(kinds)('with %s', ([, open, lacking]) => {
   describe.skipIf(lacking !== '')(`a module${lacking}`, () => {
     let registry: OpenRegistry
@@ -83,7 +79,7 @@ describe.for(kinds)('with %s', ([, open, lacking]) => {
     })
     afterAll(() => resources.disposeAsync())
 
-    test('that was pushed without a key is not verified, and the command says so', async () => {
+    test('pushed without a key is reported as not verified', async () => {
       const pushed = await plat.json(['module', 'push', '--dir', 'greeting'])
       expect(pushed).toEqual({ image: image('0.1.0'), digest, isSigned: false })
       expect((await tagsIn(registry, 'modules/greeting')).toSorted()).toEqual(['0.1.0', 'latest'])
@@ -93,7 +89,7 @@ describe.for(kinds)('with %s', ([, open, lacking]) => {
       expect(err).toBe(`${image('0.1.0')} is not verified: No signature of ${digest} is in modules/greeting.\n`)
     })
 
-    test('that was pushed with a key is verified by that key, and no other', async () => {
+    test('pushed with a key is verified with that key only', async () => {
       expect(await plat.json(['module', 'push', '--dir', 'greeting', '--key', 'ada.key'])).toMatchObject({
         isSigned: true,
       })
@@ -106,20 +102,20 @@ describe.for(kinds)('with %s', ([, open, lacking]) => {
       })
     })
 
-    test('is signed in the older way as well', async () => {
+    test('can be signed in the legacy layout', async () => {
       const signed = ['module', 'sign', image('0.1.0'), '--key', 'eve.key', '--legacy']
       expect(await plat.json(signed)).toEqual({ image: image('0.1.0'), digest })
       expect(await verdict('0.1.0', 'eve')).toMatchObject({ exitCode: 0, by: 'eve.pub', layout: 'tag' })
     })
 
-    test('whose tag was moved to another image has lost its signature', async () => {
+    test('is not verified after its tag moved to another image', async () => {
       await author.change('src/main.ts', 'Here I am', 'Here I was')
       await plat.prints(['module', 'build', '--dir', 'greeting'])
       await plat.prints(['module', 'push', '--dir', 'greeting'])
       expect(await verdict('0.1.0', 'ada', 'eve')).toMatchObject({ exitCode: 1, problem: 'unsigned' })
     })
 
-    test('that has changed since its build is not pushed', async () => {
+    test('that changed after its build is not pushed', async () => {
       await author.change('src/main.ts', `version: '0.1.0'`, `version: '0.2.0'`)
       for (const make of [async () => {}, () => author.change('src/main.ts', `'Hello'`, `'Hi'`)]) {
         await make()
@@ -132,7 +128,7 @@ describe.for(kinds)('with %s', ([, open, lacking]) => {
       expect(await tagsIn(registry, 'modules/greeting')).not.toContain('0.2.0')
     })
 
-    test('is pushed where its author wants it, and not under a tag of the author’s', async () => {
+    test('is pushed to the given repository with its version as tag', async () => {
       await plat.prints(['module', 'build', '--dir', 'greeting'])
       const to = `${registry.host}/team/other`
       expect((await plat.run(['module', 'push', '--dir', 'greeting', '--to', `${to}:1`])).exitCode).toBe(2)
@@ -140,7 +136,7 @@ describe.for(kinds)('with %s', ([, open, lacking]) => {
       expect(await tagsIn(registry, 'team/other')).toContain('0.2.0')
     })
 
-    test('that is not there is neither signed nor verified', async () => {
+    test('that does not exist can be neither signed nor verified', async () => {
       for (const verb of ['sign', 'verify']) {
         const { exitCode, err } = await plat.run([
           'module',
@@ -153,7 +149,7 @@ describe.for(kinds)('with %s', ([, open, lacking]) => {
       }
     })
 
-    test('is refused by a registry that knows the caller by another password: 1, and what to do', async () => {
+    test('rejected by a registry for a wrong password exits with 1 and advice', async () => {
       const stranger = plat.with({ PLAT_REGISTRY_PASSWORD: 'wrong' })
       const { exitCode, err } = await stranger.run(['module', 'push', '--dir', 'greeting'])
       expect([exitCode, err]).toEqual([1, expect.stringMatching(/PLAT_REGISTRY_USERNAME .* docker login\n$/)])
@@ -161,7 +157,7 @@ describe.for(kinds)('with %s', ([, open, lacking]) => {
     })
 
     const lackingSkopeo = missingPrograms('skopeo')
-    test.skipIf(lackingSkopeo !== '')(`is one to skopeo, which carries it on${lackingSkopeo}`, async () => {
+    test.skipIf(lackingSkopeo !== '')(`can be copied with skopeo${lackingSkopeo}`, async () => {
       const options = ['--tls-verify=false', '--creds', `${registry.username}:${password}`]
       const told = JSON.parse(
         await outputOf('skopeo', 'inspect', ...options, `docker://${registry.host}/team/other:0.2.0`),

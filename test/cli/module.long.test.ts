@@ -6,7 +6,7 @@ import { type Author, startAuthor } from './support/author.ts'
 import { startProxy } from './support/proxy.ts'
 import { password, startWorkplace, type Workplace } from './support/workplace.ts'
 
-/** What operators do with modules at the command line, against a real platform. One test follows another. */
+/** The tests depend on each other's order. */
 
 let workplace: Workplace
 let author: Author
@@ -25,14 +25,13 @@ afterAll(async () => {
   await workplace[Symbol.asyncDispose]()
 })
 
-/** Builds and pushes the author's module as a version; answers the image. */
 async function release(version: string): Promise<string> {
   await author.change('src/main.ts', /  version: '.*?'/, `  version: '${version}'`)
   await author.plat.prints(['module', 'build', '--dir', 'greeting'])
   return (await author.plat.json(['module', 'push', '--dir', 'greeting'])).image
 }
 
-test('a module of the catalog is installed by its version, shown, and uninstalled', async () => {
+test('installs, shows and uninstalls a catalog module by version', async () => {
   expect(await plat.prints(['module', 'catalog', '--verified', '--search', 'greets reference'])).toMatch(
     /^ID +VERSION +VERIFIED +INSTALLED +UPDATE +DESCRIPTION\nhello +1\.0\.0 +yes +- +- +Reference module.*\n$/,
   )
@@ -56,7 +55,7 @@ test('a module of the catalog is installed by its version, shown, and uninstalle
   expect(await plat.run(['module', 'get', 'hello'])).toMatchObject({ exitCode: 1, out: '' })
 })
 
-test('an uninstallation whose acceptance is lost on the way ends well all the same', async () => {
+test('completes an uninstallation if its first response is lost', async () => {
   await plat.run(['module', 'install', 'hello', '--version', '1.0.0'])
   await using proxy = await startProxy(workplace.platform.url)
   const away = plat.with({ PLAT_SERVER: proxy.url, XDG_CONFIG_HOME: join(workplace.folder, 'away') })
@@ -64,12 +63,12 @@ test('an uninstallation whose acceptance is lost on the way ends well all the sa
   proxy.spoil('DELETE /api/v1/modules/hello', 'lose the answer')
   const uninstalled = await away.run(['module', 'uninstall', 'hello'])
   expect(uninstalled.exitCode).toBe(0)
-  // By the time of the next try it is under way, or has ended.
+  // The operation runs or has ended before the retry.
   expect(uninstalled.out).toMatch(/^(ModuleUninstall Completed: It is gone\.|moduleId +hello\nstatus +Uninstalled)\n$/)
   expect(await plat.run(['module', 'list'])).toMatchObject({ exitCode: 0, err: 'No items.\n' })
 })
 
-test('an unsigned module is in the catalog after a scan, with the reason why it is not installed', async () => {
+test('lists an unsigned module after a scan with the reason why it cannot be installed', async () => {
   const image = await release('0.1.1')
   expect(image).toBe(`${registry}/modules/greeting:0.1.1`)
   expect(await plat.json(['module', 'scan'])).toMatchObject({ totalCount: 2, problems: [] })
@@ -82,7 +81,7 @@ test('an unsigned module is in the catalog after a scan, with the reason why it 
   }
 })
 
-test('a platform that allows it installs an unsigned image, and upgrades it; one that fails leaves it as it is', async () => {
+test('installs and upgrades an unsigned image if allowed, and keeps the old version if an upgrade fails', async () => {
   await workplace.platform.stop()
   await workplace.platform.restart({ PLAT_ALLOW_UNVERIFIED_MODULES: 'true' })
   const accepted = await plat.json(['module', 'install', `${registry}/modules/greeting:0.1.1`, '--no-wait'])
@@ -104,7 +103,6 @@ test('a platform that allows it installs an unsigned image, and upgrades it; one
   expect([status, result.output]).toEqual(['Failed', expect.stringContaining('no luck')])
 })
 
-/** The one JSON document of a command, however that ends. */
 const jsonOf = async (args: readonly string[]) => JSON.parse((await plat.run([...args, '--json'])).out)
 
 test.for([

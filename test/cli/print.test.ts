@@ -7,16 +7,14 @@ import { cut, sanitiseText, oneLine, widthOf } from '@platform/cli/print/text'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-/** What people see, and what is read from files: no platform is needed. */
-
-test('text of others cannot drive a terminal, forge a line or turn text around', () => {
+test('escapes control characters, line breaks and direction marks in foreign text', () => {
   const evil = 'a\u001b[2Jb\r\nc\u009b31md\u202ee\u2028f'
   expect(oneLine(evil)).toBe(String.raw`a\u{1b}[2Jb\r\nc\u{9b}31md\u{202e}e\u{2028}f`)
   expect(sanitiseText('a\tb\n\u001b[0m')).toBe('a\tb\n\\u{1b}[0m')
   expect(cellOf(['a\nb', 'c'])).toBe(String.raw`a\nb, c`)
 })
 
-test('no line of a table is wider than the terminal, and columns stay aligned', () => {
+test('keeps table rows within the terminal and columns aligned', () => {
   const columns = [
     { title: 'ID', of: ([id]: string[]) => id },
     { title: 'NAME', of: ([, name]: string[]) => name, isFlexible: true as const },
@@ -53,7 +51,7 @@ test.for([
 
 const line = (cluster: string) => JSON.stringify({ cluster, script: 'true', timeoutSeconds: 5 })
 
-test('a batch of lines keeps their order, and tells which line is wrong', () => {
+test('keeps the order of a batch of lines and names an invalid line', () => {
   const { entries } = readBatchFile(`${line('one')}\n${line('two')}\n`)
   expect(entries.map(({ cluster }) => cluster)).toEqual(['one', 'two'])
   expect(entries[0]!.submission.payload).toEqual({ script: 'true', timeoutSeconds: 5 })
@@ -74,7 +72,7 @@ test.for([
   expect(() => readBatchFile(text)).toThrow(CliError)
 })
 
-test('a run on many clusters is cut into batches that the platform takes: 500 jobs and 4 MiB each', () => {
+test('splits a run on many clusters into batches of at most 500 jobs and 4 MiB', () => {
   const small = Array.from({ length: 1201 }, (_, index) => ({ index }))
   expect(batchesOf(small).map(({ length }) => length)).toEqual([500, 500, 201])
   expect(batchesOf(small).flat()).toEqual(small)

@@ -3,9 +3,7 @@ import { seedFleet } from '../support/portal/fleet.ts'
 import { startProxy } from './support/proxy.ts'
 import { password, startWorkplace } from './support/workplace.ts'
 
-/** Runs on more clusters than one batch can hold. */
-
-test('Ctrl-C between two batches ends with 130 and says how many clusters were not tried', async () => {
+test('Ctrl-C between two batches exits with 130 and the number of remaining clusters', async () => {
   await using workplace = await startWorkplace()
   await seedFleet(workplace.platform, await workplace.platform.api(), 501)
   await using proxy = await startProxy(workplace.platform.url)

@@ -10,7 +10,7 @@ import { PlatformProcess } from '../support/platform.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type Proxy, startProxy } from './support/proxy.ts'
 
-/** Who is signed in, and what a bad network does to `plat`: a real platform behind a proxy that spoils answers. */
+/** Runs against a real platform behind a proxy that loses or changes responses. */
 
 const resources = new AsyncDisposableStack()
 const password = 'correct horse battery'
@@ -38,25 +38,24 @@ const file = (name: string) => join(folder, 'config/plat', name)
 const stored = async (): Promise<any> => JSON.parse(await readFile(file('session.json'), 'utf8'))
 const change = async (fields: object) =>
   writeFile(file('session.json'), JSON.stringify({ ...(await stored()), ...fields }))
-/** Processes that wait for the lock of the session. */
 const waiting = async () => (await readdir(file('.'))).filter((name) => name.startsWith('session.lock.')).length
 const requests = (begin: string) => proxy.seen.filter((line) => line.startsWith(begin)).length
 
-test('a session is kept where only its owner can read it, and without the password', async () => {
+test('stores a session readable only by its owner, without the password', async () => {
   expect(statSync(file('session.json')).mode & 0o777).toBe(0o600)
   expect(statSync(file('.')).mode & 0o777).toBe(0o700)
   expect(await readFile(file('session.json'), 'utf8')).not.toContain(password)
   expect(await plat.json(['whoami'])).toMatchObject({ username: 'ada' })
 })
 
-test('a wrong password ends with 1, and nothing is kept', async () => {
+test('exits with 1 for a wrong password and stores nothing', async () => {
   const other = plat.with({ XDG_CONFIG_HOME: join(folder, 'other'), PLAT_PASSWORD: 'wrong' })
   const { exitCode, err } = await other.run(['login', '--username', 'nobody'])
   expect([exitCode, err.includes('invalid_credentials')]).toEqual([1, true])
   expect((await other.run(['whoami'])).exitCode).toBe(3)
 })
 
-test('signing out ends the session on the platform as well', async () => {
+test('logout ends the session on the platform', async () => {
   const { refreshToken } = await stored()
   await plat.prints(['logout'])
   expect((await plat.run(['whoami'])).exitCode).toBe(3)
@@ -65,7 +64,7 @@ test('signing out ends the session on the platform as well', async () => {
   expect((await fetch(`${proxy.url}/api/v1/auth/refresh`, { method: 'POST', headers, body })).status).toBe(401)
 })
 
-test('a token of the environment wins over the session, and nothing is stored', async () => {
+test('prefers the token of the environment over the session and does not store it', async () => {
   const { token } = await plat.json(['token', 'create', 'automation', '--permission', 'clusters:read'])
   const fresh = join(folder, 'fresh')
   const automation = plat.with({ XDG_CONFIG_HOME: fresh, PLAT_TOKEN: token })
@@ -76,7 +75,7 @@ test('a token of the environment wins over the session, and nothing is stored', 
   expect((await plat.with({ PLAT_TOKEN: 'plat_wrong' }).run(['cluster', 'list'])).exitCode).toBe(3)
 })
 
-test('processes that renew the session at the same time renew it once, and it lives on', async () => {
+test('concurrent processes renew a session once', async () => {
   await change({ expiresAtMs: 0 })
   const others = 5
   const holdUntil = waitFor('the others wait for the one, or renew as well', async () => {
@@ -90,13 +89,13 @@ test('processes that renew the session at the same time renew it once, and it li
   expect((await plat.run(['whoami'])).exitCode).toBe(0)
 })
 
-test('an access token that the platform calls expired is renewed, and the request repeated', async () => {
+test('renews an expired access token and repeats the request', async () => {
   proxy.spoil('GET /api/v1/auth/me', { status: 401, body: '{"error":"token_expired","message":"","traceId":""}' })
   expect(await plat.json(['whoami'])).toMatchObject({ username: 'ada' })
   expect(requests('POST /api/v1/auth/refresh')).toBe(1)
 })
 
-test.runIf(isLong)('the lock of a process that died is taken over', async () => {
+test.runIf(isLong)('takes over the lock of a dead process', async () => {
   await mkdir(file('.'), { recursive: true })
   await writeFile(file('session.lock'), `999999999 ${hostname()} dead`)
   await change({ expiresAtMs: 0 })
@@ -104,29 +103,29 @@ test.runIf(isLong)('the lock of a process that died is taken over', async () => 
   expect(existsSync(file('session.lock'))).toBe(false)
 })
 
-test('a session that has ended is forgotten, and says how to sign in', async () => {
+test('removes an ended session and explains how to sign in', async () => {
   await change({ expiresAtMs: 0, refreshToken: 'sess_00000000000000000000000000.000000000000.x' })
   const { exitCode, err } = await plat.run(['whoami'])
   expect([exitCode, err.includes('plat login')]).toEqual([3, true])
   expect(existsSync(file('session.json'))).toBe(false)
 })
 
-test.runIf(isLong)('a platform that is away while the session is renewed does not end it', async () => {
+test.runIf(isLong)('keeps a session if the platform is unreachable during its renewal', async () => {
   await change({ expiresAtMs: 0 })
   proxy.spoil('POST /api/v1/auth/refresh', { status: 502 }, { status: 503, headers: { 'retry-after': '1' } })
   expect((await plat.run(['whoami'])).exitCode).toBe(0)
 })
 
-test.runIf(isLong)('whoever renews the session does not wait for the platform with the lock in hand', async () => {
+test.runIf(isLong)('releases the lock while waiting for the platform', async () => {
   await change({ expiresAtMs: 0 })
-  // Longer than any process respects a lock: two that renew with one token would end the session.
+  // Longer than a lock is respected: two processes with one refresh token would end the session.
   proxy.spoil('POST /api/v1/auth/refresh', { status: 503, headers: { 'retry-after': '40' }, body: '{}' })
   const startedAtMs = performance.now()
   expect((await plat.run(['whoami'])).exitCode).toBe(0)
   expect(performance.now() - startedAtMs).toBeLessThan(20_000)
 })
 
-test('a process does not go on as somebody else who has signed in meanwhile', async () => {
+test('does not continue as another user who signed in during the command', async () => {
   await change({ expiresAtMs: 0 })
   const lock = `${process.pid} ${hostname()} held by the test`
   await writeFile(file('session.lock'), lock)
@@ -138,14 +137,14 @@ test('a process does not go on as somebody else who has signed in meanwhile', as
   expect((await stored()).username).toBe('grace')
 })
 
-test('another server never sees the tokens of the session', async () => {
+test('never sends tokens of the session to another server', async () => {
   await using other = await startProxy(proxy.url)
   const { exitCode, err } = await plat.with({ PLAT_SERVER: other.url }).run(['whoami'])
   expect([exitCode, err.includes(proxy.url)]).toEqual([3, true])
   expect(other.seen).toEqual([])
 })
 
-test('a job whose answer was lost is submitted once', async () => {
+test('submits a job once if its response is lost', async () => {
   const name = 'lossy-1'
   await plat.prints(['cluster', 'register', name])
   proxy.spoil('POST /api/v1/jobs', 'lose the answer', { status: 503, headers: { 'retry-after': '1' }, body: '{}' })
@@ -155,29 +154,26 @@ test('a job whose answer was lost is submitted once', async () => {
   expect(items.map((job: any) => job.id)).toEqual([id])
 })
 
-test('a cluster whose removal was answered and lost is removed', async () => {
+test('removes a cluster if the response is lost', async () => {
   await plat.prints(['cluster', 'register', 'lossy-2'])
   proxy.spoil('DELETE /api/v1/clusters', 'lose the answer')
   expect(await plat.json(['cluster', 'delete', 'lossy-2', '--yes'])).toMatchObject({ deleted: true })
 })
 
-test.runIf(isLong)(
-  'what was never there is not told as removed, though the platform asked to wait before it looked',
-  async () => {
-    proxy.spoil('DELETE /api/v1/sites', { status: 429, headers: { 'retry-after': '1' }, body: '{}' })
-    const { exitCode, err } = await plat.run(['site', 'delete', 'site_01jd8w5k3zr9x2m4c7t6v0b1qa'])
-    expect([exitCode, err.includes('site_not_found')]).toEqual([1, true])
-  },
-)
+test.runIf(isLong)('does not report the removal of a resource that never existed after a 429', async () => {
+  proxy.spoil('DELETE /api/v1/sites', { status: 429, headers: { 'retry-after': '1' }, body: '{}' })
+  const { exitCode, err } = await plat.run(['site', 'delete', 'site_01jd8w5k3zr9x2m4c7t6v0b1qa'])
+  expect([exitCode, err.includes('site_not_found')]).toEqual([1, true])
+})
 
-test.runIf(isLong)('a platform that asks to wait is asked again after that time', async () => {
+test.runIf(isLong)('retries after the time in Retry-After', async () => {
   proxy.spoil('GET /api/v1/auth/me', { status: 429, headers: { 'retry-after': '1' }, body: '{}' })
   const startedAtMs = performance.now()
   expect((await plat.run(['whoami'])).exitCode).toBe(0)
   expect(performance.now() - startedAtMs).toBeGreaterThan(1000)
 })
 
-test('what is not the platform ends with 4 and says what it answered', async () => {
+test('exits with 4 and the response if the server is not a platform', async () => {
   proxy.spoil('GET /api/v1/auth/me', { status: 404, headers: { 'content-type': 'text/html' }, body: '<h1>No</h1>' })
   expect(await plat.run(['whoami'])).toMatchObject({ exitCode: 4, err: expect.stringContaining('404') })
   proxy.spoil('GET /api/v1/auth/me', { status: 301, headers: { location: 'https://platform.example.com/' } })
@@ -187,15 +183,15 @@ test('what is not the platform ends with 4 and says what it answered', async () 
   expect((await plat.run(['whoami'])).exitCode).toBe(4)
 })
 
-// It tries for some seconds.
-test.runIf(isLong)('where nobody answers, a command gives up with 4', async () => {
+// Retries take several seconds.
+test.runIf(isLong)('exits with 4 without a response', async () => {
   const gone = await startProxy(proxy.url)
   await gone[Symbol.asyncDispose]()
   const nobody = plat.with({ PLAT_SERVER: gone.url, PLAT_TOKEN: 'any' })
   expect(await nobody.run(['whoami'])).toMatchObject({ exitCode: 4, err: expect.stringContaining('ECONNREFUSED') })
 })
 
-test.runIf(isLong)('every cluster is found and listed, however many pages they fill', async () => {
+test.runIf(isLong)('finds and lists clusters on every page', async () => {
   const names = Array.from({ length: 105 }, (_, index) => `page-${index}`)
   const { accessToken } = await stored()
   const headers = { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json' }

@@ -6,9 +6,7 @@ import { expect, test } from 'vitest'
 const run = promisify(execFile)
 const main = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url))
 
-/** How soon a command begins: nobody waits for what others need. */
-
-test('who makes no modules waits for nothing that makes them', async () => {
+test('loads the module tools only for module commands', async () => {
   const hooks = `import { registerHooks } from 'node:module'
     registerHooks({ load: (url, context, next) => (process.stderr.write(url + '\\n'), next(url, context)) })`
   const args = ['--import', `data:text/javascript,${encodeURIComponent(hooks)}`, main]

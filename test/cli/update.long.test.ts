@@ -5,7 +5,7 @@ import { builtFunctions, published, telling } from '../support/releases.ts'
 import { startProxy } from './support/proxy.ts'
 import { password, startWorkplace, type Workplace } from './support/workplace.ts'
 
-/** Updates of the platform at the command line, against a real platform. One test follows another. */
+/** The tests depend on each other's order. */
 
 let workplace: Workplace
 let plat: Plat
@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => workplace[Symbol.asyncDispose]())
 
-test('where there is no newer release, nothing is done, and no version to go back to is an error', async () => {
+test('does nothing without a newer release, and rejects a rollback without a previous version', async () => {
   const check = await plat.run(['update', 'check'])
   expect(check.out).toMatch(
     new RegExp(`^currentVersion +${serving}\nlatestVersion +${serving}\nupdateAvailable +false\n`),
@@ -33,13 +33,12 @@ test('where there is no newer release, nothing is done, and no version to go bac
   expect([unknown.exitCode, unknown.err]).toEqual([1, expect.stringContaining('(version_not_available)')])
 })
 
-test('a release is found and applied and taken back, step by step', async () => {
+test('finds, applies and rolls back a release and prints each step', async () => {
   await published(workplace.platform, { version: '9.1.0' }, await builtFunctions('9.1.0', telling))
   const check = await plat.run(['update', 'check'])
   expect(check.out).toMatch(/^latestVersion +9\.1\.0$/m)
   expect(check.err).toBe('Next: plat update apply 9.1.0\n')
 
-  // Nobody is there to be asked.
   const unsure = await plat.run(['update', 'apply'])
   expect([unsure.exitCode, unsure.err]).toEqual([
     2,
@@ -56,7 +55,7 @@ test('a release is found and applied and taken back, step by step', async () => 
   expect(await plat.json(['update', 'check'])).toMatchObject({ currentVersion: serving })
 })
 
-test('an update whose acceptance is lost on the way is followed all the same', async () => {
+test('follows an update if its first response is lost', async () => {
   await using proxy = await startProxy(workplace.platform.url)
   const away = plat.with({ PLAT_SERVER: proxy.url, XDG_CONFIG_HOME: join(workplace.folder, 'away') })
   await away.prints(['login', '--username', 'ada', '--password-stdin'], `${password}\n`)
@@ -66,7 +65,7 @@ test('an update whose acceptance is lost on the way is followed all the same', a
   expect(applied.err).toMatch(/^Already running: job_\w+\.$/m)
   expect(proxy.seen.filter((line) => line.startsWith('PUT '))).toHaveLength(2)
 
-  // By the next try the way back has ended, on most machines: it must lead no further.
+  // On most machines the rollback has ended before the retry; the retry must not roll back again.
   const later = { status: 503, headers: { 'retry-after': '8' }, body: '{"error":"unavailable"}' }
   proxy.spoil('PUT /api/v1/platform/updates/apply', 'lose the answer', later)
   const back = await away.run(['update', 'rollback', '--yes'])

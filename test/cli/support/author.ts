@@ -3,14 +3,12 @@ import { join } from 'node:path'
 import { Plat } from '../../support/plat.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
-/** An author at work: a command line in a folder of its own, and a new module there. */
+/** A command line with a new module in its folder. */
 export interface Author extends AsyncDisposable {
-  /** Is in the folder that the module's is in. */
   plat: Plat
   folder: string
-  /** The folder of the module `greeting`. */
   module: string
-  /** Replaces all of a text in a file of the module, which has to be there. */
+  /** Replaces text in a file of the module; throws if it is missing. */
   change: (file: string, before: string | RegExp, after: string) => Promise<void>
 }
 

@@ -3,18 +3,16 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
-/** What becomes of a request: its answer is lost or held on the way, or it is answered here and never arrives. */
+/** Loses or delays the response, or responds without forwarding the request. */
 export type Fault =
   | 'lose the answer'
   | { holdUntil: Promise<unknown> }
   | { status: number; headers?: Record<string, string>; body?: string }
 
-/** A bad network in front of a platform. */
 export interface Proxy extends AsyncDisposable {
   url: string
-  /** Method and path of each request that came, in order. */
   seen: string[]
-  /** What becomes of the next requests whose method and path begin so. */
+  /** Applies a fault to the next requests with this prefix of method and path. */
   spoil: (begin: string, ...faults: Fault[]) => void
 }
 

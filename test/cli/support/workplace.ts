@@ -6,10 +6,9 @@ import { PlatformProcess } from '../../support/platform.ts'
 import { runRelayCommand } from '../../support/relay-command.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
-/** The password of the administrator. */
 export const password = 'correct horse battery'
 
-/** A platform with clusters that have relays, and an administrator who is signed in at a command line. */
+/** A platform with relays, and a signed-in administrator. */
 export interface Workplace extends AsyncDisposable {
   platform: PlatformProcess
   plat: Plat
@@ -18,7 +17,6 @@ export interface Workplace extends AsyncDisposable {
 
 export const startWorkplace = (...clusters: string[]): Promise<Workplace> => startWorkplaceWith({}, clusters)
 
-/** The same, of a platform with further settings. */
 async function startWorkplaceWith(
   settings: Record<string, string>,
   clusters: readonly string[] = [],
