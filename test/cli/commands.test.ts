@@ -8,7 +8,6 @@ import { waitForFileScript } from '../support/script.ts'
 import { startWorkplace, type Workplace } from './support/workplace.ts'
 import { isLong, sampled } from '../support/long.ts'
 
-
 let folder: string
 let plat: Plat
 let workplace: Workplace
@@ -19,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => workplace[Symbol.asyncDispose]())
 
-test('runs a script on a cluster by name with the script's output and exit code', async () => {
+test('runs a script on a cluster by name with the script’s output and exit code', async () => {
   const { exitCode, out, err } = await plat.run(['run', '--cluster', 'BERLIN-1', '--', 'echo Ω; echo oops >&2; exit 7'])
   expect([exitCode, out]).toEqual([7, 'Ω\n'])
   expect(err).toMatch(/^job_\w+ accepted\.\noops\n$/)

@@ -50,7 +50,7 @@ test('bash completes commands, options and option values', async () => {
   expect(await offered('plat', 'completion', 'z')).toEqual(['zsh'])
 })
 
-test('each shell's completion contains every command', () => {
+test('each shell’s completion contains every command', () => {
   const last = places.map(({ path }) => path.split(' ').at(-1)!)
   for (const script of [bashScript(places), zshScript(places), fishScript(places)]) {
     expect(last.filter((word) => !script.includes(word))).toEqual([])
@@ -66,7 +66,7 @@ test('every command has a description, and every command with output has --json'
   expect(withoutJson.map(({ path }) => path).toSorted()).toEqual(textual.toSorted())
 })
 
-test('npx plat uses the project's Node', async () => {
+test('npx plat uses the project’s Node', async () => {
   const path = process.env['PATH']!.split(delimiter).filter((folder) => !folder.includes('node_modules'))
   const { stdout } = await run('npx', ['plat', '--version'], { env: { ...process.env, PATH: path.join(delimiter) } })
   expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/)

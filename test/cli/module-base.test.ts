@@ -77,7 +77,7 @@ const lacking = missingPrograms('runc')
 
 // Long, because the image contains Node.js.
 test.skipIf(lacking !== '' || !isLong)(
-  `an image with Node.js does not use the machine's Node.js${lacking}`,
+  `an image with Node.js does not use the machine’s Node.js${lacking}`,
   async () => {
     await using author = await startAuthor()
     await author.change('src/main.ts', `'/modules/greeting', (c) => c.html(`, `'/x', (c) => c.text(process.execPath + `)

@@ -4,7 +4,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { startServer, type TestServer } from '../support/http-server.ts'
 import { type Author, startAuthor } from './support/author.ts'
 
-
 let author: Author
 
 beforeAll(async () => {
@@ -89,7 +88,7 @@ describe('a registry is called', () => {
     expect([server.requests.length > 0, given()]).toEqual([true, []])
   })
 
-  test('with the owner's password for the platform's own registry, despite other credentials', async () => {
+  test('with the owner’s password for the platform’s own registry, despite other credentials', async () => {
     const registry = { host: server.host, username: 'platform', password: 'own' }
     await store('data/runtime.json', { registry })
     await call(environment)
