@@ -1,5 +1,5 @@
 import { consume } from '@platform/http/consume'
 import { ModuleMessage } from '@platform/http/messages'
-import { deliverWaiting } from '@platform/worker/modules/deliver-events'
+import { deliverPending } from '@platform/worker/modules/deliver-events'
 
-export const handler = consume(ModuleMessage, ({ moduleId }) => deliverWaiting(moduleId))
+export const handler = consume(ModuleMessage, ({ moduleId }) => deliverPending(moduleId))

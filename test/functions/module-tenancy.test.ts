@@ -8,7 +8,7 @@ import { bearer, bootstrapPlatform } from '../support/fixtures.ts'
 
 await bootstrapPlatform()
 
-const said = 'It crashed five times in ten minutes.\nTypeError: no cluster berlin-1 of org_secret'
+const said = 'The module crashed five times in ten minutes.\nTypeError: no cluster berlin-1 of org_secret'
 
 test.each(['Viewer', 'OrgAdmin', 'PlatformAdmin'] as const)(
   'what a module has said when it failed is for those who install modules; a %s of any organisation hears what kind of failure it was',

@@ -109,7 +109,7 @@ describe('hello as a process', () => {
 
   test('its health check is Healthy, always', async () => {
     expect(await probe(runtime, await deployed, valid)).toMatchObject({
-      answers: true,
+      isResponding: true,
       isHealthy: true,
       checks: [{ name: 'hello-module', status: 'Healthy', tags: ['informational'] }],
     })

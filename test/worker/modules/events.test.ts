@@ -15,7 +15,7 @@ import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
 import { batchPut, query } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
-import { deliverWaiting } from '@platform/worker/modules/deliver-events'
+import { deliverPending } from '@platform/worker/modules/deliver-events'
 import { supervise } from '@platform/worker/modules/supervise'
 import { waitFor } from '../../support/wait-for.ts'
 import * as Webhook from '@platform/core/webhooks/webhook'
@@ -36,7 +36,7 @@ interface ModuleMessage {
   moduleId: string
 }
 
-const deliver = (id: string) => deliverWaiting(id, pick)
+const deliver = (id: string) => deliverPending(id, pick)
 const subjectsOf = async (id: string) => (await readActorLog(id)).events.map(({ subject }) => subject)
 const pendingCount = async (id: string) => (await query(keys.moduleEvents(id))).items.length
 const messagesAbout = async (id: string) =>
@@ -97,7 +97,7 @@ test('redelivers events that a worker could not delete, and the module handles e
   // The failpoint is read at import: this worker has its own module instances.
   const failing = await import('@platform/worker/modules/deliver-events')
   vi.unstubAllEnvs()
-  await expect(failing.deliverWaiting(id, pick)).rejects.toThrow('Failpoint')
+  await expect(failing.deliverPending(id, pick)).rejects.toThrow('Failpoint')
   expect(await pendingCount(id)).toBe(3)
   await deliver(id)
   expect(await pendingCount(id)).toBe(3)

@@ -126,8 +126,7 @@ describe('an installation', () => {
     const [signature] = await client.referrers(`modules/${id}`, digest)
     await client.remove(`modules/${id}`, deleted === 'image' ? digest : (signature?.digest ?? ''))
     await runModuleOperation(request, pick)
-    const reason =
-      deleted === 'image' ? `${registry.host}/modules/${id}@${digest} is not there any more.` : 'No signature'
+    const reason = deleted === 'image' ? `${registry.host}/modules/${id}@${digest} no longer exists.` : 'No signature'
     const result = { output: expect.stringContaining(reason) }
     expect(await Job.read(caller, request.jobId)).toMatchObject({ status: 'Failed', result })
     expect(await storedTraces(id)).toEqual(noTraces)
@@ -143,7 +142,7 @@ test('an uninstallation stops a module and removes all traces', async () => {
   const request = await requestUninstall(caller, id)
   await runModuleOperation(request, pick)
   const job = await Job.read(caller, request.jobId)
-  expect(job).toMatchObject({ status: 'Completed', result: { output: 'It is gone.' } })
+  expect(job).toMatchObject({ status: 'Completed', result: { output: 'The module is uninstalled.' } })
   expect(job.steps).toMatchObject(completed(['stop', 'remove']))
   expect(await storedTraces(id)).toEqual(noTraces)
   expect(output.filter((line) => line.includes('hook stop'))).toHaveLength(1)
@@ -199,7 +198,7 @@ describe('an upgrade', () => {
     const request = await requestInstall(caller, reference)
     expect(await install(caller, { id: other })).toMatchObject({ status: 'Completed' })
     await runModuleOperation(request, pick)
-    const result = { output: `Module ${other} has the API path /api/${other} by now.` }
+    const result = { output: `Module ${other} has the API path /api/${other} already.` }
     expect(await Job.read(caller, request.jobId)).toMatchObject({ status: 'Failed', result })
     expect(await Module.read(id)).toMatchObject({ state: 'Running', version: '1.0.0', apiBasePath: `/api/${id}` })
     expect((await readActorLog(other)).hooks).toEqual(running)

@@ -111,13 +111,13 @@ describe('a module fails', () => {
     ['hooks hangs start', 'PLAT-MOD-5005', /^start took longer than 1000 ms\.$/],
     ['hooks spins configure', 'PLAT-MOD-5004', /No response within 2000 ms/],
     ['never-answers', 'PLAT-MOD-5004', /No response within 2000 ms/],
-    ['answers-garbage', 'PLAT-MOD-5004', /with what no SDK answers/],
-    ['answers-wrong-json', 'PLAT-MOD-5004', /with what no SDK answers/],
-    ['answers-deep', 'PLAT-MOD-5004', /with what no SDK answers/],
+    ['answers-garbage', 'PLAT-MOD-5004', /with an invalid response/],
+    ['answers-wrong-json', 'PLAT-MOD-5004', /with an invalid response/],
+    ['answers-deep', 'PLAT-MOD-5004', /with an invalid response/],
     ['answers-much', 'PLAT-MOD-5004', /larger than 262144 bytes/],
     ['breaks-off', 'PLAT-MOD-5004', /./],
     ['no-protocol', 'PLAT-MOD-5004', /control protocol.*serve\(…\) of @platform\/modules/],
-    ['unhealthy', 'PLAT-MOD-5006', /GET \/health did not answer with 2xx/],
+    ['unhealthy', 'PLAT-MOD-5006', /GET \/health did not respond with 2xx/],
     ['other-id', 'PLAT-MOD-5001', /^The code says quite-another, the manifest other-id\.$/],
   ]
 

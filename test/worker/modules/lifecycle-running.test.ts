@@ -29,7 +29,7 @@ describe('a probe', () => {
     const { runtime, deployment } = await running('calm')
     const manifest = manifestFor('calm', { healthChecks: [check('calmness'), check('missing')] })
     expect(await probe(runtime, deployment, manifest)).toEqual({
-      answers: true,
+      isResponding: true,
       isHealthy: true,
       checks: [
         {
@@ -50,13 +50,13 @@ describe('a probe', () => {
     const { runtime, deployment } = await running('unhealthy')
     const manifest = manifestFor('unhealthy', { healthChecks: [check('database')] })
     expect(await probe(runtime, deployment, manifest)).toMatchObject({
-      answers: true,
+      isResponding: true,
       isHealthy: false,
       checks: [{ status: 'Unhealthy', description: 'No database.' }],
     })
     await runtime.end(deployment, 'SIGKILL')
     expect(await probe(runtime, deployment, manifest)).toMatchObject({
-      answers: false,
+      isResponding: false,
       isHealthy: false,
       checks: [{ status: 'Unhealthy', description: 'It does not run.' }],
     })
@@ -119,7 +119,7 @@ test('counts only delivered events as handled', async () => {
   const { runtime, deployment } = await running('answers-other-events', { isLoaded: false })
   expect(await deliverEvents(runtime, deployment, [cloudEvent('evt_1'), cloudEvent('evt_2')])).toEqual({
     handled: ['evt_1'],
-    failed: [{ id: 'evt_2', message: 'It does not say why.' }],
+    failed: [{ id: 'evt_2', message: 'No reason reported.' }],
     published: [],
   })
 })

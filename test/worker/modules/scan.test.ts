@@ -222,7 +222,7 @@ test.runIf(isLong)('limits the scan to the newest tags', async () => {
     2 * releaseLimit,
   )
   expect((await releasesOf(id))?.map(({ version }) => version)).toEqual(['2.0.0', '1.0.0'])
-  expect(await problems()).toEqual([`${sourceOf(id)}: It has 407 tags; 400 of them are looked at.`])
+  expect(await problems()).toEqual([`${sourceOf(id)}: It has 407 tags; 400 of them are scanned.`])
 })
 
 test('ignores releases of the platform in the same registry, without a problem', async () => {

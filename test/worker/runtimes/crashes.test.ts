@@ -181,10 +181,10 @@ test('restart delays double from half a second to half a minute, with jitter', (
 
 test('counts the crashes of the last ten minutes, at most four', () => {
   const crashes = new CrashCounter()
-  for (const reason of ['one', 'two', 'three', 'four']) crashes.note(reason)
+  for (const reason of ['one', 'two', 'three', 'four']) crashes.record(reason)
   expect(crashes).toMatchObject({ recent: 4, areTooMany: false, last: 'four' })
   shiftClock(599_000)
-  crashes.note('five')
+  crashes.record('five')
   expect(crashes).toMatchObject({ recent: 5, areTooMany: true, last: 'five' })
   shiftClock(2000)
   expect(crashes).toMatchObject({ recent: 1, areTooMany: false, last: 'five' })

@@ -191,7 +191,7 @@ test.each(
       ],
       ['is killed during a request', 'crashed', moduleSource(`process.kill(process.pid, 'SIGKILL')`), /SIGKILL/],
       ['exits during a request', 'crashed', moduleSource('process.exit(5)'), /exit status 5/],
-      ['reports an invalid error', 'crashed', initError('garbage'), /says nothing/],
+      ['reports an invalid error', 'crashed', initError('garbage'), /without a message/],
       ['never responds', 'timeout', moduleSource(never), /Task timed out/],
       ['never requests an event', 'timeout', 'setInterval(() => {}, 1000)', /Task timed out/],
       ['reports a long error', 'crashed', initError(JSON.stringify({ errorMessage: 'x'.repeat(5000) })), /^x{1000}$/],

@@ -243,7 +243,7 @@ describe('preflight', () => {
     target.hook.before = async ({ name }) => void calls.push(name)
     await attempt(update, target.port)
     const { status, result } = await jobOf(update)
-    expect([status, result?.output]).toEqual(['Failed', 'Something else changes the platform by now.'])
+    expect([status, result?.output]).toEqual(['Failed', 'Another operation changes the platform.'])
     expect(await readUpdateState()).toMatchObject({ jobId: 'job_other', current: older })
     expect([calls, target.whole, target.staged.size]).toEqual([[], older, 1])
   })

@@ -4,7 +4,7 @@ import { classifyUpdateError, describeError, UpdateError } from '@platform/worke
 import { TargetError } from '@platform/worker/updates/target/port'
 import { expect, test } from 'vitest'
 
-const unexpected = 'The platform failed in a way that it does not know. Its log tells more.'
+const unexpected = 'Unexpected error; see the log.'
 const platformFailure = (code: ConstructorParameters<typeof PlatformError>[0]) => new PlatformError(code, 'Message.')
 
 test.each([

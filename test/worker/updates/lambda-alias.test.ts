@@ -187,7 +187,7 @@ test('stops when another process moves an alias, and leaves that alias unchanged
   const update = await queueUpdate({ action: 'apply', release: await released(few), before: deployed })
   await attempt(update, { ...target, shift }, few)
   expect(await outcomeOf(update)).toMatch(
-    /^Failed: The alias platform\d+-health:live was changed outside of this update\. It is left unchanged\. The way back/,
+    /^Failed: The alias platform\d+-health:live was changed outside of this update\. It is left unchanged\. The rollback/,
   )
   expect(await platform.aliasOf('health')).toEqual({ main: '3', weights: {} })
   expect(await platform.aliasOf('queue/jobs')).toEqual({ main: '1', weights: {} })

@@ -57,7 +57,7 @@ test('reverts as far as possible if another deployment has changed part of the t
   await attempt(update, target.port)
   const { status, result } = await jobOf(update)
   expect([status, changes]).toEqual(['Failed', ['stage', 'revert']])
-  expect(result?.output).toMatch(new RegExp(`does not say its version\\. Version ${older.version} serves\\.$`))
+  expect(result?.output).toMatch(new RegExp(`reports no version\\. Version ${older.version} serves\\.$`))
 })
 
 test('reverts later if the target is unavailable', async () => {
@@ -83,7 +83,7 @@ test('reports an incomplete rollback', async () => {
   const { status, result } = await jobOf(update)
   expect(status).toBe('Failed')
   expect(result?.output).toMatch(
-    new RegExp(`\\. The way back to version ${older.version} is not complete: A function is missing\\.$`),
+    new RegExp(`\\. The rollback to version ${older.version} is incomplete: A function is missing\\.$`),
   )
   expect((await readUpdateState()).jobId).toBeUndefined()
 })

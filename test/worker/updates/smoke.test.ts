@@ -40,14 +40,14 @@ const responding =
     event.platformProbe || name !== functionName ? good(version)(name, event) : response
 
 const broken: [what: string, behaviour: (version: string) => Behaviour, message: RegExp][] = [
-  ['responds 500 to every second request', (version) => failHalf(good(version)), /answers 500 to GET \//],
+  ['responds 500 to every second request', (version) => failHalf(good(version)), /responds 500 to GET \//],
   [
     'is not ready',
     responding('health', { statusCode: 503 }),
-    /Function health .+ answers 503 to GET \/health\/ready\./,
+    /Function health .+ responds 503 to GET \/health\/ready\./,
   ],
-  ['has no health endpoint', responding('health', { statusCode: 404 }), /answers 404 to GET \/health\/ready\./],
-  ['returns no gateway response', responding('clusters', 'ok'), /answers 500 to GET \/api\/v1\/clusters\./],
+  ['has no health endpoint', responding('health', { statusCode: 404 }), /responds 404 to GET \/health\/ready\./],
+  ['returns no gateway response', responding('clusters', 'ok'), /responds 500 to GET \/api\/v1\/clusters\./],
   [
     'crashes at start',
     () => () => Promise.reject(new TargetError('Runtime exited with error: exit status 1')),
@@ -59,8 +59,8 @@ const broken: [what: string, behaviour: (version: string) => Behaviour, message:
       name === 'queue/jobs' ? Promise.reject(new Error('Cannot find module')) : good(version)(name, event),
     /Function queue\/jobs .+ fails: Cannot find module\./,
   ],
-  ['reports another version', () => good('9.9.9'), /says that it is of version 9\.9\.9\./],
-  ['reports no version', () => () => 'ok', /does not say its version\./],
+  ['reports another version', () => good('9.9.9'), /reports version 9\.9\.9\./],
+  ['reports no version', () => () => 'ok', /reports no version\./],
 ]
 
 test.each(broken)('gives no traffic to a release that %s', async (_, behaviour, message) => {

@@ -13,9 +13,9 @@ export interface HostServerOptions extends Pick<RpcServerOptions, 'token' | 'por
 export async function serveHost({ runtime, tokens, ...options }: HostServerOptions): Promise<RpcServer> {
   const calls: Record<string, RpcHandler> = {
     'POST /deploy': async (received) => {
-      const { assignment, token } = DeployRequest.parse(jsonOf(received))
-      tokens.set(assignment.id, token)
-      return runtime.deploy(assignment)
+      const { spec, token } = DeployRequest.parse(jsonOf(received))
+      tokens.set(spec.id, token)
+      return runtime.deploy(spec)
     },
     'POST /remove': async (received) => {
       const { deployment, graceMs } = RemoveRequest.parse(jsonOf(received))

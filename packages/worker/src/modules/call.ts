@@ -16,12 +16,12 @@ import { notAskedHeader, type PublishedEvent } from '@platform/modules/protocol'
 import { findModule } from './records.ts'
 import { moduleClient } from './client.ts'
 
-/** Requests from callers to a module (D48). The gateway has removed everything that is not meant for the module. */
+/** Requests from callers to a module. The gateway has removed everything that is not meant for the module. */
 
 /** Gateways time out after 30 seconds, and Lambda carries 6 MB, which is this many bytes before Base64. */
-const usualLimits = { timeoutMs: 25_000, maxBytes: 4_500_000 }
+const defaultLimits = { timeoutMs: 25_000, maxBytes: 4_500_000 }
 
-const codes: Readonly<Record<RuntimeErrorKind, ErrorCode>> = {
+const errorCodes: Readonly<Record<RuntimeErrorKind, ErrorCode>> = {
   unavailable: 'module_unavailable',
   timeout: 'module_timeout',
   crashed: 'module_failed',
@@ -37,16 +37,16 @@ const codes: Readonly<Record<RuntimeErrorKind, ErrorCode>> = {
 export async function callModule(
   deployment: Deployment,
   request: ModuleRequest,
-  limits: RequestLimits = usualLimits,
+  limits: RequestLimits = defaultLimits,
 ): Promise<ModuleResponse> {
   const runtime = await moduleClient()
-  const answer = await runtime.request(deployment, request, limits).catch((error: unknown) => {
-    throw error instanceof RuntimeError ? platformError(codes[error.problem], {}, { cause: error }) : error
+  const response = await runtime.request(deployment, request, limits).catch((error: unknown) => {
+    throw error instanceof RuntimeError ? platformError(errorCodes[error.problem], {}, { cause: error }) : error
   })
-  await record(deployment.moduleId, publishedIn(deployment.moduleId, answer.headers))
+  await record(deployment.moduleId, publishedIn(deployment.moduleId, response.headers))
   // The instance is starting or being replaced and has not processed the request; a retry may reach the right instance.
-  if (answer.headers[notAskedHeader] !== undefined) throw platformError('module_unavailable')
-  return answer
+  if (response.headers[notAskedHeader] !== undefined) throw platformError('module_unavailable')
+  return response
 }
 
 /** The caller gets its response even if recording fails, because its request is complete. */

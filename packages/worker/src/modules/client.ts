@@ -2,18 +2,18 @@ import { config } from '@platform/core/config'
 import { type ModuleClient } from '../runtimes/port.ts'
 import { tokenOf } from '../runtimes/token.ts'
 
-let picked: Promise<ModuleClient> | undefined
+let client: Promise<ModuleClient> | undefined
 
 /** The client for functions that only call modules: it loads no code for deployments or images. */
 export const moduleClient = (): Promise<ModuleClient> =>
-  (picked ??= config.PLAT_MODULE_RUNTIME === 'lambda' ? ofLambda() : ofHost())
+  (client ??= config.PLAT_MODULE_RUNTIME === 'lambda' ? lambdaClient() : hostClient())
 
-async function ofHost(): Promise<ModuleClient> {
+async function hostClient(): Promise<ModuleClient> {
   const { hostedRuntime } = await import('../runtimes/hosted.ts')
   return hostedRuntime()
 }
 
-async function ofLambda(): Promise<ModuleClient> {
+async function lambdaClient(): Promise<ModuleClient> {
   const { lambdaRequest } = await import('../runtimes/lambda/request.ts')
   return { request: lambdaRequest({}, tokenOf) }
 }

@@ -10,63 +10,68 @@ import { type ModuleRelease } from '@platform/core/modules/record'
 import { type OperationRecord } from '@platform/core/operations/record'
 import { shutDown } from './lifecycle/shut-down.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
-import { type Judgement } from './errors.ts'
+import { type ModuleErrorClassification } from './errors.ts'
 import { deploymentIdOf } from './install.ts'
 import { type OperationLease } from '@platform/core/operations/lease'
 import { finishWith } from './finish.ts'
 
 /** A module that will not run gets less time to stop. */
-const undoGraceMs = 5000
+const revertGraceMs = 5000
 
 /** Restores the previous state: removes the deployment and, for a new module, its record and route reservation. */
-export async function undoInstall(journal: OperationLease, runtime: ModuleRuntime, reason: Judgement): Promise<void> {
-  const { operation } = journal
+export async function revertInstall(
+  lease: OperationLease,
+  runtime: ModuleRuntime,
+  reason: ModuleErrorClassification,
+): Promise<void> {
+  const { operation } = lease
   const { release } = installPlan(operation)
   // A worker that has lost the lease must not remove anything.
-  await journal.renew()
+  await lease.renew()
   await removeAttempt(runtime, deploymentIdOf(release.moduleId, operation.id))
   await failpoint('module.compensated')
-  const end = { status: 'Failed', outcome: wordsOf(reason) } as const
-  await finishWith(journal, end, release.moduleId, (standing) => ({
-    writes: standing.module?.jobId === operation.id ? backSteps(standing, installPlan(operation), operation.id) : [],
+  const result = { status: 'Failed', outcome: describeReason(reason) } as const
+  await finishWith(lease, result, release.moduleId, (state) => ({
+    writes: state.module?.jobId === operation.id ? restoreWrites(state, installPlan(operation), operation.id) : [],
     events: [failed(operation, release, reason)],
   }))
 }
 
 /** The code refers to the documentation of the error. */
-const wordsOf = ({ message, code }: Judgement): string => (code === undefined ? message : `${message} (${code})`)
+const describeReason = ({ message, code }: ModuleErrorClassification): string =>
+  code === undefined ? message : `${message} (${code})`
 
 async function removeAttempt(runtime: ModuleRuntime, id: string): Promise<void> {
   try {
-    const left = (await runtime.list()).filter(({ deployment }) => deployment.id === id)
-    await Promise.all(left.map(({ deployment }) => shutDown(runtime, deployment, { graceMs: undoGraceMs })))
+    const leftovers = (await runtime.list()).filter(({ deployment }) => deployment.id === id)
+    await Promise.all(leftovers.map(({ deployment }) => shutDown(runtime, deployment, { graceMs: revertGraceMs })))
   } catch (cause) {
     log('error', 'Failed to remove an unwanted deployment; the heartbeat retries', { deployment: id, cause })
   }
 }
 
-function backSteps(
-  { module: row, routes }: InstallState,
+function restoreWrites(
+  { module: record, routes }: InstallState,
   { release, previousVersion }: InstallPlan,
   jobId: string,
 ): WriteItem[] {
   const { moduleId } = release
-  const isOurs = { jobId: { is: jobId } }
+  const lockedByJob = { jobId: { is: jobId } }
   if (previousVersion === undefined) {
-    return [remove(keys.module(moduleId), isOurs), reserveRoutesWrite(routes, moduleId, undefined)]
+    return [remove(keys.module(moduleId), lockedByJob), reserveRoutesWrite(routes, moduleId, undefined)]
   }
-  const set = { state: row?.deployment === undefined ? 'Failed' : 'Running', updatedAtMs: now() }
-  return [patch(keys.module(moduleId), { set, remove: ['jobId'] }, isOurs)]
+  const set = { state: record?.deployment === undefined ? 'Failed' : 'Running', updatedAtMs: now() }
+  return [patch(keys.module(moduleId), { set, remove: ['jobId'] }, lockedByJob)]
 }
 
-const messageLength = 1000
+const maxMessageLength = 1000
 
 const failed = (
   { id: jobId }: OperationRecord,
   { moduleId, version }: ModuleRelease,
-  { message, code }: Judgement,
+  { message, code }: ModuleErrorClassification,
 ) => ({
   name: 'module.failed' as const,
   subject: moduleId,
-  data: { moduleId, version, jobId, message: message.slice(0, messageLength), ...(code !== undefined && { code }) },
+  data: { moduleId, version, jobId, message: message.slice(0, maxMessageLength), ...(code !== undefined && { code }) },
 })

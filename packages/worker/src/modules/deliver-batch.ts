@@ -12,7 +12,7 @@ import { type ModuleClient } from '../runtimes/port.ts'
 import { type DeliveryLease } from './delivery-lease.ts'
 import { ownEvents, recordPublished } from './lifecycle/published.ts'
 import { type ServingModule } from './records.ts'
-import { type WaitingEvent } from './pending-event.ts'
+import { type PendingEvent } from './pending-event.ts'
 
 /** Delivers events to a module and evaluates the results. */
 
@@ -20,41 +20,41 @@ import { type WaitingEvent } from './pending-event.ts'
 const batchMs = 10_000
 /** An event is dropped after this many individual failures. One without a response from the module counts twice. */
 const triesLimit = 5
-const [firstPauseMs, longestPauseMs] = [5000, 900_000]
+const [firstPauseMs, maxPauseMs] = [5000, 900_000]
 
 /** A module that serves, and the runtime that it serves in. */
 export interface DeliveryTarget {
   runtime: ModuleClient
-  row: ServingModule
+  record: ServingModule
 }
 
 /** Delivers a batch. If any event fails, all events up to the last failed one are then delivered one by one. */
 export async function deliverBatch(
-  served: DeliveryTarget,
-  turn: DeliveryLease,
-  batch: readonly WaitingEvent[],
+  target: DeliveryTarget,
+  lease: DeliveryLease,
+  batch: readonly PendingEvent[],
 ): Promise<DeliveryLease> {
-  const { failed, problem } = await hand(served, batch)
+  const { failed, problem } = await deliver(target, batch)
   const last = failed.at(-1)
-  if (last === undefined) return { ...turn, failures: 0 }
-  const careful = { ...turn, carefulTo: last.sk }
-  return problem === undefined ? careful : pausing(careful)
+  if (last === undefined) return { ...lease, failures: 0 }
+  const single = { ...lease, carefulTo: last.sk }
+  return problem === undefined ? single : backOff(single)
 }
 
 /** Delivers one event. A failure counts against it, even if the module crashes, because a probe has just succeeded. */
 export async function deliverOne(
-  served: DeliveryTarget,
-  turn: DeliveryLease,
-  waiting: WaitingEvent,
+  target: DeliveryTarget,
+  lease: DeliveryLease,
+  pending: PendingEvent,
 ): Promise<DeliveryLease> {
-  const { runtime, row } = served
-  const { answers, published } = await probe(runtime, row.deployment, healthOnly(row))
-  await recordPublished(row, published, { atMs: now(), name: 'probe' })
-  if (!answers) return pausing(turn)
-  const { failed, problem, message } = await hand(served, [waiting])
+  const { runtime, record } = target
+  const { isResponding, published } = await probe(runtime, record.deployment, healthOnly(record))
+  await recordPublished(record, published, { atMs: now(), name: 'probe' })
+  if (!isResponding) return backOff(lease)
+  const { failed, problem, message } = await deliver(target, [pending])
   return failed.length === 0
-    ? { ...turn, failures: 0 }
-    : blame(turn, waiting, { by: problem === undefined ? 1 : 2, message })
+    ? { ...lease, failures: 0 }
+    : countFailure(lease, pending, { by: problem === undefined ? 1 : 2, message })
 }
 
 const healthOnly = ({ release: { manifest } }: ServingModule) => ({
@@ -63,29 +63,29 @@ const healthOnly = ({ release: { manifest } }: ServingModule) => ({
 })
 
 /** Delivers events. Handled events are deleted in one transaction with the events that the module has published. */
-async function hand({ runtime, row }: DeliveryTarget, batch: readonly WaitingEvent[]) {
+async function deliver({ runtime, record }: DeliveryTarget, batch: readonly PendingEvent[]) {
   const events = batch.map(({ event }) => event)
-  const { handled, problem, published, failed } = await deliverEvents(runtime, row.deployment, events, batchMs)
+  const { handled, problem, published, failed } = await deliverEvents(runtime, record.deployment, events, batchMs)
   await failpoint('module.delivered')
-  const isHandled = ({ event: { id } }: WaitingEvent) => handled.includes(id)
-  const told = ownEvents(row.id, published)
-  const writes = batch.filter(isHandled).map(({ sk }) => remove(keys.moduleEvent(row.id, sk)))
-  if (writes.length > 0 || told.length > 0) {
-    await commit(system(row.organisationId), { writes, ...(told.length > 0 && { events: told }) })
+  const isHandled = ({ event: { id } }: PendingEvent) => handled.includes(id)
+  const ownPublished = ownEvents(record.id, published)
+  const writes = batch.filter(isHandled).map(({ sk }) => remove(keys.moduleEvent(record.id, sk)))
+  if (writes.length > 0 || ownPublished.length > 0) {
+    await commit(system(record.organisationId), { writes, ...(ownPublished.length > 0 && { events: ownPublished }) })
   }
   return { failed: batch.filter((each) => !isHandled(each)), problem, message: failed[0]?.message }
 }
 
 /** An event that fails individually is retried later, and finally dropped. */
-async function blame(
-  turn: DeliveryLease,
-  { sk, event, tries }: WaitingEvent,
+async function countFailure(
+  lease: DeliveryLease,
+  { sk, event, tries }: PendingEvent,
   { by, message }: { by: number; message: string | undefined },
 ): Promise<DeliveryLease> {
-  const { moduleId } = turn
+  const { moduleId } = lease
   if (tries + by < triesLimit) {
     await transact([patch(keys.moduleEvent(moduleId, sk), { add: { tries: by } })])
-    return pausing(turn)
+    return backOff(lease)
   }
   log('error', 'Module event dropped after repeated failures', {
     moduleId,
@@ -94,10 +94,10 @@ async function blame(
     reason: message,
   })
   await transact([remove(keys.moduleEvent(moduleId, sk))])
-  return { ...turn, failures: 0 }
+  return { ...lease, failures: 0 }
 }
 
-const pausing = (turn: DeliveryLease): DeliveryLease => {
-  const pauseMs = Math.min(firstPauseMs * 2 ** turn.failures, longestPauseMs)
-  return { ...turn, failures: turn.failures + 1, backOffUntilMs: now() + pauseMs }
+const backOff = (lease: DeliveryLease): DeliveryLease => {
+  const pauseMs = Math.min(firstPauseMs * 2 ** lease.failures, maxPauseMs)
+  return { ...lease, failures: lease.failures + 1, backOffUntilMs: now() + pauseMs }
 }

@@ -5,51 +5,51 @@ import { releaseDelivery, acquireDelivery, type DeliveryLease } from './delivery
 import { deliverBatch, deliverOne, type DeliveryTarget } from './deliver-batch.ts'
 import { findModule, hasDeployment } from './records.ts'
 import { moduleClient } from './client.ts'
-import { forgetEvents, hasEvents, nextEvents } from './pending-event.ts'
+import { deleteEvents, hasEvents, nextEvents } from './pending-event.ts'
 
 /**
- * Delivers pending events to modules (D37): in order, at least once, by one worker at a time for each module. A failing
+ * Delivers pending events to modules: in order, at least once, by one worker at a time for each module. A failing
  * module is paused with increasing backoff, and does not delay other modules.
  */
 
 /** No batch starts after this time: a function has 30 seconds, and a batch may take ten. */
-const workMs = 10_000
+const deliveryMs = 10_000
 
 /**
  * Delivers the pending events of a module. Five calls, and two for every 50 events. Three calls if another worker holds
  * the lease; no delivery if the module does not serve.
  */
-export async function deliverWaiting(
+export async function deliverPending(
   moduleId: string,
   pick: () => Promise<ModuleClient> = moduleClient,
 ): Promise<void> {
-  const row = await findModule(moduleId)
-  if (row === undefined) return forgetEvents(moduleId)
-  if (!hasDeployment(row)) return
-  const turn = await acquireDelivery(moduleId)
-  if (turn === undefined) return
-  const isQuiet = turn.backOffUntilMs > now()
-  const after = isQuiet ? turn : await handOver({ runtime: await pick(), row }, turn)
+  const record = await findModule(moduleId)
+  if (record === undefined) return deleteEvents(moduleId)
+  if (!hasDeployment(record)) return
+  const lease = await acquireDelivery(moduleId)
+  if (lease === undefined) return
+  const isBackingOff = lease.backOffUntilMs > now()
+  const after = isBackingOff ? lease : await deliverWhileLeased({ runtime: await pick(), record }, lease)
   await releaseDelivery(after)
   // The worker that started the backoff has sent the message that ends it.
-  if (isQuiet) return
+  if (isBackingOff) return
   // Messages about later events were acknowledged while this worker held the lease.
   const waitSeconds = Math.ceil(Math.max(after.backOffUntilMs - now(), 0) / 1000)
-  if (await hasEvents(moduleId)) await enqueueModuleDelivery(row.organisationId, moduleId, waitSeconds)
+  if (await hasEvents(moduleId)) await enqueueModuleDelivery(record.organisationId, moduleId, waitSeconds)
 }
 
-async function handOver(served: DeliveryTarget, turn: DeliveryLease): Promise<DeliveryLease> {
-  const untilMs = now() + workMs
-  let current = turn
+async function deliverWhileLeased(target: DeliveryTarget, lease: DeliveryLease): Promise<DeliveryLease> {
+  const untilMs = now() + deliveryMs
+  let current = lease
   while (current.backOffUntilMs <= now() && now() < untilMs) {
-    const waiting = await nextEvents(turn.moduleId)
-    if (waiting === undefined) break
-    const [first] = waiting
+    const pending = await nextEvents(lease.moduleId)
+    if (pending === undefined) break
+    const [first] = pending
     if (first === undefined) continue
     current =
       first.sk <= current.carefulTo
-        ? await deliverOne(served, current, first)
-        : await deliverBatch(served, current, waiting)
+        ? await deliverOne(target, current, first)
+        : await deliverBatch(target, current, pending)
   }
   return current
 }

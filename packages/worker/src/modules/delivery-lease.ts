@@ -8,7 +8,7 @@ import * as z from 'zod'
 /** One worker at a time delivers events to a module, which keeps them in order. Its progress is kept. */
 
 /** Longer than the processing of a message. A killed worker delays the module's events by at most this time. */
-const turnMs = 60_000
+const leaseMs = 60_000
 
 /** The state of event delivery to a module. */
 export interface Progress {
@@ -20,7 +20,7 @@ export interface Progress {
   carefulTo: string
 }
 
-const Row = z.object({
+const StoredLease = z.object({
   holder: z.string().optional(),
   failures: z.number().default(0),
   backOffUntilMs: z.number().default(0),
@@ -32,10 +32,10 @@ export type DeliveryLease = Progress & { moduleId: string; holder: string }
 /** Acquires the lease; undefined if another worker holds it. One call, or two if an acknowledgement was lost. */
 export async function acquireDelivery(moduleId: string): Promise<DeliveryLease | undefined> {
   const [key, holder] = [keys.moduleDelivery(moduleId), newNonce()]
-  const set = { holder, untilMs: now() + turnMs, ttl: nowSeconds() + 2 * eventRetentionSeconds }
-  const taken = (await tryUpdate(key, { set }, { untilMs: { absentOrAtMost: now() } })) ?? (await get(key))
-  const row = Row.parse(taken ?? {})
-  return row.holder === holder ? { ...row, moduleId, holder } : undefined
+  const set = { holder, untilMs: now() + leaseMs, ttl: nowSeconds() + 2 * eventRetentionSeconds }
+  const item = (await tryUpdate(key, { set }, { untilMs: { absentOrAtMost: now() } })) ?? (await get(key))
+  const stored = StoredLease.parse(item ?? {})
+  return stored.holder === holder ? { ...stored, moduleId, holder } : undefined
 }
 
 /** Releases the lease and stores the progress; no effect if another worker has taken over. One call. */

@@ -1,6 +1,6 @@
 import { type ModuleErrorCode } from '@platform/contract/module'
 import { PlatformError } from '@platform/core/error'
-import { type ErrorClassification as OperationJudgement } from '@platform/core/operations/run'
+import { type ErrorClassification } from '@platform/core/operations/run'
 import { RegistryError } from '@platform/oci/error'
 import { RuntimeError, type RuntimeErrorKind } from '../runtimes/port.ts'
 
@@ -16,25 +16,27 @@ export class OperationFailure extends Error {
 }
 
 /** The meaning of an error for its module operation. */
-export interface Judgement extends OperationJudgement {
+export interface ModuleErrorClassification extends ErrorClassification {
   code?: ModuleErrorCode
 }
 
-const passing = new Set<RuntimeErrorKind>(['unavailable', 'timeout'])
+const transient = new Set<RuntimeErrorKind>(['unavailable', 'timeout'])
 
-export function classifyModuleError(error: unknown): Judgement {
+export function classifyModuleError(error: unknown): ModuleErrorClassification {
   // The message describes a module's error; other errors are logged with their cause.
-  return error instanceof OperationFailure ? { ...told(error), isFinal: true } : { ...meaningOf(error), cause: error }
+  return error instanceof OperationFailure
+    ? { ...detailsOf(error), isFinal: true }
+    : { ...classify(error), cause: error }
 }
 
-function meaningOf(error: unknown): Judgement {
+function classify(error: unknown): ModuleErrorClassification {
   if (error instanceof RegistryError) return { message: error.message, isFinal: error.problem !== 'unreachable' }
   if (error instanceof RuntimeError) {
-    return { message: error.message, code: 'PLAT-MOD-5007', isFinal: !passing.has(error.problem) }
+    return { message: error.message, code: 'PLAT-MOD-5007', isFinal: !transient.has(error.problem) }
   }
   // A store error is transient.
   if (error instanceof PlatformError) return { message: error.message, isFinal: false }
-  return { message: 'The platform failed in a way that it does not know. Its log tells more.', isFinal: false }
+  return { message: 'Unexpected error; see the log.', isFinal: false }
 }
 
-const told = ({ message, code }: OperationFailure) => ({ message, ...(code !== undefined && { code }) })
+const detailsOf = ({ message, code }: OperationFailure) => ({ message, ...(code !== undefined && { code }) })

@@ -14,11 +14,11 @@ import { type ServingModule } from './records.ts'
 
 const graceMs = 5000
 
-/** Fails a module that its runtime no longer restarts (D43). */
-export const failCrashed = (runtime: ModuleRuntime, row: ServingModule, lastCrash?: string): Promise<void> =>
-  fail(runtime, row, {
+/** Fails a module that its runtime no longer restarts. */
+export const failCrashed = (runtime: ModuleRuntime, record: ServingModule, lastCrash?: string): Promise<void> =>
+  fail(runtime, record, {
     code: 'PLAT-MOD-5008',
-    message: `It crashed five times in ten minutes. ${lastCrash ?? ''}`.trim(),
+    message: `The module crashed five times in ten minutes. ${lastCrash ?? ''}`.trim(),
   })
 
 /**
@@ -27,18 +27,21 @@ export const failCrashed = (runtime: ModuleRuntime, row: ServingModule, lastCras
  */
 export async function fail(
   runtime: ModuleRuntime,
-  row: ServingModule,
+  record: ServingModule,
   error: { code: ModuleErrorCode; message: string },
 ): Promise<void> {
-  const { id: moduleId, jobId, deployment } = row
+  const { id: moduleId, jobId, deployment } = record
   if (jobId !== undefined) return
   log('error', 'Module failed', { moduleId, code: error.code, reason: error.message })
-  if (await store(row, error)) await shutDown(runtime, deployment, { graceMs })
+  if (await storeFailure(record, error)) await shutDown(runtime, deployment, { graceMs })
 }
 
 /** Returns false if the module has changed since it was read. */
-async function store(row: ServingModule, { code, message: text }: { code: ModuleErrorCode; message: string }) {
-  const { id: moduleId, organisationId, updatedAtMs, release } = row
+async function storeFailure(
+  record: ServingModule,
+  { code, message: text }: { code: ModuleErrorCode; message: string },
+) {
+  const { id: moduleId, organisationId, updatedAtMs, release } = record
   const { version, manifest } = release
   const message = text.slice(0, 1000).toWellFormed()
   const set = {
@@ -47,17 +50,17 @@ async function store(row: ServingModule, { code, message: text }: { code: Module
     subscriptions: [],
     updatedAtMs: now(),
   }
-  const asRead = { updatedAtMs: { is: updatedAtMs }, jobId: { absent: true } } as const
-  const refusal = await retryOnConflictFor(async () =>
+  const unchanged = { updatedAtMs: { is: updatedAtMs }, jobId: { absent: true } } as const
+  const conflict = await retryOnConflictFor(async () =>
     commit(system(organisationId), {
       writes: [
-        patch(keys.module(moduleId), { set, remove: ['deployment'] }, asRead),
+        patch(keys.module(moduleId), { set, remove: ['deployment'] }, unchanged),
         reserveRoutesWrite(await readRoutes(), moduleId, { apiBasePath: manifest.spec.apiBasePath }),
       ],
       events: [{ name: 'module.failed', subject: moduleId, data: { moduleId, version, code, message } }],
     }),
   )
-  return refusal === undefined
+  return conflict === undefined
 }
 
 /** Runs work for one module and logs its errors, so that they do not affect other modules. */

@@ -23,21 +23,21 @@ export async function finishWith(
   { operation }: OperationLease,
   end: OperationEnd,
   moduleId: string,
-  outcomeOf: (standing: InstallState) => FinishChange,
+  changeOf: (state: InstallState) => FinishChange,
 ): Promise<InstallState> {
   let before: InstallState | undefined
-  const refusal = await retryOnConflictFor(async () => {
-    const standing = await currentInstallState(moduleId)
-    before = standing
-    const { writes, events } = outcomeOf(standing)
-    const ended = finishChange(operation, end)
+  const conflict = await retryOnConflictFor(async () => {
+    const state = await currentInstallState(moduleId)
+    before = state
+    const { writes, events } = changeOf(state)
+    const finished = finishChange(operation, end)
     return commit(system(operation.organisationId), {
-      writes: [...ended.writes, ...writes],
-      events: [...events, ...ended.events],
-      transitions: ended.transitions,
+      writes: [...finished.writes, ...writes],
+      events: [...events, ...finished.events],
+      transitions: finished.transitions,
     })
   })
-  if (refusal || before === undefined) throw new LeaseLost(operation.id)
+  if (conflict || before === undefined) throw new LeaseLost(operation.id)
   return before
 }
 
@@ -48,9 +48,9 @@ export async function finishWith(
 export async function retryOnConflictFor(
   attempt: () => Promise<ConditionFailure | undefined>,
 ): Promise<ConditionFailure | undefined> {
-  const { refusal } = await retryOnConflict(async () => {
-    const refusal = await attempt()
-    return refusal === undefined || refusal.index === 0 ? { refusal } : undefined
+  const { conflict } = await retryOnConflict(async () => {
+    const conflict = await attempt()
+    return conflict === undefined || conflict.index === 0 ? { conflict } : undefined
   })
-  return refusal
+  return conflict
 }

@@ -3,7 +3,7 @@ import { type ModuleRuntime } from '../runtimes/port.ts'
 import { classifyModuleError } from './errors.ts'
 import { install } from './install.ts'
 import { moduleRuntime } from './runtime.ts'
-import { undoInstall } from './compensate.ts'
+import { revertInstall } from './compensate.ts'
 import { forceUninstall, uninstall } from './uninstall.ts'
 
 /** Opens the module runtime. Tests pass their own. */
@@ -11,10 +11,10 @@ export type RuntimeFactory = () => Promise<ModuleRuntime>
 
 /** Handlers of module operations. */
 export function moduleHandlers(pick: RuntimeFactory = moduleRuntime): OperationHandlers {
-  const kind = (work: typeof install, giveUp: typeof undoInstall): OperationHandler => ({
-    run: async (journal) => work(journal, await pick()),
-    compensate: async (journal, reason) => giveUp(journal, await pick(), reason),
+  const handlerOf = (run: typeof install, compensate: typeof revertInstall): OperationHandler => ({
+    run: async (lease) => run(lease, await pick()),
+    compensate: async (lease, reason) => compensate(lease, await pick(), reason),
     classifyError: classifyModuleError,
   })
-  return { ModuleInstall: kind(install, undoInstall), ModuleUninstall: kind(uninstall, forceUninstall) }
+  return { ModuleInstall: handlerOf(install, revertInstall), ModuleUninstall: handlerOf(uninstall, forceUninstall) }
 }

@@ -25,12 +25,12 @@ const jobMs = 20_000
 
 /** A module and its previous health. */
 export interface HealthCheckInput {
-  row: ServingModule
+  record: ServingModule
   /** As stored by the last heartbeat. */
   health: ModuleHealthRecord | undefined
 }
 
-const unknown: ModuleHealthRecord = {
+const unknownHealth: ModuleHealthRecord = {
   health: 'Unknown',
   checks: [],
   missed: 0,
@@ -40,46 +40,46 @@ const unknown: ModuleHealthRecord = {
 }
 
 /**
- * One heartbeat of a module (D44): probes it and calls its due background jobs. The module misses a heartbeat if its
+ * One heartbeat of a module: probes it and calls its due background jobs. The module misses a heartbeat if its
  * health endpoint does not answer. A job misses a run if it fails or its previous run has not ended; runs are counted
  * for each job, because some run daily. One small write, which claims the slots of the jobs so that only one of two
  * concurrent ticks calls them; a second write if the missed runs change. One more call if the module has subscribed to
  * events.
  */
-export async function checkModule(runtime: ModuleRuntime, { row, health }: HealthCheckInput): Promise<void> {
-  const before = health ?? unknown
-  const { manifest } = row.release
+export async function checkModule(runtime: ModuleRuntime, { record, health }: HealthCheckInput): Promise<void> {
+  const before = health ?? unknownHealth
+  const { manifest } = record.release
   const atMs = now()
-  const found = await probe(runtime, row.deployment, manifest, { timeoutMs: probeMs })
-  const { due, slots } = found.answers ? dueJobs(manifest.spec.backgroundJobs, before.slots, atMs) : idle(before)
-  const missed = found.answers ? 0 : before.missed + 1
+  const result = await probe(runtime, record.deployment, manifest, { timeoutMs: probeMs })
+  const { due, slots } = result.isResponding
+    ? dueJobs(manifest.spec.backgroundJobs, before.slots, atMs)
+    : noneDue(before)
+  const missed = result.isResponding ? 0 : before.missed + 1
   // One missed heartbeat may be a restart: the previous checks still count.
-  const checks = found.answers || missed >= missedLimit ? checksOf(found, atMs) : before.checks
+  const checks = result.isResponding || missed >= missedLimit ? checksOf(result, atMs) : before.checks
   const probed = { ...before, checks, missed, slots }
-  const first = await write(row, before, probed)
+  const first = await storeHealth(record, before, probed)
   await failpoint('module.probed')
-  await recordPublished(row, found.published, { atMs, name: 'probe' })
+  await recordPublished(record, result.published, { atMs, name: 'probe' })
   if (first === undefined) return
   const runs = await callJobs(
     runtime,
-    row,
+    record,
     due.map(({ id }) => id),
     atMs,
   )
   const after = { ...first, missedRuns: missedRunsOf(first, manifest.spec.backgroundJobs, runs) }
-  if (!isDeepStrictEqual(after.missedRuns, first.missedRuns)) await write(row, first, after)
-  if (found.answers && !found.isHealthy) await resumeLifecycle(runtime, row)
+  if (!isDeepStrictEqual(after.missedRuns, first.missedRuns)) await storeHealth(record, first, after)
+  if (result.isResponding && !result.isHealthy) await resumeLifecycle(runtime, record)
   // The message about pending events may have been lost.
-  if (!found.answers || row.subscriptions.length === 0 || !(await hasEvents(row.id))) return
-  await enqueueModuleDelivery(row.organisationId, row.id)
+  if (!result.isResponding || record.subscriptions.length === 0 || !(await hasEvents(record.id))) return
+  await enqueueModuleDelivery(record.organisationId, record.id)
 }
 
 /** The health endpoint determines the health of a module that declares no checks. */
-function checksOf({ answers, isHealthy, checks }: Probe, checkedAtMs: number): StoredCheck[] {
+function checksOf({ isResponding, isHealthy, checks }: Probe, checkedAtMs: number): StoredCheck[] {
   if (isHealthy || checks.length > 0) return checks
-  const description = answers
-    ? 'The health endpoint answers that it is not well.'
-    : 'The health endpoint does not answer.'
+  const description = isResponding ? 'The health endpoint reports an error.' : 'The health endpoint does not answer.'
   return [{ name: 'health', status: 'Unhealthy', tags: ['degradable'], description, durationMs: 0, checkedAtMs }]
 }
 
@@ -98,29 +98,29 @@ function missedRunsOf(
   return Object.fromEntries(after.filter(([, missed]) => missed > 0))
 }
 
-const idle = ({ slots }: ModuleHealthRecord) => ({ due: [], slots })
+const noneDue = ({ slots }: ModuleHealthRecord) => ({ due: [], slots })
 
 /** Stores a module's health and publishes its changes; undefined if another tick or an operation was faster. */
-async function write(
-  row: ModuleRecord,
+async function storeHealth(
+  record: ModuleRecord,
   before: ModuleHealthRecord,
-  found: ModuleHealthRecord,
+  result: ModuleHealthRecord,
 ): Promise<ModuleHealthRecord | undefined> {
   const revision = before.revision + 1
-  const after = { ...found, health: healthOf(found), revision }
-  const isAsRead = before.revision === 0 ? ({ absentOrAtMost: 0 } as const) : { is: before.revision }
-  const refusal = await commit(system(row.organisationId), {
+  const after = { ...result, health: healthOf(result), revision }
+  const expectedRevision = before.revision === 0 ? ({ absentOrAtMost: 0 } as const) : { is: before.revision }
+  const conflict = await commit(system(record.organisationId), {
     writes: [
-      replace(keys.moduleHealth(row.id), healthItem(after), { revision: isAsRead }),
+      replace(keys.moduleHealth(record.id), healthItem(after), { revision: expectedRevision }),
       // An uninstalled module must not reappear, and its replacement reports its own health.
-      check(keys.module(row.id), { updatedAtMs: { is: row.updatedAtMs } }),
+      check(keys.module(record.id), { updatedAtMs: { is: record.updatedAtMs } }),
     ],
-    ...told(row, before, after),
+    ...changeEvents(record, before, after),
   })
-  return refusal === undefined ? after : undefined
+  return conflict === undefined ? after : undefined
 }
 
-function told(
+function changeEvents(
   { id: moduleId, release: { version } }: ModuleRecord,
   before: ModuleHealthRecord,
   after: ModuleHealthRecord,
@@ -140,40 +140,40 @@ function told(
 }
 
 /** Calls jobs concurrently and returns the outcome of each run. */
-async function callJobs(runtime: ModuleRuntime, row: ServingModule, jobIds: readonly string[], atMs: number) {
+async function callJobs(runtime: ModuleRuntime, record: ServingModule, jobIds: readonly string[], atMs: number) {
   const runs = await Promise.all(
     jobIds.map(async (jobId) => {
-      const { outcome, message, published } = await runJob(runtime, row.deployment, jobId, jobMs)
+      const { outcome, message, published } = await runJob(runtime, record.deployment, jobId, jobMs)
       if (outcome !== 'Completed')
         log('warn', 'Module background job failed', {
-          moduleId: row.id,
+          moduleId: record.id,
           jobId,
           outcome,
           reason: message,
         })
-      await recordPublished(row, published, { atMs, name: `job ${jobId}` })
+      await recordPublished(record, published, { atMs, name: `job ${jobId}` })
       return [jobId, outcome] as const
     }),
   )
   return new Map(runs)
 }
 
-/** A module is Unhealthy after this many consecutive missed heartbeats (D44). */
+/** A module is Unhealthy after this many consecutive missed heartbeats. */
 const missedLimit = 2
 
-type Standing = Pick<ModuleHealthRecord, 'checks' | 'missed' | 'missedRuns'>
+type HealthCounts = Pick<ModuleHealthRecord, 'checks' | 'missed' | 'missedRuns'>
 
 /** The highest number of consecutive misses of the module or one of its jobs. */
-const missedOf = ({ missed, missedRuns }: Omit<Standing, 'checks'>): number =>
+const missedOf = ({ missed, missedRuns }: Omit<HealthCounts, 'checks'>): number =>
   Math.max(missed, ...Object.values(missedRuns))
 
-/** The health that results from checks and missed heartbeats (D36). Informational checks never count. */
-export function healthOf({ checks, ...beats }: Standing): ModuleHealth {
-  if (missedOf(beats) >= missedLimit) return 'Unhealthy'
-  const counting = checks.filter(({ status, tags }) => status !== 'Healthy' && !isInformational(tags))
-  const isDown = counting.some(({ status, tags }) => status === 'Unhealthy' && tags.includes('critical'))
+/** The health that results from checks and missed heartbeats. Informational checks never count. */
+export function healthOf({ checks, ...counts }: HealthCounts): ModuleHealth {
+  if (missedOf(counts) >= missedLimit) return 'Unhealthy'
+  const relevant = checks.filter(({ status, tags }) => status !== 'Healthy' && !isInformational(tags))
+  const isDown = relevant.some(({ status, tags }) => status === 'Unhealthy' && tags.includes('critical'))
   if (isDown) return 'Unhealthy'
-  return counting.length > 0 ? 'Degraded' : 'Healthy'
+  return relevant.length > 0 ? 'Degraded' : 'Healthy'
 }
 
 /** A check without tags counts. */
@@ -181,8 +181,8 @@ const isInformational = (tags: StoredCheck['tags']): boolean =>
   tags.includes('informational') && !tags.includes('critical') && !tags.includes('degradable')
 
 /** The stored form of a heartbeat's result. */
-export const healthItem = (row: Omit<ModuleHealthRecord, 'health'>): Item => ({
-  ...row,
-  health: healthOf(row),
-  checks: serialise(row.checks),
+export const healthItem = (record: Omit<ModuleHealthRecord, 'health'>): Item => ({
+  ...record,
+  health: healthOf(record),
+  checks: serialise(record.checks),
 })

@@ -21,38 +21,38 @@ import { reportedState, type ServingModule } from './records.ts'
 import { reverifyRelease } from './verify.ts'
 
 /**
- * Installs a release, or replaces the installed one (D47). Every attempt runs all steps again, and each step is
+ * Installs a release, or replaces the installed one. Every attempt runs all steps again, and each step is
  * idempotent. One transaction at the end publishes the release; until then the module is unchanged for all callers.
  */
-export async function install(journal: OperationLease, runtime: ModuleRuntime): Promise<void> {
-  const { operation } = journal
+export async function install(lease: OperationLease, runtime: ModuleRuntime): Promise<void> {
+  const { operation } = lease
   const plan = installPlan(operation)
-  await journal.startStep('verify')
+  await lease.startStep('verify')
   const release = await reverifyRelease(plan.release)
   await failpoint('module.verified')
-  await journal.startStep('deploy')
-  const deployment = await runtime.deploy(assignmentOf(operation, release))
+  await lease.startStep('deploy')
+  const deployment = await runtime.deploy(specOf(operation, release))
   await failpoint('module.deployed')
-  const loaded = await lead(journal, runtime, { release, deployment })
+  const result = await runHooks(lease, runtime, { release, deployment })
   await failpoint('module.loaded')
   const { checks, published } = await probe(runtime, deployment, release.manifest)
-  await journal.startStep('publish')
+  await lease.startStep('publish')
   const health = healthItem({ checks, missed: 0, missedRuns: {}, slots: {}, revision: 0 })
   const end = { status: 'Completed', outcome: `Version ${release.version} runs.` } as const
-  const { module: row } = await finishWith(journal, end, release.moduleId, (standing) =>
-    publication(standing, operation, { release, deployment, loaded, health }),
+  const { module: record } = await finishWith(lease, end, release.moduleId, (state) =>
+    publishChange(state, operation, { release, deployment, result, health }),
   )
   await failpoint('module.published')
-  const occasion = { atMs: now(), name: operation.id }
-  const told = { id: release.moduleId, organisationId: operation.organisationId }
-  await recordPublished(told, [...loaded.published, ...published], occasion)
-  if (row?.deployment !== undefined) await retire(runtime, { ...row, deployment: row.deployment })
+  const context = { atMs: now(), name: operation.id }
+  const moduleRef = { id: release.moduleId, organisationId: operation.organisationId }
+  await recordPublished(moduleRef, [...result.published, ...published], context)
+  if (record?.deployment !== undefined) await removeReplaced(runtime, { ...record, deployment: record.deployment })
 }
 
 /** The deployment of an operation has its own id, which is the same in every attempt. */
 export const deploymentIdOf = (moduleId: string, jobId: string): string => `${moduleId}-${jobId.slice(-8)}`
 
-const assignmentOf = ({ id, organisationId }: OperationRecord, release: ModuleRelease): DeploymentSpec => ({
+const specOf = ({ id, organisationId }: OperationRecord, release: ModuleRelease): DeploymentSpec => ({
   id: deploymentIdOf(release.moduleId, id),
   moduleId: release.moduleId,
   version: release.version,
@@ -69,47 +69,47 @@ interface Candidate {
 }
 
 /** Runs the module's hooks until it is healthy. */
-async function lead(
-  journal: OperationLease,
+async function runHooks(
+  lease: OperationLease,
   runtime: ModuleRuntime,
   { release, deployment }: Candidate,
 ): Promise<LifecycleResult> {
   const candidate = { deployment, manifest: release.manifest }
-  const [loaded] = await runLifecycle(runtime, [candidate], { onPhase: (_, phase) => journal.startStep(phase) })
-  if (loaded?.outcome === 'Running') return loaded
+  const [result] = await runLifecycle(runtime, [candidate], { onPhase: (_, phase) => lease.startStep(phase) })
+  if (result?.outcome === 'Running') return result
   if (!(await deploymentExists(runtime, deployment)))
     throw new RuntimeError('unavailable', 'The deployment was ended during the installation.')
-  const { message = 'It could not be loaded.', code } = loaded?.error ?? {}
+  const { message = 'The module could not be started.', code } = result?.error ?? {}
   throw new OperationFailure(message, code)
 }
 
 /** The published module: its record, route reservation and health in one transaction. */
-function publication(
-  { module: row, routes }: InstallState,
+function publishChange(
+  { module: record, routes }: InstallState,
   { id: jobId }: OperationRecord,
   {
     release,
     deployment,
-    loaded,
+    result,
     health,
-  }: Candidate & { loaded: LifecycleResult; health: ReturnType<typeof healthItem> },
+  }: Candidate & { result: LifecycleResult; health: ReturnType<typeof healthItem> },
 ): FinishChange {
   const { moduleId, version, manifest, isVerified } = release
   const { apiBasePath } = manifest.spec
-  if (row?.jobId !== jobId) throw new OperationFailure('The module has been changed by something else.')
+  if (record?.jobId !== jobId) throw new OperationFailure('The module has been changed by something else.')
   const other = findRouteConflict(routes, moduleId, apiBasePath)
-  if (other !== undefined) throw new OperationFailure(`Module ${other} has the API path ${apiBasePath} by now.`)
-  const { subscriptions, warnings } = reportedState(loaded)
+  if (other !== undefined) throw new OperationFailure(`Module ${other} has the API path ${apiBasePath} already.`)
+  const { subscriptions, warnings } = reportedState(result)
   const set = {
     state: 'Running',
     release: serialise(release),
     deployment: serialise(deployment),
     subscriptions,
     warnings,
-    installedAtMs: row.installedAtMs ?? now(),
+    installedAtMs: record.installedAtMs ?? now(),
     updatedAtMs: now(),
   }
-  const previousVersion = row.deployment === undefined ? undefined : row.release.version
+  const previousVersion = record.deployment === undefined ? undefined : record.release.version
   const previous = previousVersion === undefined ? {} : { previousVersion }
   return {
     writes: [
@@ -128,11 +128,11 @@ function publication(
 }
 
 /** Shuts down a replaced release, which receives no more requests. The heartbeat removes any leftovers. */
-async function retire(runtime: ModuleRuntime, row: ServingModule): Promise<void> {
-  const { deployment } = row
+async function removeReplaced(runtime: ModuleRuntime, record: ServingModule): Promise<void> {
+  const { deployment } = record
   try {
     const { problems, published } = await shutDown(runtime, deployment)
-    await recordPublished(row, published, { atMs: now(), name: deployment.id })
+    await recordPublished(record, published, { atMs: now(), name: deployment.id })
     if (problems.length > 0) log('warn', 'Module did not stop cleanly', { deployment: deployment.id, problems })
   } catch (cause) {
     log('error', 'Failed to remove a replaced module; the heartbeat retries', {

@@ -3,7 +3,7 @@ import { type ModuleManifest } from '@platform/contract/manifest'
 type BackgroundJob = ModuleManifest['spec']['backgroundJobs'][number]
 
 /** Ticks are not exact to the millisecond: a slightly early tick still calls a job. */
-const earlyMs = 5000
+const maxToleranceMs = 5000
 
 /** The last due time of each job in milliseconds, on a grid of its interval that starts at its first call. */
 export type JobSchedule = Readonly<Record<string, number>>
@@ -29,6 +29,6 @@ export function dueJobs(
 function slotOf({ intervalSeconds }: BackgroundJob, lastMs: number | undefined, nowMs: number): number {
   if (lastMs === undefined) return nowMs
   const intervalMs = intervalSeconds * 1000
-  const slack = Math.min(earlyMs, intervalMs / 2)
-  return lastMs + intervalMs * Math.max(0, Math.floor((nowMs + slack - lastMs) / intervalMs))
+  const toleranceMs = Math.min(maxToleranceMs, intervalMs / 2)
+  return lastMs + intervalMs * Math.max(0, Math.floor((nowMs + toleranceMs - lastMs) / intervalMs))
 }

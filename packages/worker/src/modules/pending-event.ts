@@ -15,23 +15,23 @@ const StoredEvent = z.object({
   /** Failures in individual delivery. */
   tries: z.number().default(0),
 })
-export type WaitingEvent = z.infer<typeof StoredEvent>
+export type PendingEvent = z.infer<typeof StoredEvent>
 
-const atOnce = 50
+const pageSize = 50
 
 /** The next events, oldest first; undefined if none. Drops expired and unreadable events. One call, or two. */
-export async function nextEvents(moduleId: string): Promise<WaitingEvent[] | undefined> {
-  const { items } = await query({ ...keys.moduleEvents(moduleId), limit: atOnce })
+export async function nextEvents(moduleId: string): Promise<PendingEvent[] | undefined> {
+  const { items } = await query({ ...keys.moduleEvents(moduleId), limit: pageSize })
   if (items.length === 0) return undefined
-  const read = items.flatMap((item) => StoredEvent.safeParse(item).data ?? [])
-  const waiting = read.filter(({ ttl }) => ttl > nowSeconds())
-  const kept = new Set<unknown>(waiting.map(({ sk }) => sk))
-  const dropped = items.flatMap(({ sk }) => (kept.has(sk) ? [] : [String(sk)]))
+  const parsed = items.flatMap((item) => StoredEvent.safeParse(item).data ?? [])
+  const pending = parsed.filter(({ ttl }) => ttl > nowSeconds())
+  const pendingKeys = new Set<unknown>(pending.map(({ sk }) => sk))
+  const dropped = items.flatMap(({ sk }) => (pendingKeys.has(sk) ? [] : [String(sk)]))
   if (dropped.length > 0) {
     log('warn', 'Dropped expired or unreadable module events', { moduleId, dropped: dropped.length })
     await transact(dropped.map((sk) => remove(keys.moduleEvent(moduleId, sk))))
   }
-  return waiting
+  return pending
 }
 
 /** Whether a module has pending events. One call. */
@@ -41,7 +41,7 @@ export async function hasEvents(moduleId: string): Promise<boolean> {
 }
 
 /** Removes all pending events of a removed module. */
-export async function forgetEvents(moduleId: string): Promise<void> {
+export async function deleteEvents(moduleId: string): Promise<void> {
   await removeAll(keys.moduleEvents(moduleId))
   await transact([remove(keys.moduleDelivery(moduleId))])
 }

@@ -8,7 +8,8 @@ import { parseRoutes } from '@platform/core/modules/routes'
 /** A serving module with a deployment. */
 export type ServingModule = ModuleRecord & { deployment: Deployment }
 
-export const hasDeployment = (row: ModuleRecord): row is ServingModule => isServing(row) && row.deployment !== undefined
+export const hasDeployment = (record: ModuleRecord): record is ServingModule =>
+  isServing(record) && record.deployment !== undefined
 
 /** Limits per module, because all modules share the item of the route reservations. */
 const subscriptionLimit = 50

@@ -1,18 +1,18 @@
 import { config } from '@platform/core/config'
 import { type ModuleRuntime } from '../runtimes/port.ts'
 
-let picked: Promise<ModuleRuntime> | undefined
+let runtime: Promise<ModuleRuntime> | undefined
 
 /** The configured module runtime (`PLAT_MODULE_RUNTIME`). Only the selected runtime is loaded. */
 export const moduleRuntime = (): Promise<ModuleRuntime> =>
-  (picked ??= config.PLAT_MODULE_RUNTIME === 'lambda' ? onLambda() : hosted())
+  (runtime ??= config.PLAT_MODULE_RUNTIME === 'lambda' ? openLambda() : openHosted())
 
-async function hosted(): Promise<ModuleRuntime> {
+async function openHosted(): Promise<ModuleRuntime> {
   const { hostedRuntime } = await import('../runtimes/hosted.ts')
   return hostedRuntime()
 }
 
-async function onLambda(): Promise<ModuleRuntime> {
-  const { lambdaRuntimeHere } = await import('./lambda-runtime.ts')
-  return lambdaRuntimeHere()
+async function openLambda(): Promise<ModuleRuntime> {
+  const { openLambdaRuntime } = await import('./lambda-runtime.ts')
+  return openLambdaRuntime()
 }

@@ -18,11 +18,11 @@ import compareBuild from 'semver/functions/compare-build.js'
 import valid from 'semver/functions/valid.js'
 
 /** Concurrent requests to one repository. */
-const atOnce = 4
+const maxConcurrentRequests = 4
 /** Maximum number of resolved tags: several may refer to one release. */
 const tagLimit = 2 * releaseLimit
 /** Maximum number of listed tags. */
-const listedLimit = 5000
+const listLimit = 5000
 const [reasonLength, problemLength] = [500, 150]
 
 /** A repository to scan. */
@@ -32,7 +32,7 @@ export interface Repository {
 }
 
 /** The contents of a repository. */
-export interface Holdings {
+export interface RepositoryContents {
   releases: CatalogRelease[]
   others: InvalidRelease[]
   problems: string[]
@@ -44,24 +44,28 @@ export interface Holdings {
  * leave the trust list. Throws `RegistryError` if the tags cannot be listed. One request for each tag, two for each
  * release, and a few for each new one.
  */
-export async function scanRepository(repository: Repository, before?: CatalogRepositoryRecord): Promise<Holdings> {
+export async function scanRepository(
+  repository: Repository,
+  before?: CatalogRepositoryRecord,
+): Promise<RepositoryContents> {
   const problems: string[] = []
   const digests = await digestsOf(repository, problems)
   const known = new Map<string, CatalogRelease | InvalidRelease>()
-  for (const each of [...(before?.releases ?? []), ...(before?.others ?? [])]) known.set(each.digest, each)
+  for (const release of [...(before?.releases ?? []), ...(before?.others ?? [])]) known.set(release.digest, release)
   const releases: CatalogRelease[] = []
   const others: InvalidRelease[] = []
-  const keep = (each: CatalogRelease | InvalidRelease) => ('moduleId' in each ? releases.push(each) : others.push(each))
-  await forEachLimit(atOnce, digests, async (digest) => {
+  const add = (release: CatalogRelease | InvalidRelease) =>
+    'moduleId' in release ? releases.push(release) : others.push(release)
+  await forEachLimit(maxConcurrentRequests, digests, async (digest) => {
     try {
-      const each = known.get(digest) ?? (await readRelease(repository, digest))
-      keep('moduleId' in each ? await judged(repository, each) : each)
+      const release = known.get(digest) ?? (await readRelease(repository, digest))
+      add('moduleId' in release ? await withVerification(repository, release) : release)
     } catch (error) {
       if (!(error instanceof RegistryError)) throw error
       problems.push(error.message)
       // A release that is unreachable at present keeps its previous state.
-      const each = known.get(digest)
-      if (each !== undefined) keep(each)
+      const release = known.get(digest)
+      if (release !== undefined) add(release)
     }
   })
   return {
@@ -83,11 +87,11 @@ async function digestsOf({ client, name }: Repository, problems: string[]): Prom
   for await (const tag of client.tags(name)) {
     if (!isOfDigest(tag)) tags.push(tag)
     // Sorting millions of tags would block the process.
-    if (tags.length === listedLimit) break
+    if (tags.length === listLimit) break
   }
-  if (tags.length > tagLimit) problems.push(`It has ${tags.length} tags; ${tagLimit} of them are looked at.`)
+  if (tags.length > tagLimit) problems.push(`It has ${tags.length} tags; ${tagLimit} of them are scanned.`)
   const digests = new Set<string>()
-  await forEachLimit(atOnce, tags.toSorted(byVersion).slice(0, tagLimit), async (tag) => {
+  await forEachLimit(maxConcurrentRequests, tags.toSorted(byVersion).slice(0, tagLimit), async (tag) => {
     const descriptor = await client.resolve(name, tag)
     if (descriptor !== undefined && digests.size < releaseLimit) digests.add(descriptor.digest)
   })
@@ -104,11 +108,11 @@ function byVersion(a: string, b: string): number {
 async function readRelease({ client, name }: Repository, digest: string): Promise<CatalogRelease | InvalidRelease> {
   try {
     const image = await readImage(client, name, digest)
-    const claims = image && moduleLabelsOf(image)
-    if (image === undefined || claims === undefined) return { digest }
+    const labels = image && moduleLabelsOf(image)
+    if (image === undefined || labels === undefined) return { digest }
     const { metadata } = await manifestOf({ client, image }, { manifestUrl: undefined, isVerified: false })
     const { id, version, description } = metadata
-    if (claims.id !== id || claims.version !== version) return other(digest, 'labels and module.json disagree')
+    if (labels.id !== id || labels.version !== version) return invalidRelease(digest, 'labels and module.json disagree')
     const createdAtMs = Date.parse(image.config.created ?? '')
     return {
       moduleId: id,
@@ -121,20 +125,20 @@ async function readRelease({ client, name }: Repository, digest: string): Promis
       ...(image.digest !== digest && { imageDigest: image.digest }),
     }
   } catch (error) {
-    if (error instanceof PlatformError) return other(digest, error.message)
+    if (error instanceof PlatformError) return invalidRelease(digest, error.message)
     // Permanently invalid, unlike a release that is unreachable at present.
     if (error instanceof RegistryError && error.problem === 'invalid') return { digest }
     throw error
   }
 }
 
-const other = (digest: string, problem: string): InvalidRelease => ({
+const invalidRelease = (digest: string, problem: string): InvalidRelease => ({
   digest,
   problem: `${digest.slice(0, 19)}…: ${problem}`.slice(0, problemLength).toWellFormed(),
 })
 
 /** A release with its current signature verification. */
-async function judged({ client, name }: Repository, release: CatalogRelease): Promise<CatalogRelease> {
+async function withVerification({ client, name }: Repository, release: CatalogRelease): Promise<CatalogRelease> {
   const { isVerified: _, verifiedBy: __, reason: ___, ...facts } = release
   const digests = [release.digest, release.imageDigest ?? release.digest]
   const verdict = await verifyImage(client, name, digests, config.PLAT_MODULE_KEYS, { atMs: now() })

@@ -10,21 +10,21 @@ import { type RegistryClient } from '@platform/oci/client'
 import { RegistryError } from '@platform/oci/error'
 import { scanRepository } from './scan-repository.ts'
 
-/** Scans all module sources into the catalog (D45). */
+/** Scans all module sources into the catalog. */
 
 /** Time limit for one registry. Unread repositories keep their state, and the next scan continues from there. */
 const registryMs = 60_000
 const [repositoryLimit, repositoriesAtOnce] = [1000, 4]
 
 /** A repository of a source. */
-interface Place {
+interface ScanTarget {
   reference: string
   name: string
   place: number
 }
 
-interface Found {
-  rows: CatalogRepositoryRecord[]
+interface ScanResult {
+  records: CatalogRepositoryRecord[]
   problems: string[]
 }
 
@@ -34,12 +34,14 @@ interface Found {
  */
 export async function scan(setting: string = config.PLAT_MODULE_SOURCES): Promise<void> {
   const before = await readCatalog()
-  const known = new Map(before.repositories.map((row) => [row.reference, row]))
+  const known = new Map(before.repositories.map((record) => [record.reference, record]))
   const numbered = parseSources(setting).map((source, place) => ({ source, place }))
   const registries = [...Map.groupBy(numbered, ({ source }) => source.registry)]
-  const found = await Promise.all(registries.map(([registry, own]) => scanRegistry(registry, own, known)))
-  const repositories = found.flatMap(({ rows }) => rows)
-  const scanned = { scannedAtMs: now(), problems: found.flatMap((each) => each.problems) }
+  const results = await Promise.all(
+    registries.map(([registry, registrySources]) => scanRegistry(registry, registrySources, known)),
+  )
+  const repositories = results.flatMap(({ records }) => records)
+  const scanned = { scannedAtMs: now(), problems: results.flatMap((each) => each.problems) }
   await storeCatalog({ repositories, scan: scanned }, before)
   log('info', 'Module sources scanned', {
     repositories: repositories.length,
@@ -53,55 +55,60 @@ async function scanRegistry(
   registry: string,
   sources: readonly { source: Source; place: number }[],
   known: Known,
-): Promise<Found> {
+): Promise<ScanResult> {
   const client = registryClientFor(registry, { untilMs: now() + registryMs })
-  const found: Found = { rows: [], problems: [] }
-  const places = await placesOf(client, sources, known, found.problems)
+  const results: ScanResult = { records: [], problems: [] }
+  const targets = await targetsOf(client, sources, known, results.problems)
   let isDown = false
-  await forEachLimit(repositoriesAtOnce, places, async (place) => {
-    const before = known.get(place.reference)
+  await forEachLimit(repositoriesAtOnce, targets, async ({ reference, name, place }) => {
+    const before = known.get(reference)
     try {
       if (isDown) throw new RegistryError('unreachable', '')
-      const { problems, releases, others } = await scanRepository({ client, name: place.name }, before)
-      found.rows.push({ reference: place.reference, place: place.place, releases, others })
-      found.problems.push(...problems.map((problem) => `${place.reference}: ${problem}`))
+      const { problems, releases, others } = await scanRepository({ client, name }, before)
+      results.records.push({ reference, place, releases, others })
+      results.problems.push(...problems.map((problem) => `${reference}: ${problem}`))
     } catch (error) {
       // An unreachable registry is not called again: each further repository would wait for the same timeout.
-      if (!isDown) found.problems.push(`${place.reference}: ${wordsOf(error, place.reference)}`)
+      if (!isDown) results.problems.push(`${reference}: ${describeError(error, reference)}`)
       isDown ||= error instanceof RegistryError && error.problem === 'unreachable'
       if (before !== undefined)
-        found.rows.push({ ...before, place: place.place, releases: before.releases.map(asTrusted) })
+        results.records.push({ ...before, place, releases: before.releases.map(withCurrentTrust) })
     }
   })
-  return found
+  return results
 }
 
-function wordsOf(error: unknown, reference: string): string {
+function describeError(error: unknown, reference: string): string {
   if (error instanceof RegistryError) return error.message
   log('error', 'Failed to scan a repository', { reference, cause: error })
-  return 'It could not be looked at; the log tells more.'
+  return 'The scan failed; see the log.'
 }
 
 /** The unique repositories of one registry's sources; the known ones if the registry cannot list them at present. */
-async function placesOf(
+async function targetsOf(
   client: RegistryClient,
   sources: readonly { source: Source; place: number }[],
   known: Known,
   problems: string[],
-): Promise<Place[]> {
+): Promise<ScanTarget[]> {
   const { registry } = client
-  const places = new Map<string, Place>()
+  const targets = new Map<string, ScanTarget>()
   for (const { source, place } of sources) {
-    for (const name of source.isWhole ? await listed(client, source, known, problems) : [source.repository]) {
+    for (const name of source.isWhole ? await listRepositories(client, source, known, problems) : [source.repository]) {
       const reference = `${registry}/${name}`
-      if (!places.has(reference)) places.set(reference, { reference, name, place })
+      if (!targets.has(reference)) targets.set(reference, { reference, name, place })
     }
   }
-  if (places.size > repositoryLimit) problems.push(`${registry}: only ${repositoryLimit} repositories are looked at.`)
-  return [...places.values()].slice(0, repositoryLimit)
+  if (targets.size > repositoryLimit) problems.push(`${registry}: only ${repositoryLimit} repositories are scanned.`)
+  return [...targets.values()].slice(0, repositoryLimit)
 }
 
-async function listed(client: RegistryClient, source: Source, known: Known, problems: string[]): Promise<string[]> {
+async function listRepositories(
+  client: RegistryClient,
+  source: Source,
+  known: Known,
+  problems: string[],
+): Promise<string[]> {
   const names: string[] = []
   try {
     for await (const name of client.repositories()) {
@@ -110,7 +117,7 @@ async function listed(client: RegistryClient, source: Source, known: Known, prob
     }
     return names
   } catch (error) {
-    problems.push(`${client.registry}: ${wordsOf(error, client.registry)}`)
+    problems.push(`${client.registry}: ${describeError(error, client.registry)}`)
     const prefix = `${client.registry}/`
     const before = [...known.keys()].filter((reference) => reference.startsWith(prefix))
     return before.map((reference) => reference.slice(prefix.length)).filter((name) => isInSource(source, name))
@@ -118,7 +125,7 @@ async function listed(client: RegistryClient, source: Source, known: Known, prob
 }
 
 /** A release that could not be scanned: it is no longer verified if its key is no longer trusted. */
-function asTrusted(release: CatalogRelease): CatalogRelease {
+function withCurrentTrust(release: CatalogRelease): CatalogRelease {
   const { verifiedBy, ...facts } = release
   const isTrusted = config.PLAT_MODULE_KEYS.some(({ name }) => name === verifiedBy)
   return !release.isVerified || isTrusted

@@ -10,7 +10,7 @@ import { hasDeployment, type ServingModule } from './records.ts'
 import { moduleRuntime } from './runtime.ts'
 
 /**
- * Checks all modules (D36, D43, D44): restarts missing deployments, fails modules that crash repeatedly, removes
+ * Checks all modules: restarts missing deployments, fails modules that crash repeatedly, removes
  * orphaned deployments, and runs one heartbeat for each running module. Modules are processed concurrently and
  * independently. One call, and those of `checkModule` for each module.
  */
@@ -20,25 +20,25 @@ export async function supervise(pick: () => Promise<ModuleRuntime> = moduleRunti
   const statuses = await statusesOf(runtime)
   const { modules, invalidIds, healthById } = await readModules()
   const statusOf = ({ deployment: { id } }: ServingModule) => statuses?.find(({ deployment }) => deployment.id === id)
-  const served = modules.filter(hasDeployment)
-  const missing = statuses === undefined ? [] : served.filter((row) => statusOf(row) === undefined)
-  const crashed = served.filter((row) => statusOf(row)?.state === 'failed')
-  const strays = (statuses ?? [])
+  const serving = modules.filter(hasDeployment)
+  const missing = statuses === undefined ? [] : serving.filter((record) => statusOf(record) === undefined)
+  const crashed = serving.filter((record) => statusOf(record)?.state === 'failed')
+  const orphans = (statuses ?? [])
     .map(({ deployment }) => deployment)
-    .filter((each) => !invalidIds.has(each.moduleId) && isStray(each, modules))
-  const look = async (row: ServingModule) => {
-    const { deployment = row.deployment } = statusOf(row) ?? {}
+    .filter((each) => !invalidIds.has(each.moduleId) && isOrphan(each, modules))
+  const checkOne = async (record: ServingModule) => {
+    const { deployment = record.deployment } = statusOf(record) ?? {}
     // A terminated tick may not have stored the module's new deployment.
-    await storeDeployment({ row, deployment }, row)
-    await checkModule(runtime, { row: { ...row, deployment }, health: healthById.get(row.id) })
+    await storeDeployment({ record, deployment }, record)
+    await checkModule(runtime, { record: { ...record, deployment }, health: healthById.get(record.id) })
   }
-  const lookAtAll = (rows: readonly ServingModule[]) =>
-    Promise.all(rows.map((row) => logErrors(row.id, () => look(row))))
+  const checkEach = (records: readonly ServingModule[]) =>
+    Promise.all(records.map((record) => logErrors(record.id, () => checkOne(record))))
   await Promise.all([
-    lookAtAll(served.filter((row) => !missing.includes(row) && !crashed.includes(row))),
-    restartAll(runtime, missing).then(lookAtAll),
-    ...crashed.map((row) => logErrors(row.id, () => failCrashed(runtime, row, statusOf(row)?.lastCrash))),
-    ...strays.map((deployment) => logErrors(deployment.id, () => clearAway(runtime, deployment))),
+    checkEach(serving.filter((record) => !missing.includes(record) && !crashed.includes(record))),
+    restartAll(runtime, missing).then(checkEach),
+    ...crashed.map((record) => logErrors(record.id, () => failCrashed(runtime, record, statusOf(record)?.lastCrash))),
+    ...orphans.map((deployment) => logErrors(deployment.id, () => removeOrphan(runtime, deployment))),
   ])
   if (invalidIds.size > 0) return
   await logErrors('images', async () => runtime.tidy?.(modules.map(({ release }) => release.digest)))
@@ -55,10 +55,10 @@ async function statusesOf(runtime: ModuleRuntime): Promise<DeploymentStatus[] | 
 }
 
 /** An operation in progress manages the deployment that it creates and the one that it replaces. */
-const isStray = ({ id, moduleId }: Deployment, modules: readonly ModuleRecord[]): boolean =>
-  !modules.some((row) => row.id === moduleId && (row.jobId !== undefined || row.deployment?.id === id))
+const isOrphan = ({ id, moduleId }: Deployment, modules: readonly ModuleRecord[]): boolean =>
+  !modules.some((record) => record.id === moduleId && (record.jobId !== undefined || record.deployment?.id === id))
 
-async function clearAway(runtime: ModuleRuntime, deployment: Deployment): Promise<void> {
+async function removeOrphan(runtime: ModuleRuntime, deployment: Deployment): Promise<void> {
   log('warn', 'Removing orphaned deployment', { deployment: deployment.id })
   await shutDown(runtime, deployment)
 }

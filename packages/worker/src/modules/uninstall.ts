@@ -12,42 +12,42 @@ import { type OperationLease } from '@platform/core/operations/lease'
 import { finishWith, type FinishChange } from './finish.ts'
 import { recordPublished } from './lifecycle/published.ts'
 import { findModule } from './records.ts'
-import { forgetEvents } from './pending-event.ts'
+import { deleteEvents } from './pending-event.ts'
 
 /**
  * Stops a module that is no longer routed to, and deletes its record, health, remaining route reservation and pending
  * events.
  */
-export async function uninstall(journal: OperationLease, runtime: ModuleRuntime): Promise<void> {
-  const { operation } = journal
+export async function uninstall(lease: OperationLease, runtime: ModuleRuntime): Promise<void> {
+  const { operation } = lease
   const { moduleId } = uninstallPlan(operation)
-  await journal.startStep('stop')
-  const row = await findModule(moduleId)
+  await lease.startStep('stop')
+  const record = await findModule(moduleId)
   // A worker that is slower than its lease may find the module reinstalled.
-  if (row?.jobId === operation.id && row.deployment !== undefined) {
-    const { problems, published } = await shutDown(runtime, row.deployment)
+  if (record?.jobId === operation.id && record.deployment !== undefined) {
+    const { problems, published } = await shutDown(runtime, record.deployment)
     if (problems.length > 0) log('warn', 'Module did not stop cleanly', { moduleId, problems })
-    await recordPublished(row, published, { atMs: now(), name: operation.id })
+    await recordPublished(record, published, { atMs: now(), name: operation.id })
   }
   await failpoint('module.stopped')
-  await forget(journal, 'It is gone.')
+  await deleteModule(lease, 'The module is uninstalled.')
 }
 
 /**
  * Deletes a module that repeatedly failed to stop, because the user wants it removed. The heartbeat removes any
  * deployment that still runs.
  */
-export const forceUninstall = (journal: OperationLease): Promise<void> =>
-  forget(journal, 'It is gone; what it ran on is removed as soon as that can be reached.')
+export const forceUninstall = (lease: OperationLease): Promise<void> =>
+  deleteModule(lease, 'The module is uninstalled. Its deployment is removed as soon as the runtime is reachable.')
 
-async function forget(journal: OperationLease, outcome: string): Promise<void> {
-  const { operation } = journal
+async function deleteModule(lease: OperationLease, outcome: string): Promise<void> {
+  const { operation } = lease
   const { moduleId, version } = uninstallPlan(operation)
-  await journal.startStep('remove')
-  await forgetEvents(moduleId)
+  await lease.startStep('remove')
+  await deleteEvents(moduleId)
   await failpoint('module.forgotten')
-  await finishWith(journal, { status: 'Completed', outcome }, moduleId, (standing) => ({
-    writes: standing.module?.jobId === operation.id ? removal(standing, moduleId, operation.id) : [],
+  await finishWith(lease, { status: 'Completed', outcome }, moduleId, (state) => ({
+    writes: state.module?.jobId === operation.id ? removal(state, moduleId, operation.id) : [],
     events: [{ name: 'module.uninstalled', subject: moduleId, data: { moduleId, version, jobId: operation.id } }],
   }))
 }

@@ -19,7 +19,7 @@ export async function reverifyRelease(release: ModuleRelease): Promise<ModuleRel
   const { registry = '', repository = '' } = parseReference(release.repository) ?? {}
   const client = registryClientFor(registry, { untilMs: now() + registryMs })
   const image = await readImage(client, repository, release.digest)
-  if (image === undefined) throw new OperationFailure(`${release.repository}@${release.digest} is not there any more.`)
+  if (image === undefined) throw new OperationFailure(`${release.repository}@${release.digest} no longer exists.`)
   // The image of this digest runs: a signature of one member of an index does not cover the others.
   const verdict = await verifyImage(client, repository, [release.digest], config.PLAT_MODULE_KEYS, { atMs: now() })
   if (verdict.isVerified) return { ...unverified, isVerified: true, verifiedBy: verdict.by }

@@ -17,7 +17,7 @@ export interface ContainerOptions {
 }
 
 /** The capabilities of the machine. */
-export interface ContainerMeans {
+export interface MachineCapabilities {
   /** Created by an unprivileged user, which requires a user namespace with some privileges. */
   isRootless: boolean
   /** Memory and processes can be limited. */
@@ -32,7 +32,7 @@ export const maxProcesses = 128
 export const temporaryMegabytes = 64
 
 /** System calls that no module needs, and that have enabled container escapes before. */
-const refusedCalls =
+const blockedCalls =
   'add_key keyctl request_key bpf perf_event_open userfaultfd ptrace process_vm_readv process_vm_writev mount umount2 ' +
   'pivot_root setns unshare open_by_handle_at kexec_load init_module finit_module delete_module mount_setattr move_mount ' +
   'open_tree fsopen fsmount'
@@ -41,7 +41,7 @@ const flags = ['nosuid', 'nodev']
 const readOnly = ['bind', 'ro', ...flags]
 
 /** A container with an image as its read-only root, with its own namespaces and without any privileges. */
-export function containerSpec(options: ContainerOptions, { isRootless, hasLimits }: ContainerMeans): object {
+export function containerSpec(options: ContainerOptions, { isRootless, hasLimits }: MachineCapabilities): object {
   const { userId, env } = options
   const namespaces = ['pid', 'network', 'ipc', 'uts', 'mount', 'cgroup', ...(isRootless ? ['user'] : [])]
   const noCapabilities = { bounding: [], effective: [], permitted: [], inheritable: [], ambient: [] }
@@ -81,7 +81,7 @@ export function containerSpec(options: ContainerOptions, { isRootless, hasLimits
       seccomp: {
         defaultAction: 'SCMP_ACT_ALLOW',
         syscalls: [
-          { names: refusedCalls.split(' '), action: 'SCMP_ACT_ERRNO' },
+          { names: blockedCalls.split(' '), action: 'SCMP_ACT_ERRNO' },
           newUserNamespace,
           // seccomp cannot inspect its flags; after ENOSYS (38), the C library calls `clone`, whose flags are visible.
           { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: 38 },

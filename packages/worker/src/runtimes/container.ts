@@ -2,7 +2,7 @@ import { chown, rm, stat, writeFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { environmentNames } from '@platform/modules/protocol'
 import {
-  type ContainerMeans,
+  type MachineCapabilities,
   type ContainerOptions,
   containerSocketFolder,
   containerSpec,
@@ -23,7 +23,7 @@ import { nodeStartOf, pathIn, startOf, workingDirectory } from './node-command.t
 import { type BundledNode } from './bundled-node.ts'
 
 /** The settings for containers. */
-export interface ContainerSettings extends ContainerMeans {
+export interface ContainerSettings extends MachineCapabilities {
   /** Absolute path of runc. */
   runc: string
   /** Folder for runc's state of running containers. */
@@ -41,9 +41,9 @@ export const containerLauncher = (settings: ContainerSettings): Launcher => ({
   prepare: (launch) => prepare(launch, settings),
 })
 
-const isolationOf = ({ isRootless, hasLimits }: ContainerMeans): string =>
+const isolationOf = ({ isRootless, hasLimits }: MachineCapabilities): string =>
   [
-    'Container of runc: own processes, network without a way out, image read-only, no capabilities',
+    'Container of runc: own processes, no network, image read-only, no capabilities',
     `${temporaryMegabytes} MB of temporary files`,
     hasLimits ? `${memoryMegabytes} MB of memory, ${maxProcesses} processes` : 'memory and processes without limits',
     ...(isRootless ? ["shares the platform's user"] : []),
@@ -92,18 +92,18 @@ async function programOf(
   { command, files }: BundledNode,
 ): Promise<Pick<ContainerOptions, 'args' | 'files'>> {
   const start = nodeStartOf(image)
-  const isBorrowed = start !== undefined && !(await hasProgram(image, path, start.program))
-  return isBorrowed ? { args: [...command, ...start.args], files } : { args: startOf(image), files: {} }
+  const usesBundledNode = start !== undefined && !(await hasProgram(image, path, start.program))
+  return usesBundledNode ? { args: [...command, ...start.args], files } : { args: startOf(image), files: {} }
 }
 
 async function hasProgram(image: UnpackedImage, path: string, program: string): Promise<boolean> {
-  const places = program.includes('/') ? [program] : path.split(':').map((folder) => posix.join('/', folder, program))
-  for (const place of places) {
-    const isThere = await stat(pathIn(image, place)).then(
-      (found) => found.isFile() && (found.mode & 0o111) !== 0,
+  const paths = program.includes('/') ? [program] : path.split(':').map((folder) => posix.join('/', folder, program))
+  for (const path of paths) {
+    const isExecutable = await stat(pathIn(image, path)).then(
+      (current) => current.isFile() && (current.mode & 0o111) !== 0,
       () => false,
     )
-    if (isThere) return true
+    if (isExecutable) return true
   }
   return false
 }

@@ -18,7 +18,7 @@ export async function fetchImage(
 ): Promise<UnpackedImage> {
   try {
     const reference = parseReference(`${repository}@${digest}`)
-    if (reference === undefined) throw new RegistryError('invalid', 'That is no reference.')
+    if (reference === undefined) throw new RegistryError('invalid', 'The reference is invalid.')
     const client = clientOf(reference.registry)
     const image = await readImage(client, reference.repository, digest)
     if (image === undefined) throw new RegistryError('not_found', 'The registry does not have it.')
@@ -26,6 +26,6 @@ export async function fetchImage(
   } catch (cause) {
     if (!(cause instanceof RegistryError)) throw cause
     const problem = cause.problem === 'unreachable' ? 'unavailable' : 'refused'
-    throw new RuntimeError(problem, `The image ${repository}@${digest} is not to be had: ${cause.message}`, { cause })
+    throw new RuntimeError(problem, `The image ${repository}@${digest} cannot be fetched: ${cause.message}`, { cause })
   }
 }

@@ -15,7 +15,7 @@ import * as z from 'zod'
  * A runtime error is 422 `HostFailure`; an invalid request is 400, 401 or 404 without a body.
  */
 
-const Assignment = z.strictObject({
+const Spec = z.strictObject({
   id: z.string().min(1).max(200),
   moduleId: z.string().min(1).max(200),
   version: z.string().max(200),
@@ -26,7 +26,7 @@ const Assignment = z.strictObject({
 })
 
 /** The token is derived from a secret that the host does not know. */
-export const DeployRequest = z.strictObject({ assignment: Assignment, token: z.string().min(1).max(200) })
+export const DeployRequest = z.strictObject({ spec: Spec, token: z.string().min(1).max(200) })
 
 export const RemoveRequest = z.strictObject({ deployment: Deployment, graceMs: z.number().min(0).max(900_000) })
 

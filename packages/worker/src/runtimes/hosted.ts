@@ -30,12 +30,12 @@ export function hostedRuntime(options: HostedOptions = {}): ModuleRuntime {
   const call = async (method: string, path: string, timeoutMs: number, body?: object): Promise<unknown> => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const request: ModuleRequest = { method, path, headers, ...(body && { body: Buffer.from(JSON.stringify(body)) }) }
-    return contentOf(await sendRequest(address, request, { timeoutMs, maxBytes }).catch(asHostFailure))
+    return contentOf(await sendRequest(address, request, { timeoutMs, maxBytes }).catch(rethrow))
   }
 
   return {
-    async deploy(assignment) {
-      const body: z.infer<typeof DeployRequest> = { assignment, token: await tokenOf(assignment.id) }
+    async deploy(spec) {
+      const body: z.infer<typeof DeployRequest> = { spec, token: await tokenOf(spec.id) }
       return Deployment.parse(await call('POST', '/deploy', deployMs, body))
     },
     request: async ({ id, handle }, request, limits) => callInstance(handle, await tokenOf(id), request, limits),
@@ -49,9 +49,9 @@ export function hostedRuntime(options: HostedOptions = {}): ModuleRuntime {
 }
 
 /** An error between the platform and its own host is not the module's fault. */
-function asHostFailure(cause: unknown): never {
+function rethrow(cause: unknown): never {
   const reason = cause instanceof Error ? cause.message : String(cause)
-  throw new RuntimeError('unavailable', `The module host does not answer: ${reason}`, { cause })
+  throw new RuntimeError('unavailable', `The module host does not respond: ${reason}`, { cause })
 }
 
 function contentOf({ status, body }: ModuleResponse): unknown {
@@ -60,5 +60,5 @@ function contentOf({ status, body }: ModuleResponse): unknown {
   if (status === 200) return content
   const failure = HostFailure.safeParse(content)
   if (failure.success) throw new RuntimeError(failure.data.problem, failure.data.message)
-  throw new RuntimeError('unavailable', `The module host answers ${status}.`)
+  throw new RuntimeError('unavailable', `The module host responded ${status}.`)
 }

@@ -28,7 +28,7 @@ export class Images {
 
   /** Fetches an image unless it exists, and keeps it until `release`. If fetching throws, the image is not held. */
   async hold(name: ImageName): Promise<UnpackedImage> {
-    const held = this.#held.get(name.digest) ?? { count: 0, image: this.#take(name) }
+    const held = this.#held.get(name.digest) ?? { count: 0, image: this.#load(name) }
     held.count += 1
     this.#held.set(name.digest, held)
     try {
@@ -60,8 +60,8 @@ export class Images {
 
   /** Removes all images that are not held, except those with these digests: leftovers of a killed process. */
   async removeOthers(digests: readonly string[]): Promise<void> {
-    const found = await readdir(this.#folder).catch(() => [])
-    const others = found.map((name) => name.replace('-', ':')).filter((digest) => !digests.includes(digest))
+    const current = await readdir(this.#folder).catch(() => [])
+    const others = current.map((name) => name.replace('-', ':')).filter((digest) => !digests.includes(digest))
     await Promise.all(others.map((digest) => this.removeUnheld(digest)))
   }
 
@@ -70,18 +70,18 @@ export class Images {
     await this.#removals.get(digest)?.catch(() => {})
   }
 
-  async #take(name: ImageName): Promise<UnpackedImage> {
+  async #load(name: ImageName): Promise<UnpackedImage> {
     await this.#afterRemoval(name.digest)
-    const found = await this.#find(name.digest)
-    if (found !== undefined) return found
+    const current = await this.#find(name.digest)
+    if (current !== undefined) return current
     const image = await this.#fetch(name, this.#folderOf(name.digest))
-    await writeFile(this.#noteOf(name.digest), JSON.stringify(image))
+    await writeFile(this.#metadataPathOf(name.digest), JSON.stringify(image))
     return image
   }
 
   async #find(digest: string): Promise<UnpackedImage | undefined> {
     try {
-      const image: UnpackedImage = JSON.parse(await readFile(this.#noteOf(digest), 'utf8'))
+      const image: UnpackedImage = JSON.parse(await readFile(this.#metadataPathOf(digest), 'utf8'))
       // A copied folder contains the paths of the original.
       if (!image.root.startsWith(this.#folderOf(digest))) return undefined
       await access(image.root)
@@ -96,7 +96,7 @@ export class Images {
   }
 
   /** The marker file of a fully unpacked image; it is written last. */
-  #noteOf(digest: string): string {
+  #metadataPathOf(digest: string): string {
     return join(this.#folderOf(digest), 'image.json')
   }
 }

@@ -32,25 +32,28 @@ export function sendRequest(
 ): Promise<ModuleResponse> {
   const { timeoutMs, maxBytes } = limits
   return new Promise((resolve, reject) => {
-    const outgoing = open(address, request)
+    const outgoing = openRequest(address, request)
     const settle = (settled: () => void) => {
       clearTimeout(timer)
       settled()
       outgoing.destroy()
     }
     const fail = (failure: RuntimeError) => settle(() => reject(failure))
-    const timer = setTimeout(() => fail(failureOf('timeout', `No whole answer within ${timeoutMs} ms.`)), timeoutMs)
-    let isAnswered = false
+    const timer = setTimeout(
+      () => fail(failureOf('timeout', `No complete response within ${timeoutMs} ms.`)),
+      timeoutMs,
+    )
+    let hasResponse = false
     outgoing.on('response', (incoming) => {
-      isAnswered = true
-      read(incoming, maxBytes).then((answer) => settle(() => resolve(answer)), fail)
+      hasResponse = true
+      read(incoming, maxBytes).then((response) => settle(() => resolve(response)), fail)
     })
     outgoing.on('error', (error) => {
-      if (!isAnswered) fail(connectionFailure(error))
+      if (!hasResponse) fail(connectionFailure(error))
     })
     // An invalid response, such as a protocol upgrade, ends the connection without an error.
     outgoing.on('close', () => {
-      if (!isAnswered) fail(failureOf('crashed', 'The connection ended without an answer.'))
+      if (!hasResponse) fail(failureOf('crashed', 'The connection ended without a response.'))
     })
     outgoing.end(request.body)
   })
@@ -69,15 +72,18 @@ export const callInstance = (
 /** Published events take up to 13 KiB of the headers, and a module may add headers of its own. */
 const maxHeaderSize = 65_536
 
-function open(address: InstanceAddress, { method, path, headers = {}, body }: ModuleRequest): http.ClientRequest {
-  const own = { connection: 'close', 'content-length': String(body?.length ?? 0) }
-  const passed = Object.entries(headers).filter(([name]) => !hopByHop.has(name.toLowerCase()))
-  const sent = { host: 'module', ...Object.fromEntries(passed), ...own }
+function openRequest(
+  address: InstanceAddress,
+  { method, path, headers = {}, body }: ModuleRequest,
+): http.ClientRequest {
+  const connectionHeaders = { connection: 'close', 'content-length': String(body?.length ?? 0) }
+  const forwarded = Object.entries(headers).filter(([name]) => !hopByHop.has(name.toLowerCase()))
+  const sent = { host: 'module', ...Object.fromEntries(forwarded), ...connectionHeaders }
   try {
     return http.request({ ...address, method, path, headers: sent, agent: false, maxHeaderSize })
   } catch (cause) {
     // HTTP cannot carry the method, the path or a header.
-    throw failureOf('refused', 'That is no request that HTTP can carry.', cause)
+    throw failureOf('refused', 'The request is invalid in HTTP.', cause)
   }
 }
 
@@ -87,29 +93,29 @@ async function read(incoming: http.IncomingMessage, maxBytes: number): Promise<M
   try {
     for await (const part of incoming as AsyncIterable<Buffer>) {
       bytes += part.length
-      if (bytes > maxBytes) throw failureOf('too_large', `Its answer has more than ${maxBytes} bytes.`)
+      if (bytes > maxBytes) throw failureOf('too_large', `The response has more than ${maxBytes} bytes.`)
       parts.push(part)
     }
   } catch (cause) {
-    throw cause instanceof RuntimeError ? cause : failureOf('crashed', 'Its answer broke off.', cause)
+    throw cause instanceof RuntimeError ? cause : failureOf('crashed', 'The response is incomplete.', cause)
   }
   return { status: incoming.statusCode ?? 0, headers: headersOf(incoming), body: Buffer.concat(parts) }
 }
 
 /** Connection headers of a module end here; a cookie of a module would apply to the platform's domain. */
 function headersOf({ headersDistinct }: http.IncomingMessage): Record<string, string> {
-  const named = new Set(headersDistinct['connection']?.flatMap((value) => value.toLowerCase().split(/\s*,\s*/)))
-  const kept = Object.entries(headersDistinct).filter(
-    ([name]) => !hopByHop.has(name) && !named.has(name) && name !== 'set-cookie',
+  const hopByHopNames = new Set(headersDistinct['connection']?.flatMap((value) => value.toLowerCase().split(/\s*,\s*/)))
+  const endToEnd = Object.entries(headersDistinct).filter(
+    ([name]) => !hopByHop.has(name) && !hopByHopNames.has(name) && name !== 'set-cookie',
   )
-  return Object.fromEntries(kept.map(([name, values = []]) => [name, values.join(', ')]))
+  return Object.fromEntries(endToEnd.map(([name, values = []]) => [name, values.join(', ')]))
 }
 
 /** If the connection fails, because no server listens or its queue is full, nothing was sent. */
 function connectionFailure(cause: NodeJS.ErrnoException): RuntimeError {
   return cause.syscall === 'connect'
-    ? failureOf('unavailable', `It accepts no connections: ${cause.message}.`, cause)
-    : failureOf('crashed', `There is no answer: ${cause.message}.`, cause)
+    ? failureOf('unavailable', `The module accepts no connections: ${cause.message}.`, cause)
+    : failureOf('crashed', `No response: ${cause.message}.`, cause)
 }
 
 const failureOf = (problem: RuntimeError['problem'], message: string, cause?: unknown): RuntimeError =>

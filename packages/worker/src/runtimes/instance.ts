@@ -44,7 +44,7 @@ const pollMs = 15
 export async function startInstance(plan: InstancePlan, signal: AbortSignal): Promise<Instance> {
   const { launcher, name, folder, image, protocol } = plan
   const socketFolder = socketFolderOf(folder)
-  if (signal.aborted) throw new RuntimeError('unavailable', 'It was removed before it started.')
+  if (signal.aborted) throw new RuntimeError('unavailable', 'The deployment was removed before it started.')
   await emptyFolder(folder)
   try {
     await mkdir(socketFolder, { mode: 0o700 })
@@ -69,38 +69,38 @@ export async function startInstance(plan: InstancePlan, signal: AbortSignal): Pr
 
 /** Settles when the instance answers; throws if it ends, times out or is aborted. */
 async function whenListening(plan: InstancePlan, child: WatchdogChild, gone: Promise<string>, signal: AbortSignal) {
-  const over = new AbortController()
-  const inTime = AbortSignal.any([signal, over.signal])
+  const finished = new AbortController()
+  const signals = AbortSignal.any([signal, finished.signal])
   const ended = child.exited.then(async () => {
     throw new RuntimeError('init_failed', await gone)
   })
-  const late = delay(plan.readyMs, undefined, { signal: inTime }).then(
+  const timeout = delay(plan.readyMs, undefined, { signal: signals }).then(
     () => {
-      throw new RuntimeError('timeout', `It did not listen and answer GET /health within ${plan.readyMs / 1000} s.`)
+      throw new RuntimeError('timeout', `The module did not respond to GET /health within ${plan.readyMs / 1000} s.`)
     },
     () => {
-      throw new RuntimeError('unavailable', 'It was removed while it started.')
+      throw new RuntimeError('unavailable', 'The deployment was removed while it started.')
     },
   )
   try {
-    await Promise.race([untilItAnswers(plan, over.signal), ended, late])
+    await Promise.race([untilResponding(plan, finished.signal), ended, timeout])
   } finally {
-    over.abort()
+    finished.abort()
   }
 }
 
 /** Polls until any response arrives. Requests have no token, so that no published events are lost. */
-async function untilItAnswers({ folder, readyMs }: InstancePlan, over: AbortSignal): Promise<void> {
+async function untilResponding({ folder, readyMs }: InstancePlan, finished: AbortSignal): Promise<void> {
   const socketPath = socketOf(folder)
-  while (!over.aborted) {
+  while (!finished.aborted) {
     if (await hasSocket(folder)) {
       const limits = { timeoutMs: readyMs, maxBytes: 1_048_576 }
-      const answered = sendRequest({ socketPath }, { method: 'GET', path: '/health' }, limits)
-      const isAnswered = await answered.then(
+      const response = sendRequest({ socketPath }, { method: 'GET', path: '/health' }, limits)
+      const isResponding = await response.then(
         () => true,
         (failure: RuntimeError) => failure.problem === 'too_large',
       )
-      if (isAnswered) return
+      if (isResponding) return
     }
     await delay(pollMs)
   }

@@ -13,7 +13,7 @@ export interface LocalOptions extends Omit<SupervisedOptions, 'launcher'> {
   onFallback?: (reason: string) => void
 }
 
-/** Runs modules on this machine (D42), isolated as well as possible. Throws if `container` mode is unavailable. */
+/** Runs modules on this machine, isolated as well as possible. Throws if `container` mode is unavailable. */
 export async function openLocalRuntime(
   options: LocalOptions,
 ): Promise<SupervisedRuntime & Pick<Launcher, 'kind' | 'isolation'>> {

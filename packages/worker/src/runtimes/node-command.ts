@@ -11,7 +11,7 @@ const entrypoint = 'docker-entrypoint.sh'
 export function startOf({ config }: UnpackedImage): string[] {
   const command = [...(config.Entrypoint ?? []), ...(config.Cmd ?? [])]
   const isCommand = command[0] && command.every((part) => !part.includes('\0'))
-  if (!isCommand) throw new RuntimeError('refused', 'This image cannot run: it does not say what it starts.')
+  if (!isCommand) throw new RuntimeError('refused', 'This image cannot run: it has no command.')
   return command
 }
 

@@ -11,10 +11,10 @@ const maxBytes = 65_536
 const windowMs = 1000
 
 /** The last lines, which explain why an instance ended. */
-const keptLines = 10
-const keptCharacters = 2000
+const tailLines = 10
+const tailCharacters = 2000
 
-const tooMuch = 'The module prints too much: lines were dropped'
+const droppedMessage = 'Output limit exceeded; lines were dropped'
 
 const lineFeed = 10
 
@@ -25,21 +25,21 @@ export interface OutputTail {
 
 /** Reads streams to their ends and passes on their lines, except empty ones. */
 export function captureOutput(streams: readonly Readable[], onLine: (line: string) => void): OutputTail {
-  const kept: string[] = []
-  const keep = (line: string) => {
-    kept.push(line)
-    if (kept.length > keptLines) kept.shift()
+  const tail_: string[] = []
+  const append = (line: string) => {
+    tail_.push(line)
+    if (tail_.length > tailLines) tail_.shift()
     onLine(line)
   }
   const onDropped = (dropped: number) =>
-    onLine(JSON.stringify({ time: iso(now()), level: 'warn', message: tooMuch, dropped }))
-  const valve = new Valve(keep, onDropped)
-  for (const stream of streams) splitLines(stream, valve)
-  return { tail: () => kept.join('\n').slice(-keptCharacters) }
+    onLine(JSON.stringify({ time: iso(now()), level: 'warn', message: droppedMessage, dropped }))
+  const limiter = new RateLimiter(append, onDropped)
+  for (const stream of streams) splitLines(stream, limiter)
+  return { tail: () => tail_.join('\n').slice(-tailCharacters) }
 }
 
 /** Passes a limited number of lines and bytes per second, then reports the number of dropped lines. */
-class Valve {
+class RateLimiter {
   readonly #pass: (line: string) => void
   readonly #onDropped: (dropped: number) => void
   #lines = 0
@@ -51,7 +51,7 @@ class Valve {
     this.#onDropped = onDropped
   }
 
-  get isShut(): boolean {
+  get isExceeded(): boolean {
     return this.#lines >= maxLines || this.#bytes >= maxBytes
   }
 
@@ -59,7 +59,7 @@ class Valve {
     this.#dropped += 1
   }
 
-  take(line: string): void {
+  accept(line: string): void {
     if (this.#lines === 0) setTimeout(() => this.#renew(), windowMs).unref()
     this.#lines += 1
     this.#bytes += Buffer.byteLength(line)
@@ -72,13 +72,13 @@ class Valve {
   }
 }
 
-/** Copies nothing while the valve is shut, so that a flood costs one comparison for each byte. */
-function splitLines(stream: Readable, valve: Valve): void {
+/** Copies nothing while the limit is exceeded, so that a flood costs one comparison for each byte. */
+function splitLines(stream: Readable, limiter: RateLimiter): void {
   let parts: Buffer[] = []
   let bytes = 0
   let isDropped = false
   const add = (chunk: Buffer, start: number, end: number) => {
-    isDropped ||= valve.isShut
+    isDropped ||= limiter.isExceeded
     // Copied, because a view would retain the whole chunk.
     if (!isDropped && bytes <= maxLineBytes)
       parts.push(Buffer.from(chunk.subarray(start, Math.min(end, start + maxLineBytes + 1))))
@@ -86,8 +86,8 @@ function splitLines(stream: Readable, valve: Valve): void {
   }
   const finish = () => {
     if (bytes === 0) return
-    if (isDropped) valve.drop()
-    else valve.take(textOf(parts))
+    if (isDropped) limiter.drop()
+    else limiter.accept(textOf(parts))
     parts = []
     bytes = 0
     isDropped = false

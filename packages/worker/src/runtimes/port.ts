@@ -43,7 +43,7 @@ export interface RequestLimits {
 /** The status of a deployment in its runtime. */
 export interface DeploymentStatus {
   deployment: Deployment
-  /** `failed`: it has crashed too often and is not restarted (D43). */
+  /** `failed`: it has crashed too often and is not restarted. */
   state: 'running' | 'restarting' | 'failed'
   /** Crashes in the last ten minutes. */
   crashes: number
@@ -78,10 +78,10 @@ export class RuntimeError extends Error {
 /** A client that can only call deployments. */
 export type ModuleClient = Pick<ModuleRuntime, 'request'>
 
-/** Runs module code, isolated from the platform (D42). A runtime does not know lifecycles. */
+/** Runs module code, isolated from the platform. A runtime does not know lifecycles. */
 export interface ModuleRuntime {
   /** Runs a release and returns once it accepts requests. Idempotent for the same assignment. */
-  deploy: (assignment: DeploymentSpec) => Promise<Deployment>
+  deploy: (spec: DeploymentSpec) => Promise<Deployment>
   /** Calls a deployment with the platform's token, so that no other client can call it. Throws `RuntimeError`. */
   request: (deployment: Deployment, request: ModuleRequest, limits: RequestLimits) => Promise<ModuleResponse>
   /** Ends a deployment: SIGTERM, grace period, SIGKILL; or deletes its function. A missing one is not an error. */

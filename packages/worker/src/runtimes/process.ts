@@ -18,10 +18,10 @@ const spaceMegabytes = 16
 const heapMegabytes = oldMegabytes + 3 * spaceMegabytes
 
 /** Node options that an image may set; any other could weaken its isolation. */
-const harmless = new Set(['--enable-source-maps'])
+const allowedOptions = new Set(['--enable-source-maps'])
 
 /** Variables that affect Node, its libraries or the shell that starts it. */
-const harmful =
+const unsafeVariables =
   /^(NODE_(?!ENV$)|LD_|DYLD_|GLIBC_|GCONV_|MALLOC_|LOCPATH$|OPENSSL_|SSL_|UV_|ENV$|BASH|IFS$|PS4$|SHELLOPTS$)/
 
 /**
@@ -39,23 +39,23 @@ export const processLauncher: Launcher = {
 async function prepare({ folder, socketFolder, image, protocol }: Launch): Promise<Command> {
   const { options, script } = parse(image)
   // Node resolves links in the script's path, so the permitted path must be resolved too.
-  const own = { ...image, root: await realpath(image.root) }
-  const cwd = pathIn(own, '.')
-  if (!(await isFolder(cwd))) throw refused(`its working directory ${workingDirectory(image)} does not exist`)
+  const resolvedImage = { ...image, root: await realpath(image.root) }
+  const cwd = pathIn(resolvedImage, '.')
+  if (!(await isFolder(cwd))) throw cannotRun(`its working directory ${workingDirectory(image)} does not exist`)
   const temporary = join(folder, 'tmp')
   await mkdir(temporary, { mode: 0o700 })
   const writable = [temporary, socketFolder].map((path) => `${path}/`)
-  const fence = [
+  const restrictions = [
     '--permission',
-    ...[`${own.root}/`, ...writable].map((path) => `--allow-fs-read=${path}`),
+    ...[`${resolvedImage.root}/`, ...writable].map((path) => `--allow-fs-read=${path}`),
     ...writable.map((path) => `--allow-fs-write=${path}`),
     `--max-old-space-size=${oldMegabytes}`,
     `--max-semi-space-size=${spaceMegabytes}`,
   ]
   return {
-    args: [process.execPath, ...fence, ...options, pathIn(own, script[0]), ...script.slice(1)],
+    args: [process.execPath, ...restrictions, ...options, pathIn(resolvedImage, script[0]), ...script.slice(1)],
     env: {
-      ...harmlessVariables(image),
+      ...safeVariables(image),
       TMPDIR: temporary,
       ...protocol,
       [environmentNames.socket]: join(socketFolder, instanceSocket),
@@ -68,26 +68,26 @@ async function prepare({ folder, socketFolder, image, protocol }: Launch): Promi
 function parse(image: UnpackedImage): { options: string[]; script: [string, ...string[]] } {
   const args = nodeStartOf(image)?.args
   if (args === undefined)
-    throw refused(`it starts ${JSON.stringify(startOf(image).join(' ').slice(0, 200))} and not Node`)
+    throw cannotRun(`it starts ${JSON.stringify(startOf(image).join(' ').slice(0, 200))} and not Node`)
   const at = args.findIndex((arg) => !arg.startsWith('-'))
   const options = at === -1 ? args : args.slice(0, at)
-  const other = options.find((option) => !harmless.has(option))
-  if (other !== undefined) throw refused(`it starts Node with ${JSON.stringify(other.slice(0, 200))}`)
+  const disallowed = options.find((option) => !allowedOptions.has(option))
+  if (disallowed !== undefined) throw cannotRun(`it starts Node with ${JSON.stringify(disallowed.slice(0, 200))}`)
   const [script, ...rest] = args.slice(options.length)
-  if (script === undefined) throw refused('it starts Node without a script')
+  if (script === undefined) throw cannotRun('it starts Node without a script')
   return { options, script: [script, ...rest] }
 }
 
-const harmlessVariables = (image: UnpackedImage): Record<string, string> =>
-  Object.fromEntries(Object.entries(imageVariables(image)).filter(([name]) => !harmful.test(name)))
+const safeVariables = (image: UnpackedImage): Record<string, string> =>
+  Object.fromEntries(Object.entries(imageVariables(image)).filter(([name]) => !unsafeVariables.test(name)))
 
 const isFolder = async (path: string): Promise<boolean> =>
   stat(path).then(
-    (found) => found.isDirectory(),
+    (current) => current.isDirectory(),
     () => false,
   )
 
-const refused = (reason: string): RuntimeError =>
+const cannotRun = (reason: string): RuntimeError =>
   new RuntimeError(
     'refused',
     `This image cannot run here: ${reason}. Without a container runtime (runc), modules run as processes of Node only.`,

@@ -24,7 +24,7 @@ const trialName = (runFolder: string) =>
 export async function tryContainers(runFolder: string): Promise<ContainerSettings> {
   const runc = await findRunc()
   const stateFolder = join(runFolder, 'runc')
-  await endLeftOvers(runc, stateFolder)
+  await removeOrphans(runc, stateFolder)
   const isRootless = process.getuid?.() !== 0
   const common = { runc, stateFolder, isRootless, node: await bundledNode() }
   const limited = { ...common, hasLimits: true }
@@ -33,7 +33,7 @@ export async function tryContainers(runFolder: string): Promise<ContainerSetting
   const unlimited = { ...common, hasLimits: false }
   const otherReason = await failureOfTrial(runFolder, unlimited)
   if (otherReason === undefined) return unlimited
-  throw new Error(`A container for trial did not run: ${otherReason}`)
+  throw new Error(`A trial container did not run: ${otherReason}`)
 }
 
 async function findRunc(): Promise<string> {
@@ -45,12 +45,12 @@ async function findRunc(): Promise<string> {
     )
     if (isProgram) return path
   }
-  throw new Error('There is no runc on this machine.')
+  throw new Error('runc is not installed.')
 }
 
-async function endLeftOvers(runc: string, stateFolder: string): Promise<void> {
-  const isThere = await stat(stateFolder).catch(() => undefined)
-  if (isThere === undefined) return
+async function removeOrphans(runc: string, stateFolder: string): Promise<void> {
+  const stateExists = await stat(stateFolder).catch(() => undefined)
+  if (stateExists === undefined) return
   const { stdout } = await run(runc, ['--root', stateFolder, 'list', '--quiet'], { timeout: trialMs })
   for (const name of stdout.split('\n').filter(Boolean)) {
     await run(runc, ['--root', stateFolder, 'delete', '--force', name], { timeout: trialMs }).catch(() => undefined)
@@ -82,13 +82,16 @@ async function failureOfTrial(runFolder: string, settings: ContainerSettings): P
   }
 }
 
-async function outcomeOf(command: Parameters<typeof spawnWithWatchdog>[0], proof: string): Promise<string | undefined> {
+async function outcomeOf(
+  command: Parameters<typeof spawnWithWatchdog>[0],
+  markerFile: string,
+): Promise<string | undefined> {
   const child = spawnWithWatchdog(command)
   const output = captureOutput([child.stdout, child.stderr], () => {})
   const timer = setTimeout(child.kill, trialMs)
   await child.gone
   clearTimeout(timer)
-  const hasRun = await access(proof).then(
+  const hasRun = await access(markerFile).then(
     () => true,
     () => false,
   )

@@ -8,7 +8,7 @@ import { type Images } from './images.ts'
 import { longestSocket, socketOf } from './instance.ts'
 import { type Launcher } from './launcher.ts'
 import { type DeploymentSpec, type ModuleRuntime, RuntimeError } from './port.ts'
-import { restartDelayMs as usualPauseMs, Supervisor } from './supervisor.ts'
+import { restartDelayMs as defaultPauseMs, Supervisor } from './supervisor.ts'
 
 /** Options of a runtime that runs modules on this machine. */
 export interface SupervisedOptions {
@@ -54,7 +54,7 @@ const folderOf = (runFolder: string, id: string): string => join(runFolder, hash
 export function checkRunFolder(runFolder: string): void {
   const bytes = Buffer.byteLength(longestSocket(folderOf(runFolder, '')))
   if (bytes <= longestPathBytes) return
-  const problem = `Sockets in ${runFolder} would have paths of ${bytes} bytes, and at most ${longestPathBytes} are possible`
+  const problem = `Sockets in ${runFolder} would have paths of ${bytes} bytes, but the limit is ${longestPathBytes}`
   throw new RuntimeError('refused', `${problem}: choose a folder with a shorter path.`)
 }
 
@@ -72,14 +72,14 @@ export async function superviseModules(options: SupervisedOptions): Promise<Supe
     }))
 
   return {
-    async deploy(assignment) {
-      const { id, digest } = assignment
+    async deploy(spec) {
+      const { id, digest } = spec
       const token = await tokenOf(id)
       for (let before = all.get(id); before?.removed !== undefined; before = all.get(id)) {
         await before.removed.catch(() => {})
       }
       if (isClosed) throw new RuntimeError('unavailable', 'The platform is stopping.')
-      const running = all.get(id) ?? begin(assignment, token, options)
+      const running = all.get(id) ?? createRunning(spec, token, options)
       all.set(id, running)
       if (running.deployment.digest !== digest) throw new RuntimeError('refused', `${id} runs another image.`)
       try {
@@ -89,14 +89,14 @@ export async function superviseModules(options: SupervisedOptions): Promise<Supe
         throw error
       }
       const { state, lastCrash } = running.supervisor.status
-      if (state === 'failed') throw new RuntimeError('crashed', `It is not started again. ${lastCrash}`)
+      if (state === 'failed') throw new RuntimeError('crashed', `The deployment is not restarted. ${lastCrash}`)
       return running.deployment
     },
 
     async request({ id }, request, limits) {
       const running = all.get(id)
       const isUp = running?.isStarted === true && running.supervisor.status.state === 'running'
-      if (!isUp) throw new RuntimeError('unavailable', 'It does not run just now.')
+      if (!isUp) throw new RuntimeError('unavailable', 'The deployment is not running.')
       return callInstance(running.deployment.handle, await tokenOf(id), request, limits)
     },
 
@@ -120,9 +120,9 @@ export async function superviseModules(options: SupervisedOptions): Promise<Supe
   }
 }
 
-function begin(assignment: DeploymentSpec, token: string, options: SupervisedOptions): Running {
-  const { launcher, images, runFolder, onLog, readyMs = 15_000, pauseMs = usualPauseMs } = options
-  const { id, moduleId, version, digest } = assignment
+function createRunning(spec: DeploymentSpec, token: string, options: SupervisedOptions): Running {
+  const { launcher, images, runFolder, onLog, readyMs = 15_000, pauseMs = defaultPauseMs } = options
+  const { id, moduleId, version, digest } = spec
   const { kind, isolation } = launcher
   const folder = folderOf(runFolder, id)
   const supervisor = new Supervisor({
@@ -132,17 +132,17 @@ function begin(assignment: DeploymentSpec, token: string, options: SupervisedOpt
     readyMs,
     pauseMs,
     onLine: (line) => onLog(moduleId, line),
-    protocolOf: (isFirst) => protocolOf(assignment, token, assignment.startsItself || !isFirst),
+    protocolOf: (isFirst) => protocolOf(spec, token, spec.startsItself || !isFirst),
   })
   const handle = socketOf(folder)
   const deployment = { runtime: kind, isolation, id, moduleId, version, digest, handle }
   const running: Running = { deployment, supervisor, started: Promise.resolve(), isStarted: false, isHeld: false }
-  running.started = start(running, assignment, images)
+  running.started = start(running, spec, images)
   return running
 }
 
-async function start(running: Running, assignment: DeploymentSpec, images: Images): Promise<void> {
-  const image = await images.hold(assignment)
+async function start(running: Running, spec: DeploymentSpec, images: Images): Promise<void> {
+  const image = await images.hold(spec)
   running.isHeld = true
   await running.supervisor.start(image)
   running.isStarted = true
@@ -154,10 +154,10 @@ async function end(running: Running, graceMs: number, images: Images): Promise<v
   if (running.isHeld) await images.release(running.deployment.digest)
 }
 
-const protocolOf = (assignment: DeploymentSpec, token: string, startsItself: boolean): Record<string, string> => ({
+const protocolOf = (spec: DeploymentSpec, token: string, startsItself: boolean): Record<string, string> => ({
   [names.token]: token,
-  [names.organisation]: assignment.organisationId,
-  [names.deployment]: assignment.id,
-  [names.module]: assignment.moduleId,
+  [names.organisation]: spec.organisationId,
+  [names.deployment]: spec.id,
+  [names.module]: spec.moduleId,
   [names.startsItself]: startsItself ? '1' : '0',
 })

@@ -5,7 +5,7 @@ import { type Instance, type InstancePlan, startInstance } from './instance.ts'
 import { type UnpackedImage } from './launcher.ts'
 import { type DeploymentStatus } from './port.ts'
 
-/** The restart policy after crashes (D43). */
+/** The restart policy after crashes. */
 
 const windowMs = 600_000
 const limit = 5
@@ -21,7 +21,7 @@ export class CrashCounter {
   #times: number[] = []
   #last: string | undefined
 
-  note(reason: string): void {
+  record(reason: string): void {
     this.#times.push(now())
     this.#last = reason
   }
@@ -51,7 +51,7 @@ export interface SupervisorPlan extends Omit<InstancePlan, 'image' | 'protocol'>
 }
 
 /**
- * Keeps one deployment running: restarts it after a crash with a delay, until it has crashed too often (D43). The first
+ * Keeps one deployment running: restarts it after a crash with a delay, until it has crashed too often. The first
  * start is not retried: its error is returned to the caller.
  */
 export class Supervisor {
@@ -61,7 +61,7 @@ export class Supervisor {
   #state: DeploymentStatus['state'] = 'restarting'
   /** The last instance, or the one that is starting. */
   #instance: Promise<Instance> | undefined
-  #kept: Promise<void> | undefined
+  #supervision: Promise<void> | undefined
   #ended: Promise<void> | undefined
 
   constructor(plan: SupervisorPlan) {
@@ -71,7 +71,7 @@ export class Supervisor {
   /** Throws `RuntimeError`. */
   async start(image: UnpackedImage): Promise<void> {
     const instance = await this.#startInstance(image, true)
-    this.#kept = this.#keep(image, instance)
+    this.#supervision = this.#supervise(image, instance)
   }
 
   get status(): Omit<DeploymentStatus, 'deployment'> {
@@ -88,7 +88,7 @@ export class Supervisor {
     this.#ending.abort()
     const instance = await this.#instance?.catch(() => undefined)
     await instance?.end(graceMs)
-    await this.#kept
+    await this.#supervision
   }
 
   async #startInstance(image: UnpackedImage, isFirst: boolean): Promise<Instance> {
@@ -99,14 +99,14 @@ export class Supervisor {
     return instance
   }
 
-  async #keep(image: UnpackedImage, first: Instance): Promise<void> {
+  async #supervise(image: UnpackedImage, first: Instance): Promise<void> {
     let instance: Instance | undefined = first
     while (instance !== undefined) {
       await instance.exited
       this.#state = 'restarting'
       const crash = await instance.gone
       if (this.#ending.signal.aborted) return
-      this.#crashes.note(crash)
+      this.#crashes.record(crash)
       instance = await this.#restart(image)
     }
   }
@@ -121,7 +121,7 @@ export class Supervisor {
         return await this.#startInstance(image, false)
       } catch (error) {
         if (signal.aborted) return undefined
-        this.#crashes.note(error instanceof Error ? error.message : String(error))
+        this.#crashes.record(error instanceof Error ? error.message : String(error))
       }
     }
     this.#state = 'failed'

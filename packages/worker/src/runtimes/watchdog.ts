@@ -20,21 +20,21 @@ export interface WatchdogChild {
   kill: () => void
 }
 
-/** Time limits for the guard and for the cleanup by this process. */
-const guardMs = 3000
+/** Time limits for the watchdog and for the cleanup by this process. */
+const watchdogMs = 3000
 const cleanUpMs = 20_000
 
 /**
- * Starts a command in its own process group with a guard: a shell that waits until a pipe closes whose other end only
+ * Starts a command in its own process group with a watchdog: a shell that waits until a pipe closes whose other end only
  * this process holds. The pipe closes when the instance ends or is to be killed, or when this process is killed. The
- * guard then cleans up and kills the group. The command replaces the shell that started both, so that it receives
+ * watchdog then cleans up and kills the group. The command replaces the shell that started both, so that it receives
  * signals.
  */
 export function spawnWithWatchdog({ args, env, cwd, cleanUp = [] }: Command): WatchdogChild {
   const steps = [...(cleanUp.length > 0 ? [cleanUp.map(quoted).join(' ')] : []), 'kill -KILL 0']
-  const guard = `(read -r line <&3; ${steps.join('; ')}) >/dev/null 2>&1 &`
+  const watchdog = `(read -r line <&3; ${steps.join('; ')}) >/dev/null 2>&1 &`
   // Shells set these variables; the command must receive only its own environment.
-  const script = `ulimit -c 0; ${guard} unset PWD OLDPWD SHLVL; exec "$@" 3<&-`
+  const script = `ulimit -c 0; ${watchdog} unset PWD OLDPWD SHLVL; exec "$@" 3<&-`
   const child = spawn('/bin/sh', ['-c', script, 'sh', ...args], {
     cwd,
     env,
@@ -48,8 +48,10 @@ const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\'
 
 function watch(child: ChildProcess, cleanUp: readonly string[]): WatchdogChild {
   const exited = new Promise<string>((resolve) => {
-    child.on('exit', (code, name) => resolve(name === null ? `It ended with exit code ${code}.` : `${name} ended it.`))
-    child.on('error', (error) => resolve(`It could not be started: ${error.message}.`))
+    child.on('exit', (code, name) =>
+      resolve(name === null ? `The process ended with exit code ${code}.` : `The process was ended by ${name}.`),
+    )
+    child.on('error', (error) => resolve(`The process could not be started: ${error.message}.`))
   })
   const closed = new Promise<void>((resolve) => {
     child.on('close', () => resolve())
@@ -58,7 +60,7 @@ function watch(child: ChildProcess, cleanUp: readonly string[]): WatchdogChild {
   // Without resources for another process, the streams are missing.
   const [, stdout, stderr, lifeline] = child.pid === undefined ? [] : child.stdio
   if (!(stdout instanceof Duplex && stderr instanceof Duplex && lifeline instanceof Duplex)) {
-    throw new RuntimeError('init_failed', 'This machine could not start another process.')
+    throw new RuntimeError('init_failed', 'The process could not be started.')
   }
   // The process at the other end may be killed at any time.
   lifeline.on('error', () => {}).resume()
@@ -66,17 +68,17 @@ function watch(child: ChildProcess, cleanUp: readonly string[]): WatchdogChild {
   const signal = (to: number, name: NodeJS.Signals) => {
     if (child.pid !== undefined && !hasEnded()) trySignal(to * child.pid, name)
   }
-  // Without its guard, an instance would outlive the platform.
+  // Without its watchdog, an instance would outlive the platform.
   lifeline.on('close', () => signal(-1, 'SIGKILL'))
 
   const kill = () => {
     lifeline.end()
-    setTimeout(() => signal(-1, 'SIGKILL'), guardMs).unref()
+    setTimeout(() => signal(-1, 'SIGKILL'), watchdogMs).unref()
   }
   const clean = async () => {
     await exited
     lifeline.end()
-    // The guard does the same, unless it was killed itself.
+    // The watchdog does the same, unless it was killed itself.
     await attempt(cleanUp)
     await closed
   }

@@ -11,41 +11,41 @@ import { bake, measureBaseline, shiftToZero } from './bake.ts'
 
 /** The dependencies of an update. */
 export interface UpdateWork {
-  journal: OperationLease
+  lease: OperationLease
   target: UpdateTarget
   /** Every function of the platform. */
   names: readonly string[]
 }
 
 /**
- * Shifts traffic to a release in increasing shares (D51). Every attempt runs all steps again, and each step is
+ * Shifts traffic to a release in increasing shares. Every attempt runs all steps again, and each step is
  * idempotent. Once the release serves alone, the update can only be completed; until then it can only be reverted.
  */
 export async function update(work: UpdateWork): Promise<void> {
-  const { journal, target } = work
-  const plan = updatePlan(journal.operation)
-  await journal.startStep('preflight')
+  const { lease, target } = work
+  const plan = updatePlan(lease.operation)
+  await lease.startStep('preflight')
   const staged = await preflight(work, plan)
   if (staged !== undefined) {
-    await journal.startStep('stage')
+    await lease.startStep('stage')
     await target.stage(staged)
     await failpoint('update.staged')
-    await journal.startStep('smoke')
+    await lease.startStep('smoke')
     await runSmokeTests(work, plan)
     await failpoint('update.tested')
     await shiftAll(work, plan)
   }
-  await journal.startStep('commit')
+  await lease.startStep('commit')
   await target.commit(plan.release, plan.before)
   await failpoint('update.committed')
-  await finishUpdate(journal.operation, { status: 'Completed', outcome: `Version ${plan.release.version} serves.` })
+  await finishUpdate(lease.operation, { status: 'Completed', outcome: `Version ${plan.release.version} serves.` })
 }
 
 async function shiftAll(work: UpdateWork, plan: UpdatePlan): Promise<void> {
-  const { journal, target } = work
+  const { lease, target } = work
   try {
     for (const share of trafficStepsOf(plan)) {
-      await journal.startStep(`shift-${share}`)
+      await lease.startStep(`shift-${share}`)
       const before = await measureBaseline(work, plan)
       await target.shift(plan.release, share, plan.action === 'rollback')
       await failpoint(`update.shifted-${share}`)

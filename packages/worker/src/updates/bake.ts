@@ -9,11 +9,11 @@ import { readiness, probeAll, smokeRequest } from './smoke.ts'
 import { type TrafficPercent, type UpdateTarget } from './target/port.ts'
 import { type UpdateWork } from './apply.ts'
 
-const betweenMs = 1000
+const pollMs = 1000
 /** Period in which the usual failures of the old version are counted. */
-const usualMs = 300_000
+const baselineMs = 300_000
 /** Every request is answered by then, or never. */
-const answerMs = 31_000
+const maxRequestMs = 31_000
 
 /** Failures of two versions that serve side by side, as counted by the versions and by their host. */
 interface Counts {
@@ -35,14 +35,17 @@ export async function measureBaseline(work: UpdateWork, plan: UpdatePlan): Promi
   const atMs = now()
   const [counts, usual] = await Promise.all([
     countSince(work, plan, atMs),
-    failuresOf(work, plan.before, atMs - usualMs),
+    failuresOf(work, plan.before, atMs - baselineMs),
   ])
-  return { atMs, ...counts, usualPerMs: usual.failures / usualMs }
+  return { atMs, ...counts, usualPerMs: usual.failures / baselineMs }
 }
 
 async function countSince(work: UpdateWork, { release, before }: UpdatePlan, sinceMs: number): Promise<Counts> {
-  const [its, beside] = await Promise.all([failuresOf(work, release, sinceMs), failuresOf(work, before, sinceMs)])
-  return { ofRelease: its.failures, ofBefore: beside.failures, oldestMs: its.oldestMs }
+  const [ofRelease, ofBefore] = await Promise.all([
+    failuresOf(work, release, sinceMs),
+    failuresOf(work, before, sinceMs),
+  ])
+  return { ofRelease: ofRelease.failures, ofBefore: ofBefore.failures, oldestMs: ofRelease.oldestMs }
 }
 
 /** A function counts the failures that it survives; its host counts the others, if it can. One call to the store. */
@@ -63,32 +66,33 @@ export async function bake(
   work: UpdateWork,
   plan: UpdatePlan,
   share: TrafficPercent,
-  first: ErrorBaseline,
+  baseline: ErrorBaseline,
 ): Promise<void> {
   const untilMs = now() + config.PLAT_UPDATE_BAKE_SECONDS * 1000
   for (;;) {
     await probeAll(work, plan.release)
     await smokeRequest(work, plan.release, readiness)
-    const counts = await countSince(work, plan, first.atMs)
-    const problem = excess(plan, share, first, counts)
+    const counts = await countSince(work, plan, baseline.atMs)
+    const problem = findExcess(plan, share, baseline, counts)
     if (problem !== undefined) throw new UpdateError(problem)
-    const mayFailYet = (counts.oldestMs ?? Infinity) < untilMs && now() < first.atMs + answerMs
-    if (now() >= untilMs && !mayFailYet) return
-    await delay(betweenMs)
+    const hasPendingRequests = (counts.oldestMs ?? Infinity) < untilMs && now() < baseline.atMs + maxRequestMs
+    if (now() >= untilMs && !hasPendingRequests) return
+    await delay(pollMs)
   }
 }
 
-function excess(
+function findExcess(
   { release, before }: UpdatePlan,
   share: TrafficPercent,
-  first: ErrorBaseline,
+  baseline: ErrorBaseline,
   counts: Counts,
 ): string | undefined {
-  const [faults, faultsBeside] = [counts.ofRelease - first.ofRelease, counts.ofBefore - first.ofBefore]
-  const watchedMs = now() - first.atMs
-  if (!exceedsErrorBudget({ share, faults, faultsBeside, usualFaults: first.usualPerMs * watchedMs })) return undefined
-  const beside = `version ${before.version} ${faultsBeside} times in the same time`
-  return `Version ${release.version} failed ${faults} times in ${Math.ceil(watchedMs / 1000)} s at ${share} %, ${beside}.`
+  const [faults, faultsBeside] = [counts.ofRelease - baseline.ofRelease, counts.ofBefore - baseline.ofBefore]
+  const elapsedMs = now() - baseline.atMs
+  if (!exceedsErrorBudget({ share, faults, faultsBeside, usualFaults: baseline.usualPerMs * elapsedMs }))
+    return undefined
+  const ofBefore = `version ${before.version} ${faultsBeside} times in the same time`
+  return `Version ${release.version} failed ${faults} times in ${Math.ceil(elapsedMs / 1000)} s at ${share} %, ${ofBefore}.`
 }
 
 /** Failures of two versions that serve side by side. */
@@ -103,18 +107,18 @@ export interface ErrorCounts {
 }
 
 /** Fewer failures are not significant. */
-const least = 3
+const minErrors = 3
 /** Tolerance for random differences. */
-const times = 2
+const tolerance = 2
 
 /**
  * Whether a new version fails more than the old one: at least three times, and more than twice as often as the old
  * version would at this share, now or before. At 100 %, only the earlier failures of the old version are available.
  */
 export function exceedsErrorBudget({ share, faults, faultsBeside, usualFaults }: ErrorCounts): boolean {
-  const part = share / 100
-  const likeBeside = part < 1 ? (faultsBeside * part) / (1 - part) : 0
-  return faults >= least && faults > times * Math.max(likeBeside, usualFaults * part)
+  const fraction = share / 100
+  const expectedErrors = fraction < 1 ? (faultsBeside * fraction) / (1 - fraction) : 0
+  return faults >= minErrors && faults > tolerance * Math.max(expectedErrors, usualFaults * fraction)
 }
 
 /** Removes a release's share, on a best-effort basis: an unmonitored release should receive no traffic. */

@@ -10,19 +10,19 @@ export class UpdateError extends Error {
 }
 
 /** Errors of the release feed for a release that is not, or no longer, usable. */
-const lasting = new Set<ErrorCode>(['version_not_available', 'infrastructure_update_required'])
+const finalCodes = new Set<ErrorCode>(['version_not_available', 'infrastructure_update_required'])
 
 /** The meaning of an error for its update: transient errors are retried. */
 export function classifyUpdateError(error: unknown): ErrorClassification {
   if (error instanceof UpdateError) return { message: error.message, isFinal: true }
-  return { ...meaningOf(error), cause: error }
+  return { ...classify(error), cause: error }
 }
 
-function meaningOf(error: unknown): ErrorClassification {
+function classify(error: unknown): ErrorClassification {
   if (error instanceof TargetError) return { message: error.message, isFinal: error.isFinal }
-  if (error instanceof PlatformError) return { message: error.message, isFinal: lasting.has(error.code) }
+  if (error instanceof PlatformError) return { message: error.message, isFinal: finalCodes.has(error.code) }
   if (error instanceof RegistryError) return { message: error.message, isFinal: error.problem !== 'unreachable' }
-  return { message: 'The platform failed in a way that it does not know. Its log tells more.', isFinal: false }
+  return { message: 'Unexpected error; see the log.', isFinal: false }
 }
 
 /** The message of an error, for users. */

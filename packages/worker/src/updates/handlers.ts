@@ -16,30 +16,30 @@ export function updateHandlers(
   names: readonly string[] = functionNames,
 ): OperationHandlers {
   // An attempt uses one target until its end, because the target caches the state that it has read.
-  const picked = new WeakMap<OperationLease, Promise<UpdateTarget>>()
-  const targetOf = (journal: OperationLease): Promise<UpdateTarget> => {
-    const target = picked.get(journal) ?? pick()
-    picked.set(journal, target)
+  const targets = new WeakMap<OperationLease, Promise<UpdateTarget>>()
+  const targetOf = (lease: OperationLease): Promise<UpdateTarget> => {
+    const target = targets.get(lease) ?? pick()
+    targets.set(lease, target)
     return target
   }
-  const kind: OperationHandler = {
-    run: async (journal) => update({ journal, target: await targetOf(journal), names }),
-    compensate: async (journal, reason) => rollBack(journal, await targetOf(journal), reason),
+  const handler: OperationHandler = {
+    run: async (lease) => update({ lease, target: await targetOf(lease), names }),
+    compensate: async (lease, reason) => rollBack(lease, await targetOf(lease), reason),
     classifyError: classifyUpdateError,
   }
-  return { PlatformUpdate: kind, PlatformRollback: kind }
+  return { PlatformUpdate: handler, PlatformRollback: handler }
 }
 
 /** The configured update target (`PLAT_UPDATE_TARGET`), a new one each time. Only the selected target is loaded. */
 const updateTarget = (): Promise<UpdateTarget> =>
-  config.PLAT_UPDATE_TARGET === 'lambda-alias' ? lambda() : supervisor()
+  config.PLAT_UPDATE_TARGET === 'lambda-alias' ? openLambda() : openSupervisor()
 
-async function lambda(): Promise<UpdateTarget> {
+async function openLambda(): Promise<UpdateTarget> {
   const { lambdaAlias } = await import('./target/lambda-alias.ts')
   return lambdaAlias({ prefix: config.PLAT_FUNCTION_PREFIX, alias: config.PLAT_FUNCTION_ALIAS })
 }
 
-async function supervisor(): Promise<UpdateTarget> {
+async function openSupervisor(): Promise<UpdateTarget> {
   const { localSupervisor } = await import('./target/local-supervisor.ts')
   return localSupervisor()
 }

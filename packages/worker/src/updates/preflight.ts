@@ -13,10 +13,10 @@ import { type UpdateWork } from './apply.ts'
  * attempt got that far. One call to the store, plus those to the target and for the release.
  */
 export async function preflight(work: UpdateWork, plan: UpdatePlan): Promise<StagedRelease | undefined> {
-  const { journal, target, names } = work
+  const { lease, target, names } = work
   const { release, before } = plan
   const { jobId } = parseUpdateState(await get(keys.updateState()))
-  if (jobId !== journal.operation.id) throw new UpdateError('Something else changes the platform by now.')
+  if (jobId !== lease.operation.id) throw new UpdateError('Another operation changes the platform.')
   const serving = await target.current()
   if (isSameRelease(serving, release)) return undefined
   if (!isSameRelease(serving, before)) {
@@ -24,9 +24,9 @@ export async function preflight(work: UpdateWork, plan: UpdatePlan): Promise<Sta
       `Version ${serving.version} serves instead of ${before.version}: it was deployed after the request.`,
     )
   }
-  const staged = await stagedOf(plan, names)
+  const staged = await stagedRelease(plan, names)
   // Reverts leftovers of an earlier attempt: a share, or an interrupted commit.
-  if (journal.operation.attempts > 1) await target.revert(release, before)
+  if (lease.operation.attempts > 1) await target.revert(release, before)
   return staged
 }
 
@@ -34,23 +34,29 @@ export async function preflight(work: UpdateWork, plan: UpdatePlan): Promise<Sta
  * An update verifies its release again, because keys may have left the trust list since it was accepted. A rollback to
  * a release that is still ready needs no verification, so that it works while the registry is unreachable.
  */
-async function stagedOf({ action, release }: UpdatePlan, functionNames: readonly string[]): Promise<StagedRelease> {
+async function stagedRelease(
+  { action, release }: UpdatePlan,
+  functionNames: readonly string[],
+): Promise<StagedRelease> {
   let verified: Promise<Release> | undefined
-  const verify = () => (verified ??= verifiedAgain(release, functionNames))
+  const verify = () => (verified ??= reverify(release, functionNames))
   if (action === 'apply') await verify()
   return { ...release, functionNames, fetchFunction: async (name) => fetchFunction(await verify(), name) }
 }
 
-async function verifiedAgain({ repository, digest }: InstalledRelease, names: readonly string[]): Promise<Release> {
+async function reverify({ repository, digest }: InstalledRelease, names: readonly string[]): Promise<Release> {
   if (repository === undefined || digest === undefined) {
-    throw new UpdateError('It was deployed, not applied, and is not ready any more.')
+    throw new UpdateError('The release was deployed, not applied, and is no longer ready.')
   }
   const release = await releaseByDigest(repository, digest)
-  requireFit(release, names)
+  requireCompatible(release, names)
   return release
 }
 
-function requireFit({ document: { infrastructure, functions } }: Release, functionNames: readonly string[]): void {
+function requireCompatible(
+  { document: { infrastructure, functions } }: Release,
+  functionNames: readonly string[],
+): void {
   if (infrastructure !== infrastructureRevision()) {
     throw new UpdateError('The release needs other infrastructure. Deploy it instead of applying it.')
   }

@@ -20,23 +20,23 @@ import { TargetError, type UpdateTarget } from './target/port.ts'
  * completes regardless of later errors. Throws transient errors; the update then remains in progress.
  */
 export async function rollBack(
-  journal: OperationLease,
+  lease: OperationLease,
   target: UpdateTarget,
   reason: ErrorClassification,
 ): Promise<void> {
   // A worker that has lost the lease must not change anything.
-  await journal.renew()
-  const plan = updatePlan(journal.operation)
+  await lease.renew()
+  const plan = updatePlan(lease.operation)
   const { jobId } = parseUpdateState(await get(keys.updateState()))
-  if (jobId !== journal.operation.id) return endFailed(journal, reason, '')
+  if (jobId !== lease.operation.id) return endFailed(lease, reason, '')
   const serving = await servingNow(target)
   if (serving !== undefined && isSameRelease(serving, plan.release)) {
-    return finishUpdate(journal.operation, { status: 'Completed', outcome: `Version ${serving.version} serves.` })
+    return finishUpdate(lease.operation, { status: 'Completed', outcome: `Version ${serving.version} serves.` })
   }
-  const isOthers = serving !== undefined && !isSameRelease(serving, plan.before)
-  const state = isOthers ? await withdrawFrom(target, plan, serving) : await revert(target, plan)
+  const isForeign = serving !== undefined && !isSameRelease(serving, plan.before)
+  const state = isForeign ? await removeShare(target, plan, serving) : await revert(target, plan)
   await failpoint('update.reverted')
-  return endFailed(journal, reason, state)
+  return endFailed(lease, reason, state)
 }
 
 const endFailed = ({ operation }: OperationLease, { message }: ErrorClassification, state: string): Promise<void> =>
@@ -53,7 +53,7 @@ async function servingNow(target: UpdateTarget): Promise<InstalledRelease | unde
 }
 
 /** A release that was deployed during the update stays; the update's release loses its share. */
-async function withdrawFrom(target: UpdateTarget, plan: UpdatePlan, serving: InstalledRelease): Promise<string> {
+async function removeShare(target: UpdateTarget, plan: UpdatePlan, serving: InstalledRelease): Promise<string> {
   await shiftToZero(target, plan)
   return `Version ${serving.version} serves.`
 }
@@ -66,6 +66,6 @@ async function revert(target: UpdateTarget, { release, before }: UpdatePlan): Pr
   } catch (error) {
     if (!(error instanceof TargetError) || !error.isFinal) throw error
     log('error', 'Rollback incomplete', { version: release.version, cause: error })
-    return `The way back to version ${before.version} is not complete: ${error.message}`
+    return `The rollback to version ${before.version} is incomplete: ${error.message}`
   }
 }

@@ -38,64 +38,67 @@ export interface SmokeRequest {
 export const readiness: SmokeRequest = { functionName: 'health', path: '/health/ready', status: 200 }
 
 /** Requests with a single correct status. */
-const certain: readonly SmokeRequest[] = [readiness, { functionName: fallback.function, path: '/', status: 200 }]
+const exactRequests: readonly SmokeRequest[] = [readiness, { functionName: fallback.function, path: '/', status: 200 }]
 
 /** One request for each function that serves the API; most responses require authentication. */
 export const smokeRequests: readonly SmokeRequest[] = apiFunctions.map(
   (functionName) =>
-    certain.find((request) => request.functionName === functionName) ?? { functionName, path: pathOf(functionName) },
+    exactRequests.find((request) => request.functionName === functionName) ?? {
+      functionName,
+      path: pathOf(functionName),
+    },
 )
 
 function pathOf(functionName: string): string {
   if (functionName === modulePaths.function) return '/api/-'
-  const own = routes.filter((route) => route.function === functionName).map(({ endpoint }) => endpoint)
-  const gets = own.filter(({ method }) => method === 'get')
+  const endpoints = routes.filter((route) => route.function === functionName).map(({ endpoint }) => endpoint)
+  const gets = endpoints.filter(({ method }) => method === 'get')
   // A public endpoint may have side effects, such as starting a sign-in.
-  const [first] = [...gets.filter(({ access }) => access !== 'public'), ...gets, ...own]
+  const [first] = [...gets.filter(({ access }) => access !== 'public'), ...gets, ...endpoints]
   return (first?.path ?? '/').replaceAll(/\{\w+\}/g, '-')
 }
 
-const atOnce = 6
+const maxConcurrentCalls = 6
 /** Detects a function that fails every other request in 255 of 256 cases. */
 const repeats = 8
 
 /** Calls every function of a staged release before any client does. Throws `UpdateError`. No store calls of its own. */
 export async function runSmokeTests(work: UpdateWork, { release }: UpdatePlan): Promise<void> {
   await probeAll(work, release)
-  const asked = smokeRequests.filter(({ functionName }) => work.names.includes(functionName))
-  await forEachLimit(atOnce, asked, async (request) => {
+  const requests = smokeRequests.filter(({ functionName }) => work.names.includes(functionName))
+  await forEachLimit(maxConcurrentCalls, requests, async (request) => {
     for (let count = 0; count < repeats; count++) await smokeRequest(work, release, request)
   })
 }
 
 /** Checks that every function reports the version of the release. */
 export const probeAll = ({ target, names }: UpdateWork, release: InstalledRelease): Promise<void> =>
-  forEachLimit(atOnce, names, async (name) => {
-    const answer = ProbeResponse.safeParse(await ask(target, release, name, probeEvent))
-    const said = answer.success ? `says that it is of version ${answer.data.version}` : 'does not say its version'
-    if (answer.data?.version !== release.version) throw failed(release, name, said)
+  forEachLimit(maxConcurrentCalls, names, async (name) => {
+    const response = ProbeResponse.safeParse(await invoke(target, release, name, probeEvent))
+    const problem = response.success ? `reports version ${response.data.version}` : 'reports no version'
+    if (response.data?.version !== release.version) throw functionError(release, name, problem)
   })
 
-const GatewayAnswer = z.object({ statusCode: z.number() })
+const GatewayResponse = z.object({ statusCode: z.number() })
 
 /** Sends an unauthenticated request to a function and checks the status. */
 export async function smokeRequest({ target }: UpdateWork, release: InstalledRelease, request: SmokeRequest) {
   const { functionName, path, status } = request
-  const answer = GatewayAnswer.safeParse(await ask(target, release, functionName, getEvent(path)))
-  const statusCode = answer.data?.statusCode ?? 500
-  const isGood = status === undefined ? statusCode < 500 : statusCode === status
-  if (!isGood) throw failed(release, functionName, `answers ${statusCode} to GET ${path}`)
+  const response = GatewayResponse.safeParse(await invoke(target, release, functionName, getEvent(path)))
+  const statusCode = response.data?.statusCode ?? 500
+  const isAccepted = status === undefined ? statusCode < 500 : statusCode === status
+  if (!isAccepted) throw functionError(release, functionName, `answers ${statusCode} to GET ${path}`)
 }
 
 /** The release is at fault, unless its target does not answer either. */
-async function ask(target: UpdateWork['target'], release: InstalledRelease, name: string, event: unknown) {
+async function invoke(target: UpdateWork['target'], release: InstalledRelease, name: string, event: unknown) {
   try {
     return await target.invoke(release, name, event)
   } catch (error) {
     await target.current()
-    throw failed(release, name, `fails: ${describeError(error)}`)
+    throw functionError(release, name, `fails: ${describeError(error)}`)
   }
 }
 
-const failed = ({ version }: InstalledRelease, name: string, what: string) =>
+const functionError = ({ version }: InstalledRelease, name: string, what: string) =>
   new UpdateError(`Function ${name} of version ${version} ${what}.`)

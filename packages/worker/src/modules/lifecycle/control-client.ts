@@ -19,13 +19,13 @@ export interface ControlRequest<Body> {
   body?: object
   /** Time limit that is sent to the instance; the platform waits slightly longer. */
   limitMs: number
-  answer: z.ZodType<Body>
+  schema: z.ZodType<Body>
 }
 
 /** Additional time to wait after the instance's own time limit. */
 const marginMs = 1000
 /** Maximum size of a control response. */
-const maxAnswerBytes = 262_144
+const maxResponseBytes = 262_144
 
 const Failure = z.object({ message: z.string() })
 
@@ -33,22 +33,22 @@ const Failure = z.object({ message: z.string() })
 export async function callControl<Body>(
   runtime: ModuleClient,
   deployment: Deployment,
-  { method, path, body, limitMs, answer: schema }: ControlRequest<Body>,
+  { method, path, body, limitMs, schema }: ControlRequest<Body>,
 ): Promise<ControlResponse<Body>> {
-  const answer = await responseTo(runtime, deployment, limitMs + marginMs, {
+  const response = await responseTo(runtime, deployment, limitMs + marginMs, {
     method,
     path: `${controlPath}${path}`,
     headers: { [graceHeader]: String(limitMs), ...(body && { 'content-type': 'application/json' }) },
     ...(body && { body: Buffer.from(JSON.stringify(body)) }),
   })
-  if (typeof answer === 'string') return { isDone: false, message: answer, published: [] }
-  const published = publishedIn(deployment.moduleId, answer.headers)
-  const { status } = answer
-  const content = jsonOf(answer)
+  if (typeof response === 'string') return { isDone: false, message: response, published: [] }
+  const published = publishedIn(deployment.moduleId, response.headers)
+  const { status } = response
+  const content = jsonOf(response)
   if (status !== 200) return { isDone: false, status, message: reasonOf(content, status, method, path), published }
   const { success, data } = schema.safeParse(content)
   if (success) return { isDone: true, body: data, published }
-  return { isDone: false, status, message: `It answers ${method} ${path} with what no SDK answers.`, published }
+  return { isDone: false, status, message: `It answers ${method} ${path} with an invalid response.`, published }
 }
 
 /** Sends any request to an instance. Returns the response, or the error message. */
@@ -59,20 +59,20 @@ export async function responseTo(
   request: ModuleRequest,
 ): Promise<ModuleResponse | string> {
   try {
-    return await runtime.request(deployment, request, { timeoutMs, maxBytes: maxAnswerBytes })
+    return await runtime.request(deployment, request, { timeoutMs, maxBytes: maxResponseBytes })
   } catch (error) {
-    return plain(error instanceof Error ? error.message : String(error))
+    return sanitize(error instanceof Error ? error.message : String(error))
   }
 }
 
 /** Maximum nesting: no SDK nests deeper, and recursion over deeper content would exhaust the stack. */
-const deepest = 32
+const maxDepth = 32
 
 /** The content of a response; undefined if it is not JSON or nested too deeply. */
 export function jsonOf({ body }: ModuleResponse): unknown {
   try {
     const content: unknown = JSON.parse(Buffer.from(body).toString())
-    return isDeeper(content, deepest) ? undefined : content
+    return isDeeper(content, maxDepth) ? undefined : content
   } catch {
     return undefined
   }
@@ -85,11 +85,11 @@ const isDeeper = (value: unknown, levels: number): boolean =>
 
 function reasonOf(content: unknown, status: number, method: string, path: string): string {
   const { success, data } = Failure.safeParse(content)
-  return success && data.message !== '' ? plain(data.message) : `It answers ${status} to ${method} ${path}.`
+  return success && data.message !== '' ? sanitize(data.message) : `It answers ${status} to ${method} ${path}.`
 }
 
 /** A module's text that is safe to store and to show. */
-export const plain = (text: string, maxLength = 1000): string =>
+export const sanitize = (text: string, maxLength = 1000): string =>
   text
     .toWellFormed()
     // oxlint-disable-next-line no-control-regex

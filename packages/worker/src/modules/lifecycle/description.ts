@@ -18,31 +18,31 @@ export const InstanceDescription: z.ZodType<Description> = z.object({
 })
 
 /** Maximum number of warnings that are stored and shown for a module. */
-const mostWarnings = 20
+const maxWarnings = 20
 
-/** Differences between code and manifest that do not prevent the module from running (section 3). */
+/** Differences between code and manifest that do not prevent the module from running. */
 export function warningsOf(description: Description, { metadata, spec }: ModuleManifest): string[] {
   const missingJobs = missing(spec.backgroundJobs, description.jobs, ({ id }) => id)
   return [
-    ...(spelled(description.slots) === spelled(spec.navSlots) ? [] : [slotWarning]),
+    ...(canonicalText(description.slots) === canonicalText(spec.navSlots) ? [] : [slotWarning]),
     ...(description.version === metadata.version
       ? []
       : ['The version in the module’s code differs from its manifest’s.']),
     ...missingJobs.map((id) => `The manifest’s job ${id} is not in the module’s code.`),
-  ].slice(0, mostWarnings)
+  ].slice(0, maxWarnings)
 }
 
 /** The same text for equal slots, regardless of the order of slots and members. */
-const spelled = (slots: readonly Record<string, unknown>[]): string =>
+const canonicalText = (slots: readonly Record<string, unknown>[]): string =>
   JSON.stringify(slots.map((slot) => JSON.stringify(Object.entries(slot).toSorted(byName))).toSorted())
 
 const byName = ([a]: [string, unknown], [b]: [string, unknown]): number => (a < b ? -1 : 1)
 
 function missing<Named>(
-  claimed: readonly Named[],
+  declared: readonly Named[],
   present: readonly Named[],
   nameOf: (named: Named) => string,
 ): string[] {
   const names = new Set(present.map(nameOf))
-  return claimed.map(nameOf).filter((name) => !names.has(name))
+  return declared.map(nameOf).filter((name) => !names.has(name))
 }

@@ -3,7 +3,7 @@ import { type Deployment } from '@platform/core/modules/record'
 import * as z from 'zod'
 import { type ModuleClient } from '../../runtimes/port.ts'
 import { type EventsAnswer, type EventsRequest, type PublishedEvent } from '@platform/modules/protocol'
-import { callControl, plain } from './control-client.ts'
+import { callControl, sanitize } from './control-client.ts'
 
 /** The result of event delivery: each event is handled or failed. */
 export interface Delivery {
@@ -16,7 +16,7 @@ export interface Delivery {
 }
 
 const id = z.string().max(200)
-const Answer: z.ZodType<EventsAnswer> = z.object({
+const Response: z.ZodType<EventsAnswer> = z.object({
   handled: z.array(id).max(1000),
   failed: z.array(z.object({ id, message: z.string() })).max(1000),
 })
@@ -29,19 +29,19 @@ export async function deliverEvents(
   timeoutMs = 30_000,
 ): Promise<Delivery> {
   const body: EventsRequest = { events }
-  const question = { method: 'POST', path: '/events', body, limitMs: timeoutMs, answer: Answer } as const
-  const asked = await callControl(runtime, deployment, question)
-  const { published } = asked
-  if (!asked.isDone) {
-    const { message } = asked
+  const request = { method: 'POST', path: '/events', body, limitMs: timeoutMs, schema: Response } as const
+  const response = await callControl(runtime, deployment, request)
+  const { published } = response
+  if (!response.isDone) {
+    const { message } = response
     return { handled: [], failed: events.map((event) => ({ id: event.id, message })), problem: message, published }
   }
-  const handled = new Set(asked.body.handled)
-  const messages = new Map(asked.body.failed.map((failure) => [failure.id, plain(failure.message)]))
+  const handled = new Set(response.body.handled)
+  const messages = new Map(response.body.failed.map((failure) => [failure.id, sanitize(failure.message)]))
   const failed = events.filter((event) => !handled.has(event.id))
   return {
     handled: events.flatMap((event) => (handled.has(event.id) ? [event.id] : [])),
-    failed: failed.map((event) => ({ id: event.id, message: messages.get(event.id) ?? 'It does not say why.' })),
+    failed: failed.map((event) => ({ id: event.id, message: messages.get(event.id) ?? 'No reason reported.' })),
     published,
   }
 }

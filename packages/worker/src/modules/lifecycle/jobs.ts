@@ -12,7 +12,7 @@ export interface JobRun {
   published: PublishedEvent[]
 }
 
-const JobAnswer = z.object({ hasRun: z.boolean() })
+const JobResponse = z.object({ hasRun: z.boolean() })
 
 /** Calls a background job of a module. Never throws. */
 export async function runJob(
@@ -22,8 +22,13 @@ export async function runJob(
   timeoutMs: number,
 ): Promise<JobRun> {
   const path = `/jobs/${encodeURIComponent(jobId)}`
-  const asked = await callControl(runtime, deployment, { method: 'POST', path, limitMs: timeoutMs, answer: JobAnswer })
-  const { published } = asked
-  if (!asked.isDone) return { outcome: 'Failed', message: asked.message, published }
-  return { outcome: asked.body.hasRun ? 'Completed' : 'Skipped', published }
+  const response = await callControl(runtime, deployment, {
+    method: 'POST',
+    path,
+    limitMs: timeoutMs,
+    schema: JobResponse,
+  })
+  const { published } = response
+  if (!response.isDone) return { outcome: 'Failed', message: response.message, published }
+  return { outcome: response.body.hasRun ? 'Completed' : 'Skipped', published }
 }

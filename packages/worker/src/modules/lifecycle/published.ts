@@ -22,14 +22,14 @@ const Published = z.array(
 export function publishedIn(moduleId: string, headers: Readonly<Record<string, string>>): PublishedEvent[] {
   const value = headers[publishedHeader]
   if (value === undefined || value.length > publishedLimits.headerBytes) return []
-  const events = parsed(value).filter(({ type }) => type.startsWith(`module.${moduleId}.`))
-  return events.slice(0, publishedLimits.events).map(withoutAbsent)
+  const events = parse(value).filter(({ type }) => type.startsWith(`module.${moduleId}.`))
+  return events.slice(0, publishedLimits.events).map(toEvent)
 }
 
-const withoutAbsent = ({ type, subject, data }: z.infer<typeof Published>[number]): PublishedEvent =>
+const toEvent = ({ type, subject, data }: z.infer<typeof Published>[number]): PublishedEvent =>
   subject === undefined ? { type, data } : { type, subject, data }
 
-function parsed(value: string): z.infer<typeof Published> {
+function parse(value: string): z.infer<typeof Published> {
   try {
     return Published.safeParse(JSON.parse(Buffer.from(value, 'base64url').toString())).data ?? []
   } catch {
@@ -37,17 +37,17 @@ function parsed(value: string): z.infer<typeof Published> {
   }
 }
 
-/** Events that modules publish become platform events with their own names (D37). */
+/** Events that modules publish become platform events with their own names. */
 
 const maxTextLength = 200
-/** For free-form JSON (D35). */
+/** For free-form JSON. */
 const maxDepth = 16
 
 /** The permitted events of a response: only the module's own types, within the limits for number and size. */
 export function ownEvents(moduleId: string, published: readonly PublishedEvent[]): ModuleEvent[] {
   const events = published.slice(0, publishedLimits.events).flatMap((event) => ownEvent(moduleId, event))
-  const refused = published.length - events.length
-  if (refused > 0) log('warn', 'Module published a disallowed event', { moduleId, refused })
+  const rejected = published.length - events.length
+  if (rejected > 0) log('warn', 'Module published a disallowed event', { moduleId, rejected })
   return events
 }
 

@@ -4,7 +4,7 @@ import { type ModuleErrorCode } from '@platform/contract/module'
 import { type Deployment } from '@platform/core/modules/record'
 import { type Description, type PublishedEvent } from '@platform/modules/protocol'
 import { type ModuleRuntime } from '../../runtimes/port.ts'
-import { callControl, type ControlResponse, plain } from './control-client.ts'
+import { callControl, type ControlResponse, sanitize } from './control-client.ts'
 import { InstanceDescription, warningsOf } from './description.ts'
 import { probe } from './probe.ts'
 
@@ -51,20 +51,20 @@ export async function runLifecycle(
   candidates: readonly Candidate[],
   options: LifecycleOptions = {},
 ): Promise<LifecycleResult[]> {
-  const loadings = candidates.map((candidate) => new Loading(runtime, candidate, options))
-  await all(loadings.map((loading) => loading.configure()))
-  await all(loadings.map((loading) => loading.start()))
-  return loadings.map(({ result }) => result)
+  const starts = candidates.map((candidate) => new ModuleStart(runtime, candidate, options))
+  await all(starts.map((start) => start.configure()))
+  await all(starts.map((start) => start.start()))
+  return starts.map(({ result }) => result)
 }
 
 /** Waits for all of them, even if one fails. */
-async function all(works: readonly Promise<void>[]): Promise<void> {
-  await Promise.allSettled(works)
-  await Promise.all(works)
+async function all(tasks: readonly Promise<void>[]): Promise<void> {
+  await Promise.allSettled(tasks)
+  await Promise.all(tasks)
 }
 
 /** The lifecycle of one module. */
-class Loading {
+class ModuleStart {
   readonly result: LifecycleResult
   readonly #runtime: ModuleRuntime
   readonly #candidate: Candidate
@@ -81,29 +81,29 @@ class Loading {
   }
 
   async configure(): Promise<void> {
-    await this.#begin('configure')
+    await this.#startPhase('configure')
     const { manifest } = this.#candidate
-    const described = await this.#ask('GET', '/describe')
-    if (!described.isDone) return this.#fail('PLAT-MOD-5004', undescribed(described))
-    const { id } = described.body
+    const description = await this.#call('GET', '/describe')
+    if (!description.isDone) return this.#fail('PLAT-MOD-5004', describeFailure(description))
+    const { id } = description.body
     if (id !== manifest.metadata.id) {
-      return this.#fail('PLAT-MOD-5001', `The code says ${plain(id)}, the manifest ${manifest.metadata.id}.`)
+      return this.#fail('PLAT-MOD-5001', `The code says ${sanitize(id)}, the manifest ${manifest.metadata.id}.`)
     }
-    this.result.warnings.push(...warningsOf(described.body, manifest))
-    const configured = await this.#ask('POST', '/configure')
+    this.result.warnings.push(...warningsOf(description.body, manifest))
+    const configured = await this.#call('POST', '/configure')
     if (!configured.isDone) return this.#fail('PLAT-MOD-5004', configured.message)
     this.result.subscriptions.push(...configured.body.subscriptions)
   }
 
   async start(): Promise<void> {
     if (this.result.outcome === 'Failed') return
-    await this.#begin('start')
-    const started = await this.#ask('POST', '/start')
+    await this.#startPhase('start')
+    const started = await this.#call('POST', '/start')
     if (!started.isDone) return this.#fail('PLAT-MOD-5005', started.message)
-    await this.#begin('probe')
+    await this.#startPhase('probe')
     if (!(await this.#becomesHealthy())) {
       const { healthEndpoint } = this.#candidate.manifest.spec
-      this.#fail('PLAT-MOD-5006', `GET ${healthEndpoint} did not answer with 2xx in time.`)
+      this.#fail('PLAT-MOD-5006', `GET ${healthEndpoint} did not respond with 2xx in time.`)
     }
   }
 
@@ -118,15 +118,15 @@ class Loading {
     }
   }
 
-  async #begin(phase: LoadPhase): Promise<void> {
+  async #startPhase(phase: LoadPhase): Promise<void> {
     await this.#options.onPhase?.(this.result.moduleId, phase)
   }
 
-  async #ask(method: 'GET' | 'POST', path: string): Promise<ControlResponse<Description>> {
-    const question = { method, path, limitMs: this.#hookMs, answer: InstanceDescription }
-    const asked = await callControl(this.#runtime, this.#candidate.deployment, question)
-    this.result.published.push(...asked.published)
-    return asked
+  async #call(method: 'GET' | 'POST', path: string): Promise<ControlResponse<Description>> {
+    const request = { method, path, limitMs: this.#hookMs, schema: InstanceDescription }
+    const response = await callControl(this.#runtime, this.#candidate.deployment, request)
+    this.result.published.push(...response.published)
+    return response
   }
 
   #fail(code: ModuleErrorCode, message: string): void {
@@ -136,9 +136,9 @@ class Loading {
 }
 
 /** A module without the SDK has no hooks: the platform could not stop it in order. */
-const undescribed = ({ status, message }: { status?: number; message: string }): string =>
+const describeFailure = ({ status, message }: { status?: number; message: string }): string =>
   status === 404
-    ? 'The module does not speak the platform’s control protocol: its main file must end with serve(…) of @platform/modules.'
+    ? 'The module does not implement the control protocol of the platform: its main file must end with serve(…) of @platform/modules.'
     : message
 
 /**

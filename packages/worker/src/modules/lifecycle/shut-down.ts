@@ -24,20 +24,20 @@ export async function shutDown(
   deployment: Deployment,
   { graceMs = 30_000 }: { graceMs?: number } = {},
 ): Promise<ShutdownResult> {
-  const ended: ShutdownResult = { problems: [], published: [] }
+  const result: ShutdownResult = { problems: [], published: [] }
   for (const [hook, limitMs] of [
     ['stop', graceMs],
     ['dispose', disposeMs],
   ] as const) {
-    const asked = await callControl(runtime, deployment, {
+    const response = await callControl(runtime, deployment, {
       method: 'POST',
       path: `/${hook}`,
       limitMs,
-      answer: InstanceDescription,
+      schema: InstanceDescription,
     })
-    ended.published.push(...asked.published)
-    if (!asked.isDone) ended.problems.push(`${hook}: ${asked.message}`)
+    result.published.push(...response.published)
+    if (!response.isDone) result.problems.push(`${hook}: ${response.message}`)
   }
   await runtime.remove(deployment, Math.min(graceMs, removeMs))
-  return ended
+  return result
 }

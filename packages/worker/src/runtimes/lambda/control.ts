@@ -35,7 +35,7 @@ export interface ModuleControl extends LambdaControl {
   timeoutSeconds: number
 }
 
-export interface FoundFunction {
+export interface FunctionState {
   configuration: FunctionConfiguration
   /** By digest. */
   imageUri: string | undefined
@@ -46,7 +46,7 @@ export async function getFunction(
   { client }: LambdaControl,
   FunctionName: string,
   Qualifier: string = latestVersion,
-): Promise<FoundFunction> {
+): Promise<FunctionState> {
   const { Configuration = {}, Code } = await client.send(new GetFunctionCommand({ FunctionName, Qualifier }))
   return { configuration: Configuration, imageUri: Code?.ResolvedImageUri ?? Code?.ImageUri }
 }
@@ -56,7 +56,7 @@ export async function findFunction(
   control: LambdaControl,
   name: string,
   version?: string,
-): Promise<FoundFunction | undefined> {
+): Promise<FunctionState | undefined> {
   try {
     return await getFunction(control, name, version)
   } catch (error) {
@@ -73,14 +73,14 @@ export interface FunctionVersions {
 
 /** Throws if the function does not exist. One call for every 50 versions. */
 export async function getVersions({ client }: LambdaControl, FunctionName: string): Promise<FunctionVersions> {
-  const found: FunctionConfiguration[] = []
+  const current: FunctionConfiguration[] = []
   let Marker: string | undefined
   do {
     const page = await client.send(new ListVersionsByFunctionCommand({ FunctionName, Marker }))
-    found.push(...(page.Versions ?? []))
+    current.push(...(page.Versions ?? []))
     Marker = page.NextMarker
   } while (Marker !== undefined)
-  return { latest: found.find(isLatest), published: found.filter((version) => !isLatest(version)) }
+  return { latest: current.find(isLatest), published: current.filter((version) => !isLatest(version)) }
 }
 
 /** No versions if the function does not exist. One call for every 50 versions. */

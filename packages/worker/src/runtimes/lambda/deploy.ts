@@ -2,7 +2,7 @@ import { type Deployment } from '@platform/core/modules/record'
 import { findFunction, findVersions, isOvertaken, type ModuleControl, pause } from './control.ts'
 import { changeFailure } from './errors.ts'
 import { reconcile, hasFailed, isBusy, isReached, publishLatest, requireSuccess } from './reconcile.ts'
-import { placeImage } from './image.ts'
+import { copyImage } from './image.ts'
 import { deploymentIdIn, deploymentOf, environmentOf, functionNameOf } from './names.ts'
 import { type DeploymentSpec, RuntimeError } from '../port.ts'
 
@@ -11,14 +11,13 @@ import { type DeploymentSpec, RuntimeError } from '../port.ts'
  * current state, so that a retry continues after a killed attempt. Throws `RuntimeError`. Six calls for a new function,
  * and two more for each wait, plus those for its image; two if the version exists.
  */
-export async function deployFunction(control: ModuleControl, assignment: DeploymentSpec): Promise<Deployment> {
-  const functionName = functionNameOf(control.prefix, assignment.moduleId)
+export async function deployFunction(control: ModuleControl, spec: DeploymentSpec): Promise<Deployment> {
+  const functionName = functionNameOf(control.prefix, spec.moduleId)
   const untilMs = performance.now() + control.patienceMs
   try {
-    const version =
-      (await publishedVersion(control, functionName, assignment.id)) ?? (await publish(control, assignment, untilMs))
+    const version = (await publishedVersion(control, functionName, spec.id)) ?? (await publish(control, spec, untilMs))
     await whenActive(control, functionName, version, untilMs)
-    return deploymentOf(functionName, version, assignment)
+    return deploymentOf(functionName, version, spec)
   } catch (error) {
     throw changeFailure(error)
   }
@@ -30,19 +29,19 @@ async function publishedVersion(control: ModuleControl, functionName: string, id
   return published.find((version) => deploymentIdIn(version) === id)?.Version
 }
 
-async function publish(control: ModuleControl, assignment: DeploymentSpec, untilMs: number): Promise<string> {
-  const { id, moduleId } = assignment
+async function publish(control: ModuleControl, spec: DeploymentSpec, untilMs: number): Promise<string> {
+  const { id, moduleId } = spec
   const functionName = functionNameOf(control.prefix, moduleId)
-  const environment = environmentOf(assignment, await control.tokenOf(id))
-  const goal = { functionName, id, moduleId, environment, imageUri: await placeImage(control.images, assignment) }
+  const environment = environmentOf(spec, await control.tokenOf(id))
+  const desired = { functionName, id, moduleId, environment, imageUri: await copyImage(control.images, spec) }
   let hasChanged = false
   for (;;) {
-    const found = await findFunction(control, functionName)
-    if (found !== undefined && hasChanged) requireSuccess(found)
+    const current = await findFunction(control, functionName)
+    if (current !== undefined && hasChanged) requireSuccess(current)
     try {
-      if (found !== undefined && isReached(found, goal)) return await publishLatest(control, goal, found)
-      if (!isBusy(found)) await reconcile(control, goal, found)
-      hasChanged ||= !isBusy(found)
+      if (current !== undefined && isReached(current, desired)) return await publishLatest(control, desired, current)
+      if (!isBusy(current)) await reconcile(control, desired, current)
+      hasChanged ||= !isBusy(current)
     } catch (error) {
       if (!isOvertaken(error)) throw error
       const version = await publishedVersion(control, functionName, id)
@@ -54,10 +53,10 @@ async function publish(control: ModuleControl, assignment: DeploymentSpec, until
 
 async function whenActive(control: ModuleControl, name: string, version: string, untilMs: number): Promise<void> {
   for (;;) {
-    const found = await findFunction(control, name, version)
-    if (found === undefined) throw new RuntimeError('unavailable', `${name}:${version} has just been removed.`)
-    if (hasFailed(found)) requireSuccess(found)
-    if (!isBusy(found)) return
+    const current = await findFunction(control, name, version)
+    if (current === undefined) throw new RuntimeError('unavailable', `${name}:${version} has just been removed.`)
+    if (hasFailed(current)) requireSuccess(current)
+    if (!isBusy(current)) return
     await pauseUntil(control, name, untilMs)
   }
 }

@@ -28,7 +28,8 @@ const tooLarge = new Set(['RequestTooLargeException', 'SerializedRequestEntityTo
 export function invokeFailure(cause: unknown): RuntimeError {
   const { name, message } = cause instanceof Error ? cause : new Error(String(cause))
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
-  if (tooLarge.has(name)) return new RuntimeError('too_large', 'The request is larger than Lambda takes.', { cause })
+  if (tooLarge.has(name))
+    return new RuntimeError('too_large', 'The request exceeds the payload limit of Lambda.', { cause })
   // A request that may have run must not be reported as not run: the caller would retry it elsewhere.
   const problem: RuntimeErrorKind = notRun.has(name) || notConnected.has(code) ? 'unavailable' : 'crashed'
   return new RuntimeError(problem, `Lambda: ${name}: ${message}`.slice(0, 1000), { cause })
@@ -47,13 +48,13 @@ const problems: Readonly<Record<string, RuntimeErrorKind>> = {
 
 /** Converts a function's error from the payload, which its runtime or Lambda itself has written. */
 export function functionFailure(payload: Uint8Array): RuntimeError {
-  const { errorType, errorMessage } = said(payload)
+  const { errorType, errorMessage } = errorIn(payload)
   const isLate = errorMessage.includes('Task timed out')
   const problem = problems[errorType] ?? (isLate ? 'timeout' : 'crashed')
-  return new RuntimeError(problem, errorMessage === '' ? 'The function failed and says nothing.' : errorMessage)
+  return new RuntimeError(problem, errorMessage === '' ? 'The function failed without a message.' : errorMessage)
 }
 
-function said(payload: Uint8Array): { errorType: string; errorMessage: string } {
+function errorIn(payload: Uint8Array): { errorType: string; errorMessage: string } {
   try {
     const { errorType, errorMessage }: Record<string, unknown> = JSON.parse(Buffer.from(payload).toString())
     return { errorType: text(errorType), errorMessage: text(errorMessage).slice(0, 1000) }
@@ -68,8 +69,11 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 export function changeFailure(cause: unknown): RuntimeError {
   if (cause instanceof RuntimeError) return cause
   const { name, message } = cause instanceof Error ? cause : new Error(String(cause))
-  const isOurs = cause instanceof Error && '$fault' in cause && cause.$fault === 'client' && !isAws(cause, ...passing)
-  return new RuntimeError(isOurs ? 'refused' : 'unavailable', `Lambda: ${name}: ${message}`.slice(0, 1000), { cause })
+  const isClientError =
+    cause instanceof Error && '$fault' in cause && cause.$fault === 'client' && !isAws(cause, ...transient)
+  return new RuntimeError(isClientError ? 'refused' : 'unavailable', `Lambda: ${name}: ${message}`.slice(0, 1000), {
+    cause,
+  })
 }
 
-const passing = ['TooManyRequestsException', 'ThrottlingException', 'ResourceConflictException', 'RequestTimeout']
+const transient = ['TooManyRequestsException', 'ThrottlingException', 'ResourceConflictException', 'RequestTimeout']

@@ -10,14 +10,14 @@ import { type ModuleResponse, type ModuleRequest, RuntimeError } from '../port.t
 export function eventOf({ method, path, headers = {}, body }: ModuleRequest, token: string) {
   const at = path.indexOf('?')
   const rawPath = at === -1 ? path : path.slice(0, at)
-  const given = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
+  const lowerCased = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
   const http = { method, path: rawPath, protocol: 'HTTP/1.1', sourceIp: '', userAgent: '' }
   return {
     version: '2.0',
     routeKey: '$default',
     rawPath,
     rawQueryString: at === -1 ? '' : path.slice(at + 1),
-    headers: { host: 'module', ...Object.fromEntries(given), [tokenHeader]: token },
+    headers: { host: 'module', ...Object.fromEntries(lowerCased), [tokenHeader]: token },
     requestContext: { routeKey: '$default', stage: '$default', http },
     ...(body !== undefined && { body: Buffer.from(body).toString('base64') }),
     isBase64Encoded: body !== undefined,
@@ -27,16 +27,16 @@ export function eventOf({ method, path, headers = {}, body }: ModuleRequest, tok
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
 /** The response in a payload. Throws `RuntimeError`: `crashed` if it is invalid, `too_large`. */
-export function answerOf(payload: Uint8Array, maxBytes: number): ModuleResponse {
+export function responseIn(payload: Uint8Array, maxBytes: number): ModuleResponse {
   const result = parsed(payload)
-  if (!isObject(result)) throw noAnswer('it is no object')
+  if (!isObject(result)) throw invalidResponse('it is not an object')
   const { statusCode: status, headers, body = '', isBase64Encoded } = result
   if (typeof status !== 'number' || !Number.isInteger(status) || status < 200 || status > 599) {
-    throw noAnswer('it has no status')
+    throw invalidResponse('it has no status')
   }
-  if (typeof body !== 'string') throw noAnswer('its body is no text')
+  if (typeof body !== 'string') throw invalidResponse('its body is not a string')
   const bytes = Buffer.from(body, isBase64Encoded === true ? 'base64' : 'utf8')
-  if (bytes.length > maxBytes) throw new RuntimeError('too_large', `Its answer has more than ${maxBytes} bytes.`)
+  if (bytes.length > maxBytes) throw new RuntimeError('too_large', `The response has more than ${maxBytes} bytes.`)
   return { status, headers: headersOf(headers), body: bytes }
 }
 
@@ -44,18 +44,18 @@ function parsed(payload: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(payload).toString())
   } catch {
-    throw noAnswer('it is not JSON')
+    throw invalidResponse('it is not JSON')
   }
 }
 
-const noAnswer = (reason: string): RuntimeError =>
-  new RuntimeError('crashed', `What it returned is no HTTP answer: ${reason}.`)
+const invalidResponse = (reason: string): RuntimeError =>
+  new RuntimeError('crashed', `The function returned no HTTP response: ${reason}.`)
 
 /** A module's cookies would apply to the platform's domain; headers that HTTP cannot carry are omitted. */
 function headersOf(headers: unknown): Record<string, string> {
   if (!isObject(headers)) return {}
-  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const)
-  return Object.fromEntries(named.filter((header): header is [string, string] => isPassed(...header)))
+  const entries = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const)
+  return Object.fromEntries(entries.filter((header): header is [string, string] => isPassed(...header)))
 }
 
 const isPassed = (name: string, value: unknown): boolean =>

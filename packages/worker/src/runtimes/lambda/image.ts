@@ -21,14 +21,11 @@ export const repositoryOf = ({ path }: TargetRegistry, moduleId: string): string
  * Copies the image of an assignment to the registry of Lambda and returns its URI, by digest. Existing content is not
  * sent again. Throws `RuntimeError`: `unavailable` if a retry may help, otherwise `refused`.
  */
-export async function placeImage(
-  { source, target, platform }: ImageRoute,
-  assignment: DeploymentSpec,
-): Promise<string> {
-  const { repository: name, digest, moduleId } = assignment
+export async function copyImage({ source, target, platform }: ImageRoute, spec: DeploymentSpec): Promise<string> {
+  const { repository: name, digest, moduleId } = spec
   try {
     const from = parseReference(`${name}@${digest}`)
-    if (from === undefined) throw new RegistryError('invalid', 'that is no reference')
+    if (from === undefined) throw new RegistryError('invalid', 'the reference is invalid')
     const client = source(from.registry)
     const image = await readImage(client, from.repository, digest, platform)
     if (image === undefined) throw new RegistryError('not_found', 'the registry does not have it')
@@ -46,8 +43,8 @@ export async function placeImage(
 }
 
 /** Throws `RegistryError`, with advice, for an image of an architecture that functions cannot run. */
-function requireArchitecture(found: string, wanted: string): void {
-  if (found === wanted) return
-  const advice = `Build it with plat module build --platform linux/${wanted} --from IMAGE, one with Node.js`
-  throw new RegistryError('invalid', `it is made for ${found}, and functions are ${wanted}. ${advice}`)
+function requireArchitecture(current: string, expected: string): void {
+  if (current === expected) return
+  const advice = `Build it with plat module build --platform linux/${expected} --from IMAGE, one with Node.js`
+  throw new RegistryError('invalid', `it is made for ${current}, and functions are ${expected}. ${advice}`)
 }

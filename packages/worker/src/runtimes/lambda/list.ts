@@ -12,8 +12,8 @@ import { type DeploymentStatus } from '../port.ts'
 export async function listDeployments(control: ModuleControl): Promise<DeploymentStatus[]> {
   try {
     const names = await functionNames(control)
-    const found = await Promise.all(names.map((name) => deploymentsOf(control, name)))
-    return found.flat()
+    const current = await Promise.all(names.map((name) => deploymentsOf(control, name)))
+    return current.flat()
   } catch (error) {
     throw changeFailure(error)
   }
@@ -24,20 +24,23 @@ async function functionNames({ client, prefix }: ModuleControl): Promise<string[
   const names: string[] = []
   let Marker: string | undefined
   do {
-    const answer = await client.send(new ListFunctionsCommand({ Marker }))
-    for (const { FunctionName = '' } of answer.Functions ?? []) {
+    const response = await client.send(new ListFunctionsCommand({ Marker }))
+    for (const { FunctionName = '' } of response.Functions ?? []) {
       if (FunctionName.startsWith(`${prefix}-`)) names.push(FunctionName)
     }
-    Marker = answer.NextMarker
+    Marker = response.NextMarker
   } while (Marker !== undefined)
   return names
 }
 
 async function deploymentsOf(control: ModuleControl, functionName: string): Promise<DeploymentStatus[]> {
   const { latest, published } = await findVersions(control, functionName)
-  const begun = latest !== undefined && !published.some((version) => deploymentIdIn(version) === deploymentIdIn(latest))
-  const found = await Promise.all([...(begun ? [latest] : []), ...published].map((each) => statusOf(control, each)))
-  return found.filter((status) => status !== undefined)
+  const isUnpublished =
+    latest !== undefined && !published.some((version) => deploymentIdIn(version) === deploymentIdIn(latest))
+  const current = await Promise.all(
+    [...(isUnpublished ? [latest] : []), ...published].map((each) => statusOf(control, each)),
+  )
+  return current.filter((status) => status !== undefined)
 }
 
 async function statusOf(control: ModuleControl, listed: FunctionConfiguration): Promise<DeploymentStatus | undefined> {
@@ -45,10 +48,10 @@ async function statusOf(control: ModuleControl, listed: FunctionConfiguration): 
   if (deployment === undefined || functionNameOf(control.prefix, deployment.moduleId) !== listed.FunctionName) {
     return undefined
   }
-  const found = await findFunction(control, listed.FunctionName, listed.Version)
-  if (found === undefined) return undefined
-  const { State, StateReason = 'Lambda says that it has failed.' } = found.configuration
+  const current = await findFunction(control, listed.FunctionName, listed.Version)
+  if (current === undefined) return undefined
+  const { State, StateReason = 'The function failed.' } = current.configuration
   if (State === 'Failed') return { deployment, state: 'failed', crashes: 0, lastCrash: StateReason }
-  const isReady = found.configuration.Version !== '$LATEST' && State !== 'Pending'
+  const isReady = current.configuration.Version !== '$LATEST' && State !== 'Pending'
   return { deployment, state: isReady ? 'running' : 'restarting', crashes: 0 }
 }

@@ -17,22 +17,22 @@ const maximumNameLength = 64
 export function functionNameOf(prefix: string, moduleId: string): string {
   const name = `${prefix}-${moduleId}`
   if (name.length <= maximumNameLength) return name
-  const mark = createHash('sha256').update(moduleId).digest('hex').slice(0, 8)
-  return `${name.slice(0, maximumNameLength - mark.length - 1)}-${mark}`
+  const hash = createHash('sha256').update(moduleId).digest('hex').slice(0, 8)
+  return `${name.slice(0, maximumNameLength - hash.length - 1)}-${hash}`
 }
 
 /** Variables that only the platform reads; modules do not use them. */
-const ownNames = { version: 'PLATFORM_RELEASE_VERSION', digest: 'PLATFORM_RELEASE_DIGEST' } as const
+const releaseNames = { version: 'PLATFORM_RELEASE_VERSION', digest: 'PLATFORM_RELEASE_DIGEST' } as const
 
 /** The environment of a deployment. Any principal that may read functions can read the token in it. */
-export const environmentOf = (assignment: DeploymentSpec, token: string): Record<string, string> => ({
-  [environmentNames.deployment]: assignment.id,
-  [environmentNames.module]: assignment.moduleId,
-  [environmentNames.organisation]: assignment.organisationId,
+export const environmentOf = (spec: DeploymentSpec, token: string): Record<string, string> => ({
+  [environmentNames.deployment]: spec.id,
+  [environmentNames.module]: spec.moduleId,
+  [environmentNames.organisation]: spec.organisationId,
   [environmentNames.token]: token,
-  [environmentNames.startsItself]: assignment.startsItself ? '1' : '0',
-  [ownNames.version]: assignment.version,
-  [ownNames.digest]: assignment.digest,
+  [environmentNames.startsItself]: spec.startsItself ? '1' : '0',
+  [releaseNames.version]: spec.version,
+  [releaseNames.digest]: spec.digest,
 })
 
 export const descriptionOf = (deploymentId: string): string => `deployment ${deploymentId}`
@@ -52,13 +52,13 @@ export const deploymentIdIn = ({ Environment }: Configuration): string | undefin
 export function deploymentIn(configuration: Configuration): Deployment | undefined {
   const { FunctionName: name, Version: functionVersion = latestVersion, Environment } = configuration
   const { [environmentNames.deployment]: id, [environmentNames.module]: moduleId } = Environment?.Variables ?? {}
-  const { [ownNames.version]: version, [ownNames.digest]: digest } = Environment?.Variables ?? {}
+  const { [releaseNames.version]: version, [releaseNames.digest]: digest } = Environment?.Variables ?? {}
   if (name === undefined || id === undefined || moduleId === undefined) return undefined
   if (version === undefined || digest === undefined) return undefined
   return deploymentOf(name, functionVersion, { id, moduleId, version, digest })
 }
 
-const isolation = 'A function of AWS Lambda: virtual machines of its own, and no rights but those of its role.'
+const isolation = 'A function of AWS Lambda: isolated virtual machines, with the permissions of its role.'
 
 /** The deployment of a function's version. */
 export const deploymentOf = (
@@ -76,7 +76,7 @@ export const deploymentOf = (
 })
 
 /** The function and version in a handle. */
-export function partsOf({ handle }: Deployment): { functionName: string; functionVersion: string } {
+export function parseHandle({ handle }: Deployment): { functionName: string; functionVersion: string } {
   const [functionName = '', functionVersion = latestVersion] = handle.split(':')
   return { functionName, functionVersion }
 }

@@ -4,7 +4,7 @@ import {
   UpdateFunctionCodeCommand,
   UpdateFunctionConfigurationCommand,
 } from '@aws-sdk/client-lambda'
-import { type FoundFunction, type ModuleControl } from './control.ts'
+import { type FunctionState, type ModuleControl } from './control.ts'
 import { deploymentIdIn, descriptionOf } from './names.ts'
 import { RuntimeError } from '../port.ts'
 
@@ -20,49 +20,52 @@ export interface DesiredState {
 }
 
 /** The function is being created or changed. */
-export const isBusy = (found: FoundFunction | undefined): boolean =>
-  found?.configuration.State === 'Pending' || found?.configuration.LastUpdateStatus === 'InProgress'
+export const isBusy = (current: FunctionState | undefined): boolean =>
+  current?.configuration.State === 'Pending' || current?.configuration.LastUpdateStatus === 'InProgress'
 
 /** The creation or change has failed, and no other is in progress. */
-export function hasFailed(found: FoundFunction): boolean {
-  const { State, LastUpdateStatus } = found.configuration
-  return !isBusy(found) && (State === 'Failed' || LastUpdateStatus === 'Failed')
+export function hasFailed(current: FunctionState): boolean {
+  const { State, LastUpdateStatus } = current.configuration
+  return !isBusy(current) && (State === 'Failed' || LastUpdateStatus === 'Failed')
 }
 
 /** The function has the desired state and can be published. */
-export const isReached = (found: FoundFunction, { imageUri, id }: DesiredState): boolean =>
-  !isBusy(found) && !hasFailed(found) && found.imageUri === imageUri && deploymentIdIn(found.configuration) === id
+export const isReached = (current: FunctionState, { imageUri, id }: DesiredState): boolean =>
+  !isBusy(current) &&
+  !hasFailed(current) &&
+  current.imageUri === imageUri &&
+  deploymentIdIn(current.configuration) === id
 
 /** An earlier failure may have another cause; a failure after a change by this attempt is permanent. */
-export function requireSuccess(found: FoundFunction): void {
-  if (!hasFailed(found)) return
-  const { StateReason, LastUpdateStatusReason = StateReason } = found.configuration
-  throw new RuntimeError('refused', `Lambda cannot run the image: ${LastUpdateStatusReason ?? 'it does not say why'}`)
+export function requireSuccess(current: FunctionState): void {
+  if (!hasFailed(current)) return
+  const { StateReason, LastUpdateStatusReason = StateReason } = current.configuration
+  throw new RuntimeError('refused', `Lambda cannot run the image: ${LastUpdateStatusReason ?? 'no reason reported'}`)
 }
 
 /** Performs one step: the function, then its code, then its settings. Each waits for the previous one. */
 export async function reconcile(
   control: ModuleControl,
-  goal: DesiredState,
-  found: FoundFunction | undefined,
+  desired: DesiredState,
+  current: FunctionState | undefined,
 ): Promise<void> {
   const { client } = control
-  const { functionName: FunctionName, imageUri: ImageUri } = goal
-  if (found === undefined) return createFunction(control, goal)
-  const { RevisionId } = found.configuration
-  if (found.imageUri !== ImageUri || hasFailed(found)) {
+  const { functionName: FunctionName, imageUri: ImageUri } = desired
+  if (current === undefined) return createFunction(control, desired)
+  const { RevisionId } = current.configuration
+  if (current.imageUri !== ImageUri || hasFailed(current)) {
     const Architectures = architecturesOf(control)
     await client.send(new UpdateFunctionCodeCommand({ FunctionName, ImageUri, Architectures, RevisionId }))
     return
   }
-  await client.send(new UpdateFunctionConfigurationCommand({ ...settingsOf(control, goal), RevisionId }))
+  await client.send(new UpdateFunctionConfigurationCommand({ ...settingsOf(control, desired), RevisionId }))
 }
 
-async function createFunction(control: ModuleControl, goal: DesiredState): Promise<void> {
-  const { imageUri: ImageUri, moduleId } = goal
+async function createFunction(control: ModuleControl, desired: DesiredState): Promise<void> {
+  const { imageUri: ImageUri, moduleId } = desired
   await control.client.send(
     new CreateFunctionCommand({
-      ...settingsOf(control, goal),
+      ...settingsOf(control, desired),
       PackageType: 'Image',
       Code: { ImageUri },
       Architectures: architecturesOf(control),
@@ -88,14 +91,14 @@ const architecturesOf = ({ images }: ModuleControl): ('arm64' | 'x86_64')[] => [
 /** Publishes exactly the revision that was found: Lambda refuses if it has changed. */
 export async function publishLatest(
   control: ModuleControl,
-  goal: DesiredState,
-  { configuration }: FoundFunction,
+  desired: DesiredState,
+  { configuration }: FunctionState,
 ): Promise<string> {
   const { RevisionId, CodeSha256 } = configuration
-  const Description = descriptionOf(goal.id)
-  const { functionName: FunctionName } = goal
-  const answer = await control.client.send(
+  const Description = descriptionOf(desired.id)
+  const { functionName: FunctionName } = desired
+  const response = await control.client.send(
     new PublishVersionCommand({ FunctionName, Description, RevisionId, CodeSha256 }),
   )
-  return answer.Version ?? ''
+  return response.Version ?? ''
 }

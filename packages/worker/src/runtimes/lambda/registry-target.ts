@@ -26,8 +26,8 @@ async function digestsIn(client: RegistryClient, repository: string): Promise<Se
   const digests = new Set<string>()
   try {
     for await (const tag of client.tags(repository)) {
-      const found = await client.resolve(repository, tag)
-      if (found !== undefined) digests.add(found.digest)
+      const current = await client.resolve(repository, tag)
+      if (current !== undefined) digests.add(current.digest)
     }
   } catch (error) {
     if (!(error instanceof RegistryError) || error.problem !== 'not_found') throw error

@@ -8,7 +8,7 @@ import { type Deployment } from '@platform/core/modules/record'
 import { findVersions, type FunctionVersions, type ModuleControl, pause } from './control.ts'
 import { changeFailure } from './errors.ts'
 import { repositoryOf } from './image.ts'
-import { deploymentIdIn, partsOf } from './names.ts'
+import { deploymentIdIn, parseHandle } from './names.ts'
 
 /**
  * Removes a deployment. After the last version, its images are removed, which Lambda needs while a version exists, and
@@ -30,22 +30,29 @@ export async function removeDeployment(control: ModuleControl, deployment: Deplo
 }
 
 async function removeNow(control: ModuleControl, deployment: Deployment): Promise<void> {
-  const { functionName } = partsOf(deployment)
-  const found = await findVersions(control, functionName)
-  const isOurs = (version: FunctionConfiguration) => deploymentIdIn(version) === deployment.id
-  for (const version of found.published.filter(isOurs)) await remove(control, functionName, version.Version)
-  const rest = { latest: found.latest, published: found.published.filter((version) => !isOurs(version)) }
-  await removeRest(control, deployment, rest)
+  const { functionName } = parseHandle(deployment)
+  const current = await findVersions(control, functionName)
+  const isOfDeployment = (version: FunctionConfiguration) => deploymentIdIn(version) === deployment.id
+  for (const version of current.published.filter(isOfDeployment)) await remove(control, functionName, version.Version)
+  const remaining = {
+    latest: current.latest,
+    published: current.published.filter((version) => !isOfDeployment(version)),
+  }
+  await removeRemaining(control, deployment, remaining)
 }
 
 /** The unpublished revision belongs to this deployment, to none, or to one in progress that needs the function. */
-async function removeRest(control: ModuleControl, deployment: Deployment, { latest, published }: FunctionVersions) {
-  const { functionName } = partsOf(deployment)
+async function removeRemaining(
+  control: ModuleControl,
+  deployment: Deployment,
+  { latest, published }: FunctionVersions,
+) {
+  const { functionName } = parseHandle(deployment)
   const { target } = control.images
   const owner = latest === undefined ? undefined : deploymentIdIn(latest)
   if (owner !== undefined && owner !== deployment.id) return
   if (published.length > 0) {
-    if (owner !== undefined) await forget(control, functionName)
+    if (owner !== undefined) await clearEnvironment(control, functionName)
     return
   }
   await target.removeRepository(repositoryOf(target, deployment.moduleId))
@@ -61,6 +68,6 @@ async function remove({ client }: ModuleControl, FunctionName: string, Qualifier
 }
 
 /** `$LATEST` exists as long as its function; it no longer needs the deployment id and the token. */
-async function forget({ client }: ModuleControl, FunctionName: string): Promise<void> {
+async function clearEnvironment({ client }: ModuleControl, FunctionName: string): Promise<void> {
   await client.send(new UpdateFunctionConfigurationCommand({ FunctionName, Environment: { Variables: {} } }))
 }

@@ -1,7 +1,7 @@
 import { InvokeCommand, LambdaClient, type LambdaClientConfig } from '@aws-sdk/client-lambda'
-import { answerOf, eventOf } from './event.ts'
+import { responseIn, eventOf } from './event.ts'
 import { functionFailure, invokeFailure } from './errors.ts'
-import { partsOf } from './names.ts'
+import { parseHandle } from './names.ts'
 import { type ModuleRuntime, RuntimeError } from '../port.ts'
 
 /** The gateway needs only this file, which contains no deployment code. */
@@ -16,17 +16,17 @@ export type TokenOf = (deploymentId: string) => Promise<string>
 export function lambdaRequest(aws: LambdaClientConfig, tokenOf: TokenOf): ModuleRuntime['request'] {
   const client = new LambdaClient({ requestHandler: { connectionTimeout: 1000 }, ...aws, maxAttempts: 1 })
   return async (deployment, request, { timeoutMs, maxBytes }) => {
-    const { functionName: FunctionName, functionVersion: Qualifier } = partsOf(deployment)
+    const { functionName: FunctionName, functionVersion: Qualifier } = parseHandle(deployment)
     const Payload = Buffer.from(JSON.stringify(eventOf(request, await tokenOf(deployment.id))))
     const abortSignal = AbortSignal.timeout(timeoutMs)
-    const answer = await client
+    const response = await client
       .send(new InvokeCommand({ FunctionName, Qualifier, Payload }), { abortSignal })
       .catch((error: unknown) => {
         if (!abortSignal.aborted) throw invokeFailure(error)
-        throw new RuntimeError('timeout', `No whole answer within ${timeoutMs} ms.`, { cause: error })
+        throw new RuntimeError('timeout', `No complete response within ${timeoutMs} ms.`, { cause: error })
       })
-    const payload = answer.Payload ?? new Uint8Array()
-    if (answer.FunctionError !== undefined) throw functionFailure(payload)
-    return answerOf(payload, maxBytes)
+    const payload = response.Payload ?? new Uint8Array()
+    if (response.FunctionError !== undefined) throw functionFailure(payload)
+    return responseIn(payload, maxBytes)
   }
 }

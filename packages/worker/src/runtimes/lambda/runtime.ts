@@ -24,7 +24,7 @@ export function lambdaRuntime({ aws = {}, ...settings }: LambdaSettings): Module
   const defaults = { memoryMegabytes: 256, logGroup: '', timeoutSeconds: 60, pollMs: 1000, patienceMs: 120_000 }
   const control: ModuleControl = { ...defaults, ...settings, client }
   return {
-    deploy: (assignment) => deployFunction(control, assignment),
+    deploy: (spec) => deployFunction(control, spec),
     request: lambdaRequest(aws, control.tokenOf),
     remove: (deployment) => removeDeployment(control, deployment),
     list: () => listDeployments(control),

@@ -27,43 +27,43 @@ export interface LambdaAliasSettings
 const patient = { connectionTimeout: 1000, requestTimeout: 30_000, throwOnRequestTimeout: true } as const
 
 /**
- * The platform as Lambda functions that are each called through one alias (D51). A release is a version of each
+ * The platform as Lambda functions that are each called through one alias. A release is a version of each
  * function; the alias sets its share. For one update attempt: an alias that others change during it is left as it is.
  */
 export function lambdaAlias({ aws = {}, ...settings }: LambdaAliasSettings): UpdateTarget {
   const client = new LambdaClient({ requestHandler: patient, maxAttempts: 6, retryMode: 'adaptive', ...aws })
   const control: AliasControl = { names: functionNames, pollMs: 500, patienceMs: 60_000, ...settings, client }
-  const work: Work = { control, places: readAliases(control), numbers: new Map() }
+  const work: Work = { control, aliases: readAliases(control), numbers: new Map() }
   return {
-    current: () => told(() => servingRelease(control, work.places)),
+    current: () => withTargetErrors(() => servingRelease(control, work.aliases)),
     stage: (release) =>
-      told(() =>
+      withTargetErrors(() =>
         forEachLimit(maxConcurrentCalls, release.functionNames, async (name) => {
           work.numbers.set(keyOf(name, release), await publish(control, release, name))
         }),
       ),
     invoke: (release, name, event) =>
-      told(async () =>
-        invokeVersion(control, cloudNameOf(control.prefix, name), await numberOf(work, name, release), event),
+      withTargetErrors(async () =>
+        invokeVersion(control, cloudNameOf(control.prefix, name), await requireVersion(work, name, release), event),
       ),
     // Only CloudWatch knows, minutes later, so updates do not use it. docs/operations.md lists alternatives to watch.
     unanswered: async () => undefined,
-    shift: (release, share, isBack) => told(() => shift(work, release, share / 100, isBack)),
-    commit: (release, before) => told(() => commit(work, release, before)),
-    revert: (release, before) => told(() => revert(work, release, before)),
+    shift: (release, share, isBack) => withTargetErrors(() => shift(work, release, share / 100, isBack)),
+    commit: (release, before) => withTargetErrors(() => commit(work, release, before)),
+    revert: (release, before) => withTargetErrors(() => revert(work, release, before)),
   }
 }
 
 interface Work {
   control: AliasControl
-  places: AliasStates
+  aliases: AliasStates
   /** Known versions by function and release. */
   numbers: Map<string, string>
 }
 
 const keyOf = (name: string, { version, digest = '' }: InstalledRelease): string => `${name} ${version} ${digest}`
 
-async function told<Result>(perform: () => Promise<Result>): Promise<Result> {
+async function withTargetErrors<Result>(perform: () => Promise<Result>): Promise<Result> {
   try {
     return await perform()
   } catch (error) {
@@ -71,7 +71,7 @@ async function told<Result>(perform: () => Promise<Result>): Promise<Result> {
   }
 }
 
-async function lookUp(work: Work, name: string, release: InstalledRelease): Promise<string | undefined> {
+async function findVersion(work: Work, name: string, release: InstalledRelease): Promise<string | undefined> {
   const { control, numbers } = work
   const key = keyOf(name, release)
   const number = numbers.get(key) ?? (await findNumber(control, cloudNameOf(control.prefix, name), release))
@@ -80,50 +80,50 @@ async function lookUp(work: Work, name: string, release: InstalledRelease): Prom
 }
 
 /** Whether a version belongs to a release. A version that no update has published counts for a deployed release. */
-async function isOf(work: Work, name: string, number: string, release: InstalledRelease): Promise<boolean> {
-  if (release.digest !== undefined) return (await lookUp(work, name, release)) === number
-  const found = await getFunction(work.control, cloudNameOf(work.control.prefix, name), number)
-  return releaseIn(found.configuration) === undefined
+async function belongsTo(work: Work, name: string, number: string, release: InstalledRelease): Promise<boolean> {
+  if (release.digest !== undefined) return (await findVersion(work, name, release)) === number
+  const current = await getFunction(work.control, cloudNameOf(work.control.prefix, name), number)
+  return releaseIn(current.configuration) === undefined
 }
 
-const strange = (name: string, number: string) =>
-  new TargetError(`${name} leads to its version ${number}, which is of another release. It is left as it is.`, {
+const foreignVersion = (name: string, number: string) =>
+  new TargetError(`${name} uses version ${number}, which belongs to another release. It is left unchanged.`, {
     isFinal: true,
   })
 
-async function numberOf(work: Work, name: string, release: InstalledRelease): Promise<string> {
-  const number = await lookUp(work, name, release)
+async function requireVersion(work: Work, name: string, release: InstalledRelease): Promise<string> {
+  const number = await findVersion(work, name, release)
   if (number !== undefined) return number
   throw new TargetError(`${name} has no version of release ${release.version}.`, { isFinal: true })
 }
 
 /** Runs the work for each function, for single-version functions before or after all others. */
-async function inTurns(
+async function inOrder(
   names: readonly string[],
-  undivided: 'first' | 'last',
+  singleVersions: 'first' | 'last',
   perform: (name: string) => Promise<void>,
 ) {
   const { first = [], last = [] } = Object.groupBy(names, (name) =>
-    isSingleVersion(name) === (undivided === 'first') ? 'first' : 'last',
+    isSingleVersion(name) === (singleVersions === 'first') ? 'first' : 'last',
   )
   await forEachLimit(maxConcurrentCalls, first, perform)
   await forEachLimit(maxConcurrentCalls, last, perform)
 }
 
 async function shift(work: Work, release: InstalledRelease, weight: number, isBack = false): Promise<void> {
-  await inTurns(work.control.names, isBack || weight < 1 ? 'first' : 'last', async (name) => {
-    const own = isSingleVersion(name) ? Math.floor(weight) : weight
-    const other = await numberOf(work, name, release)
-    const { main } = await work.places.seen(name)
-    if (main === other) return
-    await work.places.move(name, own === 0 ? { main, weight: 0 } : { main, other, weight: own })
+  await inOrder(work.control.names, isBack || weight < 1 ? 'first' : 'last', async (name) => {
+    const share = isSingleVersion(name) ? Math.floor(weight) : weight
+    const next = await requireVersion(work, name, release)
+    const { main } = await work.aliases.cached(name)
+    if (main === next) return
+    await work.aliases.move(name, share === 0 ? { main, weight: 0 } : { main, other: next, weight: share })
   })
 }
 
 /** Single-version functions go first, so that the shares of the others show an incomplete commit until the end. */
 async function commit(work: Work, release: InstalledRelease, before: InstalledRelease): Promise<void> {
-  await inTurns(work.control.names, 'first', async (name) =>
-    work.places.move(name, { main: await numberOf(work, name, release), weight: 0 }),
+  await inOrder(work.control.names, 'first', async (name) =>
+    work.aliases.move(name, { main: await requireVersion(work, name, release), weight: 0 }),
   )
   await forEachLimit(maxConcurrentCalls, work.control.names, (name) =>
     pruneVersions(work.control, name, [release, before]),
@@ -135,27 +135,27 @@ async function commit(work: Work, release: InstalledRelease, before: InstalledRe
  * completed one.
  */
 async function revert(work: Work, release: InstalledRelease, before: InstalledRelease): Promise<void> {
-  const { control, places } = work
-  const refusals: unknown[] = []
-  const eachSafely = (perform: (name: string) => Promise<void>) =>
-    inTurns(control.names, 'first', async (name) => {
+  const { control, aliases } = work
+  const errors: unknown[] = []
+  const forEachFunction = (perform: (name: string) => Promise<void>) =>
+    inOrder(control.names, 'first', async (name) => {
       try {
         await perform(name)
       } catch (error) {
         // A function that was changed by others must not prevent the others from being reverted.
         if (!(error instanceof TargetError) || !error.isFinal) throw error
-        refusals.push(error)
+        errors.push(error)
       }
     })
-  await eachSafely(async (name) => {
-    const { main } = await places.seen(name)
-    if (main !== (await lookUp(work, name, release))) return
-    await places.move(name, { main: await numberOf(work, name, before), weight: 0 })
+  await forEachFunction(async (name) => {
+    const { main } = await aliases.cached(name)
+    if (main !== (await findVersion(work, name, release))) return
+    await aliases.move(name, { main: await requireVersion(work, name, before), weight: 0 })
   })
-  await eachSafely(async (name) => {
-    const { main } = await places.seen(name)
-    await places.move(name, { main, weight: 0 })
-    if (!(await isOf(work, name, main, before))) throw strange(name, main)
+  await forEachFunction(async (name) => {
+    const { main } = await aliases.cached(name)
+    await aliases.move(name, { main, weight: 0 })
+    if (!(await belongsTo(work, name, main, before))) throw foreignVersion(name, main)
   })
-  if (refusals.length > 0) throw refusals[0]
+  if (errors.length > 0) throw errors[0]
 }

@@ -14,7 +14,7 @@ export interface AliasState {
 /** The functions' aliases as one update attempt has read and written them, to detect changes by others. */
 export interface AliasStates {
   /** A function's alias as cached. One call if it is not cached. */
-  seen: (name: string) => Promise<AliasState>
+  cached: (name: string) => Promise<AliasState>
   /** A function's alias as it is now, regardless of the cache. One call. */
   now: (name: string) => Promise<AliasState>
   /** Moves an alias unless others changed it. Throws a final `TargetError`. One call if cached, two on a conflict. */
@@ -23,35 +23,35 @@ export interface AliasStates {
 
 export function readAliases(control: AliasControl): AliasStates {
   const { client, alias: Name } = control
-  const known = new Map<string, AliasConfiguration>()
+  const cache = new Map<string, AliasConfiguration>()
   const read = (name: string) =>
     client.send(new GetAliasCommand({ FunctionName: cloudNameOf(control.prefix, name), Name }))
-  const asSeen = async (name: string): Promise<AliasConfiguration> => {
-    const alias = known.get(name) ?? (await read(name))
-    known.set(name, alias)
+  const readCached = async (name: string): Promise<AliasConfiguration> => {
+    const alias = cache.get(name) ?? (await read(name))
+    cache.set(name, alias)
     return alias
   }
   return {
-    seen: async (name) => placeOf(await asSeen(name)),
+    cached: async (name) => stateOf(await readCached(name)),
     now: async (name) => {
       const alias = await read(name)
-      if (!known.has(name)) known.set(name, alias)
-      return placeOf(alias)
+      if (!cache.has(name)) cache.set(name, alias)
+      return stateOf(alias)
     },
     async move(name, to) {
-      const { RevisionId, ...alias } = await asSeen(name)
-      if (isAt(placeOf(alias), to)) return
+      const { RevisionId, ...alias } = await readCached(name)
+      if (isEqual(stateOf(alias), to)) return
       const FunctionName = cloudNameOf(control.prefix, name)
       const RoutingConfig = { AdditionalVersionWeights: to.other === undefined ? {} : { [to.other]: to.weight } }
       const input = { FunctionName, Name, FunctionVersion: to.main, RoutingConfig, RevisionId }
       try {
-        known.set(name, await client.send(new UpdateAliasCommand(input)))
+        cache.set(name, await client.send(new UpdateAliasCommand(input)))
       } catch (error) {
         if (!isAws(error, 'PreconditionFailedException')) throw error
-        const found = await read(name)
+        const current = await read(name)
         // The response to the first try of this call was lost.
-        if (!isAt(placeOf(found), to)) throw movedByOthers(`${FunctionName}:${Name}`)
-        known.set(name, found)
+        if (!isEqual(stateOf(current), to)) throw movedByOthers(`${FunctionName}:${Name}`)
+        cache.set(name, current)
       }
     },
   }
@@ -60,10 +60,10 @@ export function readAliases(control: AliasControl): AliasStates {
 const movedByOthers = (alias: string) =>
   new TargetError(`The alias ${alias} was changed outside of this update. It is left unchanged.`, { isFinal: true })
 
-function placeOf({ FunctionVersion: main = '', RoutingConfig }: AliasConfiguration): AliasState {
+function stateOf({ FunctionVersion: main = '', RoutingConfig }: AliasConfiguration): AliasState {
   const [[other, weight] = [undefined, 0]] = Object.entries(RoutingConfig?.AdditionalVersionWeights ?? {})
   return other === undefined || weight === 0 ? { main, weight: 0 } : { main, other, weight }
 }
 
-const isAt = (one: AliasState, other: AliasState): boolean =>
+const isEqual = (one: AliasState, other: AliasState): boolean =>
   one.main === other.main && one.other === other.other && one.weight === other.weight

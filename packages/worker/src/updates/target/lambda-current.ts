@@ -17,18 +17,18 @@ interface Serving extends AliasState {
  * the release before it. Two calls for each function, three if it was deployed. Throws a final `TargetError` if the
  * state cannot be explained.
  */
-export async function servingRelease(control: AliasControl, places: AliasStates): Promise<InstalledRelease> {
-  const found: Serving[] = []
+export async function servingRelease(control: AliasControl, aliases: AliasStates): Promise<InstalledRelease> {
+  const states: Serving[] = []
   await forEachLimit(maxConcurrentCalls, control.names, async (name) => {
-    const place = await places.now(name)
-    found.push({ ...place, name, release: await releaseOf(control, name, place.main) })
+    const state = await aliases.now(name)
+    states.push({ ...state, name, release: await releaseOf(control, name, state.main) })
   })
-  const telling = found.filter(({ release }) => release !== undefined)
-  const releases = new Set(telling.map(({ release }) => `${release?.version} ${release?.digest}`))
-  const [first] = releases.size <= 1 ? telling : telling.filter(({ other }) => other !== undefined)
+  const known = states.filter(({ release }) => release !== undefined)
+  const releases = new Set(known.map(({ release }) => `${release?.version} ${release?.digest}`))
+  const [first] = releases.size <= 1 ? known : known.filter(({ other }) => other !== undefined)
   if (first?.release !== undefined) return first.release
-  if (telling.length === 0) return { version: 'unknown' }
-  const all = telling.map(({ name, release }) => `${name} ${release?.version}`)
+  if (known.length === 0) return { version: 'unknown' }
+  const all = known.map(({ name, release }) => `${name} ${release?.version}`)
   throw new TargetError(`The functions are of different releases: ${all.join(', ').slice(0, 400)}.`, {
     isFinal: true,
   })

@@ -45,31 +45,31 @@ export async function invokeVersion(
   const abortSignal = AbortSignal.timeout(invokeMs)
   const Payload = Buffer.from(JSON.stringify(event))
   const command = new InvokeCommand({ FunctionName, Qualifier, Payload })
-  const answer = await client.send(command, { abortSignal }).catch((cause: unknown) => {
+  const response = await client.send(command, { abortSignal }).catch((cause: unknown) => {
     if (!abortSignal.aborted) throw cause
-    throw new TargetError(`${FunctionName} does not answer within ${invokeMs / 1000} s.`, { cause })
+    throw new TargetError(`${FunctionName} does not respond within ${invokeMs / 1000} s.`, { cause })
   })
-  const text = Buffer.from(answer.Payload ?? []).toString()
-  if (answer.FunctionError !== undefined) throw new TargetError(`${FunctionName}: ${text.slice(0, 500)}`)
+  const text = Buffer.from(response.Payload ?? []).toString()
+  if (response.FunctionError !== undefined) throw new TargetError(`${FunctionName}: ${text.slice(0, 500)}`)
   return text === '' ? undefined : JSON.parse(text)
 }
 
 /** Polls with exponential backoff up to `pollMs`. Throws after `patienceMs`; the change continues, and a retry finds it. */
-export async function until<Found>(
+export async function pollUntil<Found>(
   { pollMs, patienceMs }: LambdaControl,
   what: string,
-  look: () => Promise<Found | undefined>,
+  read: () => Promise<Found | undefined>,
 ): Promise<Found> {
   const endMs = performance.now() + patienceMs
   for (let pauseMs = pollMs / 8; ; pauseMs = Math.min(pollMs, pauseMs * 2)) {
-    const found = await look()
+    const found = await read()
     if (found !== undefined) return found
     if (performance.now() > endMs) throw new TargetError(`${what} is not ready after ${patienceMs / 1000} s.`)
     await delay(pauseMs)
   }
 }
 
-const passing = [
+const transient = [
   'TooManyRequestsException',
   'ThrottlingException',
   'ResourceConflictException',
@@ -81,9 +81,9 @@ const passing = [
 /** Converts an error of Lambda: client errors are final, except throttling, conflicts and timeouts. */
 export function targetFailure(cause: unknown): unknown {
   if (!(cause instanceof Error) || cause instanceof TargetError) return cause
-  const isOfAws = '$fault' in cause
+  const isAwsError = '$fault' in cause
   const isNetwork = cause.name === 'TimeoutError' || cause.name === 'AbortError' || 'code' in cause
-  if (!isOfAws && !isNetwork) return cause
-  const isFinal = isOfAws && cause.$fault === 'client' && !isAws(cause, ...passing)
+  if (!isAwsError && !isNetwork) return cause
+  const isFinal = isAwsError && cause.$fault === 'client' && !isAws(cause, ...transient)
   return new TargetError(`Lambda: ${cause.name}: ${cause.message}`.slice(0, 500), { isFinal, cause })
 }

@@ -10,7 +10,7 @@ import { log } from '@platform/core/log'
 import { ProbeResponse, probeEvent } from '@platform/core/updates/version-probe'
 import { type InstalledRelease } from '@platform/core/updates/record'
 import { getFunction, getVersions } from '../../runtimes/lambda/control.ts'
-import { type AliasControl, cloudNameOf, invokeVersion, labelOf, releaseIn, until } from './lambda-functions.ts'
+import { type AliasControl, cloudNameOf, invokeVersion, labelOf, releaseIn, pollUntil } from './lambda-functions.ts'
 import { type StagedRelease, TargetError } from './port.ts'
 
 /**
@@ -46,43 +46,45 @@ export async function reportedVersion(
   cloudName: string,
   number: string,
 ): Promise<string | undefined> {
-  const answer = await invokeVersion(control, cloudName, number, probeEvent).catch((error: unknown) => {
+  const response = await invokeVersion(control, cloudName, number, probeEvent).catch((error: unknown) => {
     if (error instanceof TargetError) return undefined
     throw error
   })
-  return ProbeResponse.safeParse(answer).data?.version
+  return ProbeResponse.safeParse(response).data?.version
 }
 
 /** Publishes a function of a release, or finds its published version. Returns the version, which can be invoked. */
 export async function publish(control: AliasControl, release: StagedRelease, name: string): Promise<string> {
   const cloudName = cloudNameOf(control.prefix, name)
-  const number = (await findNumber(control, cloudName, release)) ?? (await make(control, release, name))
-  await until(control, `${cloudName}:${number}`, async () => {
-    const { configuration: found } = await getFunction(control, cloudName, number)
-    if (found.State === 'Failed') throw brokenCode(cloudName, found)
+  const number = (await findNumber(control, cloudName, release)) ?? (await publishNew(control, release, name))
+  await pollUntil(control, `${cloudName}:${number}`, async () => {
+    const { configuration: current } = await getFunction(control, cloudName, number)
+    if (current.State === 'Failed') throw brokenCode(cloudName, current)
     // Lambda deactivates a version without calls for weeks; the first call fails and reactivates it.
-    if (found.State === 'Inactive') await invokeVersion(control, cloudName, number, probeEvent).catch(() => undefined)
-    return found.State === 'Pending' || found.State === 'Inactive' ? undefined : found
+    if (current.State === 'Inactive') await invokeVersion(control, cloudName, number, probeEvent).catch(() => undefined)
+    return current.State === 'Pending' || current.State === 'Inactive' ? undefined : current
   })
   return number
 }
 
 /** Keeps no state: a retry derives the progress of an earlier attempt from the function. */
-async function make(control: AliasControl, release: StagedRelease, name: string): Promise<string> {
+async function publishNew(control: AliasControl, release: StagedRelease, name: string): Promise<string> {
   const FunctionName = cloudNameOf(control.prefix, name)
   const Description = labelOf(release)
   const ZipFile = await release.fetchFunction(name)
   const CodeSha256 = createHash('sha256').update(ZipFile).digest('base64')
-  const latest = await until(control, FunctionName, () => latestWith(control, FunctionName, { ZipFile, CodeSha256 }))
+  const latest = await pollUntil(control, FunctionName, () =>
+    latestWith(control, FunctionName, { ZipFile, CodeSha256 }),
+  )
   // Publishes exactly the revision that was found: Lambda refuses if it has changed.
   const { RevisionId } = latest
-  const made = await control.client.send(
+  const published = await control.client.send(
     new PublishVersionCommand({ FunctionName, CodeSha256, RevisionId, Description }),
   )
-  if (made.Version === undefined || made.Description !== Description) {
-    throw new TargetError(`${FunctionName} has this code already, as ${made.Description}.`, { isFinal: true })
+  if (published.Version === undefined || published.Description !== Description) {
+    throw new TargetError(`${FunctionName} has this code already, as ${published.Description}.`, { isFinal: true })
   }
-  return made.Version
+  return published.Version
 }
 
 /** The function once it has the required code; undefined while the change is in progress. */
@@ -91,14 +93,14 @@ async function latestWith(
   FunctionName: string,
   { ZipFile, CodeSha256 }: { ZipFile: Uint8Array; CodeSha256: string },
 ): Promise<FunctionConfiguration | undefined> {
-  const { configuration: found } = await getFunction(control, FunctionName)
-  const isBusy = found.State === 'Pending' || found.LastUpdateStatus === 'InProgress'
+  const { configuration: current } = await getFunction(control, FunctionName)
+  const isBusy = current.State === 'Pending' || current.LastUpdateStatus === 'InProgress'
   if (isBusy) return undefined
-  if (found.CodeSha256 === CodeSha256) {
-    if (found.LastUpdateStatus === 'Failed') throw brokenCode(FunctionName, found)
-    return found
+  if (current.CodeSha256 === CodeSha256) {
+    if (current.LastUpdateStatus === 'Failed') throw brokenCode(FunctionName, current)
+    return current
   }
-  const { RevisionId } = found
+  const { RevisionId } = current
   try {
     await control.client.send(new UpdateFunctionCodeCommand({ FunctionName, ZipFile, RevisionId }))
   } catch (error) {
@@ -115,10 +117,10 @@ const brokenCode = (name: string, { StateReason, LastUpdateStatusReason }: Funct
 export async function pruneVersions(
   control: AliasControl,
   name: string,
-  kept: readonly InstalledRelease[],
+  retained: readonly InstalledRelease[],
 ): Promise<void> {
   const FunctionName = cloudNameOf(control.prefix, name)
-  const labels = new Set(kept.map(labelOf))
+  const labels = new Set(retained.map(labelOf))
   try {
     for (const version of await newestVersions(control, FunctionName)) {
       if (releaseIn(version) === undefined || labels.has(version.Description)) continue

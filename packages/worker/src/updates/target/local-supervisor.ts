@@ -17,7 +17,7 @@ const callMs = 130_000
 
 type Body = object | Uint8Array<ArrayBuffer>
 
-/** The one-machine platform, as seen by its functions: it keeps its port and replaces the functions' threads (D51). */
+/** The one-machine platform, as seen by its functions: it keeps its port and replaces the functions' threads. */
 export function localSupervisor({
   url = config.PLAT_UPDATE_SUPERVISOR_URL,
   token = config.PLAT_UPDATE_SUPERVISOR_TOKEN,
@@ -28,8 +28,8 @@ export function localSupervisor({
       headers: { authorization: `Bearer ${token}` },
       signal: AbortSignal.timeout(timeoutMs),
       ...(body && { body: body instanceof Uint8Array ? body : JSON.stringify(body) }),
-    }).catch(asUnreachable)
-    return contentOf(response.status, await response.text().catch(asUnreachable))
+    }).catch(rethrow)
+    return contentOf(response.status, await response.text().catch(rethrow))
   }
 
   return {
@@ -61,17 +61,20 @@ export function localSupervisor({
   }
 }
 
-function asUnreachable(cause: unknown): never {
+function rethrow(cause: unknown): never {
   const isTimeout = cause instanceof Error && cause.name === 'TimeoutError'
-  throw new TargetError(isTimeout ? 'There was no answer in time.' : 'The platform does not answer its functions.', {
-    cause,
-  })
+  throw new TargetError(
+    isTimeout ? 'The platform did not respond in time.' : 'The platform does not respond to its functions.',
+    {
+      cause,
+    },
+  )
 }
 
 function contentOf(status: number, text: string): unknown {
   if (status === 200) return JSON.parse(text)
   if (status === 204) return undefined
-  if (status !== 422) throw new TargetError(`The platform answers its functions ${status}.`)
+  if (status !== 422) throw new TargetError(`The platform responded to its functions with ${status}.`)
   const { message, isFinal } = HostFailure.parse(JSON.parse(text))
   throw new TargetError(message, { isFinal })
 }

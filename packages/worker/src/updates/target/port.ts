@@ -30,7 +30,7 @@ export class TargetError extends Error {
 }
 
 /**
- * The host of the platform's functions, as far as updates change it (D51). Each call is idempotent: it may be
+ * The host of the platform's functions, as far as updates change it. Each call is idempotent: it may be
  * repeated, follow a kill at any point, or already be done. Throws `TargetError`.
  */
 export interface UpdateTarget {
