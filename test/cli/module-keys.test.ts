@@ -134,7 +134,7 @@ describe('a registry is called', () => {
   test('never with the password of another registry, such as that of the base image', async () => {
     const build = ['module', 'build', '--dir', 'greeting', '--from', `${server.host}/library/node:24`]
     const { exitCode, err } = await author.plat.with(environment).run(build)
-    expect([exitCode, err]).toEqual([1, expect.stringContaining('wants credentials')])
+    expect([exitCode, err]).toEqual([1, expect.stringContaining('requires credentials')])
     expect([server.requests.length > 0, given()]).toEqual([true, []])
   })
 })

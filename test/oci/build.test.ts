@@ -90,7 +90,7 @@ test('builds a manifest and a configuration', async () => {
 
 describe('rejects', () => {
   test.each<[string, FileToPack[], RegExp]>([
-    ['a path upwards', [{ path: '../a', content: '' }], /is none for an image/],
+    ['a path upwards', [{ path: '../a', content: '' }], /is invalid in an image/],
     ['a file as the root', [{ path: '/', content: '' }], /two files for \/,/],
     [
       'a file twice',

@@ -37,7 +37,7 @@ describe('a token realm', () => {
     const servers = { 'https://registry.example': registry.url, 'http://registry.example': registry.url }
     const client = registryClient('registry.example', { transport: routed(servers), credentials })
     const failure = await failureOf(client.resolve('a', 'latest'))
-    expect(failure).toMatchObject({ problem: 'refused', message: expect.stringContaining('by https') })
+    expect(failure).toMatchObject({ problem: 'refused', message: expect.stringContaining('HTTPS') })
     expect(authorizationsOf(registry)).toEqual([undefined])
   })
 

@@ -130,7 +130,7 @@ describe('rejects', () => {
     const rejects = await expectRejection(async (client) =>
       putIndex(client, [{ ...(await put(client, settings)), ...at('arm64') }]),
     )
-    await rejects.toMatchObject({ problem: 'invalid', message: 'team/hello has no image for linux/amd64 there.' })
+    await rejects.toMatchObject({ problem: 'invalid', message: 'team/hello has no image for linux/amd64.' })
   })
 
   test('an index with a missing image', async () => {

@@ -41,8 +41,8 @@ test('a module without checks is healthy while it runs', async () => {
 
 const bad: [string, () => unknown, string][] = [
   ['throws', () => Promise.reject(new Error('No database.')), 'No database.'],
-  ['answers nothing', () => undefined, 'The check answered no status.'],
-  ['answers a status that there is not', () => ({ status: 'Fine' }), 'The check answered no status.'],
+  ['answers nothing', () => undefined, 'The check returned no status.'],
+  ['answers a status that there is not', () => ({ status: 'Fine' }), 'The check returned no status.'],
 ]
 
 test.for(bad)('a check that %s is Unhealthy, and says why', async ([, result, description]) => {

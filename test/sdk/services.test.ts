@@ -54,7 +54,7 @@ test('a service whose making fails is made again when it is asked for again', ()
 })
 
 test('a service that nobody has registered is named', () => {
-  expect(() => provideServices(() => {}).get(Diary)).toThrow('There is no service diary.')
+  expect(() => provideServices(() => {}).get(Diary)).toThrow('The service diary is not registered.')
 })
 
 test('a token can be registered once', () => {

@@ -1,6 +1,6 @@
 import { token } from '@platform/modules'
 
-/** Answer of `GET /api/hello`. */
+/** Response of `GET /api/hello`. */
 export interface Greeting {
   message: string
   moduleId: string
@@ -9,7 +9,6 @@ export interface Greeting {
   timestamp: string
 }
 
-/** Greets on behalf of a module. */
 export interface Greeter {
   greeting: string
   greet: (module: { id: string; version: string }) => Greeting
@@ -19,7 +18,6 @@ export const Greeter = token<Greeter>('greeter')
 
 const greeting = 'Hello, World!'
 
-/** The one way to greet that there is. */
 export const greeter = (): Greeter => ({
   greeting,
   greet: ({ id, version }) => ({

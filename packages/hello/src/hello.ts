@@ -2,7 +2,7 @@ import { defineModule } from '@platform/modules'
 import { greeter, Greeter } from './greeter.ts'
 import { page } from './page.ts'
 
-/** The reference module: one of each thing that a module can have. */
+/** The reference module, with one example of each feature. */
 export const hello = defineModule({
   id: 'hello',
   version: '1.0.0',
@@ -12,7 +12,7 @@ export const hello = defineModule({
   ],
 
   healthChecks: {
-    'hello-module': { tags: ['informational'], check: () => ({ status: 'Healthy', description: 'It greets.' }) },
+    'hello-module': { tags: ['informational'], check: () => ({ status: 'Healthy', description: 'Greetings are available.' }) },
   },
 
   jobs: {

@@ -18,58 +18,58 @@ export interface RegistryPrincipal {
 }
 
 const token = z.string().regex(/^[\w.~+/-]+=*$/)
-const TokenAnswer = z.union([z.object({ token }), z.object({ access_token: token })])
+const TokenResponse = z.union([z.object({ token }), z.object({ access_token: token })])
 
 /**
  * Returns the `Authorization` header for a request that the registry rejected with 401. Requests only the scopes of the
  * caller; the challenge does not select scopes. Throws `RegistryError`.
  */
 export async function authorizationFor(
-  party: RegistryPrincipal,
-  refusal: TransportAnswer,
+  principal: RegistryPrincipal,
+  rejection: TransportAnswer,
   scopes: readonly string[],
 ): Promise<string> {
-  const challenges = challengesOf(headerOf(refusal, 'www-authenticate') ?? '')
+  const challenges = challengesOf(headerOf(rejection, 'www-authenticate') ?? '')
   const challenge = challenges.find(({ scheme }) => scheme === 'bearer' || scheme === 'basic')
-  const credentials = await party.credentials()
+  const credentials = await principal.credentials()
   const basic = credentials && basicOf(credentials)
-  if (challenge?.scheme === 'bearer') return bearer(party, challenge, scopes, basic)
+  if (challenge?.scheme === 'bearer') return bearer(principal, challenge, scopes, basic)
   if (challenge !== undefined && basic !== undefined) return basic
-  throw new RegistryError('unauthorized', `Registry ${party.registry} wants credentials. ${remedy(challenge)}`)
+  throw new RegistryError('unauthorized', `Registry ${principal.registry} requires credentials. ${remedy(challenge)}`)
 }
 
 const remedy = (challenge: Challenge | undefined): string =>
   challenge === undefined
-    ? 'How, it does not tell: only Basic and Bearer are spoken here.'
-    : 'Give it a user name and a password, or a token in its place.'
+    ? 'It offers neither Basic nor Bearer authentication.'
+    : 'Provide a user name and a password or token.'
 
 const basicOf = ({ username, password }: Credentials): string =>
   `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 
 async function bearer(
-  party: RegistryPrincipal,
+  principal: RegistryPrincipal,
   { parameters: { realm, service } }: Challenge,
   scopes: readonly string[],
   basic: string | undefined,
 ): Promise<string> {
-  const url = trustedRealm(party, realm ?? '')
+  const url = trustedRealm(principal, realm ?? '')
   if (service !== undefined) url.searchParams.set('service', service)
   for (const scope of scopes) url.searchParams.append('scope', scope)
-  const answer = await party.send(url, { accept: 'application/json', ...(basic && { authorization: basic }) })
-  if (answer.status !== 200) throw failureOf(party.registry, 'the request for a token', answer)
-  const found = parseDocument(TokenAnswer, answer, `The token that registry ${party.registry} hands out`)
-  return `Bearer ${'token' in found ? found.token : found.access_token}`
+  const response = await principal.send(url, { accept: 'application/json', ...(basic && { authorization: basic }) })
+  if (response.status !== 200) throw failureOf(principal.registry, 'the request for a token', response)
+  const tokenResponse = parseDocument(TokenResponse, response, `The token of registry ${principal.registry}`)
+  return `Bearer ${'token' in tokenResponse ? tokenResponse.token : tokenResponse.access_token}`
 }
 
 /** Returns the URL of the token server. Never sends credentials to an untrusted host or over an insecure connection. */
 function trustedRealm({ registry, origin, trustedRealms }: RegistryPrincipal, realm: string): URL {
   const url = URL.canParse(realm) ? new URL(realm) : undefined
   if (url === undefined) {
-    throw new RegistryError('invalid', `Registry ${registry} wants a token and does not tell from where.`)
+    throw new RegistryError('invalid', `Registry ${registry} requires a token but names no token server.`)
   }
-  const isKnown = url.hostname === origin.hostname || trustedRealms.includes(url.hostname)
-  if (isKnown && isConfidential(url, origin) && url.username === '' && url.password === '') return url
+  const isTrusted = url.hostname === origin.hostname || trustedRealms.includes(url.hostname)
+  if (isTrusted && isConfidential(url, origin) && url.username === '' && url.password === '') return url
   const { protocol, hostname } = url
-  const advice = isKnown ? 'It has to be reached by https.' : 'If that is right, add this host to the trusted realms.'
-  throw new RegistryError('refused', `Registry ${registry} wants a token of ${protocol}//${hostname}. ${advice}`)
+  const advice = isTrusted ? 'It must use HTTPS.' : 'If this is correct, add the host to the trusted realms.'
+  throw new RegistryError('refused', `Registry ${registry} requires a token of ${protocol}//${hostname}. ${advice}`)
 }

@@ -1,6 +1,6 @@
-import { fetchBlob, isBlobThere, sendBlob } from './blobs.ts'
+import { fetchBlob, hasBlob, uploadBlob } from './blobs.ts'
 import { listRepositories, listTags } from './lists.ts'
-import { findManifest, removeManifest, resolveReference, sendManifest } from './manifests.ts'
+import { findManifest, removeManifest, resolveReference, uploadManifest } from './manifests.ts'
 import { checkDigest, checkReference, checkRepository } from './names.ts'
 import { addReferrer, listReferrers } from './referrers.ts'
 import type { Transport } from './transport.ts'
@@ -65,26 +65,27 @@ const smallBlobBytes = 8 * 1024 * 1024
 
 /** Creates a client; sends no request yet. Throws `RegistryError` if the registry name is invalid. */
 export function registryClient(registry: string, options: ClientOptions): RegistryClient {
-  const wire = connectRegistry(registry, options)
+  const connection = connectRegistry(registry, options)
   return {
     registry,
-    repositories: () => listRepositories(wire),
-    tags: (repository) => listTags(wire, checkRepository(repository)),
+    repositories: () => listRepositories(connection),
+    tags: (repository) => listTags(connection, checkRepository(repository)),
     resolve: async (repository, reference) =>
-      resolveReference(wire, checkRepository(repository), checkReference(reference)),
+      resolveReference(connection, checkRepository(repository), checkReference(reference)),
     manifest: async (repository, reference) =>
-      findManifest(wire, checkRepository(repository), checkReference(reference)),
+      findManifest(connection, checkRepository(repository), checkReference(reference)),
     blob: async (repository, { digest, size }, maxBytes = smallBlobBytes) =>
-      fetchBlob(wire, checkRepository(repository), { digest: checkDigest(digest), size }, maxBytes),
-    hasBlob: async (repository, digest) => isBlobThere(wire, checkRepository(repository), checkDigest(digest)),
+      fetchBlob(connection, checkRepository(repository), { digest: checkDigest(digest), size }, maxBytes),
+    hasBlob: async (repository, digest) => hasBlob(connection, checkRepository(repository), checkDigest(digest)),
     putBlob: async (repository, bytes, { mountFrom } = {}) =>
-      sendBlob(wire, checkRepository(repository), bytes, mountFrom && checkRepository(mountFrom)),
+      uploadBlob(connection, checkRepository(repository), bytes, mountFrom && checkRepository(mountFrom)),
     putManifest: async (repository, reference, bytes, mediaType) =>
-      (await sendManifest(wire, checkRepository(repository), checkReference(reference), bytes, mediaType)).descriptor,
+      (await uploadManifest(connection, checkRepository(repository), checkReference(reference), bytes, mediaType))
+        .descriptor,
     referrers: async (repository, digest, artifactType) =>
-      listReferrers(wire, checkRepository(repository), checkDigest(digest), artifactType),
-    putReferrer: async (repository, manifest) => addReferrer(wire, checkRepository(repository), manifest),
+      listReferrers(connection, checkRepository(repository), checkDigest(digest), artifactType),
+    putReferrer: async (repository, manifest) => addReferrer(connection, checkRepository(repository), manifest),
     remove: async (repository, reference) =>
-      removeManifest(wire, checkRepository(repository), checkReference(reference)),
+      removeManifest(connection, checkRepository(repository), checkReference(reference)),
   }
 }

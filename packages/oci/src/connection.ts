@@ -36,8 +36,8 @@ export interface RegistryConnection {
   origin: URL
 }
 
-const shortAnswerBytes = 64 * 1024
-const slowestBytesPerMs = 100
+const defaultMaxBytes = 64 * 1024
+const minBytesPerMs = 100
 
 /** Creates a connection; sends no request yet. Throws `RegistryError` if the registry name is invalid. */
 export function connectRegistry(registry: string, options: ClientOptions): RegistryConnection {
@@ -48,7 +48,7 @@ export function connectRegistry(registry: string, options: ClientOptions): Regis
   const authorizations = new Map<string, string>()
   const sendAs = (call: Call, authorization: string | undefined) =>
     transfer({ ...call, headers: { ...call.headers, ...(authorization && { authorization }) } })
-  const party: RegistryPrincipal = {
+  const principal: RegistryPrincipal = {
     registry,
     origin,
     trustedRealms,
@@ -62,31 +62,31 @@ export function connectRegistry(registry: string, options: ClientOptions): Regis
     isOwn: (url) => url.origin === origin.origin,
     send: async (call) => {
       const key = call.scopes.join(' ')
-      const answer = await sendAs(call, authorizations.get(key))
-      if (answer.status !== 401) return expected(registry, call, answer)
+      const response = await sendAs(call, authorizations.get(key))
+      if (response.status !== 401) return requireStatus(registry, call, response)
       authorizations.delete(key)
-      const authorization = await authorizationFor(party, answer, call.scopes)
-      const second = await sendAs(call, authorization)
-      if (second.status !== 401) authorizations.set(key, authorization)
-      return expected(registry, call, second)
+      const authorization = await authorizationFor(principal, response, call.scopes)
+      const retried = await sendAs(call, authorization)
+      if (retried.status !== 401) authorizations.set(key, authorization)
+      return requireStatus(registry, call, retried)
     },
-    sendBare: async (call) => expected(registry, call, await transfer(call)),
+    sendBare: async (call) => requireStatus(registry, call, await transfer(call)),
   }
 }
 
-function expected(registry: string, { what, statuses }: Call, answer: TransportAnswer): TransportAnswer {
-  if (statuses.includes(answer.status)) return answer
-  throw failureOf(registry, what, answer)
+function requireStatus(registry: string, { what, statuses }: Call, response: TransportAnswer): TransportAnswer {
+  if (statuses.includes(response.status)) return response
+  throw failureOf(registry, what, response)
 }
 
 const transferBy =
   (registry: string, { transport, timeoutMs = 10_000 }: ClientOptions) =>
-  async ({ what, method, url, headers = {}, body, maxBytes = shortAnswerBytes, blobBytes = 0 }: Call) => {
-    const limits = { timeoutMs: timeoutMs + blobBytes / slowestBytesPerMs, maxBytes }
+  async ({ what, method, url, headers = {}, body, maxBytes = defaultMaxBytes, blobBytes = 0 }: Call) => {
+    const limits = { timeoutMs: timeoutMs + blobBytes / minBytesPerMs, maxBytes }
     try {
       return await transport(url.href, { method, headers, ...(body && { body }), ...limits })
     } catch (cause) {
-      const message = `Registry ${registry} gave no whole answer to ${what}. Check its name and that it can be reached.`
+      const message = `Registry ${registry} did not respond completely to the request for ${what}. Check its name and that it is reachable.`
       throw new RegistryError('unreachable', message, { cause })
     }
   }

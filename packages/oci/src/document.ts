@@ -18,7 +18,7 @@ const DescriptorDocument = z.looseObject({
     .exactOptional(),
 })
 
-const shared = {
+const common = {
   schemaVersion: z.literal(2),
   mediaType: mediaType.exactOptional(),
   annotations: annotations.exactOptional(),
@@ -26,7 +26,7 @@ const shared = {
 
 // Rejects a document that is both a manifest and an index, because other clients may interpret it differently.
 export const ManifestDocument = z.looseObject({
-  ...shared,
+  ...common,
   artifactType: z.string().max(255).exactOptional(),
   config: DescriptorDocument,
   layers: z.array(DescriptorDocument),
@@ -35,13 +35,13 @@ export const ManifestDocument = z.looseObject({
 })
 
 export const IndexDocument = z.looseObject({
-  ...shared,
+  ...common,
   manifests: z.array(DescriptorDocument),
   layers: z.never().exactOptional(),
   config: z.never().exactOptional(),
 })
 
-const deepest = 32
+const maxDepth = 32
 const advice = 'Check that this is an OCI registry.'
 
 const isDeeper = (value: unknown, levels: number): boolean =>
@@ -66,9 +66,9 @@ export function parseDocument<Schema extends z.ZodType>(
   { body, isCutShort }: { body: Buffer; isCutShort: boolean },
   what: string,
 ): z.output<Schema> {
-  if (isCutShort) throw new RegistryError('too_large', `${what} is larger than what is read of it. ${advice}`)
+  if (isCutShort) throw new RegistryError('too_large', `${what} exceeds the size limit. ${advice}`)
   const value = parseJson(body.toString())
-  const parsed = isDeeper(value, deepest) ? undefined : schema.safeParse(value)
+  const parsed = isDeeper(value, maxDepth) ? undefined : schema.safeParse(value)
   if (parsed?.success) return parsed.data
-  throw new RegistryError('invalid', `${what} is not what the specification says. ${advice}`)
+  throw new RegistryError('invalid', `${what} does not match the specification. ${advice}`)
 }

@@ -12,7 +12,7 @@ export const quoted = (text: string): string => JSON.stringify(text.length > 200
 export function imagePath(name: string): string {
   const parts = name.split('/').filter((part) => part !== '' && part !== '.')
   const isPath = !parts.includes('..') && !name.includes('\0') && parts.every((part) => Buffer.byteLength(part) <= 255)
-  if (!isPath) throw new RegistryError('invalid', `The path ${quoted(name)} is none for an image.`)
+  if (!isPath) throw new RegistryError('invalid', `The path ${quoted(name)} is invalid in an image.`)
   return parts.join('/')
 }
 
@@ -53,6 +53,6 @@ export function whiteoutOf(path: string): Whiteout | undefined {
 export function containedLink(directory: string, target: string): string {
   if (target === '' || target.includes('\0'))
     throw new RegistryError('invalid', `The link ${quoted(target)} is broken.`)
-  const aim = posix.join('/', target.startsWith('/') ? '' : directory, target)
-  return posix.relative(`/${directory}`, aim) || '.'
+  const resolved = posix.join('/', target.startsWith('/') ? '' : directory, target)
+  return posix.relative(`/${directory}`, resolved) || '.'
 }

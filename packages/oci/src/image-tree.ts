@@ -10,12 +10,12 @@ import type { LayerEntry } from './layer.ts'
 const maxLinks = 40
 
 /** A location: the path of its directory, without symlinks, and its own name. */
-interface Place {
+interface Location {
   directory: string
   name: string
 }
 
-const pathOf = ({ directory, name }: Place): string => (directory === '' ? name : `${directory}/${name}`)
+const pathOf = ({ directory, name }: Location): string => (directory === '' ? name : `${directory}/${name}`)
 
 /**
  * A directory that layers are unpacked into. Nothing is written outside of it: symlinks in a path resolve as if the
@@ -23,15 +23,15 @@ const pathOf = ({ directory, name }: Place): string => (directory === '' ? name 
  */
 export class ImageTree {
   readonly #root: string
-  readonly #allowance: UnpackLimits
+  readonly #limits: UnpackLimits
   /** Paths that are known to be directories and not symlinks. */
   readonly #directories = new Set<string>([''])
   /** Paths that the current layer has written, and their parent directories. */
   readonly #written = new Set<string>()
 
-  constructor(root: string, allowance: UnpackLimits) {
+  constructor(root: string, limits: UnpackLimits) {
     this.#root = root
-    this.#allowance = allowance
+    this.#limits = limits
   }
 
   /** Starts a layer: its whiteouts remove only content of earlier layers. */
@@ -50,26 +50,26 @@ export class ImageTree {
       else await this.#erase(pathOf({ directory, name: posix.basename(whiteout.path) }))
       return
     }
-    if (entry.path !== '') await this.#put(entry)
+    if (entry.path !== '') await this.#write(entry)
     else if (entry.kind !== 'directory') throw new RegistryError('invalid', 'The root of an image is a directory.')
   }
 
-  async #put(entry: LayerEntry): Promise<void> {
-    const place = await this.#place(entry.path)
-    const path = pathOf(place)
-    this.#note(path)
+  async #write(entry: LayerEntry): Promise<void> {
+    const location = await this.#location(entry.path)
+    const path = pathOf(location)
+    this.#markWritten(path)
     if (entry.kind === 'directory') return this.#putDirectory(path)
     if (entry.kind === 'link') return this.#putLink(path, entry)
     await this.#clear(path)
     if (entry.kind === 'file') await this.#putFile(path, entry)
-    if (entry.kind === 'symlink') await symlink(containedLink(place.directory, entry.target), this.#on(path))
+    if (entry.kind === 'symlink') await symlink(containedLink(location.directory, entry.target), this.#hostPath(path))
   }
 
   async #putDirectory(path: string): Promise<void> {
     if (this.#directories.has(path)) return
     if ((await this.#kindOf(path)) !== 'directory') {
       await this.#clear(path)
-      await mkdir(this.#on(path))
+      await mkdir(this.#hostPath(path))
     }
     this.#directories.add(path)
   }
@@ -77,7 +77,11 @@ export class ImageTree {
   /** Writes a file with mode 755 or 644 only, which drops setuid and setgid bits. */
   async #putFile(path: string, { isExecutable, content }: LayerEntry): Promise<void> {
     const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
-    const file = await open(this.#on(path), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, isExecutable ? 0o755 : 0o644)
+    const file = await open(
+      this.#hostPath(path),
+      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+      isExecutable ? 0o755 : 0o644,
+    )
     try {
       await file.writeFile(content)
     } finally {
@@ -89,66 +93,66 @@ export class ImageTree {
    * Creates a hard link to a file. Rejects links to symlinks, whose relative targets would differ in another directory.
    */
   async #putLink(path: string, entry: LayerEntry): Promise<void> {
-    const source = pathOf(await this.#place(imagePath(entry.target)))
+    const source = pathOf(await this.#location(imagePath(entry.target)))
     if ((await this.#kindOf(source)) !== 'file') {
-      throw new RegistryError('invalid', `The link ${quoted(entry.path)} is to no file of the image.`)
+      throw new RegistryError('invalid', `The link ${quoted(entry.path)} refers to no file of the image.`)
     }
     if (source === path) return
     await this.#clear(path)
-    await link(this.#on(source), this.#on(path))
+    await link(this.#hostPath(source), this.#hostPath(path))
   }
 
-  async #place(path: string): Promise<Place> {
+  async #location(path: string): Promise<Location> {
     return { directory: await this.#walk(parentOf(path), true), name: posix.basename(path) }
   }
 
   /**
-   * Resolves symlinks in the path of a directory. Creates missing directories if `isMade`, else returns undefined.
+   * Resolves symlinks in the path of a directory. Creates missing directories if `createMissing`, else returns undefined.
    */
-  async #walk(path: string, isMade: true): Promise<string>
-  async #walk(path: string, isMade: boolean): Promise<string | undefined>
-  async #walk(path: string, isMade: boolean): Promise<string | undefined> {
-    const ahead = path.split('/').toReversed()
-    let here = ''
+  async #walk(path: string, createMissing: true): Promise<string>
+  async #walk(path: string, createMissing: boolean): Promise<string | undefined>
+  async #walk(path: string, createMissing: boolean): Promise<string | undefined> {
+    const segments = path.split('/').toReversed()
+    let current = ''
     let links = 0
-    for (let part = ahead.pop(); part !== undefined; part = ahead.pop()) {
+    for (let part = segments.pop(); part !== undefined; part = segments.pop()) {
       if (part === '' || part === '.') continue
-      const next = part === '..' ? parentOf(here) : pathOf({ directory: here, name: part })
+      const next = part === '..' ? parentOf(current) : pathOf({ directory: current, name: part })
       const kind = this.#directories.has(next) ? 'directory' : await this.#kindOf(next)
       if (kind === 'link') {
         links += 1
-        if (links > maxLinks) throw new RegistryError('invalid', `The path ${quoted(path)} leads in a circle.`)
-        ahead.push(...(await readlink(this.#on(next))).split('/').toReversed())
+        if (links > maxLinks) throw new RegistryError('invalid', `The path ${quoted(path)} contains a link cycle.`)
+        segments.push(...(await readlink(this.#hostPath(next))).split('/').toReversed())
         continue
       }
-      if (!isMade && kind !== 'directory') return undefined
-      if (kind === undefined) await this.#make(next)
+      if (!createMissing && kind !== 'directory') return undefined
+      if (kind === undefined) await this.#createDirectory(next)
       if (kind === 'file') throw new RegistryError('invalid', `The path ${quoted(path)} leads through a file.`)
       this.#directories.add(next)
-      here = next
+      current = next
     }
-    return here
+    return current
   }
 
-  async #make(path: string): Promise<void> {
-    consumeLimit(this.#allowance, 'files', 1)
-    await mkdir(this.#on(path))
+  async #createDirectory(path: string): Promise<void> {
+    consumeLimit(this.#limits, 'files', 1)
+    await mkdir(this.#hostPath(path))
   }
 
   async #kindOf(path: string): Promise<'file' | 'directory' | 'link' | undefined> {
-    const found = await lstat(this.#on(path)).catch((error: NodeJS.ErrnoException) => {
+    const stats = await lstat(this.#hostPath(path)).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined
       throw error
     })
-    if (found?.isSymbolicLink()) return 'link'
-    return found && (found.isDirectory() ? 'directory' : 'file')
+    if (stats?.isSymbolicLink()) return 'link'
+    return stats && (stats.isDirectory() ? 'directory' : 'file')
   }
 
   /** Removes existing content at a path. */
   async #clear(path: string): Promise<void> {
-    await rm(this.#on(path), { recursive: true, force: true })
+    await rm(this.#hostPath(path), { recursive: true, force: true })
     // Rare for a directory. Later calls of `#walk` find the remaining directories again.
-    if (this.#directories.has(path)) this.#forget()
+    if (this.#directories.has(path)) this.#resetDirectories()
   }
 
   /** Removes content of lower layers at a path, and keeps content of the current layer. */
@@ -158,19 +162,19 @@ export class ImageTree {
   }
 
   async #eraseBelow(directory: string): Promise<void> {
-    for (const name of await readdir(this.#on(directory))) await this.#erase(pathOf({ directory, name }))
+    for (const name of await readdir(this.#hostPath(directory))) await this.#erase(pathOf({ directory, name }))
   }
 
-  #note(path: string): void {
+  #markWritten(path: string): void {
     for (let each = path; each !== '' && !this.#written.has(each); each = parentOf(each)) this.#written.add(each)
   }
 
-  #forget(): void {
+  #resetDirectories(): void {
     this.#directories.clear()
     this.#directories.add('')
   }
 
-  #on(path: string): string {
+  #hostPath(path: string): string {
     return join(this.#root, path)
   }
 }

@@ -26,7 +26,7 @@ const withoutNulls = (value: unknown): unknown =>
     ? Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
     : value
 
-const Settings = z.object({
+const RuntimeConfig = z.object({
   Env: texts.exactOptional(),
   Entrypoint: texts.exactOptional(),
   Cmd: texts.exactOptional(),
@@ -39,7 +39,7 @@ const Config = z.object({
   architecture: z.string(),
   os: z.string(),
   created: z.string().exactOptional(),
-  config: z.preprocess((value) => withoutNulls(value ?? {}), Settings),
+  config: z.preprocess((value) => withoutNulls(value ?? {}), RuntimeConfig),
   rootfs: z.object({ type: z.literal('layers'), diff_ids: z.array(z.string()) }),
 })
 
@@ -60,16 +60,16 @@ export async function readImage(
 ): Promise<Image | undefined> {
   const top = await client.manifest(repository, reference)
   if (top === undefined) return undefined
-  const found = isIndex(top.content) ? await memberOf(client, repository, top.content, platform) : top
-  const manifest = found.content
+  const selected = isIndex(top.content) ? await memberOf(client, repository, top.content, platform) : top
+  const manifest = selected.content
   if (isIndex(manifest) || !configTypes.has(manifest.config.mediaType) || manifest.layers.length > maxLayers) {
-    throw new RegistryError('invalid', `${repository}@${found.descriptor.digest} is not an image.`)
+    throw new RegistryError('invalid', `${repository}@${selected.descriptor.digest} is not an image.`)
   }
   const config = parseConfig(await client.blob(repository, manifest.config, maxConfigBytes))
   if (config?.rootfs.diff_ids.length !== manifest.layers.length) {
-    throw new RegistryError('invalid', `The configuration of ${repository}@${found.descriptor.digest} is broken.`)
+    throw new RegistryError('invalid', `The configuration of ${repository}@${selected.descriptor.digest} is broken.`)
   }
-  const { digest } = found.descriptor
+  const { digest } = selected.descriptor
   const labels = config.config.Labels ?? {}
   return { repository, digest, topDigest: top.descriptor.digest, manifest, config, labels }
 }
@@ -83,11 +83,11 @@ async function memberOf(
   index: Index,
   { os, architecture }: Platform,
 ): Promise<FoundManifest> {
-  const isWanted = ({ platform }: Descriptor) => platform?.os === os && platform.architecture === architecture
-  const member = index.manifests.find(isWanted)
-  const found = member && (await client.manifest(repository, member.digest))
-  if (!found) throw new RegistryError('invalid', `${repository} has no image for ${os}/${architecture} there.`)
-  return found
+  const isMatch = ({ platform }: Descriptor) => platform?.os === os && platform.architecture === architecture
+  const member = index.manifests.find(isMatch)
+  const image = member && (await client.manifest(repository, member.digest))
+  if (!image) throw new RegistryError('invalid', `${repository} has no image for ${os}/${architecture}.`)
+  return image
 }
 
 function parseConfig(bytes: Buffer): ImageConfig | undefined {
@@ -109,28 +109,29 @@ export async function readFile(
   paths: readonly string[],
   maxBytes: number,
 ): Promise<Buffer | undefined> {
-  let wanted = paths.map(imagePath)
-  const allowance = defaultUnpackLimits()
+  let remaining = paths.map(imagePath)
+  const limits = defaultUnpackLimits()
   for (const layer of layersOf(image).toReversed()) {
-    const found = new Map<string, Buffer>()
+    const contents = new Map<string, Buffer>()
     const hidden = new Set<string>()
-    for await (const entry of layerEntries(client, image.repository, layer, allowance)) {
+    for await (const entry of layerEntries(client, image.repository, layer, limits)) {
       const whiteout = whiteoutOf(entry.path)
-      for (const path of wanted) {
-        if (whiteout !== undefined ? isTaken(path, whiteout) : isReplaced(path, entry)) hidden.add(path)
-        if (whiteout === undefined && isReplaced(path, entry)) found.delete(path)
+      for (const path of remaining) {
+        if (whiteout !== undefined ? isHidden(path, whiteout) : isReplaced(path, entry)) hidden.add(path)
+        if (whiteout === undefined && isReplaced(path, entry)) contents.delete(path)
       }
-      if (entry.kind === 'file' && wanted.includes(entry.path)) found.set(entry.path, await contentOf(entry, maxBytes))
+      if (entry.kind === 'file' && remaining.includes(entry.path))
+        contents.set(entry.path, await contentOf(entry, maxBytes))
     }
-    const first = wanted.find((path) => found.has(path))
-    if (first !== undefined) return found.get(first)
-    wanted = wanted.filter((path) => !hidden.has(path))
-    if (wanted.length === 0) return undefined
+    const first = remaining.find((path) => contents.has(path))
+    if (first !== undefined) return contents.get(first)
+    remaining = remaining.filter((path) => !hidden.has(path))
+    if (remaining.length === 0) return undefined
   }
   return undefined
 }
 
-const isTaken = (path: string, whiteout: Whiteout): boolean =>
+const isHidden = (path: string, whiteout: Whiteout): boolean =>
   (whiteout.kind === 'path' && (path === whiteout.path || isBelow(path, whiteout.path))) ||
   (whiteout.kind === 'below' && isBelow(path, whiteout.path))
 

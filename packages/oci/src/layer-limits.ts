@@ -5,15 +5,15 @@ import { type UnpackLimits, consumeLimit } from './unpack-limits.ts'
 import { RegistryError } from './error.ts'
 
 /** Bytes of metadata (attributes, long names) that a layer may contain: initially, and in addition per entry. */
-const [describingBytes, describingBytesPerEntry] = [512 * 1024, 4096]
+const [metadataBytes, metadataBytesPerEntry] = [512 * 1024, 4096]
 const blockBytes = 512
 
 /** Measures the stream of a layer and enforces its limits. */
 export interface LayerLimiter {
   /** Passes content through, computes its digest and counts it against the limits. */
-  passage: Transform
+  stream: Transform
   /** Allows the bytes of an entry: header, content and some metadata. */
-  expect: (header: Header) => void
+  allow: (header: Header) => void
 }
 
 /**
@@ -21,28 +21,28 @@ export interface LayerLimiter {
  * The limit therefore rejects a layer of mostly metadata before it is read. The stream fails with `RegistryError`
  * (`too_large`).
  */
-export function layerLimiter(hash: Hash, allowance: UnpackLimits): LayerLimiter {
-  let passed = 0
-  let expected = describingBytes
-  const pass = (chunk: Buffer): Buffer => {
+export function layerLimiter(hash: Hash, limits: UnpackLimits): LayerLimiter {
+  let readBytes = 0
+  let allowedBytes = metadataBytes
+  const measure = (chunk: Buffer): Buffer => {
     hash.update(chunk)
-    consumeLimit(allowance, 'bytes', chunk.length)
-    passed += chunk.length
-    if (passed <= expected) return chunk
-    throw new RegistryError('too_large', 'A layer of the image says too much about its files.')
+    consumeLimit(limits, 'bytes', chunk.length)
+    readBytes += chunk.length
+    if (readBytes <= allowedBytes) return chunk
+    throw new RegistryError('too_large', 'A layer of the image has too much metadata.')
   }
-  return { passage: transformBy(pass), expect: (header) => (expected += describingBytesPerEntry + bytesOf(header)) }
+  return { stream: transformBy(measure), allow: (header) => (allowedBytes += metadataBytesPerEntry + bytesOf(header)) }
 }
 
 /** Ignores the size of a directory, as the archive reader does. */
 const bytesOf = ({ type, size }: Header): number =>
   blockBytes + (type === 'directory' ? 0 : Math.ceil(size / blockBytes) * blockBytes)
 
-const transformBy = (pass: (chunk: Buffer) => Buffer): Transform =>
+const transformBy = (measure: (chunk: Buffer) => Buffer): Transform =>
   new Transform({
     transform(chunk: Buffer, _encoding, done) {
       try {
-        done(null, pass(chunk))
+        done(null, measure(chunk))
       } catch (error) {
         done(error instanceof Error ? error : new Error('A layer cannot be read.'))
       }

@@ -13,7 +13,7 @@ import type { Descriptor, Image } from './types.ts'
 
 /** Maximum size of a layer as stored in a registry, because the layer is held in memory. */
 export const maxLayerBytes = 256 * 2 ** 20
-const partBytes = 64 * 1024
+const chunkBytes = 64 * 1024
 
 export interface LayerEntry {
   /** Relative to the image root; see `imagePath`. */
@@ -37,7 +37,7 @@ export interface Layer {
 export const layersOf = ({ manifest, config }: Image): Layer[] =>
   manifest.layers.map((descriptor, index) => ({ descriptor, diffId: config.rootfs.diff_ids[index] ?? '' }))
 
-const forms = {
+const decompressors = {
   'application/vnd.oci.image.layer.v1.tar': () => new PassThrough(),
   'application/vnd.oci.image.layer.v1.tar+gzip': () => createGunzip(),
   'application/vnd.oci.image.layer.v1.tar+zstd': () => createZstdDecompress(),
@@ -45,7 +45,8 @@ const forms = {
   'application/vnd.docker.image.rootfs.diff.tar.gzip': () => createGunzip(),
 }
 
-const isKnownForm = (mediaType: string): mediaType is keyof typeof forms => Object.hasOwn(forms, mediaType)
+const isSupported = (mediaType: string): mediaType is keyof typeof decompressors =>
+  Object.hasOwn(decompressors, mediaType)
 
 /**
  * Yields the entries of a layer in order. The caller reads the content of an entry before it requests the next entry,
@@ -56,26 +57,26 @@ export async function* layerEntries(
   client: RegistryClient,
   repository: string,
   { descriptor, diffId }: Layer,
-  allowance: UnpackLimits,
+  limits: UnpackLimits,
 ): AsyncGenerator<LayerEntry, void, undefined> {
   const { mediaType, digest } = descriptor
-  if (!isKnownForm(mediaType)) throw new RegistryError('invalid', `Layers of ${quoted(mediaType)} cannot be read.`)
+  if (!isSupported(mediaType)) throw new RegistryError('invalid', `Layers of ${quoted(mediaType)} cannot be read.`)
   using _ = await reserveMemory(descriptor.size)
   const bytes = await client.blob(repository, descriptor, maxLayerBytes)
   const hash = createHash('sha256')
   const reader = extract()
-  const meter = layerLimiter(hash, allowance)
-  const feeding = pipeline(Readable.from(partsOf(bytes)), forms[mediaType](), meter.passage, reader)
+  const limiter = layerLimiter(hash, limits)
+  const reading = pipeline(Readable.from(chunksOf(bytes)), decompressors[mediaType](), limiter.stream, reader)
   // Awaited below. Prevents an unhandled rejection if the pipeline fails before that.
-  feeding.catch(() => undefined)
+  reading.catch(() => undefined)
   try {
     for await (const entry of reader) {
-      meter.expect(entry.header)
-      consumeLimit(allowance, 'files', 1)
+      limiter.allow(entry.header)
+      consumeLimit(limits, 'files', 1)
       yield entryOf(entry)
       entry.resume()
     }
-    await feeding
+    await reading
   } catch (cause) {
     throw brokenLayer(cause)
   } finally {
@@ -86,8 +87,8 @@ export async function* layerEntries(
 }
 
 /** Splits a layer into parts, so that errors are detected before all of it is in the pipeline. */
-function* partsOf(bytes: Buffer): Generator<Buffer, void, undefined> {
-  for (let from = 0; from < bytes.length; from += partBytes) yield bytes.subarray(from, from + partBytes)
+function* chunksOf(bytes: Buffer): Generator<Buffer, void, undefined> {
+  for (let from = 0; from < bytes.length; from += chunkBytes) yield bytes.subarray(from, from + chunkBytes)
 }
 
 /** Per entry. Includes the global attributes of the layer, which count for each entry. */
@@ -113,11 +114,11 @@ function entryOf(entry: Entry): LayerEntry {
   if (attributes.length > maxAttributes) {
     throw new RegistryError('invalid', `The entry ${quoted(name)} has more than ${maxAttributes} attributes.`)
   }
-  if (kind === undefined || attributes.some(isOfSparse)) {
-    throw new RegistryError('invalid', `The entry ${quoted(name)} is of a kind that images do not have.`)
+  if (kind === undefined || attributes.some(isSparseAttribute)) {
+    throw new RegistryError('invalid', `The entry ${quoted(name)} has an unsupported type.`)
   }
   if (size > 0 && kind !== 'file' && kind !== 'directory') {
-    throw new RegistryError('invalid', `The entry ${quoted(name)} has content and is no file.`)
+    throw new RegistryError('invalid', `The entry ${quoted(name)} has content but is not a file.`)
   }
   const isExecutable = (mode & 0o111) !== 0
   return { path: imagePath(name), kind, target: linkname ?? '', size, isExecutable, content: contentOf(entry) }
@@ -138,4 +139,4 @@ const brokenLayer = (cause: unknown): RegistryError =>
 /**
  * Whether a file is sparse (GNU tar in pax format). The content of a sparse file is a list of segments, not the file.
  */
-const isOfSparse = (attribute: string): boolean => attribute.startsWith('GNU.sparse.')
+const isSparseAttribute = (attribute: string): boolean => attribute.startsWith('GNU.sparse.')

@@ -16,7 +16,7 @@ export const broken = (folder: string, what: string): RegistryError =>
   new RegistryError('invalid', `${what} in ${folder} is missing or broken.`)
 
 /** A descriptor as listed in an index, with an optional tag. */
-export const named = ({ mediaType, digest, size }: Descriptor, tag: string | undefined): Descriptor => ({
+export const withTag = ({ mediaType, digest, size }: Descriptor, tag: string | undefined): Descriptor => ({
   mediaType,
   digest,
   size,
@@ -30,7 +30,7 @@ export const tagOf = ({ annotations }: Descriptor): string | undefined =>
 const blobPath = (folder: string, digest: string): string => join(folder, 'blobs', ...digest.split(':'))
 
 /** Writes a file atomically. */
-async function writeWhole(path: string, content: Uint8Array | string): Promise<void> {
+async function writeAtomically(path: string, content: Uint8Array | string): Promise<void> {
   const draft = `${path}.${process.pid}.tmp`
   await writeFile(draft, content)
   await rename(draft, path)
@@ -39,7 +39,7 @@ async function writeWhole(path: string, content: Uint8Array | string): Promise<v
 /** Writes a blob under its digest. */
 export async function writeBlob(folder: string, bytes: Uint8Array): Promise<void> {
   await mkdir(join(folder, 'blobs', 'sha256'), { recursive: true })
-  await writeWhole(blobPath(folder, digestOf(bytes)), bytes)
+  await writeAtomically(blobPath(folder, digestOf(bytes)), bytes)
 }
 
 /** Reads a blob of at most `maxBytes` and verifies its digest. Throws `RegistryError`. */
@@ -76,11 +76,11 @@ function documentOf<Schema extends z.ZodType>(schema: Schema, body: Buffer): z.o
 /** Reads the entries of `index.json`; undefined if the folder is no layout yet. Throws `RegistryError`. */
 export async function readIndex(folder: string): Promise<Descriptor[] | undefined> {
   const path = join(folder, 'index.json')
-  const isThere = await stat(path).then(
+  const exists = await stat(path).then(
     () => true,
     () => false,
   )
-  if (!isThere) return undefined
+  if (!exists) return undefined
   const document = documentOf(IndexDocument, await readFile(path))
   if (document === undefined) throw broken(folder, 'index.json')
   return document.manifests
@@ -88,10 +88,10 @@ export async function readIndex(folder: string): Promise<Descriptor[] | undefine
 
 /** Adds entries to the index, and creates the layout if there is none. A tag moves to the last entry that has it. */
 export async function addToIndex(folder: string, entries: readonly Descriptor[]): Promise<void> {
-  const present = (await readIndex(folder)) ?? []
+  const existing = (await readIndex(folder)) ?? []
   // Lists a digest without a tag only once.
-  const all = new Map([...present, ...entries].map((entry) => [tagOf(entry) ?? entry.digest, entry]))
-  await writeWhole(join(folder, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }))
+  const all = new Map([...existing, ...entries].map((entry) => [tagOf(entry) ?? entry.digest, entry]))
+  await writeAtomically(join(folder, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }))
   const index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests: [...all.values()] }
-  await writeWhole(join(folder, 'index.json'), JSON.stringify(index))
+  await writeAtomically(join(folder, 'index.json'), JSON.stringify(index))
 }

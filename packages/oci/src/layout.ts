@@ -2,7 +2,7 @@ import type { BuiltImage } from './build.ts'
 import type { RegistryClient } from './client.ts'
 import { RegistryError } from './error.ts'
 import { maxLayerBytes } from './layer.ts'
-import { addToIndex, named, writeBlob } from './layout-folder.ts'
+import { addToIndex, withTag, writeBlob } from './layout-folder.ts'
 import { bundleType } from './signature/envelope.ts'
 import { signatureTag } from './signature/sign.ts'
 import { type Descriptor, mediaTypes } from './types.ts'
@@ -18,7 +18,7 @@ export async function exportLayout(built: BuiltImage, folder: string, tags: read
   await writeBlob(folder, built.config)
   await writeBlob(folder, built.manifest)
   const descriptor = { mediaType: mediaTypes.manifest, digest: built.digest, size: built.manifest.length }
-  const entries = tags.length > 0 ? tags.map((tag) => named(descriptor, tag)) : [descriptor]
+  const entries = tags.length > 0 ? tags.map((tag) => withTag(descriptor, tag)) : [descriptor]
   await addToIndex(folder, entries)
 }
 
@@ -46,9 +46,9 @@ async function save(
   folder: string,
   tag?: string,
 ): Promise<Descriptor[]> {
-  const found = await client.manifest(repository, reference)
-  if (found === undefined) return []
-  const { content, bytes, descriptor } = found
+  const manifest = await client.manifest(repository, reference)
+  if (manifest === undefined) return []
+  const { content, bytes, descriptor } = manifest
   const signatures: Descriptor[] = []
   if ('manifests' in content) {
     for (const { digest } of content.manifests) {
@@ -63,7 +63,7 @@ async function save(
   await writeBlob(folder, bytes)
   const isSignature = 'subject' in content || tag?.endsWith('.sig') === true
   if (!isSignature) signatures.push(...(await saveSignatures(client, repository, descriptor.digest, folder)))
-  return [named(descriptor, tag), ...signatures]
+  return [withTag(descriptor, tag), ...signatures]
 }
 
 async function saveSignatures(

@@ -9,14 +9,14 @@ const TagsPage = z.object({ tags: z.array(z.string().refine(isTag)).nullable() }
 
 const pageSize = 100
 
-export async function* listRepositories(wire: RegistryConnection): AsyncGenerator<string> {
-  const url = wire.at(`_catalog?n=${pageSize}`)
+export async function* listRepositories(connection: RegistryConnection): AsyncGenerator<string> {
+  const url = connection.at(`_catalog?n=${pageSize}`)
   const call = { what: 'the list of its repositories', url, scopes: ['registry:catalog:*'], page: RepositoriesPage }
-  for await (const { repositories } of pagesOf(wire, call)) yield* repositories ?? []
+  for await (const { repositories } of pagesOf(connection, call)) yield* repositories ?? []
 }
 
-export async function* listTags(wire: RegistryConnection, repository: string): AsyncGenerator<string> {
-  const url = wire.at(`${repository}/tags/list?n=${pageSize}`)
+export async function* listTags(connection: RegistryConnection, repository: string): AsyncGenerator<string> {
+  const url = connection.at(`${repository}/tags/list?n=${pageSize}`)
   const call = { what: `the tags of ${repository}`, url, scopes: [scopeOf(repository, 'pull')], page: TagsPage }
-  for await (const { tags } of pagesOf(wire, call)) yield* tags ?? []
+  for await (const { tags } of pagesOf(connection, call)) yield* tags ?? []
 }

@@ -8,73 +8,85 @@ import type { TransportAnswer } from './transport.ts'
 import { type Descriptor, mediaTypes } from './types.ts'
 import type { RegistryConnection } from './connection.ts'
 
-const mostBytes = 4 * 1024 * 1024
+const maxManifestBytes = 4 * 1024 * 1024
 
 const indexTypes: readonly string[] = [mediaTypes.index, mediaTypes.dockerIndex]
 const manifestTypes: readonly string[] = [mediaTypes.manifest, mediaTypes.dockerManifest]
 const accept = [...manifestTypes, ...indexTypes].join(', ')
 
-const addressOf = (wire: RegistryConnection, repository: string, reference: string) => ({
+const addressOf = (connection: RegistryConnection, repository: string, reference: string) => ({
   what: `${repository} ${reference}`,
-  url: wire.at(`${repository}/manifests/${reference}`),
+  url: connection.at(`${repository}/manifests/${reference}`),
 })
 
 /** Resolves a reference. One request, or two if the response headers lack the digest or the size. */
 export async function resolveReference(
-  wire: RegistryConnection,
+  connection: RegistryConnection,
   repository: string,
   reference: string,
 ): Promise<Descriptor | undefined> {
-  const call = { ...addressOf(wire, repository, reference), scopes: [scopeOf(repository, 'pull')], headers: { accept } }
-  const answer = await wire.send({ ...call, method: 'HEAD', statuses: [200, 404] })
-  if (answer.status === 404) return undefined
-  const digest = headerOf(answer, 'docker-content-digest')
-  const size = headerOf(answer, 'content-length') ?? ''
+  const call = {
+    ...addressOf(connection, repository, reference),
+    scopes: [scopeOf(repository, 'pull')],
+    headers: { accept },
+  }
+  const response = await connection.send({ ...call, method: 'HEAD', statuses: [200, 404] })
+  if (response.status === 404) return undefined
+  const digest = headerOf(response, 'docker-content-digest')
+  const size = headerOf(response, 'content-length') ?? ''
   if (digest === undefined || !/^\d{1,15}$/.test(size))
-    return (await findManifest(wire, repository, reference))?.descriptor
-  const mediaType = typeOf(wire, call.what, answer)
-  checkNamed(wire, call.what, reference, digest)
-  if (Number(size) > mostBytes) throw tooLarge(wire, call.what)
+    return (await findManifest(connection, repository, reference))?.descriptor
+  const mediaType = typeOf(connection, call.what, response)
+  checkDigestMatches(connection, call.what, reference, digest)
+  if (Number(size) > maxManifestBytes) throw tooLarge(connection, call.what)
   return { mediaType, digest, size: Number(size) }
 }
 
 /** Downloads a manifest or an index. One request. */
 export async function findManifest(
-  wire: RegistryConnection,
+  connection: RegistryConnection,
   repository: string,
   reference: string,
 ): Promise<FoundManifest | undefined> {
-  const call = { ...addressOf(wire, repository, reference), scopes: [scopeOf(repository, 'pull')], headers: { accept } }
-  const answer = await wire.send({ ...call, method: 'GET', statuses: [200, 404], maxBytes: mostBytes })
-  if (answer.status === 404) return undefined
-  if (answer.isCutShort) throw tooLarge(wire, call.what)
-  const mediaType = typeOf(wire, call.what, answer)
-  const { body: bytes } = answer
+  const call = {
+    ...addressOf(connection, repository, reference),
+    scopes: [scopeOf(repository, 'pull')],
+    headers: { accept },
+  }
+  const response = await connection.send({ ...call, method: 'GET', statuses: [200, 404], maxBytes: maxManifestBytes })
+  if (response.status === 404) return undefined
+  if (response.isCutShort) throw tooLarge(connection, call.what)
+  const mediaType = typeOf(connection, call.what, response)
+  const { body: bytes } = response
   const digest = digestOf(bytes)
-  checkNamed(wire, call.what, reference, digest)
-  checkTold(wire, call.what, answer, digest)
+  checkDigestMatches(connection, call.what, reference, digest)
+  checkReportedDigest(connection, call.what, response, digest)
   const schema = indexTypes.includes(mediaType) ? IndexDocument : ManifestDocument
-  const content = parseDocument(schema, answer, `What registry ${wire.registry} has as ${call.what}`)
-  if ((content.mediaType ?? mediaType) !== mediaType) throw lie(wire, call.what, 'calls it by two media types')
+  const content = parseDocument(schema, response, `The response of registry ${connection.registry} for ${call.what}`)
+  if ((content.mediaType ?? mediaType) !== mediaType)
+    throw invalidResponse(connection, call.what, 'reports two media types')
   return { content: { ...content, mediaType }, bytes, descriptor: { mediaType, digest, size: bytes.length } }
 }
 
 /** Uploads a manifest. One request. `isReferrerKept`: the registry lists the manifest as a referrer of its subject. */
-export async function sendManifest(
-  wire: RegistryConnection,
+export async function uploadManifest(
+  connection: RegistryConnection,
   repository: string,
   reference: string,
   bytes: Uint8Array,
   mediaType: string,
-): Promise<{ descriptor: Descriptor; isReferrerKept: boolean }> {
-  const call = { ...addressOf(wire, repository, reference), scopes: [scopeOf(repository, 'pull,push')] }
+): Promise<{ descriptor: Descriptor; isReferrerListed: boolean }> {
+  const call = { ...addressOf(connection, repository, reference), scopes: [scopeOf(repository, 'pull,push')] }
   const digest = digestOf(bytes)
-  if (bytes.length > mostBytes) throw tooLarge(wire, call.what)
+  if (bytes.length > maxManifestBytes) throw tooLarge(connection, call.what)
   if (isDigest(reference) && reference !== digest) {
-    throw new RegistryError('invalid', `What is to be sent as ${call.what} has the digest ${digest}. Send it as that.`)
+    throw new RegistryError(
+      'invalid',
+      `The manifest for ${call.what} has the digest ${digest}. Push it under that digest.`,
+    )
   }
   const headers = { 'content-type': mediaType }
-  const answer = await wire.send({
+  const response = await connection.send({
     ...call,
     method: 'PUT',
     headers,
@@ -82,40 +94,53 @@ export async function sendManifest(
     blobBytes: bytes.length,
     statuses: [201],
   })
-  checkTold(wire, call.what, answer, digest)
-  const isReferrerKept = headerOf(answer, 'oci-subject') !== undefined
-  return { descriptor: { mediaType, digest, size: bytes.length }, isReferrerKept }
+  checkReportedDigest(connection, call.what, response, digest)
+  const isReferrerListed = headerOf(response, 'oci-subject') !== undefined
+  return { descriptor: { mediaType, digest, size: bytes.length }, isReferrerListed }
 }
 
 /** Deletes a manifest; succeeds if it does not exist. One request. */
-export async function removeManifest(wire: RegistryConnection, repository: string, reference: string): Promise<void> {
-  const call = { ...addressOf(wire, repository, reference), scopes: [scopeOf(repository, 'delete')] }
-  await wire.send({ ...call, method: 'DELETE', statuses: [200, 202, 404] })
+export async function removeManifest(
+  connection: RegistryConnection,
+  repository: string,
+  reference: string,
+): Promise<void> {
+  const call = { ...addressOf(connection, repository, reference), scopes: [scopeOf(repository, 'delete')] }
+  await connection.send({ ...call, method: 'DELETE', statuses: [200, 202, 404] })
 }
 
 /** Returns the media type of a response. Throws `RegistryError` if the request did not accept it. */
-function typeOf(wire: RegistryConnection, what: string, answer: TransportAnswer): string {
-  const mediaType = headerOf(answer, 'content-type')?.split(';')[0]?.trim() ?? ''
+function typeOf(connection: RegistryConnection, what: string, response: TransportAnswer): string {
+  const mediaType = headerOf(response, 'content-type')?.split(';')[0]?.trim() ?? ''
   if (indexTypes.includes(mediaType) || manifestTypes.includes(mediaType)) return mediaType
-  throw lie(wire, what, 'has it in a form that is neither an OCI image nor a Docker image, version 2')
+  throw invalidResponse(connection, what, 'uses a media type that is neither OCI nor Docker version 2')
 }
 
-function checkNamed(wire: RegistryConnection, what: string, reference: string, digest: string): void {
-  if (!isDigest(digest)) throw lie(wire, what, 'names it by what is not a SHA-256 digest')
-  if (isDigest(reference) && reference !== digest) throw lie(wire, what, 'answers with other content')
+function checkDigestMatches(connection: RegistryConnection, what: string, reference: string, digest: string): void {
+  if (!isDigest(digest)) throw invalidResponse(connection, what, 'reports no SHA-256 digest')
+  if (isDigest(reference) && reference !== digest) throw invalidResponse(connection, what, 'returns other content')
 }
 
 /** Throws `RegistryError` if the registry reports another digest than the computed one. */
-function checkTold(wire: RegistryConnection, what: string, answer: TransportAnswer, digest: string): void {
-  const told = headerOf(answer, 'docker-content-digest')
-  if (told !== undefined && told !== digest) throw lie(wire, what, 'tells a digest that the content does not have')
+function checkReportedDigest(
+  connection: RegistryConnection,
+  what: string,
+  response: TransportAnswer,
+  digest: string,
+): void {
+  const reported = headerOf(response, 'docker-content-digest')
+  if (reported !== undefined && reported !== digest)
+    throw invalidResponse(connection, what, 'reports a digest that does not match the content')
 }
 
-const lie = ({ registry }: RegistryConnection, what: string, how: string): RegistryError =>
-  new RegistryError('invalid', `Registry ${registry} was asked for ${what} and ${how}. Push it again, or use another.`)
+const invalidResponse = ({ registry }: RegistryConnection, what: string, how: string): RegistryError =>
+  new RegistryError(
+    'invalid',
+    `Registry ${registry} returned an invalid response for ${what}: it ${how}. Push it again, or use another.`,
+  )
 
 const tooLarge = ({ registry }: RegistryConnection, what: string): RegistryError =>
   new RegistryError(
     'too_large',
-    `${what} at registry ${registry} is larger than ${mostBytes >> 20} MiB. Make it smaller.`,
+    `${what} at registry ${registry} is larger than ${maxManifestBytes >> 20} MiB. Make it smaller.`,
   )

@@ -11,24 +11,23 @@ export const isRepository = (text: string): boolean => text.length <= 255 && rep
 
 export const isTag = (text: string): boolean => /^\w[\w.-]{0,127}$/.test(text)
 
-const invalid = (what: string) => new RegistryError('invalid', `${what} Correct it, and ask again.`)
+const invalid = (what: string) => new RegistryError('invalid', `${what} Correct it and retry.`)
 
 /** Throws `RegistryError` if the text is not a repository name. */
 export function checkRepository(repository: string): string {
-  if (!isRepository(repository)) throw invalid('A repository was asked for by what cannot be its name.')
+  if (!isRepository(repository)) throw invalid('The repository name is invalid.')
   return repository
 }
 
 /** Throws `RegistryError` if the text is neither a tag nor a digest. */
 export function checkReference(reference: string): string {
-  if (!isTag(reference) && !isDigest(reference))
-    throw invalid('A manifest was asked for by neither a tag nor a digest.')
+  if (!isTag(reference) && !isDigest(reference)) throw invalid('The reference is neither a tag nor a digest.')
   return reference
 }
 
 /** Throws `RegistryError` if the text is not a digest. */
 export function checkDigest(digest: string): string {
-  if (!isDigest(digest)) throw invalid('Content was asked for by what is not a SHA-256 digest.')
+  if (!isDigest(digest)) throw invalid('The digest is not a SHA-256 digest.')
   return digest
 }
 

@@ -14,7 +14,7 @@ const isLoopback = ({ hostname }: URL): boolean => /^(?:localhost|127(?:\.\d{1,3
 export function originOf(registry: string): URL {
   const host = apiHosts[registry] ?? registry
   const isHost = /^[a-z0-9.[\]:-]{1,260}$/i.test(host) && URL.canParse(`https://${host}`)
-  if (!isHost) throw new RegistryError('invalid', 'The name of a registry is a host, and a port if it needs one.')
+  if (!isHost) throw new RegistryError('invalid', 'A registry name is a host with an optional port.')
   const plain = new URL(`http://${host}`)
   return isLoopback(plain) ? plain : new URL(`https://${host}`)
 }

@@ -38,14 +38,14 @@ export async function packLayer(files: readonly FileToPack[]): Promise<BuiltLaye
 async function collect(file: FileToPack, packed: Map<string, Packed>): Promise<void> {
   const path = imagePath(file.path)
   if ('source' in file) {
-    const found = await lstat(file.source)
-    if (found.isDirectory()) {
+    const stats = await lstat(file.source)
+    if (stats.isDirectory()) {
       for (const name of await readdir(file.source)) {
         await collect({ ...file, path: `${path}/${name}`, source: join(file.source, name) }, packed)
       }
       return
     }
-    if (!found.isFile()) throw new TypeError(`${file.source} is neither a file nor a folder.`)
+    if (!stats.isFile()) throw new TypeError(`${file.source} is neither a file nor a folder.`)
   }
   if (path === '' || packed.has(path)) throw new TypeError(`There are two files for /${path}, or it is a folder.`)
   if (path.split('/').some((part) => whiteoutOf(part) !== undefined)) throw new TypeError(`/${path} would hide files.`)

@@ -14,17 +14,17 @@ export const plainTransport: Transport = (url, { method, headers, body, timeoutM
       reject(error instanceof Error ? error : new Error('The connection failed.'))
       outgoing.destroy()
     }
-    const timer = setTimeout(() => fail(new Error(`No whole answer within ${timeoutMs / 1000} s.`)), timeoutMs)
-    let isAnswered = false
+    const timer = setTimeout(() => fail(new Error(`No complete response within ${timeoutMs / 1000} s.`)), timeoutMs)
+    let hasResponse = false
     outgoing.on('response', (incoming) => {
-      isAnswered = true
+      hasResponse = true
       read(incoming, maxBytes).then(resolve, fail)
     })
     outgoing.on('error', fail)
     // An invalid response, such as a protocol upgrade, closes the connection without an error.
     outgoing.on('close', () => {
       clearTimeout(timer)
-      if (!isAnswered) fail(new Error('The connection ended without an answer.'))
+      if (!hasResponse) fail(new Error('The connection ended without a response.'))
     })
     outgoing.end(body)
   })

@@ -1,7 +1,7 @@
 import { digestOf, digestTag } from './digest.ts'
 import { IndexDocument } from './document.ts'
 import { RegistryError } from './error.ts'
-import { findManifest, sendManifest } from './manifests.ts'
+import { findManifest, uploadManifest } from './manifests.ts'
 import { scopeOf } from './names.ts'
 import { pagesOf } from './paging.ts'
 import { type Descriptor, type Index, type Manifest, mediaTypes } from './types.ts'
@@ -12,78 +12,82 @@ import type { RegistryConnection } from './connection.ts'
  * maintain the list under a tag of the digest.
  */
 export async function listReferrers(
-  wire: RegistryConnection,
+  connection: RegistryConnection,
   repository: string,
   digest: string,
   artifactType: string | undefined,
 ): Promise<Descriptor[]> {
-  const told = await toldReferrers(wire, repository, digest, artifactType)
-  const found = told ?? (await taggedIndex(wire, repository, digest))?.manifests ?? []
+  const indexed = await referrersFromApi(connection, repository, digest, artifactType)
+  const referrers = indexed ?? (await taggedIndex(connection, repository, digest))?.manifests ?? []
   // Registries may ignore the filter.
-  return found.filter((descriptor) => artifactType === undefined || descriptor.artifactType === artifactType)
+  return referrers.filter((descriptor) => artifactType === undefined || descriptor.artifactType === artifactType)
 }
 
 /**
  * Statuses of registries without a referrers API. The specification defines 404. Other registries report an invalid
  * name, method or format, do not know the path, or redirect to a web page, such as GitHub.
  */
-const withoutList = [400, 404, 405, 406, 501, 301, 302, 303, 307, 308]
+const statusesWithoutApi = [400, 404, 405, 406, 501, 301, 302, 303, 307, 308]
 
 /** Lists referrers with the referrers API; undefined if the registry has none. */
-async function toldReferrers(
-  wire: RegistryConnection,
+async function referrersFromApi(
+  connection: RegistryConnection,
   repository: string,
   digest: string,
   artifactType: string | undefined,
 ): Promise<Descriptor[] | undefined> {
-  const url = wire.at(`${repository}/referrers/${digest}`)
+  const url = connection.at(`${repository}/referrers/${digest}`)
   if (artifactType !== undefined) url.searchParams.set('artifactType', artifactType)
-  const call = { what: `what refers to ${digest}`, url, scopes: [scopeOf(repository, 'pull')] }
+  const call = { what: `the referrers of ${digest}`, url, scopes: [scopeOf(repository, 'pull')] }
   const headers = { accept: mediaTypes.index }
-  const pages = pagesOf(wire, { ...call, headers, page: IndexDocument, absent: withoutList })
+  const pages = pagesOf(connection, { ...call, headers, page: IndexDocument, absent: statusesWithoutApi })
   let descriptors: Descriptor[] | undefined
   for await (const { manifests } of pages) descriptors = [...(descriptors ?? []), ...manifests]
   return descriptors
 }
 
-async function taggedIndex(wire: RegistryConnection, repository: string, digest: string): Promise<Index | undefined> {
-  const content = (await findManifest(wire, repository, digestTag(digest)))?.content
+async function taggedIndex(
+  connection: RegistryConnection,
+  repository: string,
+  digest: string,
+): Promise<Index | undefined> {
+  const content = (await findManifest(connection, repository, digestTag(digest)))?.content
   if (content === undefined || 'manifests' in content) return content
-  const message = `Registry ${wire.registry} has no list of what refers to ${digest}: its tag is something else. Remove it.`
+  const message = `Registry ${connection.registry} has no referrers index of ${digest}: its tag refers to other content. Remove the tag.`
   throw new RegistryError('invalid', message)
 }
 
-const mostTries = 3
+const maxAttempts = 3
 
 /**
  * Uploads a referrer. One request if the registry has a referrers API. Otherwise two more requests update the tagged
  * list, and one verifies it, because a concurrent update may overwrite it. A lost update is repeated.
  */
 export async function addReferrer(
-  wire: RegistryConnection,
+  connection: RegistryConnection,
   repository: string,
   manifest: Manifest & { subject: Descriptor },
 ): Promise<Descriptor> {
   const bytes = Buffer.from(JSON.stringify(manifest))
   const { mediaType, artifactType, annotations, subject } = manifest
-  const sent = await sendManifest(wire, repository, digestOf(bytes), bytes, mediaType)
+  const sent = await uploadManifest(connection, repository, digestOf(bytes), bytes, mediaType)
   const descriptor: Descriptor = {
     ...sent.descriptor,
     ...(artifactType !== undefined && { artifactType }),
     ...(annotations !== undefined && { annotations }),
   }
-  if (sent.isReferrerKept) return descriptor
-  for (let tries = 0; ; tries += 1) {
-    const index = (await taggedIndex(wire, repository, subject.digest)) ?? emptyIndex
+  if (sent.isReferrerListed) return descriptor
+  for (let attempts = 0; ; attempts += 1) {
+    const index = (await taggedIndex(connection, repository, subject.digest)) ?? emptyIndex
     if (index.manifests.some(({ digest }) => digest === descriptor.digest)) return descriptor
-    if (tries === mostTries) throw notKept(wire, subject)
+    if (attempts === maxAttempts) throw notStored(connection, subject)
     const next: Index = { ...index, manifests: [...index.manifests, descriptor] }
     const text = Buffer.from(JSON.stringify(next))
-    await sendManifest(wire, repository, digestTag(subject.digest), text, mediaTypes.index)
+    await uploadManifest(connection, repository, digestTag(subject.digest), text, mediaTypes.index)
   }
 }
 
-const notKept = ({ registry }: RegistryConnection, { digest }: Descriptor): RegistryError =>
-  new RegistryError('refused', `Registry ${registry} does not keep the list of what refers to ${digest}. Try again.`)
+const notStored = ({ registry }: RegistryConnection, { digest }: Descriptor): RegistryError =>
+  new RegistryError('refused', `Registry ${registry} does not store the referrers of ${digest}. Try again.`)
 
 const emptyIndex: Index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests: [] }

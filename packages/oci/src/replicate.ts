@@ -15,8 +15,8 @@ export async function replicateImage(
   repository: string,
   tag: string,
 ): Promise<Descriptor> {
-  const found = await from.manifest(image.repository, image.digest)
-  if (found === undefined) {
+  const manifest = await from.manifest(image.repository, image.digest)
+  if (manifest === undefined) {
     throw new RegistryError('not_found', `${image.repository}@${image.digest} is no longer in ${from.registry}.`)
   }
   const mount = from.registry === to.registry ? { mountFrom: image.repository } : {}
@@ -25,9 +25,9 @@ export async function replicateImage(
     using _ = await reserveMemory(blob.size)
     await to.putBlob(repository, await from.blob(image.repository, blob, maxLayerBytes), mount)
   }
-  const sent = await to.putManifest(repository, tag, found.bytes, found.descriptor.mediaType)
+  const sent = await to.putManifest(repository, tag, manifest.bytes, manifest.descriptor.mediaType)
   if (sent.digest !== image.digest) {
-    throw new RegistryError('invalid', `${to.registry} has made ${sent.digest} of ${image.digest}.`)
+    throw new RegistryError('invalid', `${to.registry} stored ${image.digest} as ${sent.digest}.`)
   }
   return sent
 }

@@ -23,23 +23,23 @@ const problemOf = (status: number): RegistryErrorKind => {
 }
 
 const advice: Readonly<Partial<Record<RegistryErrorKind, string>>> = {
-  unauthorized: 'Check the credentials for this registry and what they may do there.',
+  unauthorized: 'Check the credentials for this registry and their permissions.',
   not_found: 'Check the name of the repository, and the tag or digest.',
   unreachable: 'Try again later.',
   invalid: 'Check that this is an OCI registry.',
 }
 
 /** Error responses are short; any further content is ignored. */
-const refusalBytes = 64 * 1024
+const maxErrorBytes = 64 * 1024
 
 /** The error for an unexpected response. */
-export function failureOf(registry: string, what: string, answer: TransportAnswer): RegistryError {
-  if (isRedirect(answer)) return new RegistryError('refused', redirectMessage(registry, what))
-  const code = errorCode.exec(answer.body.toString('utf8', 0, refusalBytes))?.[1]
-  const problem = problemOf(answer.status)
-  const said = `Registry ${registry} answered ${answer.status}${code === undefined ? '' : ` ${code}`} to ${what}.`
-  const message = `${said} ${advice[problem] ?? 'It does not offer this, or does not allow it.'}`
-  const retryAfterSeconds = retryAfterOf(answer)
+export function failureOf(registry: string, what: string, response: TransportAnswer): RegistryError {
+  if (isRedirect(response)) return new RegistryError('refused', redirectMessage(registry, what))
+  const code = errorCode.exec(response.body.toString('utf8', 0, maxErrorBytes))?.[1]
+  const problem = problemOf(response.status)
+  const reason = `Registry ${registry} responded with ${response.status}${code === undefined ? '' : ` ${code}`} for ${what}.`
+  const message = `${reason} ${advice[problem] ?? 'The registry does not support or allow this operation.'}`
+  const retryAfterSeconds = retryAfterOf(response)
   return new RegistryError(problem, message, retryAfterSeconds === undefined ? {} : { retryAfterSeconds })
 }
 
@@ -47,9 +47,9 @@ const redirectMessage = (registry: string, what: string): string =>
   `Registry ${registry} redirects ${what}, which is not followed. Name the registry by the address that it redirects to.`
 
 /** At most one day. A date is relative to the `Date` header of the registry. */
-function retryAfterOf(answer: TransportAnswer): number | undefined {
-  const text = headerOf(answer, 'retry-after')?.trim() ?? ''
+function retryAfterOf(response: TransportAnswer): number | undefined {
+  const text = headerOf(response, 'retry-after')?.trim() ?? ''
   const at = text.endsWith('GMT') ? Date.parse(text) : Number.NaN
-  const seconds = /^\d+$/.test(text) ? Number(text) : (at - Date.parse(headerOf(answer, 'date') ?? '')) / 1000
+  const seconds = /^\d+$/.test(text) ? Number(text) : (at - Date.parse(headerOf(response, 'date') ?? '')) / 1000
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(Math.ceil(seconds), 0), 24 * 60 * 60)
 }

@@ -12,7 +12,7 @@ export interface UnpackLimits {
 export const defaultUnpackLimits = (): UnpackLimits => ({ bytes: 2 * 2 ** 30, files: 100_000 })
 
 /** Decreases a limit. Throws `RegistryError` (`too_large`) if it is exceeded. */
-export function consumeLimit(allowance: UnpackLimits, of: keyof UnpackLimits, count: number): void {
-  allowance[of] -= count
-  if (allowance[of] < 0) throw new RegistryError('too_large', `The image has too many ${of}.`)
+export function consumeLimit(limits: UnpackLimits, of: keyof UnpackLimits, count: number): void {
+  limits[of] -= count
+  if (limits[of] < 0) throw new RegistryError('too_large', `The image has too many ${of}.`)
 }

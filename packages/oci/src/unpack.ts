@@ -62,15 +62,10 @@ async function moveTo(home: string, draft: string): Promise<void> {
   }
 }
 
-async function applyLayers(
-  client: RegistryClient,
-  image: Image,
-  tree: ImageTree,
-  allowance: UnpackLimits,
-): Promise<void> {
+async function applyLayers(client: RegistryClient, image: Image, tree: ImageTree, limits: UnpackLimits): Promise<void> {
   for (const layer of layersOf(image)) {
     tree.startLayer()
-    for await (const entry of layerEntries(client, image.repository, layer, allowance)) await apply(tree, entry)
+    for await (const entry of layerEntries(client, image.repository, layer, limits)) await apply(tree, entry)
   }
 }
 

@@ -16,7 +16,7 @@ export function answerOf(host: ModuleHost, token: string): ModuleResponse {
   const isToken = tokenCheck(token)
   setDefaults(host.app, host.context.getLogger('routes'))
 
-  async function answerPlatform(request: Request, path: string): Promise<Response> {
+  async function handle(request: Request, path: string): Promise<Response> {
     if (!path.startsWith(`${controlPath}/`)) return handleRequest(host, health, request)
     // Rejects control requests of users, even if a gateway forwards their path.
     return request.headers.has(userHeader) ? forbidden() : control.fetch(request)
@@ -26,13 +26,13 @@ export function answerOf(host: ModuleHost, token: string): ModuleResponse {
     const path = new URL(request.url).pathname
     if (request.method === 'GET' && path === '/health') return answerHealth(host, health)
     if (!isToken(request.headers.get(tokenHeader))) return forbidden()
-    const answer = await answerPlatform(request, path)
+    const response = await handle(request, path)
     // After a disconnect, published events remain queued for the next response.
-    return withPublished(answer, request.signal.aborted ? undefined : host.bus.outbox.take())
+    return withPublished(response, request.signal.aborted ? undefined : host.bus.outbox.take())
   }
 }
 
-const forbidden = (): Response => controlError(new HookError('forbidden', 'Only the platform may ask this.'))
+const forbidden = (): Response => controlError(new HookError('forbidden', 'Only the platform may send this request.'))
 
 async function answerHealth(host: ModuleHost, health: HealthChecks): Promise<Response> {
   // If the module cannot start, the response contains its state.
@@ -41,9 +41,9 @@ async function answerHealth(host: ModuleHost, health: HealthChecks): Promise<Res
   return Response.json(aggregate, { status: aggregate.status === 'Unhealthy' ? 503 : 200 })
 }
 
-function withPublished(answer: Response, published: string | undefined): Response {
-  const headers = new Headers(answer.headers)
+function withPublished(response: Response, published: string | undefined): Response {
+  const headers = new Headers(response.headers)
   headers.delete(publishedHeader)
   if (published !== undefined) headers.set(publishedHeader, published)
-  return new Response(answer.body, { status: answer.status, headers })
+  return new Response(response.body, { status: response.status, headers })
 }

@@ -20,8 +20,8 @@ export class Bus implements EventBus {
   }
 
   subscribe<Type extends string>(type: Type, handler: EventHandler<Type>): Disposable {
-    if (!this.#isOpen) throw new Error('Subscribe in configure: later the platform does not learn of it.')
-    if (!/^(platform|module)\../.test(type)) throw new TypeError(`${type} is not the type of an event.`)
+    if (!this.#isOpen) throw new Error('Subscriptions are possible in configure only.')
+    if (!/^(platform|module)\../.test(type)) throw new TypeError(`${type} is not an event type.`)
     // The platform delivers only events of the subscribed type, with data that match its contract.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const subscription = new Subscription(type, handler as EventHandler)
@@ -46,16 +46,16 @@ export class Bus implements EventBus {
     const handled: string[] = []
     const failed: { id: string; message: string }[] = []
     for (const event of events) {
-      const problems = await this.#handOver(event, signal)
+      const problems = await this.#deliverOne(event, signal)
       if (problems.length === 0) handled.push(event.id)
       else failed.push({ id: event.id, message: problems.join('; ').slice(0, 1000) })
     }
     return { handled, failed }
   }
 
-  async #handOver(event: ModuleEvent, signal: AbortSignal): Promise<string[]> {
-    const interested = [...this.#subscriptions].filter(({ type }) => type === event.type)
-    const results = await Promise.allSettled(interested.map((subscription) => subscription.hand(event, signal)))
+  async #deliverOne(event: ModuleEvent, signal: AbortSignal): Promise<string[]> {
+    const subscriptions = [...this.#subscriptions].filter(({ type }) => type === event.type)
+    const results = await Promise.allSettled(subscriptions.map((subscription) => subscription.deliver(event, signal)))
     return results.flatMap((result) => (result.status === 'rejected' ? [messageOf(result.reason)] : []))
   }
 }

@@ -23,7 +23,7 @@ export interface RequestEnvironment {
  */
 export function callerOf(context: Context): Caller {
   const { caller }: RequestEnvironment = context.env ?? {}
-  if (!caller) throw new HTTPException(401, { message: 'This request comes from no user.' })
+  if (!caller) throw new HTTPException(401, { message: 'This request has no user.' })
   return caller
 }
 

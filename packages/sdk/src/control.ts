@@ -19,7 +19,7 @@ const statuses: Record<HookFailure['error'], ContentfulStatusCode> = {
 }
 
 /** Maximum timeout that the platform can request. */
-const longestMs = 900_000
+const maxTimeoutMs = 900_000
 
 /** The error response to a request of the platform. */
 export function controlError({ error, message }: HookError): Response {
@@ -31,9 +31,7 @@ export function controlError({ error, message }: HookError): Response {
 export function controlOf(host: ModuleHost, health: HealthChecks): Hono {
   const control = new Hono().basePath(controlPath)
   const jobs = new Jobs(host)
-  control.notFound(() =>
-    controlError(new HookError('not_found', 'The platform asked for what this SDK does not know.')),
-  )
+  control.notFound(() => controlError(new HookError('not_found', 'This SDK does not support the request.')))
   control.onError((error) => controlError(toHookError(error)))
 
   const hook = (run: (limitMs: number) => Promise<void>) => async (c: Context) => {
@@ -79,12 +77,12 @@ export async function healthAnswer(health: HealthChecks, name: string): Promise<
 }
 
 function limitOf(c: Context): number {
-  const given = Number(c.req.header(graceHeader))
-  return given > 0 ? Math.min(given, longestMs) : defaultHookMs
+  const requestedMs = Number(c.req.header(graceHeader))
+  return requestedMs > 0 ? Math.min(requestedMs, maxTimeoutMs) : defaultHookMs
 }
 
 /** Ends within the limit even if handlers do not, and reports the result of each event. */
 async function deliver(host: ModuleHost, events: readonly ModuleEvent[], limitMs: number): Promise<EventsAnswer> {
-  using limit = timeLimit('Handing over events', limitMs)
+  using limit = timeLimit('The delivery of events', limitMs)
   return await host.bus.deliver(events, AbortSignal.any([limit.signal, host.stopping]))
 }

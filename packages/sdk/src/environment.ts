@@ -32,6 +32,6 @@ export function readEnvironment(env: NodeJS.ProcessEnv): ModuleEnvironment {
 
 function portOf(text: string): number {
   const port = Number(text)
-  if (!/^\d+$/.test(text) || port > 65_535) throw new RangeError(`PORT is ${text}, which is no port.`)
+  if (!/^\d+$/.test(text) || port > 65_535) throw new RangeError(`PORT is ${text}, which is not a port number.`)
   return port
 }

@@ -6,12 +6,12 @@ import { HookError } from './hook-error.ts'
  * malformed.
  */
 export function eventsOf(body: string, organisationId: string): ModuleEvent[] {
-  const { events } = membersOf(parsed(body))
+  const { events } = membersOf(parseJson(body))
   if (!Array.isArray(events)) throw badRequest()
   return events.map((event: unknown) => eventOf(membersOf(event), organisationId))
 }
 
-function parsed(body: string): unknown {
+function parseJson(body: string): unknown {
   try {
     return JSON.parse(body)
   } catch {
@@ -42,4 +42,4 @@ function text(value: unknown): string {
   return value
 }
 
-const badRequest = (): HookError => new HookError('bad_request', 'These are no CloudEvents.')
+const badRequest = (): HookError => new HookError('bad_request', 'The body contains no valid CloudEvents.')

@@ -42,10 +42,10 @@ export class HealthChecks {
     const results = await Promise.all(
       Object.entries(this.#checks).map(async ([name, check]) => {
         const status = (await this.result(name))?.status ?? 'Unhealthy'
-        return { name, status, counted: counted(check, status) }
+        return { name, status, effective: effective(check, status) }
       }),
     )
-    const worst = Math.max(0, ...results.map((result) => statuses.indexOf(result.counted)))
+    const worst = Math.max(0, ...results.map((result) => statuses.indexOf(result.effective)))
     return {
       status: statuses[worst] ?? 'Unhealthy',
       state,
@@ -60,7 +60,7 @@ export class HealthChecks {
   #run(name: string, { check }: HealthCheck): Promise<Health> {
     const { context, stopping } = this.#host
     const running = withinLimit(`The check ${name}`, checkMs, [stopping], (signal) => check(context, signal))
-      .then(wellFormed)
+      .then(toHealth)
       .catch((error): Health => ({ status: 'Unhealthy', description: messageOf(error) }))
       .finally(() => this.#running.delete(name))
     this.#running.set(name, running)
@@ -68,15 +68,15 @@ export class HealthChecks {
   }
 }
 
-function counted({ tags }: HealthCheck, status: Health['status']): Health['status'] {
+function effective({ tags }: HealthCheck, status: Health['status']): Health['status'] {
   if (tags.includes('critical')) return status
   return tags.includes('degradable') && status !== 'Healthy' ? 'Degraded' : 'Healthy'
 }
 
 /** Validates a result, because modules may be written in JavaScript. */
-function wellFormed(health: Partial<Health> | undefined): Health {
-  const status = statuses.find((known) => known === health?.status)
-  if (status === undefined) return { status: 'Unhealthy', description: 'The check answered no status.' }
+function toHealth(health: Partial<Health> | undefined): Health {
+  const status = statuses.find((candidate) => candidate === health?.status)
+  if (status === undefined) return { status: 'Unhealthy', description: 'The check returned no status.' }
   const description: unknown = health?.description
   return { status, ...(typeof description === 'string' && { description: description.slice(0, 500) }) }
 }

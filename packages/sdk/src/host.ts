@@ -36,7 +36,7 @@ export class ModuleHost {
   readonly #startsItself: boolean
   readonly #log: Logger
   readonly #requests = new Set<Promise<unknown>>()
-  #quietByMs: number | undefined
+  #drainedByMs: number | undefined
   #state: State = 'Loading'
   #configured: Promise<void> | undefined
   #started: Promise<void> | undefined
@@ -54,7 +54,7 @@ export class ModuleHost {
       orgId: organisationId,
       module,
       eventBus: this.bus,
-      services: this.#makeServices(),
+      services: this.#createServices(),
       disposables: new AsyncDisposableStack(),
       isPersistent,
       getLogger: (category = module.id) => loggerOf(module, category),
@@ -70,8 +70,8 @@ export class ModuleHost {
   }
 
   configure(limitMs = defaultHookMs): Promise<void> {
-    this.#refuseAfterStop('configured')
-    return (this.#configured ??= this.#pass('configure', 'Configured', limitMs, async (signal) => {
+    this.#requireNotStopped('configured')
+    return (this.#configured ??= this.#runHook('configure', 'Configured', limitMs, async (signal) => {
       await this.definition.configure?.(this.context, signal)
       // After a timeout the module has failed, and may already be disposed of.
       signal.throwIfAborted()
@@ -82,9 +82,9 @@ export class ModuleHost {
   }
 
   start(limitMs = defaultHookMs): Promise<void> {
-    this.#refuseAfterStop('started')
+    this.#requireNotStopped('started')
     if (this.#started === undefined && this.#state !== 'Configured') throw this.#wrongState('started')
-    return (this.#started ??= this.#pass('start', 'Started', limitMs, (signal) =>
+    return (this.#started ??= this.#runHook('start', 'Started', limitMs, (signal) =>
       this.definition.start?.(signal, this.context),
     ))
   }
@@ -92,7 +92,7 @@ export class ModuleHost {
   /** Starts the module if it starts by itself, and waits for it. Throws `HookError` if the module is not started. */
   async whenStarted(): Promise<void> {
     if (this.#startsItself) await this.configure().then(() => this.start())
-    if (this.#state !== 'Started') throw this.#wrongState('asked for this')
+    if (this.#state !== 'Started') throw this.#wrongState('called')
   }
 
   /** Delays disposal until the request is answered, within a limit. */
@@ -112,10 +112,10 @@ export class ModuleHost {
 
   /** Releases all resources, in every state and despite errors. */
   dispose(): Promise<void> {
-    return (this.#disposed ??= this.#letGo())
+    return (this.#disposed ??= this.#release())
   }
 
-  #makeServices(): ServiceProvider {
+  #createServices(): ServiceProvider {
     try {
       return provideServices((services) => this.definition.configureServices?.(services))
     } catch (error) {
@@ -126,11 +126,11 @@ export class ModuleHost {
     }
   }
 
-  async #pass(hook: string, state: State, limitMs: number, work: (signal: AbortSignal) => unknown): Promise<void> {
+  async #runHook(hook: string, state: State, limitMs: number, work: (signal: AbortSignal) => unknown): Promise<void> {
     try {
       await withinLimit(hook, limitMs, [this.stopping], work)
       this.stopping.throwIfAborted()
-      this.#enter(state)
+      this.#setState(state)
     } catch (error) {
       throw this.#failed(hook, error)
     }
@@ -139,14 +139,14 @@ export class ModuleHost {
   #failed(hook: string, error: unknown): HookError {
     // A hook that is cancelled by a stop has not failed.
     if (!this.stopping.aborted) {
-      this.#enter('Failed')
+      this.#setState('Failed')
       this.#log.error(`${hook} failed`, { code: hook === 'start' ? 'PLAT-MOD-5005' : 'PLAT-MOD-5004', error })
     }
     return toHookError(error)
   }
 
   async #end(graceMs: number): Promise<void> {
-    this.#cutShort('The module is stopping.')
+    this.#cancelWork('The module is stopping.')
     try {
       if (this.#started !== undefined && this.#disposed === undefined) {
         await withinLimit('stop', graceMs, [], (signal) => this.definition.stop?.(signal, this.context))
@@ -155,34 +155,34 @@ export class ModuleHost {
       this.#log.error('stop failed', { error })
       throw toHookError(error)
     } finally {
-      if (this.#state !== 'Disposed') this.#enter('Stopped')
+      if (this.#state !== 'Disposed') this.#setState('Stopped')
     }
   }
 
-  async #letGo(): Promise<void> {
-    this.#cutShort('The module is disposed of.')
-    const leftMs = Math.max(0, (this.#quietByMs ?? 0) - performance.now())
-    await withinLimit('requests', leftMs, [], () => Promise.allSettled(this.#requests)).catch(() => {})
+  async #release(): Promise<void> {
+    this.#cancelWork('The module is disposed of.')
+    const remainingMs = Math.max(0, (this.#drainedByMs ?? 0) - performance.now())
+    await withinLimit('requests', remainingMs, [], () => Promise.allSettled(this.#requests)).catch(() => {})
     const hooks = [() => this.definition.dispose?.(this.context), () => this.context.disposables.disposeAsync()]
     const problems: unknown[] = []
     for (const hook of hooks) await withinLimit('dispose', disposeMs, [], hook).catch((error) => problems.push(error))
-    this.#enter('Disposed')
+    this.#setState('Disposed')
     for (const error of problems) this.#log.error('dispose failed', { error })
     if (problems.length > 0) throw toHookError(problems[0])
   }
 
   /** Cancels active work. Requests are not cancelled and have `drainMs` to finish. */
-  #cutShort(message: string): void {
-    this.#quietByMs ??= performance.now() + drainMs
+  #cancelWork(message: string): void {
+    this.#drainedByMs ??= performance.now() + drainMs
     this.#stop.abort(new HookError('wrong_state', message))
   }
 
-  #enter(state: State): void {
+  #setState(state: State): void {
     this.#state = state
     this.#log.info(`The module is ${state}`)
   }
 
-  #refuseAfterStop(what: string): void {
+  #requireNotStopped(what: string): void {
     if (this.#stop.signal.aborted) throw this.#wrongState(what)
   }
 

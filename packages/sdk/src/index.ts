@@ -42,19 +42,19 @@ const kebab = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/
  */
 export function defineModule(definition: ModuleDefinition): Readonly<ModuleDefinition> {
   const problem = problemOf(definition)
-  if (problem !== undefined) throw new TypeError(`The module ${JSON.stringify(definition.id)} cannot be: ${problem}`)
+  if (problem !== undefined) throw new TypeError(`The module ${JSON.stringify(definition.id)} is invalid: ${problem}`)
   return Object.freeze(definition)
 }
 
 function problemOf({ id, version, slots = [], healthChecks = {}, jobs = {} }: ModuleDefinition): string | undefined {
-  const wrongName = [id, ...Object.keys(healthChecks), ...Object.keys(jobs)].find((name) => !kebab.test(name))
-  if (wrongName !== undefined) return `${JSON.stringify(wrongName)} is not kebab-case.`
+  const invalidName = [id, ...Object.keys(healthChecks), ...Object.keys(jobs)].find((name) => !kebab.test(name))
+  if (invalidName !== undefined) return `${JSON.stringify(invalidName)} is not kebab-case.`
   if (!/^\d+\.\d+\.\d+/.test(version)) return `its version ${JSON.stringify(version)} is not SemVer.`
   const names = slots.map((slot) => `${slot.slotId}/${slot.id}`)
-  const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice !== undefined) return `it has two slots ${twice}.`
-  const hasty = Object.entries(jobs).find(([, { intervalSeconds }]) => !isInterval(intervalSeconds))
-  return hasty && `the job ${hasty[0]} has an interval of ${hasty[1].intervalSeconds} seconds.`
+  const duplicate = names.find((name, index) => names.indexOf(name) !== index)
+  if (duplicate !== undefined) return `it has two slots ${duplicate}.`
+  const invalidJob = Object.entries(jobs).find(([, { intervalSeconds }]) => !isInterval(intervalSeconds))
+  return invalidJob && `the job ${invalidJob[0]} has an interval of ${invalidJob[1].intervalSeconds} seconds.`
 }
 
 const isInterval = (seconds: number): boolean => Number.isInteger(seconds) && seconds >= 1 && seconds <= 86_400

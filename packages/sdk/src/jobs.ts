@@ -24,7 +24,7 @@ export class Jobs {
     this.#running.add(id)
     try {
       await withinLimit(`The job ${id}`, limitMs, [stopping], (signal) => {
-        const run = Promise.resolve(context).then((given) => job.run(given, signal))
+        const run = Promise.resolve(context).then((ready) => job.run(ready, signal))
         return run.finally(() => this.#running.delete(id))
       })
     } catch (error) {

@@ -62,6 +62,6 @@ export async function resultOf(response: Response): Promise<HttpResult> {
 const tooLarge: HttpResult = {
   statusCode: 502,
   headers: { 'content-type': 'application/json' },
-  body: JSON.stringify({ error: 'answer_too_large', message: `The answer is larger than ${maxBodyBytes} bytes.` }),
+  body: JSON.stringify({ error: 'answer_too_large', message: `The response is larger than ${maxBodyBytes} bytes.` }),
   isBase64Encoded: false,
 }

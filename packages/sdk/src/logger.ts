@@ -17,24 +17,24 @@ const levels = ['debug', 'info', 'warn', 'error'] as const
 /** Returns a logger for one category of a module. Writes to standard output. */
 export function loggerOf(module: { id: string; version: string }, category: string): Logger {
   const write = (level: (typeof levels)[number]) => (message: string, fields?: LogFields) => {
-    const own = { time: isoNow(), level, message, category, module_id: module.id, module_version: module.version }
-    process.stdout.write(`${lineOf(own, fields)}\n`)
+    const reserved = { time: isoNow(), level, message, category, module_id: module.id, module_version: module.version }
+    process.stdout.write(`${lineOf(reserved, fields)}\n`)
   }
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
 }
 
 /** Never throws: if the fields cannot be serialized, the line contains the error in `unloggable`. */
-function lineOf(own: LogFields, fields: LogFields = {}): string {
+function lineOf(reserved: LogFields, fields: LogFields = {}): string {
   try {
     // Fields cannot overwrite the members that the platform reads.
-    return escapeTerminal(JSON.stringify({ ...own, ...fields, ...own }, spell))
+    return escapeTerminal(JSON.stringify({ ...reserved, ...fields, ...reserved }, toJsonValue))
   } catch (error) {
-    return escapeTerminal(JSON.stringify({ ...own, unloggable: messageOf(error) }))
+    return escapeTerminal(JSON.stringify({ ...reserved, unloggable: messageOf(error) }))
   }
 }
 
 /** Serializes errors, which have no enumerable members, and big integers, which JSON does not support. */
-function spell(_name: string, value: unknown): unknown {
+function toJsonValue(_name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
   if (!(value instanceof Error)) return value
   return value.cause === undefined ? { stack: value.stack } : { stack: value.stack, cause: value.cause }

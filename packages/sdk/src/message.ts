@@ -8,6 +8,6 @@ function asText(value: unknown): string {
   try {
     return String(value)
   } catch {
-    return 'something that has no text'
+    return 'an error without a message'
   }
 }

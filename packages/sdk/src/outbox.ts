@@ -1,6 +1,6 @@
 import { publishedLimits } from './protocol.ts'
 
-const maxWaiting = 1000
+const maxQueued = 1000
 /** With the limit on data, a single event always fits in the header. */
 const maxNameLength = 200
 const maxDepth = 16
@@ -9,7 +9,7 @@ const maxDepth = 16
 export class Outbox {
   readonly #moduleId: string
   /** `PublishedEvent` as JSON, oldest first. */
-  readonly #waiting: string[] = []
+  readonly #queued: string[] = []
 
   constructor(moduleId: string) {
     this.#moduleId = moduleId
@@ -17,7 +17,7 @@ export class Outbox {
 
   /** Queues an event. Throws `TypeError` if its type or data is invalid, and `RangeError` if it exceeds a limit. */
   add(type: string, data: unknown, subject: string | undefined): void {
-    if (this.#waiting.length >= maxWaiting) throw new RangeError(`${maxWaiting} published events wait already.`)
+    if (this.#queued.length >= maxQueued) throw new RangeError(`${maxQueued} published events are already queued.`)
     const prefix = `module.${this.#moduleId}.`
     const isOwn = type.startsWith(prefix) && /^[\w-]+(\.[\w-]+)*$/.test(type.slice(prefix.length))
     if (!isOwn) {
@@ -26,34 +26,34 @@ export class Outbox {
     if (Math.max(type.length, subject?.length ?? 0) > maxNameLength) {
       throw new RangeError(`Type and subject of an event have at most ${maxNameLength} characters.`)
     }
-    const event = { type, ...(subject !== undefined && { subject: subject.toWellFormed() }), data: plain(data) }
-    this.#waiting.push(JSON.stringify(event))
+    const event = { type, ...(subject !== undefined && { subject: subject.toWellFormed() }), data: copyOf(data) }
+    this.#queued.push(JSON.stringify(event))
   }
 
   /** Removes as many events as fit, oldest first, and returns the header value; undefined if none are queued. */
   take(): string | undefined {
-    const carried = this.#waiting.splice(0, this.#fitting())
-    return carried.length === 0 ? undefined : Buffer.from(`[${carried.join(',')}]`).toString('base64url')
+    const events = this.#queued.splice(0, this.#countFitting())
+    return events.length === 0 ? undefined : Buffer.from(`[${events.join(',')}]`).toString('base64url')
   }
 
-  #fitting(): number {
+  #countFitting(): number {
     const maxBytes = Math.floor((publishedLimits.headerBytes * 3) / 4)
     let bytes = 2
-    const first = this.#waiting.slice(0, publishedLimits.events)
-    const tooMany = first.findIndex((event) => (bytes += Buffer.byteLength(event) + 1) > maxBytes)
-    return tooMany === -1 ? first.length : tooMany
+    const candidates = this.#queued.slice(0, publishedLimits.events)
+    const firstExcess = candidates.findIndex((event) => (bytes += Buffer.byteLength(event) + 1) > maxBytes)
+    return firstExcess === -1 ? candidates.length : firstExcess
   }
 }
 
 /** Copies the data as JSON within the limits, so that later changes do not affect the event. */
-function plain(data: unknown): Record<string, unknown> {
+function copyOf(data: unknown): Record<string, unknown> {
   const text = JSON.stringify(data) ?? ''
-  if (!text.startsWith('{')) throw new TypeError('The data of an event are an object that JSON can hold.')
+  if (!text.startsWith('{')) throw new TypeError('Event data must be a JSON object.')
   if (Buffer.byteLength(text) > publishedLimits.dataBytes) {
-    throw new RangeError(`The data of an event are more than ${publishedLimits.dataBytes} bytes of JSON.`)
+    throw new RangeError(`Event data must not exceed ${publishedLimits.dataBytes} bytes of JSON.`)
   }
   const copy = JSON.parse(text)
-  if (!isShallow(copy, maxDepth)) throw new RangeError(`The data of an event are more than ${maxDepth} levels deep.`)
+  if (!isShallow(copy, maxDepth)) throw new RangeError(`Event data must not exceed ${maxDepth} levels.`)
   return copy
 }
 

@@ -27,7 +27,7 @@ export async function handleRequest(host: ModuleHost, health: HealthChecks, requ
     return Response.json({ error: code, message }, { status: 503, headers: { [notAskedHeader]: '1' } })
   }
   const check = request.method === 'GET' ? checkNameOf(host, request) : undefined
-  return check === undefined ? host.during(answerRoute(host, request)) : healthAnswer(health, check)
+  return check === undefined ? host.during(callRoute(host, request)) : healthAnswer(health, check)
 }
 
 function checkNameOf({ definition }: ModuleHost, { url }: Request): string | undefined {
@@ -35,11 +35,11 @@ function checkNameOf({ definition }: ModuleHost, { url }: Request): string | und
   return Object.hasOwn(definition.healthChecks ?? {}, name) ? name : undefined
 }
 
-async function answerRoute({ app, definition }: ModuleHost, request: Request): Promise<Response> {
+async function callRoute({ app, definition }: ModuleHost, request: Request): Promise<Response> {
   const user = request.headers.get(userHeader)
   const caller = user === null ? undefined : readUserToken(user, definition.id)
   if (user !== null && !caller) {
-    return controlError(new HookError('forbidden', 'The token about the user is not for this module, or has expired.'))
+    return controlError(new HookError('forbidden', 'The user token is not for this module, or has expired.'))
   }
   const headers = new Headers(request.headers)
   // Removes secrets of the platform, which a route could otherwise return or log.

@@ -43,8 +43,8 @@ export class RuntimeApi {
       ...(errorType !== undefined && { 'lambda-runtime-function-error-type': errorType }),
     }
     return new Promise<{ headers: IncomingHttpHeaders; body: string }>((resolve, reject) => {
-      const outgoing = request(`${this.#base}${path}`, { method, headers, agent: this.#agent }, (answer) => {
-        text(answer).then((body) => resolve({ headers: answer.headers, body }), reject)
+      const outgoing = request(`${this.#base}${path}`, { method, headers, agent: this.#agent }, (response) => {
+        text(response).then((body) => resolve({ headers: response.headers, body }), reject)
       })
       outgoing.on('error', reject).end(content && JSON.stringify(content))
     })

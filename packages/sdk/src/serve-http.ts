@@ -15,7 +15,7 @@ export async function serveHttp(definition: ModuleDefinition, environment: Modul
     const server = await listening
     const drained = server.drain()
     await host.stop(defaultHookMs).catch(() => {})
-    const timer = setTimeout(() => server.cut(), drainMs)
+    const timer = setTimeout(() => server.closeConnections(), drainMs)
     await drained
     clearTimeout(timer)
     await host.dispose().catch(() => {})

@@ -24,8 +24,8 @@ export async function serveLambda(
     await host.dispose().catch(() => {})
   })
   if (environment.startsItself) await host.configure(initMs).catch((error) => failInit(api, error))
-  const answer = answerOf(host, environment.token)
-  for (;;) await work(api, answer, await api.next())
+  const handle = answerOf(host, environment.token)
+  for (;;) await processInvocation(api, handle, await api.next())
 }
 
 async function failInit(api: RuntimeApi, error: unknown): Promise<never> {
@@ -33,11 +33,11 @@ async function failInit(api: RuntimeApi, error: unknown): Promise<never> {
   process.exit(1)
 }
 
-async function work(api: RuntimeApi, answer: ModuleResponse, { id, event }: Invocation): Promise<void> {
+async function processInvocation(api: RuntimeApi, handle: ModuleResponse, { id, event }: Invocation): Promise<void> {
   const request = requestOf(event)
-  if (!request) return api.fail(id, 'InvalidEvent', 'A module takes events of API Gateway only, of format 2.0.')
+  if (!request) return api.fail(id, 'InvalidEvent', 'Only API Gateway events of format 2.0 are supported.')
   try {
-    await api.respond(id, await resultOf(await answer(request)))
+    await api.respond(id, await resultOf(await handle(request)))
   } catch (error) {
     await api.fail(id, 'Unhandled', messageOf(error))
   }

@@ -12,7 +12,7 @@ import { serveLambda } from './serve-lambda.ts'
  * Serves a module. Call it on the last line of the module's main file. The same image runs on every runtime: as a
  * Lambda function, or as a process on a Unix socket (`PLATFORM_SOCKET`) or on `HOST` (127.0.0.1) and `PORT` (3000).
  *
- * To run a module by itself, build it, set a token of your own and let the module start itself:
+ * To run a module by itself, build it, set any token and let the module start itself:
  *
  *     PLATFORM_MODULE_TOKEN=try PLATFORM_STARTS_ITSELF=1 node dist/main.mjs
  *     curl -H 'x-platform-token: try' http://127.0.0.1:3000/api/hello
@@ -26,7 +26,7 @@ export async function serve(definition: ModuleDefinition): Promise<void> {
     log.error('The module crashed', { error })
     process.exit(1)
   })
-  const environment = startingOnlyItself(definition, readEnvironment(process.env), log)
+  const environment = withStartPolicy(definition, readEnvironment(process.env), log)
   if (environment.describeFile !== undefined) {
     await writeFile(environment.describeFile, JSON.stringify(describe(definition)))
     process.exit(0)
@@ -39,9 +39,9 @@ export async function serve(definition: ModuleDefinition): Promise<void> {
 }
 
 /** An instance on Lambda always starts itself, unless its code has another id than the manifest (PLAT-MOD-5001). */
-function startingOnlyItself({ id }: ModuleDefinition, given: ModuleEnvironment, log: Logger): ModuleEnvironment {
-  const { expectedId = id, runtimeApi } = given
+function withStartPolicy({ id }: ModuleDefinition, environment: ModuleEnvironment, log: Logger): ModuleEnvironment {
+  const { expectedId = id, runtimeApi } = environment
   const isExpected = id === expectedId
-  if (!isExpected) log.error('The id in the code is not that of the manifest', { code: 'PLAT-MOD-5001', expectedId })
-  return { ...given, startsItself: isExpected && (given.startsItself || runtimeApi !== undefined) }
+  if (!isExpected) log.error('The id in the code differs from the manifest', { code: 'PLAT-MOD-5001', expectedId })
+  return { ...environment, startsItself: isExpected && (environment.startsItself || runtimeApi !== undefined) }
 }

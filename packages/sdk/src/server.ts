@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextImmediate } from 'node:timers/promises'
 import { type ModuleResponse } from './answer.ts'
 import { type ModuleEnvironment } from './environment.ts'
 import { type Logger } from './logger.ts'
@@ -13,20 +13,20 @@ const maxBodyBytes = 8 * 1024 * 1024
 
 /** Starts an HTTP server on a Unix socket or a port. Rejects if it cannot listen there. */
 export async function listen(
-  answer: ModuleResponse,
+  handler: ModuleResponse,
   address: ModuleEnvironment['address'],
   log: Logger,
 ): Promise<HttpServer> {
   const server = createServer()
-  const listening = new HttpServer(server, answer, log)
-  if ('path' in address) removeLeftover(address.path)
+  const listening = new HttpServer(server, handler, log)
+  if ('path' in address) removeStaleSocket(address.path)
   server.listen(address)
   await once(server, 'listening')
   return listening
 }
 
 /** Removes the socket of a crashed instance. If it cannot be removed, listening fails with the reason. */
-function removeLeftover(path: string): void {
+function removeStaleSocket(path: string): void {
   try {
     rmSync(path, { force: true })
   } catch {}
@@ -35,19 +35,19 @@ function removeLeftover(path: string): void {
 /** An HTTP server that can close although clients keep their connections. */
 class HttpServer {
   readonly #server: Server
-  readonly #answer: ModuleResponse
+  readonly #handler: ModuleResponse
   readonly #log: Logger
   #isDraining = false
-  #isCut = false
+  #isClosed = false
   /** Number of accepted connections. */
-  #taken = 0
+  #accepted = 0
 
-  constructor(server: Server, answer: ModuleResponse, log: Logger) {
+  constructor(server: Server, handler: ModuleResponse, log: Logger) {
     this.#server = server
-    this.#answer = answer
+    this.#handler = handler
     this.#log = log
-    server.on('connection', () => (this.#taken += 1))
-    server.on('request', (incoming, outgoing) => void this.#exchange(incoming, outgoing))
+    server.on('connection', () => (this.#accepted += 1))
+    server.on('request', (incoming, outgoing) => void this.#handle(incoming, outgoing))
   }
 
   /** The address of the server: the path of a socket, or `host:port`. */
@@ -59,7 +59,7 @@ class HttpServer {
   /** Stops accepting connections. Active connections, and those in the backlog, close after their response. */
   async drain(): Promise<void> {
     this.#isDraining = true
-    await this.#takeWaiting()
+    await this.#acceptBacklog()
     const closed = once(this.#server, 'close')
     this.#server.close()
     await closed
@@ -69,34 +69,34 @@ class HttpServer {
    * Accepts the connections in the backlog, which closing would reset. Node.js accepts one connection per turn of the
    * event loop: the backlog is empty after a turn without one.
    */
-  async #takeWaiting(): Promise<void> {
-    for (let before = -1; this.#taken !== before && !this.#isCut;) {
-      before = this.#taken
+  async #acceptBacklog(): Promise<void> {
+    for (let before = -1; this.#accepted !== before && !this.#isClosed;) {
+      before = this.#accepted
       // The event loop polls for connections once between two immediates.
-      await nextTurn()
-      await nextTurn()
+      await nextImmediate()
+      await nextImmediate()
     }
   }
 
   /** Closes all connections. */
-  cut(): void {
-    this.#isCut = true
+  closeConnections(): void {
+    this.#isClosed = true
     this.#server.closeAllConnections()
   }
 
   /** Handles one request. Closes the connection on failure, so that the client does not wait. */
-  async #exchange(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    const gone = new AbortController()
-    outgoing.once('close', () => gone.abort())
+  async #handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const disconnected = new AbortController()
+    outgoing.once('close', () => disconnected.abort())
     try {
       const body = await bodyOf(incoming)
       const response = body
-        ? await this.#answer(requestOf(incoming, body, gone.signal))
+        ? await this.#handler(requestOf(incoming, body, disconnected.signal))
         : new Response(null, { status: 413 })
       if (this.#isDraining) outgoing.setHeader('connection', 'close')
       await send(response, outgoing)
     } catch (error) {
-      if (!gone.signal.aborted) this.#log.error('An answer broke off', { path: incoming.url, error })
+      if (!disconnected.signal.aborted) this.#log.error('A response failed', { path: incoming.url, error })
       outgoing.destroy()
     }
   }

@@ -48,17 +48,17 @@ export function provideServices(register: (services: ServiceCollection) => void)
 }
 
 function providerOf(factories: Factories): ServiceProvider {
-  const made = new Map<ServiceToken<unknown>, unknown>()
+  const instances = new Map<ServiceToken<unknown>, unknown>()
   const path: ServiceToken<unknown>[] = []
 
-  function make(token: ServiceToken<unknown>): unknown {
+  function create(token: ServiceToken<unknown>): unknown {
     const factory = factories.get(token)
-    if (!factory) throw new Error(`There is no service ${token.name}.`)
-    if (path.includes(token)) throw new Error(`A service needs itself: ${namesOf([...path, token])}.`)
+    if (!factory) throw new Error(`The service ${token.name} is not registered.`)
+    if (path.includes(token)) throw new Error(`A service depends on itself: ${namesOf([...path, token])}.`)
     path.push(token)
     try {
       const service = factory(provider)
-      made.set(token, service)
+      instances.set(token, service)
       return service
     } finally {
       path.pop()
@@ -68,7 +68,8 @@ function providerOf(factories: Factories): ServiceProvider {
   const provider: ServiceProvider = {
     // The service has the type of its token, because `addSingleton` accepts no other factory.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    get: <Service>(token: ServiceToken<Service>) => (made.has(token) ? made.get(token) : make(token)) as Service,
+    get: <Service>(token: ServiceToken<Service>) =>
+      (instances.has(token) ? instances.get(token) : create(token)) as Service,
   }
   return provider
 }

@@ -1,7 +1,7 @@
 import { type EventHandler, type ModuleEvent } from './events.ts'
 import { withinLimit } from './time-limit.ts'
 
-const remembered = 1000
+const maxRemembered = 1000
 const handlerMs = 10_000
 
 /** A handler, and the events that it has handled or is handling. */
@@ -9,7 +9,7 @@ export class Subscription {
   readonly type: string
   readonly #handler: EventHandler
   /** Event id → promise of the handler; oldest first. */
-  readonly #works = new Map<string, Promise<void>>()
+  readonly #runs = new Map<string, Promise<void>>()
 
   constructor(type: string, handler: EventHandler) {
     this.type = type
@@ -17,23 +17,23 @@ export class Subscription {
   }
 
   /** Delivers an event, unless it was or is being handled. Rejects if the handler fails or exceeds the timeout. */
-  hand(event: ModuleEvent, signal: AbortSignal): Promise<void> {
-    return withinLimit('A handler', handlerMs, [signal], async (limited) => {
-      await (this.#works.get(event.id) ?? this.#begin(event, limited))
+  deliver(event: ModuleEvent, signal: AbortSignal): Promise<void> {
+    return withinLimit('A handler', handlerMs, [signal], async (eventSignal) => {
+      await (this.#runs.get(event.id) ?? this.#start(event, eventSignal))
     })
   }
 
-  #begin(event: ModuleEvent, signal: AbortSignal): Promise<void> {
-    const work = Promise.resolve(event).then((given) => this.#handler(given, signal))
-    this.#works.set(event.id, work)
-    this.#forgetOldest()
+  #start(event: ModuleEvent, signal: AbortSignal): Promise<void> {
+    const run = Promise.resolve(event).then((received) => this.#handler(received, signal))
+    this.#runs.set(event.id, run)
+    this.#dropOldest()
     // A failed event is handled again at its next delivery.
-    work.catch(() => this.#works.delete(event.id))
-    return work
+    run.catch(() => this.#runs.delete(event.id))
+    return run
   }
 
-  #forgetOldest(): void {
-    const [oldest] = this.#works.keys()
-    if (this.#works.size > remembered && oldest !== undefined) this.#works.delete(oldest)
+  #dropOldest(): void {
+    const [oldest] = this.#runs.keys()
+    if (this.#runs.size > maxRemembered && oldest !== undefined) this.#runs.delete(oldest)
   }
 }

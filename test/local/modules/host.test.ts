@@ -108,7 +108,7 @@ test('a stopped host is unavailable, and an invalid data folder prevents its sta
   await host[Symbol.asyncDispose]()
   await expect(host.runtime.list()).rejects.toMatchObject({
     problem: 'unavailable',
-    message: expect.stringContaining('The module host does not answer'),
+    message: expect.stringContaining('The module host does not respond'),
   })
   await using folder = await temporaryFolder()
   const file = join(folder.path, 'file')

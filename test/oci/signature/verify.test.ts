@@ -36,14 +36,14 @@ describe('a verdict', () => {
     const fixtures = await startSignatureFixtures()
     await put.referrer(fixtures, fixtures.ours, 'p256', { names: fixtures.theirs })
     const verdict = await verify(fixtures, [trust('p256', { name: 'Vendor' })])
-    const reason = `A signature by Vendor lies with ${fixtures.ours}, but is for ${fixtures.theirs}.`
+    const reason = `A signature by Vendor is stored with ${fixtures.ours}, but is for ${fixtures.theirs}.`
     expect(verdict).toEqual({ isVerified: false, problem: 'signature_of_other_image', reason })
   })
 
   test('does not repeat other text of a payload', async () => {
     const fixtures = await startSignatureFixtures()
     await put.tag(fixtures, fixtures.ours, 'p256', { names: 'sha256:<script>' })
-    const reason = `A signature by p256 lies with ${fixtures.ours}, but is for something that is no image.`
+    const reason = `A signature by p256 is stored with ${fixtures.ours}, but is for an invalid digest.`
     expect(await verify(fixtures)).toMatchObject({ reason })
   })
 

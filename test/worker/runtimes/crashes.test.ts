@@ -92,7 +92,7 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     const ending = runtime.request(deployment, { method: 'GET', path: '/end' }, limits)
     await expect(ending).rejects.toMatchObject({ problem: 'crashed' })
     await waitFor('the module has crashed twice', async () => (await stateOf(runtime))?.crashes === 2)
-    expect((await stateOf(runtime))?.lastCrash).toMatch(/did not listen/)
+    expect((await stateOf(runtime))?.lastCrash).toMatch(/did not respond/)
   })
 
   test.skipIf(isMissing || !isTested(mode))(

@@ -9,7 +9,7 @@ import { signatureAnnotation, type SignatureLayout, signatureTag, simpleSigningT
 export interface DiscoveredSignature {
   layout: SignatureLayout
   /** The signed bytes and the signature; undefined if the content contains no signature. */
-  text: { signed: Buffer; signature: Buffer } | undefined
+  content: { signed: Buffer; signature: Buffer } | undefined
   /** The digests in the signed content. Call it only after the signature has been verified. */
   digests: () => string[]
 }
@@ -28,51 +28,54 @@ export async function* discoverSignatures(
   digest: string,
 ): AsyncGenerator<DiscoveredSignature, void, undefined> {
   const referrers = await unlessBroken(() => client.referrers(repository, digest, bundleType))
-  if (referrers === 'broken') yield { layout: 'referrer', ...nothing }
+  if (referrers === 'broken') yield { layout: 'referrer', ...noSignature }
   for (const referrer of referrers === 'broken' ? [] : referrers.slice(0, maxSignatures)) {
-    yield { layout: 'referrer', ...((await referred(client, repository, referrer)) ?? nothing) }
+    yield { layout: 'referrer', ...((await readReferrer(client, repository, referrer)) ?? noSignature) }
   }
   const tagged = await unlessBroken(() => client.manifest(repository, signatureTag(digest)))
-  if (tagged === 'broken') yield { layout: 'tag', ...nothing }
+  if (tagged === 'broken') yield { layout: 'tag', ...noSignature }
   if (tagged === 'broken' || tagged === undefined || !('layers' in tagged.content)) return
   for (const layer of tagged.content.layers.slice(0, maxSignatures)) {
-    yield { layout: 'tag', ...((await annotated(client, repository, layer)) ?? nothing) }
+    yield { layout: 'tag', ...((await readTagged(client, repository, layer)) ?? noSignature) }
   }
 }
 
-type Content = Pick<DiscoveredSignature, 'text' | 'digests'>
+type Content = Pick<DiscoveredSignature, 'content' | 'digests'>
 
-const nothing: Content = { text: undefined, digests: () => [] }
+const noSignature: Content = { content: undefined, digests: () => [] }
 
-async function referred(
+async function readReferrer(
   client: RegistryClient,
   repository: string,
   referrer: Descriptor,
 ): Promise<Content | undefined> {
-  const found = await unlessBroken(() => client.manifest(repository, referrer.digest))
-  const layers = typeof found === 'object' && 'layers' in found.content ? found.content.layers : []
+  const manifest = await unlessBroken(() => client.manifest(repository, referrer.digest))
+  const layers = typeof manifest === 'object' && 'layers' in manifest.content ? manifest.content.layers : []
   const [layer] = layers
   if (layer?.mediaType !== bundleType || layers.length !== 1) return undefined
   const bytes = await unlessBroken(() => client.blob(repository, layer, maxBundleBytes))
   const bundle = bytes === 'broken' ? undefined : openBundle(bytes)
-  return bundle && { text: bundle, digests: () => statementDigests(bundle.payload) }
+  return bundle && { content: bundle, digests: () => statementDigests(bundle.payload) }
 }
 
-async function annotated(client: RegistryClient, repository: string, layer: Descriptor): Promise<Content | undefined> {
+async function readTagged(client: RegistryClient, repository: string, layer: Descriptor): Promise<Content | undefined> {
   const signature = layer.annotations?.[signatureAnnotation]
   if (layer.mediaType !== simpleSigningType || signature === undefined) return undefined
   const signed = await unlessBroken(() => client.blob(repository, layer, maxPayloadBytes))
   if (signed === 'broken') return undefined
-  return { text: { signed, signature: Buffer.from(signature, 'base64') }, digests: () => simpleSigningDigests(signed) }
+  return {
+    content: { signed, signature: Buffer.from(signature, 'base64') },
+    digests: () => simpleSigningDigests(signed),
+  }
 }
 
 /**
  * Returns `broken` for malformed or missing content, which is not a signature. Rethrows other errors, which do not show
  * whether there is a signature.
  */
-async function unlessBroken<Value>(ask: () => Promise<Value>): Promise<Value | 'broken'> {
+async function unlessBroken<Value>(read: () => Promise<Value>): Promise<Value | 'broken'> {
   try {
-    return await ask()
+    return await read()
   } catch (error) {
     const isBroken = error instanceof RegistryError && ['invalid', 'not_found', 'too_large'].includes(error.problem)
     if (isBroken) return 'broken'

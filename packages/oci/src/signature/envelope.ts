@@ -44,14 +44,14 @@ export interface OpenedBundle {
 
 /** Parses a bundle; undefined for any other document. Does not inspect the payload. */
 export function openBundle(bytes: Buffer): OpenedBundle | undefined {
-  const { data } = Bundle.safeParse(parsed(bytes))
+  const { data } = Bundle.safeParse(parseJson(bytes))
   if (data === undefined) return undefined
   const { payload: text, payloadType, signatures } = data.dsseEnvelope
   const payload = Buffer.from(text, 'base64')
   return { payload, signed: envelopeBytes(payloadType, payload), signature: Buffer.from(signatures[0].sig, 'base64') }
 }
 
-function parsed(bytes: Buffer): unknown {
+function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString())
   } catch {

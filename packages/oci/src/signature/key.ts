@@ -51,9 +51,9 @@ export function readPrivateKey(pem: string): crypto.KeyObject {
   return key
 }
 
-const attempt = <Value>(make: () => Value): Value | undefined => {
+const attempt = <Value>(create: () => Value): Value | undefined => {
   try {
-    return make()
+    return create()
   } catch {
     return undefined
   }
@@ -68,8 +68,8 @@ export const keyHint = (key: crypto.KeyObject): string =>
 
 /** Signs bytes. `hash`: `own` selects the hash algorithm of the key's curve. */
 export function signBytes(key: crypto.KeyObject, bytes: Uint8Array, hash: 'own' | 'sha256'): Buffer {
-  const [own = null] = hashesOf(key)
-  return crypto.sign(own === null || hash === 'own' ? own : hash, bytes, key)
+  const [defaultHash = null] = hashesOf(key)
+  return crypto.sign(defaultHash === null || hash === 'own' ? defaultHash : hash, bytes, key)
 }
 
 /** Whether the key made a signature, with either of its hash algorithms. */

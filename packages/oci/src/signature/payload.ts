@@ -47,7 +47,7 @@ const Statement = z.object({
   predicateType: z.literal(signPredicate),
 })
 
-function parsed(bytes: Buffer): unknown {
+function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString())
   } catch {
@@ -57,12 +57,12 @@ function parsed(bytes: Buffer): unknown {
 
 /** The digests in a simple signing payload; empty for other content. Use it only with a verified signature. */
 export const simpleSigningDigests = (payload: Buffer): string[] => {
-  const { data } = SimpleSigning.safeParse(parsed(payload))
+  const { data } = SimpleSigning.safeParse(parseJson(payload))
   return data ? [data.critical.image['docker-manifest-digest']] : []
 }
 
 /** Same as `simpleSigningDigests`, for a statement. */
 export const statementDigests = (payload: Buffer): string[] => {
-  const { data } = Statement.safeParse(parsed(payload))
+  const { data } = Statement.safeParse(parseJson(payload))
   return data?.subject.map(({ digest }) => `sha256:${digest.sha256}`) ?? []
 }

@@ -40,7 +40,7 @@ async function signByReferrer(
   key: KeyObject,
 ): Promise<Descriptor> {
   const subject = await client.resolve(repository, digest)
-  if (subject === undefined) throw new RegistryError('not_found', `There is no ${repository}@${digest} to be signed.`)
+  if (subject === undefined) throw new RegistryError('not_found', `${repository}@${digest} does not exist.`)
   const payload = statement(digest)
   const signature = signBytes(key, envelopeBytes(statementType, payload), 'own')
   const bundle = await client.putBlob(repository, sealBundle(payload, signature, keyHint(key)))
@@ -67,10 +67,10 @@ async function signByTag(
   key: KeyObject,
 ): Promise<Descriptor> {
   const payload = simpleSigning(`${client.registry}/${repository}`, digest)
-  const found = await client.manifest(repository, signatureTag(digest))
-  const others = found !== undefined && 'layers' in found.content ? found.content.layers : []
+  const existing = await client.manifest(repository, signatureTag(digest))
+  const others = existing !== undefined && 'layers' in existing.content ? existing.content.layers : []
   // The same key has already signed the digest.
-  if (found !== undefined && others.some((layer) => isOver(layer, payload, key))) return found.descriptor
+  if (existing !== undefined && others.some((layer) => isSignatureOf(layer, payload, key))) return existing.descriptor
   const signature = signBytes(key, payload, 'sha256').toString('base64')
   const blob = await client.putBlob(repository, payload)
   const annotations = { [signatureAnnotation]: signature }
@@ -87,7 +87,7 @@ async function signByTag(
   return client.putManifest(repository, signatureTag(digest), bytes, mediaTypes.manifest)
 }
 
-function isOver({ digest, annotations }: Descriptor, payload: Buffer, key: KeyObject): boolean {
+function isSignatureOf({ digest, annotations }: Descriptor, payload: Buffer, key: KeyObject): boolean {
   const signature = annotations?.[signatureAnnotation]
   if (signature === undefined || digest !== digestOf(payload)) return false
   return isSignatureValid(createPublicKey(key), payload, Buffer.from(signature, 'base64'))

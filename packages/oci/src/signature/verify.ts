@@ -39,7 +39,7 @@ export type Verdict =
   /** `reason`: a human-readable sentence. */
   | { isVerified: false; problem: UnverifiedProblem; reason: string }
 
-type Refusal = Extract<Verdict, { isVerified: false }>
+type UnverifiedVerdict = Extract<Verdict, { isVerified: false }>
 
 interface Key extends TrustedKey {
   key: KeyObject
@@ -61,58 +61,69 @@ export async function verifyImage(
     const key = readPublicKey(each.pem)
     return key === undefined ? [] : [{ ...each, key }]
   })
-  const refusals: Refusal[] = []
-  const asked = new Set(digests)
-  for (const digest of asked) {
-    for await (const found of discoverSignatures(client, repository, digest)) {
-      const verdict = judge(found, { registry: client.registry, repository, digest, atMs }, keys)
+  const failures: UnverifiedVerdict[] = []
+  const uniqueDigests = new Set(digests)
+  for (const digest of uniqueDigests) {
+    for await (const signature of discoverSignatures(client, repository, digest)) {
+      const verdict = verifySignature(signature, { registry: client.registry, repository, digest, atMs }, keys)
       if (verdict.isVerified) return verdict
-      refusals.push(verdict)
+      failures.push(verdict)
     }
   }
-  const first = problems.flatMap((problem) => refusals.filter((refusal) => refusal.problem === problem))[0]
-  return first ?? refused('unsigned', `No signature of ${[...asked].join(' or ')} is in ${repository}.`)
+  const first = problems.flatMap((problem) => failures.filter((failure) => failure.problem === problem))[0]
+  return first ?? unverified('unsigned', `No signature of ${[...uniqueDigests].join(' or ')} is in ${repository}.`)
 }
 
-const refused = (problem: UnverifiedProblem, reason: string): Refusal => ({ isVerified: false, problem, reason })
+const unverified = (problem: UnverifiedProblem, reason: string): UnverifiedVerdict => ({
+  isVerified: false,
+  problem,
+  reason,
+})
 
-interface Question {
+interface VerificationRequest {
   registry: string
   repository: string
   digest: string
   atMs: number
 }
 
-function judge({ layout, text, digests }: DiscoveredSignature, question: Question, keys: readonly Key[]): Verdict {
-  const { registry, repository, digest, atMs } = question
-  if (text === undefined) return refused('broken_signature', `What should be a signature of ${digest} is broken.`)
-  const makers = keys.filter(({ key }) => isSignatureValid(key, text.signed, text.signature))
-  if (makers.length === 0) return refused('unknown_key', `${digest} is signed with no trusted key.`)
-  const names = makers.map(({ name }) => name).join(', ')
+function verifySignature(
+  { layout, content, digests }: DiscoveredSignature,
+  request: VerificationRequest,
+  keys: readonly Key[],
+): Verdict {
+  const { registry, repository, digest, atMs } = request
+  if (content === undefined) return unverified('broken_signature', `A signature of ${digest} is broken.`)
+  const signers = keys.filter(({ key }) => isSignatureValid(key, content.signed, content.signature))
+  if (signers.length === 0) return unverified('unknown_key', `${digest} is signed with no trusted key.`)
+  const names = signers.map(({ name }) => name).join(', ')
   const signed = digests()
   if (!signed.includes(digest)) {
-    const other = signed.filter(isDigest).slice(0, 3).join(', ') || 'something that is no image'
-    return refused('signature_of_other_image', `A signature by ${names} lies with ${digest}, but is for ${other}.`)
+    const other = signed.filter(isDigest).slice(0, 3).join(', ') || 'an invalid digest'
+    return unverified(
+      'signature_of_other_image',
+      `A signature by ${names} is stored with ${digest}, but is for ${other}.`,
+    )
   }
-  const inScope = makers.filter((key) => isFor(key, registry, repository))
+  const inScope = signers.filter((key) => isInScope(key, registry, repository))
   if (inScope.length === 0) {
-    const place = `${registry}/${repository}`
-    return refused('key_out_of_scope', `${digest} is signed by ${names}, which is not trusted for ${place}.`)
+    const location = `${registry}/${repository}`
+    return unverified('key_out_of_scope', `${digest} is signed by ${names}, which is not trusted for ${location}.`)
   }
-  const by = inScope.find((key) => isInTime(key, atMs))
-  if (by === undefined) return refused('key_out_of_time', `${digest} is signed by ${names}, which is not valid now.`)
+  const by = inScope.find((key) => isValidAt(key, atMs))
+  if (by === undefined) return unverified('key_out_of_time', `${digest} is signed by ${names}, which is not valid now.`)
   return { isVerified: true, by: by.name, layout, digest }
 }
 
-const isFor = ({ repositories }: TrustedKey, registry: string, repository: string): boolean =>
+const isInScope = ({ repositories }: TrustedKey, registry: string, repository: string): boolean =>
   repositories === undefined ||
   repositories
     .map((each) => `${each.replace(/\/+$/, '')}/`)
     .some((each) => `${namesRegistry(each) ? `${registry}/` : ''}${repository}/`.startsWith(each))
 
 /** Same rule as in image references. */
-const namesRegistry = (place: string): boolean => /^(?:localhost\/|[^/]*[.:])/.test(place)
+const namesRegistry = (location: string): boolean => /^(?:localhost\/|[^/]*[.:])/.test(location)
 
 /** An invalid date makes the key invalid. */
-const isInTime = ({ notBefore, notAfter }: TrustedKey, atMs: number): boolean =>
+const isValidAt = ({ notBefore, notAfter }: TrustedKey, atMs: number): boolean =>
   (notBefore === undefined || Date.parse(notBefore) <= atMs) && (notAfter === undefined || atMs <= Date.parse(notAfter))

@@ -87,7 +87,7 @@ export async function smokeRequest({ target }: UpdateWork, release: InstalledRel
   const response = GatewayResponse.safeParse(await invoke(target, release, functionName, getEvent(path)))
   const statusCode = response.data?.statusCode ?? 500
   const isAccepted = status === undefined ? statusCode < 500 : statusCode === status
-  if (!isAccepted) throw functionError(release, functionName, `answers ${statusCode} to GET ${path}`)
+  if (!isAccepted) throw functionError(release, functionName, `responds ${statusCode} to GET ${path}`)
 }
 
 /** The release is at fault, unless its target does not answer either. */
