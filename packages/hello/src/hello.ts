@@ -12,7 +12,10 @@ export const hello = defineModule({
   ],
 
   healthChecks: {
-    'hello-module': { tags: ['informational'], check: () => ({ status: 'Healthy', description: 'Greetings are available.' }) },
+    'hello-module': {
+      tags: ['informational'],
+      check: () => ({ status: 'Healthy', description: 'Greetings are available.' }),
+    },
   },
 
   jobs: {

@@ -66,10 +66,12 @@ function providerOf(factories: Factories): ServiceProvider {
   }
 
   const provider: ServiceProvider = {
-    // The service has the type of its token, because `addSingleton` accepts no other factory.
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    get: <Service>(token: ServiceToken<Service>) =>
-      (instances.has(token) ? instances.get(token) : create(token)) as Service,
+    get: <Service>(token: ServiceToken<Service>) => {
+      const service = instances.has(token) ? instances.get(token) : create(token)
+      // `addSingleton` accepts only factories of the token's type.
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+      return service as Service
+    },
   }
   return provider
 }

@@ -25,17 +25,17 @@ export interface OutputTail {
 
 /** Reads streams to their ends and passes on their lines, except empty ones. */
 export function captureOutput(streams: readonly Readable[], onLine: (line: string) => void): OutputTail {
-  const tail_: string[] = []
+  const lastLines: string[] = []
   const append = (line: string) => {
-    tail_.push(line)
-    if (tail_.length > tailLines) tail_.shift()
+    lastLines.push(line)
+    if (lastLines.length > tailLines) lastLines.shift()
     onLine(line)
   }
   const onDropped = (dropped: number) =>
     onLine(JSON.stringify({ time: iso(now()), level: 'warn', message: droppedMessage, dropped }))
   const limiter = new RateLimiter(append, onDropped)
   for (const stream of streams) splitLines(stream, limiter)
-  return { tail: () => tail_.join('\n').slice(-tailCharacters) }
+  return { tail: () => lastLines.join('\n').slice(-tailCharacters) }
 }
 
 /** Passes a limited number of lines and bytes per second, then reports the number of dropped lines. */
