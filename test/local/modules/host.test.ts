@@ -98,7 +98,7 @@ test('rejects calls without the token, and invalid calls', async () => {
   expect(await post('/deploy', '{')).toBe(400)
   expect(await post('/deploy', '{}')).toBe(400)
   const spec = deploymentSpecOf({ repository: 'r.test/x', digest: 'sha256:../../..' })
-  expect(await post('/deploy', JSON.stringify({ assignment: spec, token: 't' }))).toBe(400)
+  expect(await post('/deploy', JSON.stringify({ spec, token: 't' }))).toBe(400)
   expect(await post('/remove', '{"deployment":{}}')).toBe(400)
   expect(host.logged).toEqual([])
 })
