@@ -11,7 +11,7 @@ import {
 } from '@platform/contract/user'
 import * as ApiToken from '@platform/core/accounts/api-token'
 import * as OwnPassword from '@platform/core/accounts/change-password'
-import * as SessionList from '@platform/core/accounts/session-list'
+import * as Session from '@platform/core/accounts/session'
 import * as User from '@platform/core/accounts/user'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
 import { result } from '@platform/http/result'
@@ -23,9 +23,9 @@ export const handler = serve(
     await OwnPassword.changePassword(caller, body, origin)
     return result(204)
   }),
-  route(listSessions, async ({ caller }) => result(200, await SessionList.list(caller))),
+  route(listSessions, async ({ caller }) => result(200, await Session.list(caller))),
   route(endSession, async ({ caller, params }) => {
-    await SessionList.end(caller, params.id)
+    await Session.end(caller, params.id)
     return result(204)
   }),
   route(listApiTokens, async ({ caller }) => result(200, await ApiToken.list(caller))),

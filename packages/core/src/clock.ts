@@ -17,8 +17,8 @@ export const iso = (ms: number): string => new Date(ms).toISOString()
 /** An optional timestamp field of a response. */
 export const optionalTimestamp = (name: string, ms: number | undefined) => (ms === undefined ? {} : { [name]: iso(ms) })
 
-/** Whether a time is less than `keepMs` ago. Future times are not: the clock was set back. */
-export const isWithin = (atMs: number, keepMs: number): boolean => atMs <= now() && now() < atMs + keepMs
+/** Whether a time is less than `durationMs` ago. False for future times, which occur after the clock was set back. */
+export const isWithin = (atMs: number, durationMs: number): boolean => atMs <= now() && now() < atMs + durationMs
 
 /** Moves this process's clock, for tests. */
 export const shiftClock = (ms: number): void => {

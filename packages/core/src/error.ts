@@ -32,10 +32,8 @@ export const platformError = (code: ErrorCode, extra: ErrorExtra = {}, options?:
 export const storeContention = (): PlatformError =>
   new PlatformError(
     'database_unavailable',
-    'Too many requests changed the same thing at once. Nothing was done: try again.',
-    {
-      retryAfterSeconds: 1,
-    },
+    'Too many concurrent changes of the same resource. Nothing was changed; try again.',
+    { retryAfterSeconds: 1 },
   )
 
 /** An error about single fields. */

@@ -14,17 +14,17 @@ function base32(value: bigint, length: number): string {
 const ulid = (timeMs: number, entropy: Uint8Array): string =>
   base32(BigInt(timeMs), 10) + base32(BigInt(`0x${Buffer.from(entropy).toString('hex')}`), 16)
 
-/** A new identifier: 48 bits of time and 80 random bits. `timeMs` lets a caller keep ids in order. */
+/** A new identifier: 48 bits of time and 80 random bits. `timeMs` overrides the time, to keep ids in order. */
 export const newId = (prefix: IdPrefix, timeMs: number = now()): string => `${prefix}_${ulid(timeMs, randomBytes(10))}`
 
-/** A deterministic identifier: a retried write finds the result of its first attempt. */
+/** A deterministic identifier, so that a retried write finds the result of its first attempt. */
 export const derivedId = (prefix: IdPrefix, timeMs: number, ...parts: string[]): string =>
   `${prefix}_${ulid(timeMs, createHash('sha256').update(JSON.stringify(parts)).digest().subarray(0, 10))}`
 
 /** The creation time of an identifier, in milliseconds. */
 export function timeOf(id: string): number {
   let time = 0
-  for (const letter of id.slice(-26, -16)) time = time * 32 + alphabet.indexOf(letter)
+  for (const digit of id.slice(-26, -16)) time = time * 32 + alphabet.indexOf(digit)
   return time
 }
 
@@ -39,9 +39,9 @@ export const withLowBits = (id: string, bits: number, value: number): string =>
 
 /** Whether a text has the form of an identifier. */
 export const isId = (prefix: IdPrefix, text: string): boolean =>
-  text.startsWith(`${prefix}_`) && afterPrefix.test(text.slice(prefix.length))
+  text.startsWith(`${prefix}_`) && ulidSuffix.test(text.slice(prefix.length))
 
-const afterPrefix = new RegExp(`^_[${alphabet}]{26}$`)
+const ulidSuffix = new RegExp(`^_[${alphabet}]{26}$`)
 
 /** A secret of 256 random bits, safe in URLs and shells. */
 export const newSecret = (): string => randomBytes(32).toString('base64url')
@@ -49,7 +49,7 @@ export const newSecret = (): string => randomBytes(32).toString('base64url')
 /** A short random text that distinguishes writes. */
 export const newNonce = (): string => randomBytes(6).toString('base64url')
 
-/** SHA-256 as hex. Secrets with 256 bits of entropy are stored in this form. */
+/** SHA-256 as hex. Secrets with 256 bits of entropy are stored as this hash. */
 export const sha256 = (text: string | Uint8Array): string => createHash('sha256').update(text).digest('hex')
 
 /** A random number in [0, 1), for jitter only. */

@@ -12,34 +12,34 @@ interface Trace extends LogFields {
   traceId: string
 }
 
-const traces = new AsyncLocalStorage<Trace>()
+const storage = new AsyncLocalStorage<Trace>()
 
 /** Runs the work in a trace: all its log lines carry the trace's fields. */
-export const withTrace = <Result>(trace: Trace, work: () => Result): Result => traces.run({ ...trace }, work)
+export const withTrace = <Result>(trace: Trace, work: () => Result): Result => storage.run({ ...trace }, work)
 
 /** Adds fields to the current trace, such as the caller. */
 export const addLogFields = (fields: LogFields): void => {
-  Object.assign(traces.getStore() ?? {}, fields)
+  Object.assign(storage.getStore() ?? {}, fields)
 }
 
 /** The id of the current trace; empty without one. */
-export const currentTraceId = (): string => traces.getStore()?.traceId ?? ''
+export const currentTraceId = (): string => storage.getStore()?.traceId ?? ''
 
 /** Writes one line of JSON, unless its level is below `PLAT_LOG_LEVEL`. */
 export function log(level: LogLevel, message: string, fields: LogFields = {}): void {
   if (levels.indexOf(level) < levels.indexOf(config.PLAT_LOG_LEVEL)) return
-  const line = JSON.stringify({ time: iso(now()), level, message, ...traces.getStore(), ...fields }, spellErrors)
+  const line = JSON.stringify({ time: iso(now()), level, message, ...storage.getStore(), ...fields }, serialiseErrors)
   process.stdout.write(`${escapeTerminal(line)}\n`)
 }
 
 /** Errors have no enumerable members: JSON would render them as `{}`. */
-function spellErrors(_key: string, value: unknown): unknown {
+function serialiseErrors(_key: string, value: unknown): unknown {
   if (!(value instanceof Error)) return value
   const { stack, cause } = value
   return { stack, cause: cause instanceof Error ? cause : undefined }
 }
 
-/** JSON escapes only C0 controls; these also affect terminals or break lines. */
+/** Escapes characters that JSON leaves as they are, but that affect terminals or break lines. */
 export const escapeTerminal = (line: string): string =>
   line.replace(
     /[\u007f-\u009f\u2028\u2029]/g,

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { withFairQueue } from '@platform/core/accounts/hash-queue'
-import { hashPassword, passwordFits } from '@platform/core/accounts/password'
+import { hashPassword, passwordMatches } from '@platform/core/accounts/password'
 import { rounds } from '../../support/long.ts'
 import { errorCodeOf } from '../../support/fixtures.ts'
 
@@ -12,9 +12,9 @@ const hashing = (who: string) => () => errorCodeOf(hashPassword('correct horse b
 
 test('a password fits what was made of it, and nothing else does', async () => {
   const stored = await hashPassword('correct horse battery', 'me')
-  expect(await passwordFits('correct horse battery', stored, 'me')).toBe(true)
-  expect(await passwordFits('correct horse battery!', stored, 'me')).toBe(false)
-  expect(await passwordFits('correct horse battery', undefined, 'me')).toBe(false)
+  expect(await passwordMatches('correct horse battery', stored, 'me')).toBe(true)
+  expect(await passwordMatches('correct horse battery!', stored, 'me')).toBe(false)
+  expect(await passwordMatches('correct horse battery', undefined, 'me')).toBe(false)
 })
 
 test('one that hashes without end keeps nobody else from it', async () => {

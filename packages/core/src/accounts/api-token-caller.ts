@@ -13,7 +13,7 @@ import { find, isLocal, parseUser, type User, isProviderEnabled, isEnabledProvid
 
 /** Authentication by API token. Every request reads the token, so that revocation takes effect at once. */
 
-const Row = z.object({
+const ApiTokenRecord = z.object({
   id: z.string(),
   userId: z.string(),
   organisationId: z.string(),
@@ -26,13 +26,15 @@ const Row = z.object({
   lastUsedAtMs: z.number().optional(),
 })
 /** A stored API token. */
-export type ApiTokenRecord = z.infer<typeof Row>
+export type ApiTokenRecord = z.infer<typeof ApiTokenRecord>
 
-export const parseApiToken = (item: Item): ApiTokenRecord => Row.parse(item)
+export const parseApiToken = (item: Item): ApiTokenRecord => ApiTokenRecord.parse(item)
 
-/** The given permissions that the token includes. */
-export const permissionsIn = (row: Pick<ApiTokenRecord, 'permissions'>, among: readonly Permission[]): Permission[] =>
-  among.filter((permission) => row.permissions.includes(permission))
+/** Those of the given permissions that the token includes. */
+export const permissionsIn = (
+  { permissions }: Pick<ApiTokenRecord, 'permissions'>,
+  among: readonly Permission[],
+): Permission[] => among.filter((permission) => permissions.includes(permission))
 
 const pattern = /^plat_([0-9a-hjkmnp-tv-z]{26})_([\w-]{43})$/
 
@@ -40,7 +42,7 @@ const pattern = /^plat_([0-9a-hjkmnp-tv-z]{26})_([\w-]{43})$/
 export const isApiToken = (text: string): boolean => text.startsWith('plat_')
 
 // A token's user and provider never change, so their keys are cached; their validity is read on every request.
-const owners = new BoundedCache<readonly keys.Key[]>(500)
+const ownerKeyCache = new BoundedCache<readonly keys.Key[]>(500)
 
 /**
  * The caller of an API token, with the permissions that both the user and the token have. Throws `unauthenticated` or
@@ -50,18 +52,18 @@ export async function verifyApiToken(text: string): Promise<Caller> {
   const [, ulid = '', secret = ''] = pattern.exec(text) ?? []
   if (secret === '') throw platformError('unauthenticated')
   const tokenId = `tok_${ulid}`
-  const owner = owners.get(tokenId)
-  const [item, userItem, providerItem] = await getConsistent([keys.apiToken(tokenId), ...(owner ?? [])])
-  const token = genuine(item, secret)
-  const user = owner ? userItem && parseUser(userItem) : await find(token.organisationId, token.userId)
+  const cachedKeys = ownerKeyCache.get(tokenId)
+  const [item, userItem, providerItem] = await getConsistent([keys.apiToken(tokenId), ...(cachedKeys ?? [])])
+  const token = checkSecret(item, secret)
+  const user = cachedKeys ? userItem && parseUser(userItem) : await find(token.organisationId, token.userId)
   if (user === undefined) throw platformError('unauthenticated')
-  owners.set(tokenId, ownerKeys(user))
-  const isVouched = owner ? isLocal(user) || isEnabledProvider(providerItem) : await isProviderEnabled(user)
-  if (!isVouched) throw platformError('unauthenticated')
+  ownerKeyCache.set(tokenId, ownerKeys(user))
+  const isProviderValid = cachedKeys ? isLocal(user) || isEnabledProvider(providerItem) : await isProviderEnabled(user)
+  if (!isProviderValid) throw platformError('unauthenticated')
   if (token.expiresAtMs !== undefined && token.expiresAtMs <= now()) {
     throw new PlatformError('token_expired', 'The API token has expired. Create another one.')
   }
-  await noteUse(token)
+  await recordUse(token)
   return callerOf(token, user)
 }
 
@@ -70,11 +72,11 @@ const ownerKeys = (user: User): readonly keys.Key[] => [
   ...(isLocal(user) ? [] : [keys.identityProvider(user.authProvider)]),
 ]
 
-function genuine(item: Item | undefined, secret: string): ApiTokenRecord {
+function checkSecret(item: Item | undefined, secret: string): ApiTokenRecord {
   if (item === undefined) throw platformError('unauthenticated')
-  const row = parseApiToken(item)
-  if (!timingSafeEqual(Buffer.from(row.hash), Buffer.from(sha256(secret)))) throw platformError('unauthenticated')
-  return row
+  const record = parseApiToken(item)
+  if (!timingSafeEqual(Buffer.from(record.hash), Buffer.from(sha256(secret)))) throw platformError('unauthenticated')
+  return record
 }
 
 const callerOf = (token: ApiTokenRecord, { id, organisationId, roles }: User): Caller => ({
@@ -89,7 +91,7 @@ const callerOf = (token: ApiTokenRecord, { id, organisationId, roles }: User): C
 const hourMs = 3_600_000
 
 /** Records the hour of use, at most once an hour. Errors are only logged. */
-async function noteUse({ id, hash, lastUsedAtMs }: ApiTokenRecord): Promise<void> {
+async function recordUse({ id, hash, lastUsedAtMs }: ApiTokenRecord): Promise<void> {
   const atMs = now()
   const hour = atMs - (atMs % hourMs)
   if (lastUsedAtMs === hour) return

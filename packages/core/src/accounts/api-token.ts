@@ -16,13 +16,13 @@ import { find, userUnchanged } from './user.ts'
 
 const isoOrNull = (ms: number | undefined): string | null => (ms === undefined ? null : iso(ms))
 
-const view = (row: ApiTokenRecord): ApiToken => ({
-  id: row.id,
-  name: row.name,
-  permissions: permissionsIn(row, allPermissions),
-  expiresAt: isoOrNull(row.expiresAtMs),
-  createdAt: iso(row.createdAtMs),
-  lastUsedAt: isoOrNull(row.lastUsedAtMs),
+const view = (record: ApiTokenRecord): ApiToken => ({
+  id: record.id,
+  name: record.name,
+  permissions: permissionsIn(record, allPermissions),
+  expiresAt: isoOrNull(record.expiresAtMs),
+  createdAt: iso(record.createdAtMs),
+  lastUsedAt: isoOrNull(record.lastUsedAtMs),
 })
 
 /** The caller's API tokens, newest first, including expired ones. Two calls. */
@@ -37,8 +37,8 @@ export async function list({ organisationId, userId }: Caller): Promise<{ items:
 /** Creates an API token. Its text is returned once; the table stores a hash. Two calls without collisions. */
 export const create = (caller: Caller, request: ApiTokenCreation): Promise<CreatedApiToken> =>
   retryOnConflict(async () => {
-    const [who] = await reauthorize(caller, [])
-    return tryCreate(caller, request, who)
+    const [current] = await reauthorize(caller, [])
+    return tryCreate(caller, request, current)
   })
 
 async function tryCreate(
@@ -49,20 +49,21 @@ async function tryCreate(
   if (user.tokenIds.size >= apiTokenLimit) throw platformError('limit_reached')
   const { userId, organisationId } = caller
   const secret = newSecret()
-  const held = permissions === undefined ? [...rights] : checkHeld(permissions, rights)
+  const id = newId('tok')
+  const granted = permissions === undefined ? [...rights] : checkGrantable(permissions, rights)
   const times = { createdAtMs: now(), ...(expiresAt !== undefined && { expiresAtMs: futureTime(expiresAt) }) }
-  const row = { id: newId('tok'), userId, organisationId, name, hash: sha256(secret), permissions: held, ...times }
-  const answer = { ...view(row), token: `plat_${row.id.slice('tok_'.length)}_${secret}` }
-  const change = { add: { tokenIds: new Set([row.id]), version: 1 } }
-  const refusal = await commit(caller, {
+  const record = { id, userId, organisationId, name, hash: sha256(secret), permissions: granted, ...times }
+  const response = { ...view(record), token: `plat_${id.slice('tok_'.length)}_${secret}` }
+  const change = { add: { tokenIds: new Set([id]), version: 1 } }
+  const failure = await commit(caller, {
     writes: [
       patch(keys.user(organisationId, userId), change, userUnchanged(user)),
-      creation(keys.apiToken(row.id), row),
+      creation(keys.apiToken(id), record),
     ],
-    response: answer,
-    audit: { action: 'token.create', resource: row.id, detail: name },
+    response,
+    audit: { action: 'token.create', resource: id, detail: name },
   })
-  return refusal === undefined ? answer : undefined
+  return failure === undefined ? response : undefined
 }
 
 function futureTime(text: string): number {
@@ -71,8 +72,8 @@ function futureTime(text: string): number {
   throw validationFailed([{ in: 'body', path: '/expiresAt', code: 'not_in_future', message: 'must be in the future' }])
 }
 
-/** Rejects permissions that the user lacks: the token would look more powerful than it is. */
-function checkHeld(permissions: readonly Permission[], rights: ReadonlySet<Permission>): Permission[] {
+/** Rejects permissions that the user lacks, because the token would not have them. */
+function checkGrantable(permissions: readonly Permission[], rights: ReadonlySet<Permission>): Permission[] {
   const message = 'must be a permission of the user'
   const details = permissions.flatMap((permission, index) =>
     rights.has(permission) ? [] : [{ in: 'body' as const, path: `/permissions/${index}`, code: 'not_held', message }],
@@ -92,9 +93,9 @@ async function tryRemove(caller: Caller, tokenId: string): Promise<true | undefi
   const user = await find(organisationId, userId)
   if (!user?.tokenIds.has(tokenId)) throw platformError('token_not_found')
   const change = { drop: { tokenIds: new Set([tokenId]) }, add: { version: 1 } }
-  const refusal = await commit(caller, {
+  const failure = await commit(caller, {
     writes: [patch(keys.user(organisationId, userId), change, userUnchanged(user)), removal(keys.apiToken(tokenId))],
     audit: { action: 'token.delete', resource: tokenId },
   })
-  return refusal === undefined ? true : undefined
+  return failure === undefined ? true : undefined
 }

@@ -12,7 +12,7 @@ import { platformError } from '../error.ts'
 import { newId, sha256 } from '../id.ts'
 import { recordMetric } from '../lib/metrics.ts'
 import { ipNetworkOf } from '../lib/ip-network.ts'
-import { passwordFits } from './password.ts'
+import { passwordMatches } from './password.ts'
 
 /** The credential of a username, which is unique on the platform. */
 const Credential = z.object({
@@ -20,7 +20,7 @@ const Credential = z.object({
   organisationId: z.string(),
   /** Absent for users of identity providers. */
   passwordHash: z.string().optional(),
-  /** As in the user's record. Sessions copy it, so that an old password only opens sessions that have ended. */
+  /** The session epoch of the user's record. Sessions copy it, so that those opened with an old password have ended. */
   epoch: z.number().default(0),
 })
 export type Credential = z.infer<typeof Credential>
@@ -44,7 +44,7 @@ export interface Attempt {
   username: string
   address: string
   minute: number
-  tally: readonly keys.Key[]
+  failureKeys: readonly keys.Key[]
   credential: Credential | undefined
 }
 
@@ -52,36 +52,34 @@ export interface Attempt {
 export async function beginAttempt(username: string, { address }: Origin): Promise<Attempt> {
   const minute = Math.floor(now() / 60_000)
   // Users may type a password as the name, so only its hash is stored.
-  const places = [`user:${sha256(keys.fold(username))}`, `address:${ipNetworkOf(address)}`]
-  const tally = places.map((place) => keys.failedSignIns(place, minute))
-  const [item, ...failures] = await getConsistent([keys.username(username), ...tally])
-  refuseMany(failures)
-  return { username, address, minute, tally, credential: item && Credential.parse(item) }
+  const subjects = [`user:${sha256(keys.fold(username))}`, `address:${ipNetworkOf(address)}`]
+  const failureKeys = subjects.map((subject) => keys.failedSignIns(subject, minute))
+  const [item, ...failures] = await getConsistent([keys.username(username), ...failureKeys])
+  enforceLimits(failures)
+  return { username, address, minute, failureKeys, credential: item && Credential.parse(item) }
 }
 
-/**
- * Reads the given items after a correct guess. Throws `rate_limited` if concurrent guesses exceed the limit. One call.
- */
+/** Reads items after a correct password. Throws `rate_limited` if concurrent failures exceed the limit. One call. */
 export async function acceptAttempt(
-  { tally }: Attempt,
-  wanted: readonly keys.Key[] = [],
+  { failureKeys }: Attempt,
+  itemKeys: readonly keys.Key[] = [],
 ): Promise<(Item | undefined)[]> {
-  const items = await getConsistent([...tally, ...wanted])
-  refuseMany(items.slice(0, tally.length))
-  return items.slice(tally.length)
+  const items = await getConsistent([...failureKeys, ...itemKeys])
+  enforceLimits(items.slice(0, failureKeys.length))
+  return items.slice(failureKeys.length)
 }
 
 /** Counts a failure before it is reported, so that concurrent guesses cannot exceed the limit. Two calls. */
-export async function countFailure({ minute, tally }: Attempt): Promise<void> {
+export async function countFailure({ minute, failureKeys }: Attempt): Promise<void> {
   recordMetric('SignInFailures')
   const change = { add: { count: 1 }, set: { ttl: (minute + 10) * 60 } }
-  refuseMany(await Promise.all(tally.map((key) => update(key, change))), 1)
+  enforceLimits(await Promise.all(failureKeys.map((key) => update(key, change))), 1)
 }
 
 /** Counts and records a failed attempt, and throws `invalid_credentials`. Three calls. */
 export async function rejectAttempt(attempt: Attempt): Promise<never> {
   await countFailure(attempt)
-  await noteFailure(attempt)
+  await recordFailure(attempt)
   throw platformError('invalid_credentials')
 }
 
@@ -94,28 +92,28 @@ export const checkPassword = async (
   origin: Origin,
 ): Promise<Credential & { user: Item | undefined }> => comparePassword(await beginAttempt(username, origin), password)
 
-/** Same as `checkPassword`, for a started attempt. One call; three on failure. */
+/** Checks the password of a started attempt. One call; three on failure. */
 export async function comparePassword(
   attempt: Attempt,
   password: string,
 ): Promise<Credential & { user: Item | undefined }> {
   const { credential, username } = attempt
-  const isRight = await passwordFits(password, credential?.passwordHash, keys.username(username).pk)
-  if (credential === undefined || !isRight) return rejectAttempt(attempt)
+  const isCorrect = await passwordMatches(password, credential?.passwordHash, keys.username(username).pk)
+  if (credential === undefined || !isCorrect) return rejectAttempt(attempt)
   const [user] = await acceptAttempt(attempt, [keys.user(credential.organisationId, credential.userId)])
   return { ...credential, user }
 }
 
-/** Throws `rate_limited` at the limit of the name or the address, not counting `own` failures. */
-function refuseMany(failures: readonly (Item | undefined)[], own = 0): void {
+/** Throws `rate_limited` at the limit of the name or the address, not counting `ownFailures` of the caller. */
+function enforceLimits(failures: readonly (Item | undefined)[], ownFailures = 0): void {
   const limits = [config.PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE, config.PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE]
-  const counts = failures.map((failure) => Number(failure?.['count'] ?? 0) - own)
+  const counts = failures.map((failure) => Number(failure?.['count'] ?? 0) - ownFailures)
   if (!counts.some((count, index) => count >= (limits[index] ?? 0))) return
   throw platformError('rate_limited', { retryAfterSeconds: 60 - Math.floor((now() / 1000) % 60) })
 }
 
-/** Records the failure for the named user. An unknown name costs the same: one write and no message. */
-async function noteFailure({ username, credential, address }: Attempt): Promise<void> {
+/** Records the failure for the user. An unknown name costs the same: one write and no message. */
+async function recordFailure({ username, credential, address }: Attempt): Promise<void> {
   if (credential === undefined) {
     await transact([create(keys.dummyCredential(newId('evt')), { ttl: nowSeconds() + 600 })])
     return
@@ -125,7 +123,7 @@ async function noteFailure({ username, credential, address }: Attempt): Promise<
     writes: [],
     audit: { action: 'session.refuse', resource: userId, detail: 'Wrong password' },
     events: [{ name: 'user.sign_in_failed', subject: userId, data: { userId, username } }],
-    // Processed with the organisation's next message or by the sweep.
+    // Projected with the organisation's next message or by the sweep.
     isEnqueued: true,
   })
 }

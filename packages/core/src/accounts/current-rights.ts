@@ -7,8 +7,8 @@ import { isOpen, parseSession } from './session.ts'
 import { parseUser, type User, isProviderEnabled } from './user.ts'
 
 /**
- * Access tokens outlive removed roles, sessions and users by minutes. Issuing longer-lived access re-checks current
- * rights.
+ * Access tokens stay valid for minutes after a role, session or user was removed. Use cases that grant longer access
+ * re-check the caller's current rights.
  */
 
 /** The current user record and permissions of a caller. */
@@ -19,24 +19,24 @@ export interface CurrentRights {
 }
 
 /**
- * The caller's current rights, and the requested items. Throws `unauthenticated` if the user, its session or its
+ * The caller's current rights, and the items of `itemKeys`. Throws `unauthenticated` if the user, its session or its
  * provider is no longer valid, and `forbidden` without these permissions. One call for up to 98 keys; two for a user of
  * an identity provider.
  */
 export async function reauthorize(
   caller: Caller,
   permissions: readonly Permission[],
-  wanted: readonly keys.Key[] = [],
+  itemKeys: readonly keys.Key[] = [],
 ): Promise<[CurrentRights, ...(Item | undefined)[]]> {
   const { organisationId, userId, sessionId } = caller
-  const own = [keys.user(organisationId, userId), keys.session(sessionId)]
-  const [user, session, ...others] = await getConsistent([...own, ...wanted])
-  const who = await standing(caller, user, session)
-  requireCurrentRights(who, permissions)
-  return [who, ...others]
+  const callerKeys = [keys.user(organisationId, userId), keys.session(sessionId)]
+  const [user, session, ...items] = await getConsistent([...callerKeys, ...itemKeys])
+  const current = await currentRights(caller, user, session)
+  requireCurrentRights(current, permissions)
+  return [current, ...items]
 }
 
-async function standing(
+async function currentRights(
   caller: Caller,
   userItem: Item | undefined,
   sessionItem: Item | undefined,
@@ -53,6 +53,6 @@ async function standing(
 
 /** Throws `forbidden` if the caller lacks one of these permissions. */
 export function requireCurrentRights({ rights }: CurrentRights, permissions: readonly Permission[]): void {
-  const lacking = permissions.find((permission) => !rights.has(permission))
-  if (lacking !== undefined) throw platformError('forbidden', { requiredPermission: lacking })
+  const missing = permissions.find((permission) => !rights.has(permission))
+  if (missing !== undefined) throw platformError('forbidden', { requiredPermission: missing })
 }

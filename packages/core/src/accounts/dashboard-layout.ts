@@ -9,12 +9,12 @@ import { get, orThrow, upsert } from '../db/table.ts'
 import { validationFailed } from '../error.ts'
 import { newNonce } from '../id.ts'
 
-/** The dashboard layout of a user, as last saved by the portal. */
+/** The dashboard layout of a user. */
 
-const Row = z.object({ layout: z.string(), revision: z.string(), updatedAtMs: z.number() })
+const LayoutRecord = z.object({ layout: z.string(), revision: z.string(), updatedAtMs: z.number() })
 
 /** Maximum ETags in If-Match. */
-const maximumTags = 20
+const maxTags = 20
 
 /** A layout with the ETag of this version. */
 export interface VersionedLayout {
@@ -28,7 +28,7 @@ const etagOf = (revision: string): string => `"${revision}"`
 export async function read({ organisationId, userId }: Caller): Promise<VersionedLayout | undefined> {
   const item = await get(keys.dashboardLayout(organisationId, userId))
   if (item === undefined) return undefined
-  const { layout, revision, updatedAtMs } = Row.parse(item)
+  const { layout, revision, updatedAtMs } = LayoutRecord.parse(item)
   const { layout: widgets } = DashboardLayoutUpdate.parse({ layout: JSON.parse(layout) })
   return { layout: { layout: widgets, updatedAt: iso(updatedAtMs) }, etag: etagOf(revision) }
 }
@@ -41,22 +41,22 @@ export async function save(caller: Caller, { layout }: DashboardLayoutUpdate, if
   const { organisationId, userId } = caller
   const revision = newNonce()
   const set = { layout: JSON.stringify(layout), revision, updatedAtMs: now() }
-  const step = upsert(keys.dashboardLayout(organisationId, userId), { set }, conditionOf(ifMatch))
+  const write = upsert(keys.dashboardLayout(organisationId, userId), { set }, conditionOf(ifMatch))
   await commit(caller, {
-    writes: [orThrow(step, 'precondition_failed')],
+    writes: [orThrow(write, 'precondition_failed')],
     audit: { action: 'preference.save_layout', resource: userId, detail: `${layout.length} widgets` },
   })
   return etagOf(revision)
 }
 
-/** `If-Match` (RFC 9110): any layout, or one of the ETags. Weak tags never match. */
+/** The condition of `If-Match` (RFC 9110): any layout, or one of the ETags. Weak tags never match. */
 function conditionOf(ifMatch: string | undefined): Condition {
   if (ifMatch === undefined) return {}
   if (ifMatch.trim() === '*') return { revision: { present: true } }
   const tags = ifMatch.split(',').map((tag) => /^(?:W\/)?"([\w-]*)"$/.exec(tag.trim()))
-  if (tags.length > maximumTags || tags.includes(null)) {
+  if (tags.length > maxTags || tags.includes(null)) {
     throw validationFailed([
-      { in: 'header', path: '/if-match', code: 'invalid_format', message: 'must be * or the tag of GET' },
+      { in: 'header', path: '/if-match', code: 'invalid_format', message: 'must be * or an ETag from GET' },
     ])
   }
   return { revision: { oneOf: tags.map((tag) => (tag?.[0].startsWith('W/') ? '' : tag?.[1])) } }

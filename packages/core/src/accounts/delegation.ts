@@ -11,7 +11,7 @@ import { parseUser, usersOf } from './user.ts'
 
 /** Limits of user administration: callers cannot grant, change or remove rights beyond their own. */
 
-/** An organisation from the point of view of a user administrator. */
+/** The organisation whose users an administrator changes. */
 export interface TargetOrganisation {
   organisationId: string
   /** Whether it is the caller's own organisation. */
@@ -26,17 +26,18 @@ export async function targetOrganisationFor(
   { organisationId = caller.organisationId, roles, username }: UserCreation,
 ): Promise<TargetOrganisation> {
   if (!isId('org', organisationId)) throw platformError('organisation_not_found')
-  const wanted = [keys.organisation(organisationId), usersOf(organisationId).head, keys.username(username)]
-  const [who, organisation, head, namesake] = await reauthorize(caller, ['users:admin'], wanted)
+  const itemKeys = [keys.organisation(organisationId), usersOf(organisationId).head, keys.username(username)]
+  const [current, organisation, head, credential] = await reauthorize(caller, ['users:admin'], itemKeys)
   const isPlatform = organisation !== undefined && parseOrganisation(organisation).isPlatform
-  const place = { organisationId, isOwn: organisationId === caller.organisationId, isPlatform, head: parseHead(head) }
-  if (!place.isOwn) {
-    if (organisation === undefined || !who.rights.has('platform:admin')) throw platformError('organisation_not_found')
-    if (place.head.total > 0) throw platformError('organisation_has_users')
+  const target = { organisationId, isOwn: organisationId === caller.organisationId, isPlatform, head: parseHead(head) }
+  if (!target.isOwn) {
+    if (organisation === undefined || !current.rights.has('platform:admin'))
+      throw platformError('organisation_not_found')
+    if (target.head.total > 0) throw platformError('organisation_has_users')
   }
-  checkGrantable(roles, who, place)
-  if (namesake !== undefined) throw platformError('username_taken')
-  return place
+  checkGrantable(roles, current, target)
+  if (credential !== undefined) throw platformError('username_taken')
+  return target
 }
 
 /** Throws for roles that the organisation cannot have or that exceed the caller's rights. */
@@ -45,9 +46,9 @@ export function checkGrantable(
   { rights }: CurrentRights,
   { isOwn, isPlatform }: Omit<TargetOrganisation, 'head'>,
 ): void {
-  const isFitting = roles.includes('PlatformAdmin') ? isOwn && isPlatform : isOwn || roles.includes('OrgAdmin')
-  const isHeld = permissionsOf(roles).every((permission) => rights.has(permission))
-  if (!isFitting || !isHeld) throw platformError('role_not_grantable')
+  const isAllowedHere = roles.includes('PlatformAdmin') ? isOwn && isPlatform : isOwn || roles.includes('OrgAdmin')
+  const isWithinRights = permissionsOf(roles).every((permission) => rights.has(permission))
+  if (!isAllowedHere || !isWithinRights) throw platformError('role_not_grantable')
 }
 
 /** A user of the caller's organisation that the caller may change. One call. */
@@ -55,12 +56,15 @@ export async function findManageableUser(caller: Caller, userId: string) {
   if (!isId('user', userId)) throw platformError('user_not_found')
   const { organisationId } = caller
   const isSelf = userId === caller.userId
-  const wanted = [keys.organisation(organisationId), usersOf(organisationId).head]
-  const others = isSelf ? [] : [keys.user(organisationId, userId)]
-  const [who, organisation, head, other] = await reauthorize(caller, ['users:admin'], [...wanted, ...others])
-  const user = isSelf ? who.user : other && parseUser(other)
+  const itemKeys = [
+    keys.organisation(organisationId),
+    usersOf(organisationId).head,
+    ...(isSelf ? [] : [keys.user(organisationId, userId)]),
+  ]
+  const [current, organisation, head, other] = await reauthorize(caller, ['users:admin'], itemKeys)
+  const user = isSelf ? current.user : other && parseUser(other)
   if (user === undefined) throw platformError('user_not_found')
-  requireCurrentRights(who, permissionsOf(user.roles))
+  requireCurrentRights(current, permissionsOf(user.roles))
   const isPlatform = organisation !== undefined && parseOrganisation(organisation).isPlatform
-  return { user, who, place: { organisationId, isOwn: true, isPlatform, head: parseHead(head) } }
+  return { user, current, target: { organisationId, isOwn: true, isPlatform, head: parseHead(head) } }
 }

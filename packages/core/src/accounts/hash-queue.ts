@@ -1,53 +1,55 @@
 import { platformError } from '../error.ts'
 
 /**
- * Password hashes keep a core busy: at most four run at once in this process, and some wait. Each key gets at most half
- * of the places, so that guessing does not block other sign-ins.
+ * Limits concurrent password hashes, which keep a core busy: some run, some wait. Each key gets at most half of the
+ * slots, so that password guessing does not block other sign-ins.
  */
 
-const atOnce = 4
-const atOnceOfOne = 2
-const waitingAtMost = 16
-const waitingAtMostOfOne = 4
+const maxRunning = 4
+const maxRunningPerKey = 2
+const maxWaiting = 16
+const maxWaitingPerKey = 4
 
-interface Waiting {
-  who: string
+interface Waiter {
+  key: string
   start: () => void
 }
 
-/** One entry for each running hash. */
+/** The key of each running hash. */
 const running: string[] = []
-const waiting: Waiting[] = []
+const waiting: Waiter[] = []
 
-const runningOf = (who: string): number => running.filter((each) => each === who).length
-const mayStart = (who: string): boolean => running.length < atOnce && runningOf(who) < atOnceOfOne
+const countRunning = (key: string): number => running.filter((each) => each === key).length
+const canStart = (key: string): boolean => running.length < maxRunning && countRunning(key) < maxRunningPerKey
 
-/** Runs the work in turn. Throws `rate_limited` if too many are waiting. */
-export async function withFairQueue<Result>(who: string, work: () => Promise<Result>): Promise<Result> {
-  await turnOf(who)
+/** Runs the work when a slot is free. Throws `rate_limited` if too many are waiting. */
+export async function withFairQueue<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+  await acquireSlot(key)
   try {
     return await work()
   } finally {
-    running.splice(running.indexOf(who), 1)
+    running.splice(running.indexOf(key), 1)
     startNext()
   }
 }
 
-async function turnOf(who: string): Promise<void> {
-  if (mayStart(who)) {
-    running.push(who)
+async function acquireSlot(key: string): Promise<void> {
+  if (canStart(key)) {
+    running.push(key)
     return
   }
-  const isCrowded = waiting.filter((each) => each.who === who).length >= waitingAtMostOfOne
-  if (isCrowded || waiting.length >= waitingAtMost) throw platformError('rate_limited', { retryAfterSeconds: 1 })
-  await new Promise<void>((resolve) => void waiting.push({ who, start: resolve }))
+  const isKeyFull = waiting.filter((waiter) => waiter.key === key).length >= maxWaitingPerKey
+  if (isKeyFull || waiting.length >= maxWaiting) throw platformError('rate_limited', { retryAfterSeconds: 1 })
+  await new Promise<void>((resolve) => void waiting.push({ key, start: resolve }))
 }
 
-/** The key with the fewest running hashes is next; among several, the one that waited longest. */
+/** Starts the key with the fewest running hashes; among several, the one that waited longest. */
 function startNext(): void {
-  const [next] = waiting.filter(({ who }) => mayStart(who)).toSorted((a, b) => runningOf(a.who) - runningOf(b.who))
+  const [next] = waiting
+    .filter(({ key }) => canStart(key))
+    .toSorted((a, b) => countRunning(a.key) - countRunning(b.key))
   if (next === undefined) return
   waiting.splice(waiting.indexOf(next), 1)
-  running.push(next.who)
+  running.push(next.key)
   next.start()
 }

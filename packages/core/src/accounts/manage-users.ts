@@ -21,45 +21,45 @@ import { checkGrantable, type TargetOrganisation, targetOrganisationFor, findMan
 export async function create(caller: Caller, request: UserCreation): Promise<UserProfile> {
   let passwordHash: string | undefined
   return retryOnConflict(async () => {
-    const place = await targetOrganisationFor(caller, request)
+    const target = await targetOrganisationFor(caller, request)
     passwordHash ??= await hashPassword(request.password, caller.organisationId)
-    return tryCreate(caller, request, place, passwordHash)
+    return tryCreate(caller, request, target, passwordHash)
   })
 }
 
 async function tryCreate(
   caller: Caller,
-  { username, email, roles: asked }: UserCreation,
+  { username, email, roles: requestedRoles }: UserCreation,
   { organisationId, isOwn, head }: TargetOrganisation,
   passwordHash: string,
 ): Promise<UserProfile | undefined> {
   const createdAtMs = nextSortTimeMs(head)
   const id = newId('user', createdAtMs)
-  const roles = [...new Set(asked)]
+  const roles = [...new Set(requestedRoles)]
   const user = { id, organisationId, username, email, roles, authProvider: 'local', createdAtMs }
-  const answer = view(user)
-  const [userStep, nameStep] = createUserWrites(user, passwordHash)
+  const response = view(user)
+  const [userWrite, credentialWrite] = createUserWrites(user, passwordHash)
   const audit = { action: 'user.create', resource: id, detail: `${username}: ${roles.join(', ')}` }
   const writes = [
-    userStep,
-    orThrow(nameStep, 'username_taken'),
+    userWrite,
+    orThrow(credentialWrite, 'username_taken'),
     insertWrite(usersOf(organisationId), head, createdAtMs),
-    ...countSteps(user, [], roles),
-    // Recorded for both organisations: the user's and the administrator's.
+    ...administratorCountWrites(user, [], roles),
+    // Audited in both organisations: the user's and the administrator's.
     ...(isOwn ? [] : [outboxWrite(caller, { audit })]),
   ]
   const events = [{ name: 'user.created' as const, subject: id, data: { userId: id, username, roles } }]
-  const refusal = await commit({ ...caller, organisationId }, { writes, response: answer, audit, events })
-  if (refusal) return undefined
+  const failure = await commit({ ...caller, organisationId }, { writes, response, audit, events })
+  if (failure) return undefined
   if (!isOwn) await enqueueProjections(caller.organisationId)
-  return answer
+  return response
 }
 
 /**
- * Counts local platform administrators; the last one cannot be removed. Users of identity providers do not count,
- * because a provider may be disabled or removed.
+ * Changes the number of local platform administrators; the last one cannot be removed. Users of identity providers do
+ * not count, because a provider may be disabled or removed.
  */
-function countSteps(
+function administratorCountWrites(
   user: Pick<User, 'authProvider'>,
   before: readonly string[],
   after: readonly string[],
@@ -68,8 +68,8 @@ function countSteps(
   const by = Number(after.includes('PlatformAdmin')) - Number(before.includes('PlatformAdmin'))
   if (by === 0) return []
   if (by > 0) return [upsert(keys.administrators(), { add: { count: by } })]
-  const isAnotherLeft = { count: { atLeast: 2 } }
-  return [orThrow(patch(keys.administrators(), { add: { count: by } }, isAnotherLeft), 'last_administrator')]
+  const hasAnother = { count: { atLeast: 2 } }
+  return [orThrow(patch(keys.administrators(), { add: { count: by } }, hasAnother), 'last_administrator')]
 }
 
 /**
@@ -77,19 +77,19 @@ function countSteps(
  * `account_not_local` for a user of an identity provider. Two calls without collisions.
  */
 export async function update(caller: Caller, userId: string, request: UserUpdate): Promise<UserProfile> {
-  if (request.password !== undefined) checkReset(caller, userId)
+  if (request.password !== undefined) checkPasswordReset(caller, userId)
   let passwordHash: string | undefined
   return retryOnConflict(async () => {
-    const { user, who, place } = await findManageableUser(caller, userId)
+    const { user, current, target } = await findManageableUser(caller, userId)
     if (!isLocal(user)) throw platformError('account_not_local')
-    if (request.roles !== undefined) checkGrantable(request.roles, who, place)
+    if (request.roles !== undefined) checkGrantable(request.roles, current, target)
     if (request.password !== undefined) passwordHash ??= await hashPassword(request.password, caller.organisationId)
     return tryUpdate(caller, user, request, passwordHash)
   })
 }
 
-/** Prevents takeover of accounts with a stolen session or API token. */
-function checkReset({ userId: callerId, tokenId }: Caller, userId: string): void {
+/** Prevents account takeover with a stolen session or API token. */
+function checkPasswordReset({ userId: callerId, tokenId }: Caller, userId: string): void {
   if (tokenId !== undefined)
     throw new PlatformError('forbidden', 'An API token cannot set passwords. Sign in to do so.')
   if (userId !== callerId) return
@@ -100,11 +100,11 @@ function checkReset({ userId: callerId, tokenId }: Caller, userId: string): void
 async function tryUpdate(
   caller: Caller,
   user: User,
-  { email = user.email, roles: asked = [] }: UserUpdate,
+  { email = user.email, roles: requestedRoles = [] }: UserUpdate,
   passwordHash: string | undefined,
 ): Promise<UserProfile | undefined> {
   const { organisationId, id } = user
-  const roles = asked.length > 0 ? [...new Set(asked)] : user.roles
+  const roles = requestedRoles.length > 0 ? [...new Set(requestedRoles)] : user.roles
   const isReset = passwordHash !== undefined
   const ending: Change = isReset ? endSessions() : { add: { version: 1 } }
   const change = {
@@ -117,15 +117,15 @@ async function tryUpdate(
     ...(email === user.email ? [] : [`e-mail ${user.email} → ${email}`]),
     ...(isReset ? ['password reset'] : []),
   ]
-  const refusal = await commit(caller, {
+  const failure = await commit(caller, {
     writes: [
       patch(keys.user(organisationId, id), change, userUnchanged(user)),
       ...(isReset ? [orThrow(renewCredential(user, passwordHash), 'conflict'), ...tokenRemovals(user)] : []),
-      ...countSteps(user, user.roles, roles),
+      ...administratorCountWrites(user, user.roles, roles),
     ],
     audit: { action: 'user.update', resource: id, detail: detail.join('; ') },
   })
-  return refusal === undefined ? view({ ...user, email, roles }) : undefined
+  return failure === undefined ? view({ ...user, email, roles }) : undefined
 }
 
 const tokenRemovals = ({ tokenIds }: User): WriteItem[] =>
@@ -140,30 +140,30 @@ const linkRemovals = ({ id, authProvider, subjectHash }: User): WriteItem[] =>
  */
 export async function remove(caller: Caller, userId: string): Promise<void> {
   await retryOnConflict(async () => {
-    const { user, place } = await findManageableUser(caller, userId)
-    return tryRemove(caller, user, place.head)
+    const { user, target } = await findManageableUser(caller, userId)
+    return tryRemove(caller, user, target.head)
   })
 }
 
 /** Access tokens are valid for fifteen minutes and may save preferences until then. */
-const clearAfterMs = 16 * 60_000
+const purgeDelayMs = 16 * 60_000
 
 async function tryRemove(caller: Caller, user: User, head: ListHead): Promise<true | undefined> {
   const { organisationId, id, username } = user
-  const refusal = await commit(caller, {
+  const failure = await commit(caller, {
     writes: [
       removal(keys.user(organisationId, id), userUnchanged(user)),
       removal(keys.username(username), { userId: { is: id } }),
       ...linkRemovals(user),
       removeWrite(usersOf(organisationId), head, timeOf(id)),
       ...tokenRemovals(user),
-      ...countSteps(user, user.roles, []),
-      creation(keys.userPurge(id), { organisationId, userId: id, ...keys.due(id, now() + clearAfterMs) }),
+      ...administratorCountWrites(user, user.roles, []),
+      creation(keys.userPurge(id), { organisationId, userId: id, ...keys.due(id, now() + purgeDelayMs) }),
     ],
     audit: { action: 'user.delete', resource: id, detail: username },
     events: [{ name: 'user.deleted', subject: id, data: { userId: id, username } }],
   })
-  return refusal === undefined ? true : undefined
+  return failure === undefined ? true : undefined
 }
 
 /** Ends all sessions of a user. Two calls. */
@@ -183,10 +183,10 @@ export async function revokeTokens(caller: Caller, userId: string): Promise<void
   await retryOnConflict(async () => {
     const { user } = await findManageableUser(caller, userId)
     const change = { remove: ['tokenIds'], add: { version: 1 } }
-    const refusal = await commit(caller, {
+    const failure = await commit(caller, {
       writes: [patch(keys.user(user.organisationId, userId), change, userUnchanged(user)), ...tokenRemovals(user)],
       audit: { action: 'token.delete_all', resource: userId },
     })
-    return refusal === undefined ? true : undefined
+    return failure === undefined ? true : undefined
   })
 }

@@ -8,9 +8,9 @@ import * as table from '../db/table.ts'
 import { newId } from '../id.ts'
 import { insertWrite, nextSortTimeMs, type OffsetList, readHead, readPage, retryOnConflict } from '../db/offset-list.ts'
 
-/** Organisations: the tenants, and the one that runs the platform. */
+/** Organisations: tenants, and the one that operates the platform. */
 
-const Row = z.object({
+const OrganisationRecord = z.object({
   id: z.string(),
   name: z.string(),
   isPlatform: z.boolean(),
@@ -23,11 +23,15 @@ export const organisations: OffsetList = {
   prefix: 'org',
 }
 
-export const parseOrganisation = (item: table.Item): z.infer<typeof Row> => Row.parse(item)
+export const parseOrganisation = (item: table.Item): z.infer<typeof OrganisationRecord> =>
+  OrganisationRecord.parse(item)
 
-const view = ({ createdAtMs, ...row }: z.infer<typeof Row>): Organisation => ({ ...row, createdAt: iso(createdAtMs) })
+const view = ({ createdAtMs, ...record }: z.infer<typeof OrganisationRecord>): Organisation => ({
+  ...record,
+  createdAt: iso(createdAtMs),
+})
 
-/** The organisation that runs the platform, which is the oldest; undefined before setup is complete. One call. */
+/** The organisation that operates the platform, which is the oldest; undefined before setup is complete. One call. */
 export async function platformOrganisationId(): Promise<string | undefined> {
   const { items } = await table.query({ pk: organisations.pk, limit: 1 })
   const oldest = items.map(parseOrganisation)[0]
@@ -47,16 +51,17 @@ export const create = (caller: Caller, request: OrganisationCreation): Promise<O
 async function tryCreate(caller: Caller, { name }: OrganisationCreation): Promise<Organisation | undefined> {
   const head = await readHead(organisations)
   const createdAtMs = nextSortTimeMs(head)
-  const row = { id: newId('org', createdAtMs), name, isPlatform: false, createdAtMs }
-  const answer = view(row)
-  const refusal = await commit(caller, {
+  const record = { id: newId('org', createdAtMs), name, isPlatform: false, createdAtMs }
+  const nameWrite = table.create(keys.organisationName(name), { organisationId: record.id })
+  const response = view(record)
+  const failure = await commit(caller, {
     writes: [
-      table.orThrow(table.create(keys.organisationName(name), { organisationId: row.id }), 'organisation_name_taken'),
+      table.orThrow(nameWrite, 'organisation_name_taken'),
       insertWrite(organisations, head, createdAtMs),
-      table.create(keys.organisation(row.id), row),
+      table.create(keys.organisation(record.id), record),
     ],
-    response: answer,
-    audit: { action: 'organisation.create', resource: row.id, detail: name },
+    response,
+    audit: { action: 'organisation.create', resource: record.id, detail: name },
   })
-  return refusal === undefined ? answer : undefined
+  return failure === undefined ? response : undefined
 }

@@ -1,4 +1,4 @@
-import { argon2, type Argon2Parameters, randomBytes, timingSafeEqual } from 'node:crypto'
+import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { withFairQueue } from './hash-queue.ts'
 
 /** Passwords: argon2id with 19 MiB, two passes, one lane. Stored as `argon2id$m$t$p$salt$hash`, base64url. */
@@ -8,57 +8,50 @@ const passes = 2
 const lanes = 1
 const tagBytes = 32
 
-async function hash(
-  who: string,
-  password: string,
-  nonce: Uint8Array,
-  memory: number,
-  time: number,
-  parallelism: number,
-): Promise<Buffer> {
-  const parameters: Argon2Parameters = {
-    message: password.normalize('NFC'),
-    nonce,
-    parallelism,
-    memory,
-    passes: time,
-    tagLength: tagBytes,
-  }
-  const work = (): Promise<Buffer> =>
-    new Promise((resolve, reject) => {
-      argon2('argon2id', parameters, (error, tag) => (error ? reject(error) : resolve(tag)))
-    })
-  return withFairQueue(who, work)
+interface Parameters {
+  nonce: Buffer
+  memory: number
+  passes: number
+  parallelism: number
 }
 
-/** The stored form of a password. About 30 ms of one core; `who` is the key of the fair queue. */
-export async function hashPassword(password: string, who: string): Promise<string> {
-  const salt = randomBytes(16)
-  const tag = await hash(who, password, salt, memoryKiB, passes, lanes)
-  return ['argon2id', memoryKiB, passes, lanes, salt.toString('base64url'), tag.toString('base64url')].join('$')
-}
-
-/** A dummy hash, so that unknown users take the same time. */
-const dummyCredential = [
-  'argon2id',
-  memoryKiB,
-  passes,
-  lanes,
-  randomBytes(16).toString('base64url'),
-  randomBytes(tagBytes).toString('base64url'),
-].join('$')
-
-/** Whether a password matches the stored form. Without one returns false after the same work. */
-export async function passwordFits(password: string, storedForm: string | undefined, who: string): Promise<boolean> {
-  const [, memory, time, parallelism, salt, tag] = (storedForm ?? dummyCredential).split('$')
-  const actual = await hash(
-    who,
-    password,
-    Buffer.from(salt ?? '', 'base64url'),
-    Number(memory),
-    Number(time),
-    Number(parallelism),
+const hash = (queueKey: string, password: string, parameters: Parameters): Promise<Buffer> =>
+  withFairQueue(
+    queueKey,
+    () =>
+      new Promise((resolve, reject) => {
+        const message = password.normalize('NFC')
+        argon2('argon2id', { message, tagLength: tagBytes, ...parameters }, (error, tag) =>
+          error ? reject(error) : resolve(tag),
+        )
+      }),
   )
-  const expected = Buffer.from(tag ?? '', 'base64url')
+
+const format = (salt: Buffer, tag: Buffer): string =>
+  ['argon2id', memoryKiB, passes, lanes, salt.toString('base64url'), tag.toString('base64url')].join('$')
+
+/** The stored form of a password. About 30 ms of one core; `queueKey` is the key in the fair queue. */
+export async function hashPassword(password: string, queueKey: string): Promise<string> {
+  const nonce = randomBytes(16)
+  return format(nonce, await hash(queueKey, password, { nonce, memory: memoryKiB, passes, parallelism: lanes }))
+}
+
+/** Compared for unknown users, so that they take the same time. */
+const dummyHash = format(randomBytes(16), randomBytes(tagBytes))
+
+/** Whether a password matches the stored form. Without a stored form, returns false after the same work. */
+export async function passwordMatches(
+  password: string,
+  storedForm: string | undefined,
+  queueKey: string,
+): Promise<boolean> {
+  const [, memory, storedPasses, parallelism, salt = '', tag = ''] = (storedForm ?? dummyHash).split('$')
+  const actual = await hash(queueKey, password, {
+    nonce: Buffer.from(salt, 'base64url'),
+    memory: Number(memory),
+    passes: Number(storedPasses),
+    parallelism: Number(parallelism),
+  })
+  const expected = Buffer.from(tag, 'base64url')
   return actual.length === expected.length && timingSafeEqual(actual, expected) && storedForm !== undefined
 }

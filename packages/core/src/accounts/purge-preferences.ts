@@ -3,11 +3,11 @@ import * as keys from '../db/keys.ts'
 import { removeAll, transact } from '../db/transact.ts'
 import { type Item, remove } from '../db/table.ts'
 
-const Removed = z.object({ organisationId: z.string(), userId: z.string() })
+const UserPurge = z.object({ organisationId: z.string(), userId: z.string() })
 
 /** Deletes the preferences of a removed user, and then the purge marker. Three calls per 50. */
 export async function purgePreferences(marker: Item): Promise<void> {
-  const { organisationId, userId } = Removed.parse(marker)
+  const { organisationId, userId } = UserPurge.parse(marker)
   await removeAll(keys.preferences(organisationId, userId))
   await transact([remove(keys.userPurge(userId))])
 }

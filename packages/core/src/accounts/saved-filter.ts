@@ -8,13 +8,13 @@ import * as table from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { idsBefore, isId, newId, timeOf } from '../id.ts'
 
-/** Saved filters: each belongs to one user. Their free-form content is stored as text. */
+/** Saved filters of a user. Their free-form content is stored as JSON text. */
 
-const Row = z.object({ sk: z.string(), name: z.string(), context: z.string(), filter: z.string() })
+const FilterRecord = z.object({ sk: z.string(), name: z.string(), context: z.string(), filter: z.string() })
 const Filter = z.record(z.string(), z.unknown())
 
 function view(item: table.Item): SavedFilter {
-  const { sk: id, name, context, filter } = Row.parse(item)
+  const { sk: id, name, context, filter } = FilterRecord.parse(item)
   return { id, name, context, filter: Filter.parse(JSON.parse(filter)), createdAt: iso(timeOf(id)) }
 }
 
@@ -33,30 +33,33 @@ export async function read({ organisationId, userId }: Caller, filterId: string)
   return view(item)
 }
 
-/** Saves a filter. The same transaction limits a user to a hundred. One call. */
+/** Saves a filter, up to a hundred per user. One call. */
 export async function create(caller: Caller, { name, context, filter }: SavedFilterCreation): Promise<SavedFilter> {
   const { organisationId, userId } = caller
   const id = newId('filter')
-  const answer = { id, name, context, filter, createdAt: iso(timeOf(id)) }
+  const response = { id, name, context, filter, createdAt: iso(timeOf(id)) }
   const hasRoom = { count: { absentOrAtMost: savedFilterLimit - 1 } }
-  const counting = table.upsert(keys.filterCount(organisationId, userId), { add: { count: 1 } }, hasRoom)
-  const row = { name, context, filter: JSON.stringify(filter) }
+  const countWrite = table.upsert(keys.filterCount(organisationId, userId), { add: { count: 1 } }, hasRoom)
+  const record = { name, context, filter: JSON.stringify(filter) }
   await commit(caller, {
-    writes: [table.orThrow(counting, 'limit_reached'), table.create(keys.savedFilter(organisationId, userId, id), row)],
-    response: answer,
+    writes: [
+      table.orThrow(countWrite, 'limit_reached'),
+      table.create(keys.savedFilter(organisationId, userId, id), record),
+    ],
+    response,
     audit: { action: 'preference.create_filter', resource: id, detail: name },
   })
-  return answer
+  return response
 }
 
 /** Removes a filter of the caller. One call. */
 export async function remove(caller: Caller, filterId: string): Promise<void> {
   const { organisationId, userId } = caller
   if (!isId('filter', filterId)) throw platformError('filter_not_found')
-  const removal = table.remove(keys.savedFilter(organisationId, userId, filterId), { pk: { present: true } })
+  const removeWrite = table.remove(keys.savedFilter(organisationId, userId, filterId), { pk: { present: true } })
   await commit(caller, {
     writes: [
-      table.orThrow(removal, 'filter_not_found'),
+      table.orThrow(removeWrite, 'filter_not_found'),
       table.upsert(keys.filterCount(organisationId, userId), { add: { count: -1 } }),
     ],
     audit: { action: 'preference.delete_filter', resource: filterId },

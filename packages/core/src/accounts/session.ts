@@ -1,11 +1,13 @@
 import { timingSafeEqual } from 'node:crypto'
 import { type Credentials, refreshTokenSeconds, type TokenSet } from '@platform/contract/auth'
+import { type Session, sessionLimit } from '@platform/contract/session'
 import * as z from 'zod'
 import { type Caller, type Origin, system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
-import { now } from '../clock.ts'
+import { iso, now } from '../clock.ts'
 import { type Attempt, beginAttempt, comparePassword } from './credential.ts'
 import { type Condition } from '../db/expression.ts'
+import { indexedKeys } from '../db/index-page.ts'
 import * as keys from '../db/keys.ts'
 import { create, getConsistent, type Item, orThrow, patch, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
@@ -14,13 +16,13 @@ import { isId, newId, newSecret, sha256 } from '../id.ts'
 import { accessTokenSeconds, issueAccessToken } from '../signing/access-token.ts'
 import { find, parseUser, type User, isProviderEnabled } from './user.ts'
 
-/** Sessions: one sign-in is one family of refresh tokens. Each token works once; reuse ends the session. */
+/** Sessions: each sign-in opens one, with a family of refresh tokens. A token works once; reuse ends the session. */
 
 const refreshTokenMs = refreshTokenSeconds * 1000
-/** Used tokens are kept past their expiry, so that reuse is still detected. */
+/** Used tokens are stored beyond their expiry, so that reuse is still detected. */
 const ttlOf = (expiresAtMs: number): number => Math.ceil(expiresAtMs / 1000) + 24 * 3600
 
-const Row = z.object({
+const SessionRecord = z.object({
   id: z.string(),
   userId: z.string(),
   organisationId: z.string(),
@@ -31,20 +33,20 @@ const Row = z.object({
   revokedAtMs: z.number().optional(),
 })
 /** A stored session. */
-export type SessionRecord = z.infer<typeof Row>
+export type SessionRecord = z.infer<typeof SessionRecord>
 
-export const parseSession = (item: Item): SessionRecord => Row.parse(item)
+export const parseSession = (item: Item): SessionRecord => SessionRecord.parse(item)
 
 const RefreshToken = z.object({ hash: z.string(), expiresAtMs: z.number(), usedAtMs: z.number().optional() })
 
-interface Family {
+interface TokenFamily {
   sessionId: string
   userId: string
   organisationId: string
   roles: readonly string[]
 }
 
-const tokenSet = async (family: Family, refreshToken: string): Promise<TokenSet> => ({
+const tokenSet = async (family: TokenFamily, refreshToken: string): Promise<TokenSet> => ({
   accessToken: await issueAccessToken(family),
   refreshToken,
   expiresIn: accessTokenSeconds,
@@ -57,7 +59,7 @@ function mintRefreshToken(sessionId: string, atMs: number) {
   const secret = newSecret()
   const expiresAtMs = atMs + refreshTokenMs
   const item = { hash: sha256(secret), expiresAtMs, ttl: ttlOf(expiresAtMs) }
-  return { text: `${sessionId}.${tokenId}.${secret}`, step: create(keys.refreshToken(sessionId, tokenId), item) }
+  return { text: `${sessionId}.${tokenId}.${secret}`, write: create(keys.refreshToken(sessionId, tokenId), item) }
 }
 
 /** Whether the session is open: not revoked, of the current epoch, and used within seven days. */
@@ -80,11 +82,11 @@ export function open(
   const createdAtMs = now()
   const token = mintRefreshToken(sessionId, createdAtMs)
   const times = { createdAtMs, lastUsedAtMs: createdAtMs, ttl: ttlOf(createdAtMs + refreshTokenMs) }
-  const row: SessionRecord = { id: sessionId, userId, organisationId, address, epoch, ...times }
-  const session = { ...row, gsi1pk: keys.userSessions(userId) }
+  const record: SessionRecord = { id: sessionId, userId, organisationId, address, epoch, ...times }
+  const session = { ...record, gsi1pk: keys.userSessions(userId) }
   return {
     id: sessionId,
-    writes: [create(keys.session(sessionId), session), token.step],
+    writes: [create(keys.session(sessionId), session), token.write],
     tokens: () => tokenSet({ sessionId, userId, organisationId, roles }, token.text),
   }
 }
@@ -96,7 +98,7 @@ export function open(
 export const signIn = async ({ username, password }: Credentials, origin: Origin): Promise<TokenSet> =>
   signInLocally(await beginAttempt(username, origin), password, origin)
 
-/** Same as `signIn`, for a started attempt. Two calls. */
+/** Signs in with a started attempt. Two calls. */
 export async function signInLocally(attempt: Attempt, password: string, origin: Origin): Promise<TokenSet> {
   const { epoch, user: item } = await comparePassword(attempt, password)
   if (item === undefined) throw platformError('invalid_credentials')
@@ -104,7 +106,7 @@ export async function signInLocally(attempt: Attempt, password: string, origin: 
   const session = open(user, origin, epoch)
   const tokens = await session.tokens()
   await commit(signingInCaller(user, origin), {
-    writes: session.writes.map((step) => orThrow(step, 'conflict')),
+    writes: session.writes.map((write) => orThrow(write, 'conflict')),
     ...sessionOpenedEffects(user, session.id),
   })
   return tokens
@@ -135,37 +137,37 @@ export const signingInCaller = (
  * identified (RFC 9700).
  */
 export async function refresh({ refreshToken }: { refreshToken: string }, origin?: Origin): Promise<TokenSet> {
-  const known = await findByToken(refreshToken)
-  if (known === undefined) throw platformError('invalid_refresh_token')
-  const { session, token, tokenKey } = known
+  const match = await findByToken(refreshToken)
+  if (match === undefined) throw platformError('invalid_refresh_token')
+  const { session, token, tokenKey } = match
   const sessionId = session.id
   const family = { sessionId, ...session }
-  if (token.usedAtMs !== undefined) return endFamily(family, origin)
+  if (token.usedAtMs !== undefined) return endReusedSession(family, origin)
   if (token.expiresAtMs <= now()) throw platformError('invalid_refresh_token')
 
-  // Read after the session: a revocation of several sessions is recorded here.
+  // Read after the session, because the user's record contains revocations of several sessions.
   const user = await find(session.organisationId, session.userId)
   if (user === undefined || !isOpen(session, user)) throw platformError('invalid_refresh_token')
-  if (!(await isProviderEnabled(user))) return endUnvouched(family, origin)
+  if (!(await isProviderEnabled(user))) return endDisabledSession(family, origin)
   const atMs = now()
   const successor = mintRefreshToken(sessionId, atMs)
-  // Signed before the old token is consumed: without signing keys it stays valid.
+  // Signed before the old token is consumed, which stays valid if the signing keys are unavailable.
   const tokens = await tokenSet({ sessionId, ...session, roles: user.roles }, successor.text)
-  const used = { set: { lastUsedAtMs: atMs, ttl: ttlOf(atMs + refreshTokenMs) } }
-  const refusal = await transact([
+  const sessionChange = { set: { lastUsedAtMs: atMs, ttl: ttlOf(atMs + refreshTokenMs) } }
+  const failure = await transact([
     patch(tokenKey, { set: { usedAtMs: atMs } }, { usedAtMs: { absent: true } }),
-    patch(keys.session(sessionId), used, { revokedAtMs: { absent: true } }),
-    successor.step,
+    patch(keys.session(sessionId), sessionChange, { revokedAtMs: { absent: true } }),
+    successor.write,
   ])
-  if (refusal?.index === 0) return endFamily(family, origin)
-  if (refusal) throw platformError('invalid_refresh_token')
+  if (failure?.index === 0) return endReusedSession(family, origin)
+  if (failure) throw platformError('invalid_refresh_token')
   return tokens
 }
 
 /** The session of a genuine refresh token, used or not, unless it has ended. One call. */
 async function findByToken(refreshToken: string) {
-  const [sessionId = '', tokenId = '', secret = '', ...more] = refreshToken.split('.')
-  if (!isId('sess', sessionId) || !/^[\w-]{12}$/.test(tokenId) || more.length > 0) return undefined
+  const [sessionId = '', tokenId = '', secret = '', ...rest] = refreshToken.split('.')
+  if (!isId('sess', sessionId) || !/^[\w-]{12}$/.test(tokenId) || rest.length > 0) return undefined
   const tokenKey = keys.refreshToken(sessionId, tokenId)
   const [sessionItem, tokenItem] = await getConsistent([keys.session(sessionId), tokenKey])
   if (sessionItem === undefined || tokenItem === undefined) return undefined
@@ -175,8 +177,8 @@ async function findByToken(refreshToken: string) {
   return isGenuine && session.revokedAtMs === undefined ? { session, token, tokenKey } : undefined
 }
 
-async function endFamily(
-  { sessionId, userId, organisationId }: Omit<Family, 'roles'>,
+async function endReusedSession(
+  { sessionId, userId, organisationId }: Omit<TokenFamily, 'roles'>,
   origin?: Origin,
 ): Promise<never> {
   await commit(system(organisationId, origin?.address), {
@@ -187,7 +189,10 @@ async function endFamily(
   throw platformError('invalid_refresh_token')
 }
 
-async function endUnvouched({ sessionId, organisationId }: Omit<Family, 'roles'>, origin?: Origin): Promise<never> {
+async function endDisabledSession(
+  { sessionId, organisationId }: Omit<TokenFamily, 'roles'>,
+  origin?: Origin,
+): Promise<never> {
   await commit(system(organisationId, origin?.address), {
     writes: [revokeSessionWrite(sessionId)],
     audit: { action: 'session.revoke', resource: sessionId, detail: 'The identity provider is disabled or gone' },
@@ -199,8 +204,8 @@ async function endUnvouched({ sessionId, organisationId }: Omit<Family, 'roles'>
 export function revokeSessionWrite(sessionId: string, condition: Condition = {}): WriteItem {
   const revokedAtMs = now()
   const set = { revokedAtMs, ttl: ttlOf(revokedAtMs + refreshTokenMs) }
-  const isAlive = { revokedAtMs: { absent: true } } as const
-  return patch(keys.session(sessionId), { set, remove: ['gsi1pk'] }, { ...isAlive, ...condition })
+  const isNotRevoked = { revokedAtMs: { absent: true } } as const
+  return patch(keys.session(sessionId), { set, remove: ['gsi1pk'] }, { ...isNotRevoked, ...condition })
 }
 
 /** Ends the caller's session with all its refresh tokens. The access token stays valid until it expires. One call. */
@@ -217,8 +222,41 @@ export async function signOut(caller: Caller): Promise<void> {
  * Ends the session of a refresh token, even of a used or expired one. Does nothing if the session has ended. Two calls.
  */
 export async function endSessionByToken(refreshToken: string, origin: Origin): Promise<void> {
-  const known = await findByToken(refreshToken)
-  if (known === undefined) return
-  const { id: sessionId, userId, organisationId } = known.session
+  const match = await findByToken(refreshToken)
+  if (match === undefined) return
+  const { id: sessionId, userId, organisationId } = match.session
   await signOut({ ...signingInCaller({ id: userId, organisationId }, origin), sessionId })
+}
+
+/** The caller's open sessions among the newest hundred; the index may lag. Three calls. */
+export async function list({ organisationId, userId, sessionId }: Caller): Promise<{ items: Session[] }> {
+  const range = { index: 'gsi1', pk: keys.userSessions(userId), newestFirst: true, limit: sessionLimit } as const
+  const [user, sessionKeys] = await Promise.all([find(organisationId, userId), indexedKeys(range)])
+  if (user === undefined) throw platformError('unauthenticated')
+  const items = await getConsistent(sessionKeys.map(({ id }) => keys.session(id)))
+  const sessions = items.filter((item) => item !== undefined).map(parseSession)
+  return { items: sessions.filter((session) => isOpen(session, user)).map((session) => view(session, sessionId)) }
+}
+
+const view = ({ id, createdAtMs, lastUsedAtMs, address }: SessionRecord, currentId: string): Session => ({
+  id,
+  createdAt: iso(createdAtMs),
+  lastUsedAt: iso(lastUsedAtMs),
+  address,
+  isCurrent: id === currentId,
+})
+
+/** Ends one of the caller's open sessions. Two calls. */
+export async function end(caller: Caller, sessionId: string): Promise<void> {
+  if (!isId('sess', sessionId)) throw platformError('session_not_found')
+  const { organisationId, userId } = caller
+  const [user, session] = await getConsistent([keys.user(organisationId, userId), keys.session(sessionId)])
+  if (user === undefined) throw platformError('unauthenticated')
+  const isOpenNow = session !== undefined && isOpen(parseSession(session), parseUser(user))
+  if (!isOpenNow) throw platformError('session_not_found')
+  const isOwn = { userId: { is: userId } }
+  await commit(caller, {
+    writes: [orThrow(revokeSessionWrite(sessionId, isOwn), 'session_not_found')],
+    audit: { action: 'session.revoke', resource: sessionId },
+  })
 }

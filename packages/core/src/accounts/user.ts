@@ -12,7 +12,7 @@ import { platformError } from '../error.ts'
 import { isId } from '../id.ts'
 import { createCredential } from './credential.ts'
 
-const Row = z.object({
+const User = z.object({
   id: z.string(),
   organisationId: z.string(),
   username: z.string(),
@@ -23,7 +23,7 @@ const Row = z.object({
   /** For users of identity providers: part of the key of the item that links the identity to this record. */
   subjectHash: z.string().optional(),
   createdAtMs: z.number(),
-  /** Incremented by every change that depended on the record. */
+  /** Incremented by each change that depends on the record. */
   version: z.number().default(0),
   /** Sessions of earlier epochs have ended, except the kept one. */
   epoch: z.number().default(0),
@@ -31,11 +31,11 @@ const Row = z.object({
   /** Ids of the API tokens. */
   tokenIds: z.set(z.string()).default(() => new Set<string>()),
 })
-export type User = z.infer<typeof Row>
+export type User = z.infer<typeof User>
 
-export const parseUser = (item: Item): User => Row.parse(item)
+export const parseUser = (item: Item): User => User.parse(item)
 
-/** The record is unchanged since it was read. Records without a version count as 0. */
+/** Whether the record is unchanged since it was read. Records without a version have version 0. */
 export const userUnchanged = ({ version }: User): Condition => ({ version: unchanged(version || undefined) })
 
 export const usersOf = (organisationId: string): OffsetList => ({
@@ -48,7 +48,7 @@ export const usersOf = (organisationId: string): OffsetList => ({
 export const isLocal = ({ authProvider }: Pick<User, 'authProvider'>): boolean => authProvider === 'local'
 
 /** The writes that create a user, with a password for local accounts. The second one fails if the name is taken. */
-export const createUserWrites = (user: z.input<typeof Row>, passwordHash?: string): [WriteItem, WriteItem] => [
+export const createUserWrites = (user: z.input<typeof User>, passwordHash?: string): [WriteItem, WriteItem] => [
   create(keys.user(user.organisationId, user.id), { ...user, version: 1 }),
   createCredential(user, passwordHash),
 ]
@@ -68,7 +68,7 @@ export async function find(organisationId: string, userId: string): Promise<User
 
 /** The API representation of a user. */
 export const view = (
-  { id, username, email, roles, organisationId, authProvider, createdAtMs }: z.input<typeof Row>,
+  { id, username, email, roles, organisationId, authProvider, createdAtMs }: z.input<typeof User>,
   permissions: Permission[] = permissionsOf(roles),
 ): UserProfile => ({
   id,
@@ -81,12 +81,12 @@ export const view = (
   permissions,
 })
 
-/** The caller's own profile, with the permissions that an API token leaves. One call. */
+/** The caller's profile, with the permissions that an API token leaves. One call. */
 export async function profile(caller: Caller): Promise<UserProfile> {
   const user = await find(caller.organisationId, caller.userId)
   if (user === undefined) throw platformError('unauthenticated')
-  const held = permissionsOf(user.roles)
-  return view(user, caller.tokenId === undefined ? held : held.filter((each) => caller.permissions.has(each)))
+  const granted = permissionsOf(user.roles)
+  return view(user, caller.tokenId === undefined ? granted : granted.filter((each) => caller.permissions.has(each)))
 }
 
 /** One page of the organisation's users, newest first. Two calls. */
@@ -102,16 +102,15 @@ export async function read({ organisationId }: Caller, userId: string): Promise<
   return view(user)
 }
 
-/** The roles, and which of them the caller may grant: those within its own rights. No call. */
+/** The roles, and whether the caller has all their permissions and may grant them. No call. */
 export const roles = ({ permissions }: Caller): { items: RoleDescription[] } => ({
   items: roleNames.map((name) => {
-    const granted = permissionsOf([name])
-    return { name, permissions: granted, grantable: granted.every((permission) => permissions.has(permission)) }
+    const included = permissionsOf([name])
+    return { name, permissions: included, grantable: included.every((permission) => permissions.has(permission)) }
   }),
 })
 
-/** Users of an identity provider are valid while it is enabled; local users always. */
-
+/** Whether the item is an enabled identity provider. */
 export const isEnabledProvider = (item: Item | undefined): boolean => item?.['isEnabled'] === true
 
 /** Whether the user's provider is enabled. No call for a local user, one for others. */

@@ -11,7 +11,7 @@ import { type IndexRange, type Page, pageOfAll } from '../db/index-page.ts'
 export { verify } from './verify.ts'
 export { exportPage } from './export.ts'
 
-/** The audit trail as callers see it. Entries are never changed or removed. */
+/** The audit trail of an organisation. Entries are never changed or removed. */
 
 /**
  * Appends an entry for an external event; it joins the chain when the record is projected. One call and one message.
@@ -33,24 +33,24 @@ export interface AuditQuery extends Page {
  * One page, newest first. Two calls without filters, up to four more with times. Other filters take three, and one more
  * per 5,000 matching entries, which are counted.
  */
-export async function list(caller: Caller, wanted: AuditQuery) {
-  const { page, pageSize } = wanted
-  const isFiltered = wanted.actor !== undefined || wanted.action !== undefined || wanted.resource !== undefined
-  const { rows, totalCount } = isFiltered ? await pageOfFilter(caller, wanted) : await pageOfChain(caller, wanted)
-  return { items: rows.map(parseEntry), totalCount, page, pageSize }
+export async function list(caller: Caller, filter: AuditQuery) {
+  const { page, pageSize } = filter
+  const isFiltered = filter.actor !== undefined || filter.action !== undefined || filter.resource !== undefined
+  const { items, totalCount } = isFiltered ? await pageOfFilter(caller, filter) : await pageOfChain(caller, filter)
+  return { items: items.map(parseEntry), totalCount, page, pageSize }
 }
 
-interface Found {
-  rows: Item[]
+interface EntryPage {
+  items: Item[]
   totalCount: number
 }
 
 async function pageOfFilter(
   { organisationId }: Caller,
   { from, to, page, pageSize, ...values }: AuditQuery,
-): Promise<Found> {
+): Promise<EntryPage> {
   // The store rejects a range that ends before it begins.
-  if (from !== undefined && to !== undefined && from >= to) return { rows: [], totalCount: 0 }
+  if (from !== undefined && to !== undefined && from >= to) return { items: [], totalCount: 0 }
   const bounds = {
     ...(from !== undefined && { from: idsBefore('aud', from) }),
     ...(to !== undefined && { to: idsBefore('aud', to) }),
@@ -61,7 +61,7 @@ async function pageOfFilter(
   })
   const { keys: entryKeys, totalCount } = await pageOfAll(ranges, { page, pageSize })
   const items = await getConsistent(entryKeys)
-  return { rows: items.filter((item) => item !== undefined), totalCount }
+  return { items: items.filter((item) => item !== undefined), totalCount }
 }
 
 const filterIndexes = [
@@ -70,8 +70,8 @@ const filterIndexes = [
   ['resource', 'gsi3'],
 ] as const
 
-/** Entries are numbered without gaps, so a page is a range of numbers. */
-async function pageOfChain({ organisationId }: Caller, { from, to, page, pageSize }: AuditQuery): Promise<Found> {
+/** Entry numbers have no gaps, so a page is a range of numbers. */
+async function pageOfChain({ organisationId }: Caller, { from, to, page, pageSize }: AuditQuery): Promise<EntryPage> {
   const { seq } = await auditHead(organisationId)
   const [before, last] = await Promise.all([
     from === undefined ? 0 : entriesBefore(organisationId, seq, from),
@@ -79,23 +79,23 @@ async function pageOfChain({ organisationId }: Caller, { from, to, page, pageSiz
   ])
   const totalCount = Math.max(0, last - before)
   const newest = last - (page - 1) * pageSize
-  if (newest <= before) return { rows: [], totalCount }
+  if (newest <= before) return { items: [], totalCount }
   const first = keys.auditEntry(organisationId, Math.max(before + 1, newest - pageSize + 1))
   const final = keys.auditEntry(organisationId, newest)
   const { items } = await query({ pk: first.pk, from: first.sk, to: final.sk, newestFirst: true })
-  return { rows: items, totalCount }
+  return { items, totalCount }
 }
 
-const probes = 100
+const probesPerCall = 100
 
 /**
- * How many of the first `high` entries are older than a time. Times ascend along the chain: each call narrows the range
- * to a hundredth.
+ * The number of entries older than a time, among the first `high`. Times ascend along the chain, so each call narrows
+ * the range to a hundredth.
  */
 async function entriesBefore(organisationId: string, high: number, timeMs: number): Promise<number> {
   let [low, end] = [0, high]
   while (low < end) {
-    const step = Math.ceil((end - low) / probes)
+    const step = Math.ceil((end - low) / probesPerCall)
     const numbers = Array.from({ length: Math.floor((end - low) / step) }, (_, index) => low + (index + 1) * step)
     const items = await getConsistent(numbers.map((seq) => keys.auditEntry(organisationId, seq)))
     const older = items.filter((item) => timeOf(String(item?.['id'])) < timeMs).length

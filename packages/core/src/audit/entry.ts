@@ -6,8 +6,8 @@ import { derivedId, sha256 } from '../id.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 
 /**
- * The format of audit entries. A hash covers the entry's canonical JSON (RFC 8785), including the previous hash. That
- * JSON is stored, displayed, exported and verified as is.
+ * The format of audit entries. The hash covers the entry's canonical JSON (RFC 8785), including the previous hash. That
+ * JSON is stored, returned, exported and verified unchanged.
  */
 
 /** Field names in RFC 8785 order, including those of nested objects. */
@@ -40,27 +40,27 @@ export interface ChainPosition {
   previousHash: string
 }
 
-/** The stored item of a record's entry at its position. */
-export function entryItem(record: OutboxRecord, audit: NonNullable<OutboxRecord['audit']>, place: ChainPosition) {
+/** The item of an outbox record's entry at a position. */
+export function entryItem(record: OutboxRecord, audit: NonNullable<OutboxRecord['audit']>, position: ChainPosition) {
   const { organisationId, actor, address, traceId } = record
-  const id = derivedId('aud', place.atMs, record.id)
-  const { seq, previousHash } = place
+  const id = derivedId('aud', position.atMs, record.id)
+  const { seq, previousHash } = position
   const [action, resource, detail] = [
-    bounded(audit.action, 100),
-    bounded(audit.resource, 200),
-    bounded(audit.detail, 2000),
+    truncate(audit.action, 100),
+    truncate(audit.resource, 200),
+    truncate(audit.detail, 2000),
   ]
   const text = canonical({
     id,
     seq,
-    at: iso(place.atMs),
+    at: iso(position.atMs),
     actor,
     action,
     resource,
     detail,
     traceId,
     previousHash,
-    ...(address !== undefined && { address: bounded(address, 64) }),
+    ...(address !== undefined && { address: truncate(address, 64) }),
     ...(audit.isExtra && { extra: true }),
   })
   return {
@@ -71,7 +71,7 @@ export function entryItem(record: OutboxRecord, audit: NonNullable<OutboxRecord[
   }
 }
 
-const bounded = (text: string, length: number): string => text.slice(0, length).toWellFormed()
+const truncate = (text: string, length: number): string => text.slice(0, length).toWellFormed()
 
 export const parseEntry = ({ entry, hash }: Item): AuditEntry =>
   AuditEntry.parse({ ...JSON.parse(String(entry)), hash })
@@ -84,15 +84,15 @@ export function hasValidHash(
 ): boolean {
   const { sk, hash } = item
   const text = String(item['entry'])
-  const entry = readable(text, hash)
+  const entry = tryParse(text, hash)
   if (entry === undefined || sk !== keys.auditEntry(organisationId, seq).sk || sha256(text) !== hash) return false
   const { id, actor, action, resource } = entry
   const expected = { id, ...keys.auditIndexKeys(organisationId, { actor: actor.id, action, resource }) }
-  const isFiled = Object.entries(expected).every(([name, value]) => item[name] === value)
-  return isFiled && entry.seq === seq && entry.previousHash === previousHash
+  const isIndexed = Object.entries(expected).every(([name, value]) => item[name] === value)
+  return isIndexed && entry.seq === seq && entry.previousHash === previousHash
 }
 
-function readable(text: string, hash: unknown): AuditEntry | undefined {
+function tryParse(text: string, hash: unknown): AuditEntry | undefined {
   try {
     return AuditEntry.parse({ ...JSON.parse(text), hash })
   } catch {

@@ -6,7 +6,7 @@ import * as keys from '../db/keys.ts'
 import { query } from '../db/table.ts'
 
 /** Entries per part: a query returns at most 1 MB, and a function response 6 MB. */
-const entriesAtOnce = 1000
+const entriesPerPart = 1000
 
 /** The part of an export after the entry numbered `after`. */
 export interface ExportQuery {
@@ -22,7 +22,7 @@ export async function exportPage(
   const { pk, sk } = keys.auditEntry(organisationId, after + 1)
   const [head, { items }] = await Promise.all([
     auditHead(organisationId),
-    query({ pk, from: sk, limit: entriesAtOnce }),
+    query({ pk, from: sk, limit: entriesPerPart }),
   ])
   const entries = items.map(parseEntry)
   const last = entries.at(-1)?.seq ?? head.seq
@@ -54,5 +54,5 @@ function csvOf(entries: readonly AuditEntry[], hasHeader: boolean): string {
   return [...(hasHeader ? [Object.keys(columns)] : []), ...rows].map((row) => `${row.map(cell).join(',')}\r\n`).join('')
 }
 
-/** Prefixes cells that a spreadsheet would run as a formula with an apostrophe, reversibly. */
+/** A CSV cell. An apostrophe prevents spreadsheets from running the text as a formula; it can be removed again. */
 const cell = (text: string): string => `"${text.replace(/^[=+\-@\t\r']/, "'$&").replaceAll('"', '""')}"`

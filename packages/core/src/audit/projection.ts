@@ -5,11 +5,10 @@ import * as keys from '../db/keys.ts'
 import { create, get, replace, type WriteItem } from '../db/table.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 
-/** The end of a chain. */
 const Head = z.object({ seq: z.number(), hash: z.string(), atMs: z.number() })
 export type AuditHead = z.infer<typeof Head>
 
-/** The current head of an organisation's chain. One call. */
+/** The head of an organisation's chain. One call. */
 export async function auditHead(organisationId: string): Promise<AuditHead> {
   const item = await get(keys.auditHead(organisationId))
   return Head.parse(item ?? { seq: 0, hash: genesisHash(organisationId), atMs: 0 })
@@ -24,19 +23,19 @@ export const auditProjection: Projection = {
   writes: async (organisationId, records) => {
     if (records.every(({ audit }) => audit === undefined)) return []
     const before = await auditHead(organisationId)
-    const { head, steps } = records.reduce(added, { head: before, steps: [] })
-    const asRead = before.seq === 0 ? { pk: { absent: true as const } } : { seq: { is: before.seq } }
-    return [replace(keys.auditHead(organisationId), { ...head }, asRead), ...steps]
+    const { head, writes } = records.reduce(append, { head: before, writes: [] })
+    const unchanged = before.seq === 0 ? { pk: { absent: true as const } } : { seq: { is: before.seq } }
+    return [replace(keys.auditHead(organisationId), { ...head }, unchanged), ...writes]
   },
 }
 
-function added({ head, steps }: { head: AuditHead; steps: WriteItem[] }, record: OutboxRecord) {
-  if (record.audit === undefined) return { head, steps }
+function append({ head, writes }: { head: AuditHead; writes: WriteItem[] }, record: OutboxRecord) {
+  if (record.audit === undefined) return { head, writes }
   // Records of different processes arrive slightly out of order.
-  const place = { seq: head.seq + 1, atMs: Math.max(record.atMs, head.atMs + 1), previousHash: head.hash }
-  const item = entryItem(record, record.audit, place)
+  const position = { seq: head.seq + 1, atMs: Math.max(record.atMs, head.atMs + 1), previousHash: head.hash }
+  const item = entryItem(record, record.audit, position)
   return {
-    head: { seq: place.seq, atMs: place.atMs, hash: item.hash },
-    steps: [...steps, create(keys.auditEntry(record.organisationId, place.seq), item)],
+    head: { seq: position.seq, atMs: position.atMs, hash: item.hash },
+    writes: [...writes, create(keys.auditEntry(record.organisationId, position.seq), item)],
   }
 }

@@ -5,8 +5,8 @@ import { type Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { get, type Item, query } from '../db/table.ts'
 
-/** Entries per verification: a few seconds of work. */
-const entriesAtOnce = 20_000
+/** Entries per call: a few seconds of work. */
+const entriesPerCall = 20_000
 
 /**
  * Recomputes the chain after the entry numbered `after`, up to the head or the limit of one call. Two calls, and one
@@ -14,24 +14,24 @@ const entriesAtOnce = 20_000
  */
 export async function verify(
   { organisationId }: Caller,
-  wanted: { after: number },
-  limit = entriesAtOnce,
+  range: { after: number },
+  limit = entriesPerCall,
 ): Promise<AuditVerification> {
   const head = await auditHead(organisationId)
-  const after = Math.min(wanted.after, head.seq)
+  const after = Math.min(range.after, head.seq)
   const last = Math.min(head.seq, after + limit)
   let seq = after
   let previousHash = await hashOf(organisationId, after)
   for await (const item of entries(organisationId, after + 1, last)) {
-    const place = { seq: seq + 1, previousHash }
-    if (!hasValidHash(organisationId, item, place)) break
-    seq = place.seq
+    const position = { seq: seq + 1, previousHash }
+    if (!hasValidHash(organisationId, item, position)) break
+    seq = position.seq
     previousHash = String(item['hash'])
   }
-  const told = { entries: seq - after, headSeq: head.seq, headHash: head.hash }
-  if (seq < last) return { valid: false, ...told, firstBroken: seq + 1 }
-  if (last < head.seq) return { valid: true, ...told, next: last }
-  return previousHash === head.hash ? { valid: true, ...told } : { valid: false, ...told, firstBroken: head.seq }
+  const summary = { entries: seq - after, headSeq: head.seq, headHash: head.hash }
+  if (seq < last) return { valid: false, ...summary, firstBroken: seq + 1 }
+  if (last < head.seq) return { valid: true, ...summary, next: last }
+  return previousHash === head.hash ? { valid: true, ...summary } : { valid: false, ...summary, firstBroken: head.seq }
 }
 
 /** The hash of an entry, or the genesis hash. */
@@ -46,8 +46,8 @@ async function* entries(organisationId: string, first: number, last: number): As
   const [from, to] = [keys.auditEntry(organisationId, first), keys.auditEntry(organisationId, last)]
   let after: Item | undefined
   do {
-    const part = await query({ pk: from.pk, from: from.sk, to: to.sk, ...(after && { after }) })
-    yield* part.items
-    after = part.next
+    const page = await query({ pk: from.pk, from: from.sk, to: to.sk, ...(after && { after }) })
+    yield* page.items
+    after = page.next
   } while (after !== undefined)
 }

@@ -33,37 +33,37 @@ export type OperationReference = JobReference
 
 /** Enqueues a stored job. */
 export const enqueueJob = ({ organisationId, jobId }: JobReference): Promise<void> =>
-  announce(config.PLAT_QUEUE_JOBS, { organisationId, jobId })
+  enqueue(config.PLAT_QUEUE_JOBS, { organisationId, jobId })
 
 /** Enqueues a stored batch. */
 export const enqueueBatch = ({ organisationId, batchId }: BatchReference): Promise<void> =>
-  announce(config.PLAT_QUEUE_BATCHES, { organisationId, batchId })
+  enqueue(config.PLAT_QUEUE_BATCHES, { organisationId, batchId })
 
 /** Enqueues a stored operation. */
 export const enqueueOperation = ({ organisationId, jobId }: OperationReference, delaySeconds = 0): Promise<void> =>
-  announce(config.PLAT_QUEUE_UPDATES, { organisationId, jobId }, delaySeconds)
+  enqueue(config.PLAT_QUEUE_UPDATES, { organisationId, jobId }, delaySeconds)
 
 /** Enqueues a scan of the catalog's sources. */
 export const enqueueCatalogScan = (organisationId: string): Promise<void> =>
-  announce(config.PLAT_QUEUE_UPDATES, { organisationId, scan: 'catalog' })
+  enqueue(config.PLAT_QUEUE_UPDATES, { organisationId, scan: 'catalog' })
 
 /** Enqueues the delivery of a module's pending events. */
 export const enqueueModuleDelivery = (organisationId: string, moduleId: string, delaySeconds = 0): Promise<void> =>
-  announce(config.PLAT_QUEUE_MODULES, { organisationId, moduleId }, delaySeconds, moduleId)
+  enqueue(config.PLAT_QUEUE_MODULES, { organisationId, moduleId }, delaySeconds, moduleId)
 
 /** Enqueues the projection of an organisation's outbox. */
 export const enqueueProjections = (organisationId: string): Promise<void> =>
-  announce(config.PLAT_QUEUE_EVENTS, { organisationId })
+  enqueue(config.PLAT_QUEUE_EVENTS, { organisationId })
 
 /** Enqueues the deliveries of a webhook, with a delay of up to 900 seconds. */
 export const enqueueWebhook = ({ organisationId, webhookId }: WebhookReference, delaySeconds = 0): Promise<void> =>
-  announce(config.PLAT_QUEUE_WEBHOOKS, { organisationId, webhookId }, delaySeconds)
+  enqueue(config.PLAT_QUEUE_WEBHOOKS, { organisationId, webhookId }, delaySeconds)
 
 /**
- * Errors are only logged: the work is stored, and the sweep enqueues it again. Each organisation and module is its own
- * message group, so that SQS delivers a flood of one after the messages of others.
+ * Errors are only logged: the work is stored, and the sweep enqueues it again. Each organisation or module is a message
+ * group, so that SQS delivers a flood of one after the messages of others.
  */
-async function announce(
+async function enqueue(
   QueueUrl: string,
   message: { organisationId: string } & Record<string, string>,
   DelaySeconds = 0,

@@ -14,19 +14,20 @@ import { awsTimeouts } from './sdk.ts'
 
 const client = new SecretsManagerClient({ requestHandler: awsTimeouts })
 
-/** The current value of a secret, or undefined if there is none yet. */
+/** The current value of a secret, or undefined if the secret does not exist. */
 export async function readSecret(name: string): Promise<string | undefined> {
   try {
     return (await client.send(new GetSecretValueCommand({ SecretId: name }))).SecretString
   } catch (error) {
     if (error instanceof ResourceNotFoundException) return undefined
-    throw unreachable(error)
+    throw unavailable(error)
   }
 }
 
 /** Sets the current value, creating the secret if it is missing. */
 export async function writeSecret(name: string, value: string): Promise<void> {
-  const put = () => client.send(new PutSecretValueCommand({ SecretId: name, SecretString: value })).catch(unlessMissing)
+  const put = () =>
+    client.send(new PutSecretValueCommand({ SecretId: name, SecretString: value })).catch(rethrowMissing)
   try {
     await put()
   } catch (error) {
@@ -35,7 +36,7 @@ export async function writeSecret(name: string, value: string): Promise<void> {
   }
 }
 
-/** The same for every secret: of several concurrent first values one becomes this version. */
+/** The version id of every first value, so that one of several concurrent writers wins. */
 const firstVersion = '00000000-0000-4000-8000-000000000001'
 
 /**
@@ -45,25 +46,25 @@ const firstVersion = '00000000-0000-4000-8000-000000000001'
 export async function createSecretOnce(name: string, value: string): Promise<boolean> {
   const first = { SecretString: value, ClientRequestToken: firstVersion }
   try {
-    return await isFirst(() => client.send(new PutSecretValueCommand({ SecretId: name, ...first })))
+    return await isFirstWrite(() => client.send(new PutSecretValueCommand({ SecretId: name, ...first })))
   } catch (error) {
     if (!(error instanceof ResourceNotFoundException)) throw error
-    return isFirst(() => client.send(new CreateSecretCommand({ Name: name, ...first })))
+    return isFirstWrite(() => client.send(new CreateSecretCommand({ Name: name, ...first })))
   }
 }
 
 /** Creates a secret with its first value. Returns false, without a change, if it exists. */
 export const createSecret = (name: string, value: string): Promise<boolean> =>
   // The SDK retries a lost response with the same token, so the creator still gets true.
-  isFirst(() => client.send(new CreateSecretCommand({ Name: name, SecretString: value })))
+  isFirstWrite(() => client.send(new CreateSecretCommand({ Name: name, SecretString: value })))
 
-async function isFirst(write: () => Promise<unknown>): Promise<boolean> {
+async function isFirstWrite(write: () => Promise<unknown>): Promise<boolean> {
   try {
     await write()
     return true
   } catch (error) {
     if (error instanceof ResourceExistsException) return false
-    return unlessMissing(error)
+    return rethrowMissing(error)
   }
 }
 
@@ -72,13 +73,13 @@ export async function deleteSecret(name: string): Promise<void> {
   try {
     await client.send(new DeleteSecretCommand({ SecretId: name, ForceDeleteWithoutRecovery: true }))
   } catch (error) {
-    if (!(error instanceof ResourceNotFoundException)) throw unreachable(error)
+    if (!(error instanceof ResourceNotFoundException)) throw unavailable(error)
   }
 }
 
-/** Passes on `ResourceNotFoundException`; other errors mean that Secrets Manager is unreachable. */
-function unlessMissing(error: unknown): never {
-  throw error instanceof ResourceNotFoundException ? error : unreachable(error)
+/** Rethrows `ResourceNotFoundException`; throws `database_unavailable` for other errors. */
+function rethrowMissing(error: unknown): never {
+  throw error instanceof ResourceNotFoundException ? error : unavailable(error)
 }
 
-const unreachable = (cause: unknown) => platformError('database_unavailable', { retryAfterSeconds: 2 }, { cause })
+const unavailable = (cause: unknown) => platformError('database_unavailable', { retryAfterSeconds: 2 }, { cause })

@@ -11,11 +11,11 @@ export type AttributeCondition =
   | { absentOrAtMost: number }
   | { oneOf: readonly unknown[] }
 
-/** Unchanged since it was read: equal or still absent. */
+/** Whether an attribute still has the value that was read, or is still absent. */
 export const unchanged = (value: unknown): AttributeCondition =>
   value === undefined ? { absent: true } : { is: value }
 
-/** All must hold. An empty condition always does. */
+/** Attribute conditions that must all hold. */
 export type Condition = Record<string, AttributeCondition>
 
 /** Attribute changes. `add` increments from zero or adds set members; `drop` removes set members. */
@@ -83,36 +83,33 @@ class Builder {
   }
 }
 
-const names = (builder: Builder) =>
-  Object.keys(builder.names).length > 0 ? { ExpressionAttributeNames: builder.names } : {}
+const clause = (keyword: string, parts: string[]): string[] =>
+  parts.length > 0 ? [`${keyword} ${parts.join(', ')}`] : []
 
-const values = (builder: Builder) =>
-  Object.keys(builder.values).length > 0 ? { ExpressionAttributeValues: builder.values } : {}
-
-const clause = (word: string, parts: string[]): string[] => (parts.length > 0 ? [`${word} ${parts.join(', ')}`] : [])
+/** Adds the names and values of the builder. */
+const withAttributes = <Expressions>(expressions: Expressions, { names, values }: Builder) => ({
+  ...expressions,
+  ...(Object.keys(names).length > 0 && { ExpressionAttributeNames: names }),
+  ...(Object.keys(values).length > 0 && { ExpressionAttributeValues: values }),
+})
 
 /** Request fields of a conditional write. */
 export function conditional(condition: Condition) {
   const builder = new Builder()
   const text = builder.condition(condition)
-  return { ...(text === '' ? {} : { ConditionExpression: text }), ...names(builder), ...values(builder) }
+  return withAttributes(text === '' ? {} : { ConditionExpression: text }, builder)
 }
 
 /** Request fields of a condition check. */
 export function required(condition: Condition) {
   const builder = new Builder()
-  return { ConditionExpression: builder.condition(condition), ...names(builder), ...values(builder) }
+  return withAttributes({ ConditionExpression: builder.condition(condition) }, builder)
 }
 
 /** Request fields of an update. */
 export function updating(change: Change, condition: Condition) {
   const builder = new Builder()
-  const update = builder.change(change)
+  const UpdateExpression = builder.change(change)
   const text = builder.condition(condition)
-  return {
-    UpdateExpression: update,
-    ...(text === '' ? {} : { ConditionExpression: text }),
-    ...names(builder),
-    ...values(builder),
-  }
+  return withAttributes({ UpdateExpression, ...(text !== '' && { ConditionExpression: text }) }, builder)
 }

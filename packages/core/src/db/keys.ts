@@ -1,15 +1,15 @@
 /**
- * The whole single-table design: entity → pk, sk, and the reads that need them.
- * Tenant data carries its organisation in the partition key, so that a foreign id is "not found" by construction.
+ * The single-table design: the keys of all items, and their indexes.
+ * Partition keys of tenant data include the organisation, so that ids of other organisations are not found.
  *
- * Indexes project keys only. Every index sort key is or ends with the item's own id, so that entries are unique.
- *   gsi1  clusters of an organisation by status; jobs of a cluster; operations by type; batches; sessions; audit by actor;
- *         deliveries                                                                 gsi1pk, id
- *   gsi2  clusters of an organisation by type; jobs of an organisation; audit by action  gsi2pk, id
- *   gsi3  clusters of an organisation by type and status; jobs of one by status; audit by resource  gsi3pk, id
- *   due   items for the sweep, by due time                                             duepk, duesk
+ * Indexes project keys only. Each index sort key ends with the item's id, so that entries are unique.
+ *   gsi1 (gsi1pk, id): clusters by status; jobs of a cluster; operations by type; batches; sessions; audit entries by
+ *        actor; deliveries
+ *   gsi2 (gsi2pk, id): clusters by type; jobs of an organisation; audit entries by action
+ *   gsi3 (gsi3pk, id): clusters by type and status; jobs of an organisation by status; audit entries by resource
+ *   due  (duepk, duesk): items for the sweep, by due time
  *
- * `ttl` (seconds) lets the store delete an item; the code checks expiry itself, because the store deletes late.
+ * `ttl` (seconds) lets the store delete an item. The code also checks expiry, because the store deletes late.
  */
 
 /** A primary key. */
@@ -140,7 +140,7 @@ export const failedSignIns = (who: string, minute: number): Key => ({
   sk: `M#${minute}`,
 })
 
-/** Written for unknown usernames, where known ones get an audit record; expires. */
+/** Written for failed sign-ins of unknown users, at the same cost as the outbox record of a known one; expires. */
 export const dummyCredential = (id: string): Key => ({ pk: `DUMMY-CREDENTIAL#${id}`, sk: 'DUMMY-CREDENTIAL' })
 
 /** One sign-in. Its refresh tokens are in the same partition. */
@@ -164,7 +164,7 @@ export const siteName = (organisationId: string, name: string): Key => ({
 })
 export const siteCount = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'SITE-COUNT' })
 
-/** Clusters of an organisation, newest last. The record includes presence, so that one page is one query. */
+/** Clusters of an organisation, newest last. The record includes presence, so that a page takes one query. */
 export const cluster = (organisationId: string, clusterId: string): Key => ({
   pk: `ORG#${organisationId}#CLUSTER`,
   sk: clusterId,
@@ -179,7 +179,7 @@ export const clusterStatusCounts = (organisationId: string): Key => ({
   pk: `ORG#${organisationId}`,
   sk: 'CLUSTER-STATUS-COUNTS',
 })
-/** Keeps names unique within an organisation. */
+/** The reservation of a name, unique within an organisation. */
 export const clusterName = (organisationId: string, name: string): Key => ({
   pk: `ORG#${organisationId}#CLUSTER-NAME#${fold(name)}`,
   sk: 'NAME',
@@ -207,7 +207,7 @@ export const relayRequest = (relayId: string, tokenId: string): Key => ({
   sk: 'REQUEST',
 })
 
-/** Webhooks of an organisation. The record includes the worker's lease, so that one read returns all. */
+/** Webhooks of an organisation. The record includes the worker's lease, so that one read returns both. */
 export const webhook = (organisationId: string, webhookId: string): Key => ({
   pk: `ORG#${organisationId}#WEBHOOK`,
   sk: webhookId,
@@ -320,7 +320,7 @@ export const bucketStartOf = (sk: unknown): number => Number(String(sk).split('#
 export const modules = (): { pk: string } => ({ pk: 'MODULES' })
 export const module = (moduleId: string): Key => ({ ...modules(), sk: `MODULE#${moduleId}` })
 export const moduleHealth = (moduleId: string): Key => ({ ...modules(), sk: `HEALTH#${moduleId}` })
-/** API paths of modules and their deployments: one item with all that a proxied request needs. */
+/** API paths and deployments of modules: one item with everything that a proxied request needs. */
 export const moduleRoutes = (): Key => ({ pk: 'PLATFORM', sk: 'MODULE-ROUTES' })
 /** Pending events of a module, oldest first; expires. */
 export const moduleEvents = (moduleId: string): { pk: string } => ({ pk: `MODULE#${moduleId}#EVENTS` })
@@ -340,7 +340,7 @@ export const identityProviderCount = (organisationId: string): Key => ({
   pk: `ORG#${organisationId}`,
   sk: 'IDENTITY-PROVIDER-COUNT',
 })
-/** A secret, by its name in Secrets Manager, that is no longer used or may never be created. */
+/** An unused secret, by its name in Secrets Manager. It may not exist. */
 export const orphanedSecret = (name: string): Key => ({ pk: `SECRET#${name}`, sk: 'ORPHANED-SECRET' })
 /** The user of a provider's subject, by the subject's hash, because subjects may have any length. */
 export const externalIdentity = (providerId: string, subjectHash: string): Key => ({
@@ -364,7 +364,7 @@ export const versionErrorCount = (version: string, minute: number): Key => ({
   sk: `M#${minute}`,
 })
 
-/** Partitions of the due index: enough to spread writes, few enough to read all every minute. */
+/** The number of partitions of the due index: spreads writes, and lets the sweep read all every minute. */
 export const dueShards = 4
 
 const shardOf = (id: string): number => (id.codePointAt(id.length - 1) ?? 0) % dueShards
@@ -389,6 +389,6 @@ export const clusterIndexKeys = (organisationId: string, type: string, status: s
   gsi3pk: clusterPartition(organisationId, { type, status }),
 })
 
-/** The index partition of a filter. Short, because every cluster record has three of them. */
+/** The index partition of a filter. Short, because each cluster record contains three. */
 export const clusterPartition = (organisationId: string, filter: { type?: string; status?: string }): string =>
   [organisationId, filter.type, filter.status].filter((part) => part !== undefined).join('#')

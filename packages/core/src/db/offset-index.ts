@@ -1,80 +1,80 @@
 /**
  * Finds the n-th newest of many records without walking the newer ones. Records are in buckets of up to 50 in order of
- * creation; an entry of seven bytes has a bucket's start and size. 100,000 records take 14 KB. Creation times within a
- * list are distinct.
+ * creation; an entry of seven bytes contains the start and size of a bucket. 100,000 records take 14 KB. Creation times
+ * within a list are distinct.
  */
 
 const entryBytes = 7
-const bucketRows = 50
+const bucketSize = 50
 
 export type OffsetIndex = Uint8Array<ArrayBuffer>
 
-const view = (ranks: OffsetIndex): DataView => new DataView(ranks.buffer, ranks.byteOffset, ranks.byteLength)
-const startMs = (ranks: OffsetIndex, entry: number): number =>
-  view(ranks).getUint16(entry * entryBytes) * 2 ** 32 + view(ranks).getUint32(entry * entryBytes + 2)
-const rowsIn = (ranks: OffsetIndex, entry: number): number => ranks[entry * entryBytes + 6] ?? 0
-const entries = (ranks: OffsetIndex): number => ranks.length / entryBytes
+const view = (index: OffsetIndex): DataView => new DataView(index.buffer, index.byteOffset, index.byteLength)
+const startMs = (index: OffsetIndex, entry: number): number =>
+  view(index).getUint16(entry * entryBytes) * 2 ** 32 + view(index).getUint32(entry * entryBytes + 2)
+const recordsIn = (index: OffsetIndex, entry: number): number => index[entry * entryBytes + 6] ?? 0
+const entries = (index: OffsetIndex): number => index.length / entryBytes
 
 export const emptyOffsets = (): OffsetIndex => new Uint8Array()
 
 /** Adds a record created at `timeMs`, which is later than every existing one. */
-export function withRecord(ranks: OffsetIndex, timeMs: number): OffsetIndex {
-  const last = entries(ranks) - 1
-  if (last >= 0 && rowsIn(ranks, last) < bucketRows) return counted(ranks, last, 1)
-  const longer = new Uint8Array(ranks.length + entryBytes)
-  longer.set(ranks)
+export function withRecord(index: OffsetIndex, timeMs: number): OffsetIndex {
+  const last = entries(index) - 1
+  if (last >= 0 && recordsIn(index, last) < bucketSize) return withCount(index, last, 1)
+  const longer = new Uint8Array(index.length + entryBytes)
+  longer.set(index)
   const bytes = view(longer)
-  bytes.setUint16(ranks.length, Math.floor(timeMs / 2 ** 32))
-  bytes.setUint32(ranks.length + 2, timeMs % 2 ** 32)
-  longer[ranks.length + 6] = 1
+  bytes.setUint16(index.length, Math.floor(timeMs / 2 ** 32))
+  bytes.setUint32(index.length + 2, timeMs % 2 ** 32)
+  longer[index.length + 6] = 1
   return longer
 }
 
 /** Removes the record created at `timeMs`. */
-export function withoutRecord(ranks: OffsetIndex, timeMs: number): OffsetIndex {
-  const entry = entryOf(ranks, timeMs)
-  if (entry < 0) return ranks
-  if (rowsIn(ranks, entry) > 1) return counted(ranks, entry, -1)
-  const shorter = new Uint8Array(ranks.length - entryBytes)
-  shorter.set(ranks.subarray(0, entry * entryBytes))
-  shorter.set(ranks.subarray((entry + 1) * entryBytes), entry * entryBytes)
+export function withoutRecord(index: OffsetIndex, timeMs: number): OffsetIndex {
+  const entry = entryOf(index, timeMs)
+  if (entry < 0) return index
+  if (recordsIn(index, entry) > 1) return withCount(index, entry, -1)
+  const shorter = new Uint8Array(index.length - entryBytes)
+  shorter.set(index.subarray(0, entry * entryBytes))
+  shorter.set(index.subarray((entry + 1) * entryBytes), entry * entryBytes)
   return shorter
 }
 
-function counted(ranks: OffsetIndex, entry: number, by: number): OffsetIndex {
-  const copy = ranks.slice()
-  copy[entry * entryBytes + 6] = rowsIn(ranks, entry) + by
+function withCount(index: OffsetIndex, entry: number, by: number): OffsetIndex {
+  const copy = index.slice()
+  copy[entry * entryBytes + 6] = recordsIn(index, entry) + by
   return copy
 }
 
-/** The last bucket that starts at or before a time; -1 if there is none. */
-function entryOf(ranks: OffsetIndex, timeMs: number): number {
+/** The last bucket that starts at or before a time; -1 without one. */
+function entryOf(index: OffsetIndex, timeMs: number): number {
   let low = 0
-  let high = entries(ranks)
+  let high = entries(index)
   while (low < high) {
     const middle = (low + high) >>> 1
-    if (startMs(ranks, middle) <= timeMs) low = middle + 1
+    if (startMs(index, middle) <= timeMs) low = middle + 1
     else high = middle
   }
   return low - 1
 }
 
 /**
- * The position behind the `offset` newest records: read records older than `beforeMs` (undefined: all), newest first,
+ * The position after the `offset` newest records: read records older than `beforeMs` (undefined: all), newest first,
  * and skip `skip` (below 50). Undefined if the list is shorter.
  */
 export function seekOffset(
-  ranks: OffsetIndex,
+  index: OffsetIndex,
   offset: number,
 ): { beforeMs: number | undefined; skip: number } | undefined {
   let skip = offset
-  for (let entry = entries(ranks) - 1; entry >= 0; entry--) {
-    const rows = rowsIn(ranks, entry)
-    if (skip < rows) {
-      const isNewest = entry === entries(ranks) - 1
-      return { beforeMs: isNewest ? undefined : startMs(ranks, entry + 1), skip }
+  for (let entry = entries(index) - 1; entry >= 0; entry--) {
+    const records = recordsIn(index, entry)
+    if (skip < records) {
+      const isNewest = entry === entries(index) - 1
+      return { beforeMs: isNewest ? undefined : startMs(index, entry + 1), skip }
     }
-    skip -= rows
+    skip -= records
   }
   return undefined
 }

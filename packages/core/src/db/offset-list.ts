@@ -8,12 +8,12 @@ import { idsBefore } from '../id.ts'
 import { seekOffset, emptyOffsets, type OffsetIndex, withoutRecord, withRecord } from './offset-index.ts'
 
 /**
- * Lists with constant page cost at any depth. Records are in one partition by id, newest last; a head item has the
- * total and the offset index. Inserts and removals replace the head in the same transaction. Pages may lag behind
+ * Lists with constant cost per page. Records are in one partition by id, newest last; a head item contains the total
+ * and the offset index. Inserts and removals replace the head in the same transaction. Pages may lag behind
  * writes by replication, less than a second.
  */
 
-/** The location of a list, and the prefix of its ids. */
+/** The keys of a list, and the prefix of its ids. */
 export interface OffsetList {
   head: Key
   pk: string
@@ -29,7 +29,7 @@ export const ListHead = z.object({
 })
 export type ListHead = z.infer<typeof ListHead>
 
-/** The head of a stored item; an empty list without one. */
+/** Parses a head; undefined is an empty list. */
 export const parseHead = (item: Item | undefined): ListHead => ListHead.parse(item ?? {})
 
 /** The current head of a list. One call. */
@@ -57,13 +57,12 @@ const replaceHead = (list: OffsetList, { version }: ListHead, next: Omit<ListHea
 export const initialiseWrite = ({ head }: OffsetList, timeMs: number): WriteItem =>
   replace(head, { total: 1, ranks: withRecord(emptyOffsets(), timeMs), lastTimeMs: timeMs, version: 1 })
 
-/** Attempts of one change among concurrent ones. */
-const turns = 20
+const maxAttempts = 20
 
 /** Retries a change that failed because of a concurrent one, until it returns a result. */
 export async function retryOnConflict<Result>(attempt: () => Promise<Result | undefined>): Promise<Result> {
-  for (let turn = 0; turn < turns; turn++) {
-    if (turn > 0) await backOff(turn)
+  for (let count = 0; count < maxAttempts; count++) {
+    if (count > 0) await backOff(count)
     const result = await attempt()
     if (result !== undefined) return result
   }
@@ -76,12 +75,12 @@ export async function readPage(list: OffsetList, { page, pageSize }: { page: num
   return { items: await recordsFrom(list, ranks, (page - 1) * pageSize, pageSize), totalCount: total, page, pageSize }
 }
 
-/** The records behind the `offset` newest ones, newest first. One call. */
-export async function recordsFrom(list: OffsetList, ranks: OffsetIndex, offset: number, size: number): Promise<Item[]> {
-  const place = seekOffset(ranks, offset)
-  if (place === undefined) return []
-  const rows = await newestRecords(list, place.skip + size, place.beforeMs)
-  return rows.slice(place.skip)
+/** The records after the `offset` newest ones, newest first. One call. */
+export async function recordsFrom(list: OffsetList, index: OffsetIndex, offset: number, size: number): Promise<Item[]> {
+  const position = seekOffset(index, offset)
+  if (position === undefined) return []
+  const records = await newestRecords(list, position.skip + size, position.beforeMs)
+  return records.slice(position.skip)
 }
 
 /** The newest records, optionally before a time. One call per 1 MB. */

@@ -1,6 +1,6 @@
 import { type CreateTableCommandInput } from '@aws-sdk/client-dynamodb'
 
-/** The table for the local runner and the deployment: four indexes that project keys only. */
+/** The table of the local runner and the deployment, with four indexes that project keys only. */
 const tableAttributes = ['pk', 'sk', 'id', 'gsi1pk', 'gsi2pk', 'gsi3pk', 'duepk', 'duesk']
 
 export const tableIndexes = {

@@ -19,7 +19,7 @@ import { type Change, type Condition, conditional, required, updating } from './
 import type { IndexName, Key } from './keys.ts'
 import { tableIndexes } from './schema.ts'
 
-/** One client per process. Timeouts are short: callers wait at most a few seconds for an unavailable store. */
+/** One client per process. Its timeouts are short, so that callers wait a few seconds at most. */
 export const client: DynamoDBDocumentClient = DynamoDBDocumentClient.from(
   new DynamoDBClient({ maxAttempts: 4, requestHandler: awsTimeouts }),
   { marshallOptions: { removeUndefinedValues: true } },
@@ -36,15 +36,15 @@ const transient = new Set([
   'TransactionInProgressException',
 ])
 
-// Network errors have a code such as ECONNRESET, store errors a name. Programming errors are ERR_….
-const isOfNetwork = (error: Error): boolean =>
+// Network errors have a code such as ECONNRESET; codes of programming errors start with ERR_.
+const isNetworkError = (error: Error): boolean =>
   'code' in error && typeof error.code === 'string' && /^E(?!RR_)[A-Z_]+$/.test(error.code)
 
 const isTransient = (error: unknown): boolean =>
-  error instanceof Error && (transient.has(error.name) || isOfNetwork(error) || error.name.startsWith('AbortError'))
+  error instanceof Error && (transient.has(error.name) || isNetworkError(error) || error.name.startsWith('AbortError'))
 
-/** Converts transient errors to `database_unavailable`; other errors are passed on. */
-export async function callStore<Answer>(call: Promise<Answer>): Promise<Answer> {
+/** Converts transient errors to `database_unavailable`; rethrows others. */
+export async function callStore<Result>(call: Promise<Result>): Promise<Result> {
   try {
     return await call
   } catch (error) {
@@ -69,8 +69,8 @@ const returnOld = { ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const
 /** One item, by a consistent read. One call. */
 export async function get(key: Key, options: { stale?: boolean } = {}): Promise<Item | undefined> {
   const ConsistentRead = options.stale !== true
-  const answer = await callStore(client.send(new GetCommand({ TableName, Key: { ...key }, ConsistentRead })))
-  return answer.Item
+  const response = await callStore(client.send(new GetCommand({ TableName, Key: { ...key }, ConsistentRead })))
+  return response.Item
 }
 
 /**
@@ -80,28 +80,28 @@ export async function getConsistent(
   keys: readonly Key[],
   options: { stale?: boolean } = {},
 ): Promise<(Item | undefined)[]> {
-  const found = new Map<string, Item>()
-  // Index entries have more fields than the key.
+  const items = new Map<string, Item>()
+  // `keys` may be index entries with more attributes.
   let pending: Item[] = keys.map(({ pk, sk }) => ({ pk, sk }))
   for (let attempt = 0; pending.length > 0; attempt++) {
     if (attempt > 4) throw platformError('database_unavailable', { retryAfterSeconds: 2 })
     if (attempt > 0) await backOff(attempt)
     const request = { RequestItems: { [TableName]: { Keys: pending, ConsistentRead: options.stale !== true } } }
-    const answer = await callStore(client.send(new BatchGetCommand(request)))
-    for (const item of answer.Responses?.[TableName] ?? []) found.set(name(item), item)
-    pending = answer.UnprocessedKeys?.[TableName]?.Keys ?? []
+    const response = await callStore(client.send(new BatchGetCommand(request)))
+    for (const item of response.Responses?.[TableName] ?? []) items.set(keyText(item), item)
+    pending = response.UnprocessedKeys?.[TableName]?.Keys ?? []
   }
-  return keys.map((key) => found.get(name(key)))
+  return keys.map((key) => items.get(keyText(key)))
 }
 
 /** Any number of items in the order of their keys. One call per 100, concurrently. */
 export async function getMany(keys: readonly Key[]): Promise<(Item | undefined)[]> {
-  return (await Promise.all(chunk(keys, 100).map((part) => getConsistent(part)))).flat()
+  return (await Promise.all(chunk(keys, 100).map((keysOfCall) => getConsistent(keysOfCall)))).flat()
 }
 
-const name = ({ pk, sk }: Partial<Record<keyof Key, unknown>>): string => JSON.stringify([pk, sk])
+const keyText = ({ pk, sk }: Partial<Record<keyof Key, unknown>>): string => JSON.stringify([pk, sk])
 
-/** A range of one partition. `from` and `to` are inclusive; `after` continues behind a returned key. */
+/** A range of one partition. `from` and `to` are inclusive; `after` continues after a page. */
 export interface Range {
   index?: IndexName
   pk: string
@@ -115,34 +115,34 @@ export interface Range {
 
 /** One page of a range: at most 1 MB. `next` continues it. */
 export async function query(range: Range): Promise<{ items: Item[]; next: Item | undefined }> {
-  const answer = await callStore(client.send(new QueryCommand(queryInput(range))))
-  return { items: answer.Items ?? [], next: answer.LastEvaluatedKey }
+  const response = await callStore(client.send(new QueryCommand(queryInput(range))))
+  return { items: response.Items ?? [], next: response.LastEvaluatedKey }
 }
 
 /** A whole range, or its first `limit` items. One call per 1 MB. */
 export async function queryAll(range: Omit<Range, 'limit' | 'after'>, limit = Infinity): Promise<Item[]> {
-  const found: Item[] = []
+  const items: Item[] = []
   let after: Item | undefined
   do {
-    const left = limit === Infinity ? {} : { limit: limit - found.length }
-    const part = await query({ ...range, ...left, ...(after && { after }) })
-    found.push(...part.items)
-    after = part.next
-  } while (after !== undefined && found.length < limit)
-  return found
+    const rest = limit === Infinity ? {} : { limit: limit - items.length }
+    const page = await query({ ...range, ...rest, ...(after && { after }) })
+    items.push(...page.items)
+    after = page.next
+  } while (after !== undefined && items.length < limit)
+  return items
 }
 
 /** The number of items in a range, without transferring them. One call per 1 MB. */
 export async function count(range: Range): Promise<number> {
   const request = { ...queryInput(range), Select: 'COUNT' as const }
-  let found = 0
+  let total = 0
   let after = range.after
   do {
-    const answer = await callStore(client.send(new QueryCommand({ ...request, ExclusiveStartKey: after })))
-    found += answer.Count ?? 0
-    after = answer.LastEvaluatedKey
+    const response = await callStore(client.send(new QueryCommand({ ...request, ExclusiveStartKey: after })))
+    total += response.Count ?? 0
+    after = response.LastEvaluatedKey
   } while (after !== undefined)
-  return found
+  return total
 }
 
 function queryInput(range: Range): QueryCommandInput {
@@ -170,8 +170,8 @@ function boundsOf(sk: string, { from, to }: Range): string {
 }
 
 /**
- * Changes one item. Only for changes that may be applied twice, because a lost response is retried. One call, unless it
- * collides with a transaction.
+ * Changes one item. Only for changes that may be applied twice, because a lost response is retried. One call, and more
+ * after collisions with transactions.
  */
 export async function update(key: Key, change: Change, condition: Condition = {}): Promise<Item> {
   const request = { TableName, Key: { ...key }, ...updating(change, condition), ReturnValues: 'ALL_NEW' as const }
@@ -189,7 +189,7 @@ export async function update(key: Key, change: Change, condition: Condition = {}
 
 /**
  * Changes one item if a condition holds; returns the new item or undefined. One call. The SDK retries a lost response,
- * so the condition may fail because of the first attempt: the caller must recognise its own write.
+ * so the condition may fail because of the first attempt: the caller must recognise its write.
  */
 export async function tryUpdate(key: Key, change: Change, condition: Condition): Promise<Item | undefined> {
   try {
@@ -200,7 +200,7 @@ export async function tryUpdate(key: Key, change: Change, condition: Condition):
   }
 }
 
-/** Writes of a transaction, each with its condition. */
+/** Creates an item that must not exist. */
 export const create = (key: Key, item: Item): WriteItem => replace(key, item, { pk: { absent: true } })
 export const replace = (key: Key, item: Item, condition: Condition = {}): WriteItem => ({
   write: { Put: { TableName, Item: { ...key, ...item }, ...conditional(condition), ...returnOld } },
@@ -223,23 +223,22 @@ export const check = (key: Key, condition: Condition): WriteItem => ({
 /** The write, with an error code for a failed condition. */
 export const orThrow = (write: WriteItem, errorCode: ErrorCode): WriteItem => ({ ...write, errorCode })
 
-/** Unconditional writes in any order that may be repeated. One call per 25. */
+/** Writes items unconditionally, in any order; may be repeated. One call per 25. */
 export async function batchPut(items: readonly Item[]): Promise<void> {
   let pending = items.map((Item) => ({ PutRequest: { Item } }))
   for (let attempt = 0; pending.length > 0; attempt++) {
     if (attempt > 6) throw storeContention()
     if (attempt > 0) await backOff(attempt)
-    const left = await Promise.all(chunk(pending, 25).map(writePart))
-    pending = left.flat()
+    pending = (await Promise.all(chunk(pending, 25).map(writeChunk))).flat()
   }
 }
 
 type PutRequests = { PutRequest: { Item: Item } }[]
 
-async function writePart(part: PutRequests): Promise<PutRequests> {
-  const answer = await callStore(client.send(new BatchWriteCommand({ RequestItems: { [TableName]: part } })))
-  const left = answer.UnprocessedItems?.[TableName] ?? []
-  return left.map(({ PutRequest }) => ({ PutRequest: { Item: PutRequest?.Item ?? {} } }))
+async function writeChunk(requests: PutRequests): Promise<PutRequests> {
+  const response = await callStore(client.send(new BatchWriteCommand({ RequestItems: { [TableName]: requests } })))
+  const unprocessed = response.UnprocessedItems?.[TableName] ?? []
+  return unprocessed.map(({ PutRequest }) => ({ PutRequest: { Item: PutRequest?.Item ?? {} } }))
 }
 
 /** Waits with full jitter before another attempt: 20 ms, doubling up to 640 ms. */

@@ -58,7 +58,7 @@ async function send(
 
 const collisions = new Set(['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded'])
 
-/** Removes a range, last items first, because they depend on the first. A repeated call continues after an interruption. */
+/** Removes a range, last items first, because they depend on the first. After an interruption, call it again. */
 export async function removeAll(range: Pick<Range, 'pk' | 'from' | 'to'>): Promise<void> {
   let after: Item | undefined
   do {

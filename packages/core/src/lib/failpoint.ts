@@ -9,11 +9,11 @@ import { config } from '../config.ts'
 const [, armed, effect, nth] = /^([\w.-]+)=(kill|hang|throw)(?:@(\d+))?$/.exec(config.PLAT_FAILPOINT) ?? []
 let hits = 0
 
-/** A point between two effects that a crash may separate. */
+/** Marks a point between two effects that a crash may separate. */
 export async function failpoint(name: string): Promise<void> {
   if (name !== armed || ++hits !== Number(nth ?? 1)) return
   if (effect === 'throw') throw new Error(`Failpoint ${name}`)
-  // Bypasses the thread's streams, which a kill would discard.
+  // Synchronous, because a kill discards buffered output.
   writeSync(2, `failpoint ${name}\n`)
   if (effect === 'kill') process.kill(process.pid, 'SIGKILL')
   await new Promise(() => undefined)

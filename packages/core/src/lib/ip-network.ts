@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 
 /**
- * The network that limits count an address by: an IPv4 address, also if mapped to IPv6, or the first 64 bits of IPv6.
+ * The key of an address for rate limits: an IPv4 address, also if mapped to IPv6, or the first 64 bits of IPv6.
  */
 export function ipNetworkOf(address: string): string {
   const [plain = ''] = address.split('%')

@@ -11,7 +11,7 @@ import { version } from './version.ts'
 
 type Unit = 'Count' | 'Seconds' | 'Milliseconds'
 
-/** All metrics with their units. Within one line counts are summed; of times the longest is kept. */
+/** All metrics with their units. Within one line, counts are summed; of durations the maximum is written. */
 export const metricUnits = {
   /** API responses and their duration. */
   Requests: 'Count',
@@ -22,7 +22,7 @@ export const metricUnits = {
   RateLimited: 'Count',
   MessagesProcessed: 'Count',
   MessagesFailed: 'Count',
-  /** A batch takes as long as its slowest message. */
+  /** The duration of the slowest message. */
   BatchDuration: 'Milliseconds',
   ScheduledRuns: 'Count',
   ScheduledRunFailures: 'Count',
@@ -45,20 +45,20 @@ export const metricUnits = {
 export type MetricName = keyof typeof metricUnits
 
 const namespace = 'Platform'
-/** Only one dimension: every combination of values is a separately billed metric. Other fields can be searched. */
+/** Only one dimension, because each combination of values is billed as a metric. Other fields can be searched. */
 const dimensions = [['Function']]
 
 type Values = Map<MetricName, number>
 
-const measuring = new AsyncLocalStorage<Values>()
+const storage = new AsyncLocalStorage<Values>()
 
-/** Adds to the metrics of the running work; does nothing outside of it. */
+/** Adds to the metrics of the current `withMetrics`; otherwise does nothing. */
 export function recordMetric(name: MetricName, value = 1): void {
-  const values = measuring.getStore()
+  const values = storage.getStore()
   if (values === undefined || !Number.isFinite(value)) return
-  const earlier = values.get(name)
-  if (earlier === undefined) values.set(name, value)
-  else values.set(name, metricUnits[name] === 'Count' ? earlier + value : Math.max(earlier, value))
+  const previous = values.get(name)
+  if (previous === undefined) values.set(name, value)
+  else values.set(name, metricUnits[name] === 'Count' ? previous + value : Math.max(previous, value))
 }
 
 /** Runs the work and writes one line with its metrics, even on error. */
@@ -66,7 +66,7 @@ export async function withMetrics<Result>(work: () => Promise<Result>): Promise<
   if (config.PLAT_METRICS === 'off') return work()
   const values: Values = new Map()
   try {
-    return await measuring.run(values, work)
+    return await storage.run(values, work)
   } finally {
     if (values.size > 0) process.stdout.write(`${JSON.stringify(metricLine(values))}\n`)
   }

@@ -4,7 +4,7 @@ import { validationFailed } from '../error.ts'
 
 /** Parses a part of a request; throws one detail per invalid field. Details contain no values. */
 export function parsePart<Schema extends z.ZodType>(
-  where: ErrorDetail['in'],
+  part: ErrorDetail['in'],
   schema: Schema,
   value: unknown,
   under: readonly PropertyKey[] = [],
@@ -13,7 +13,7 @@ export function parsePart<Schema extends z.ZodType>(
   if (parsed.success) return parsed.data
   throw validationFailed(
     parsed.error.issues.map((issue) => ({
-      in: where,
+      in: part,
       path: jsonPointer([...under, ...issue.path]),
       code: issue.code,
       message: issue.message.slice(0, 500),
@@ -21,7 +21,7 @@ export function parsePart<Schema extends z.ZodType>(
   )
 }
 
-/** Parses a request body, or its part `under` a path. */
+/** Parses a request body, or its part at the path `under`. */
 export const parseBody = <Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
@@ -35,7 +35,7 @@ export const jsonPointer = (path: readonly PropertyKey[]): string =>
     .join('')
     .slice(0, 500)
 
-/** A value stored as JSON: free-form, or always read as a whole. */
+/** A schema for values that are stored as JSON text. */
 export const jsonString = <Schema extends z.ZodType>(schema: Schema) =>
   z
     .string()

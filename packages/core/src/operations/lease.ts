@@ -2,14 +2,14 @@ import { now } from '../clock.ts'
 import { releaseForRetry, operationLeaseMs, renewLease } from './operation.ts'
 import { type OperationRecord, type StoredStep } from './record.ts'
 
-/** Renewal interval of the lease, for slow lifecycle hooks and image downloads. */
-const renewMs = operationLeaseMs / 6
+/** Renewed during long work, such as lifecycle hooks and image downloads. */
+const renewalIntervalMs = operationLeaseMs / 6
 
-/** A claimed operation with its sequential writes. All throw `LeaseLost`. */
+/** A claimed operation with sequential writes, all of which throw `LeaseLost`. */
 export interface OperationLease {
   /** As last written. */
   readonly operation: OperationRecord
-  /** Starts a step: earlier ones are done, later ones pending. One call. */
+  /** Starts a step; earlier steps are completed, later ones pending. One call. */
   startStep: (step: string) => Promise<void>
   /** Renews the lease. One call. */
   renew: () => Promise<void>
@@ -17,30 +17,34 @@ export interface OperationLease {
   releaseForRetry: (pauseMs: number, message: string) => Promise<void>
 }
 
-export function holdLease(begun: OperationRecord): OperationLease {
-  let operation = begun
-  let last: Promise<void> = Promise.resolve()
-  const after = async (before: Promise<void>, make: (current: OperationRecord) => Promise<OperationRecord>) => {
-    // The next write makes up for a transient error; a lost lease stays lost.
-    await before.catch(() => undefined)
-    operation = await make(operation)
+export function holdLease(claimed: OperationRecord): OperationLease {
+  let operation = claimed
+  let lastWrite: Promise<void> = Promise.resolve()
+  const writeAfter = async (
+    previous: Promise<void>,
+    change: (current: OperationRecord) => Promise<OperationRecord>,
+  ) => {
+    // The next write repeats one that failed; a lost lease stays lost.
+    await previous.catch(() => undefined)
+    operation = await change(operation)
   }
-  const write = (make: (current: OperationRecord) => Promise<OperationRecord>): Promise<void> =>
-    (last = after(last, make))
+  const write = (change: (current: OperationRecord) => Promise<OperationRecord>): Promise<void> =>
+    (lastWrite = writeAfter(lastWrite, change))
   return {
     get operation() {
       return operation
     },
-    startStep: (step) => write((current) => renewLease(current, entered(current.steps, step))),
+    startStep: (step) => write((current) => renewLease(current, withRunningStep(current.steps, step))),
     renew: () => write((current) => renewLease(current)),
-    releaseForRetry: (pauseMs, message) => releaseForRetry(operation, pauseMs, left(operation.steps, message)),
+    releaseForRetry: (pauseMs, message) =>
+      releaseForRetry(operation, pauseMs, withRetryMessage(operation.steps, message)),
   }
 }
 
 /** Runs the work while renewing the lease. One call in ten seconds. */
-export async function withRenewal<Result>(journal: OperationLease, work: () => Promise<Result>): Promise<Result> {
-  // The next write reports a lost lease.
-  const timer = setInterval(() => void journal.renew().catch(() => undefined), renewMs)
+export async function withRenewal<Result>(lease: OperationLease, work: () => Promise<Result>): Promise<Result> {
+  // Errors are ignored, because the next write reports a lost lease.
+  const timer = setInterval(() => void lease.renew().catch(() => undefined), renewalIntervalMs)
   try {
     return await work()
   } finally {
@@ -48,20 +52,20 @@ export async function withRenewal<Result>(journal: OperationLease, work: () => P
   }
 }
 
-function entered(steps: readonly StoredStep[], name: string): StoredStep[] {
-  const place = steps.findIndex((step) => step.name === name)
+function withRunningStep(steps: readonly StoredStep[], name: string): StoredStep[] {
+  const running = steps.findIndex((step) => step.name === name)
   return steps.map((step, index) => {
-    if (index < place)
+    if (index < running) {
       return step.status === 'Completed' ? step : { ...step, status: 'Completed', completedAtMs: now() }
-    if (index > place) return { name: step.name, status: 'Pending' }
+    }
+    if (index > running) return { name: step.name, status: 'Pending' }
     return { name, status: 'Running', startedAtMs: step.startedAtMs ?? now() }
   })
 }
 
-const messageLength = 1000
+const maxMessageLength = 1000
 
-const left = (steps: readonly StoredStep[], message: string): StoredStep[] =>
-  steps.map((step) => {
-    const tried = `Retrying after: ${message}`.slice(0, messageLength).toWellFormed()
-    return step.status === 'Running' ? { ...step, message: tried } : step
-  })
+const withRetryMessage = (steps: readonly StoredStep[], error: string): StoredStep[] => {
+  const message = `Retrying after: ${error}`.slice(0, maxMessageLength).toWellFormed()
+  return steps.map((step) => (step.status === 'Running' ? { ...step, message } : step))
+}

@@ -16,15 +16,15 @@ import { transitionOf, type Effects } from '../outbox/record.ts'
  * runs its steps and finishes it with the resulting change.
  */
 
-/** Lease time before another worker restarts the operation. */
+/** The time after which another worker may claim the operation. */
 export const operationLeaseMs = config.PLAT_OPERATION_LEASE_SECONDS * 1000
 
-/** The worker lost the operation to another one, or it has ended. The worker stops without compensation. */
+/** Another worker has the lease, or the operation has ended. The worker must stop without compensation. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost'
 }
 
-/** The public payload, the worker's plan, and the names of the steps in order. */
+/** A new operation: its public payload, the worker's plan, and the names of its steps in order. */
 export interface OperationRequest extends Pick<OperationRecord, 'type' | 'payload' | 'plan'> {
   steps: readonly string[]
 }
@@ -47,14 +47,14 @@ export const newOperation = (
   attempts: 0,
 })
 
-/** A part of a change: writes and effects. */
+/** The writes and effects that a change includes. */
 export interface OperationChange extends Required<Pick<Effects, 'events' | 'transitions'>> {
   writes: WriteItem[]
 }
 
 const keyOf = ({ organisationId, id }: OperationRecord) => keys.job(organisationId, id)
 
-const factsOf = ({ id, type, createdBy }: OperationRecord) => ({ jobId: id, type, createdBy })
+const eventDataOf = ({ id, type, createdBy }: OperationRecord) => ({ jobId: id, type, createdBy })
 
 /** The part of a change that stores a new operation. */
 export const queueChange = (operation: OperationRecord): OperationChange => ({
@@ -68,60 +68,58 @@ export const queueChange = (operation: OperationRecord): OperationChange => ({
       ...keys.due(operation.id, now() + outboxRetryMs),
     }),
   ],
-  events: [{ name: 'job.queued', subject: operation.id, data: factsOf(operation) }],
+  events: [{ name: 'job.queued', subject: operation.id, data: eventDataOf(operation) }],
   transitions: [transitionOf({}, undefined, 'Queued')],
 })
 
 /** An operation by its reference. One call. */
-export async function findOperation({
-  organisationId,
-  jobId,
-}: OperationReference): Promise<OperationRecord | undefined> {
-  const item = await get(keys.job(organisationId, jobId))
+export async function findOperation(reference: OperationReference): Promise<OperationRecord | undefined> {
+  const item = await get(keys.job(reference.organisationId, reference.jobId))
   return item && isOperation(item) ? parseOperation(item) : undefined
 }
 
 /**
- * Claims an operation for one attempt of a worker; undefined if it has ended or another worker has it. Two calls, and a
- * message at the first attempt.
+ * Claims an operation for one attempt of a worker; undefined if it has ended or another worker holds its lease. Two
+ * calls, and a message at the first attempt.
  */
 export async function claimOperation(
   reference: OperationReference,
   leaseHolder: string,
 ): Promise<OperationRecord | undefined> {
-  const row = await findOperation(reference)
-  if (row === undefined || isOperationTerminal(row) || row.leaseUntilMs > now()) return undefined
+  const operation = await findOperation(reference)
+  if (operation === undefined || isOperationTerminal(operation) || operation.leaseUntilMs > now()) return undefined
   const claim = {
     status: 'Running' as const,
     leaseHolder,
     leaseUntilMs: now() + operationLeaseMs,
-    attempts: row.attempts + 1,
-    startedAtMs: row.startedAtMs ?? now(),
+    attempts: operation.attempts + 1,
+    startedAtMs: operation.startedAtMs ?? now(),
   }
-  const set = { ...claim, ...keys.jobStatusIndexKey(row, 'Running'), ...keys.due(row.id, claim.leaseUntilMs) }
-  const asRead = {
-    status: { is: row.status },
-    leaseHolder: unchanged(row.leaseHolder),
-    leaseUntilMs: { is: row.leaseUntilMs },
+  const due = keys.due(operation.id, claim.leaseUntilMs)
+  const set = { ...claim, ...due, ...keys.jobStatusIndexKey(operation, 'Running') }
+  const condition = {
+    status: { is: operation.status },
+    leaseHolder: unchanged(operation.leaseHolder),
+    leaseUntilMs: { is: operation.leaseUntilMs },
   }
-  const refusal = await commit(system(row.organisationId), {
-    writes: [patch(keyOf(row), { set }, asRead)],
-    ...(row.status === 'Queued' && {
-      events: [{ name: 'job.started', subject: row.id, data: factsOf(row) }],
+  const failure = await commit(system(operation.organisationId), {
+    writes: [patch(keyOf(operation), { set }, condition)],
+    ...(operation.status === 'Queued' && {
+      events: [{ name: 'job.started', subject: operation.id, data: eventDataOf(operation) }],
       transitions: [transitionOf({}, 'Queued', 'Running')],
     }),
   })
-  return refusal ? undefined : { ...row, ...claim }
+  return failure ? undefined : { ...operation, ...claim }
 }
 
-const isMine = ({ leaseHolder }: OperationRecord) => ({ status: { is: 'Running' }, leaseHolder: { is: leaseHolder } })
+const isHeld = ({ leaseHolder }: OperationRecord) => ({ status: { is: 'Running' }, leaseHolder: { is: leaseHolder } })
 
 /** Renews the lease. Throws `LeaseLost`. One call. */
 export async function renewLease(operation: OperationRecord, steps = operation.steps): Promise<OperationRecord> {
   const leaseUntilMs = now() + operationLeaseMs
   const set = { steps: JSON.stringify(steps), leaseUntilMs, ...keys.due(operation.id, leaseUntilMs) }
-  const refusal = await transact([patch(keyOf(operation), { set }, isMine(operation))])
-  if (refusal) throw new LeaseLost(operation.id)
+  const failure = await transact([patch(keyOf(operation), { set }, isHeld(operation))])
+  if (failure) throw new LeaseLost(operation.id)
   return { ...operation, steps, leaseUntilMs }
 }
 
@@ -133,11 +131,11 @@ export async function releaseForRetry(
 ): Promise<void> {
   const leaseUntilMs = now() + pauseMs
   const set = { steps: JSON.stringify(steps), leaseUntilMs, ...keys.due(operation.id, leaseUntilMs) }
-  const refusal = await transact([patch(keyOf(operation), { set, remove: ['leaseHolder'] }, isMine(operation))])
-  if (refusal) throw new LeaseLost(operation.id)
+  const failure = await transact([patch(keyOf(operation), { set, remove: ['leaseHolder'] }, isHeld(operation))])
+  if (failure) throw new LeaseLost(operation.id)
 }
 
-/** The end of an operation; `outcome` is a sentence for users. */
+/** The final status of an operation, and a message for users. */
 export interface OperationEnd {
   status: 'Completed' | 'Failed'
   outcome: string
@@ -150,15 +148,15 @@ export function finishChange(operation: OperationRecord, { status, outcome }: Op
     status,
     statusReason,
     outcome,
-    steps: JSON.stringify(operation.steps.map((step) => atEnd(step, status))),
+    steps: JSON.stringify(operation.steps.map((step) => finishStep(step, status))),
     completedAtMs: now(),
     leaseUntilMs: 0,
     ...keys.jobStatusIndexKey(operation, status),
   }
   const name = status === 'Failed' ? 'job.failed' : 'job.completed'
-  const data = { ...factsOf(operation), previousStatus: 'Running' as const, statusReason }
+  const data = { ...eventDataOf(operation), previousStatus: 'Running' as const, statusReason }
   return {
-    writes: [patch(keyOf(operation), { set, remove: ['duepk', 'duesk'] }, isMine(operation))],
+    writes: [patch(keyOf(operation), { set, remove: ['duepk', 'duesk'] }, isHeld(operation))],
     events: [{ name, subject: operation.id, data }],
     transitions: [transitionOf({}, 'Running', status)],
   }
@@ -170,18 +168,19 @@ const reasonOf = ({ type }: OperationRecord) =>
     : ('update_failed' as const)
 
 /** The running step ends as the operation does; later ones stay pending. */
-function atEnd(step: StoredStep, status: OperationEnd['status']): StoredStep {
+function finishStep(step: StoredStep, status: OperationEnd['status']): StoredStep {
   if (step.status === 'Running') return { ...step, status, completedAtMs: now() }
   return step.status === 'Pending' ? { ...step, status: 'Skipped' } : step
 }
 
-/** Called by the sweep for a due operation: enqueues it again unless a worker has it. One call and a message. */
-export async function requeueIfStalled(row: OperationRecord): Promise<void> {
-  const isAtWork = row.leaseUntilMs > now()
-  if (!isOperationTerminal(row) && !isAtWork)
-    await enqueueOperation({ organisationId: row.organisationId, jobId: row.id })
-  const dueAtMs = isAtWork ? row.leaseUntilMs : now() + 2 * outboxRetryMs
-  const change = isOperationTerminal(row) ? { remove: ['duepk', 'duesk'] } : { set: keys.due(row.id, dueAtMs) }
-  // A concurrent claim or renewal schedules it again.
-  await transact([patch(keyOf(row), change, { status: { is: row.status }, leaseUntilMs: { is: row.leaseUntilMs } })])
+/** Enqueues a due operation again unless a worker holds its lease. One call and a message. */
+export async function requeueIfStalled(operation: OperationRecord): Promise<void> {
+  const { organisationId, id, status, leaseUntilMs } = operation
+  const isTerminal = isOperationTerminal(operation)
+  const isLeased = leaseUntilMs > now()
+  if (!isTerminal && !isLeased) await enqueueOperation({ organisationId, jobId: id })
+  const dueAtMs = isLeased ? leaseUntilMs : now() + 2 * outboxRetryMs
+  const change = isTerminal ? { remove: ['duepk', 'duesk'] } : { set: keys.due(id, dueAtMs) }
+  // Fails after a concurrent claim or renewal, which has set the due time.
+  await transact([patch(keyOf(operation), change, { status: { is: status }, leaseUntilMs: { is: leaseUntilMs } })])
 }

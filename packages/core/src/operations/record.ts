@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { type Item } from '../db/table.ts'
 import { jsonString } from '../lib/validate.ts'
 
-/** The stored form of operations: jobs of the platform, listed and polled like other jobs but without a cluster. */
+/** Stored operations: jobs of the platform, listed and polled like other jobs but without a cluster. */
 
 export const operationTypes = ['ModuleInstall', 'ModuleUninstall', 'PlatformUpdate', 'PlatformRollback'] as const
 export type OperationType = (typeof operationTypes)[number]
@@ -16,7 +16,7 @@ const StoredStep = z.object({
 })
 export type StoredStep = z.infer<typeof StoredStep>
 
-const Facts = z.record(z.string(), z.unknown())
+const JsonObject = z.record(z.string(), z.unknown())
 
 export const OperationRecord = z.object({
   id: z.string(),
@@ -29,14 +29,12 @@ export const OperationRecord = z.object({
   startedAtMs: z.number().optional(),
   completedAtMs: z.number().optional(),
   /** The public data of the operation, by type. */
-  payload: jsonString(Facts),
+  payload: jsonString(JsonObject),
   /** Additional data for the worker. */
-  plan: jsonString(Facts),
+  plan: jsonString(JsonObject),
   steps: jsonString(z.array(StoredStep)),
-  /** The worker with the lease, and the end of the lease. */
   leaseHolder: z.string().optional(),
   leaseUntilMs: z.number().default(0),
-  /** The number of attempts. */
   attempts: z.number().default(0),
   /** The final message. */
   outcome: z.string().optional(),

@@ -7,13 +7,12 @@ import { type OperationType } from './record.ts'
 import { enqueueOperation, type OperationReference } from '../aws/queues.ts'
 
 /**
- * The worker of operations. Crashes, repeated or late messages and lost responses are safe: the next attempt runs all
- * steps again, and the operation completes or is compensated once.
+ * The worker of operations. Crashes, repeated or late messages and lost responses are safe: the next attempt repeats
+ * all steps, and the operation completes or is compensated once.
  */
 
-/** Attempts per operation. */
-const attemptLimit = 5
-/** Before the second attempt; doubled for each further one. */
+const maxAttempts = 5
+/** The pause before the second attempt; doubled for each further one. */
 const firstPauseMs = 5000
 
 /** The meaning of an error for its operation. */
@@ -29,9 +28,9 @@ export interface ErrorClassification {
 /** The handler of one operation type. */
 export interface OperationHandler {
   /** Runs and finishes the operation; every attempt starts at the first step. */
-  run: (journal: OperationLease) => Promise<void>
+  run: (lease: OperationLease) => Promise<void>
   /** Ends a failed operation and restores the previous state as far as possible. */
-  compensate: (journal: OperationLease, reason: ErrorClassification) => Promise<void>
+  compensate: (lease: OperationLease, reason: ErrorClassification) => Promise<void>
   classifyError: (error: unknown) => ErrorClassification
 }
 
@@ -42,51 +41,53 @@ export type OperationHandlers = Partial<Record<OperationType, OperationHandler>>
 export type OperationHandlersOrLoader = OperationHandlers | (() => Promise<OperationHandlers>)
 
 /**
- * Runs an enqueued operation unless another worker has it or it has ended. Throws store errors, so that the message is
- * redelivered.
+ * Runs an enqueued operation unless another worker holds its lease or it has ended. Throws store errors, so that the
+ * message is redelivered.
  */
-export const runOperation = (reference: OperationReference, kinds: OperationHandlersOrLoader): Promise<void> =>
-  asOnlyOne(reference, kinds, async (journal, kind) => {
-    const { attempts } = journal.operation
-    if (attempts > attemptLimit) return kind.compensate(journal, exhausted)
+export const runOperation = (reference: OperationReference, handlers: OperationHandlersOrLoader): Promise<void> =>
+  withClaim(reference, handlers, async (lease, handler) => {
+    const { attempts } = lease.operation
+    if (attempts > maxAttempts) return handler.compensate(lease, exhausted)
     try {
-      await kind.run(journal)
+      await handler.run(lease)
     } catch (error) {
       if (error instanceof LeaseLost) throw error
-      const reason = kind.classifyError(error)
-      const { id: jobId, type } = journal.operation
-      const { message, isFinal, ...more } = reason
-      log('error', 'Operation attempt failed', { jobId, type, attempts, reason: message, ...more })
-      if (isFinal || attempts === attemptLimit) return kind.compensate(journal, reason)
+      const reason = handler.classifyError(error)
+      const { id: jobId, type } = lease.operation
+      const { message, isFinal, ...fields } = reason
+      log('error', 'Operation attempt failed', { jobId, type, attempts, reason: message, ...fields })
+      if (isFinal || attempts === maxAttempts) return handler.compensate(lease, reason)
       const pauseMs = firstPauseMs * 2 ** (attempts - 1)
-      await journal.releaseForRetry(pauseMs, message)
+      await lease.releaseForRetry(pauseMs, message)
       await enqueueOperation(reference, Math.ceil(pauseMs / 1000))
     }
   })
 
 const exhausted: ErrorClassification = {
-  message: `It was started ${attemptLimit} times without completing.`,
+  message: `It was started ${maxAttempts} times without completing.`,
   isFinal: true,
 }
-const buried: ErrorClassification = { message: 'Its message could not be processed.', isFinal: true }
+const deadLettered: ErrorClassification = { message: 'Its message could not be processed.', isFinal: true }
 
-/** Fails an operation with a dead-lettered message; a claimed or ended one is unchanged. */
-export const deadLetterOperation = (reference: OperationReference, kinds: OperationHandlersOrLoader): Promise<void> =>
-  asOnlyOne(reference, kinds, (journal, kind) => kind.compensate(journal, buried))
-
-async function asOnlyOne(
+/** Fails an operation whose message was dead-lettered, unless it is claimed or has ended. */
+export const deadLetterOperation = (
   reference: OperationReference,
-  kinds: OperationHandlersOrLoader,
-  run: (journal: OperationLease, kind: OperationHandler) => Promise<void>,
+  handlers: OperationHandlersOrLoader,
+): Promise<void> => withClaim(reference, handlers, (lease, handler) => handler.compensate(lease, deadLettered))
+
+async function withClaim(
+  reference: OperationReference,
+  handlers: OperationHandlersOrLoader,
+  run: (lease: OperationLease, handler: OperationHandler) => Promise<void>,
 ): Promise<void> {
-  const begun = await claimOperation(reference, newId('lease'))
-  if (begun === undefined) return
-  const kind = (typeof kinds === 'function' ? await kinds() : kinds)[begun.type]
-  if (kind === undefined) return
+  const operation = await claimOperation(reference, newId('lease'))
+  if (operation === undefined) return
+  const handler = (typeof handlers === 'function' ? await handlers() : handlers)[operation.type]
+  if (handler === undefined) return
   await failpoint('operation.begun')
-  const journal = holdLease(begun)
+  const lease = holdLease(operation)
   try {
-    await withRenewal(journal, () => run(journal, kind))
+    await withRenewal(lease, () => run(lease, handler))
   } catch (error) {
     if (!(error instanceof LeaseLost)) throw error
     log('warn', 'Operation lease lost', { ...reference })

@@ -2,8 +2,6 @@ import { type Job, type JobStep, type JobSummary } from '@platform/contract/job'
 import { iso, optionalTimestamp } from '../clock.ts'
 import { isOperationTerminal, type OperationRecord, type StoredStep } from './record.ts'
 
-/** Operations as callers see them: jobs with steps. */
-
 const stepView = ({ name, status, message, startedAtMs, completedAtMs }: StoredStep): JobStep => ({
   name,
   status,
@@ -13,31 +11,31 @@ const stepView = ({ name, status, message, startedAtMs, completedAtMs }: StoredS
 })
 
 /** The API representation in lists. */
-export const operationSummary = (row: OperationRecord): JobSummary => ({
-  id: row.id,
-  type: row.type,
-  status: row.status,
-  ...(row.statusReason !== undefined && { statusReason: row.statusReason }),
-  createdAt: iso(row.createdAtMs),
-  ...optionalTimestamp('startedAt', row.startedAtMs),
-  ...optionalTimestamp('completedAt', row.completedAtMs),
+export const operationSummary = (operation: OperationRecord): JobSummary => ({
+  id: operation.id,
+  type: operation.type,
+  status: operation.status,
+  ...(operation.statusReason !== undefined && { statusReason: operation.statusReason }),
+  createdAt: iso(operation.createdAtMs),
+  ...optionalTimestamp('startedAt', operation.startedAtMs),
+  ...optionalTimestamp('completedAt', operation.completedAtMs),
 })
 
-/** Operations never expire; the API requires a time. */
-const keptMs = 24 * 3_600_000
+/** Operations never expire, but the API requires an expiry time. */
+const expiryMs = 24 * 3_600_000
 
-/** The API representation with progress and outcome. */
-export function operationView(row: OperationRecord): Job {
-  const output = row.outcome ?? ''
+/** The API representation of one operation, with steps and result. */
+export function operationView(operation: OperationRecord): Job {
+  const output = operation.outcome ?? ''
   return {
-    ...operationSummary(row),
-    payload: row.payload,
-    expiresAt: iso(row.createdAtMs + keptMs),
-    steps: row.steps.map(stepView),
-    ...(isOperationTerminal(row) && {
+    ...operationSummary(operation),
+    payload: operation.payload,
+    expiresAt: iso(operation.createdAtMs + expiryMs),
+    steps: operation.steps.map(stepView),
+    ...(isOperationTerminal(operation) && {
       result: {
         output,
-        exitCode: row.status === 'Completed' ? 0 : 1,
+        exitCode: operation.status === 'Completed' ? 0 : 1,
         nodes: [],
         truncated: false,
         totalBytes: Buffer.byteLength(output),

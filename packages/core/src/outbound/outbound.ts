@@ -12,8 +12,8 @@ import { parseAllowlist, hostPortOf } from '../lib/settings/allowlist.ts'
 import { version } from '../lib/version.ts'
 
 /**
- * The only code that makes outbound calls. Addresses named by API callers must not reach private networks, so every
- * address is checked when connecting: DNS rebinding gains nothing. Redirects are returned; each call is checked.
+ * The only code that makes outbound calls. URLs from API callers must not reach private networks. Resolved addresses
+ * are checked when connecting, which prevents DNS rebinding. Redirects are returned and not followed.
  */
 
 /** A request and the limits of its response. */
@@ -21,13 +21,13 @@ interface OutboundRequest {
   method: string
   headers?: Readonly<Record<string, string>>
   body?: string | Uint8Array
-  /** For the whole exchange, from name resolution to the last byte. */
+  /** The limit for the whole exchange, from name resolution to the last byte. */
   timeoutMs: number
-  /** Limit of the response body; the connection is closed beyond it. */
+  /** The limit of the response body; then the connection is closed. */
   maxBytes: number
 }
 
-/** A response with any status. `isCutShort`: the body exceeded the limit. */
+/** A response with any status. `isCutShort` is set if the body exceeds the limit. */
 export interface OutboundResponse {
   status: number
   headers: http.IncomingHttpHeaders
@@ -72,27 +72,27 @@ export const isAllowlisted = (url: URL): boolean => allowed.has(hostPortOf(url))
  */
 export function checkUrl(address: string, { allow = allowed }: OutboundOverrides = {}): URL {
   const url = URL.canParse(address) ? new URL(address) : undefined
-  const isPlain = url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
-  if (!isPlain) throw new OutboundError('url_not_allowed')
+  const isValid = url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
+  if (!isValid) throw new OutboundError('url_not_allowed')
   const host = hostOf(url)
-  const isRefused = isIP(host) !== 0 && !isPublicAddress(host) && !allow.has(hostPortOf(url))
-  if (isRefused) throw new OutboundError('address_not_allowed')
+  const isPrivate = isIP(host) !== 0 && !isPublicAddress(host)
+  if (isPrivate && !allow.has(hostPortOf(url))) throw new OutboundError('address_not_allowed')
   return url
 }
 
 /** The host for a connection: IPv6 addresses without brackets. */
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
-/** Calls an address. Throws `OutboundError` without a response within the limits. */
+/** Sends a request. Throws `OutboundError` without a response within the limits. */
 export async function outboundFetch(
   address: string,
   request: OutboundRequest,
   { allow = allowed, resolve = resolveName }: OutboundOverrides = {},
 ): Promise<OutboundResponse> {
   const url = checkUrl(address, { allow })
-  return exchange(url, request, lookupOf(url, { allow, resolve })).catch((failure: unknown) => {
+  return exchange(url, request, lookupOf(url, { allow, resolve })).catch((error: unknown) => {
     recordMetric('OutboundFailures')
-    throw failure
+    throw error
   })
 }
 
@@ -103,30 +103,30 @@ export async function outboundConnect(
   { allow = allowed, resolve = resolveName }: OutboundOverrides = {},
 ): Promise<Socket> {
   const url = checkUrl(href, { allow })
-  const place = { host: hostOf(url), port: Number(hostPortOf(url).split(':').at(-1)) }
+  const endpoint = { host: hostOf(url), port: Number(hostPortOf(url).split(':').at(-1)) }
   return new Promise((connected, reject) => {
     const lookup = lookupOf(url, { allow, resolve })
-    const socket = addAbortSignal(signal, connect({ ...place, lookup, autoSelectFamily: true, noDelay: true }))
+    const socket = addAbortSignal(signal, connect({ ...endpoint, lookup, autoSelectFamily: true, noDelay: true }))
     socket.once('connect', () => connected(socket))
     socket.on('error', (error) => {
-      const isLate = signal.aborted
-      if (!isLate) recordMetric('OutboundFailures')
-      reject(isLate ? new OutboundError('timed_out', { cause: error }) : toOutboundError(error))
+      const isTimedOut = signal.aborted
+      if (!isTimedOut) recordMetric('OutboundFailures')
+      reject(isTimedOut ? new OutboundError('timed_out', { cause: error }) : toOutboundError(error))
     })
   })
 }
 
-/** Allowed targets may be in the machine's hosts file. */
+/** Resolves allowed targets by the system, because they may be in the hosts file. */
 const lookupOf = (url: URL, { allow, resolve }: Required<OutboundOverrides>): LookupFunction =>
   allow.has(hostPortOf(url))
-    ? lookupBy(async (name) => (await lookUpHere(name, { all: true })).map((found) => found.address))
+    ? lookupBy(async (name) => (await lookUpHere(name, { all: true })).map(({ address }) => address))
     : lookupBy(async (name) => onlyPublic(await resolve(name)))
 
-/** Queries name servers directly: system lookups block one of few threads. */
+/** Queries name servers directly, because system lookups block one of few threads. */
 async function resolveName(name: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: 2000, tries: 2 })
-  const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
-  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+  const results = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
+  return results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []))
 }
 
 /** A name with any private address is rejected. */
@@ -137,64 +137,64 @@ function onlyPublic(addresses: readonly string[]): readonly string[] {
 
 /** The connection uses exactly the addresses that this lookup returns. */
 const lookupBy = (resolve: (name: string) => Promise<readonly string[]>): LookupFunction => {
-  const answer = callbackify(async (name: string): Promise<LookupAddress[]> => {
+  const lookUp = callbackify(async (name: string): Promise<LookupAddress[]> => {
     const addresses = await resolve(name).catch((error: unknown) => {
       throw toOutboundError(error, 'name_not_resolved')
     })
     if (addresses.length === 0) throw new OutboundError('name_not_resolved')
     return addresses.map((address) => ({ address, family: isIP(address) }))
   })
-  return (name, _options, callback) => answer(name, callback)
+  return (name, _options, callback) => lookUp(name, callback)
 }
 
-/** One request on its own connection: a pooled one could bypass the check. */
+/** Sends one request on a new connection, because a pooled one would bypass the check. */
 function exchange(url: URL, request: OutboundRequest, lookup: LookupFunction): Promise<OutboundResponse> {
   const { method, body = '', timeoutMs, maxBytes } = request
   const headers = { 'user-agent': `Platform/${version}`, ...request.headers }
   const open = url.protocol === 'https:' ? https.request : http.request
   return new Promise((resolve, reject) => {
     // The lookup returns lists, as `autoSelectFamily` requires.
-    const choice = { lookup, autoSelectFamily: true, agent: false, rejectUnauthorized: true } as const
-    const outgoing = open(url, { method, headers, ...choice })
-    const fail = (failure: OutboundError) => {
-      reject(failure)
+    const options = { lookup, autoSelectFamily: true, agent: false, rejectUnauthorized: true } as const
+    const outgoing = open(url, { method, headers, ...options })
+    const fail = (error: OutboundError) => {
+      reject(error)
       outgoing.destroy()
     }
     const timer = setTimeout(() => fail(new OutboundError('timed_out')), timeoutMs)
-    let isAnswered = false
+    let hasResponse = false
     outgoing.on('response', (incoming) => {
-      isAnswered = true
+      hasResponse = true
       read(incoming, maxBytes).then(resolve, (error: unknown) => fail(toOutboundError(error)))
     })
     outgoing.on('error', (error) => fail(toOutboundError(error)))
     // An invalid response, such as a protocol upgrade, closes without an error.
     outgoing.on('close', () => {
       clearTimeout(timer)
-      if (!isAnswered) fail(new OutboundError('connection_failed'))
+      if (!hasResponse) fail(new OutboundError('connection_failed'))
     })
     outgoing.end(body)
   })
 }
 
 async function read(incoming: http.IncomingMessage, maxBytes: number): Promise<OutboundResponse> {
-  const parts: Buffer[] = []
+  const chunks: Buffer[] = []
   let bytes = 0
-  for await (const part of incoming as AsyncIterable<Buffer>) {
-    parts.push(part)
-    bytes += part.length
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    bytes += chunk.length
     if (bytes > maxBytes) break
   }
   const { statusCode: status = 0, headers } = incoming
-  return { status, headers, body: Buffer.concat(parts).subarray(0, maxBytes), isCutShort: bytes > maxBytes }
+  return { status, headers, body: Buffer.concat(chunks).subarray(0, maxBytes), isCutShort: bytes > maxBytes }
 }
 
 const certificateErrors = /CERT|SIGNATURE|ISSUER|ERR_TLS/
 
-/** Converts any connection error. */
-export function toOutboundError(error: unknown, otherwise: OutboundErrorKind = 'connection_failed'): OutboundError {
+/** Converts connection errors; `fallback` is the kind of those without a certificate problem. */
+export function toOutboundError(error: unknown, fallback: OutboundErrorKind = 'connection_failed'): OutboundError {
   if (error instanceof OutboundError) return error
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  return new OutboundError(certificateErrors.test(code) ? 'certificate_not_trusted' : otherwise, { cause: error })
+  return new OutboundError(certificateErrors.test(code) ? 'certificate_not_trusted' : fallback, { cause: error })
 }
 
 /** The global unicast range of IPv6; all other addresses are special or unassigned (RFC 4291). */
@@ -205,7 +205,7 @@ const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
  * benchmark, and not an IPv6 form of IPv4 (mapped, NAT64, 6to4, Teredo).
  */
 export function isPublicAddress(address: string): boolean {
-  // A zone names a local interface.
+  // A zone identifies a local interface.
   if (isIP(address) === 0 || address.includes('%')) return false
   const parsed = ipaddr.parse(address)
   if (parsed.range() !== 'unicast') return false

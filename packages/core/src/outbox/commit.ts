@@ -21,8 +21,8 @@ export interface Change extends Effects {
 }
 
 /**
- * Commits a change once: one transaction contains the writes, the outbox record and the idempotent response. Returns the
- * first write with a failed condition, or throws its error code. One call and one message.
+ * Commits a change once: one transaction contains the writes, the outbox record and the idempotent response. Returns
+ * the first failed condition, or throws its error code. One call and one message.
  */
 export async function commit(actor: Actor, change: Change): Promise<ConditionFailure | undefined> {
   const { writes, response, isEnqueued, ...effects } = change

@@ -13,9 +13,9 @@ import { sha256 } from '../id.ts'
  * the change. It may contain one-time secrets and is encrypted with a key derived from the `Idempotency-Key`.
  */
 
-const keepSeconds = 24 * 3600
+const retentionSeconds = 24 * 3600
 /** Larger responses do not fit into an item. */
-const keptBytes = 390_000
+const maxResponseBytes = 390_000
 
 /** A stored response. */
 export interface StoredResponse {
@@ -23,8 +23,8 @@ export interface StoredResponse {
   body?: unknown
 }
 
-const Row = z.object({ sealed: z.instanceof(Uint8Array), expiresAtMs: z.number() })
-const Sealed = z.object({ fingerprint: z.string(), status: z.number(), body: z.unknown().optional() })
+const IdempotencyRecord = z.object({ sealed: z.instanceof(Uint8Array), expiresAtMs: z.number() })
+const SealedResponse = z.object({ fingerprint: z.string(), status: z.number(), body: z.unknown().optional() })
 
 const keyOf = ({ organisationId, userId }: Caller, { key }: IdempotentRequest) =>
   keys.idempotencyRecord(organisationId, sha256(JSON.stringify([userId, key])))
@@ -35,56 +35,56 @@ export async function findStoredResponse(
   request: IdempotentRequest,
 ): Promise<StoredResponse | undefined> {
   const item = await get(keyOf(caller, request))
-  const row = item && Row.parse(item)
-  if (row === undefined || row.expiresAtMs <= now()) return undefined
-  const { fingerprint, ...answer } = Sealed.parse(JSON.parse(unseal(request.key, row.sealed)))
+  const record = item && IdempotencyRecord.parse(item)
+  if (record === undefined || record.expiresAtMs <= now()) return undefined
+  const { fingerprint, ...response } = SealedResponse.parse(JSON.parse(unseal(request.key, record.sealed)))
   if (fingerprint !== request.fingerprint) throw platformError('idempotency_key_reused')
-  return answer
+  return response
 }
 
-/** Stores a response. Replaces an expired one that the store has not deleted yet. */
-export function storeResponseWrite(caller: Caller, request: IdempotentRequest, answer: StoredResponse): WriteItem {
+/** The write that stores a response, or replaces an expired one. */
+export function storeResponseWrite(caller: Caller, request: IdempotentRequest, response: StoredResponse): WriteItem {
   const { key, fingerprint } = request
   const item = {
-    sealed: seal(key, JSON.stringify({ fingerprint, ...answer })),
-    expiresAtMs: now() + keepSeconds * 1000,
-    ttl: nowSeconds() + keepSeconds,
+    sealed: seal(key, JSON.stringify({ fingerprint, ...response })),
+    expiresAtMs: now() + retentionSeconds * 1000,
+    ttl: nowSeconds() + retentionSeconds,
   }
-  const isFree = { expiresAtMs: { absentOrAtMost: now() } }
-  return orThrow(replace(keyOf(caller, request), item, isFree), 'conflict')
+  const isUnused = { expiresAtMs: { absentOrAtMost: now() } }
+  return orThrow(replace(keyOf(caller, request), item, isUnused), 'conflict')
 }
 
 /**
- * Stores the response of a use case without a change, which is safe to repeat. Returns the response of a faster repeat,
- * if any. One call, two after a lost race.
+ * Stores the response of a use case without a change, which is safe to repeat. Returns the stored response if a
+ * concurrent repeat was faster. One call; two in that case.
  */
 export async function storeResponse(
   caller: Caller,
   request: IdempotentRequest,
-  answer: StoredResponse,
+  response: StoredResponse,
 ): Promise<StoredResponse | undefined> {
-  if (Buffer.byteLength(JSON.stringify(answer)) > keptBytes) return undefined
-  const { write } = storeResponseWrite(caller, request, answer)
+  if (Buffer.byteLength(JSON.stringify(response)) > maxResponseBytes) return undefined
+  const { write } = storeResponseWrite(caller, request, response)
   return (await transact([{ write }])) && findStoredResponse(caller, request)
 }
 
 const cipher = 'aes-256-gcm'
 const [saltBytes, nonceBytes, tagBytes] = [16, 12, 16]
 
-const secretOf = (key: string, salt: Uint8Array): Uint8Array =>
+const keyFor = (key: string, salt: Uint8Array): Uint8Array =>
   new Uint8Array(hkdfSync('sha256', key, salt, 'kept answer', 32))
 
 function seal(key: string, text: string): Uint8Array {
   const [salt, nonce] = [randomBytes(saltBytes), randomBytes(nonceBytes)]
-  const sealing = createCipheriv(cipher, secretOf(key, salt), nonce)
-  const body = [sealing.update(text, 'utf8'), sealing.final()]
-  return Buffer.concat([salt, nonce, sealing.getAuthTag(), ...body])
+  const encryption = createCipheriv(cipher, keyFor(key, salt), nonce)
+  const body = [encryption.update(text, 'utf8'), encryption.final()]
+  return Buffer.concat([salt, nonce, encryption.getAuthTag(), ...body])
 }
 
 function unseal(key: string, sealed: Uint8Array): string {
   let from = 0
   const take = (bytes: number): Uint8Array => sealed.subarray(from, (from += bytes))
   const [salt, nonce, tag, body] = [take(saltBytes), take(nonceBytes), take(tagBytes), take(sealed.length)]
-  const opening = createDecipheriv(cipher, secretOf(key, salt), nonce, { authTagLength: tagBytes }).setAuthTag(tag)
-  return Buffer.concat([opening.update(body), opening.final()]).toString('utf8')
+  const decryption = createDecipheriv(cipher, keyFor(key, salt), nonce, { authTagLength: tagBytes }).setAuthTag(tag)
+  return Buffer.concat([decryption.update(body), decryption.final()]).toString('utf8')
 }

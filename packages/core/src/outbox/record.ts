@@ -5,8 +5,8 @@ import * as keys from '../db/keys.ts'
 import type { Item } from '../db/table.ts'
 
 /**
- * The outbox. A change writes one record in its transaction, with its audit entry and events. Projections process the
- * records later (`run-projections.ts`).
+ * Outbox records. A change writes one in its transaction, with its audit entry and events; projections process it later
+ * (`run-projections.ts`).
  */
 
 const actorKinds = ['user', 'relay', 'system'] as const
@@ -20,7 +20,7 @@ const JobTransition = z.object({
   batchId: z.string().optional(),
   from: Status.optional(),
   to: Status.optional(),
-  /** Its batch holds it back. */
+  /** Whether the concurrency limit of its batch delays it. */
   isThrottled: z.literal(true).optional(),
 })
 export type JobTransition = z.infer<typeof JobTransition>
@@ -60,13 +60,13 @@ export type StoredOutboxEvent = z.infer<typeof StoredEvent>
 /** The effects of a change. */
 export interface Effects {
   /**
-   * Audit entry: `<noun>.<verb>`, the id of the object, and a line for users. Extra: written on request of a caller.
+   * Audit entry: `<noun>.<verb>`, the id of the resource, and details. `isExtra` marks entries that callers append.
    */
   audit?: { action: string; resource: string; detail?: string; isExtra?: true }
   events?: readonly (EventOf | ModuleEvent)[]
   /** Status changes of jobs, for totals. */
   transitions?: readonly JobTransition[]
-  /** The record's id if it is derived; event ids derive from it. Duplicates fail only until the record is projected. */
+  /** A derived record id; event ids derive from it. Duplicates are detected only until the record is projected. */
   id?: string
 }
 

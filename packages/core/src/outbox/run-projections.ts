@@ -13,9 +13,8 @@ import { log } from '../log.ts'
 import { type OutboxRecord, parseRecord } from './record.ts'
 
 /**
- * Runs an organisation's projections: audit trail, totals, timelines, notifications and webhook deliveries, from outbox
- * records. All work before the transaction is repeatable; the transaction runs once, makes the writes and removes the
- * records.
+ * Runs the projections of an organisation's outbox: audit trail, totals, timelines, notifications and webhook
+ * deliveries. Work before the transaction may repeat. The transaction makes the writes and removes the records, once.
  */
 
 /** A projection of outbox records. */
@@ -23,37 +22,37 @@ export interface Projection {
   name: string
   /** Runs at least once; must be repeatable. */
   beforeCommit?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<void>
-  /** Writes that happen exactly once, in the transaction. They fail after a concurrent projection. */
+  /** Writes of the transaction, made exactly once. They fail after a concurrent projection. */
   writes?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<readonly WriteItem[]>
-  /** Follow-up work that may repeat or be lost; something else recovers it. */
+  /** Follow-up work that may repeat or be lost. */
   afterCommit?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<void>
 }
 
-/** Records per transaction, which has 100 writes; a record needs up to four. */
-const recordsAtOnce = 20
-const eventsAtOnce = 60
-const attempts = 12
+/** Records per transaction, which allows 100 writes; a record needs up to four. */
+const maxRecords = 20
+const maxEvents = 60
+const maxConflicts = 12
 
 /**
- * Projects all records of an organisation, oldest first, until a time. Concurrent calls are safe. Returns whether none
- * is left.
+ * Projects the records of an organisation, oldest first, until `endMs`. Safe to run concurrently. Returns whether the
+ * outbox is empty.
  */
 export async function runProjections(
   organisationId: string,
   projections: readonly Projection[],
   endMs = Number.POSITIVE_INFINITY,
 ): Promise<boolean> {
-  let lost = 0
+  let conflicts = 0
   for (;;) {
-    const { items } = await query({ pk: keys.outbox(organisationId, '').pk, limit: recordsAtOnce })
+    const { items } = await query({ pk: keys.outbox(organisationId, '').pk, limit: maxRecords })
     if (items.length === 0) return true
     if (now() > endMs) return false
-    const records = closedTogether(await readableOf(items))
+    const records = limitEvents(await parseRecords(items))
     measureLag(records[0])
-    const isClosed = records.length === 0 || (await projectSafely(organisationId, records, projections))
-    lost = isClosed ? 0 : lost + 1
-    if (lost === attempts) throw storeContention()
-    if (!isClosed) await backOff(lost)
+    const isCommitted = records.length === 0 || (await projectSafely(organisationId, records, projections))
+    conflicts = isCommitted ? 0 : conflicts + 1
+    if (conflicts === maxConflicts) throw storeContention()
+    if (!isCommitted) await backOff(conflicts)
   }
 }
 
@@ -61,18 +60,18 @@ function measureLag(oldest: OutboxRecord | undefined): void {
   if (oldest !== undefined) recordMetric('OutboxLag', (now() - oldest.atMs) / 1000)
 }
 
-/** Limits the events per transaction, because notifications and deliveries grow with them. */
-function closedTogether(records: readonly OutboxRecord[]): readonly OutboxRecord[] {
+/** Limits the events of a transaction, because each creates notifications and deliveries. */
+function limitEvents(records: readonly OutboxRecord[]): readonly OutboxRecord[] {
   let events = 0
-  const tooMany = records.findIndex((record) => (events += record.events.length) > eventsAtOnce)
-  return tooMany < 0 ? records : records.slice(0, Math.max(tooMany, 1))
+  const end = records.findIndex((record) => (events += record.events.length) > maxEvents)
+  return end < 0 ? records : records.slice(0, Math.max(end, 1))
 }
 
-const readableOf = async (items: readonly Item[]): Promise<OutboxRecord[]> =>
-  (await Promise.all(items.map(readable))).filter((record) => record !== undefined)
+const parseRecords = async (items: readonly Item[]): Promise<OutboxRecord[]> =>
+  (await Promise.all(items.map(parseOrQuarantine))).filter((record) => record !== undefined)
 
-/** An unreadable record must not block the others: it is quarantined and logged. */
-async function readable(item: Item): Promise<OutboxRecord | undefined> {
+/** An unreadable record must not block the others. */
+async function parseOrQuarantine(item: Item): Promise<OutboxRecord | undefined> {
   try {
     return parseRecord(item)
   } catch (error) {
@@ -89,11 +88,11 @@ const quarantine = async (item: Item): Promise<void> => {
 /** Copies a record to the quarantine. */
 function quarantineWrite(item: Item): WriteItem {
   recordMetric('RecordsQuarantined')
-  const { pk, sk, duepk: _, duesk: __, ...kept } = item
-  return replace(keys.quarantinedRecord(String(pk), String(sk)), kept)
+  const { pk, sk, duepk: _, duesk: __, ...attributes } = item
+  return replace(keys.quarantinedRecord(String(pk), String(sk)), attributes)
 }
 
-/** A failing record must not block the others. Transient errors are thrown. */
+/** Projects each record separately if the records fail together. Throws transient errors. */
 async function projectSafely(
   organisationId: string,
   records: readonly OutboxRecord[],
@@ -102,128 +101,125 @@ async function projectSafely(
   try {
     return await project(organisationId, records, projections)
   } catch (error) {
-    if (mayPass(error)) throw error
-    for (const record of records) await projectWhatSucceeds(organisationId, record, projections)
+    if (isTransient(error)) throw error
+    for (const record of records) await projectOne(organisationId, record, projections)
     return true
   }
 }
 
-const mayPass = (error: unknown): boolean => error instanceof PlatformError && statusOf(error.code) === 503
+const isTransient = (error: unknown): boolean => error instanceof PlatformError && statusOf(error.code) === 503
 
 /** Projects a record by all projections that can process it; quarantines a copy for the others. */
-async function projectWhatSucceeds(
+async function projectOne(
   organisationId: string,
   record: OutboxRecord,
   projections: readonly Projection[],
 ): Promise<void> {
-  const tried = await Promise.all(projections.map(async (each) => ({ each, canTake: await canTake(each, record) })))
-  const able = tried.filter(({ canTake }) => canTake).map(({ each }) => each)
+  const results = await Promise.all(projections.map((projection) => canProcess(projection, record)))
+  const able = projections.filter((_, index) => results[index])
   const item = await get(keys.outbox(organisationId, record.id))
   if (item === undefined) return
   const copy = able.length === projections.length ? [] : [quarantineWrite(item)]
   try {
     await project(organisationId, [record], able, copy)
   } catch (cause) {
-    if (mayPass(cause)) throw cause
+    if (isTransient(cause)) throw cause
     // Each projection succeeds, but the store rejects their writes.
     log('error', 'Outbox record rejected; quarantined', { organisationId, recordId: record.id, cause })
     await quarantine(item)
   }
 }
 
-async function canTake({ name, beforeCommit, writes }: Projection, record: OutboxRecord): Promise<boolean> {
+async function canProcess({ name, beforeCommit, writes }: Projection, record: OutboxRecord): Promise<boolean> {
   const { organisationId, id: recordId } = record
   try {
     await beforeCommit?.(organisationId, [record])
     await writes?.(organisationId, [record])
     return true
   } catch (cause) {
-    if (mayPass(cause)) throw cause
+    if (isTransient(cause)) throw cause
     log('error', 'Projection failed for a record', { projection: name, organisationId, recordId, cause })
     return false
   }
 }
 
-/** Returns whether the records were projected; false after a concurrent projection. */
+/** Returns false if a concurrent projection was faster. */
 async function project(
   organisationId: string,
   records: readonly OutboxRecord[],
   projections: readonly Projection[],
-  more: readonly WriteItem[] = [],
+  additionalWrites: readonly WriteItem[] = [],
 ): Promise<boolean> {
   await Promise.all(projections.map(async ({ beforeCommit }) => beforeCommit?.(organisationId, records)))
   await failpoint('projection.prepared')
-  const writes = await Promise.all(
-    projections.map(async ({ writes: entries }) => entries?.(organisationId, records) ?? []),
-  )
-  const closing = records.map(({ id }) => remove(keys.outbox(organisationId, id), { pk: { present: true } }))
-  if (await transact([...closing, ...writes.flat(), ...more])) return false
+  const writes = await Promise.all(projections.map(async (each) => each.writes?.(organisationId, records) ?? []))
+  const removals = records.map(({ id }) => remove(keys.outbox(organisationId, id), { pk: { present: true } }))
+  if (await transact([...removals, ...writes.flat(), ...additionalWrites])) return false
   await failpoint('projection.committed')
   await Promise.all(projections.map(async ({ afterCommit }) => afterCommit?.(organisationId, records)))
   return true
 }
 
 /**
- * One worker at a time runs an organisation's projections. Another one only sets a flag, and the worker runs again
- * before it releases the lease. Only an optimisation: concurrent projections are safe.
+ * The lease of the worker that runs an organisation's projections. Other workers only set a flag, and the holder runs
+ * again before it releases the lease. Only an optimisation, because concurrent projections are safe.
  */
 
-/** Functions have 30 seconds. */
-const workMs = 15_000
-/** Renewal interval. */
-const stretchMs = 5000
-/** A crashed worker blocks others no longer than this. */
-const turnMs = 10_000
+/** Below the 30 seconds of a function. */
+const maxWorkMs = 15_000
+const renewalIntervalMs = 5000
+/** The time after which the lease of a crashed worker expires. */
+const leaseMs = 10_000
 
-const Turn = z.object({ holder: z.string().optional() })
+const ProjectionLease = z.object({ holder: z.string().optional() })
 
 /**
- * Runs the work under the lease, again while the flag is set; not at all if another worker has the lease. Work receives
- * its end time and returns whether it is done; otherwise a message continues it. Two calls more than the work.
+ * Runs the work under the lease, again while the flag is set; not at all if another worker holds the lease. The work
+ * receives its end time and returns whether it is done; otherwise a message continues it. Two calls more than the work.
  */
 export async function withLease(organisationId: string, work: (endMs: number) => Promise<boolean>): Promise<void> {
-  const [holder, endMs] = [newNonce(), now() + workMs]
-  if (!(await begin(organisationId, holder))) return
-  let isOver = false
+  const [holder, endMs] = [newNonce(), now() + maxWorkMs]
+  if (!(await acquireLease(organisationId, holder))) return
+  let isReleased = false
   try {
-    while (!isOver && now() <= endMs) {
-      const isDone = await work(Math.min(endMs, now() + stretchMs))
-      isOver = isDone ? await end(organisationId, holder) : !(await goOn(organisationId, holder))
+    while (!isReleased && now() <= endMs) {
+      const isDone = await work(Math.min(endMs, now() + renewalIntervalMs))
+      isReleased = isDone ? await releaseIfIdle(organisationId, holder) : !(await renewLease(organisationId, holder))
     }
   } finally {
-    if (!isOver) await leave(organisationId, holder)
+    if (!isReleased) await release(organisationId, holder)
   }
-  if (!isOver) await enqueueProjections(organisationId)
+  if (!isReleased) await enqueueProjections(organisationId)
 }
 
 /** Releases the lease regardless of the flag. */
-const leave = (organisationId: string, holder: string): Promise<unknown> =>
+const release = (organisationId: string, holder: string): Promise<unknown> =>
   tryUpdate(keys.projectionLease(organisationId), { remove: ['holder', 'untilMs'] }, { holder: { is: holder } })
 
-async function begin(organisationId: string, holder: string): Promise<boolean> {
+/** Acquires the lease, or sets the flag for the current holder and returns false. */
+async function acquireLease(organisationId: string, holder: string): Promise<boolean> {
   const key = keys.projectionLease(organisationId)
   for (;;) {
-    const taken = { set: { holder, untilMs: now() + turnMs }, remove: ['isRequested'] }
-    if (await tryUpdate(key, taken, { untilMs: { absentOrAtMost: now() } })) return true
-    const { holder: current } = Turn.parse((await get(key)) ?? {})
-    // Our own lease, after a lost response.
+    const change = { set: { holder, untilMs: now() + leaseMs }, remove: ['isRequested'] }
+    if (await tryUpdate(key, change, { untilMs: { absentOrAtMost: now() } })) return true
+    const { holder: current } = ProjectionLease.parse((await get(key)) ?? {})
+    // The first attempt succeeded, but its response was lost.
     if (current === holder) return true
     if (current === undefined) continue
     if (await tryUpdate(key, { set: { isRequested: true } }, { holder: { is: current } })) return false
   }
 }
 
-/** Returns false if the flag was set: then the lease is kept. */
-async function end(organisationId: string, holder: string): Promise<boolean> {
-  const key = keys.projectionLease(organisationId)
-  const isOurs = { holder: { is: holder } } as const
-  const rested = await tryUpdate(key, { remove: ['holder', 'untilMs'] }, { ...isOurs, isRequested: { absent: true } })
-  if (rested !== undefined) return true
-  return !(await goOn(organisationId, holder))
+/** Releases the lease unless the flag is set. Returns false if this worker still holds it. */
+async function releaseIfIdle(organisationId: string, holder: string): Promise<boolean> {
+  const condition = { holder: { is: holder }, isRequested: { absent: true } } as const
+  const change = { remove: ['holder', 'untilMs'] }
+  if (await tryUpdate(keys.projectionLease(organisationId), change, condition)) return true
+  return !(await renewLease(organisationId, holder))
 }
 
-/** Renews the lease; false if it expired and another worker has it. */
-async function goOn(organisationId: string, holder: string): Promise<boolean> {
-  const longer = { set: { untilMs: now() + turnMs }, remove: ['isRequested'] }
-  return (await tryUpdate(keys.projectionLease(organisationId), longer, { holder: { is: holder } })) !== undefined
+/** Renews the lease; false if it expired and another worker acquired it. */
+async function renewLease(organisationId: string, holder: string): Promise<boolean> {
+  const change = { set: { untilMs: now() + leaseMs }, remove: ['isRequested'] }
+  return (await tryUpdate(keys.projectionLease(organisationId), change, { holder: { is: holder } })) !== undefined
 }

@@ -10,15 +10,15 @@ import { readAccessKeys, keyCacheMs } from './published-keys.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
 import { signer } from './keys.ts'
 
-/** Access tokens: EdDSA, fifteen minutes, verified without a store call by a process with the keys. */
+/** Access tokens: EdDSA, valid for fifteen minutes, verified with cached keys without a store call. */
 
 export const accessTokenSeconds = 900
 
 const issuer = 'platform'
 const audience = 'platform-api'
 const typ = 'at+jwt'
-/** Tolerance between the clocks of issuer and verifier. */
-const skewSeconds = 5
+/** Tolerance for different clocks of issuer and verifier. */
+const clockToleranceSeconds = 5
 
 const Claims = z.object({
   sub: z.string(),
@@ -37,79 +37,81 @@ export interface Subject {
   roles: readonly string[]
 }
 
-/** Signs an access token. */
-export async function issueAccessToken({ userId, organisationId, sessionId, roles }: Subject): Promise<string> {
+interface TokenOptions {
+  typ: string
+  audience: string
+  subject: string
+  lifetimeSeconds: number
+}
+
+async function sign(claims: Record<string, unknown>, options: TokenOptions): Promise<string> {
   const { kid, key } = await signer('access')
   const issuedAt = nowSeconds()
-  return new SignJWT({ org: organisationId, sid: sessionId, roles })
-    .setProtectedHeader({ alg: 'EdDSA', typ, kid })
+  return new SignJWT(claims)
+    .setProtectedHeader({ alg: 'EdDSA', typ: options.typ, kid })
     .setIssuer(issuer)
-    .setAudience(audience)
-    .setSubject(userId)
+    .setAudience(options.audience)
+    .setSubject(options.subject)
     .setJti(newSecret().slice(0, 22))
     .setIssuedAt(issuedAt)
-    .setExpirationTime(issuedAt + accessTokenSeconds)
+    .setExpirationTime(issuedAt + options.lifetimeSeconds)
     .sign(key)
 }
+
+/** Signs an access token. */
+export const issueAccessToken = ({ userId, organisationId, sessionId, roles }: Subject): Promise<string> =>
+  sign(
+    { org: organisationId, sid: sessionId, roles },
+    { typ, audience, subject: userId, lifetimeSeconds: accessTokenSeconds },
+  )
 
 /** Lifetime of the caller's token for a module. */
 export const moduleTokenSeconds = 60
 
-/**
- * Issues a caller token for one module: a minute, with the module's id as audience. Its type prevents use as an access
- * token.
- */
-export async function issueModuleToken(
+/** Signs a caller token for a module, with the module's id as audience. Its type prevents use as an access token. */
+export const issueModuleToken = (
   moduleId: string,
   { userId, organisationId, permissions }: Pick<Caller, 'userId' | 'organisationId' | 'permissions'>,
-): Promise<string> {
-  const { kid, key } = await signer('access')
-  const issuedAt = nowSeconds()
-  return new SignJWT({ org: organisationId, permissions: [...permissions] })
-    .setProtectedHeader({ alg: 'EdDSA', typ: 'module+jwt', kid })
-    .setIssuer(issuer)
-    .setAudience(moduleId)
-    .setSubject(userId)
-    .setJti(newSecret().slice(0, 22))
-    .setIssuedAt(issuedAt)
-    .setExpirationTime(issuedAt + moduleTokenSeconds)
-    .sign(key)
-}
+): Promise<string> =>
+  sign(
+    { org: organisationId, permissions: [...permissions] },
+    { typ: 'module+jwt', audience: moduleId, subject: userId, lifetimeSeconds: moduleTokenSeconds },
+  )
 
-interface Verified {
+interface VerifiedToken {
   caller: Caller
   expiresAtMs: number
 }
 
-// Access tokens cannot be revoked, so a verified one stays valid until it expires; only its key may be withdrawn.
-const verified = new BoundedCache<Verified>(500)
+// Access tokens cannot be revoked, so a verified one stays valid until it expires or its key is revoked.
+const tokenCache = new BoundedCache<VerifiedToken>(500)
 
 /** The caller of a token. Throws `unauthenticated` or `token_expired`. */
 export async function verifyAccessToken(token: string): Promise<Caller> {
-  const known = verified.get(token)
-  if (known !== undefined && known.expiresAtMs > now()) {
-    await keyOf(token)
-    return known.caller
+  const cached = tokenCache.get(token)
+  if (cached !== undefined && cached.expiresAtMs > now()) {
+    await publicKeyFor(token)
+    return cached.caller
   }
-  const fresh = await verify(token)
-  verified.set(token, fresh)
-  return fresh.caller
+  const verified = await verify(token)
+  tokenCache.set(token, verified)
+  return verified.caller
 }
 
-async function verify(token: string): Promise<Verified> {
+async function verify(token: string): Promise<VerifiedToken> {
   try {
-    const { payload } = await jwtVerify(token, await keyOf(token), {
+    const { payload } = await jwtVerify(token, await publicKeyFor(token), {
       algorithms: ['EdDSA'],
       issuer,
       audience,
       typ,
       requiredClaims: ['sub', 'exp', 'iat', 'jti'],
       maxTokenAge: accessTokenSeconds,
-      clockTolerance: skewSeconds,
+      clockTolerance: clockToleranceSeconds,
       currentDate: new Date(now()),
     })
     const { sub, org, sid, roles, iat, exp } = Claims.parse(payload)
-    // A stolen key could sign any expiry. The clock tolerance applies to the start of a token, not to its end.
+    // Limits tokens that were signed with a stolen key. The clock tolerance does not extend the validity.
     const expiresAtMs = Math.min(exp, iat + accessTokenSeconds) * 1000
     if (expiresAtMs <= now()) throw platformError('token_expired')
     const permissions = new Set(permissionsOf(roles))
@@ -125,21 +127,21 @@ async function verify(token: string): Promise<Verified> {
 
 let publicKeys = new Map<string, CryptoKey>()
 let readAtMs = Number.NEGATIVE_INFINITY
-/** A withdrawn key is accepted no longer than this. */
-const believedMs = 300_000
+/** The longest time that a revoked key is accepted. */
+const maxCacheMs = 300_000
 
-async function keyOf(token: string): Promise<CryptoKey> {
+async function publicKeyFor(token: string): Promise<CryptoKey> {
   const { kid = '' } = decodeProtectedHeader(token)
   const ageMs = now() - readAtMs
-  // Forged key ids must not cause store calls, and an unavailable store must not reject known keys.
-  if (ageMs >= believedMs) await readPublicKeys().catch(unlessKnown(kid))
+  // Forged key ids must not cause store calls, and known keys must work while the store is unavailable.
+  if (ageMs >= maxCacheMs) await readPublicKeys().catch(rethrowUnlessKnown(kid))
   else if (!publicKeys.has(kid) && ageMs >= keyCacheMs) await readPublicKeys()
   const key = publicKeys.get(kid)
   if (key === undefined) throw platformError('unauthenticated')
   return key
 }
 
-const unlessKnown = (kid: string) => (error: unknown) => {
+const rethrowUnlessKnown = (kid: string) => (error: unknown) => {
   if (!publicKeys.has(kid)) throw error
 }
 

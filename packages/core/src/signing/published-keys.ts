@@ -6,17 +6,17 @@ import { get, type Item, upsert } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 
 /**
- * The public keys of access tokens, in one item of the table. A key is published before its first signature, until its
- * tokens have expired.
+ * The public keys of access tokens, in one item of the table. A key is published before its first signature and until
+ * its tokens have expired.
  */
 
 /** Verifiers reload the published keys for an unknown key id, at most this often. */
 export const keyCacheMs = 5000
 
-/** Longer than a replaced key signs (five minutes) and its tokens live (fifteen). */
-const keepReplacedMs = 3_600_000
+/** Longer than a replaced key signs (five minutes) and its tokens are valid (fifteen minutes). */
+const retentionMs = 3_600_000
 
-interface Key {
+interface SigningKey {
   kid: string
   createdAtMs: number
   jwk: { kty: 'OKP'; crv: 'Ed25519'; x: string }
@@ -31,7 +31,7 @@ const PublishedKey = z.looseObject({
 type PublishedKey = z.infer<typeof PublishedKey>
 
 /** The public part of a key. */
-export const publicKeyOf = ({ kid, jwk }: Key): KeySet['keys'][number] => ({
+export const publicKeyOf = ({ kid, jwk }: SigningKey): KeySet['keys'][number] => ({
   kty: jwk.kty,
   crv: jwk.crv,
   x: jwk.x,
@@ -40,9 +40,11 @@ export const publicKeyOf = ({ kid, jwk }: Key): KeySet['keys'][number] => ({
   use: 'sig',
 })
 
-const attribute = (kid: string): string => `key:${kid}`
+const attributeOf = (kid: string): string => `key:${kid}`
 
-const entry = (key: Key) => ({ [attribute(key.kid)]: { ...publicKeyOf(key), publishedAtMs: key.createdAtMs } })
+const attributesOf = (key: SigningKey) => ({
+  [attributeOf(key.kid)]: { ...publicKeyOf(key), publishedAtMs: key.createdAtMs },
+})
 
 const publishedKeys = (item: Item | undefined): PublishedKey[] =>
   Object.entries(item ?? {})
@@ -50,27 +52,27 @@ const publishedKeys = (item: Item | undefined): PublishedKey[] =>
     .map(([, value]) => PublishedKey.parse(value))
 
 /** Publishes a key before it signs. One call. */
-export async function publishKey(key: Key): Promise<void> {
-  await transact([upsert(keys.accessKeys(), { set: entry(key) })])
+export async function publishKey(key: SigningKey): Promise<void> {
+  await transact([upsert(keys.accessKeys(), { set: attributesOf(key) })])
 }
 
-/** Options for ending keys early. */
+/** Options of a key revocation. */
 export interface Revocation {
   /** Revokes all keys but the current one, after a leak: their tokens become invalid. */
   withdraw?: boolean
 }
 
-/** Publishes the signing key, and removes replaced ones once their tokens have expired. Two calls. */
-export async function retireKeys(current: Key | undefined, { withdraw = false }: Revocation): Promise<void> {
+/** Publishes the signing key, and removes replaced keys whose tokens have expired. Two calls. */
+export async function retireKeys(current: SigningKey | undefined, { withdraw = false }: Revocation): Promise<void> {
   if (current === undefined) return
   const replaced = publishedKeys(await get(keys.accessKeys())).filter(({ kid }) => kid !== current.kid)
-  const isDead = ({ replacedAtMs = now() }: PublishedKey) => withdraw || now() - replacedAtMs > keepReplacedMs
-  const ending = replaced.filter((key) => !isDead(key) && key.replacedAtMs === undefined)
-  const ended = ending.map((key) => [attribute(key.kid), Object.assign(key, { replacedAtMs: now() })])
+  const isExpired = ({ replacedAtMs = now() }: PublishedKey) => withdraw || now() - replacedAtMs > retentionMs
+  const newlyReplaced = replaced.filter((key) => !isExpired(key) && key.replacedAtMs === undefined)
+  const replacements = newlyReplaced.map((key) => [attributeOf(key.kid), Object.assign(key, { replacedAtMs: now() })])
   await transact([
     upsert(keys.accessKeys(), {
-      set: { ...entry(current), ...Object.fromEntries(ended) },
-      remove: replaced.filter(isDead).map((key) => attribute(key.kid)),
+      set: { ...attributesOf(current), ...Object.fromEntries(replacements) },
+      remove: replaced.filter(isExpired).map((key) => attributeOf(key.kid)),
     }),
   ])
 }

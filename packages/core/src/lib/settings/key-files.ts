@@ -12,28 +12,28 @@ export interface TrustedKey {
 }
 
 /**
- * The settings `PLAT_MODULE_TRUSTED_KEYS` and `PLAT_RELEASE_TRUSTED_KEYS`: files of one key each; the file name names
- * the key.
+ * The settings `PLAT_MODULE_TRUSTED_KEYS` and `PLAT_RELEASE_TRUSTED_KEYS`: files of one key each; the file name is
+ * the name of the key.
  */
 export const TrustedKeyFiles = z.string().transform((text, context): TrustedKey[] =>
   entriesOf(text).flatMap((file) => {
-    const pem = contentOf(file)
-    if (pem !== undefined && readPublicKey(pem) !== undefined) return [{ name: nameOf(file), pem }]
+    const pem = readKeyFile(file)
+    if (pem !== undefined && readPublicKey(pem) !== undefined) return [{ name: keyNameOf(file), pem }]
     context.addIssue(
       pem === undefined
         ? `${resolve(file)} cannot be read`
-        : `${resolve(file)} must hold a public key as PEM: ECDSA, Ed25519, or RSA of 2048 bits or more`,
+        : `${resolve(file)} must contain a public key as PEM: ECDSA, Ed25519, or RSA of 2048 bits or more`,
     )
     return []
   }),
 )
 
-const nameOf = (file: string): string =>
+const keyNameOf = (file: string): string =>
   basename(file)
     .replace(/(?<=.)\.(?:pem|pub)$/, '')
     .slice(0, 100)
 
-function contentOf(file: string): string | undefined {
+function readKeyFile(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8')
   } catch {

@@ -12,7 +12,7 @@ export interface Source {
 
 function sourceOf(entry: string): Source | undefined {
   const isWhole = entry.endsWith('/*')
-  // A registry alone is not a reference, so it is checked with a sample name.
+  // A registry alone is not a reference, so a sample name is appended.
   const reference = parseReference(isWhole ? `${entry.slice(0, -1)}any` : entry)
   if (reference === undefined || reference.tag !== undefined || reference.digest !== undefined) return undefined
   const { registry, repository } = reference

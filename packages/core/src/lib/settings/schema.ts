@@ -40,7 +40,7 @@ export const Config = z.object({
   PLAT_ADMIN_TOKEN_COMMAND: z.string().default('npm run -s admin-token'),
   /** Directory of built files such as the relay program; empty: `dist` beside the function's code. */
   PLAT_ASSETS_DIR: z.string().default(''),
-  /** URL that notifies the gateway of held relay requests; empty if no gateway holds requests. */
+  /** URL that notifies the gateway of new work for long-polling relays; empty without long polls. */
   PLAT_RELAY_NOTIFY_URL: z.string().default(''),
   PLAT_HEARTBEAT_INTERVAL_SECONDS: integer(30, 1, 3600),
   /** Delay before unprocessed work is enqueued again. */
@@ -53,7 +53,7 @@ export const Config = z.object({
   PLAT_MODULE_SOURCES: ModuleSources.default(''),
   /** Trusted public keys as JSON: `[{"name": "…", "pem": "…", "repositories": ["…"]}]`. */
   PLAT_MODULE_KEYS: TrustedKeys.prefault('[]'),
-  /** true: modules without a trusted signature may be installed. Audited. */
+  /** Whether modules without a trusted signature may be installed, with an audit entry. */
   PLAT_ALLOW_UNVERIFIED_MODULES: z.enum(['true', 'false']).default('false'),
   /** The module runtime: the local host or Lambda. */
   PLAT_MODULE_RUNTIME: z.enum(['hosted', 'lambda']).default('hosted'),
@@ -95,7 +95,7 @@ export const Config = z.object({
   AWS_LAMBDA_FUNCTION_NAME: z.string().min(1).default('local'),
   /** The lowest log level that is written. */
   PLAT_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
-  /** 1: a response that violates the contract becomes a 500. For tests. */
+  /** 1: responses that violate the contract fail with status 500. For tests. */
   PLAT_VALIDATE_RESPONSES: z.enum(['0', '1']).default('0'),
   PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: integer(5, 1, 1_000_000),
   PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: integer(20, 1, 1_000_000),
@@ -113,8 +113,8 @@ export type Config = z.infer<typeof Config>
 
 /** Parses settings; empty values count as unset. Throws one error that lists all invalid settings. */
 export function parseConfig(environment: Record<string, string | undefined>): Config {
-  const given = Object.entries(environment).filter(([, value]) => value !== '')
-  const parsed = Config.safeParse(Object.fromEntries(given))
+  const values = Object.entries(environment).filter(([, value]) => value !== '')
+  const parsed = Config.safeParse(Object.fromEntries(values))
   if (parsed.success) return parsed.data
   const problems = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`)
   throw new Error(`Invalid settings in the environment:\n  ${problems.join('\n  ')}`)

@@ -1,13 +1,12 @@
 import { readPublicKey } from '@platform/oci/signature/key'
 import * as z from 'zod'
 
-/** A limit of a key's validity. */
-const moment = z.iso.datetime({ offset: true })
+const timestamp = z.iso.datetime({ offset: true })
 
 const TrustedKey = z.strictObject({
   /** The signer's display name. */
   name: z.string().min(1).max(100),
-  // Rejects private keys, and keys that would silently never match.
+  // Rejects private keys and unsupported types, which would never match.
   pem: z
     .string()
     .refine(
@@ -16,8 +15,8 @@ const TrustedKey = z.strictObject({
     ),
   /** Repositories that the key may sign for, and all below them; all if omitted. */
   repositories: z.array(z.string().min(1)).min(1).exactOptional(),
-  notBefore: moment.exactOptional(),
-  notAfter: moment.exactOptional(),
+  notBefore: timestamp.exactOptional(),
+  notAfter: timestamp.exactOptional(),
 })
 
 export const maxTrustedKeys = 50
