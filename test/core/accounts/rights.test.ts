@@ -1,164 +1,256 @@
-import { beforeAll, expect, test } from 'vitest'
 import { permissionsOf, type Role, roleNames } from '@platform/contract/permission'
 import * as ApiToken from '@platform/core/accounts/api-token'
 import { verifyApiToken } from '@platform/core/accounts/api-token-caller'
-import { newId } from '@platform/core/id'
+import { reauthorize, requireCurrentRights } from '@platform/core/accounts/current-rights'
+import * as UserAdmin from '@platform/core/accounts/manage-users'
 import * as Organisation from '@platform/core/accounts/organisation'
 import { hashPassword } from '@platform/core/accounts/password'
-import { signIn } from '@platform/core/accounts/session'
+import { signIn, signOut } from '@platform/core/accounts/session'
 import * as User from '@platform/core/accounts/user'
-import * as UserAdmin from '@platform/core/accounts/manage-users'
+import { type Caller } from '@platform/core/caller'
+import * as Cluster from '@platform/core/clusters/cluster'
+import * as keys from '@platform/core/db/keys'
+import { remove, update } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
+import { newId } from '@platform/core/id'
+import * as Enrollment from '@platform/core/relays/enrollment'
+import * as Webhook from '@platform/core/webhooks/webhook'
+import { beforeAll, describe, expect, test } from 'vitest'
 import {
   createColleague,
-  userRequest,
-  type SignedInUser,
-  setUpPlatform,
-  errorCodeOf,
-  signInUser,
-  newOrigin,
   createTenantAdministrator,
+  errorCodeOf,
+  expectError,
+  newCaller,
+  newOrigin,
+  setUpPlatform,
+  type SignedInUser,
+  signInUser,
+  userRequest,
 } from '../../support/fixtures.ts'
+import { isLong } from '../../support/long.ts'
+import { countStoreCalls } from '../../support/store-calls.ts'
 
-/** How far administrators of users reach. */
-
+const hook = { url: 'https://hooks.example.com/platform', events: ['*'] }
+const newPassword = { password: 'mine from now' }
 let platform: SignedInUser
 let tenant: SignedInUser
+let resources: Record<'userId' | 'clusterId' | 'webhookId', string>
 beforeAll(async () => {
   platform = await setUpPlatform()
   tenant = await createTenantAdministrator(platform.caller)
+  resources = {
+    userId: (await UserAdmin.create(tenant.caller, userRequest(['Viewer']))).id,
+    clusterId: (await Cluster.register(tenant.caller, { name: 'theirs', type: 'Hypervisor' })).id,
+    webhookId: (await Webhook.create(tenant.caller, hook)).id,
+  }
 })
 
-/** What each may try, and what it hears. `target` is the role of a colleague in the same organisation. */
-interface Attempt {
-  who: 'platform OrgAdmin' | 'tenant OrgAdmin' | 'platform administrator'
-  tries: string
-  refused: string
-  by: (people: { caller: SignedInUser; victim: SignedInUser }) => Promise<unknown>
-}
-const attempts: Attempt[] = [
-  ...(['platform OrgAdmin', 'tenant OrgAdmin'] as const).flatMap((who): Attempt[] => [
-    {
-      who,
-      tries: 'create a PlatformAdmin',
-      refused: 'role_not_grantable',
-      by: ({ caller }) => UserAdmin.create(caller.caller, userRequest(['Viewer', 'PlatformAdmin'])),
-    },
-    {
-      who,
-      tries: 'make itself PlatformAdmin',
-      refused: 'role_not_grantable',
-      by: ({ caller }) => UserAdmin.update(caller.caller, caller.id, { roles: ['OrgAdmin', 'PlatformAdmin'] }),
-    },
-    {
-      who,
-      tries: 'make a colleague PlatformAdmin',
-      refused: 'role_not_grantable',
-      by: async ({ caller }) => {
-        const { id } = await UserAdmin.create(caller.caller, userRequest(['Viewer']))
-        return UserAdmin.update(caller.caller, id, { roles: ['PlatformAdmin'] })
-      },
-    },
-    {
-      who,
-      tries: 'create a user in another organisation',
-      refused: 'organisation_not_found',
-      by: async ({ caller }) => {
-        const { id } = await Organisation.create(platform.caller, { name: newId('org') })
-        return UserAdmin.create(caller.caller, { ...userRequest(['OrgAdmin']), organisationId: id })
-      },
-    },
-  ]),
-  ...(
+describe('administrators cannot exceed their own rights', () => {
+  type Attempt = (administrator: SignedInUser) => Promise<unknown>
+  const newAdministrators = {
+    'platform OrgAdmin': () => createColleague(platform.caller, 'OrgAdmin'),
+    'tenant OrgAdmin': () => createColleague(tenant.caller, 'OrgAdmin'),
+    'platform administrator': async () => platform,
+  }
+  const ofOrgAdmins: [string, string, Attempt][] = [
     [
-      [
-        'reset the password of',
-        ({ caller, victim }) => UserAdmin.update(caller, victim, { password: 'mine from now' }),
-      ],
-      ['take the roles of', ({ caller, victim }) => UserAdmin.update(caller, victim, { roles: ['Viewer'] })],
-      ['change the e-mail of', ({ caller, victim }) => UserAdmin.update(caller, victim, { email: 'mine@example.com' })],
-      ['end the sessions of', ({ caller, victim }) => UserAdmin.endUserSessions(caller, victim)],
-      ['remove', ({ caller, victim }) => UserAdmin.remove(caller, victim)],
-    ] as [string, (of: { caller: SignedInUser['caller']; victim: string }) => Promise<unknown>][]
-  ).map(([tries, act]): Attempt => ({
-    who: 'platform OrgAdmin',
-    tries: `${tries} a platform administrator`,
-    refused: 'forbidden',
-    by: ({ caller, victim }) => act({ caller: caller.caller, victim: victim.id }),
-  })),
-  ...(['PlatformAdmin', 'OrgAdmin'] as const).map((role): Attempt => ({
-    who: 'platform administrator',
-    tries: `put a ${role} into an organisation that has users`,
-    refused: 'organisation_has_users',
-    by: ({ caller }) =>
-      UserAdmin.create(caller.caller, { ...userRequest([role]), organisationId: tenant.caller.organisationId }),
-  })),
-]
+      'create a PlatformAdmin',
+      'role_not_grantable',
+      ({ caller }) => UserAdmin.create(caller, userRequest(['Viewer', 'PlatformAdmin'])),
+    ],
+    [
+      'become PlatformAdmin',
+      'role_not_grantable',
+      ({ caller, id }) => UserAdmin.update(caller, id, { roles: ['OrgAdmin', 'PlatformAdmin'] }),
+    ],
+    [
+      'make a colleague PlatformAdmin',
+      'role_not_grantable',
+      async ({ caller }) => {
+        const { id } = await UserAdmin.create(caller, userRequest(['Viewer']))
+        return UserAdmin.update(caller, id, { roles: ['PlatformAdmin'] })
+      },
+    ],
+    [
+      'create a user in another organisation',
+      'organisation_not_found',
+      async ({ caller }) => {
+        const { id } = await Organisation.create(platform.caller, { name: newId('org') })
+        return UserAdmin.create(caller, { ...userRequest(['OrgAdmin']), organisationId: id })
+      },
+    ],
+  ]
+  const onPlatformAdmins: [string, Attempt][] = [
+    ['reset the password of', ({ caller }) => UserAdmin.update(caller, platform.id, newPassword)],
+    ['change the roles of', ({ caller }) => UserAdmin.update(caller, platform.id, { roles: ['Viewer'] })],
+    ['change the e-mail of', ({ caller }) => UserAdmin.update(caller, platform.id, { email: 'mine@example.com' })],
+    ['end the sessions of', ({ caller }) => UserAdmin.endUserSessions(caller, platform.id)],
+    ['remove', ({ caller }) => UserAdmin.remove(caller, platform.id)],
+  ]
+  const attempts: (readonly [keyof typeof newAdministrators, string, string, Attempt])[] = [
+    ...ofOrgAdmins.map((row) => ['platform OrgAdmin' as const, ...row] as const),
+    ...ofOrgAdmins.map((row) => ['tenant OrgAdmin' as const, ...row] as const),
+    ...onPlatformAdmins.map(
+      ([action, attempt]) =>
+        ['platform OrgAdmin' as const, `${action} a platform administrator`, 'forbidden', attempt] as const,
+    ),
+    ...(['PlatformAdmin', 'OrgAdmin'] as const).map((role) => {
+      const attempt: Attempt = ({ caller }) =>
+        UserAdmin.create(caller, { ...userRequest([role]), organisationId: tenant.caller.organisationId })
+      const title = `create a ${role} in an organisation with users`
+      return ['platform administrator' as const, title, 'organisation_has_users', attempt] as const
+    }),
+  ]
 
-const peopleBy: Record<Attempt['who'], () => Promise<SignedInUser>> = {
-  'platform OrgAdmin': () => createColleague(platform.caller, 'OrgAdmin'),
-  'tenant OrgAdmin': () => createColleague(tenant.caller, 'OrgAdmin'),
-  'platform administrator': () => Promise.resolve(platform),
-}
-
-test.each(attempts)('$who that tries to $tries is refused: $refused', async ({ who, by, refused }) => {
-  const caller = await peopleBy[who]()
-  expect(await errorCodeOf(by({ caller, victim: platform }))).toBe(refused)
-  // Nothing has moved.
-  expect(await User.read(platform.caller, platform.id)).toMatchObject({ roles: ['PlatformAdmin'] })
-  expect(await signIn(platform.credentials, newOrigin())).toMatchObject({ tokenType: 'Bearer' })
+  test.each(attempts)('a %s cannot %s: %s', async (administrator, _, code, attempt) => {
+    await expectError(attempt(await newAdministrators[administrator]()), code)
+    expect(await User.read(platform.caller, platform.id)).toMatchObject({ roles: ['PlatformAdmin'] })
+    expect(await signIn(platform.credentials, newOrigin())).toMatchObject({ tokenType: 'Bearer' })
+  })
 })
 
-test('an administrator sets the own password only with the current one, and none by an API token', async () => {
-  const own = await createColleague(tenant.caller, 'OrgAdmin')
+test('a password reset is rejected for the own account and with an API token', async () => {
+  const self = await createColleague(tenant.caller, 'OrgAdmin')
   const other = await createColleague(tenant.caller, 'Viewer')
-  const request = { password: 'mine from now' }
-  await expect(UserAdmin.update(own.caller, own.id, request)).rejects.toMatchObject({
+  await expect(UserAdmin.update(self.caller, self.id, newPassword)).rejects.toMatchObject({
     code: 'validation_failed',
     extra: { details: [{ path: '/password', message: expect.stringContaining('PUT /api/v1/users/me/password') }] },
   })
-  const caller = await verifyApiToken((await ApiToken.create(own.caller, { name: 'automation' })).token)
-  for (const { id } of [own, other]) expect(await errorCodeOf(UserAdmin.update(caller, id, request))).toBe('forbidden')
+  const caller = await verifyApiToken((await ApiToken.create(self.caller, { name: 'automation' })).token)
+  for (const { id } of [self, other]) await expectError(UserAdmin.update(caller, id, newPassword), 'forbidden')
   await UserAdmin.update(caller, other.id, { email: 'other@example.com' })
-  for (const { username } of [own, other]) expect(await signInUser(username)).toMatchObject({ username })
-  await UserAdmin.update(own.caller, other.id, request)
-  expect(await signInUser(other.username, request.password)).toMatchObject({ id: other.id })
+  for (const { username } of [self, other]) expect(await signInUser(username)).toMatchObject({ username })
+  await UserAdmin.update(self.caller, other.id, newPassword)
+  expect(await signInUser(other.username, newPassword.password)).toMatchObject({ id: other.id })
 })
 
-test('a name that is taken is refused without hashing a password', async () => {
+test('a taken username is rejected before the password is hashed', async () => {
   const { organisationId } = tenant.caller
   const hashes = Array.from({ length: 6 }, () => hashPassword('correct horse battery', organisationId))
-  expect(await errorCodeOf(UserAdmin.create(tenant.caller, userRequest()))).toBe('rate_limited')
+  await expectError(UserAdmin.create(tenant.caller, userRequest()), 'rate_limited')
   const taken = userRequest(['Viewer'], platform.username.toUpperCase())
-  expect(await errorCodeOf(UserAdmin.create(tenant.caller, taken))).toBe('username_taken')
+  await expectError(UserAdmin.create(tenant.caller, taken), 'username_taken')
   await Promise.all(hashes)
 })
 
-test('the first user of an organisation is an OrgAdmin that a platform administrator seeds, and one of several wins', async () => {
+test('a platform administrator creates only the first user of an organisation, who must be an OrgAdmin', async () => {
   const { id: organisationId } = await Organisation.create(platform.caller, { name: newId('org') })
-  const seed = (...roles: Role[]) => UserAdmin.create(platform.caller, { ...userRequest(roles), organisationId })
-  expect(await errorCodeOf(seed('Viewer'))).toBe('role_not_grantable')
-  expect(await errorCodeOf(seed('OrgAdmin', 'PlatformAdmin'))).toBe('role_not_grantable')
+  const createFirst = (...roles: Role[]) => UserAdmin.create(platform.caller, { ...userRequest(roles), organisationId })
+  await expectError(createFirst('Viewer'), 'role_not_grantable')
+  await expectError(createFirst('OrgAdmin', 'PlatformAdmin'), 'role_not_grantable')
   const unknown = { ...userRequest(['OrgAdmin']), organisationId: newId('org') }
-  expect(await errorCodeOf(UserAdmin.create(platform.caller, unknown))).toBe('organisation_not_found')
-  const outcomes = await Promise.allSettled([seed('OrgAdmin'), seed('OrgAdmin', 'Auditor'), seed('OrgAdmin')])
-  const losses = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
-  expect(losses.map(({ code }) => code)).toEqual(Array(2).fill('organisation_has_users'))
-  const [winner] = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
-  const { caller } = await signInUser(winner!.username)
+  await expectError(UserAdmin.create(platform.caller, unknown), 'organisation_not_found')
+  const concurrent = [createFirst('OrgAdmin'), createFirst('OrgAdmin', 'Auditor'), createFirst('OrgAdmin')]
+  const codes = await Promise.all(concurrent.map(errorCodeOf))
+  expect(codes.toSorted()).toEqual(['no error', 'organisation_has_users', 'organisation_has_users'])
+  const { username } = await concurrent[codes.indexOf('no error')]!
+  const { caller } = await signInUser(username)
   expect(await User.list(caller, { page: 1, pageSize: 20 })).toMatchObject({
     totalCount: 1,
     items: [{ organisationId }],
   })
 })
 
-test('a role is called grantable where it can be granted, and nowhere else', async () => {
+test('grantable roles can be granted, others cannot', async () => {
   for (const { caller } of [platform, tenant]) {
     const { items } = User.roles(caller)
     for (const { name, permissions, grantable } of items) {
-      const refusal = await errorCodeOf(UserAdmin.create(caller, userRequest([name])))
-      expect([name, refusal]).toEqual([name, grantable ? 'no error' : 'role_not_grantable'])
+      const code = await errorCodeOf(UserAdmin.create(caller, userRequest([name])))
+      expect([name, code]).toEqual([name, grantable ? 'no error' : 'role_not_grantable'])
       expect(permissions).toEqual(permissionsOf([name]))
     }
     expect(items.map(({ name }) => name)).toEqual([...roleNames])
   }
+})
+
+describe('access tokens cannot grant longer access once the rights of their user have changed', () => {
+  const changes: Record<string, (user: SignedInUser) => Promise<unknown>> = {
+    demoted: ({ id }) => UserAdmin.update(tenant.caller, id, { roles: ['Viewer'] }),
+    removed: ({ id }) => UserAdmin.remove(tenant.caller, id),
+    'signed out': ({ caller }) => signOut(caller),
+    'whose sessions were ended': ({ id }) => UserAdmin.endUserSessions(tenant.caller, id),
+  }
+  const operations: Record<string, (caller: Caller) => Promise<unknown>> = {
+    'create a user': (caller) => UserAdmin.create(caller, userRequest(['OrgAdmin'])),
+    'change roles': (caller) => UserAdmin.update(caller, resources.userId, { roles: ['OrgAdmin'] }),
+    'reset a password': (caller) => UserAdmin.update(caller, resources.userId, newPassword),
+    'remove a user': (caller) => UserAdmin.remove(caller, resources.userId),
+    'end sessions': (caller) => UserAdmin.endUserSessions(caller, resources.userId),
+    'revoke API tokens': (caller) => UserAdmin.revokeTokens(caller, resources.userId),
+    'create an API token': (caller) => ApiToken.create(caller, { name: 'mine', permissions: ['users:admin'] }),
+    'register a cluster': (caller) => Cluster.register(caller, { name: newId('clus'), type: 'Hypervisor' }),
+    'issue an enrollment token': (caller) => Enrollment.issue(caller, resources.clusterId),
+    'create a webhook': (caller) => Webhook.create(caller, hook),
+    'change a webhook': (caller) => Webhook.change(caller, resources.webhookId, { url: 'https://mine.example.com/' }),
+  }
+  // By default, one change per operation; creating an API token is tested with all.
+  const cells = Object.keys(operations).flatMap((operation, index) =>
+    Object.keys(changes)
+      .filter((_, at, all) => isLong || operation === 'create an API token' || index % all.length === at)
+      .map((change) => [change, operation] as const),
+  )
+
+  test.each(cells)('an administrator %s cannot %s', async (change, operation) => {
+    const user = await createColleague(tenant.caller, 'OrgAdmin')
+    await changes[change]!(user)
+    const codeOfDemoted = operation === 'create an API token' ? 'validation_failed' : 'forbidden'
+    await expectError(operations[operation]!(user.caller), change === 'demoted' ? codeOfDemoted : 'unauthenticated')
+  })
+
+  test('an administrator with unchanged rights can perform all operations', async () => {
+    for (const [operation, perform] of Object.entries(operations)) {
+      const { caller } = await createColleague(tenant.caller, 'OrgAdmin')
+      expect([operation, await errorCodeOf(perform(caller))]).toEqual([operation, 'no error'])
+      if (operation === 'remove a user') {
+        resources.userId = (await UserAdmin.create(tenant.caller, userRequest(['Viewer']))).id
+      }
+    }
+  })
+})
+
+describe('reauthorize', () => {
+  test('returns the current user and rights, and the requested items, in one call', async () => {
+    const caller = await newCaller()
+    const other = await newCaller()
+    const itemKeys = [keys.user(other.organisationId, other.userId), keys.user(other.organisationId, newId('user'))]
+    const [{ user, rights }, item, missing] = await reauthorize(caller, ['users:admin', 'jobs:read'], itemKeys)
+    expect([user.id, item?.['id'], missing]).toEqual([caller.userId, other.userId, undefined])
+    expect(rights).toEqual(caller.permissions)
+    expect(await countStoreCalls(() => reauthorize(caller, [], itemKeys))).toBe(1)
+  })
+
+  test('returns rights that both the current roles and the token include', async () => {
+    const caller = await newCaller()
+    const narrow = { ...caller, permissions: new Set(['jobs:read', 'platform:admin'] as const) }
+    const [{ rights }] = await reauthorize(narrow, [])
+    expect([...rights]).toEqual(['jobs:read'])
+    await update(keys.user(caller.organisationId, caller.userId), { set: { roles: ['Auditor'] } })
+    await expect(reauthorize(caller, ['jobs:read', 'users:admin'])).rejects.toMatchObject({
+      code: 'forbidden',
+      extra: { requiredPermission: 'users:admin' },
+    })
+  })
+
+  test('rejects callers without a user, an open session or a valid provider; API tokens need no session', async () => {
+    const [first, second, third] = [await newCaller(), await newCaller(), await newCaller()]
+    await transact([remove(keys.session(first.sessionId))])
+    await expectError(reauthorize(first, []), 'unauthenticated')
+    await expectError(reauthorize({ ...first, sessionId: '', tokenId: newId('tok') }, []), 'no error')
+    await update(keys.session(second.sessionId), { set: { revokedAtMs: 1 } })
+    await expectError(reauthorize(second, []), 'unauthenticated')
+    await transact([remove(keys.user(second.organisationId, second.userId))])
+    await expectError(reauthorize({ ...second, tokenId: newId('tok') }, []), 'unauthenticated')
+    await update(keys.user(third.organisationId, third.userId), { set: { authProvider: newId('idp') } })
+    await expectError(reauthorize(third, []), 'unauthenticated')
+  })
+
+  test('names the first missing permission', async () => {
+    const [{ user }] = await reauthorize(await newCaller(), [])
+    const current = { user, rights: new Set(['jobs:read'] as const) }
+    expect(requireCurrentRights(current, ['jobs:read'])).toBeUndefined()
+    expect(() => requireCurrentRights(current, ['jobs:read', 'jobs:write', 'users:admin'])).toThrow(
+      expect.objectContaining({ code: 'forbidden', extra: { requiredPermission: 'jobs:write' } }),
+    )
+  })
 })

@@ -1,139 +1,495 @@
-import { beforeAll, expect, test } from 'vitest'
-import { shiftClock } from '@platform/core/clock'
-import { config } from '@platform/core/config'
-import { outbox } from '@platform/core/db/keys'
-import { query } from '@platform/core/db/table'
-import { parseRecord } from '@platform/core/outbox/record'
-import { refresh, signIn, signOut } from '@platform/core/accounts/session'
-import { complete } from '@platform/core/platform/setup'
-import { ensureKeys } from '@platform/core/signing/keys'
-import { issueAccessToken, verifyAccessToken } from '@platform/core/signing/access-token'
+import { ScanCommand } from '@aws-sdk/lib-dynamodb'
+import { refreshTokenSeconds } from '@platform/contract/auth'
+import { changePassword } from '@platform/core/accounts/change-password'
+import * as UserAdmin from '@platform/core/accounts/manage-users'
+import * as Session from '@platform/core/accounts/session'
+import { endSessionByToken, refresh, signIn, signOut } from '@platform/core/accounts/session'
 import { profile } from '@platform/core/accounts/user'
+import { now } from '@platform/core/clock'
+import { config } from '@platform/core/config'
+import * as keys from '@platform/core/db/keys'
+import { client, create, get, remove, update } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
+import { newId, newSecret } from '@platform/core/id'
+import * as SignIn from '@platform/core/identity-providers/sign-in'
+import { verifyAccessToken } from '@platform/core/signing/access-token'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { advanceClock } from '../../support/clock.ts'
 import {
-  administrator,
-  adminToken,
   advanceToNextMinute,
-  newCaller,
   createColleague,
   errorCodeOf,
+  expectError,
+  newOrigin,
+  password,
+  setUpPlatform,
+  type SignedInUser,
   signInUser,
-  bootstrapPlatform,
+  userRequest,
 } from '../../support/fixtures.ts'
+import { rounds } from '../../support/long.ts'
+import { beforeCommand, countStoreCalls } from '../../support/store-calls.ts'
+import { pendingRecords } from '../support/outbox.ts'
+import { measureUsage } from '../support/usage.ts'
 
-const credentials = { username: 'admin', password: administrator.adminPassword }
-let addresses = 0
-const somewhere = () => ({ address: `192.0.2.${++addresses}` })
-
+let platform: SignedInUser
 beforeAll(async () => {
-  await bootstrapPlatform()
-  await complete({ ...administrator, initialAdminToken: await adminToken() })
+  platform = await setUpPlatform()
 })
 
-test('an access token tells who the caller is and what they may do', async () => {
-  const { accessToken } = await signIn(credentials, somewhere())
-  const caller = await verifyAccessToken(accessToken)
-  expect(caller.permissions.has('platform:admin')).toBe(true)
-  expect(await profile(caller)).toMatchObject({ username: 'admin', authProvider: 'local', roles: ['PlatformAdmin'] })
+const newUser = (): Promise<SignedInUser> => createColleague(platform.caller, 'Viewer')
+const dayMs = 24 * 3_600_000
+const newPassword = 'another long sentence'
+const change = ({ caller }: SignedInUser, currentPassword = password) =>
+  changePassword(caller, { currentPassword, newPassword }, newOrigin())
+const endAll = ({ id }: SignedInUser) => UserAdmin.endUserSessions(platform.caller, id)
+
+const expectOpen = async (tokens: { refreshToken: string }) =>
+  expect(await refresh(tokens)).toMatchObject({ tokenType: 'Bearer', expiresIn: 900 })
+const expectEnded = (tokens: { refreshToken: string }) => expectError(refresh(tokens), 'invalid_refresh_token')
+
+/** The keys of the items of a refresh token. */
+function keysOf(refreshToken: string): { session: keys.Key; token: keys.Key } {
+  const [sessionId = '', tokenId = ''] = refreshToken.split('.')
+  return { session: keys.session(sessionId), token: keys.refreshToken(sessionId, tokenId) }
+}
+
+/** The outbox records of a session. */
+async function recordsOf({ caller: { organisationId, sessionId } }: SignedInUser) {
+  const records = await pendingRecords(organisationId)
+  return records
+    .filter(({ audit, events }) => audit?.resource === sessionId || events.some((event) => event.subject === sessionId))
+    .map(({ audit, events, actor, address }) => ({ ...audit, events: events.map(({ name }) => name), actor, address }))
+}
+
+describe('signing in', () => {
+  const limit = config.PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE
+  const wrongFor = ({ username }: { username: string }) => ({ username, password: 'wrong password' })
+  const guess = (user: { username: string }, origin = newOrigin()) => errorCodeOf(signIn(wrongFor(user), origin))
+
+  test('returns an access token of the user, in three calls', async () => {
+    const user = await newUser()
+    const { usage } = await measureUsage(() => signInUser(user.username))
+    expect(usage.calls.filter((action) => action !== 'SendMessage')).toHaveLength(3)
+    const { accessToken } = await signIn(platform.credentials, newOrigin())
+    const caller = await verifyAccessToken(accessToken)
+    expect(caller.permissions.has('platform:admin')).toBe(true)
+    expect(await profile(caller)).toMatchObject({ username: 'admin', authProvider: 'local', roles: ['PlatformAdmin'] })
+  })
+
+  test('rejects all sign-ins of a user after too many failures in a minute', async () => {
+    const user = await newUser()
+    advanceToNextMinute()
+    for (let attempt = 0; attempt < limit; attempt++) expect(await guess(user)).toBe('invalid_credentials')
+    expect(await guess(user)).toBe('rate_limited')
+    await expectError(signIn(user.credentials, newOrigin()), 'rate_limited')
+    advanceClock(60_000)
+    await signIn(user.credentials, newOrigin())
+  })
+
+  test('reports concurrent wrong passwords only up to the limit', async () => {
+    const user = await newUser()
+    advanceToNextMinute()
+    const codes = await Promise.all(Array.from({ length: 12 }, () => guess(user)))
+    expect(codes.filter((code) => code === 'invalid_credentials')).toHaveLength(limit)
+    expect(codes.filter((code) => code === 'rate_limited')).toHaveLength(12 - limit)
+  })
+
+  test('rejects the correct password when concurrent failures exceed the limit', async () => {
+    const user = await newUser()
+    advanceToNextMinute()
+    const guessAll = async () => {
+      for (let count = 0; count < limit; count++) await guess(user)
+    }
+    const hasGuessed = beforeCommand(/^BatchGet/, guessAll, 2)
+    await expectError(signIn(user.credentials, newOrigin()), 'rate_limited')
+    expect(hasGuessed()).toBe(true)
+  })
+
+  test('does not count successful sign-ins', async () => {
+    const user = await newUser()
+    const origin = newOrigin()
+    for (let count = 0; count <= config.PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE; count++) {
+      await signIn(user.credentials, origin)
+    }
+  })
+
+  test('counts failures per IPv6 network', async () => {
+    advanceToNextMinute()
+    for (let count = 0; count < config.PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE; count++) {
+      const origin = { address: `2001:db8:0:1::${(count + 1).toString(16)}` }
+      expect(await guess({ username: `nobody-${count}` }, origin)).toBe('invalid_credentials')
+    }
+    expect(await guess({ username: 'nobody' }, { address: '2001:db8:0:1:ffff::1' })).toBe('rate_limited')
+    expect(await guess({ username: 'nobody' }, { address: '2001:db8:0:2::1' })).toBe('invalid_credentials')
+  })
+
+  test.each([
+    ['local sign-in', signIn],
+    ['sign-in with directories', SignIn.signIn],
+  ] as const)('%s takes the same calls for known and unknown users', async (_, method) => {
+    const measureGuess = (user: { username: string }) =>
+      measureUsage(() => expectError(method(wrongFor(user), newOrigin()), 'invalid_credentials'))
+    const known = await measureGuess(await newUser())
+    const unknown = await measureGuess(userRequest())
+    expect(known.usage.calls.toSorted()).toEqual(unknown.usage.calls.toSorted())
+    expect(known.usage.rounds).toBe(unknown.usage.rounds)
+  })
+
+  test('does not store a password that was typed as the username', async () => {
+    const typed = 'my-own-long-password'
+    await expectError(signIn({ username: typed, password: 'any password' }, newOrigin()), 'invalid_credentials')
+    const { Items, LastEvaluatedKey } = await client.send(new ScanCommand({ TableName: config.PLAT_TABLE }))
+    expect(LastEvaluatedKey).toBe(undefined)
+    expect(JSON.stringify(Items)).toContain('FAILED-SIGN-INS#user:')
+    expect(JSON.stringify(Items).toLowerCase()).not.toContain(typed)
+  })
+
+  test('does not query directories for a local user', async () => {
+    const user = await newUser()
+    const countCalls = (method: typeof signIn) => countStoreCalls(() => method(user.credentials, newOrigin()))
+    expect(await countCalls(SignIn.signIn)).toBe(await countCalls(signIn))
+    await expectOpen(await SignIn.signIn(user.credentials, newOrigin()))
+  })
+
+  test('records sign-in and sign-out with user and address', async () => {
+    const user = await newUser()
+    const { id, caller, username } = user
+    await signOut({ ...caller, address: '203.0.113.7' })
+    const records = await pendingRecords(caller.organisationId)
+    const { sessionId } = caller
+    expect(records.find(({ audit }) => audit?.resource === sessionId)?.events).toMatchObject([
+      { name: 'user.signed_in', subject: id, data: { userId: id, username, sessionId } },
+    ])
+    expect(await recordsOf(user)).toMatchObject([
+      { action: 'session.open', address: expect.stringMatching(/^198\.51\.100\./) },
+      { action: 'session.close', address: '203.0.113.7', events: [] },
+    ])
+  })
+
+  test('opens a session without an address by default', async () => {
+    const session = Session.open({ id: newId('user'), organisationId: newId('org'), roles: [] })
+    await transact(session.writes)
+    expect(await get(keys.session(session.id))).toMatchObject({ id: session.id, address: '', epoch: 0 })
+  })
 })
 
-test('a wrong password and an unknown user are refused alike', async () => {
-  expect(await errorCodeOf(signIn({ ...credentials, password: 'wrong password' }, somewhere()))).toBe(
-    'invalid_credentials',
+describe('refreshing', () => {
+  test('replaces the token; reuse ends the session and is recorded once', async () => {
+    const user = await newUser()
+    const successor = await refresh(user)
+    expect(successor.refreshToken).not.toBe(user.refreshToken)
+    await expectError(refresh(user, { address: '203.0.113.66' }), 'invalid_refresh_token')
+    for (const token of [user, successor]) await expectEnded(token)
+    const records = (await recordsOf(user)).filter(({ action }) => action === 'session.revoke')
+    expect(records).toMatchObject([
+      {
+        detail: 'A refresh token was used twice',
+        events: ['session.reuse_detected'],
+        address: '203.0.113.66',
+      },
+    ])
+  })
+
+  test('ends the session after concurrent use of a token', async () => {
+    const { refreshToken } = await newUser()
+    const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => refresh({ refreshToken })))
+    const successors = outcomes.filter((outcome) => outcome.status === 'fulfilled').map((outcome) => outcome.value)
+    expect(successors.length).toBeLessThanOrEqual(1)
+    for (const successor of successors) await expectEnded(successor)
+    const user = await newUser()
+    const isUsed = beforeCommand(/^TransactWrite/, () => refresh(user))
+    await expectEnded(user)
+    expect(isUsed()).toBe(true)
+    expect((await recordsOf(user)).flatMap(({ events }) => events)).toContain('session.reuse_detected')
+  })
+
+  test('returns no token for a session that ends concurrently, and does not report reuse', async () => {
+    const user = await newUser()
+    const isEnded = beforeCommand(/^TransactWrite/, () => signOut(user.caller))
+    await expectEnded(user)
+    expect(isEnded()).toBe(true)
+    expect((await get(keysOf(user.refreshToken).token))?.['usedAtMs']).toBeUndefined()
+    expect((await recordsOf(user)).map(({ action }) => action)).toEqual(['session.open', 'session.close'])
+  })
+
+  test('rejects malformed tokens without a store call, and keeps the session open', async () => {
+    const { refreshToken } = await newUser()
+    const [sessionId = '', tokenId = '', secret = ''] = refreshToken.split('.')
+    const malformed = [
+      ...['', 'x', 'a.b.c', '..', '.'.repeat(400), `${newId('sess')}.x.y`],
+      `${newId('job')}.${tokenId}.${secret}`,
+      `${sessionId}.${tokenId.slice(1)}.${secret}`,
+      `${sessionId}.x${tokenId}.${secret}`,
+      `${sessionId}.${tokenId}x.${secret}`,
+      ...['.', '.x', `.${refreshToken}`].map((suffix) => refreshToken + suffix),
+      `x.${tokenId}.${secret}`,
+    ]
+    const calls = await countStoreCalls(async () => {
+      for (const text of malformed) await expectEnded({ refreshToken: text })
+    })
+    expect(calls).toBe(0)
+    await expectEnded({ refreshToken: `${sessionId}.${tokenId}.bogus` })
+    await expectEnded({ refreshToken: `${sessionId}.${newSecret().slice(0, 12)}.${secret}` })
+    await expectOpen({ refreshToken })
+  })
+
+  test.each<[string, (user: SignedInUser) => Promise<unknown>]>([
+    ['a missing session', ({ refreshToken }) => transact([remove(keysOf(refreshToken).session)])],
+    ['a missing token', ({ refreshToken }) => transact([remove(keysOf(refreshToken).token)])],
+    ['a missing user', ({ caller, id }) => transact([remove(keys.user(caller.organisationId, id))])],
+    ['an expired token', ({ refreshToken: text }) => update(keysOf(text).token, { set: { expiresAtMs: now() - 1 } })],
+  ])('rejects %s', async (_, prepare) => {
+    const user = await newUser()
+    await prepare(user)
+    await expectEnded(user)
+    expect((await get(keysOf(user.refreshToken).session)) ?? {}).not.toHaveProperty('revokedAtMs')
+  })
+
+  test('ends the session when the provider of the user is disabled', async () => {
+    const user = await newUser()
+    const providerId = newId('idp')
+    await transact([create(keys.identityProvider(providerId), { isEnabled: true })])
+    await update(keys.user(user.caller.organisationId, user.id), { set: { authProvider: providerId } })
+    const successor = await refresh(user)
+    await update(keys.identityProvider(providerId), { set: { isEnabled: false } })
+    await expectError(refresh(successor, { address: '203.0.113.8' }), 'invalid_refresh_token')
+    await update(keys.identityProvider(providerId), { set: { isEnabled: true } })
+    await expectEnded(successor)
+    expect((await recordsOf(user)).filter(({ action }) => action === 'session.revoke')).toMatchObject([
+      { detail: 'The identity provider is disabled or gone', address: '203.0.113.8', events: [] },
+    ])
+    await transact([remove(keys.identityProvider(providerId))])
+  })
+
+  test('takes one call for an ended session', async () => {
+    const user = await newUser()
+    await signOut(user.caller)
+    expect(await countStoreCalls(() => expectEnded(user))).toBe(1)
+    expect(await verifyAccessToken(user.accessToken)).toMatchObject({ kind: 'user' })
+  })
+
+  test('refresh tokens expire after seven days, access tokens after fifteen minutes', async () => {
+    const user = await newUser()
+    advanceClock(16 * 60_000)
+    await expectError(verifyAccessToken(user.accessToken), 'token_expired')
+    advanceClock(7 * dayMs)
+    await expectEnded(user)
+  })
+
+  test('the store deletes sessions and tokens a day after their end', async () => {
+    const user = await newUser()
+    const expectTtl = async (key: keys.Key, endMs: number) => {
+      const ttlMs = Number((await get(key))?.['ttl']) * 1000
+      expect(ttlMs - endMs).toBeGreaterThanOrEqual(dayMs)
+      expect(ttlMs - endMs).toBeLessThan(dayMs + 60_000)
+    }
+    const first = keysOf(user.refreshToken)
+    const signedInMs = Number((await get(first.session))?.['createdAtMs'])
+    for (const key of [first.session, first.token]) await expectTtl(key, signedInMs + refreshTokenSeconds * 1000)
+    expect((await get(first.token))?.['expiresAtMs']).toBeLessThan(signedInMs + refreshTokenSeconds * 1000 + 60_000)
+    advanceClock(dayMs)
+    const next = keysOf((await refresh(user)).refreshToken)
+    const refreshedMs = Number((await get(first.session))?.['lastUsedAtMs'])
+    expect(refreshedMs - signedInMs).toBeGreaterThanOrEqual(dayMs)
+    for (const key of [first.session, next.token]) await expectTtl(key, refreshedMs + refreshTokenSeconds * 1000)
+    advanceClock(dayMs)
+    const signedOutMs = now()
+    await signOut(user.caller)
+    await expectTtl(first.session, signedOutMs + refreshTokenSeconds * 1000)
+    expect(await get(first.session)).not.toHaveProperty('gsi1pk')
+  })
+})
+
+test.each([0, 1])('a refresh token used %i times ends its session; other texts end nothing', async (uses) => {
+  const user = await newUser()
+  const current = uses === 0 ? user : await refresh(user)
+  for (const text of ['', 'x', user.refreshToken.replace(/[^.]+$/, newSecret())]) {
+    await endSessionByToken(text, newOrigin())
+  }
+  await endSessionByToken(user.refreshToken, { address: '203.0.113.9' })
+  await endSessionByToken(user.refreshToken, newOrigin())
+  await expectEnded(current)
+  const ends = (await recordsOf(user)).filter(({ action }) => action !== 'session.open')
+  expect(ends).toMatchObject([{ action: 'session.close', address: '203.0.113.9' }])
+})
+
+test('signing out with an API token does nothing', async () => {
+  const { caller } = await newUser()
+  expect(await countStoreCalls(() => signOut({ ...caller, sessionId: '', tokenId: newId('tok') }))).toBe(0)
+})
+
+describe('changing the password', () => {
+  test('ends all other sessions of the user', async () => {
+    const user = await newUser()
+    const others = [await signInUser(user.username), await signInUser(user.username)]
+    await change(user)
+    for (const other of others) await expectEnded(other)
+    const second = await refresh(await refresh(user))
+    await expectError(signInUser(user.username), 'invalid_credentials')
+    await expectOpen(await signInUser(user.username, newPassword))
+    await expectOpen(second)
+  })
+
+  test('by another session ends the session that an earlier change kept', async () => {
+    const first = await newUser()
+    await change(first)
+    const second = await signInUser(first.username, newPassword)
+    await changePassword(second.caller, { currentPassword: newPassword, newPassword: password }, newOrigin())
+    await expectEnded(first)
+    await expectOpen(second)
+  })
+
+  test('counts a wrong current password as a failed sign-in', async () => {
+    const user = await newUser()
+    const other = await signInUser(user.username)
+    advanceToNextMinute()
+    for (let attempt = 0; attempt < config.PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE; attempt++) {
+      await expectError(change(user, 'wrong password'), 'invalid_credentials')
+    }
+    await expectError(change(user), 'rate_limited')
+    await expectError(signInUser(user.username), 'rate_limited')
+    await expectOpen(other)
+  })
+
+  test('succeeds once of two concurrent changes', async () => {
+    const user = await newUser()
+    const outcomes = await Promise.all(
+      ['first new sentence', 'second new sentence'].map(async (fresh) => {
+        const request = { currentPassword: password, newPassword: fresh }
+        return [fresh, await errorCodeOf(changePassword(user.caller, request, newOrigin()))] as const
+      }),
+    )
+    const winners = outcomes.filter(([, code]) => code === 'no error')
+    expect(winners).toHaveLength(1)
+    expect(['conflict', 'invalid_credentials']).toContain(outcomes.find(([, code]) => code !== 'no error')?.[1])
+    expect(await signInUser(user.username, winners[0]![0])).toMatchObject({ username: user.username })
+  })
+
+  test.each<[string, (user: SignedInUser) => Promise<unknown>]>([
+    ['signed out', ({ caller }) => signOut(caller)],
+    ['ended by an administrator', endAll],
+    ['of a removed user', ({ id }) => UserAdmin.remove(platform.caller, id)],
+  ])('is rejected for a session %s', async (_, end) => {
+    const user = await newUser()
+    await end(user)
+    await expectError(change(user), 'unauthenticated')
+    await expectEnded(user)
+  })
+
+  test.each([
+    [/^BatchGet/, 2],
+    [/^TransactWrite/, 1],
+  ] as const)('is rejected if the session ends concurrently, before %s %i', async (command, nth) => {
+    const user = await newUser()
+    const isEnded = beforeCommand(command, () => endAll(user), nth)
+    await expectError(change(user), 'conflict')
+    expect(isEnded()).toBe(true)
+    await expectEnded(user)
+  })
+
+  test('ends sessions that are refreshed concurrently', async () => {
+    for (let round = 0; round < rounds(1, 8); round++) {
+      const user = await newUser()
+      const other = await signInUser(user.username)
+      const [successor] = await Promise.allSettled([refresh(other), change(user)])
+      if (successor.status === 'fulfilled') await expectEnded(successor.value)
+    }
+    const user = await newUser()
+    const other = await signInUser(user.username)
+    const isChanged = beforeCommand(/^TransactWrite/, () => change(user))
+    const successor = await refresh(other)
+    expect(isChanged()).toBe(true)
+    await expectEnded(successor)
+  })
+
+  test.each([/^BatchGet/, /^Get/, /^TransactWrite/])(
+    'keeps its session while that is refreshed, before %s',
+    async (command) => {
+      const user = await newUser()
+      const isChanged = beforeCommand(command, () => change(user))
+      const successor = await refresh(user)
+      expect(isChanged()).toBe(true)
+      await expectOpen(successor)
+    },
   )
-  expect(await errorCodeOf(signIn({ ...credentials, username: 'nobody' }, somewhere()))).toBe('invalid_credentials')
+
+  test.each([
+    [/^BatchGet/, 2],
+    [/^TransactWrite/, 1],
+  ] as const)('ends a concurrent sign-in with the old password, before %s %i', async (command, nth) => {
+    const user = await newUser()
+    const isChanged = beforeCommand(command, () => change(user), nth)
+    const late = await signIn(user.credentials, newOrigin())
+    expect(isChanged()).toBe(true)
+    await expectEnded(late)
+    await expectOpen(user)
+  })
 })
 
-test('too many failures of one user in a minute are refused, the right password included', async () => {
-  const { caller } = await signInUser(credentials.username)
-  const victim = (await createColleague(caller, 'Viewer')).credentials
-  const wrong = { ...victim, password: 'wrong password' }
-  advanceToNextMinute()
-  const codes: string[] = []
-  for (let attempt = 0; attempt <= config.PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE; attempt++) {
-    codes.push(await errorCodeOf(signIn(wrong, somewhere())))
-  }
-  expect(codes.at(0)).toBe('invalid_credentials')
-  expect(codes.at(-1)).toBe('rate_limited')
-  expect(await errorCodeOf(signIn(victim, somewhere()))).toBe('rate_limited')
-  shiftClock(60_000)
-  expect(await signIn(victim, somewhere())).toMatchObject({ tokenType: 'Bearer' })
-  shiftClock(-60_000)
+test('an administrator ends all sessions of a user, including concurrent sign-ins; the password stays', async () => {
+  const user = await newUser()
+  const other = await signInUser(user.username)
+  const isEnded = beforeCommand(/^BatchGet/, () => endAll(user), 2)
+  const late = await signIn(user.credentials, newOrigin())
+  expect(isEnded()).toBe(true)
+  for (const tokens of [user, other, late]) await expectEnded(tokens)
+  const later = await signInUser(user.username)
+  await change(later)
+  await endAll(later)
+  await expectEnded(later)
+  await expectOpen(await signInUser(user.username, newPassword))
 })
 
-test('a refresh token works once; its second use ends the whole session', async () => {
-  const first = await signIn(credentials, somewhere())
-  const second = await refresh(first)
-  expect(second.refreshToken).not.toBe(first.refreshToken)
-  expect(await errorCodeOf(refresh(first))).toBe('invalid_refresh_token')
-  expect(await errorCodeOf(refresh(second))).toBe('invalid_refresh_token')
-})
+describe('the list of sessions', () => {
+  const idsOf = async ({ caller }: SignedInUser) => (await Session.list(caller)).items.map(({ id }) => id)
 
-test('the second use of a refresh token is on record with where it came from', async () => {
-  const first = await signIn(credentials, somewhere())
-  const { organisationId, sessionId } = await verifyAccessToken(first.accessToken)
-  await refresh(first, somewhere())
-  expect(await errorCodeOf(refresh(first, { address: '203.0.113.66' }))).toBe('invalid_refresh_token')
-  const { items } = await query({ pk: outbox(organisationId, '').pk, newestFirst: true })
-  const alarms = items
-    .map(parseRecord)
-    .filter(({ audit }) => audit?.resource === sessionId && audit.action === 'session.revoke')
-  expect(alarms).toMatchObject([{ address: '203.0.113.66' }])
-})
+  test('contains the open sessions of the user, newest first', async () => {
+    const first = await newUser()
+    const second = await signInUser(first.username)
+    const third = await signInUser(first.username)
+    const sessionIds = [third, second, first].map(({ caller }) => caller.sessionId)
+    const { items } = await Session.list(second.caller)
+    expect(items.map(({ id }) => id)).toEqual(sessionIds)
+    expect(items.map(({ isCurrent }) => isCurrent)).toEqual([false, true, false])
+    expect(items[0]).toEqual({
+      id: third.caller.sessionId,
+      createdAt: expect.any(String),
+      lastUsedAt: expect.any(String),
+      address: expect.stringMatching(/^198\.51\.100\./),
+      isCurrent: false,
+    })
+    await signOut(third.caller)
+    expect(await idsOf(second)).toEqual(sessionIds.slice(1))
+    await change(second)
+    expect(await idsOf(second)).toEqual([second.caller.sessionId])
+    advanceClock(7 * dayMs)
+    expect(await idsOf(second)).toEqual([])
+  })
 
-test('of eight that use one refresh token at once at most one gets a successor, and it is dead', async () => {
-  const { refreshToken } = await signIn(credentials, somewhere())
-  const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => refresh({ refreshToken })))
-  const successors = outcomes.filter((outcome) => outcome.status === 'fulfilled').map((outcome) => outcome.value)
-  expect(successors.length).toBeLessThanOrEqual(1)
-  for (const successor of successors) expect(await errorCodeOf(refresh(successor))).toBe('invalid_refresh_token')
-})
+  test('contains the time of the last refresh', async () => {
+    const user = await newUser()
+    const [before] = (await Session.list(user.caller)).items
+    advanceClock(3_600_000)
+    await refresh(user)
+    const [after] = (await Session.list(user.caller)).items
+    expect(Date.parse(after!.lastUsedAt) - Date.parse(before!.lastUsedAt)).toBeGreaterThanOrEqual(3_600_000)
+    expect(after!.createdAt).toBe(before!.createdAt)
+  })
 
-test('signing out ends refresh and leaves the access token alone', async () => {
-  const tokens = await signIn(credentials, somewhere())
-  await signOut(await verifyAccessToken(tokens.accessToken))
-  expect(await errorCodeOf(refresh(tokens))).toBe('invalid_refresh_token')
-  expect(await verifyAccessToken(tokens.accessToken)).toMatchObject({ kind: 'user' })
-})
-
-test('a refresh token dies after seven days, an access token after fifteen minutes', async () => {
-  const tokens = await signIn(credentials, somewhere())
-  await verifyAccessToken(tokens.accessToken)
-  shiftClock(16 * 60_000)
-  expect(await errorCodeOf(verifyAccessToken(tokens.accessToken))).toBe('token_expired')
-  shiftClock(7 * 24 * 3_600_000)
-  expect(await errorCodeOf(refresh(tokens))).toBe('invalid_refresh_token')
-  shiftClock(-7 * 24 * 3_600_000 - 16 * 60_000)
-})
-
-test.each(['', 'x', 'sess_01jd8w5k3zr9x2m4c7t6v0b1qa.x.y', 'a.b.c', '..', '.'.repeat(400)])(
-  'the refresh token %j is refused',
-  async (refreshToken) => {
-    expect(await errorCodeOf(refresh({ refreshToken }))).toBe('invalid_refresh_token')
-  },
-)
-
-test('a bogus token of a real session does not end the session', async () => {
-  const tokens = await signIn(credentials, somewhere())
-  const [session, id] = tokens.refreshToken.split('.')
-  expect(await errorCodeOf(refresh({ refreshToken: `${session}.${id}.bogus` }))).toBe('invalid_refresh_token')
-  for (const more of ['.', '.x', `.${tokens.refreshToken}`])
-    expect(await errorCodeOf(refresh({ refreshToken: tokens.refreshToken + more }))).toBe('invalid_refresh_token')
-  expect(await refresh(tokens)).toMatchObject({ expiresIn: 900 })
-})
-
-test('after a rotation of keys old tokens verify until they expire, new ones at once', async () => {
-  const caller = await newCaller()
-  const subject = {
-    userId: caller.userId,
-    organisationId: caller.organisationId,
-    sessionId: caller.sessionId,
-    roles: ['Viewer'],
-  }
-  const before = await issueAccessToken(subject)
-  await ensureKeys({ rotate: true })
-  const after = await issueAccessToken(subject)
-  shiftClock(10_000)
-  expect(await verifyAccessToken(after)).toMatchObject({ userId: subject.userId })
-  expect(await verifyAccessToken(before)).toMatchObject({ userId: subject.userId })
-  shiftClock(-10_000)
+  test('allows users to end their open sessions only', async () => {
+    const user = await newUser()
+    const [other, third] = [await signInUser(user.username), await signInUser(user.username)]
+    const { sessionId } = other.caller
+    for (const stranger of [platform, await newUser()]) {
+      await expectError(Session.end(stranger.caller, sessionId), 'session_not_found')
+    }
+    await Session.end(user.caller, sessionId)
+    await expectError(Session.end(user.caller, sessionId), 'session_not_found')
+    await expectEnded(other)
+    await expectOpen(user)
+    await change(user)
+    await expectError(Session.end(user.caller, third.caller.sessionId), 'session_not_found')
+    await Session.end(user.caller, user.caller.sessionId)
+  })
 })

@@ -1,19 +1,30 @@
-import { beforeAll, expect, test } from 'vitest'
 import { permissionsOf } from '@platform/contract/permission'
-import { refresh, signIn } from '@platform/core/accounts/session'
-import { verifyAccessToken } from '@platform/core/signing/access-token'
-import * as User from '@platform/core/accounts/user'
+import * as Layout from '@platform/core/accounts/dashboard-layout'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
+import * as Organisation from '@platform/core/accounts/organisation'
+import * as SavedFilter from '@platform/core/accounts/saved-filter'
+import { refresh, signIn } from '@platform/core/accounts/session'
+import * as User from '@platform/core/accounts/user'
+import { sweep } from '@platform/core/background/sweep'
+import { type Caller } from '@platform/core/caller'
+import * as keys from '@platform/core/db/keys'
+import { get, query } from '@platform/core/db/table'
+import { verifyAccessToken } from '@platform/core/signing/access-token'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { advanceClock } from '../../support/clock.ts'
 import {
+  administrator,
   createColleague,
-  userRequest,
-  password,
-  type SignedInUser,
-  setUpPlatform,
-  errorCodeOf,
-  newOrigin,
   createTenantAdministrator,
+  errorCodeOf,
+  expectError,
+  newOrigin,
+  password,
+  setUpPlatform,
+  type SignedInUser,
+  userRequest,
 } from '../../support/fixtures.ts'
+import { rounds } from '../../support/long.ts'
 import { countStoreCalls } from '../../support/store-calls.ts'
 import { auditEntries, drainOutbox } from '../support/outbox.ts'
 
@@ -25,118 +36,215 @@ beforeAll(async () => {
 })
 
 const firstPage = { page: 1, pageSize: 100 }
-const signInOf = (username: string, secret = password) => signIn({ username, password: secret }, newOrigin())
+const signInAs = (username: string, secret = password) => signIn({ username, password: secret }, newOrigin())
 
-test('a new user is listed, read and signs in with what the roles grant', async () => {
-  const request = userRequest(['Operator', 'Auditor', 'Operator'])
-  const created = await UserAdmin.create(tenant.caller, request)
-  expect(created).toEqual({
-    id: expect.stringMatching(/^user_/),
-    username: request.username,
-    email: request.email,
-    roles: ['Operator', 'Auditor'],
-    organisationId: tenant.caller.organisationId,
-    authProvider: 'local',
-    createdAt: expect.any(String),
-    permissions: permissionsOf(['Operator', 'Auditor']),
+describe('users', () => {
+  test('are listed, read and signed in with the permissions of their roles', async () => {
+    const request = userRequest(['Operator', 'Auditor', 'Operator'])
+    const created = await UserAdmin.create(tenant.caller, request)
+    expect(created).toEqual({
+      id: expect.stringMatching(/^user_/),
+      username: request.username,
+      email: request.email,
+      roles: ['Operator', 'Auditor'],
+      organisationId: tenant.caller.organisationId,
+      authProvider: 'local',
+      createdAt: expect.any(String),
+      permissions: permissionsOf(['Operator', 'Auditor']),
+    })
+    expect(await User.read(tenant.caller, created.id)).toEqual(created)
+    expect((await User.list(tenant.caller, firstPage)).items[0]).toEqual(created)
+    const caller = await verifyAccessToken((await signInAs(request.username.toUpperCase())).accessToken)
+    expect(await User.profile(caller)).toEqual(created)
+    expect([...caller.permissions]).toEqual(created.permissions)
+    const { items, totalCount } = await User.list(platform.caller, firstPage)
+    expect(items.map(({ id }) => id)).toContain(platform.id)
+    expect(totalCount).toBe(items.length)
   })
-  expect(await User.read(tenant.caller, created.id)).toEqual(created)
-  expect((await User.list(tenant.caller, firstPage)).items[0]).toEqual(created)
-  const caller = await verifyAccessToken((await signInOf(request.username.toUpperCase())).accessToken)
-  expect(await User.profile(caller)).toEqual(created)
-  expect([...caller.permissions]).toEqual(created.permissions)
-})
 
-test('the administrator that setup made is in the list', async () => {
-  const { items, totalCount } = await User.list(platform.caller, firstPage)
-  expect(items.map(({ id }) => id)).toContain(platform.id)
-  expect(totalCount).toBe(items.length)
-})
+  test('are listed in two calls per page, each user once', async () => {
+    const { caller } = await createTenantAdministrator(platform.caller)
+    for (let index = 0; index < 6; index++) await UserAdmin.create(caller, userRequest())
+    const { items, totalCount } = await User.list(caller, firstPage)
+    expect([items.length, totalCount]).toEqual([7, 7])
+    const pages = await Promise.all([1, 2, 3, 4].map((page) => User.list(caller, { page, pageSize: 2 })))
+    expect(pages.flatMap((page) => page.items)).toEqual(items)
+    expect(await countStoreCalls(() => User.list(caller, { page: 4, pageSize: 2 }))).toBe(2)
+  })
 
-test('any page of users costs two calls, and pages neither repeat nor skip', async () => {
-  const { caller } = await createTenantAdministrator(platform.caller)
-  for (let index = 0; index < 6; index++) await UserAdmin.create(caller, userRequest())
-  const { items, totalCount } = await User.list(caller, firstPage)
-  expect([items.length, totalCount]).toEqual([7, 7])
-  const pages = await Promise.all([1, 2, 3, 4].map((page) => User.list(caller, { page, pageSize: 2 })))
-  expect(pages.flatMap((page) => page.items)).toEqual(items)
-  expect(await countStoreCalls(() => User.list(caller, { page: 4, pageSize: 2 }))).toBe(2)
-})
+  test('of another organisation are not found', async () => {
+    const { id } = await UserAdmin.create(tenant.caller, userRequest())
+    const stranger = await createTenantAdministrator(platform.caller)
+    for (const { caller } of [stranger, platform]) {
+      await expectError(User.read(caller, id), 'user_not_found')
+      await expectError(UserAdmin.update(caller, id, { roles: ['Viewer'] }), 'user_not_found')
+      await expectError(UserAdmin.endUserSessions(caller, id), 'user_not_found')
+      await expectError(UserAdmin.remove(caller, id), 'user_not_found')
+    }
+    expect((await User.read(tenant.caller, id)).roles).toEqual(['Operator'])
+  })
 
-test('another organisation neither sees nor touches a user, not even the platform administrator', async () => {
-  const { id } = await UserAdmin.create(tenant.caller, userRequest())
-  const stranger = await createTenantAdministrator(platform.caller)
-  for (const { caller } of [stranger, platform]) {
-    expect(await errorCodeOf(User.read(caller, id))).toBe('user_not_found')
-    expect(await errorCodeOf(UserAdmin.update(caller, id, { roles: ['Viewer'] }))).toBe('user_not_found')
-    expect(await errorCodeOf(UserAdmin.endUserSessions(caller, id))).toBe('user_not_found')
-    expect(await errorCodeOf(UserAdmin.remove(caller, id))).toBe('user_not_found')
-  }
-  expect((await User.read(tenant.caller, id)).roles).toEqual(['Operator'])
-})
+  test('have unique names across organisations, regardless of case, also concurrently', async () => {
+    const other = await createTenantAdministrator(platform.caller)
+    for (let round = 0; round < rounds(2, 5); round++) {
+      const names = [`Wanted-${round}`, `wanted-${round}`]
+      const creations = [tenant, other, tenant, other].map(({ caller }, index) =>
+        errorCodeOf(UserAdmin.create(caller, userRequest(['Viewer'], names[index % 2]))),
+      )
+      expect((await Promise.all(creations)).toSorted()).toEqual(['no error', ...Array(3).fill('username_taken')])
+    }
+  })
 
-test('of four that take one name at once, in two organisations and whatever its case, one wins', async () => {
-  const other = await createTenantAdministrator(platform.caller)
-  for (let round = 0; round < 5; round++) {
-    const name = `Wanted-${round}`
-    const callers = [tenant, other, tenant, other].map(({ caller }) => caller)
-    const outcomes = await Promise.all(
-      callers.map((caller, index) =>
-        errorCodeOf(UserAdmin.create(caller, userRequest(['Viewer'], index % 2 === 0 ? name : name.toLowerCase()))),
-      ),
+  test('have their changed role from the next refresh', async () => {
+    const user = await createColleague(tenant.caller, 'ClusterAdmin')
+    const changed = await UserAdmin.update(tenant.caller, user.id, { roles: ['Viewer'], email: 'new@example.com' })
+    const permissions = permissionsOf(['Viewer'])
+    expect(changed).toMatchObject({ roles: ['Viewer'], email: 'new@example.com', permissions })
+    expect(await UserAdmin.update(tenant.caller, user.id, {})).toEqual(changed)
+    const { accessToken } = await refresh(user)
+    expect([...(await verifyAccessToken(accessToken)).permissions]).toEqual(permissions)
+    await drainOutbox(tenant.caller.organisationId)
+    const entry = (await auditEntries(tenant.caller)).find(
+      ({ resource, action: name }) => resource === user.id && name === 'user.update',
     )
-    expect(outcomes.toSorted()).toEqual(['no error', ...Array(3).fill('username_taken')])
-  }
+    expect(entry).toMatchObject({ detail: expect.stringContaining('@example.com → new@example.com') })
+  })
+
+  test('lose all sessions and the old password when an administrator resets it', async () => {
+    const user = await createColleague(tenant.caller, 'Viewer')
+    const second = await signInAs(user.username)
+    await UserAdmin.update(tenant.caller, user.id, { password: 'another long sentence' })
+    for (const tokens of [user, second]) await expectError(refresh(tokens), 'invalid_refresh_token')
+    await expectError(signInAs(user.username), 'invalid_credentials')
+    const third = await signInAs(user.username, 'another long sentence')
+    expect(await refresh(third)).toMatchObject({ tokenType: 'Bearer' })
+  })
+
+  test('keep all concurrent changes', async () => {
+    const { id } = await UserAdmin.create(tenant.caller, userRequest(['Viewer']))
+    await Promise.all([
+      UserAdmin.update(tenant.caller, id, { email: 'one@example.com' }),
+      UserAdmin.update(tenant.caller, id, { roles: ['Operator'] }),
+      UserAdmin.endUserSessions(tenant.caller, id),
+    ])
+    expect(await User.read(tenant.caller, id)).toMatchObject({ email: 'one@example.com', roles: ['Operator'] })
+  })
 })
 
-test('a removed user cannot sign in or refresh, and the name is free again', async () => {
-  const gone = await createColleague(tenant.caller, 'ClusterAdmin')
-  const before = (await User.list(tenant.caller, firstPage)).totalCount
-  await UserAdmin.remove(tenant.caller, gone.id)
-  expect(await errorCodeOf(User.read(tenant.caller, gone.id))).toBe('user_not_found')
-  expect(await errorCodeOf(UserAdmin.remove(tenant.caller, gone.id))).toBe('user_not_found')
-  expect(await errorCodeOf(signIn(gone.credentials, newOrigin()))).toBe('invalid_credentials')
-  expect(await errorCodeOf(refresh(gone))).toBe('invalid_refresh_token')
-  expect(await errorCodeOf(User.profile(gone.caller))).toBe('unauthenticated')
-  const { items, totalCount } = await User.list(tenant.caller, firstPage)
-  expect([totalCount, items.length, items.some(({ id }) => id === gone.id)]).toEqual([before - 1, before - 1, false])
-  await UserAdmin.create(tenant.caller, userRequest(['Viewer'], gone.username))
-  expect(await errorCodeOf(refresh(gone))).toBe('invalid_refresh_token')
+describe('removed users', () => {
+  const countPreferences = async ({ organisationId, userId }: Caller) =>
+    (await query(keys.preferences(organisationId, userId))).items.length
+
+  test('cannot sign in or refresh, and their name is free', async () => {
+    const user = await createColleague(tenant.caller, 'ClusterAdmin')
+    const before = (await User.list(tenant.caller, firstPage)).totalCount
+    await UserAdmin.remove(tenant.caller, user.id)
+    await expectError(User.read(tenant.caller, user.id), 'user_not_found')
+    await expectError(UserAdmin.remove(tenant.caller, user.id), 'user_not_found')
+    await expectError(signIn(user.credentials, newOrigin()), 'invalid_credentials')
+    await expectError(refresh(user), 'invalid_refresh_token')
+    await expectError(User.profile(user.caller), 'unauthenticated')
+    const { items, totalCount } = await User.list(tenant.caller, firstPage)
+    expect([totalCount, items.length, items.some(({ id }) => id === user.id)]).toEqual([before - 1, before - 1, false])
+    await UserAdmin.create(tenant.caller, userRequest(['Viewer'], user.username))
+    await expectError(refresh(user), 'invalid_refresh_token')
+  })
+
+  test('lose their preferences, including those saved until their access token expires', async () => {
+    const [{ caller, id }, other] = [
+      await createColleague(platform.caller, 'Viewer'),
+      await createColleague(platform.caller, 'Viewer'),
+    ]
+    for (const user of [caller, other.caller]) await Layout.save(user, { layout: [] })
+    await UserAdmin.remove(platform.caller, id)
+    for (let count = 0; count < 60; count++) {
+      await SavedFilter.create(caller, { name: 'late', context: 'clusters', filter: {} })
+    }
+    await sweep()
+    advanceClock(15 * 60_000)
+    await Layout.save(caller, { layout: [] })
+    await sweep()
+    advanceClock(60_000)
+    await sweep()
+    expect([await countPreferences(caller), await countPreferences(other.caller)]).toEqual([0, 1])
+    expect(await get(keys.userPurge(id))).toBeUndefined()
+  })
 })
 
-test('a changed role counts from the next refresh on', async () => {
-  const person = await createColleague(tenant.caller, 'ClusterAdmin')
-  const changed = await UserAdmin.update(tenant.caller, person.id, { roles: ['Viewer'], email: 'new@example.com' })
-  expect(changed).toMatchObject({ roles: ['Viewer'], email: 'new@example.com', permissions: permissionsOf(['Viewer']) })
-  expect(await UserAdmin.update(tenant.caller, person.id, {})).toEqual(changed)
-  const { accessToken } = await refresh(person)
-  expect([...(await verifyAccessToken(accessToken)).permissions]).toEqual(permissionsOf(['Viewer']))
+describe('organisations', () => {
+  test('are listed newest first, in two calls per page, each once', async () => {
+    const { items: before } = await Organisation.list(firstPage)
+    const platformName = administrator.platformName
+    const id = platform.caller.organisationId
+    expect(before.at(-1)).toMatchObject({ name: platformName, isPlatform: true, id })
+    const names = Array.from({ length: 10 }, (_, index) => `tenant ${index}`)
+    const created = await Promise.all(names.map((name) => Organisation.create(platform.caller, { name })))
+    expect(created[0]).toEqual({
+      id: expect.any(String),
+      name: 'tenant 0',
+      isPlatform: false,
+      createdAt: expect.any(String),
+    })
+    const { items, totalCount } = await Organisation.list(firstPage)
+    expect(items).toHaveLength(totalCount)
+    expect(items.slice(10)).toEqual(before)
+    expect(new Set(items.slice(0, 10))).toEqual(new Set(created))
+    const pageCount = Math.ceil(totalCount / 4)
+    const pages = await Promise.all(
+      Array.from({ length: pageCount }, (_, index) => Organisation.list({ page: index + 1, pageSize: 4 })),
+    )
+    expect(pages.flatMap((page) => page.items)).toEqual(items)
+    for (const page of [1, 4]) expect(await countStoreCalls(() => Organisation.list({ page, pageSize: 4 }))).toBe(2)
+  })
+
+  test('have unique names regardless of case and normalisation, also concurrently', async () => {
+    await Organisation.create(platform.caller, { name: 'Müller' })
+    for (const name of ['MÜLLER', 'mu\u0308ller', administrator.platformName.toUpperCase()]) {
+      await expectError(Organisation.create(platform.caller, { name }), 'organisation_name_taken')
+    }
+    const before = (await Organisation.list(firstPage)).totalCount
+    const creations = Array.from({ length: 8 }, () =>
+      errorCodeOf(Organisation.create(platform.caller, { name: 'wanted' })),
+    )
+    const codes = (await Promise.all(creations)).toSorted()
+    expect(codes).toEqual(['no error', ...Array(7).fill('organisation_name_taken')])
+    expect((await Organisation.list(firstPage)).totalCount).toBe(before + 1)
+  })
 })
 
-test('what was changed of a user is on record, the e-mail too', async () => {
-  const { id, email } = await UserAdmin.create(tenant.caller, userRequest(['Viewer']))
-  await UserAdmin.update(tenant.caller, id, { email: 'new@example.com' })
-  await drainOutbox(tenant.caller.organisationId)
-  const entries = (await auditEntries(tenant.caller)).filter(({ resource }) => resource === id)
-  expect(entries.at(-1)).toMatchObject({ action: 'user.update', detail: expect.stringContaining(`${email} → new@`) })
-})
+describe('the last platform administrator', () => {
+  const countAdministrators = async () => Number((await get(keys.administrators()))?.['count'])
+  const demote = (by: SignedInUser, user: SignedInUser) =>
+    errorCodeOf(UserAdmin.update(by.caller, user.id, { roles: ['Viewer'] }))
 
-test('a password that an administrator sets replaces the old one and ends every session', async () => {
-  const person = await createColleague(tenant.caller, 'Viewer')
-  const second = await signInOf(person.username)
-  await UserAdmin.update(tenant.caller, person.id, { password: 'another long sentence' })
-  for (const tokens of [person, second]) expect(await errorCodeOf(refresh(tokens))).toBe('invalid_refresh_token')
-  expect(await errorCodeOf(signInOf(person.username))).toBe('invalid_credentials')
-  const third = await signInOf(person.username, 'another long sentence')
-  expect(await refresh(third)).toMatchObject({ tokenType: 'Bearer' })
-})
+  test('cannot be removed or demoted', async () => {
+    expect(await countAdministrators()).toBe(1)
+    await expectError(UserAdmin.remove(platform.caller, platform.id), 'last_administrator')
+    expect(await demote(platform, platform)).toBe('last_administrator')
+    expect(await countAdministrators()).toBe(1)
+  })
 
-test('changes of one user at the same moment all happen, one after another', async () => {
-  const { id } = await UserAdmin.create(tenant.caller, userRequest(['Viewer']))
-  await Promise.all([
-    UserAdmin.update(tenant.caller, id, { email: 'one@example.com' }),
-    UserAdmin.update(tenant.caller, id, { roles: ['Operator'] }),
-    UserAdmin.endUserSessions(tenant.caller, id),
-  ])
-  expect(await User.read(tenant.caller, id)).toMatchObject({ email: 'one@example.com', roles: ['Operator'] })
+  test('remains when two administrators demote or remove each other or themselves concurrently', async () => {
+    const other = await createColleague(platform.caller, 'PlatformAdmin')
+    const isAdmin = async ({ id }: SignedInUser) =>
+      (await User.read(platform.caller, id)).roles.includes('PlatformAdmin')
+    for (let round = 0; round < rounds(4, 30); round++) {
+      expect(await countAdministrators()).toBe(2)
+      const outcomes = await Promise.all(
+        round % 2 === 0
+          ? [demote(platform, other), demote(other, platform)]
+          : [demote(platform, platform), demote(other, other)],
+      )
+      expect(outcomes.filter((outcome) => outcome === 'no error')).toHaveLength(1)
+      expect(['last_administrator', 'forbidden']).toContain(outcomes.find((outcome) => outcome !== 'no error'))
+      expect(await countAdministrators()).toBe(1)
+      const [first, second] = await Promise.all([isAdmin(platform), isAdmin(other)])
+      expect(Number(first) + Number(second)).toBe(1)
+      const [administrator, demoted] = first ? [platform, other] : [other, platform]
+      await UserAdmin.update(administrator.caller, demoted.id, { roles: ['PlatformAdmin'] })
+    }
+    const removal = errorCodeOf(UserAdmin.remove(platform.caller, other.id))
+    expect(await Promise.all([removal, demote(other, other)])).toContain('no error')
+    expect(await countAdministrators()).toBe(1)
+  })
 })
