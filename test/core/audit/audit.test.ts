@@ -1,80 +1,125 @@
+import { createHash } from 'node:crypto'
 import * as Audit from '@platform/core/audit/audit'
+import { type Caller } from '@platform/core/caller'
 import { shiftClock } from '@platform/core/clock'
-import * as keys from '@platform/core/db/keys'
-import { batchPut } from '@platform/core/db/table'
-import { newId, sha256 } from '@platform/core/id'
 import { pageOfAll } from '@platform/core/db/index-page'
+import * as keys from '@platform/core/db/keys'
+import { batchPut, get, remove, replace, update } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
+import { newId, sha256 } from '@platform/core/id'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { newCaller } from '../../support/fixtures.ts'
-import { auditEffect, auditEntries, drainOutbox, commitEffects } from '../support/outbox.ts'
-import { onStoreCall } from '../../support/store-calls.ts'
-import { organisationWithEntries, numbersUpTo, countVerifiedEntries } from '../support/trail.ts'
-import { measureUsage } from '../support/usage.ts'
 import { isLong } from '../../support/long.ts'
+import { onStoreCall } from '../../support/store-calls.ts'
+import { auditEffect, auditEntries, commitEffects, drainOutbox, writeOutboxRecords } from '../support/outbox.ts'
+import { measureUsage } from '../support/usage.ts'
 
-const listed = (caller: Parameters<typeof Audit.list>[0], query: Partial<Audit.AuditQuery> = {}) =>
+const list = (caller: Caller, query: Partial<Audit.AuditQuery> = {}) =>
   Audit.list(caller, { page: 1, pageSize: 100, ...query })
+const numbersUpTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1)
 
-test('an entry tells who did what to what, when, from where and in which request', async () => {
-  const caller = { ...(await newCaller()), address: '192.0.2.7', tokenId: newId('tok') }
-  await commitEffects(caller, auditEffect('site.create', 'site 1', 'Berlin'))
+async function organisationWithEntries(count: number): Promise<Caller> {
+  const caller = await newCaller()
+  const effects = numbersUpTo(count).map((each) => auditEffect('test.change', `resource ${each}`, `detail ${each}`))
+  await writeOutboxRecords(caller, effects)
   await drainOutbox(caller.organisationId)
-  const { items, totalCount } = await listed(caller)
-  expect(totalCount).toBe(1)
-  expect(items[0]).toEqual({
-    id: expect.stringMatching(/^aud_/),
-    seq: 1,
-    at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
-    actor: { kind: 'user', id: caller.userId, tokenId: caller.tokenId },
-    action: 'site.create',
-    resource: 'site 1',
-    detail: 'Berlin',
-    address: '192.0.2.7',
-    traceId: expect.any(String),
-    previousHash: sha256(caller.organisationId),
-    hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+  return caller
+}
+
+/** RFC 8785 for the types that entries contain, independent of the platform's code. */
+function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const members = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`).join(',')}}`
+}
+
+/** Verifies exported entries as an external auditor; returns the number of valid ones from the first. */
+function countVerifiedEntries(organisationId: string, entries: readonly any[]): number {
+  let previousHash = createHash('sha256').update(organisationId).digest('hex')
+  for (const [index, { hash, ...content }] of entries.entries()) {
+    const computed = createHash('sha256').update(canonicalJson(content), 'utf8').digest('hex')
+    if (computed !== hash || content.previousHash !== previousHash || content.seq !== index + 1) return index
+    previousHash = hash
+  }
+  return entries.length
+}
+
+describe('an entry', () => {
+  test('contains actor, action, resource, time, address and trace', async () => {
+    const caller = { ...(await newCaller()), address: '192.0.2.7', tokenId: newId('tok') }
+    await commitEffects(caller, auditEffect('site.create', 'site 1', 'Berlin'))
+    await drainOutbox(caller.organisationId)
+    const { items, totalCount } = await list(caller)
+    expect(totalCount).toBe(1)
+    expect(items[0]).toEqual({
+      id: expect.stringMatching(/^aud_/),
+      seq: 1,
+      at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+      actor: { kind: 'user', id: caller.userId, tokenId: caller.tokenId },
+      action: 'site.create',
+      resource: 'site 1',
+      detail: 'Berlin',
+      address: '192.0.2.7',
+      traceId: expect.any(String),
+      previousHash: sha256(caller.organisationId),
+      hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+    })
+  })
+
+  test('is marked as extra if a caller appends it', async () => {
+    const caller = await newCaller()
+    await Audit.appendEntry(caller, { action: 'change.approved', resource: 'clus', detail: 'by the board' })
+    await commitEffects(caller, auditEffect('site.create'))
+    await drainOutbox(caller.organisationId)
+    const entries = await auditEntries(caller)
+    expect(entries.map(({ action, extra }) => [action, extra])).toEqual([
+      ['change.approved', true],
+      ['site.create', undefined],
+    ])
+  })
+
+  test('can be read and verified for any text', async () => {
+    const caller = await newCaller()
+    const text = `\ud800 "quoted" \u2028 ünïcödé 😀 ${'x'.repeat(5000)}`
+    await commitEffects({ ...caller, address: 'a'.repeat(200) }, auditEffect(text, text, text))
+    await drainOutbox(caller.organisationId)
+    expect((await list(caller)).items[0]).toMatchObject({ seq: 1, resource: text.slice(0, 200).toWellFormed() })
+    expect(countVerifiedEntries(caller.organisationId, await auditEntries(caller))).toBe(1)
+  })
+
+  test('has a later time than the previous entry, despite clock differences', async () => {
+    const caller = await newCaller()
+    for (const lagMs of [0, 60_000, -120_000, 0]) {
+      shiftClock(lagMs)
+      await commitEffects(caller, auditEffect('test.change'))
+      await drainOutbox(caller.organisationId)
+    }
+    shiftClock(60_000)
+    const times = (await auditEntries(caller)).map(({ at }) => Date.parse(at))
+    expect(times).toEqual(times.toSorted((a, b) => a - b))
+    expect(new Set(times).size).toBe(4)
+    expect((await list(caller, { from: times[1]!, to: times[3]! })).items.map(({ seq }) => seq)).toEqual([3, 2])
   })
 })
 
-test('an entry that a caller asks for says so; one that the platform writes does not', async () => {
-  const caller = await newCaller()
-  await Audit.appendEntry(caller, { action: 'change.approved', resource: 'clus', detail: 'by the board' })
-  await commitEffects(caller, auditEffect('site.create'))
-  await drainOutbox(caller.organisationId)
-  const entries = await auditEntries(caller)
-  expect(entries.map(({ action, extra }) => [action, extra])).toEqual([
-    ['change.approved', true],
-    ['site.create', undefined],
-  ])
-})
-
-test('texts of any length and form make an entry that can be read and verified', async () => {
-  const caller = await newCaller()
-  const strange = `\ud800 "quoted" \u2028 ünïcödé 😀 ${'x'.repeat(5000)}`
-  await commitEffects({ ...caller, address: 'a'.repeat(200) }, auditEffect(strange, strange, strange))
-  await drainOutbox(caller.organisationId)
-  expect((await listed(caller)).items[0]).toMatchObject({ seq: 1, resource: strange.slice(0, 200).toWellFormed() })
-  expect(countVerifiedEntries(caller.organisationId, await auditEntries(caller))).toBe(1)
-})
-
-describe('a trail of 130 entries', async () => {
-  let caller: Awaited<ReturnType<typeof organisationWithEntries>>
+describe('a trail of 130 entries', () => {
+  let caller: Caller
   beforeAll(async () => {
     caller = await organisationWithEntries(130)
   })
 
-  test('is listed newest first, every entry on one page, all pages with the same count', async () => {
-    const pages = await Promise.all([1, 2, 3, 4, 5].map((page) => Audit.list(caller, { page, pageSize: 30 })))
-    const seqs = pages.flatMap(({ items }) => items.map(({ seq }) => seq))
-    expect(seqs).toEqual(numbersUpTo(130).toReversed())
-    expect(pages.map(({ totalCount }) => totalCount)).toEqual([130, 130, 130, 130, 130])
-    expect(await Audit.list(caller, { page: 6, pageSize: 30 })).toMatchObject({ items: [], totalCount: 130 })
-    expect(await Audit.list(caller, { page: 100_000_000, pageSize: 100 })).toMatchObject({ items: [] })
+  test('is listed newest first, each entry once, with the same total on all pages', async () => {
+    const pages = await Promise.all([1, 2, 3, 4, 5].map((page) => list(caller, { page, pageSize: 30 })))
+    const numbers = pages.flatMap(({ items }) => items.map(({ seq }) => seq))
+    expect(numbers).toEqual(numbersUpTo(130).toReversed())
+    expect(pages.map(({ totalCount }) => totalCount)).toEqual(Array(5).fill(130))
+    expect(await list(caller, { page: 6, pageSize: 30 })).toMatchObject({ items: [], totalCount: 130 })
+    expect(await list(caller, { page: 100_000_000 })).toMatchObject({ items: [] })
   })
 
-  test('is found between any two times, exactly', async () => {
-    const entries = await auditEntries(caller)
-    const times = entries.map(({ at }) => Date.parse(at))
+  test('is filtered exactly by time', async () => {
+    const times = (await auditEntries(caller)).map(({ at }) => Date.parse(at))
     for (const [first, last] of [
       [1, 130],
       [1, 1],
@@ -84,46 +129,69 @@ describe('a trail of 130 entries', async () => {
       [100, 129],
     ] as const) {
       const [from, to] = [times[first - 1]!, times[last - 1]! + 1]
-      const { items, totalCount } = await listed(caller, { from, to })
-      expect([totalCount, items[0]?.seq, items.at(-1)?.seq]).toEqual([
-        last - first + 1,
-        last,
-        Math.max(first, last - 99),
-      ])
-      expect(await listed(caller, { from })).toMatchObject({ totalCount: 131 - first })
-      expect(await listed(caller, { to: from })).toMatchObject({ totalCount: first - 1 })
+      const { items, totalCount } = await list(caller, { from, to })
+      const oldest = Math.max(first, last - 99)
+      expect([totalCount, items[0]?.seq, items.at(-1)?.seq]).toEqual([last - first + 1, last, oldest])
+      expect(await list(caller, { from })).toMatchObject({ totalCount: 131 - first })
+      expect(await list(caller, { to: from })).toMatchObject({ totalCount: first - 1 })
     }
-    expect(await listed(caller, { from: times[9]!, to: times[9]! })).toMatchObject({ items: [], totalCount: 0 })
-    expect(await listed(caller, { from: times[20]!, to: times[9]! })).toMatchObject({ items: [], totalCount: 0 })
-    expect(await listed(caller, { from: times[129]! + 1 })).toMatchObject({ items: [], totalCount: 0 })
+    const at = times[9]!
+    for (const filter of [{}, { action: 'test.change' }, { actor: caller.userId, resource: 'resource 10' }]) {
+      for (const [from, to] of [
+        [at, at],
+        [at + 1, at],
+        [times[129]! + 1, undefined],
+      ]) {
+        expect(await list(caller, { ...filter, from, to })).toMatchObject({ items: [], totalCount: 0 })
+      }
+      expect(await list(caller, { ...filter, from: at, to: at + 1 })).toMatchObject({ totalCount: 1 })
+    }
   })
 
-  test('is verified in parts of any size', async () => {
+  test.each([
+    [1, 10, 10],
+    [3, 10, 30],
+    [13, 10, 130],
+    [14, 0, 130],
+  ])('reads keys only up to the requested page of a filter: page %i', async (page, length, keyCount) => {
+    const commands: string[] = []
+    let received = 0
+    using _ = onStoreCall({
+      after: async ({ command, input }, response) => {
+        commands.push(command)
+        if (input.IndexName !== undefined) received += response.Items?.length ?? 0
+      },
+    })
+    const { items, totalCount } = await list(caller, { action: 'test.change', page, pageSize: 10 })
+    expect([items.length, totalCount, received]).toEqual([length, 130, keyCount])
+    expect(commands.filter((name) => name === 'QueryCommand')).toHaveLength(2)
+  })
+
+  test('is verified in parts', async () => {
     expect(await Audit.verify(caller, { after: 0 })).toMatchObject({ valid: true, entries: 130, headSeq: 130 })
-    let [after, parts] = [0, 0]
-    for (let next: number | undefined = 0; next !== undefined; parts++) {
-      after = next
+    const starts: number[] = []
+    for (let after: number | undefined = 0; after !== undefined;) {
+      starts.push(after)
       const part: Awaited<ReturnType<typeof Audit.verify>> = await Audit.verify(caller, { after }, 50)
       expect(part).toMatchObject({ valid: true, entries: Math.min(50, 130 - after) })
-      next = part.next
+      after = part.next
     }
-    expect([after, parts]).toEqual([100, 3])
+    expect(starts).toEqual([0, 50, 100])
     expect(await Audit.verify(caller, { after: 130 })).toMatchObject({ valid: true, entries: 0 })
     expect(await Audit.verify(caller, { after: 4000 })).toMatchObject({ valid: true, entries: 0 })
   })
 })
 
-test('filters and their combinations find exactly what they name, on every page', async () => {
+test('combined filters return exactly the matching entries, on all pages', async () => {
   const ada = await newCaller()
   const other = { ...(await newCaller(ada.organisationId)), address: '192.0.2.1' }
-  for (const [index, who] of [ada, other, ada, other, ada, ada, other, ada, ada, ada].entries()) {
-    await commitEffects(who, auditEffect(index % 2 === 0 ? 'site.create' : 'site.delete', `site ${index % 3}`))
+  for (const [index, user] of [ada, other, ada, other, ada, ada, other, ada, ada, ada].entries()) {
+    await commitEffects(user, auditEffect(index % 2 === 0 ? 'site.create' : 'site.delete', `site ${index % 3}`))
     shiftClock(1000)
   }
   await drainOutbox(ada.organisationId)
   const all = (await auditEntries(ada)).toReversed()
   const times = all.map(({ at }) => Date.parse(at))
-
   const choices = {
     actor: [undefined, ada.userId, other.userId, 'system'],
     action: [undefined, 'site.create', 'site.delete', 'site'],
@@ -131,14 +199,13 @@ test('filters and their combinations find exactly what they name, on every page'
     from: [undefined, times[7]!],
     to: [undefined, times[2]!],
   }
-  const combined = Object.entries(choices).reduce<Record<string, unknown>[]>(
+  const combinations = Object.entries(choices).reduce<Record<string, unknown>[]>(
     (queries, [name, values]) => queries.flatMap((query) => values.map((value) => ({ ...query, [name]: value }))),
     [{}],
   )
-  expect(combined).toHaveLength(256)
-  // Seven has no part in the numbers of choices: each choice is tried with every other one.
-  const tried = combined.filter((_, index) => isLong || index % 7 === 0)
-  for (const query of tried as Partial<Audit.AuditQuery>[]) {
+  // Seven is coprime to the numbers of choices, so the sample pairs all choices.
+  const sample = combinations.filter((_, index) => isLong || index % 7 === 0)
+  for (const query of sample as Partial<Audit.AuditQuery>[]) {
     const expected = all.filter(
       ({ actor, action, resource, at }) =>
         (query.actor ?? actor.id) === actor.id &&
@@ -147,54 +214,33 @@ test('filters and their combinations find exactly what they name, on every page'
         (query.from === undefined || Date.parse(at) >= query.from) &&
         (query.to === undefined || Date.parse(at) < query.to),
     )
-    const found = []
+    const items = []
     for (let page = 1; page <= 4; page++) {
-      const { items, totalCount } = await Audit.list(ada, { ...query, page, pageSize: 3 })
-      expect(totalCount).toBe(expected.length)
-      found.push(...items)
+      const result = await list(ada, { ...query, page, pageSize: 3 })
+      expect(result.totalCount).toBe(expected.length)
+      items.push(...result.items)
     }
-    expect(found).toEqual(expected)
+    expect(items).toEqual(expected)
   }
 })
 
-test('a page of a filter asks the store for no more keys than the page needs, and counts the rest', async () => {
-  const caller = await organisationWithEntries(130)
-  for (const [page, length, walked] of [
-    [1, 10, 10],
-    [3, 10, 30],
-    [13, 10, 130],
-    [14, 0, 130],
-  ] as const) {
-    const [calls, keysSent] = [[] as string[], { count: 0 }]
-    using _ = onStoreCall({
-      after: async ({ command, input }, answer) => {
-        calls.push(command)
-        if (input.IndexName !== undefined) keysSent.count += answer.Items?.length ?? 0
-      },
-    })
-    const { items, totalCount } = await Audit.list(caller, { action: 'test.change', page, pageSize: 10 })
-    expect([items.length, totalCount, keysSent.count]).toEqual([length, 130, walked])
-    expect(calls.filter((name) => name === 'QueryCommand')).toHaveLength(2)
-  }
-})
-
-test('several filters read no further than the one that ends first', async () => {
-  const caller = await newCaller()
-  const entries = 9000
-  const ids = Array.from({ length: entries }, (_, index) => newId('aud', 1_700_000_000_000 + index))
-  const filed = (filter: 'actor' | 'resource', value: string) =>
-    keys.auditPartition(caller.organisationId, filter, value)
-  const rows = ids.map((id, index) => ({
-    ...keys.auditEntry(caller.organisationId, index + 1),
+test('several filters stop reading when the shortest range ends', async () => {
+  const { organisationId } = await newCaller()
+  const count = 9000
+  const ids = Array.from({ length: count }, (_, index) => newId('aud', 1_700_000_000_000 + index))
+  const actorPk = keys.auditPartition(organisationId, 'actor', 'ada')
+  const resourcePk = keys.auditPartition(organisationId, 'resource', 'site 1')
+  const items = ids.map((id, index) => ({
+    ...keys.auditEntry(organisationId, index + 1),
     id,
-    gsi1pk: filed('actor', 'ada'),
-    ...(index === entries - 1 && { gsi3pk: filed('resource', 'site 1') }),
+    gsi1pk: actorPk,
+    ...(index === count - 1 && { gsi3pk: resourcePk }),
   }))
-  // As many connections at once as all of them would need are not made in time on a busy machine.
-  for (let first = 0; first < entries; first += 1000) await batchPut(rows.slice(first, first + 1000))
+  // Limits concurrent connections.
+  for (let first = 0; first < count; first += 1000) await batchPut(items.slice(first, first + 1000))
   const ranges = [
-    { index: 'gsi1', pk: filed('actor', 'ada') },
-    { index: 'gsi3', pk: filed('resource', 'site 1') },
+    { index: 'gsi1', pk: actorPk },
+    { index: 'gsi3', pk: resourcePk },
   ] as const
   for (const both of [ranges, ranges.toReversed()]) {
     const { result, usage } = await measureUsage(() => pageOfAll(both, { page: 1, pageSize: 10 }))
@@ -202,35 +248,68 @@ test('several filters read no further than the one that ends first', async () =>
     expect(usage.calls).toEqual(['Query', 'Query'])
   }
   const all = await pageOfAll([ranges[0], ranges[0]], { page: 900, pageSize: 10 })
-  expect([all.keys.map(({ id }) => id), all.totalCount]).toEqual([ids.slice(0, 10).toReversed(), entries])
+  expect([all.keys.map(({ id }) => id), all.totalCount]).toEqual([ids.slice(0, 10).toReversed(), count])
 })
 
-test('times ascend along the chain though records come late from a slower clock', async () => {
-  const caller = await newCaller()
-  for (const lag of [0, 60_000, -120_000, 0]) {
-    shiftClock(lag)
-    await commitEffects(caller, auditEffect('test.change'))
-    await drainOutbox(caller.organisationId)
-  }
-  shiftClock(60_000)
-  const times = (await auditEntries(caller)).map(({ at }) => Date.parse(at))
-  expect(times).toEqual(times.toSorted((a, b) => a - b))
-  expect(new Set(times).size).toBe(4)
-  expect((await listed(caller, { from: times[1]!, to: times[3]! })).items.map(({ seq }) => seq)).toEqual([3, 2])
-})
+describe('verification detects tampering with the table', () => {
+  const key = keys.auditEntry
+  const stored = async (id: string, seq: number): Promise<any> => get(key(id, seq))
+  const edit = (text: string): string => text.replace(/detail \d/, 'detail X')
+  const setEntry = (id: string, attributes: object) => update(key(id, 4), { set: { ...attributes } })
 
-test('a time range that ends before it begins finds nothing, with filters and without', async () => {
-  const caller = await newCaller()
-  await commitEffects(caller, auditEffect('site.create', 'site 1'))
-  await drainOutbox(caller.organisationId)
-  const at = Date.parse((await auditEntries(caller))[0].at)
-  for (const [from, to, count] of [
-    [at + 1, at, 0],
-    [at, at, 0],
-    [at, at + 1, 1],
-  ] as const) {
-    for (const filter of [{}, { action: 'site.create' }, { actor: caller.userId, resource: 'site 1' }]) {
-      expect(await listed(caller, { ...filter, from, to })).toMatchObject({ totalCount: count })
-    }
-  }
+  test.each<[string, number, (organisationId: string) => Promise<unknown>]>([
+    ['a changed entry', 4, async (id) => setEntry(id, { entry: edit((await stored(id, 4)).entry) })],
+    [
+      'a changed entry with its hash',
+      5,
+      async (id) => {
+        const entry = edit((await stored(id, 4)).entry)
+        await setEntry(id, { entry, hash: sha256(entry) })
+      },
+    ],
+    ['an entry of another type', 4, (id) => setEntry(id, { entry: 7 })],
+    ['an invalid entry with the right hash', 4, (id) => setEntry(id, { entry: 'invalid', hash: sha256('invalid') })],
+    ['a removed first entry', 1, (id) => transact([remove(key(id, 1))])],
+    ['a removed entry', 4, (id) => transact([remove(key(id, 4))])],
+    ['a removed last entry', 9, (id) => transact([remove(key(id, 9))])],
+    ['a changed index key', 4, (id) => setEntry(id, { gsi1pk: keys.auditPartition(id, 'actor', 'nobody') })],
+    [
+      'swapped entries',
+      3,
+      async (id) => {
+        const [third, fourth] = [await stored(id, 3), await stored(id, 4)]
+        await batchPut([
+          { ...third, ...key(id, 4) },
+          { ...fourth, ...key(id, 3) },
+        ])
+      },
+    ],
+    [
+      'a replaced last entry',
+      9,
+      async (id) => {
+        const last = await stored(id, 9)
+        const entry = edit(String(last.entry))
+        await batchPut([{ ...last, entry, hash: sha256(entry) }])
+      },
+    ],
+    [
+      'an entry of another organisation',
+      1,
+      async (id) => {
+        const { organisationId } = await organisationWithEntries(1)
+        const { pk: _, sk: __, ...foreign } = await stored(organisationId, 1)
+        await transact([replace(key(id, 1), foreign)])
+      },
+    ],
+  ])('%s: entry %i', async (_, seq, tamper) => {
+    const caller = await organisationWithEntries(9)
+    expect(await Audit.verify(caller, { after: 0 })).toMatchObject({ valid: true, entries: 9 })
+    await tamper(caller.organisationId)
+    const result = await Audit.verify(caller, { after: 0 })
+    expect(result).toMatchObject({ valid: false, firstBroken: seq, entries: seq === 9 ? expect.any(Number) : seq - 1 })
+    expect(result).not.toHaveProperty('next')
+    const parts = await Promise.all([0, 3, 6].map((after) => Audit.verify(caller, { after }, 3)))
+    expect(parts.filter(({ valid }) => !valid).map(({ firstBroken }) => firstBroken)).toContain(seq)
+  })
 })

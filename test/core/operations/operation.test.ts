@@ -1,6 +1,7 @@
 import { eventSchemas } from '@platform/contract/event'
 import { Job as JobSchema } from '@platform/contract/job'
 import { sweep } from '@platform/core/background/sweep'
+import { type Caller } from '@platform/core/caller'
 import { now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
@@ -9,13 +10,8 @@ import { newId } from '@platform/core/id'
 import { claim } from '@platform/core/jobs/claim'
 import * as Job from '@platform/core/jobs/job'
 import { readOutput } from '@platform/core/jobs/output'
-import {
-  claimOperation,
-  LeaseLost,
-  operationLeaseMs,
-  releaseForRetry,
-  renewLease,
-} from '@platform/core/operations/operation'
+import * as Operation from '@platform/core/operations/operation'
+import { claimOperation, LeaseLost, operationLeaseMs, renewLease } from '@platform/core/operations/operation'
 import {
   type OperationRecord,
   type OperationType,
@@ -23,28 +19,39 @@ import {
   type StoredStep,
 } from '@platform/core/operations/record'
 import { heartbeat } from '@platform/core/relays/heartbeat'
-import { beforeEach, expect, test } from 'vitest'
-import { bootstrapPlatform, enrolledCluster, newCaller, requestErrorCode, expectError } from '../../support/fixtures.ts'
+import { describe, expect, test } from 'vitest'
+import { advanceClock } from '../../support/clock.ts'
+import { bootstrapPlatform, enrolledCluster, expectError, newCaller, requestErrorCode } from '../../support/fixtures.ts'
 import { beforeCommand, countStoreCalls } from '../../support/store-calls.ts'
 import { receiveMessages } from '../support/messages.ts'
-import { advanceClock, minute } from '../support/notifications.ts'
 import { claimed, finishOperation, pendingOperation, referenceOf } from '../support/operations.ts'
 import { pendingRecords } from '../support/outbox.ts'
 
 await bootstrapPlatform()
 
-/** Its worker journals the first of its steps. */
-const deploying = (worker: OperationRecord, status: StoredStep['status'] = 'Running') =>
+const minute = 60_000
+const completed = { status: 'Completed', outcome: 'It runs.' } as const
+const failed = { status: 'Failed', outcome: 'It does not start.' } as const
+
+async function newOperation() {
+  const caller = await newCaller()
+  return { caller, operation: await pendingOperation(caller) }
+}
+
+/** Sets the status of the first step. */
+const setStep = (operation: OperationRecord, status: StoredStep['status'] = 'Running') =>
   renewLease(
-    worker,
-    worker.steps.map((step, place) =>
-      place === 0 ? { name: step.name, status, message: 'as a process', startedAtMs: now() } : step,
+    operation,
+    operation.steps.map((step, index) =>
+      index === 0 ? { name: step.name, status, message: 'as a process', startedAtMs: now() } : step,
     ),
   )
 
-test('an operation is a job without a cluster: it is polled like others, with its steps and its outcome', async () => {
-  const caller = await newCaller()
-  const operation = await pendingOperation(caller)
+const pendingEvents = async ({ organisationId }: Caller) =>
+  (await pendingRecords(organisationId)).flatMap((record) => record.events)
+
+test('an operation is read as a job with steps and without a cluster', async () => {
+  const { caller, operation } = await newOperation()
   expect(await Job.read(caller, operation.id)).toEqual({
     id: operation.id,
     type: 'ModuleInstall',
@@ -57,16 +64,13 @@ test('an operation is a job without a cluster: it is polled like others, with it
       { name: 'publish', status: 'Pending' },
     ],
   })
-  const worker = await deploying(await claimed(operation))
+  const worker = await setStep(await claimed(operation))
   expect(await Job.read(caller, operation.id)).toMatchObject({
     status: 'Running',
     startedAt: expect.any(String),
     steps: [{ status: 'Running', startedAt: expect.any(String) }, { status: 'Pending' }],
   })
-  await finishOperation(await deploying(worker, 'Completed'), {
-    status: 'Completed',
-    outcome: 'It runs.',
-  })
+  await finishOperation(await setStep(worker, 'Completed'), completed)
   const job = await Job.read(caller, operation.id)
   expect(job).toMatchObject({
     status: 'Completed',
@@ -77,10 +81,10 @@ test('an operation is a job without a cluster: it is polled like others, with it
   expect(JobSchema.parse(job)).toEqual(job)
 })
 
-test('an operation that fails says at which step and why, and tells who listens', async () => {
-  const caller = await newCaller()
-  const worker = await deploying(await claimed(await pendingOperation(caller)))
-  await finishOperation(worker, { status: 'Failed', outcome: 'It does not start.' })
+test('a failed operation has the failed step, events and transitions', async () => {
+  const { caller, operation } = await newOperation()
+  const worker = await setStep(await claimed(operation))
+  await finishOperation(worker, failed)
   expect(await Job.read(caller, worker.id)).toMatchObject({
     status: 'Failed',
     statusReason: 'module_operation_failed',
@@ -90,13 +94,13 @@ test('an operation that fails says at which step and why, and tells who listens'
     ],
     result: { output: 'It does not start.', exitCode: 1 },
   })
-  const records = await pendingRecords(caller.organisationId)
-  const events = records.flatMap((record) => record.events)
+  const events = await pendingEvents(caller)
   expect(events.map(({ name }) => name)).toEqual(['job.queued', 'job.started', 'job.failed'])
   for (const { name, data, subject } of events) {
     expect(eventSchemas[name as 'job.failed'].parse(data)).toEqual(data)
     expect([subject, data['jobId']]).toEqual([worker.id, worker.id])
   }
+  const records = await pendingRecords(caller.organisationId)
   expect(records.flatMap(({ transitions }) => transitions.map(({ from, to }) => [from, to]))).toEqual([
     [undefined, 'Queued'],
     ['Queued', 'Running'],
@@ -104,225 +108,195 @@ test('an operation that fails says at which step and why, and tells who listens'
   ])
 })
 
-test('of workers that begin at once one does, and nobody else while it says that it is at it', async () => {
+test.each<[OperationType, string]>([
+  ['ModuleInstall', 'module_operation_failed'],
+  ['ModuleUninstall', 'module_operation_failed'],
+  ['PlatformUpdate', 'update_failed'],
+  ['PlatformRollback', 'update_failed'],
+])('a failed %s has the reason %s in job and event; a completed one has none', async (type, statusReason) => {
   const caller = await newCaller()
-  const operation = await pendingOperation(caller)
-  const tries = await Promise.all(['a', 'b', 'c'].map((worker) => claimOperation(referenceOf(operation), worker)))
-  expect(tries.filter((held) => held !== undefined)).toHaveLength(1)
-  const held = tries.find((each) => each !== undefined)
-  if (held === undefined) throw new Error('Nobody has begun it.')
-  advanceClock(operationLeaseMs - 1000)
-  const renewed = await renewLease(held)
-  advanceClock(operationLeaseMs - 1000)
-  expect(await claimOperation(referenceOf(operation), 'd')).toBeUndefined()
-  advanceClock(2000)
-  expect(await claimOperation(referenceOf(operation), 'd')).toMatchObject({
-    leaseHolder: 'd',
-    attempts: 2,
-    status: 'Running',
+  const [bad, good] = [
+    await claimed(await pendingOperation(caller, type)),
+    await claimed(await pendingOperation(caller, type)),
+  ]
+  await finishOperation(bad, failed)
+  await finishOperation(good, completed)
+  expect(await Job.read(caller, bad.id)).toMatchObject({ status: 'Failed', statusReason })
+  expect(await Job.read(caller, good.id)).not.toHaveProperty('statusReason')
+  const data = { type, createdBy: caller.userId, previousStatus: 'Running' }
+  const events = await pendingEvents(caller)
+  expect(events.filter(({ name }) => name === 'job.failed' || name === 'job.completed')).toEqual([
+    { id: expect.any(String), name: 'job.failed', subject: bad.id, data: { ...data, jobId: bad.id, statusReason } },
+    { id: expect.any(String), name: 'job.completed', subject: good.id, data: { ...data, jobId: good.id } },
+  ])
+})
+
+describe('the lease of an operation', () => {
+  test('is held by one worker until it expires', async () => {
+    const { operation } = await newOperation()
+    const claims = await Promise.all(['a', 'b', 'c'].map((worker) => claimOperation(referenceOf(operation), worker)))
+    const [lease, ...others] = claims.filter((each) => each !== undefined)
+    expect(others).toEqual([])
+    advanceClock(operationLeaseMs - 1000)
+    const renewed = await renewLease(lease!)
+    advanceClock(operationLeaseMs - 1000)
+    expect(await claimOperation(referenceOf(operation), 'd')).toBeUndefined()
+    advanceClock(2000)
+    expect(await claimOperation(referenceOf(operation), 'd')).toMatchObject({
+      leaseHolder: 'd',
+      attempts: 2,
+      status: 'Running',
+    })
+    expect(renewed.attempts).toBe(1)
   })
-  expect(renewed.attempts).toBe(1)
+
+  test('is required for all writes', async () => {
+    const { caller, operation } = await newOperation()
+    const lost = await claimed(operation)
+    advanceClock(operationLeaseMs + 1)
+    const worker = await setStep(await claimed(operation))
+    await expect(setStep(lost, 'Failed')).rejects.toThrow(LeaseLost)
+    await expect(renewLease(lost)).rejects.toThrow(LeaseLost)
+    expect(await finishOperation(lost, failed)).toBe(false)
+    expect(await Job.read(caller, operation.id)).toMatchObject({
+      status: 'Running',
+      steps: [{ status: 'Running' }, {}],
+    })
+    expect(await finishOperation(worker, completed)).toBe(true)
+    await expect(renewLease(worker)).rejects.toThrow(LeaseLost)
+    expect(await finishOperation(worker, failed)).toBe(false)
+    expect(await claimOperation(referenceOf(operation), 'again')).toBeUndefined()
+  })
+
+  test('is not lost to a claim that read before its renewal', async () => {
+    const { operation } = await newOperation()
+    const worker = await claimed(operation)
+    advanceClock(operationLeaseMs + 1)
+    const isRenewed = beforeCommand(/TransactWrite/, () => renewLease(worker))
+    expect(await claimOperation(referenceOf(operation), 'late')).toBeUndefined()
+    expect(isRenewed()).toBe(true)
+  })
+
+  test('is released for a retry after a pause', async () => {
+    const { operation } = await newOperation()
+    const worker = await claimed(operation)
+    await Operation.releaseForRetry(worker, minute)
+    await expect(Operation.releaseForRetry(worker, minute)).rejects.toThrow(LeaseLost)
+    expect(await claimOperation(referenceOf(operation), 'early')).toBeUndefined()
+    advanceClock(minute)
+    expect(await claimOperation(referenceOf(operation), 'next')).toMatchObject({ attempts: 2, status: 'Running' })
+  })
+
+  test('can be claimed again without another start time or event', async () => {
+    const { caller, operation } = await newOperation()
+    await claimed(operation)
+    const { startedAt } = await Job.read(caller, operation.id)
+    advanceClock(operationLeaseMs + 1)
+    await claimed(operation)
+    expect((await Job.read(caller, operation.id)).startedAt).toBe(startedAt)
+    expect((await pendingEvents(caller)).map(({ name }) => name)).toEqual(['job.queued', 'job.started'])
+  })
+
+  test('takes two calls to claim, and one per other write', async () => {
+    const { operation } = await newOperation()
+    let worker = operation
+    expect(await countStoreCalls(async () => (worker = await claimed(operation)))).toBe(2)
+    expect(await countStoreCalls(async () => (worker = await setStep(worker)))).toBe(1)
+    expect(await countStoreCalls(async () => (worker = await renewLease(worker)))).toBe(1)
+    expect(await countStoreCalls(() => finishOperation(worker, completed))).toBe(1)
+  })
 })
 
-test('a worker that somebody has taken over from journals nothing, renews nothing and ends nothing', async () => {
-  const caller = await newCaller()
-  const operation = await pendingOperation(caller)
-  const lost = await claimed(operation)
-  advanceClock(operationLeaseMs + 1)
-  const worker = await deploying(await claimed(operation))
-  await expect(deploying(lost, 'Failed')).rejects.toThrow(LeaseLost)
-  await expect(renewLease(lost)).rejects.toThrow(LeaseLost)
-  expect(await finishOperation(lost, { status: 'Failed', outcome: 'no' })).toBe(false)
-  expect(await Job.read(caller, operation.id)).toMatchObject({ status: 'Running', steps: [{ status: 'Running' }, {}] })
-  expect(await finishOperation(worker, { status: 'Completed', outcome: 'yes' })).toBe(true)
-  await expect(renewLease(worker)).rejects.toThrow(LeaseLost)
-  expect(await finishOperation(worker, { status: 'Failed', outcome: 'no' })).toBe(false)
-  expect(await claimOperation(referenceOf(operation), 'again')).toBeUndefined()
-})
-
-test('a claim that came from reading just before somebody else renewed does not happen', async () => {
-  const caller = await newCaller()
-  const operation = await pendingOperation(caller)
-  const worker = await claimed(operation)
-  advanceClock(operationLeaseMs + 1)
-  const happened = beforeCommand(/TransactWrite/, () => renewLease(worker))
-  expect(await claimOperation(referenceOf(operation), 'late')).toBeUndefined()
-  expect(happened()).toBe(true)
-})
-
-test('a worker that hands an operation back leaves it alone for a pause, and has no part in it any more', async () => {
-  const caller = await newCaller()
-  const operation = await pendingOperation(caller)
-  const worker = await claimed(operation)
-  await releaseForRetry(worker, minute)
-  await expect(releaseForRetry(worker, minute)).rejects.toThrow(LeaseLost)
-  expect(await claimOperation(referenceOf(operation), 'early')).toBeUndefined()
-  advanceClock(minute)
-  expect(await claimOperation(referenceOf(operation), 'next')).toMatchObject({ attempts: 2, status: 'Running' })
-})
-
-test('nobody cancels an operation, whether it waits, runs or is over', async () => {
-  const caller = await newCaller()
-  const operation = await pendingOperation(caller)
+test('operations cannot be cancelled', async () => {
+  const { caller, operation } = await newOperation()
   await expectError(Job.cancel(caller, operation.id), 'job_not_cancellable')
   const request = `POST /api/v1/jobs/${operation.id}/cancel`
   expect(await requestErrorCode('jobs', request, [caller, 'OrgAdmin'])).toBe('job_not_cancellable')
   const worker = await claimed(operation)
   await expectError(Job.cancel(caller, operation.id), 'job_not_cancellable')
-  await finishOperation(worker, { status: 'Completed', outcome: '' })
+  await finishOperation(worker, completed)
   await expectError(Job.cancel(caller, operation.id), 'job_already_finished')
   expect(await Job.read(caller, operation.id)).toMatchObject({ status: 'Completed' })
 })
 
-test('an operation has no live output; whoever waits for some hears when it is over', async () => {
-  const caller = await newCaller()
-  const operation = await pendingOperation(caller)
-  expect(await readOutput(caller, operation.id, 7)).toEqual({
-    items: [],
-    nextOffset: 7,
-    status: 'Queued',
-    finished: false,
-  })
-  await finishOperation(await claimed(operation), { status: 'Failed', outcome: 'no' })
+test('operations have no live output, but a status to wait for', async () => {
+  const { caller, operation } = await newOperation()
+  const output = { items: [], nextOffset: 7, status: 'Queued', finished: false }
+  expect(await readOutput(caller, operation.id, 7)).toEqual(output)
+  await finishOperation(await claimed(operation), failed)
   expect(await readOutput(caller, operation.id, 0, 20)).toMatchObject({ status: 'Failed', finished: true })
 })
 
-test('nobody of another organisation finds it, and no relay has a part in it', async () => {
-  const caller = await newCaller()
-  const { id } = await pendingOperation(caller)
+test('operations are not found by other organisations or relays', async () => {
+  const { caller, operation } = await newOperation()
   const stranger = await newCaller()
-  await expectError(Job.read(stranger, id), 'job_not_found')
-  await expectError(Job.cancel(stranger, id), 'job_not_found')
+  await expectError(Job.read(stranger, operation.id), 'job_not_found')
+  await expectError(Job.cancel(stranger, operation.id), 'job_not_found')
   const enrolled = await enrolledCluster(caller)
-  await expectError(claim(enrolled.request(), id, undefined), 'job_not_found')
-  const { response } = await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [id] })
-  expect(response.cancel).toEqual([id])
+  await expectError(claim(enrolled.request(), operation.id, undefined), 'job_not_found')
+  const { response } = await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [operation.id] })
+  expect(response.cancel).toEqual([operation.id])
 })
 
-test('an operation that is begun again has started once, for whoever asks and whoever listens', async () => {
-  const caller = await newCaller()
-  const operation = await pendingOperation(caller)
-  await claimed(operation)
-  const { startedAt } = await Job.read(caller, operation.id)
-  advanceClock(operationLeaseMs + 1)
-  await claimed(operation)
-  expect((await Job.read(caller, operation.id)).startedAt).toBe(startedAt)
-  const events = (await pendingRecords(caller.organisationId)).flatMap((record) => record.events)
-  expect(events.map(({ name }) => name)).toEqual(['job.queued', 'job.started'])
-})
-
-test('what is stored is what was asked for', async () => {
-  const caller = await newCaller()
-  const operation = await pendingOperation(caller)
+test('an operation is stored unchanged', async () => {
+  const { caller, operation } = await newOperation()
   const item = await get(keys.job(caller.organisationId, operation.id))
   expect(item && parseOperation(item)).toEqual(operation)
   expect(await claimOperation({ organisationId: caller.organisationId, jobId: newId('job') }, 'x')).toBeUndefined()
 })
 
-test('beginning takes two calls, everything else one', async () => {
-  const operation = await pendingOperation(await newCaller())
-  let worker = operation
-  expect(await countStoreCalls(async () => (worker = await claimed(operation)))).toBe(2)
-  expect(await countStoreCalls(async () => (worker = await deploying(worker)))).toBe(1)
-  expect(await countStoreCalls(async () => (worker = await renewLease(worker)))).toBe(1)
-  expect(await countStoreCalls(() => finishOperation(worker, { status: 'Completed', outcome: '' }))).toBe(1)
-})
-
-/** How operations of each type end, and what is left of them. */
-
-await bootstrapPlatform()
-
-const reasons: Record<OperationType, string> = {
-  ModuleInstall: 'module_operation_failed',
-  ModuleUninstall: 'module_operation_failed',
-  PlatformUpdate: 'update_failed',
-  PlatformRollback: 'update_failed',
-}
-
-test.each(Object.entries(reasons) as [OperationType, string][])(
-  'a %s that fails says so by %s, to who asks and to who listens; one that is completed has no reason',
-  async (type, statusReason) => {
-    const caller = await newCaller()
-    const [bad, good] = [
-      await claimed(await pendingOperation(caller, type)),
-      await claimed(await pendingOperation(caller, type)),
-    ]
-    await finishOperation(bad, { status: 'Failed', outcome: 'No.' })
-    await finishOperation(good, { status: 'Completed', outcome: 'Yes.' })
-    expect(await Job.read(caller, bad.id)).toMatchObject({ status: 'Failed', statusReason })
-    expect(await Job.read(caller, good.id)).not.toHaveProperty('statusReason')
-    const events = (await pendingRecords(caller.organisationId)).flatMap((record) => record.events)
-    const facts = { type, createdBy: caller.userId, previousStatus: 'Running' }
-    expect(events.filter(({ name }) => name === 'job.failed' || name === 'job.completed')).toEqual([
-      { id: expect.any(String), name: 'job.failed', subject: bad.id, data: { ...facts, jobId: bad.id, statusReason } },
-      { id: expect.any(String), name: 'job.completed', subject: good.id, data: { ...facts, jobId: good.id } },
-    ])
-  },
-)
-
-test('the sweep forgets an operation that is over', async () => {
-  const caller = await newCaller()
-  const worker = await claimed(await pendingOperation(caller))
-  await finishOperation(worker, { status: 'Completed', outcome: '' })
-  const key = keys.job(caller.organisationId, worker.id)
-  await update(key, { set: keys.due(worker.id, now()) })
-  advanceClock(1000)
-  await sweep()
-  const item = await get(key)
-  expect([item?.['status'], item?.['duepk'], item?.['duesk']]).toEqual(['Completed', undefined, undefined])
-})
-
-await bootstrapPlatform()
-beforeEach(async () => void (await receiveMessages(config.PLAT_QUEUE_UPDATES)))
-
-test('the sweep announces an operation again until somebody begins it, and once its worker is silent', async () => {
-  const caller = await newCaller()
-  const operation = await pendingOperation(caller)
-  const announced = async () => {
+describe('the sweep', () => {
+  const key = ({ organisationId, id }: OperationRecord) => keys.job(organisationId, id)
+  const countMessages = async ({ id }: OperationRecord) => {
     const messages = await receiveMessages(config.PLAT_QUEUE_UPDATES)
-    return messages.filter((message) => (message as { jobId?: string }).jobId === operation.id).length
+    return messages.filter((message) => (message as { jobId?: string }).jobId === id).length
   }
-  await sweep()
-  expect(await announced()).toBe(0)
-  advanceClock(2 * minute)
-  await sweep()
-  await sweep()
-  expect(await announced()).toBe(1)
-  let worker = await claimed(operation)
-  for (let beat = 0; beat < 3; beat++) {
-    advanceClock(operationLeaseMs - 1000)
-    worker = await renewLease(worker)
+
+  test('enqueues an operation again before its first claim and after its lease expires', async () => {
+    const { operation } = await newOperation()
     await sweep()
-  }
-  expect(await announced()).toBe(0)
-  advanceClock(operationLeaseMs)
-  await sweep()
-  expect(await announced()).toBe(1)
-  worker = await claimed(operation)
-  await finishOperation(worker, { status: 'Completed', outcome: '' })
-  advanceClock(10 * minute)
-  await sweep()
-  expect(await announced()).toBe(0)
-})
+    expect(await countMessages(operation)).toBe(0)
+    advanceClock(2 * minute)
+    await sweep()
+    await sweep()
+    expect(await countMessages(operation)).toBe(1)
+    let worker = await claimed(operation)
+    for (let renewal = 0; renewal < 3; renewal++) {
+      advanceClock(operationLeaseMs - 1000)
+      worker = await renewLease(worker)
+      await sweep()
+    }
+    expect(await countMessages(operation)).toBe(0)
+    advanceClock(operationLeaseMs)
+    await sweep()
+    expect(await countMessages(operation)).toBe(1)
+    await finishOperation(await claimed(operation), completed)
+    advanceClock(10 * minute)
+    await sweep()
+    expect(await countMessages(operation)).toBe(0)
+  })
 
-test('an operation that is begun while the sweep looks for it is left to its worker', async () => {
-  const caller = await newCaller()
-  const operation = await pendingOperation(caller)
-  advanceClock(2 * minute)
-  const happened = beforeCommand(/BatchGet/, () => claimed(operation))
-  await sweep()
-  expect(happened()).toBe(true)
-  const messages = await receiveMessages(config.PLAT_QUEUE_UPDATES)
-  expect(messages.filter((message) => (message as { jobId?: string }).jobId === operation.id)).toEqual([])
-})
+  test('does not enqueue an operation that is claimed concurrently', async () => {
+    const { operation } = await newOperation()
+    advanceClock(2 * minute)
+    const isClaimed = beforeCommand(/BatchGet/, () => claimed(operation))
+    await sweep()
+    expect(isClaimed()).toBe(true)
+    expect(await countMessages(operation)).toBe(0)
+  })
 
-test('an operation that ends while the sweep looks at it is not due any more', async () => {
-  const caller = await newCaller()
-  const worker = await claimed(await pendingOperation(caller))
-  advanceClock(operationLeaseMs + 1)
-  const happened = beforeCommand(/TransactWrite/, () => finishOperation(worker, { status: 'Completed', outcome: '' }))
-  await sweep()
-  expect(happened()).toBe(true)
-  const item = await get(keys.job(caller.organisationId, worker.id))
-  expect([item?.['status'], item?.['duepk']]).toEqual(['Completed', undefined])
+  test('removes the due time of an operation that has ended, also concurrently', async () => {
+    const { operation } = await newOperation()
+    const worker = await claimed(operation)
+    advanceClock(operationLeaseMs + 1)
+    const isFinished = beforeCommand(/TransactWrite/, () => finishOperation(worker, completed))
+    await sweep()
+    expect(isFinished()).toBe(true)
+    expect(await get(key(operation))).not.toHaveProperty('duepk')
+    await update(key(operation), { set: keys.due(operation.id, now()) })
+    advanceClock(1000)
+    await sweep()
+    const item = await get(key(operation))
+    expect([item?.['status'], item?.['duepk'], item?.['duesk']]).toEqual(['Completed', undefined, undefined])
+  })
 })

@@ -1,6 +1,5 @@
-import { projections } from '@platform/core/background/projections'
 import * as Audit from '@platform/core/audit/audit'
-import { type Projection, runProjections } from '@platform/core/outbox/run-projections'
+import { projections } from '@platform/core/background/projections'
 import { type Caller } from '@platform/core/caller'
 import * as keys from '@platform/core/db/keys'
 import { get, query, remove, upsert } from '@platform/core/db/table'
@@ -8,47 +7,40 @@ import { transact } from '@platform/core/db/transact'
 import { platformError } from '@platform/core/error'
 import { newId } from '@platform/core/id'
 import * as Notification from '@platform/core/notifications/notification'
-import { singleFlight } from '@platform/core/lib/async'
 import { transitionOf } from '@platform/core/outbox/record'
-import { expect, test } from 'vitest'
+import { type Projection, runProjections, withLease } from '@platform/core/outbox/run-projections'
+import { describe, expect, test } from 'vitest'
 import { handler as consumeEvents } from '../../../functions/queue/events.ts'
+import { advanceClock } from '../../support/clock.ts'
+import { expectError, newCaller } from '../../support/fixtures.ts'
 import { captureLog } from '../../support/log.ts'
-import { newCaller, expectError } from '../../support/fixtures.ts'
-import {
-  auditEffect,
-  auditEntries,
-  drainOutbox,
-  statusChangedEffect,
-  commitEffects,
-  writeOutboxRecords,
-  pendingRecords,
-  runBeforeCommit,
-  projectionWrites,
-} from '../support/outbox.ts'
-import { isLong } from '../../support/long.ts'
+import { isLong, rounds } from '../../support/long.ts'
+import * as outbox from '../support/outbox.ts'
+import { auditEffect, auditEntries, commitEffects, drainOutbox, pendingRecords } from '../support/outbox.ts'
 
 const total = (organisationId: string) => ({ pk: `TEST#${organisationId}`, sk: 'TOTAL' })
 
-/** Counts what happens once, and how often it was prepared. */
-function counting(organisationId: string) {
-  const prepared = new Map<string, number>()
-  const book: Projection = {
+/** A projection that counts records in its transaction, and records their preparations. */
+function countingProjection(organisationId: string) {
+  const prepared = new Set<string>()
+  const projection: Projection = {
     name: 'counting',
-    beforeCommit: async (_, records) => {
-      for (const { id } of records) prepared.set(id, (prepared.get(id) ?? 0) + 1)
-    },
+    beforeCommit: async (_, records) => records.forEach(({ id }) => prepared.add(id)),
     writes: async (_, records) => [upsert(total(organisationId), { add: { count: records.length } })],
   }
-  return { book, prepared, count: async () => (await get(total(organisationId)))?.['count'] ?? 0 }
+  return { projection, prepared, count: async () => (await get(total(organisationId)))?.['count'] ?? 0 }
 }
 
 const unreadCount = async (caller: Caller): Promise<number> =>
   (await Notification.list(caller, { unreadOnly: true, page: 1, pageSize: 20 })).unreadCount
 
-const seqs = (writes: { seq: number }[]): number[] => writes.map(({ seq }) => seq)
+const quarantined = async (organisationId: string) =>
+  (await query({ pk: keys.quarantinedRecord(keys.outbox(organisationId, '').pk, '').pk })).items
+
+const numbers = (entries: { seq: number }[]): number[] => entries.map(({ seq }) => seq)
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1)
 
-/** The same list in another order, always the same for a seed. */
+/** Shuffles a list deterministically. */
 function shuffled<Item>(list: readonly Item[], seed: number): Item[] {
   let state = seed
   const next = () => (state = (state * 1_103_515_245 + 12_345) % 2_147_483_648)
@@ -63,40 +55,37 @@ const sqsEvent = (bodies: readonly string[]) => ({
 })
 
 test.each(isLong ? [1, 2, 3] : [1])(
-  'under 20 % duplicate, reordered and late messages and several drains at once everything is booked once (%i)',
+  'projects each record once despite duplicate, reordered and late messages and concurrent drains (seed %i)',
   async (seed) => {
-    const callers = await Promise.all([1, 2].map(() => newCaller()))
+    const callers = [await newCaller(), await newCaller()]
     const changes = callers.flatMap((caller) => upTo(60).map((number) => ({ caller, number })))
-    const counters = new Map(callers.map(({ organisationId: id }) => [id, counting(id)] as const))
-
+    const counters = callers.map(({ organisationId }) => countingProjection(organisationId))
     const messages: string[] = []
     for (const { caller, number } of shuffled(changes, seed)) {
-      const told = number % 3 === 0 ? statusChangedEffect(newId('clus'), 'Healthy', 'Offline') : {}
+      const effects = number % 3 === 0 ? outbox.statusChangedEffect(newId('clus'), 'Healthy', 'Offline') : {}
       const transitions = [
         transitionOf({}, undefined, 'Queued'),
         ...(number % 4 === 0 ? [transitionOf({}, 'Queued', 'Failed')] : []),
       ]
-      await commitEffects(caller, { ...auditEffect('test.change', `resource ${number}`), ...told, transitions })
+      await commitEffects(caller, { ...auditEffect('test.change', `resource ${number}`), ...effects, transitions })
       messages.push(JSON.stringify({ organisationId: caller.organisationId }))
     }
-    const doubled = [...messages, ...messages.slice(0, messages.length / 5)]
-    const arriving = shuffled(doubled, seed + 1)
+    const arriving = shuffled([...messages, ...messages.slice(0, messages.length / 5)], seed + 1)
     const late = arriving.splice(0, arriving.length / 5)
-
     const batches = upTo(Math.ceil(arriving.length / 10)).map((part) => arriving.slice(part * 10 - 10, part * 10))
-    const drains = callers.flatMap(({ organisationId }) => {
-      const books = [...projections, counters.get(organisationId)!.book]
-      return upTo(3).map(() => runProjections(organisationId, books))
-    })
-    const answers = await Promise.all([...batches.map((bodies) => consumeEvents(sqsEvent(bodies))), ...drains])
+    const drains = callers.flatMap(({ organisationId }, index) =>
+      upTo(3).map(() => runProjections(organisationId, [...projections, counters[index]!.projection])),
+    )
+    const [responses] = await Promise.all([
+      Promise.all(batches.map((bodies) => consumeEvents(sqsEvent(bodies)))),
+      Promise.all(drains),
+    ])
     for (const body of late) await consumeEvents(sqsEvent([body]))
-    const failed = answers.flatMap((answer) => (typeof answer === 'boolean' ? [] : answer.batchItemFailures))
-    expect(failed).toEqual([])
-
+    expect(responses.flatMap(({ batchItemFailures }) => batchItemFailures)).toEqual([])
     for (const caller of callers) {
-      const writes = await auditEntries(caller)
-      expect(seqs(writes)).toEqual(upTo(60))
-      expect(new Set(writes.map(({ resource }) => resource)).size).toBe(60)
+      const entries = await auditEntries(caller)
+      expect(numbers(entries)).toEqual(upTo(60))
+      expect(new Set(entries.map(({ resource }) => resource)).size).toBe(60)
       expect(await Audit.verify(caller, { after: 0 })).toMatchObject({ valid: true, entries: 60 })
       expect(await unreadCount(caller)).toBe(20)
       const totals = await get(keys.jobTotals(caller.organisationId))
@@ -106,121 +95,118 @@ test.each(isLong ? [1, 2, 3] : [1])(
   },
 )
 
-test('what happens once is counted once, whoever closes; what is prepared is prepared at least once', async () => {
+test('writes are made once by concurrent drains; preparation runs at least once', async () => {
   const caller = await newCaller()
   const { organisationId } = caller
-  const { book, prepared, count } = counting(organisationId)
-  const writing = upTo(50).map((number) => commitEffects(caller, auditEffect('test.change', `resource ${number}`)))
-  const drains = upTo(5).map(() => runProjections(organisationId, [...projections, book]))
-  await Promise.all([...writing, ...drains])
-  await runProjections(organisationId, [...projections, book])
+  const { projection, prepared, count } = countingProjection(organisationId)
+  const commits = upTo(50).map((number) => commitEffects(caller, auditEffect('test.change', `resource ${number}`)))
+  const drains = upTo(5).map(() => runProjections(organisationId, [...projections, projection]))
+  await Promise.all([...commits, ...drains])
+  await runProjections(organisationId, [...projections, projection])
   expect(await count()).toBe(50)
   expect(prepared.size).toBe(50)
-  expect(seqs(await auditEntries(caller))).toEqual(upTo(50))
+  expect(numbers(await auditEntries(caller))).toEqual(upTo(50))
 })
 
-test('a drain that dies before it closes leaves everything to the next, and nothing is told twice', async () => {
-  const admin = await newCaller(newId('org'), 'OrgAdmin')
+test('a drain that crashes before its transaction is repeated without duplicates', async () => {
+  const admin = await newCaller()
   const { organisationId } = admin
   await commitEffects(admin, {
     ...auditEffect('test.change'),
-    ...statusChangedEffect(newId('clus'), 'Healthy', 'Offline'),
+    ...outbox.statusChangedEffect(newId('clus'), 'Healthy', 'Offline'),
   })
   const records = await pendingRecords(organisationId)
-
-  await runBeforeCommit(organisationId, records)
+  await outbox.runBeforeCommit(organisationId, records)
   expect(await unreadCount(admin)).toBe(1)
   expect(await auditEntries(admin)).toEqual([])
   await drainOutbox(organisationId)
   expect(await unreadCount(admin)).toBe(1)
   expect(await auditEntries(admin)).toHaveLength(1)
-
-  // Late: somebody who had read the records before works on.
-  await runBeforeCommit(organisationId, records)
-  const closing = records.map(({ id }) => remove(keys.outbox(organisationId, id), { pk: { present: true } }))
-  expect(await transact([...closing, ...(await projectionWrites(organisationId, records))])).toMatchObject({ index: 0 })
+  // A worker that read the records before the drain continues.
+  await outbox.runBeforeCommit(organisationId, records)
+  const removals = records.map(({ id }) => remove(keys.outbox(organisationId, id), { pk: { present: true } }))
+  const writes = await outbox.projectionWrites(organisationId, records)
+  expect(await transact([...removals, ...writes])).toMatchObject({ index: 0 })
   expect(await unreadCount(admin)).toBe(1)
   expect(await Audit.verify(admin, { after: 0 })).toMatchObject({ valid: true, entries: 1 })
 })
 
-test('two that close the same records from the same head: one does, the other is refused', async () => {
+test('of two transactions from the same state one fails', async () => {
   const caller = await newCaller()
-  const { organisationId } = caller
   await commitEffects(caller, auditEffect('test.change'))
-  const records = await pendingRecords(organisationId)
-  const stepsOf = () => projectionWrites(organisationId, records)
-  const [first, second] = [await stepsOf(), await stepsOf()]
+  const records = await pendingRecords(caller.organisationId)
+  const [first, second] = [
+    await outbox.projectionWrites(caller.organisationId, records),
+    await outbox.projectionWrites(caller.organisationId, records),
+  ]
   expect(await transact(first)).toBeUndefined()
   expect(await transact(second)).toBeDefined()
 })
 
-test('a record that one book cannot take is in all the others, and a copy of it is set aside', async () => {
+test('a record that one projection rejects is projected by the others and quarantined', async () => {
   const caller = await newCaller()
   const { organisationId } = caller
-  await writeOutboxRecords(
-    caller,
-    upTo(30).map((number) => auditEffect('test.change', `resource ${number}`)),
-  )
+  const effects = upTo(30).map((number) => auditEffect('test.change', `resource ${number}`))
+  await outbox.writeOutboxRecords(caller, effects)
   const broken: Projection = {
     name: 'broken',
     writes: async (_, records) => {
-      if (records.some(({ audit }) => audit?.resource === 'resource 7')) throw new TypeError('cannot digest 7')
+      if (records.some(({ audit }) => audit?.resource === 'resource 7')) throw new TypeError('cannot process 7')
       return []
     },
   }
   const lines = await captureLog(() => runProjections(organisationId, [...projections, broken]))
   expect(lines.filter(({ level }) => level === 'error')).toHaveLength(1)
-  const writes = await auditEntries(caller)
-  expect(seqs(writes)).toEqual(upTo(30))
-  expect(writes.map(({ resource }) => resource)).toContain('resource 7')
+  const entries = await auditEntries(caller)
+  expect(numbers(entries)).toEqual(upTo(30))
+  expect(entries.map(({ resource }) => resource)).toContain('resource 7')
   expect(await pendingRecords(organisationId)).toEqual([])
-  const aside = await query({ pk: keys.quarantinedRecord(keys.outbox(organisationId, '').pk, '').pk })
-  expect(aside.items).toHaveLength(1)
+  expect(await quarantined(organisationId)).toHaveLength(1)
   expect(await Audit.verify(caller, { after: 0 })).toMatchObject({ valid: true, entries: 30 })
 })
 
-test('a record whose entries the store refuses is set aside, and keeps nobody back', async () => {
+test('a record whose writes the store rejects is quarantined without blocking others', async () => {
   const caller = await newCaller()
-  await writeOutboxRecords(caller, [auditEffect('test.change', 'too large'), auditEffect('test.change', 'small')])
+  await outbox.writeOutboxRecords(caller, [
+    auditEffect('test.change', 'too large'),
+    auditEffect('test.change', 'small'),
+  ])
   const text = 'x'.repeat(500_000)
   const writes: Projection['writes'] = async (organisationId, records) =>
     records.some(({ audit }) => audit?.resource === 'too large')
       ? [upsert(total(organisationId), { set: { text } })]
       : []
-  await captureLog(() => runProjections(caller.organisationId, [...projections, { name: 'refused', writes }]))
+  await captureLog(() => runProjections(caller.organisationId, [...projections, { name: 'rejected', writes }]))
   expect((await auditEntries(caller)).map(({ resource }) => resource)).toEqual(['small'])
-  const { pk } = keys.quarantinedRecord(keys.outbox(caller.organisationId, '').pk, '')
-  expect((await query({ pk })).items).toHaveLength(1)
+  expect(await quarantined(caller.organisationId)).toHaveLength(1)
 })
 
-test('a record with an event of a newer release is booked like any other', async () => {
+test('a record with an event of a newer release is projected', async () => {
   const caller = await newCaller()
   const { organisationId } = caller
-  await commitEffects(caller, auditEffect('test.change', 'of today'))
+  await commitEffects(caller, auditEffect('test.change', 'newer'))
   const id = (await pendingRecords(organisationId))[0]?.id ?? ''
   const record = JSON.parse(String((await get(keys.outbox(organisationId, id)))?.['record']))
   record.events = [{ id, name: 'module.invented', subject: 'module', data: {} }]
   await transact([upsert(keys.outbox(organisationId, id), { set: { record: JSON.stringify(record) } })])
   expect(await runProjections(organisationId, projections)).toBe(true)
-  expect((await auditEntries(caller)).map(({ resource }) => resource)).toEqual(['of today'])
-  expect((await query({ pk: keys.quarantinedRecord(keys.outbox(organisationId, '').pk, '').pk })).items).toEqual([])
+  expect((await auditEntries(caller)).map(({ resource }) => resource)).toEqual(['newer'])
+  expect(await quarantined(organisationId)).toEqual([])
 })
 
-test('what may pass by itself fails the message and loses nothing', async () => {
+test('a transient error fails the message and loses no record', async () => {
   const caller = await newCaller()
   const { organisationId } = caller
   await commitEffects(caller, auditEffect('test.change'))
-  const unreachable: Projection = {
-    name: 'unreachable',
-    beforeCommit: async () => Promise.reject(platformError('database_unavailable')),
-  }
-  await expectError(runProjections(organisationId, [...projections, unreachable]), 'database_unavailable')
+  const beforeCommit = async () => Promise.reject(platformError('database_unavailable'))
+  const drain = runProjections(organisationId, [...projections, { name: 'unavailable', beforeCommit }])
+  await expectError(drain, 'database_unavailable')
   expect(await pendingRecords(organisationId)).toHaveLength(1)
   await drainOutbox(organisationId)
   expect(await auditEntries(caller)).toHaveLength(1)
 })
 
-test('a message that is none fails alone', async () => {
+test('only invalid messages of a batch fail', async () => {
   const caller = await newCaller()
   await commitEffects(caller, auditEffect('test.change'))
   const bodies = ['broken', JSON.stringify({ organisationId: caller.organisationId }), '{}']
@@ -231,35 +217,89 @@ test('a message that is none fails alone', async () => {
   expect(await auditEntries(caller)).toHaveLength(1)
 })
 
-test('work that is asked for while it runs is asked for once more when it has ended; one name does not wait for another', async () => {
-  const begun: string[] = []
-  const again: string[] = []
-  const gates = new Map<string, () => void>()
-  const work = singleFlight(
-    async (name) => {
-      begun.push(name)
-      await new Promise<void>((resolve) => gates.set(name, resolve))
-    },
-    async (name) => void again.push(name),
-  )
-  const first = work('a')
-  await Promise.all([work('a'), work('a')])
-  const other = work('b')
-  expect(begun).toEqual(['a', 'b'])
-  gates.get('b')!()
-  await other
-  expect(again).toEqual([])
-  gates.get('a')!()
-  await first
-  expect(again).toEqual(['a'])
-})
+describe('the lease', () => {
+  /** Work that other workers add to, with the maximum number of concurrent workers. */
+  function workplace(organisationId = newId('org')) {
+    const state = { pending: 0, workers: 0, maxWorkers: 0 }
+    const work = async () => {
+      state.maxWorkers = Math.max(state.maxWorkers, ++state.workers)
+      const pending = state.pending
+      await new Promise(setImmediate)
+      state.pending -= pending
+      state.workers--
+      return true
+    }
+    return { state, run: () => withLease(organisationId, work) }
+  }
 
-test('a run that fails loses nothing that was asked for meanwhile', async () => {
-  const again: string[] = []
-  const work = singleFlight(
-    () => Promise.reject(new Error('broken')),
-    async (name) => void again.push(name),
-  )
-  const [first, second] = await Promise.allSettled([work('a'), work('a')])
-  expect([first.status, second.status, again]).toEqual(['rejected', 'fulfilled', ['a']])
+  async function expectFree(organisationId: string): Promise<void> {
+    const { state, run } = workplace(organisationId)
+    state.pending = 1
+    await run()
+    expect(state.pending).toBe(0)
+  }
+
+  test('allows one worker at a time, which processes the work of all', async () => {
+    const { state, run } = workplace()
+    for (let round = 0; round < rounds(3, 10); round++) {
+      await Promise.all(
+        upTo(8).map(async () => {
+          state.pending++
+          await run()
+        }),
+      )
+      expect(state.pending).toBe(0)
+    }
+    expect(state.maxWorkers).toBe(1)
+  })
+
+  test('is released after an error', async () => {
+    const organisationId = newId('org')
+    await expect(withLease(organisationId, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
+    await expectFree(organisationId)
+  })
+
+  test('of a crashed worker expires after ten seconds; other organisations are not blocked', async () => {
+    const organisationId = newId('org')
+    await new Promise<void>((resolve) => {
+      void withLease(organisationId, () => {
+        resolve()
+        return new Promise<boolean>(() => undefined)
+      })
+    })
+    const { state, run } = workplace(organisationId)
+    state.pending = 1
+    await run()
+    expect(state.pending).toBe(1)
+    await expectFree(newId('org'))
+    advanceClock(10_001)
+    await run()
+    expect(state.pending).toBe(0)
+  })
+
+  test('is renewed by long work', async () => {
+    const organisationId = newId('org')
+    const acquisitions: boolean[] = []
+    await withLease(organisationId, async () => {
+      let isAcquired = false
+      await withLease(organisationId, async () => (isAcquired = true))
+      acquisitions.push(isAcquired)
+      advanceClock(6000)
+      return acquisitions.length === 3
+    })
+    expect(acquisitions).toEqual([false, false, false])
+  })
+
+  test('is released after the time limit, even if more work is requested', async () => {
+    const organisationId = newId('org')
+    let runs = 0
+    await withLease(organisationId, async () => {
+      runs++
+      await withLease(organisationId, async () => true)
+      advanceClock(4000)
+      return true
+    })
+    expect(runs).toBe(4)
+    await expectFree(organisationId)
+  })
 })
