@@ -135,8 +135,8 @@ export const userOffsets = (organisationId: string): Key => ({ pk: `ORG#${organi
 export const username = (name: string): Key => ({ pk: `USERNAME#${fold(name)}`, sk: 'CREDENTIAL' })
 
 /** Failed sign-ins in one minute, by the hash of a username or by address; expires. */
-export const failedSignIns = (who: string, minute: number): Key => ({
-  pk: `FAILED-SIGN-INS#${fold(who)}`,
+export const failedSignIns = (subject: string, minute: number): Key => ({
+  pk: `FAILED-SIGN-INS#${fold(subject)}`,
   sk: `M#${minute}`,
 })
 
