@@ -119,7 +119,7 @@ test('retains the beginning and end of long output and counts the lost bytes', (
   expect(lost.map(({ lostBytes }) => lostBytes)).toEqual([(100 - parts.length) * data.length])
   expect(lost[0]?.part.offset).toBeGreaterThan(256 * 1024)
   expect(rows.at(-1)?.part.offset).toBe(99 * data.length)
-  expect(fileParts(rows).join('')).toContain('were not kept')
+  expect(fileParts(rows).join('')).toContain('were not retained')
 })
 
 test('counts output that the platform truncated in bytes, not letters', () => {

@@ -90,7 +90,7 @@ test('a test event is signed with the secret and can be delivered again', async 
   expect(new Webhook(secret).verify(String(first?.body), headers)).toMatchObject({ type: 'platform.webhook.tested' })
   await click(page, 'Deliver platform.webhook.tested again')
   await expect.poll(() => receiver.requests.filter(isTestEvent).length).toBe(2)
-  const ids = receiver.requests.filter(isTestEvent).map((seen) => seen.headers['webhook-id'])
+  const ids = receiver.requests.filter(isTestEvent).map((request) => request.headers['webhook-id'])
   expect(new Set(ids).size).toBe(1)
   await polled(page, () => deliveries(page).getByRole('listitem').count()).toBe(2)
 })

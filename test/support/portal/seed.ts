@@ -22,13 +22,31 @@ export interface SeedIds extends OrganisationIds {
   moduleId: string
 }
 
+const settings = {
+  '/api/v1/users/me/tokens': { name: 'nightly report' },
+  '/api/v1/users/me/saved-filters': { name: 'Offline ones', context: 'clusters', filter: { status: 'Offline' } },
+  '/api/v1/webhooks': {
+    url: 'https://hooks.example.com/platform',
+    events: ['platform.job.failed', 'platform.cluster.status_changed'],
+    enabled: false,
+  },
+  '/api/v1/platform/organisations': { name: 'Acme' },
+  '/api/v1/sites': { name: 'Frankfurt' },
+  '/api/v1/platform/identity/providers': {
+    type: 'CloudDirectory',
+    tenantId: '00000000-0000-4000-8000-000000000000',
+    clientId: 'platform',
+    clientSecret: 'client secret',
+    displayName: 'Acme directory',
+    enabled: false,
+  },
+}
+
 /** Fills a new platform with at least one resource of each kind and installs the module `hello`. */
 export async function seed(api: Platform): Promise<SeedIds> {
   const installing = expectStatus(await (await api.admin).post('/api/v1/modules/hello/install', {}), 202)
   const ids = await seedOrganisation(api)
-  await seedSettings(api, 'Acme')
-  expectStatus(await (await api.admin).post('/api/v1/sites', { name: 'Frankfurt' }), 201)
-  expectStatus(await (await api.admin).post('/api/v1/platform/identity/providers', provider), 201)
+  for (const [path, body] of Object.entries(settings)) expectStatus(await (await api.admin).post(path, body), 201)
   await over(api, installing)
   return { ...ids, moduleId: 'hello' }
 }
@@ -36,21 +54,20 @@ export async function seed(api: Platform): Promise<SeedIds> {
 /** Fills an organisation with clusters, jobs, users and notifications. */
 export async function seedOrganisation(api: Platform): Promise<OrganisationIds> {
   const [berlin, munich, cologne, pending] = await seedClusters(api)
-  const both = { jobs: [berlin, munich].map(({ clusterId }) => jobFor(clusterId, 'uptime')) }
-  const batchId = await runBatch(api, both, [berlin, munich], (relay, jobId) =>
-    runJob(relay, jobId, ' 09:14:02 up 41 days, load average: 0.08\n', relay === berlin ? 0 : 127),
-  )
+  const batch = { jobs: [berlin, munich].map(({ clusterId }) => jobFor(clusterId, 'uptime')) }
+  const { batchId } = await submitBatch(api, batch)
+  for (const relay of [berlin, munich]) {
+    const [jobId = ''] = await told(relay, [])
+    await runJob(relay, jobId, ' 09:14:02 up 41 days, load average: 0.08\n', relay === berlin ? 0 : 127)
+  }
+  await finishedBatch(api, batchId)
   const jobs = await seedJobs(api, berlin)
-  const { batchId: openBatchId } = await submitBatch(api, both)
+  const { batchId: openBatchId } = await submitBatch(api, batch)
   await Promise.all(['Operator', 'Viewer', 'Auditor'].map((role) => api.newPerson(role)))
-  await waitForNotifications(api, 2)
+  const admin = await api.admin
+  await waitFor('notifications', async () => (await admin.get('/api/v1/notifications')).body.totalCount >= 2)
   const clusters = { healthy: berlin.clusterId, degraded: munich.clusterId, offline: cologne.clusterId, pending }
   return { clusters, jobs, batchId, openBatchId }
-}
-
-export const waitForNotifications = async (api: Platform, count: number): Promise<unknown> => {
-  const admin = await api.admin
-  return waitFor('notifications', async () => (await admin.get('/api/v1/notifications')).body.totalCount >= count)
 }
 
 async function seedClusters(api: Platform): Promise<[Relay, Relay, Relay, string]> {
@@ -76,43 +93,16 @@ export async function reportNodes(api: Platform, relay: Relay, offline: number):
   await waitFor(`status ${expected}`, async () => (await api.cluster(relay.clusterId)).status === expected)
 }
 
-/** Submits a batch and runs its jobs on these relays; returns its id. */
-export async function runBatch(
-  api: Platform,
-  batch: object,
-  relays: readonly Relay[],
-  run: (relay: Relay, jobId: string) => Promise<void>,
-): Promise<string> {
-  const { batchId } = await submitBatch(api, batch)
-  for (const relay of relays) for (const jobId of await told(relay, [])) await run(relay, jobId)
-  await finishedBatch(api, batchId)
-  return batchId
-}
-
-/** Claims, runs and completes a job as a relay does. Each node may have its own output. */
-export async function runJob(
-  relay: Relay,
-  jobId: string,
-  output: string | ((node: string) => string),
-  exitCode: number,
-): Promise<void> {
+/** Claims and completes a job as a relay does. */
+async function runJob(relay: Relay, jobId: string, output: string, exitCode: number): Promise<void> {
   const { leaseId } = await relay.claim(jobId)
-  const nodes = typeof output === 'string' ? relay.nodes.slice(0, 1) : relay.nodes
-  for (const [seq, { id, name }] of nodes.entries()) {
-    const report = { leaseId, seq, data: typeof output === 'string' ? output : output(name), nodeId: id }
-    expectStatus(await relay.output(jobId, report), 200)
-  }
+  const report = { leaseId, seq: 0, data: output, nodeId: relay.nodes[0]?.id }
+  expectStatus(await relay.output(jobId, report), 200)
   expectStatus(await relay.complete(jobId, leaseId, exitCode), 200)
 }
 
 /** Submits a script, runs it and returns the id of its job. */
-export async function submitAndRun(
-  api: Platform,
-  relay: Relay,
-  script: string,
-  output: string | ((node: string) => string),
-  exitCode = 0,
-): Promise<string> {
+export async function submitAndRun(api: Platform, relay: Relay, script: string, output: string, exitCode = 0) {
   const jobId = await api.submit(relay.clusterId, { script })
   await api.told(relay, jobId)
   await runJob(relay, jobId, output, exitCode)
@@ -120,7 +110,7 @@ export async function submitAndRun(
 }
 
 /** A job of each status: the running one stays so, because its relay renews the lease. */
-export async function seedJobs(api: Platform, relay: Relay): Promise<OrganisationIds['jobs']> {
+async function seedJobs(api: Platform, relay: Relay): Promise<OrganisationIds['jobs']> {
   const completed = await submitAndRun(api, relay, '#!/bin/sh\ndf -h /\n', '/dev/vda1   40G   11G   27G  29% /\n')
   const failed = await submitAndRun(api, relay, 'systemctl restart nginx', 'Unit nginx.service not found.\n', 5)
   const { jobId: running, leaseId } = await api.running(relay, { script: 'apt-get -y upgrade' })
@@ -132,25 +122,4 @@ export async function seedJobs(api: Platform, relay: Relay): Promise<Organisatio
   const cancelled = await api.submit(relay.clusterId, { script: 'uname -a' })
   expectStatus(await (await api.admin).post(`/api/v1/jobs/${cancelled}/cancel`), 202)
   return { completed, failed, running, queued, cancelled }
-}
-
-export async function seedSettings(api: Platform, organisation: string): Promise<void> {
-  const admin = await api.admin
-  const events = ['platform.job.failed', 'platform.cluster.status_changed']
-  const bodies: [path: string, body: object][] = [
-    ['/api/v1/users/me/tokens', { name: 'nightly report' }],
-    ['/api/v1/users/me/saved-filters', { name: 'Offline ones', context: 'clusters', filter: { status: 'Offline' } }],
-    ['/api/v1/webhooks', { url: 'https://hooks.example.com/platform', events, enabled: false }],
-    ['/api/v1/platform/organisations', { name: organisation }],
-  ]
-  for (const [path, body] of bodies) expectStatus(await admin.post(path, body), 201)
-}
-
-const provider = {
-  type: 'CloudDirectory',
-  tenantId: '00000000-0000-4000-8000-000000000000',
-  clientId: 'platform',
-  clientSecret: 'client secret',
-  displayName: 'Acme directory',
-  enabled: false,
 }

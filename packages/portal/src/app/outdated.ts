@@ -9,11 +9,11 @@ const pauseSeconds = 60
  */
 export function reloadOnceAfterUpdate(): void {
   addEventListener('vite:preloadError', () => {
-    if (getPreference(name) === undefined) void reloadWhereAnswered()
+    if (getPreference(name) === undefined) void reloadIfReachable()
   })
 }
 
-async function reloadWhereAnswered(): Promise<void> {
+async function reloadIfReachable(): Promise<void> {
   const response = await fetch('/', { method: 'HEAD', cache: 'no-store' }).catch(() => undefined)
   if (!response?.ok) return
   setPreference(name, 'yes', pauseSeconds)

@@ -29,8 +29,8 @@ export function Drawing({ shape, series, points, stepMinutes, width, height, mar
   const startMs = points[0]?.atMs ?? 0
   const xOf = (atMs: number) => left + ((atMs - startMs) / stepMs) * step
   const endMs = startMs + points.length * stepMs
-  const isWhole = (atMs: number) => xOf(atMs) <= width - tickPixels / 3
-  const times = timeTicks(startMs, endMs, (width - left) / tickPixels).filter(isWhole)
+  const fits = (atMs: number) => xOf(atMs) <= width - tickPixels / 3
+  const times = timeTicks(startMs, endMs, (width - left) / tickPixels).filter(fits)
   return (
     <svg width={width} height={height} aria-hidden className={styles['drawing']}>
       {ticks.map((value) => (

@@ -6,7 +6,7 @@ import { Search } from 'lucide-react'
 import { useRef, useState } from 'react'
 import { type Permission, useMe } from '../api/account.ts'
 import { api, unwrap } from '../api/client.ts'
-import { addressOf } from '../lib/address-of.ts'
+import { resourceLink } from '../lib/resource-link.ts'
 import { chooseTheme } from '../lib/theme.ts'
 import { useDebounced } from '../ui/hooks.ts'
 import { Icon } from '../ui/icon.tsx'
@@ -131,7 +131,7 @@ export function useCommands(text: string): { groups: CommandGroup[]; isSearching
 
 function byId(text: string, navigate: Navigate): Command[] {
   const id = text.trim()
-  const address = addressOf(id)
+  const address = resourceLink(id)
   if (address === undefined) return []
   return [{ id, label: `Go to ${id}`, icon: 'arrow-right', opensPage: true, run: () => void navigate(address) }]
 }
@@ -167,10 +167,10 @@ const normalise = (name: string): string => name.normalize('NFC').toLowerCase()
 function useClusters(text: string, mayRead: boolean, navigate: Navigate) {
   const term = text.trim().slice(0, maxNameLength)
   const search = useDebounced(term)
-  const isEnabled = mayRead && term !== '' && addressOf(term) === undefined
+  const isEnabled = mayRead && term !== '' && resourceLink(term) === undefined
   const query = useQuery({
     queryKey: ['clusters', 'search', search],
-    enabled: isEnabled && search !== '' && addressOf(search) === undefined,
+    enabled: isEnabled && search !== '' && resourceLink(search) === undefined,
     queryFn: ({ signal }) => unwrap(api.GET('/api/v1/clusters', { params: { query: { search, pageSize } }, signal })),
     placeholderData: keepPreviousData,
   })

@@ -1,13 +1,7 @@
 import { type ReactNode, useId } from 'react'
 import styles from './card.module.css'
 
-interface CardProps {
-  title: ReactNode
-  actions?: ReactNode
-  children: ReactNode
-}
-
-export function Card({ title, actions, children }: CardProps) {
+export function Card({ title, actions, children }: { title: ReactNode; actions?: ReactNode; children: ReactNode }) {
   const id = useId()
   return (
     <section className={styles['card']} aria-labelledby={id}>

@@ -32,10 +32,10 @@ const pauseMs = 120
 /** The rows of a paged list. Fetches and polls visible pages only. */
 export function usePages<Row>({ queryKey, fetchPage, pollSeconds }: PageSource<Row>) {
   const client = useQueryClient()
-  const [wanted, onRange] = useSettledPages()
+  const [pageNumbers, onRange] = useSettledPages()
   const keyOf = (page: number): QueryKey => [...queryKey, 'page', page]
   const results = useQueries({
-    queries: wanted.map((page) => ({
+    queries: pageNumbers.map((page) => ({
       queryKey: keyOf(page),
       queryFn: ({ signal }: { signal: AbortSignal }) => fetchPage(page, signal),
       ...(pollSeconds !== undefined && { refetchInterval: pollEvery(pollSeconds) }),
@@ -51,20 +51,20 @@ export function usePages<Row>({ queryKey, fetchPage, pollSeconds }: PageSource<R
   const rowAt = (index: number): Row | undefined =>
     client.getQueryData<PageOf<Row>>(keyOf(Math.floor(index / pageRows) + 1))?.items[index % pageRows]
   const failures = results.flatMap(({ error, refetch }, at): PageFailure[] =>
-    error === null ? [] : [{ page: wanted[at] ?? 1, error, retry: () => void refetch() }],
+    error === null ? [] : [{ page: pageNumbers[at] ?? 1, error, retry: () => void refetch() }],
   )
   return { total, rowAt, failures, onRange }
 }
 
 /** The pages that have been visible for a moment; the first one initially. */
 function useSettledPages() {
-  const [wanted, setWanted] = useState<readonly number[]>([1])
+  const [pageNumbers, setPageNumbers] = useState<readonly number[]>([1])
   const next = useRef({ pages: '', timer: 0 })
   const onRange = useCallback((first: number, last: number) => {
     const pages = pagesOf(first, last)
     if (next.current.pages === pages.join()) return
     clearTimeout(next.current.timer)
-    next.current = { pages: pages.join(), timer: window.setTimeout(() => setWanted(pages), pauseMs) }
+    next.current = { pages: pages.join(), timer: window.setTimeout(() => setPageNumbers(pages), pauseMs) }
   }, [])
   useEffect(
     () => () => {
@@ -73,7 +73,7 @@ function useSettledPages() {
     },
     [],
   )
-  return [wanted, onRange] as const
+  return [pageNumbers, onRange] as const
 }
 
 /** Rows above and below the visible ones that are fetched too. */

@@ -67,12 +67,7 @@ async function end(id: string): Promise<void> {
   }
 }
 
-interface SessionTableProps {
-  sessions: readonly Session[]
-  onEnd: (session: Session) => void
-}
-
-const SessionTable = ({ sessions, onEnd }: SessionTableProps) => (
+const SessionTable = ({ sessions, onEnd }: { sessions: readonly Session[]; onEnd: (session: Session) => void }) => (
   <Table
     label="Sessions"
     rows={sessions}

@@ -73,12 +73,7 @@ function TokenList({ tokens }: { tokens: readonly ApiToken[] }) {
   )
 }
 
-interface TokenTableProps {
-  tokens: readonly ApiToken[]
-  onRevoke: (token: ApiToken) => void
-}
-
-const TokenTable = ({ tokens, onRevoke }: TokenTableProps) => (
+const TokenTable = ({ tokens, onRevoke }: { tokens: readonly ApiToken[]; onRevoke: (token: ApiToken) => void }) => (
   <Table
     label="API tokens"
     rows={tokens}
@@ -148,12 +143,7 @@ export function NewToken({ onClose }: { onClose: () => void }) {
   )
 }
 
-interface TokenFormProps {
-  onClose: () => void
-  onCreated: (token: CreatedApiToken) => void
-}
-
-function TokenForm({ onClose, onCreated }: TokenFormProps) {
+function TokenForm({ onClose, onCreated }: { onClose: () => void; onCreated: (token: CreatedApiToken) => void }) {
   const { permissions } = useMe()
   const [chosen, setChosen] = useState<Permission[]>([])
   const [wasSubmitted, setWasSubmitted] = useState(false)

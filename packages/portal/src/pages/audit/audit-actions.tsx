@@ -74,7 +74,7 @@ async function verifyAll(
 function OutcomeView({ outcome, onRetry }: { outcome: Outcome; onRetry: () => void }) {
   if (outcome.state === 'failed') return <ErrorNote error={outcome.error} onRetry={onRetry} />
   return (
-    <div className={styles['found']}>
+    <div className={styles['stack']}>
       <p role="status" className={styles['verdict']}>
         {outcome.state === 'done' ? <Verdict {...outcome} /> : <Checking entries={outcome.entries} />}
       </p>

@@ -12,13 +12,8 @@ export interface AuditFilter {
   to?: string
 }
 
-interface AuditFiltersProps {
-  filter: AuditFilter
-  onChange: (filter: AuditFilter) => void
-}
-
 /** Applies on submit. Times use the browser's zone. */
-export function AuditFilters({ filter, onChange }: AuditFiltersProps) {
+export function AuditFilters({ filter, onChange }: { filter: AuditFilter; onChange: (filter: AuditFilter) => void }) {
   const id = useId()
   const [draft, setDraft] = useDraft(filter)
   const field = (name: keyof AuditFilter) => ({

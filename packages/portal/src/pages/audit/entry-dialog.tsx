@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { Schemas } from '../../api/client.ts'
-import { addressOf } from '../../lib/address-of.ts'
+import { resourceLink } from '../../lib/resource-link.ts'
 import { Button } from '../../ui/button.tsx'
 import { DescriptionList } from '../../ui/card.tsx'
 import { CopyField } from '../../ui/copy.tsx'
@@ -26,7 +26,7 @@ export const EntryDialog = ({ entry, onClose, onFilter }: EntryDialogProps) => (
 )
 
 const EntryView = ({ entry, onFilter }: Pick<EntryDialogProps, 'onFilter'> & { entry: Entry }) => (
-  <div className={styles['found']}>
+  <div className={styles['stack']}>
     {entry.detail !== '' && <p className={styles['detail']}>{entry.detail}</p>}
     <DescriptionList
       items={[
@@ -62,7 +62,7 @@ const CopyRow = ({ label, text }: { label: string; text: string }) => (
 
 /** Links to the resource, which may have been removed. */
 function Resource({ id }: { id: string }) {
-  const address = addressOf(id)
+  const address = resourceLink(id)
   return address === undefined ? (
     <code>{id}</code>
   ) : (
@@ -72,13 +72,8 @@ function Resource({ id }: { id: string }) {
   )
 }
 
-interface ActorProps {
-  actor: Schemas['AuditActor']
-  showsId?: boolean
-}
-
 /** The name of a visible user, else the id. */
-export function Actor({ actor: { kind, id }, showsId = false }: ActorProps) {
+export function Actor({ actor: { kind, id }, showsId = false }: { actor: Schemas['AuditActor']; showsId?: boolean }) {
   const name = useUserName(id)
   if (kind === 'system') return 'the platform'
   if (name === undefined) return <code>{id}</code>

@@ -14,12 +14,7 @@ import { type Cluster, clusterListKey, clusterNameKey, clusterQuery } from './cl
 import { type Issued, issueToken } from './enrollment.tsx'
 import { SiteField } from './sites.tsx'
 
-interface ActionsProps {
-  cluster: Cluster
-  onIssued: (issued: Issued) => void
-}
-
-export function ClusterActions({ cluster, onIssued }: ActionsProps) {
+export function ClusterActions({ cluster, onIssued }: { cluster: Cluster; onIssued: (issued: Issued) => void }) {
   const mayRun = useHasPermission('jobs:write')
   const mayWrite = useHasPermission('clusters:write')
   const mayRemove = useHasPermission('clusters:admin')

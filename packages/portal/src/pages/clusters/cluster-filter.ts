@@ -12,14 +12,14 @@ export interface ClusterFilter {
 }
 
 /** The longest search that the API accepts. */
-export const longestSearch = 64
+export const maxSearchLength = 64
 
 /** The valid parts of a saved filter: other clients may store anything. */
 export const filterOf = (saved: Record<string, unknown>): ClusterFilter =>
   defined({
     status: oneOfIn(saved, 'status', clusterStatuses),
     type: oneOfIn(saved, 'type', clusterTypes),
-    search: textIn(saved, 'search')?.trim().slice(0, longestSearch),
+    search: textIn(saved, 'search')?.trim().slice(0, maxSearchLength),
   })
 
 export const isFiltered = (filter: ClusterFilter): boolean => Object.keys(filter).length > 0

@@ -47,12 +47,7 @@ const ClusterNotFound = () => (
   </Page>
 )
 
-interface ViewProps {
-  cluster: Cluster
-  query: UseQueryResult<Cluster>
-}
-
-function ClusterView({ cluster, query: { error, refetch } }: ViewProps) {
+function ClusterView({ cluster, query: { error, refetch } }: { cluster: Cluster; query: UseQueryResult<Cluster> }) {
   const [issued, setIssued] = useState<Issued>()
   const [wasPending] = useState(cluster.status === 'Pending')
   return (

@@ -7,7 +7,7 @@ import { Button, ButtonLink } from '../../ui/button.tsx'
 import { SelectField } from '../../ui/field.tsx'
 import { Page } from '../../ui/page.tsx'
 import { SearchField } from '../../ui/search-field.tsx'
-import { type ClusterFilter, clusterStatuses, clusterTypes, longestSearch } from './cluster-filter.ts'
+import { type ClusterFilter, clusterStatuses, clusterTypes, maxSearchLength } from './cluster-filter.ts'
 import { ClusterList } from './cluster-list.tsx'
 import { typeNames } from './cluster-queries.ts'
 import styles from './clusters.module.css'
@@ -69,7 +69,7 @@ export function ClusterFilters({ filter, onChange }: FiltersProps) {
       <SearchField
         label="Name"
         placeholder="Name contains"
-        maxLength={longestSearch}
+        maxLength={maxSearchLength}
         search={filter.search}
         onChange={(search) => narrow({ search })}
       />

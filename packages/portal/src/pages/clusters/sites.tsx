@@ -13,12 +13,7 @@ import { Loaded } from '../../ui/state.tsx'
 import { createSite, type Site, sitesQuery } from './cluster-queries.ts'
 import styles from './clusters.module.css'
 
-interface SitesDialogProps {
-  isOpen: boolean
-  onClose: () => void
-}
-
-export function SitesDialog({ isOpen, onClose }: SitesDialogProps) {
+export function SitesDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const mayWrite = useHasPermission('clusters:write')
   return (
     <Dialog
@@ -56,12 +51,7 @@ function SiteList({ mayWrite }: { mayWrite: boolean }) {
   )
 }
 
-interface RemoveSiteProps {
-  site: Site
-  onFailure: (error: unknown) => void
-}
-
-function RemoveSite({ site: { id, name }, onFailure }: RemoveSiteProps) {
+function RemoveSite({ site: { id, name }, onFailure }: { site: Site; onFailure: (error: unknown) => void }) {
   const [isBusy, setIsBusy] = useState(false)
   const remove = async () => {
     if (isBusy) return

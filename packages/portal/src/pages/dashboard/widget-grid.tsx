@@ -31,12 +31,7 @@ export const WidgetGrid = ({ placements, controlsOf }: WidgetGridProps) => (
   </div>
 )
 
-interface WidgetFrameProps {
-  widget: Widget
-  controls?: ReactNode
-}
-
-export function WidgetFrame({ widget: { title, Content }, controls }: WidgetFrameProps) {
+export function WidgetFrame({ widget: { title, Content }, controls }: { widget: Widget; controls?: ReactNode }) {
   const id = useId()
   return (
     <section className={styles['widget']} aria-labelledby={id}>

@@ -12,12 +12,7 @@ import { type Provider, type ProviderRequest, providerTypeSpecs } from './provid
 import { ProviderStatus, refreshProviders } from './providers.tsx'
 import { valueText } from './request.ts'
 
-interface ProviderDialogProps {
-  provider: Provider | undefined
-  onClose: () => void
-}
-
-export const ProviderDialog = ({ provider, onClose }: ProviderDialogProps) => (
+export const ProviderDialog = ({ provider, onClose }: { provider: Provider | undefined; onClose: () => void }) => (
   <Dialog isOpen={provider !== undefined} onClose={onClose} title={provider?.displayName ?? 'Identity provider'} isWide>
     {provider !== undefined && <ProviderView key={provider.id} provider={provider} onClose={onClose} />}
   </Dialog>

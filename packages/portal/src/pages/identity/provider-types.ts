@@ -97,11 +97,7 @@ export const providerTypeSpecs: Readonly<Record<ProviderType, ProviderTypeSpec>>
       { name: 'userSearchBase', label: 'User search base (DN)', example: 'ou=people,dc=example,dc=com' },
     ],
     optional: [
-      {
-        name: 'groupSearchBase',
-        label: 'Group search base (DN)',
-        hint: 'Leave empty to use memberOf.',
-      },
+      { name: 'groupSearchBase', label: 'Group search base (DN)', hint: 'Leave empty to use memberOf.' },
       { name: 'groupMemberAttribute', label: 'Group member attribute', defaultValue: 'member' },
       { name: 'userLoginAttribute', label: 'User login attribute', defaultValue: 'uid' },
       {

@@ -11,12 +11,7 @@ import { durationText, Time, totalDurationText, useSeconds } from '../../ui/time
 import styles from './jobs.module.css'
 import { reasonText } from './status.ts'
 
-interface JobDetailsProps {
-  job: Schemas['Job']
-  clusterName: string | undefined
-}
-
-export function JobDetails({ job, clusterName }: JobDetailsProps) {
+export function JobDetails({ job, clusterName }: { job: Schemas['Job']; clusterName: string | undefined }) {
   const { clusterId, statusReason, result, lateResult } = job
   const items: (readonly [string, ReactNode])[] = [
     [
@@ -100,12 +95,7 @@ function stateText(step: Step): string {
 
 type NodeResult = Schemas['NodeResult']
 
-interface NodeResultsProps {
-  nodes: readonly NodeResult[]
-  nameOf: (nodeId: string) => string
-}
-
-export function NodeResults({ nodes, nameOf }: NodeResultsProps) {
+export function NodeResults({ nodes, nameOf }: { nodes: readonly NodeResult[]; nameOf: (nodeId: string) => string }) {
   const columns: Column<NodeResult>[] = [
     { title: 'Node', cell: ({ nodeId }) => nameOf(nodeId) },
     { title: 'Exit code', cell: ({ exitCode }) => <ExitCode code={exitCode} />, isNarrow: true },

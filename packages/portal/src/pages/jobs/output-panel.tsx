@@ -11,13 +11,8 @@ import styles from './output-panel.module.css'
 import { fileParts, lostText, type OutputRow, plainText, rowsOf } from './output.ts'
 import { useOutput } from './use-output.ts'
 
-interface OutputPanelProps {
-  jobId: string
-  nameOf: (nodeId: string) => string
-}
-
 /** The live output of a job, always as plain text. */
-export function OutputPanel({ jobId, nameOf }: OutputPanelProps) {
+export function OutputPanel({ jobId, nameOf }: { jobId: string; nameOf: (nodeId: string) => string }) {
   const { parts, isFinished, failure } = useOutput(jobId)
   const [nodeId, setNodeId] = useState('')
   const [isFollowing, setIsFollowing] = useState(true)

@@ -54,7 +54,7 @@ export const rowsOf = (parts: readonly Part[], nodeId: string): OutputRow[] =>
     .filter(({ part }) => nodeId === '' || part.nodeId === nodeId)
 
 export const lostText = (bytes: number): string =>
-  `\n── ${bytes.toLocaleString()} bytes of the output of all nodes were not kept ──\n`
+  `\n── ${bytes.toLocaleString()} bytes of the output of all nodes were not retained ──\n`
 
 /** The output for the download. */
 export const fileParts = (rows: readonly OutputRow[]): string[] =>

@@ -2,7 +2,7 @@ import { Link, type LinkProps } from '@tanstack/react-router'
 import { Check } from 'lucide-react'
 import type { MouseEvent } from 'react'
 import { type Permission, useMe } from '../../api/account.ts'
-import { addressOf } from '../../lib/address-of.ts'
+import { resourceLink } from '../../lib/resource-link.ts'
 import { Button } from '../../ui/button.tsx'
 import { classes } from '../../ui/class-names.ts'
 import { Time } from '../../ui/time.tsx'
@@ -79,7 +79,7 @@ export function subjectOf({ type, resource }: Pick<Notification, 'type' | 'resou
       permission: 'users:admin',
     }
   }
-  const to = addressOf(resource)
+  const to = resourceLink(resource)
   if (resource.startsWith('clus_') && to) return { label: 'Show cluster', to, permission: 'clusters:read' }
   if (resource.startsWith('batch_') && to) return { label: 'Show batch', to, permission: 'jobs:read' }
   if (resource.startsWith('job_') && to) return { label: 'Show job', to, permission: 'jobs:read' }

@@ -94,13 +94,7 @@ export function Review({ setup: { form } }: { setup: Setup }) {
   )
 }
 
-interface PartProps {
-  step: StepName
-  title: string
-  items: Record<string, string>
-}
-
-const ReviewSection = ({ step, title, items }: PartProps) => (
+const ReviewSection = ({ step, title, items }: { step: StepName; title: string; items: Record<string, string> }) => (
   <div>
     <div className={styles['part']}>
       <h3>{title}</h3>

@@ -25,8 +25,8 @@ export const stepFrom = (name: StepName, by: number): StepName => {
 }
 
 /** The requested step, or the first incomplete one before it. */
-export function reachable(wanted: string | undefined, form: SetupForm): StepName {
-  const place = indexOfStep(wanted)
+export function reachable(requested: string | undefined, form: SetupForm): StepName {
+  const place = indexOfStep(requested)
   const isOpen = (fields: readonly (keyof SetupForm)[]) =>
     fields.some((name) => errorOf[name](form[name]) !== undefined)
   const open = steps.slice(0, place).find(({ fields }) => isOpen(fields))

@@ -47,13 +47,13 @@ export interface Setup {
 /** Stores all values except secrets in a cookie until setup is complete. */
 export function useSetup(): Setup {
   const [draft] = useState(readDraft)
-  const [form, setAnswers] = useState(() => initialForm(draft))
+  const [form, setForm] = useState(() => initialForm(draft))
   const [passwordConfirmation, setPasswordConfirmation] = useState('')
   const [rejection, setRejection] = useState<{ step: StepName; error: unknown }>()
   const navigate = useNavigate()
   const { step: requestedStep } = useSearch({ from: '/setup' })
-  const wanted = requestedStep ?? (typeof draft['step'] === 'string' ? draft['step'] : undefined)
-  const step = reachable(wanted, form)
+  const requested = requestedStep ?? (typeof draft['step'] === 'string' ? draft['step'] : undefined)
+  const step = reachable(requested, form)
   useDraft(form, step)
 
   const show = (name: StepName) => navigate({ to: '/setup', search: { step: name } })
@@ -81,7 +81,7 @@ export function useSetup(): Setup {
   }
   const next = async (values: FormValues) => {
     const all = mergeValues(form, values)
-    setAnswers(all)
+    setForm(all)
     setRejection(undefined)
     try {
       if (step === 'token') await checkToken(all)
@@ -96,13 +96,13 @@ export function useSetup(): Setup {
   }
   return {
     step,
-    isRedirected: step !== wanted && wanted !== undefined,
+    isRedirected: step !== requested && requested !== undefined,
     form,
     passwordConfirmation,
     setPasswordConfirmation,
     hint,
     failure: rejection?.step === step ? rejection.error : undefined,
-    update: (values) => setAnswers((before) => ({ ...before, ...values })),
+    update: (values) => setForm((before) => ({ ...before, ...values })),
     next,
     back: () => void show(stepFrom(step, -1)),
   }

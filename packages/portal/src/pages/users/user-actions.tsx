@@ -43,12 +43,7 @@ const actions = {
   },
 } as const satisfies Record<string, Action>
 
-interface UserActionsProps {
-  user: User
-  onEdit: () => void
-}
-
-export function UserActions({ user: { id, username, authProvider }, onEdit }: UserActionsProps) {
+export function UserActions({ user: { id, username, authProvider }, onEdit }: { user: User; onEdit: () => void }) {
   const [openAction, setOpenAction] = useState<keyof typeof actions>()
   const queries = useQueryClient()
   const confirm = async ({ send, done }: Action) => {

@@ -55,12 +55,7 @@ export function CreateUser({ onClose, organisation }: CreateUserProps) {
 
 type User = Schemas['UserProfile']
 
-interface EditUserProps {
-  id: string
-  onClose: () => void
-}
-
-export function EditUser({ id, onClose }: EditUserProps) {
+export function EditUser({ id, onClose }: { id: string; onClose: () => void }) {
   const query = useQuery({
     queryKey: ['users', 'one', id],
     queryFn: () => unwrap(api.GET('/api/v1/users/{id}', { params: { path: { id } } })),

@@ -31,12 +31,7 @@ export function CreateWebhook({ onClose }: { onClose: () => void }) {
   )
 }
 
-interface WebhookFormProps {
-  onClose: () => void
-  onCreated: (secret: string) => void
-}
-
-function WebhookForm({ onClose, onCreated }: WebhookFormProps) {
+function WebhookForm({ onClose, onCreated }: { onClose: () => void; onCreated: (secret: string) => void }) {
   const [events, setEvents] = useState<string[]>([])
   const [wasSubmitted, setWasSubmitted] = useState(false)
   const create = async (url: string) => {

@@ -15,12 +15,7 @@ import styles from './webhooks.module.css'
 
 type Webhook = Schemas['Webhook']
 
-interface WebhookDialogProps {
-  webhook: Webhook | undefined
-  onClose: () => void
-}
-
-export const WebhookDialog = ({ webhook, onClose }: WebhookDialogProps) => (
+export const WebhookDialog = ({ webhook, onClose }: { webhook: Webhook | undefined; onClose: () => void }) => (
   <Dialog
     isOpen={webhook !== undefined}
     onClose={onClose}

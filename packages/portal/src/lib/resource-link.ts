@@ -1,7 +1,7 @@
 import type { LinkProps } from '@tanstack/react-router'
 
-/** The page of a resource, by the prefix of its id; undefined if there is none. */
-export function addressOf(id: string): LinkProps | undefined {
+/** The page of a resource, by the prefix of its id; undefined if it has no page. */
+export function resourceLink(id: string): LinkProps | undefined {
   if (!/^[a-z]+_[0-9a-z]+$/.test(id)) return undefined
   const [kind] = id.split('_')
   if (kind === 'clus') return { to: '/clusters/$clusterId', params: { clusterId: id } }
