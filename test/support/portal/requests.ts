@@ -17,8 +17,22 @@ export async function requestsDuring(page: Page, act: () => Promise<unknown>): P
 
 const isLongPoll = (request: Request) => /[?&]wait(Seconds)?=/.test(request.url())
 
+const pendingRequests = new WeakMap<Page, Set<Request>>()
+
+/** The requests of a page that have no response yet, except long polls. Tracks them from the first call. */
+function pendingOf(page: Page): Set<Request> {
+  const pending = pendingRequests.get(page) ?? new Set<Request>()
+  if (pendingRequests.has(page)) return pending
+  pendingRequests.set(page, pending)
+  const end = (request: Request) => pending.delete(request)
+  page.on('request', (request) => isLongPoll(request) || pending.add(request))
+  page.on('requestfinished', end).on('requestfailed', end)
+  return pending
+}
+
 /** Opens a page whose clock only `advanceSeconds` moves. */
 export async function openWithStoppedClock(page: Page, path: string): Promise<Page> {
+  pendingOf(page)
   await page.clock.install()
   await page.goto(path)
   await waitForPage(page)
@@ -34,15 +48,12 @@ export async function stopClock(page: Page): Promise<void> {
 
 /** Advances a page's installed clock second by second; each second's requests complete before the next. */
 export async function advanceSeconds(page: Page, seconds: number): Promise<void> {
-  const pending = new Set<Request>()
-  const begin = (request: Request) => isLongPoll(request) || pending.add(request)
-  const end = (request: Request) => pending.delete(request)
-  page.on('request', begin).on('requestfinished', end).on('requestfailed', end)
+  const pending = pendingOf(page)
   for (let second = 0; second < seconds; second++) {
-    await page.clock.runFor(1000)
     await waitFor('requests to complete', async () => pending.size === 0)
+    await page.clock.runFor(1000)
   }
-  page.off('request', begin).off('requestfinished', end).off('requestfailed', end)
+  await waitFor('requests to complete', async () => pending.size === 0)
 }
 
 /** Advances the clock until a condition holds, at most two minutes of the page's time. */
