@@ -47,19 +47,22 @@ async function stateErrors(page: Page, { name, states = [] }: PortalPage): Promi
   return errors
 }
 
-test.for([...publicPages, apiReference])('$name is accessible and responsive', async (it, { open, api: _isSetUp }) => {
-  const page = await open(String(it.path), { as: 'anonymous', allow: it.allow ?? [] })
-  expect([
-    ...(await titleErrors(page, it)),
-    ...(await appearanceErrors(page, it.name)),
-    ...(isLong ? await focusErrors(page) : []),
-  ]).toEqual([])
-})
+test.for([...publicPages, apiReference])(
+  '$name is accessible and responsive',
+  async (tested, { open, api: _isSetUp }) => {
+    const page = await open(String(tested.path), { as: 'anonymous', allow: tested.allow ?? [] })
+    expect([
+      ...(await titleErrors(page, tested)),
+      ...(await appearanceErrors(page, tested.name)),
+      ...(isLong ? await focusErrors(page) : []),
+    ]).toEqual([])
+  },
+)
 
-test.for(testedPages)('$name is accessible and responsive', async (it, { visit, seed }) => {
-  const page = await visit(pathOf(it, seed), { allow: it.allow ?? [], width: isLong ? 1280 : 360 })
-  const errors = isLong && !it.isStandalone ? await skipLinkErrors(page) : []
-  errors.push(...(await titleErrors(page, it)), ...(await appearanceErrors(page, it.name)))
-  if (isLong) errors.push(...(await focusErrors(page)), ...(await stateErrors(page, it)))
+test.for(testedPages)('$name is accessible and responsive', async (tested, { visit, seed }) => {
+  const page = await visit(pathOf(tested, seed), { allow: tested.allow ?? [], width: isLong ? 1280 : 360 })
+  const errors = isLong && !tested.isStandalone ? await skipLinkErrors(page) : []
+  errors.push(...(await titleErrors(page, tested)), ...(await appearanceErrors(page, tested.name)))
+  if (isLong) errors.push(...(await focusErrors(page)), ...(await stateErrors(page, tested)))
   expect(errors).toEqual([])
 })

@@ -17,12 +17,12 @@ const summary = /GET \/api\/v1\/portal\/summary$/
 
 // Modules implement their own pages. Variants show the same pages with other data.
 const polledVariants = new Set(['cluster-pending', 'job-running', 'batch-running'])
-const tested = pages.filter(
+const polledPages = pages.filter(
   ({ name, isVariant }) => !['module-page', 'not-found'].includes(name) && (!isVariant || polledVariants.has(name)),
 )
 
-test.for(tested)('$name sends each request at most every two seconds', async (it, { newPage, seed }) => {
-  const page = await openWithStoppedClock(await newPage(), pathOf(it, seed))
+test.for(polledPages)('$name sends each request at most every two seconds', async (polled, { newPage, seed }) => {
+  const page = await openWithStoppedClock(await newPage(), pathOf(polled, seed))
   const requests = await requestsIn(page, 60)
   const tooOften = requests.filter((each) => requests.filter((other) => other === each).length > 30)
   expect(tooOften).toEqual([])
@@ -32,12 +32,12 @@ test.for(tested)('$name sends each request at most every two seconds', async (it
 })
 
 test('a hidden tab sends nothing and refreshes when it becomes visible', async ({ newPage, seed }) => {
-  for (const it of tested) {
-    const page = await openWithStoppedClock(await newPage(), pathOf(it, seed))
+  for (const polled of polledPages) {
+    const page = await openWithStoppedClock(await newPage(), pathOf(polled, seed))
     await setVisible(page, false)
     // Pending responses may cause one more request.
     await advanceSeconds(page, 1)
-    expect([it.name, await requestsIn(page, 60)]).toEqual([it.name, []])
+    expect([polled.name, await requestsIn(page, 60)]).toEqual([polled.name, []])
     const requests = await requestsDuring(page, async () => {
       let isSent = false
       page.on('request', (request) => (isSent ||= request.url().endsWith('/portal/summary')))
@@ -45,8 +45,8 @@ test('a hidden tab sends nothing and refreshes when it becomes visible', async (
       await advanceUntil(page, async () => isSent)
       await advanceSeconds(page, 1)
     })
-    expect(countOf(requests, summary), it.name).toBeGreaterThan(0)
-    expect(requests.length, it.name).toBeLessThanOrEqual(12)
+    expect(countOf(requests, summary), polled.name).toBeGreaterThan(0)
+    expect(requests.length, polled.name).toBeLessThanOrEqual(12)
     await page.context().close()
   }
 })

@@ -133,20 +133,20 @@ test('a failed installation shows payloads as text', async ({ visit, hostile }) 
   await page.getByRole('alert').getByText(script).waitFor()
 })
 
-test.for(publicPages)('$name does not execute payloads', async (it, { open, hostile: _seeded }) => {
-  const page = await open(String(it.path), { as: 'anonymous', allow: rejections })
+test.for(publicPages)('$name does not execute payloads', async (tested, { open, hostile: _seeded }) => {
+  const page = await open(String(tested.path), { as: 'anonymous', allow: rejections })
   await page.getByRole('button', { name: script }).waitFor()
-  expect(await typeEverywhere(page, String(it.path))).toBeGreaterThan(0)
+  expect(await typeEverywhere(page, String(tested.path))).toBeGreaterThan(0)
 })
 
-test.for(pages)('$name does not execute payloads', async (it, { visit, hostile }) => {
-  const path = pathOf(it, hostile.ids)
-  const page = await visit(path, { allow: [...rejections, ...(it.allow ?? [])] })
+test.for(pages)('$name does not execute payloads', async (tested, { visit, hostile }) => {
+  const path = pathOf(tested, hostile.ids)
+  const page = await visit(path, { allow: [...rejections, ...(tested.allow ?? [])] })
   // The shell shows the name of the platform.
-  if (!it.isStandalone) await expect.poll(() => page.getByText(script).count()).toBeGreaterThan(0)
-  if (it.hasTextFields) expect(await typeEverywhere(page, path)).toBeGreaterThan(0)
+  if (!tested.isStandalone) await expect.poll(() => page.getByText(script).count()).toBeGreaterThan(0)
+  if (tested.hasTextFields) expect(await typeEverywhere(page, path)).toBeGreaterThan(0)
   else if (!(await page.getByRole('dialog').isVisible())) expect(await textFields(page)).toEqual([])
-  for (const state of it.states ?? []) {
+  for (const state of tested.states ?? []) {
     if (state.isStatic) continue
     await page.setViewportSize({ width: state.isNarrow ? 360 : 1280, height: 800 })
     await page.goto(path)

@@ -22,7 +22,7 @@ export function ClusterPage() {
   const { clusterId } = useParams({ from: '/signed-in/clusters/$clusterId' })
   const query = useQuery({
     ...clusterQuery(clusterId),
-    refetchInterval: (it) => (isNotFound(it.state.error) ? false : pollEvery(5)(it)),
+    refetchInterval: (current) => (isNotFound(current.state.error) ? false : pollEvery(5)(current)),
   })
   if (isNotFound(query.error)) return <ClusterNotFound />
   if (query.data !== undefined) return <ClusterView key={clusterId} cluster={query.data} query={query} />

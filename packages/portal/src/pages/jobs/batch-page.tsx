@@ -31,7 +31,7 @@ export function BatchPage() {
   const { batchId } = useParams({ from: '/signed-in/jobs/batches/$batchId' })
   const query = useQuery({
     ...batchQuery(batchId),
-    refetchInterval: (it) => (it.state.data?.status === 'Finished' ? false : pollEvery(2)(it)),
+    refetchInterval: (current) => (current.state.data?.status === 'Finished' ? false : pollEvery(2)(current)),
   })
   const batch = query.data
   const isFinished = batch?.status === 'Finished'
@@ -49,11 +49,11 @@ export function BatchPage() {
       actions={batch && <BatchActions batch={batch} />}
     >
       <Loaded query={query} what="the batch">
-        {(it) => (
+        {(loaded) => (
           <>
-            <BatchOverview batch={it} />
+            <BatchOverview batch={loaded} />
             <Card title="Jobs">
-              <JobList filter={{ batchId: it.id }} isLive={it.status !== 'Finished'} />
+              <JobList filter={{ batchId: loaded.id }} isLive={loaded.status !== 'Finished'} />
             </Card>
           </>
         )}

@@ -24,7 +24,8 @@ export function JobPage() {
   const { jobId } = useParams({ from: '/signed-in/jobs/$jobId' })
   const query = useQuery({
     ...jobQuery(jobId),
-    refetchInterval: (it) => (it.state.data && isFinished(it.state.data.status) ? false : pollEvery(2)(it)),
+    refetchInterval: (current) =>
+      current.state.data && isFinished(current.state.data.status) ? false : pollEvery(2)(current),
   })
   if (isApiError(query.error, 'job_not_found')) return <NotFoundNotice what="job" />
   const job = query.data
@@ -36,7 +37,7 @@ export function JobPage() {
       actions={job && <JobActions job={job} />}
     >
       <Loaded query={query} what="the job">
-        {(it) => <JobView key={it.id} job={it} />}
+        {(loaded) => <JobView key={loaded.id} job={loaded} />}
       </Loaded>
     </Page>
   )
