@@ -24,6 +24,6 @@ export async function setup(): Promise<() => Promise<void>> {
 
 async function builtAssets() {
   const assets = await temporaryFolder()
-  await buildAssets(assets.path, { wants: handedOut })
+  await buildAssets(assets.path, { names: handedOut })
   return assets
 }

@@ -79,23 +79,23 @@ const assets: readonly Asset[] = [
 
 interface AssetOptions {
   /** Names of the files to build; all by default. */
-  wants?: readonly string[]
+  names?: readonly string[]
   /** Called for a file that cannot be rebuilt; the old one is used. Without it the build fails. */
   onOutdated?: (file: string, error: unknown) => void
 }
 
 /** Builds files that are missing or older than their sources. */
-export async function buildAssets(assetsDir: string, { wants, onOutdated }: AssetOptions = {}): Promise<void> {
+export async function buildAssets(assetsDir: string, { names, onOutdated }: AssetOptions = {}): Promise<void> {
   await mkdir(assetsDir, { recursive: true })
-  const wanted = assets.filter(({ file }) => wants?.includes(file) ?? true)
-  const builds = wanted.map(async ({ file, sources, build }) => {
+  const selected = assets.filter(({ file }) => names?.includes(file) ?? true)
+  const builds = selected.map(async ({ file, sources, build }) => {
     const target = join(assetsDir, file)
-    const builtMs = await changedMs([target])
-    if (builtMs >= (await changedMs(sources))) return
+    const builtAtMs = await lastModifiedMs([target])
+    if (builtAtMs >= (await lastModifiedMs(sources))) return
     try {
       await replace(target, build)
     } catch (error) {
-      if (builtMs === 0 || onOutdated === undefined) throw error
+      if (builtAtMs === 0 || onOutdated === undefined) throw error
       onOutdated(file, error)
     }
   })
@@ -128,12 +128,12 @@ export async function pinAssets(assetsDir: string, folder: string): Promise<void
 }
 
 /** The time of the newest change in milliseconds; 0 without files. */
-async function changedMs(paths: readonly string[]): Promise<number> {
+async function lastModifiedMs(paths: readonly string[]): Promise<number> {
   const times = paths.map(async (path) => {
     const entry = await stat(path).catch(() => undefined)
     if (entry === undefined) return 0
     if (!entry.isDirectory()) return entry.mtimeMs
-    return changedMs((await readdir(path)).map((name) => join(path, name)))
+    return lastModifiedMs((await readdir(path)).map((name) => join(path, name)))
   })
   return Math.max(0, ...(await Promise.all(times)))
 }

@@ -16,10 +16,10 @@ export async function banner(apiUrl: string): Promise<string[]> {
   if (!response.ok || !status.success || status.data.setupComplete) return [`The portal: ${apiUrl}/`]
   const body = JSON.stringify(exampleSetup).slice(0, -1)
   return [
-    `Setup is not complete. Open ${apiUrl}/ in a browser: the portal leads through it.`,
-    'It asks for the initial admin token, which this prints, in another terminal in this folder:',
+    `Setup is not complete. Open ${apiUrl}/ in a browser.`,
+    'To print the initial admin token, run in another terminal in this folder:',
     '  npm run -s admin-token',
-    'Without a browser this completes setup, once you have chosen the values:',
+    'Without a browser, adapt the values and run:',
     `  curl ${apiUrl}/api/v1/setup/complete -H 'content-type: application/json' \\`,
     `    -d '${body},"initialAdminToken":"'"$(npm run -s admin-token)"'"}'`,
   ]

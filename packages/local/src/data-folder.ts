@@ -29,9 +29,9 @@ export async function claimDataFolder(dataDir: string): Promise<Disposable> {
   const lock = lockFile(join(dataDir, 'lock.sqlite'))
   if (lock === undefined) {
     const owner = await readRuntimeFile(dataDir).catch(() => undefined)
-    const who = owner === undefined ? 'Another platform' : `The platform with process id ${owner.processId}`
+    const ownerName = owner === undefined ? 'Another platform' : `The platform with process id ${owner.processId}`
     const advice = 'Stop it, or set PLAT_DATA_DIR to another folder.'
-    throw new StartError(`${who} uses the data in ${dataDir}. ${advice}`)
+    throw new StartError(`${ownerName} uses the data in ${dataDir}. ${advice}`)
   }
   const layout = await layoutOf(dataDir)
   if (layout === undefined) await writeFile(join(dataDir, layoutFile), `${layoutVersion}\n`, { mode: 0o600 })

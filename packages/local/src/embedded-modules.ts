@@ -9,9 +9,9 @@ import type { Settings } from './settings.ts'
 export interface EmbeddedModules {
   registry: EmbeddedRegistry
   /** Public key (PEM) that verifies the platform's own modules. */
-  ownKey: string
-  /** Resolves when the reference module is in the registry: whether the catalog must be scanned again. */
-  isNews: Promise<boolean>
+  publicKey: string
+  /** Resolves when the reference module is in the registry: whether the catalog must be scanned. */
+  needsScan: Promise<boolean>
   close: () => Promise<void>
 }
 
@@ -28,15 +28,15 @@ export async function startEmbeddedModules(
 ): Promise<EmbeddedModules> {
   const registry = await startEmbeddedRegistry(dataDir, registryPort, log)
   const signingKey = await moduleSigningKey(dataDir)
-  const isNews = assets
+  const needsScan = assets
     .then(() => seedHello(registry, assetsDir, signingKey))
     .then((isSeeded) => isSeeded || registry.hasMoved)
   // The caller observes this result later.
-  const settled = isNews.catch(() => false)
+  const settled = needsScan.catch(() => false)
   return {
     registry,
-    ownKey: createPublicKey(signingKey).export({ type: 'spki', format: 'pem' }).toString(),
-    isNews,
+    publicKey: createPublicKey(signingKey).export({ type: 'spki', format: 'pem' }).toString(),
+    needsScan,
     close: async () => {
       await settled
       await registry.close(drainLimitMs)

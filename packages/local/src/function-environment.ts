@@ -59,7 +59,7 @@ export function functionEnvironment(
   }
 }
 
-const joined = (...entries: (string | undefined)[]): string => entries.filter(Boolean).join(',')
+const joinList = (...entries: (string | undefined)[]): string => entries.filter(Boolean).join(',')
 
 /** The sources of modules, and the keys that verify them. */
 export function moduleEnvironment(
@@ -67,11 +67,11 @@ export function moduleEnvironment(
   origin: ModuleOrigin,
 ): Record<string, string> {
   const { registryHost, ownKey } = origin
-  const given = settings.functionEnvironment
+  const configured = settings.functionEnvironment
   const ownKeys = [{ name: 'this platform', pem: ownKey, repositories: [helloRepository] }]
   return {
-    PLAT_MODULE_SOURCES: joined(`${registryHost}/*`, given['PLAT_MODULE_SOURCES']),
+    PLAT_MODULE_SOURCES: joinList(`${registryHost}/*`, configured['PLAT_MODULE_SOURCES']),
     PLAT_MODULE_KEYS: JSON.stringify([...ownKeys, ...settings.trustedKeys]),
-    PLAT_REGISTRY_ALLOW: joined(registryHost, given['PLAT_REGISTRY_ALLOW']),
+    PLAT_REGISTRY_ALLOW: joinList(registryHost, configured['PLAT_REGISTRY_ALLOW']),
   }
 }

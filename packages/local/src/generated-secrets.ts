@@ -4,15 +4,19 @@ import { join } from 'node:path'
 import { writeDurably } from './emulators/secrets/durable-file.ts'
 
 /** A secret of this data folder that only its owner may read, generated at the first start. */
-async function keptSecret(dataDir: string, name: string, make: () => string | Promise<string>): Promise<string> {
+async function loadOrCreateSecret(
+  dataDir: string,
+  name: string,
+  generate: () => string | Promise<string>,
+): Promise<string> {
   const path = join(dataDir, name)
   try {
     return (await readFile(path, 'utf8')).trimEnd()
   } catch (error) {
     if (!(error instanceof Error) || !('code' in error) || error.code !== 'ENOENT') throw error
-    const made = await make()
-    writeDurably(path, `${made.trimEnd()}\n`)
-    return made.trimEnd()
+    const generated = await generate()
+    writeDurably(path, `${generated.trimEnd()}\n`)
+    return generated.trimEnd()
   }
 }
 
@@ -20,14 +24,14 @@ const passwordFile = 'registry-password'
 
 /** The password for writing to the embedded registry. */
 export const loadOrCreateRegistryPassword = (dataDir: string): Promise<string> =>
-  keptSecret(dataDir, passwordFile, () => randomBytes(24).toString('base64url'))
+  loadOrCreateSecret(dataDir, passwordFile, () => randomBytes(24).toString('base64url'))
 
 /** The generated password of this folder; rejects if no platform has run on it. */
 export const readRegistryPassword = async (dataDir: string): Promise<string> =>
   (await readFile(join(dataDir, passwordFile), 'utf8')).trimEnd()
 
 const signingKey = (dataDir: string, name: string): Promise<string> =>
-  keptSecret(dataDir, name, async () => {
+  loadOrCreateSecret(dataDir, name, async () => {
     const { generateKeyPair } = await import('@platform/oci/signature/key')
     return generateKeyPair().privateKeyPem
   })

@@ -51,7 +51,7 @@ export interface PlatformOptions {
 /** Less than the 28 seconds that a stop may take. */
 const drainLimitMs = 20_000
 /** Modules then have ten more seconds. */
-const modulesStayMs = 5000
+const moduleGraceMs = 5000
 
 const pause = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
 
@@ -61,23 +61,23 @@ const gatewayRoutes: GatewayRoute[] = [
 ]
 
 /** Starts the platform in this process. If it cannot start, rejects with the cause and leaves nothing running. */
-export async function startPlatform(settings: Settings, observer: PlatformOptions = {}): Promise<Platform> {
-  const { log = logToStandardError, onProgress = () => undefined, onDeath = () => undefined } = observer
+export async function startPlatform(settings: Settings, options: PlatformOptions = {}): Promise<Platform> {
+  const { log = logToStandardError, onProgress = () => undefined, onDeath = () => undefined } = options
   await using parts = new AsyncDisposableStack()
   parts.use(await claimDataFolder(settings.dataDir))
   const gateway = await listen(settings.host, settings.port).catch(explainListenError(settings))
   parts.defer(() => gateway.drain(0))
 
   const onOutdated = (file: string, error: unknown) =>
-    log('a file cannot be built: an older one serves', { file, error })
-  const assetsDir = join(settings.dataDir, 'handed-out')
+    log('failed to rebuild an asset; the older one is used', { file, error })
+  const assetsDir = join(settings.dataDir, 'assets')
   const assets = buildAssets(settings.assetsDir, { onOutdated }).then(() => pinAssets(settings.assetsDir, assetsDir))
-  const supply = await startEmbeddedModules(settings, assets, log)
-  parts.defer(supply.close)
-  const origin = { registryHost: supply.registry.host, ownKey: supply.ownKey }
-  const hosting = startHost(settings, moduleEnvironment(settings, origin), log)
-  parts.defer(async () => (await hosting.catch(() => undefined))?.close())
-  const emulators = await startEmulators(settings.dataDir, onDeath, observer.emulatorHooks)
+  const embedded = await startEmbeddedModules(settings, assets, log)
+  parts.defer(embedded.close)
+  const origin = { registryHost: embedded.registry.host, ownKey: embedded.publicKey }
+  const startingHost = startHost(settings, moduleEnvironment(settings, origin), log)
+  parts.defer(async () => (await startingHost.catch(() => undefined))?.close())
+  const emulators = await startEmulators(settings.dataDir, onDeath, options.emulatorHooks)
   parts.defer(emulators.close)
   const queues = await provision(emulators, settings.functionEnvironment['PLAT_TABLE'] ?? '')
   onProgress('store, queues and secrets')
@@ -85,8 +85,8 @@ export async function startPlatform(settings: Settings, observer: PlatformOption
   const longPolls = createLongPolls()
   const notifications = await listenForNotifications(longPolls.notify)
   parts.defer(notifications.close)
-  const host = await hosting
-  host.provide(awsEnvironment(emulators))
+  const host = await startingHost
+  host.addEnvironment(awsEnvironment(emulators))
   const releases = await releaseEnvironment(settings, origin.registryHost)
   const context = {
     apiUrl: gateway.url,
@@ -109,7 +109,7 @@ export async function startPlatform(settings: Settings, observer: PlatformOption
   await functions.invoke('bootstrap', {})
   onProgress('functions')
 
-  const isCatalogNew = (await supply.isNews) && (await scanCatalog(functions, log))
+  const isCatalogScanned = (await embedded.needsScan) && (await scanCatalog(functions, log))
   gateway.open({
     route: createRouter(gatewayRoutes, fallback.function),
     invoke: functions.invoke,
@@ -117,18 +117,18 @@ export async function startPlatform(settings: Settings, observer: PlatformOption
     log,
     metrics,
   })
-  const stopWork = startWork(settings, { emulators, queues, isCatalogNew }, functions, log)
+  const stopWork = startWork(settings, { emulators, queues, isCatalogScanned }, functions, log)
   parts.defer(async () => {
     longPolls.releaseAll()
     // A batch or a sweep that exceeds the limit is repeated after the next start.
     const drained = Promise.all([gateway.drain(drainLimitMs), stopWork()])
     // Modules stay available for running requests, with a time limit.
-    const closed = Promise.race([drained, pause(modulesStayMs)]).then(host.close)
+    const closed = Promise.race([drained, pause(moduleGraceMs)]).then(host.close)
     await Promise.all([Promise.race([drained, pause(drainLimitMs)]), closed])
   })
-  await announce(settings, context, supply.registry)
+  await publishAddresses(settings, context, embedded.registry)
   parts.defer(() => removeRuntimeFile(settings.dataDir))
-  return handOver(parts.move(), context, running.host)
+  return toPlatform(parts.move(), context, running.host)
 }
 
 /** Starts the module host, with the registry settings of the functions. */
@@ -148,13 +148,13 @@ async function scanCatalog({ invoke, names }: Functions, log: Log): Promise<bool
     await invoke('schedule/catalog', {})
     return true
   } catch (error) {
-    log('the catalog could not be made', { error })
+    log('failed to scan the catalog', { error })
     return false
   }
 }
 
 /** Publishes the platform's addresses to programs of the same user. */
-const announce = (
+const publishAddresses = (
   { dataDir, functionEnvironment: names }: Settings,
   { apiUrl, emulators }: EnvironmentContext,
   { host, password }: EmbeddedRegistry,
@@ -171,7 +171,7 @@ const announce = (
     registry: { host, username: writerName, password },
   })
 
-function handOver(
+function toPlatform(
   parts: AsyncDisposableStack,
   { apiUrl: url, notifyUrl, emulators }: EnvironmentContext,
   updateSupervisor: UpdateSupervisor,

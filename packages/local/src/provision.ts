@@ -59,8 +59,8 @@ async function enableExpiry(client: DynamoDBClient, TableName: string): Promise<
 async function provisionQueues(emulators: EmulatorAddresses): Promise<Queues> {
   const client = new SQSClient(clientSettings(emulators.sqsUrl, emulators.accessKeyId))
   try {
-    const made = await Promise.all(workQueues.map(({ name }) => provisionPair(client, name)))
-    return new Map(made.flat())
+    const pairs = await Promise.all(workQueues.map(({ name }) => provisionPair(client, name)))
+    return new Map(pairs.flat())
   } finally {
     client.destroy()
   }
@@ -83,7 +83,7 @@ async function provisionPair(client: SQSClient, name: WorkQueueName) {
 async function provisionQueue(client: SQSClient, name: string, attributes: Record<string, string>): Promise<Queue> {
   const { QueueUrl: url = '' } = await client.send(new CreateQueueCommand({ QueueName: name }))
   await client.send(new SetQueueAttributesCommand({ QueueUrl: url, Attributes: attributes }))
-  const asked = new GetQueueAttributesCommand({ QueueUrl: url, AttributeNames: ['QueueArn'] })
-  const arn = (await client.send(asked)).Attributes?.['QueueArn'] ?? ''
+  const command = new GetQueueAttributesCommand({ QueueUrl: url, AttributeNames: ['QueueArn'] })
+  const arn = (await client.send(command)).Attributes?.['QueueArn'] ?? ''
   return { url, arn }
 }

@@ -57,13 +57,13 @@ async function respond(options: RpcServerOptions, request: IncomingMessage, resp
   const [path = '', query] = (request.url ?? '').split('?')
   const name = `${request.method} ${path}`
   const call = Object.hasOwn(calls, name) ? calls[name] : undefined
-  if (!isSame(request.headers.authorization, `Bearer ${token}`)) return send(response, 401)
+  if (!isEqual(request.headers.authorization, `Bearer ${token}`)) return send(response, 401)
   if (call === undefined) return send(response, 404)
   const body = await read(request, maxBytes)
   if (body === undefined) return send(response, 413)
   try {
-    const answer = await call({ body, query: new URLSearchParams(query) })
-    send(response, answer === undefined ? 204 : 200, answer)
+    const result = await call({ body, query: new URLSearchParams(query) })
+    send(response, result === undefined ? 204 : 200, result)
   } catch (error) {
     const failure = failureOf(error)
     if (failure !== undefined) return send(response, 422, failure)
@@ -75,7 +75,7 @@ async function respond(options: RpcServerOptions, request: IncomingMessage, resp
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-const isSame = (given = '', expected: string): boolean => timingSafeEqual(digest(given), digest(expected))
+const isEqual = (received = '', expected: string): boolean => timingSafeEqual(digest(received), digest(expected))
 
 async function read(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
   const parts: Buffer[] = []

@@ -4,7 +4,7 @@ import { InvalidSettings, parseSettings, type Settings } from './settings.ts'
 import { stopOnSignals } from './signals.ts'
 import { StartError } from './start-error.ts'
 
-const say = (line: string) => process.stdout.write(`${line}\n`)
+const print = (line: string) => process.stdout.write(`${line}\n`)
 
 function fail(error: unknown): never {
   const isExpected = error instanceof StartError || error instanceof InvalidSettings
@@ -20,24 +20,24 @@ function readSettings(): Settings {
   }
 }
 
-async function start(observer: PlatformOptions): Promise<void> {
+async function start(options: PlatformOptions): Promise<void> {
   const settings = readSettings()
-  for (const name of settings.ignored) console.warn(`${name} means nothing to npm start: it has no effect here.`)
+  for (const name of settings.ignored) console.warn(`${name} is unknown and has no effect.`)
   // This import reads the settings.
   const { startPlatform } = await import('./platform.ts')
-  say(`Starting the platform. Its data are in ${settings.dataDir}`)
-  const onProgress = (step: string) => say(`  ${step}: ready after ${Math.round(performance.now())} ms`)
-  const starting = startPlatform(settings, { onProgress, onDeath: fail, ...observer })
+  print(`Starting the platform. Its data are in ${settings.dataDir}`)
+  const onProgress = (step: string) => print(`  ${step}: ready after ${Math.round(performance.now())} ms`)
+  const starting = startPlatform(settings, { onProgress, onDeath: fail, ...options })
   stopOnSignals(async () => (await starting).stop())
   const platform = await starting
-  say(`Platform ready at ${platform.url}`)
-  for (const line of await banner(platform.url)) say(line)
+  print(`Platform ready at ${platform.url}`)
+  for (const line of await banner(platform.url)) print(line)
 }
 
 /** Runs the platform with the settings of the environment until a signal stops it. */
-export async function run(observer: PlatformOptions = {}): Promise<void> {
+export async function run(options: PlatformOptions = {}): Promise<void> {
   // A closed output must not end the platform.
   process.stdout.on('error', () => undefined)
   process.stderr.on('error', () => undefined)
-  await start(observer).catch(fail)
+  await start(options).catch(fail)
 }

@@ -81,12 +81,12 @@ const Environment = z.object({
 })
 
 /** Other settings of the functions, validated like there and passed on unchanged. */
-const OfFunctions = z.object(
+const FunctionSettings = z.object(
   Object.fromEntries(Object.entries(Config.shape).filter(([name]) => !(name in Environment.shape))),
 )
 
 /** Names that `plat` and relays read; they may be in the same environment. */
-const ofOthers = new Set([
+const otherPrograms = new Set([
   'PLAT_SERVER',
   'PLAT_TOKEN',
   'PLAT_PASSWORD',
@@ -100,27 +100,28 @@ const ofOthers = new Set([
   'PLAT_NODE_NAME',
 ])
 
-const isKnown = (name: string): boolean => name in Environment.shape || name in OfFunctions.shape || ofOthers.has(name)
+const isKnown = (name: string): boolean =>
+  name in Environment.shape || name in FunctionSettings.shape || otherPrograms.has(name)
 
 /** Not passed to functions. */
-const runnersOwn = 'PLAT_METRICS_TOKEN'
+const runnerOnly = 'PLAT_METRICS_TOKEN'
 
-const bad = (lines: readonly string[]): InvalidSettings =>
+const invalidSettings = (lines: readonly string[]): InvalidSettings =>
   new InvalidSettings(`These settings in the environment are not valid:${lines.map((line) => `\n  ${line}`).join('')}`)
 
 /** The port after the API's; a free one if the API's is free to choose or the last port. */
-const portBeside = (port: number): number => (port === 0 || port === 65_535 ? 0 : port + 1)
+const nextPort = (port: number): number => (port === 0 || port === 65_535 ? 0 : port + 1)
 
 /** Reads the settings; throws one `InvalidSettings` that names every invalid one. An empty value counts as unset. */
 export function parseSettings(environment: Record<string, string | undefined>): Settings {
-  const given = Object.entries(environment).filter(
+  const variables = Object.entries(environment).filter(
     (entry): entry is [string, string] => entry[0].startsWith('PLAT_') && Boolean(entry[1]),
   )
-  const parsed = Environment.safeParse(Object.fromEntries(given))
-  const ofFunctions = OfFunctions.safeParse(Object.fromEntries(given))
-  if (!parsed.success || !ofFunctions.success) {
-    const issues = [parsed, ofFunctions].flatMap(({ error }) => error?.issues ?? [])
-    throw bad(issues.map(({ path, message }) => `${path.join('.')}: ${message}`))
+  const parsed = Environment.safeParse(Object.fromEntries(variables))
+  const functionSettings = FunctionSettings.safeParse(Object.fromEntries(variables))
+  if (!parsed.success || !functionSettings.success) {
+    const issues = [parsed, functionSettings].flatMap(({ error }) => error?.issues ?? [])
+    throw invalidSettings(issues.map(({ path, message }) => `${path.join('.')}: ${message}`))
   }
   const known = Object.entries(parsed.data).flatMap(([name, value]) =>
     typeof value === 'string' || typeof value === 'number' ? [[name, `${value}`]] : [],
@@ -129,16 +130,16 @@ export function parseSettings(environment: Record<string, string | undefined>): 
   const trustedKeys = [...data.PLAT_MODULE_TRUSTED_KEYS, ...data.PLAT_MODULE_KEYS]
   const releaseKeys = [...data.PLAT_RELEASE_TRUSTED_KEYS, ...data.PLAT_RELEASE_KEYS]
   // The platform adds one key of its own to each.
-  const most = maxTrustedKeys - 1
+  const maxKeys = maxTrustedKeys - 1
   const tooMany = Object.entries({ PLAT_MODULE_TRUSTED_KEYS: trustedKeys, PLAT_RELEASE_TRUSTED_KEYS: releaseKeys })
-    .filter(([, keys]) => keys.length > most)
-    .map(([name, keys]) => `${name}: ${keys.length} keys are more than ${most}`)
-  if (tooMany.length > 0) throw bad(tooMany)
+    .filter(([, keys]) => keys.length > maxKeys)
+    .map(([name, keys]) => `${name}: ${keys.length} keys are more than ${maxKeys}`)
+  if (tooMany.length > 0) throw invalidSettings(tooMany)
   return {
     host: data.PLAT_HOST,
     port: data.PLAT_PORT,
     dataDir: resolve(data.PLAT_DATA_DIR),
-    registryPort: data.PLAT_REGISTRY_PORT ?? portBeside(data.PLAT_PORT),
+    registryPort: data.PLAT_REGISTRY_PORT ?? nextPort(data.PLAT_PORT),
     functionThreads: data.PLAT_FUNCTION_THREADS,
     sweepIntervalSeconds: data.PLAT_SWEEP_INTERVAL_SECONDS,
     moduleSupervisionSeconds: data.PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS,
@@ -149,7 +150,7 @@ export function parseSettings(environment: Record<string, string | undefined>): 
     metricsToken: data.PLAT_METRICS_TOKEN,
     functionsDir: resolve(projectDir, 'functions'),
     assetsDir: resolve(projectDir, 'dist'),
-    functionEnvironment: Object.fromEntries([...given, ...known].filter(([name]) => name !== runnersOwn)),
-    ignored: given.flatMap(([name]) => (isKnown(name) ? [] : [name])),
+    functionEnvironment: Object.fromEntries([...variables, ...known].filter(([name]) => name !== runnerOnly)),
+    ignored: variables.flatMap(([name]) => (isKnown(name) ? [] : [name])),
   }
 }

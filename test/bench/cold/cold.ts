@@ -27,7 +27,7 @@ export async function measureColdStarts(tenant: Tenant, { isQuick }: Effort): Pr
   const lambda = await startLambda()
   try {
     const contestants = new Set(pairs.flatMap(({ entry, floor }) => [floor, entry]))
-    await buildAssets(assetsDir, { wants: ['portal.pack'] })
+    await buildAssets(assetsDir, { names: ['portal.pack'] })
     const environment = {
       ...onAws,
       PLAT_ASSETS_DIR: assetsDir,

@@ -29,7 +29,7 @@ export async function countOthers(): Promise<Section> {
 
 async function others(): Promise<Others> {
   const assets = await mkdtemp(join(tmpdir(), 'platform-bench-'))
-  await buildAssets(assets, { wants })
+  await buildAssets(assets, { names: wants })
   await using world = await startWorld()
   const child = fork(program, {
     env: { ...process.env, ...world.environment, PLAT_ASSETS_DIR: assets },

@@ -1,6 +1,6 @@
 import { type SqsRecord } from '@platform/local/events/sqs-event'
 import { expect, test } from 'vitest'
-import { countCalls, poll, serveSqs, temporaryDir, TestQueue } from '../emulators/sqs/support.ts'
+import { countCalls, poll, serveQueue, serveSqs, temporaryDir, TestQueue } from '../emulators/sqs/support.ts'
 import { depth, latch, releaseMessages, startPoller, recorder } from './support.ts'
 
 const failuresOf = (records: { messageId: string }[]) => ({
@@ -13,8 +13,7 @@ const isFirstDelivery = (records: SqsRecord[]) =>
 const byName = (one: string, other: string) => one.localeCompare(other)
 
 test('builds the event of Lambda’s event source mapping', async () => {
-  const { client } = await serveSqs()
-  const queue = await TestQueue.create(client)
+  const { queue } = await serveQueue()
   const sent = await queue.send('body', {
     MessageAttributes: {
       text: { DataType: 'String', StringValue: 'value' },
@@ -49,8 +48,7 @@ test('builds the event of Lambda’s event source mapping', async () => {
 })
 
 test('delivers failed messages again, and deletes the others', async () => {
-  const { client } = await serveSqs()
-  const queue = await TestQueue.create(client)
+  const { queue } = await serveQueue()
   for (const body of ['good', 'bad', 'fine']) await queue.send(body)
   const handler = recorder((records) => failuresOf(records.filter((record) => record.body === 'bad')))
   await startPoller(queue, handler.invoke)
@@ -66,8 +64,7 @@ test.each([
   ['a throw', () => Promise.reject(new Error('no'))],
   ['an unknown failed id', () => failuresOf([{ messageId: 'unknown' }])],
 ])('delivers the whole batch again after %s', async (_, fail) => {
-  const { client } = await serveSqs()
-  const queue = await TestQueue.create(client)
+  const { queue } = await serveQueue()
   for (const body of ['one', 'two']) await queue.send(body)
   const handler = recorder((records) => (isFirstDelivery(records) ? fail() : undefined))
   const failed = latch()
@@ -98,8 +95,7 @@ test('a message that fails too often moves to the dead-letter queue', async () =
 })
 
 test('a stop waits for running batches, and deletes their messages', async () => {
-  const { client } = await serveSqs()
-  const queue = await TestQueue.create(client)
+  const { queue } = await serveQueue()
   await queue.send('under way')
   const started = latch()
   const release = latch()
@@ -120,8 +116,7 @@ test('a stop waits for running batches, and deletes their messages', async () =>
 })
 
 test('a stopped poller receives no more messages', async () => {
-  const { sqs, client } = await serveSqs()
-  const queue = await TestQueue.create(client)
+  const { sqs, queue } = await serveQueue()
   const poller = await startPoller(queue, recorder().invoke)
   await poll(() => countCalls(sqs.url, 'ReceiveMessage')).toBe(1)
   await poller.stop()
@@ -130,8 +125,7 @@ test('a stopped poller receives no more messages', async () => {
 })
 
 test('handles every message when stopped and started under load', async () => {
-  const { client } = await serveSqs()
-  const queue = await TestQueue.create(client)
+  const { queue } = await serveQueue()
   const bodies = Array.from({ length: 100 }, (_, index) => String(index))
   const handler = recorder()
   const sending = (async () => {
@@ -149,8 +143,7 @@ test('handles every message when stopped and started under load', async () => {
 })
 
 test('limits the number of concurrent batches', async () => {
-  const { client } = await serveSqs()
-  const queue = await TestQueue.create(client)
+  const { queue } = await serveQueue()
   for (let sent = 0; sent < 6; sent++) await queue.send('body')
   const release = latch()
   let running = 0
@@ -186,8 +179,7 @@ test('continues after an outage of the queue', async () => {
 })
 
 test('stops while the queue is unreachable', async () => {
-  const { sqs, client } = await serveSqs()
-  const queue = await TestQueue.create(client)
+  const { sqs, queue } = await serveQueue()
   const logged = latch()
   const poller = await startPoller(queue, recorder().invoke, { log: () => logged.open() })
   await sqs.close()

@@ -10,32 +10,35 @@ import { writeFunctions } from '../support/platform.ts'
 
 const fine = 'export const handler = () => 7'
 
-async function poolIn(
-  folder: string,
+async function poolOf(
   sources: Record<string, string>,
   {
     timeoutMs = 30_000,
     ...options
   }: { threads?: number; timeoutMs?: number; environment?: Record<string, string> } = {},
 ) {
+  const folder = await temporaryFolder()
   const logged: { message: string; details: Record<string, unknown> }[] = []
   const pool = startPool({
     threads: 1,
     timeoutMsOf: () => timeoutMs,
     environment: {},
     ...options,
-    functionsDir: await writeFunctions(folder, sources),
+    functionsDir: await writeFunctions(folder.path, sources),
     log: (message, details = {}) => logged.push({ message, details }),
   })
-  return { ...pool, logged, [Symbol.asyncDispose]: pool.close }
+  const dispose = async () => {
+    await pool.close()
+    await folder[Symbol.asyncDispose]()
+  }
+  return { ...pool, logged, [Symbol.asyncDispose]: dispose }
 }
 
 test('a function gets its event and a Lambda context, and is imported once', async () => {
-  await using folder = await temporaryFolder()
   const source = `let calls = 0
     export const handler = (event, context) =>
       ({ event, calls: ++calls, ...context, remainingMs: context.getRemainingTimeInMillis(), getRemainingTimeInMillis: 0 })`
-  await using pool = await poolIn(folder.path, { echo: source, broken: `throw new Error('at import')` })
+  await using pool = await poolOf({ echo: source, broken: `throw new Error('at import')` })
   await pool.warmUp(['echo'])
   expect(await pool.invoke('echo', { a: [1, 'b'] }, 'the-request')).toMatchObject({
     event: { a: [1, 'b'] },
@@ -49,24 +52,18 @@ test('a function gets its event and a Lambda context, and is imported once', asy
 })
 
 test('a function gets only the environment of the platform', async () => {
-  await using folder = await temporaryFolder()
   const environment = { PLAT_ONE: '1' }
   process.env['AWS_PROFILE_OF_THE_MACHINE'] = 'yes'
-  await using pool = await poolIn(
-    folder.path,
-    { env: 'export const handler = () => ({ ...process.env })' },
-    { environment },
-  )
+  await using pool = await poolOf({ env: 'export const handler = () => ({ ...process.env })' }, { environment })
   expect(await pool.invoke('env', {})).toEqual(environment)
   delete process.env['AWS_PROFILE_OF_THE_MACHINE']
 })
 
 test('distributes concurrent invocations over the threads', async () => {
-  await using folder = await temporaryFolder()
   await using barrier = await startBarrier()
   const source = `import { threadId } from 'node:worker_threads'
     export const handler = async () => { ${barrier.report('wait')}; return threadId }`
-  await using pool = await poolIn(folder.path, { wait: source }, { threads: 2 })
+  await using pool = await poolOf({ wait: source }, { threads: 2 })
   const results = Promise.all([1, 2, 3, 4].map(() => pool.invoke('wait', {})))
   await barrier.reports('wait', 4)
   barrier.open()
@@ -83,8 +80,7 @@ test.for([
   ['cannot be imported', `import './missing.ts'\nexport const handler = () => 1`, /missing/],
   ['returns a value that cannot be cloned', `export const handler = () => () => 1`, /could not be cloned/],
 ] as const)('a function that %s fails without ending its thread', async ([, source, message]) => {
-  await using folder = await temporaryFolder()
-  await using pool = await poolIn(folder.path, { broken: source, fine })
+  await using pool = await poolOf({ broken: source, fine })
   await expect(pool.invoke('broken', {})).rejects.toThrow(message)
   await expect(pool.invoke('broken', {})).rejects.toBeInstanceOf(FunctionError)
   expect(await pool.invoke('fine', {})).toBe(7)
@@ -97,12 +93,11 @@ test.for([
   ['an exit', `process.exit(3)`, /ended/],
   ['a full heap', `for (const blocks = []; ; ) blocks.push(new Array(100_000).fill(0.5))`, /memory limit/],
 ] as const)('%s ends the thread and its invocations, and the thread is replaced', async ([, crash, reason]) => {
-  await using folder = await temporaryFolder()
   await using barrier = await startBarrier()
   const waiting = `export const handler = async () => { ${barrier.report('waiting')} }`
   const crashing = `export const handler = () => { ${crash}; return new Promise(() => {}) }`
   const functions = { waiting, crashing, fine }
-  await using pool = await poolIn(folder.path, functions, { timeoutMs: 170_000 })
+  await using pool = await poolOf(functions, { timeoutMs: 170_000 })
   const other = pool.invoke('waiting', {})
   const failed = expect(other).rejects.toThrow(reason)
   await barrier.reports('waiting')
@@ -113,9 +108,8 @@ test.for([
 })
 
 test('a thread that cannot start is started again after a delay, and calls fail until then', async () => {
-  await using folder = await temporaryFolder()
   const environment: Record<string, string> = { NODE_OPTIONS: '--require=/no/such/file' }
-  await using pool = await poolIn(folder.path, { fine }, { environment })
+  await using pool = await poolOf({ fine }, { environment })
   await expect.poll(() => pool.logged.length, { timeout: 20_000 }).toBe(2)
   expect(pool.logged[0]).toMatchObject({
     message: 'a function thread does not start',
@@ -127,17 +121,15 @@ test('a thread that cannot start is started again after a delay, and calls fail 
 })
 
 test('a timeout does not end the thread', async () => {
-  await using folder = await temporaryFolder()
   const endless = 'export const handler = () => new Promise(() => {})'
-  await using pool = await poolIn(folder.path, { endless, fine }, { timeoutMs: 50 })
+  await using pool = await poolOf({ endless, fine }, { timeoutMs: 50 })
   await expect(pool.invoke('endless', {})).rejects.toBeInstanceOf(FunctionTimeout)
   await expect.poll(() => pool.invoke('fine', {}).catch(() => 0)).toBe(7)
 })
 
 test('replaces a thread with an endless loop', async () => {
-  await using folder = await temporaryFolder()
   const busy = 'export const handler = () => { for (;;); }'
-  await using pool = await poolIn(folder.path, { busy, fine }, { timeoutMs: 50 })
+  await using pool = await poolOf({ busy, fine }, { timeoutMs: 50 })
   await expect(pool.invoke('busy', {})).rejects.toBeInstanceOf(FunctionTimeout)
   await expect.poll(() => pool.invoke('fine', {}).catch(() => 0), { timeout: 20_000 }).toBe(7)
   expect(pool.logged).toMatchObject([{ message: 'a function thread ended and is replaced' }])
@@ -149,16 +141,15 @@ test('does not replace a thread that starts slowly', async () => {
   // Longer than the limits of a call and of a ping.
   await writeFile(slow, 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000)')
   const environment = { NODE_OPTIONS: `--require=${slow}` }
-  await using pool = await poolIn(folder.path, { fine }, { timeoutMs: 50, environment })
+  await using pool = await poolOf({ fine }, { timeoutMs: 50, environment })
   await expect.poll(() => pool.invoke('fine', {}).catch(() => 0), { timeout: 20_000 }).toBe(7)
   expect(pool.logged).toEqual([])
 })
 
 test('closing ends running invocations', async () => {
-  await using folder = await temporaryFolder()
   await using barrier = await startBarrier()
   const waiting = `export const handler = async () => { ${barrier.report('waiting')} }`
-  const pool = await poolIn(folder.path, { waiting })
+  const pool = await poolOf({ waiting })
   const failed = expect(pool.invoke('waiting', {})).rejects.toBeInstanceOf(FunctionError)
   await barrier.reports('waiting')
   await pool.close()

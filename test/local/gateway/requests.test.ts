@@ -168,46 +168,20 @@ test.for(platformRoutes)('routes $method $path to its function', ({ functionName
   expect(route(method, examplePath)).toMatchObject({ functionName, routeKey: `${method} ${path}` })
 })
 
+const partRoute = 'GET /things/{thingId}/parts/{partId}'
+
 test.for([
   ['a literal segment before a parameter', 'GET', '/things/catalog', 'catalog', 'GET /things/catalog', undefined],
   ['a parameter elsewhere', 'GET', '/things/other', 'things', 'GET /things/{id}', { id: 'other' }],
-  [
-    'a parameter if the literal branch has no match',
-    'GET',
-    '/things/catalog/parts/7',
-    'parts',
-    'GET /things/{thingId}/parts/{partId}',
-    { thingId: 'catalog', partId: '7' },
-  ],
+  ['a nested parameter', 'GET', '/things/catalog/parts/7', 'parts', partRoute, { thingId: 'catalog', partId: '7' }],
   ['the default for an unknown path', 'GET', '/other', 'fallback', '$default', undefined],
   ['the default for another method', 'DELETE', '/things', 'fallback', '$default', undefined],
   ['the default for HEAD', 'HEAD', '/things', 'fallback', '$default', undefined],
   ['the default for an empty parameter', 'GET', '/things/', 'fallback', '$default', undefined],
   ['the default for a longer path', 'GET', '/things/a/parts', 'fallback', '$default', undefined],
-  [
-    'a greedy route without another match',
-    'GET',
-    '/things/a/more/b/c',
-    'more',
-    'ANY /things/{id}/more/{proxy+}',
-    { id: 'a', proxy: 'b/c' },
-  ],
-  [
-    'the greedy route with the longest prefix',
-    'PATCH',
-    '/any/deep/b',
-    'deep',
-    'ANY /any/deep/{proxy+}',
-    { proxy: 'b' },
-  ],
-  [
-    'a shorter greedy route if the longer has no segment left',
-    'GET',
-    '/any/deep',
-    'any',
-    'ANY /any/{proxy+}',
-    { proxy: 'deep' },
-  ],
+  ['a greedy route', 'GET', '/things/a/more/b/c', 'more', 'ANY /things/{id}/more/{proxy+}', { id: 'a', proxy: 'b/c' }],
+  ['the longest greedy route', 'PATCH', '/any/deep/b', 'deep', 'ANY /any/deep/{proxy+}', { proxy: 'b' }],
+  ['a shorter greedy route', 'GET', '/any/deep', 'any', 'ANY /any/{proxy+}', { proxy: 'deep' }],
   ['the greedy route of its method', 'POST', '/any/x', 'posted', 'POST /any/{proxy+}', { proxy: 'x' }],
   ['a full match of ANY before a greedy route', 'GET', '/any/full', 'full', 'ANY /any/full', undefined],
   ['a full match before the greedy route of its method', 'POST', '/any/full', 'full', 'ANY /any/full', undefined],

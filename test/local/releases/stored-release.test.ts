@@ -25,8 +25,11 @@ const release = {
   digest: `sha256:${'ab'.repeat(32)}`,
   repository: 'r.example.com/a',
 } satisfies FetchedRelease
+
 const checkout = { version: '1.0.0', infrastructure: 'i' }
+
 const program = new TextEncoder().encode('export const handler = () => 1')
+
 const files = new Map([
   ['index.mjs', program],
   ['dist/pages/page.html', new TextEncoder().encode('<p>')],

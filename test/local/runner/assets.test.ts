@@ -42,7 +42,7 @@ test.runIf(isLong)('rebuilds only assets that are older than their sources', asy
 
 test('a failed rebuild keeps the old asset at a start, and fails a deployment', async () => {
   await using folder = await temporaryFolder()
-  const wants = ['module-schema.json']
+  const names = ['module-schema.json']
   // A file cannot replace a folder with content.
   const target = join(folder.path, 'module-schema.json')
   await mkdir(target)
@@ -50,12 +50,12 @@ test('a failed rebuild keeps the old asset at a start, and fails a deployment', 
   await writeFile(old, 'built once')
   await utimes(old, longAgo, longAgo)
   const outdated: string[] = []
-  await buildAssets(folder.path, { wants, onOutdated: (name) => outdated.push(name) })
-  expect(outdated).toEqual(wants)
-  await expect(buildAssets(folder.path, { wants })).rejects.toThrow('EISDIR')
-  expect(await readdir(folder.path)).toEqual(wants)
+  await buildAssets(folder.path, { names, onOutdated: (name) => outdated.push(name) })
+  expect(outdated).toEqual(names)
+  await expect(buildAssets(folder.path, { names })).rejects.toThrow('EISDIR')
+  expect(await readdir(folder.path)).toEqual(names)
   await rm(old)
-  const starting = buildAssets(folder.path, { wants, onOutdated: (name) => outdated.push(name) })
+  const starting = buildAssets(folder.path, { names, onOutdated: (name) => outdated.push(name) })
   await expect(starting).rejects.toThrow('EISDIR')
 })
 

@@ -37,14 +37,14 @@ export async function startExternalFixtures(
   await using parts = new AsyncDisposableStack()
   const dataDir = await mkdtemp(join(tmpdir(), 'simulator-supply-'))
   parts.defer(() => rm(dataDir, { recursive: true, force: true }))
-  const assets = buildAssets(assetsDir, { wants: ['hello.mjs'] })
-  const { registry, ownKey, isNews, close } = await startEmbeddedModules(
+  const assets = buildAssets(assetsDir, { names: ['hello.mjs'] })
+  const { registry, publicKey: ownKey, needsScan, close } = await startEmbeddedModules(
     { dataDir, registryPort: 0, assetsDir },
     assets,
     log,
   )
   parts.defer(close)
-  await isNews
+  await needsScan
   const { host, password } = registry
   const keysIn = (name: string): TrustedKey[] => JSON.parse(given[name] || '[]')
   const modules = { functionEnvironment: given, trustedKeys: keysIn('PLAT_MODULE_KEYS') }

@@ -43,7 +43,7 @@ export async function startImages({ folder, admits, log }: ImagesOptions): Promi
     target: 'AmazonEC2ContainerRegistry_V20150921',
     contentType: 'application/x-amz-json-1.1',
     errorNamespace: '',
-    answer: ({ action, input, authorization }) => answer({ repositories, owner }, action, input, authorization),
+    respond: ({ action, input, authorization }) => answer({ repositories, owner }, action, input, authorization),
   })
   parts.defer(() => api.close())
   const mayDo = (who: string, repository: string, demands: readonly RequiredPermission[]) =>

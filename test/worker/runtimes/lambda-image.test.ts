@@ -158,7 +158,7 @@ async function startEcr() {
     target: 'AmazonEC2ContainerRegistry_V20150921',
     contentType: 'application/x-amz-json-1.1',
     errorNamespace: '',
-    answer: ({ action, input }) => {
+    respond: ({ action, input }) => {
       calls.push(action)
       const perform = actions[action]
       if (perform === undefined) throw new AwsServiceError('AccessDeniedException', `${action} is not allowed.`, 403)

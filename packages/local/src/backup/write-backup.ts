@@ -17,7 +17,7 @@ const leftOut = new Set([
   'runtime.json',
   'runtime.json.draft',
   'modules',
-  'handed-out',
+  'assets',
 ])
 
 /**

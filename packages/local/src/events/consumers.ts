@@ -41,7 +41,7 @@ const BatchResponse = z
 export function startConsumers({ emulators, queues, functionNames, invoke, log }: ConsumerOptions): Consumers {
   const client = new SQSClient(clientSettings(emulators.sqsUrl, emulators.accessKeyId))
   const consumed = [...queues].filter(([name]) => functionNames.includes(`queue/${name}`))
-  const pumps = consumed.map(([name, queue]) =>
+  const pollers = consumed.map(([name, queue]) =>
     startQueuePoller({
       client,
       queueUrl: queue.url,
@@ -54,7 +54,7 @@ export function startConsumers({ emulators, queues, functionNames, invoke, log }
   )
   return {
     stop: async () => {
-      await Promise.all(pumps.map((pump) => pump.stop()))
+      await Promise.all(pollers.map((poller) => poller.stop()))
       client.destroy()
     },
   }

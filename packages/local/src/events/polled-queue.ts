@@ -31,7 +31,7 @@ export function createReceive(
   { client, queueUrl, visibilityTimeoutSeconds, log }: PolledQueue,
   stopping: AbortSignal,
 ): Receive {
-  let failuresInARow = 0
+  let consecutiveErrors = 0
   return async (count) => {
     const command = new ReceiveMessageCommand({
       QueueUrl: queueUrl,
@@ -43,13 +43,13 @@ export function createReceive(
     })
     try {
       const { Messages: messages = [] } = await client.send(command, { abortSignal: stopping })
-      failuresInARow = 0
+      consecutiveErrors = 0
       return messages
     } catch (error) {
       if (stopping.aborted) return []
-      const retryMs = fullJitterMs(failuresInARow++)
-      log('receiving failed', { queueUrl, retryMs, error })
-      await delay(retryMs, undefined, { signal: stopping }).catch(() => undefined)
+      const delayMs = retryDelayMs(consecutiveErrors++)
+      log('receiving failed', { queueUrl, retryMs: delayMs, error })
+      await delay(delayMs, undefined, { signal: stopping }).catch(() => undefined)
       return []
     }
   }
@@ -75,6 +75,6 @@ export async function deleteMessages(
 }
 
 /** A random delay with a limit that doubles after every error, so clients do not retry at the same time. */
-function fullJitterMs(failuresInARow: number): number {
-  return Math.random() * Math.min(longestRetryMs, firstRetryMs * 2 ** failuresInARow)
+function retryDelayMs(consecutiveErrors: number): number {
+  return Math.random() * Math.min(longestRetryMs, firstRetryMs * 2 ** consecutiveErrors)
 }

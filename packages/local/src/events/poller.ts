@@ -28,17 +28,17 @@ export function startQueuePoller(options: QueuePollerOptions): QueuePoller {
   if (batchSize > maximumMessagesPerCall) throw new RangeError('A batch size above 10 needs a batching window.')
   const stopping = new AbortController()
   const receive = createReceive(options, stopping.signal)
-  const underWay = new Set<Promise<void>>()
+  const running = new Set<Promise<void>>()
 
   const run = async () => {
     while (!stopping.signal.aborted) {
       const messages = await receive(batchSize)
       if (messages.length === 0) continue
-      const batch = handle(options, messages).finally(() => underWay.delete(batch))
-      underWay.add(batch)
-      if (underWay.size >= maximumConcurrency) await Promise.race(underWay)
+      const batch = handle(options, messages).finally(() => running.delete(batch))
+      running.add(batch)
+      if (running.size >= maximumConcurrency) await Promise.race(running)
     }
-    await Promise.all(underWay)
+    await Promise.all(running)
   }
   const stopped = run()
   return {

@@ -17,7 +17,7 @@ interface Work {
   emulators: EmulatorAddresses
   queues: Queues
   /** Whether the catalog was just scanned. */
-  isCatalogNew: boolean
+  isCatalogScanned: boolean
 }
 
 /**
@@ -26,7 +26,7 @@ interface Work {
  */
 export function startWork(
   settings: Settings,
-  { emulators, queues, isCatalogNew }: Work,
+  { emulators, queues, isCatalogScanned }: Work,
   { invoke, names }: Functions,
   log: Log,
 ): () => Promise<void> {
@@ -34,7 +34,11 @@ export function startWork(
   const schedules = [
     { name: 'sweep', intervalMs: settings.sweepIntervalSeconds * 1000 },
     { name: 'heartbeat', intervalMs: settings.moduleSupervisionSeconds * 1000, startsNow: true },
-    { name: 'catalog', intervalMs: tasks['schedule/catalog'].trigger.everySeconds * 1000, startsNow: !isCatalogNew },
+    {
+      name: 'catalog',
+      intervalMs: tasks['schedule/catalog'].trigger.everySeconds * 1000,
+      startsNow: !isCatalogScanned,
+    },
     { name: 'updates', intervalMs: tasks['schedule/updates'].trigger.everySeconds * 1000, startsNow: true },
   ]
     .filter(({ name }) => names.includes(`schedule/${name}`))

@@ -2,9 +2,9 @@ import { Worker } from 'node:worker_threads'
 import { FunctionError, FunctionTimeout } from './errors.ts'
 import { type ThreadResponse, type FunctionThreadData, type ThreadRequest, ready } from './protocol.ts'
 
-type QuestionBody = ThreadRequest extends infer Kind ? (Kind extends ThreadRequest ? Omit<Kind, 'id'> : never) : never
+type RequestBody = ThreadRequest extends infer Kind ? (Kind extends ThreadRequest ? Omit<Kind, 'id'> : never) : never
 
-interface Waiting {
+interface PendingCall {
   resolve: (result: unknown) => void
   reject: (error: Error) => void
   timer: NodeJS.Timeout
@@ -17,7 +17,7 @@ export interface ThreadOptions extends FunctionThreadData {
 }
 
 /** How a thread ended. */
-export interface Death {
+export interface ThreadExit {
   reason: string
   /** False if the thread failed to start. */
   hasStarted: boolean
@@ -35,11 +35,11 @@ const resourceLimits = { maxOldGenerationSizeMb: 512 }
 /** The handle of one thread of functions. It runs many invocations concurrently; they fail if it dies. */
 export class FunctionThread {
   readonly #worker: Worker
-  readonly #waiting = new Map<number, Waiting>()
+  readonly #pending = new Map<number, PendingCall>()
   #lastId = 0
   #hasStarted = false
 
-  constructor({ name, environment, functionsDir, suffix }: ThreadOptions, onDeath: (death: Death) => void) {
+  constructor({ name, environment, functionsDir, suffix }: ThreadOptions, onExit: (exit: ThreadExit) => void) {
     const workerData: FunctionThreadData = { functionsDir, suffix }
     const options = { name, env: environment, workerData, resourceLimits }
     this.#worker = new Worker(new URL('thread.ts', import.meta.url), options)
@@ -52,33 +52,33 @@ export class FunctionThread {
       reason = error instanceof Error ? (error.stack ?? error.message) : String(error)
     })
     this.#worker.on('exit', () => {
-      for (const { reject, timer, functionName } of this.#waiting.values()) {
+      for (const { reject, timer, functionName } of this.#pending.values()) {
         clearTimeout(timer)
         reject(new FunctionError(functionName, { name: 'ThreadEnded', message: reason, stack: '', isCounted: false }))
       }
-      this.#waiting.clear()
-      onDeath({ reason, hasStarted: this.#hasStarted })
+      this.#pending.clear()
+      onExit({ reason, hasStarted: this.#hasStarted })
     })
   }
 
   /** Number of outstanding responses. */
   get load(): number {
-    return this.#waiting.size
+    return this.#pending.size
   }
 
   /** Imports a function before its first invocation. */
   async warm(functionName: string, timeoutMs: number): Promise<void> {
-    await this.#ask({ kind: 'load', functionName }, functionName, timeoutMs)
+    await this.#send({ kind: 'load', functionName }, functionName, timeoutMs)
   }
 
   /** Runs a function; rejects with `FunctionError` or `FunctionTimeout`. */
   async invoke(functionName: string, event: unknown, requestId: string, timeoutMs: number): Promise<unknown> {
     const deadlineMs = Date.now() + timeoutMs
-    const question = { kind: 'invoke', functionName, event, requestId, deadlineMs } as const
+    const request = { kind: 'invoke', functionName, event, requestId, deadlineMs } as const
     try {
-      return await this.#ask(question, functionName, timeoutMs)
+      return await this.#send(request, functionName, timeoutMs)
     } catch (error) {
-      if (error instanceof FunctionTimeout) this.#endIfHung()
+      if (error instanceof FunctionTimeout) this.#terminateIfHung()
       throw error
     }
   }
@@ -87,16 +87,16 @@ export class FunctionThread {
     await this.#worker.terminate()
   }
 
-  #ask(question: QuestionBody, functionName: string, timeoutMs: number): Promise<unknown> {
+  #send(request: RequestBody, functionName: string, timeoutMs: number): Promise<unknown> {
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        this.#waiting.delete(id)
+        this.#pending.delete(id)
         reject(new FunctionTimeout(functionName, timeoutMs))
       }, timeoutMs)
-      this.#waiting.set(id, { resolve, reject, timer, functionName })
+      this.#pending.set(id, { resolve, reject, timer, functionName })
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker is not a window
-      this.#worker.postMessage({ ...question, id })
+      this.#worker.postMessage({ ...request, id })
     })
   }
 
@@ -104,17 +104,17 @@ export class FunctionThread {
    * A busy loop in one function would block all others of the thread. A starting thread runs no function yet and may
    * take longer than a response.
    */
-  #endIfHung(): void {
+  #terminateIfHung(): void {
     if (!this.#hasStarted) return
-    this.#ask({ kind: 'ping' }, 'ping', pingTimeoutMs).catch(() => this.#worker.terminate())
+    this.#send({ kind: 'ping' }, 'ping', pingTimeoutMs).catch(() => this.#worker.terminate())
   }
 
-  #settle(answer: ThreadResponse): void {
-    const waiting = this.#waiting.get(answer.id)
-    if (waiting === undefined) return
-    this.#waiting.delete(answer.id)
-    clearTimeout(waiting.timer)
-    if ('failure' in answer) waiting.reject(new FunctionError(waiting.functionName, answer.failure))
-    else waiting.resolve(answer.result)
+  #settle(response: ThreadResponse): void {
+    const pending = this.#pending.get(response.id)
+    if (pending === undefined) return
+    this.#pending.delete(response.id)
+    clearTimeout(pending.timer)
+    if ('failure' in response) pending.reject(new FunctionError(pending.functionName, response.failure))
+    else pending.resolve(response.result)
   }
 }

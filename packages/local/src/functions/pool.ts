@@ -26,31 +26,31 @@ export interface FunctionPool {
   close: () => Promise<void>
 }
 
-const usualWarmUpMs = 60_000
+const defaultWarmUpTimeoutMs = 60_000
 
-const noThread = { name: 'NoThread', message: 'none of the threads starts', stack: '', isCounted: false }
+const noThreadError = { name: 'NoThread', message: 'none of the threads starts', stack: '', isCounted: false }
 
 /** Delay before another attempt to start a thread. */
-const restartMs = 1000
+const restartDelayMs = 1000
 
 /** Starts the threads. A thread that dies is replaced at once, or after a delay if it failed to start. */
 export function startPool(options: PoolOptions): FunctionPool {
   const { threads: count, functionsDir, suffix = '.ts', environment, timeoutMsOf, log } = options
-  const { warmUpTimeoutMs = usualWarmUpMs } = options
-  let closed = false
+  const { warmUpTimeoutMs = defaultWarmUpTimeoutMs } = options
+  let isClosed = false
   const threads = new Map<number, FunctionThread>()
 
   const start = (slot: number) => {
     const name = `functions-${slot}`
     const thread = new FunctionThread({ name, environment, functionsDir, suffix }, ({ reason, hasStarted }) => {
-      if (closed) return
+      if (isClosed) return
       log(hasStarted ? 'a function thread ended and is replaced' : 'a function thread does not start', {
         thread: name,
         reason,
       })
       if (hasStarted) return start(slot)
       threads.delete(slot)
-      setTimeout(() => closed || start(slot), restartMs).unref()
+      setTimeout(() => isClosed || start(slot), restartDelayMs).unref()
     })
     threads.set(slot, thread)
   }
@@ -58,7 +58,7 @@ export function startPool(options: PoolOptions): FunctionPool {
 
   const leastLoaded = (functionName: string) => {
     const [least] = [...threads.values()].toSorted((a, b) => a.load - b.load)
-    if (least === undefined) throw new FunctionError(functionName, noThread)
+    if (least === undefined) throw new FunctionError(functionName, noThreadError)
     return least
   }
 
@@ -72,7 +72,7 @@ export function startPool(options: PoolOptions): FunctionPool {
       await Promise.all(loads)
     },
     close: async () => {
-      closed = true
+      isClosed = true
       await Promise.all([...threads.values()].map((thread) => thread.end()))
     },
   }

@@ -21,44 +21,44 @@ const load = async (functionName: string): Promise<Handler> => {
   return module.handler
 }
 
-const keepAfterMs = 500
-let keeping: NodeJS.Timeout | undefined
+const flushDelayMs = 500
+let flushTimer: NodeJS.Timeout | undefined
 
 /** Writes the compile cache once the functions are loaded, since a killed thread does not. */
-function keepCompiled(): void {
-  clearTimeout(keeping)
-  keeping = setTimeout(flushCompileCache, keepAfterMs).unref()
+function scheduleCacheFlush(): void {
+  clearTimeout(flushTimer)
+  flushTimer = setTimeout(flushCompileCache, flushDelayMs).unref()
 }
 
-async function perform(question: ThreadRequest): Promise<unknown> {
-  if (question.kind === 'ping') return undefined
-  const handler = await load(question.functionName)
-  if (question.kind === 'load') return keepCompiled()
-  return handler(question.event, lambdaContext(question.functionName, question.requestId, question.deadlineMs))
+async function perform(request: ThreadRequest): Promise<unknown> {
+  if (request.kind === 'ping') return undefined
+  const handler = await load(request.functionName)
+  if (request.kind === 'load') return scheduleCacheFlush()
+  return handler(request.event, lambdaContext(request.functionName, request.requestId, request.deadlineMs))
 }
 
-const failureOf = (error: unknown): SerializedError =>
+const serialize = (error: unknown): SerializedError =>
   error instanceof Error
     ? { name: error.name, message: error.message, stack: error.stack ?? '', isCounted: isCounted(error) }
     : { name: 'Error', message: String(error), stack: '', isCounted: false }
 
-async function answer(question: ThreadRequest): Promise<ThreadResponse> {
+async function execute(request: ThreadRequest): Promise<ThreadResponse> {
   try {
-    return { id: question.id, result: await perform(question) }
+    return { id: request.id, result: await perform(request) }
   } catch (error) {
-    return { id: question.id, failure: failureOf(error) }
+    return { id: request.id, failure: serialize(error) }
   }
 }
 
-async function respond(question: ThreadRequest): Promise<void> {
-  const given = await answer(question)
+async function respond(request: ThreadRequest): Promise<void> {
+  const response = await execute(request)
   try {
-    port?.postMessage(given)
+    port?.postMessage(response)
   } catch (error) {
     // A result that cannot be cloned, such as a function, fails the invocation.
-    port?.postMessage({ id: question.id, failure: failureOf(error) })
+    port?.postMessage({ id: request.id, failure: serialize(error) })
   }
 }
 
-port.on('message', (question: ThreadRequest) => void respond(question))
+port.on('message', (request: ThreadRequest) => void respond(request))
 port.postMessage(ready)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { type FetchImage, Images } from '@platform/worker/runtimes/images'
 import { openLocalRuntime } from '@platform/worker/runtimes/local-runtime'
-import { HostThreadData, type HostThreadMessage, type HostThreadOrder } from './host.ts'
+import { HostThreadData, type HostThreadMessage, type HostThreadCommand } from './host.ts'
 import { serveHost } from './host-server.ts'
 import { moduleLine } from './module-log.ts'
 import { runFolderFor } from './run-folder.ts'
@@ -16,7 +16,7 @@ const { dataDir, mode, token, port } = HostThreadData.parse(workerData)
 const parent = parentPort
 if (parent === null) throw new Error('This file runs as a worker thread only.')
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker is not a window
-const tell = (message: HostThreadMessage) => parent.postMessage(message)
+const post = (message: HostThreadMessage) => parent.postMessage(message)
 
 // Loaded on demand: most starts need no registry, since the images are on the disk.
 const fetch: FetchImage = async (name, folder) => {
@@ -33,22 +33,22 @@ const runtime = await openLocalRuntime({
   tokenOf: async (id) => tokens.get(id) ?? '',
   onLog: (moduleId, line) => process.stdout.write(`${moduleLine(moduleId, line)}\n`),
   onFallback: (reason) =>
-    tell({ kind: 'log', message: 'modules run as processes, not in containers', details: { reason } }),
+    post({ kind: 'log', message: 'modules run as processes, not in containers', details: { reason } }),
 })
 const server = await serveHost({
   runtime,
   tokens,
   token,
   port,
-  onError: (error) => tell({ kind: 'log', message: 'the module host failed', details: { error } }),
+  onError: (error) => post({ kind: 'log', message: 'the module host failed', details: { error } }),
 })
 const closing = new Promise<void>((resolve) => {
-  parent.on('message', (order: HostThreadOrder) => {
-    if (order === 'close') resolve()
-    else Object.assign(process.env, order.environment)
+  parent.on('message', (command: HostThreadCommand) => {
+    if (command === 'close') resolve()
+    else Object.assign(process.env, command.environment)
   })
 })
-tell({ kind: 'ready', url: server.url, isolation: runtime.isolation })
+post({ kind: 'ready', url: server.url, isolation: runtime.isolation })
 // A killed thread does not write its compile cache.
 flushCompileCache()
 await closing

@@ -18,7 +18,7 @@ export type HostThreadMessage =
   | { kind: 'log'; message: string; details: Record<string, unknown> }
 
 /** A later message to the host's thread: close, or further environment. */
-export type HostThreadOrder = 'close' | { environment: Record<string, string> }
+export type HostThreadCommand = 'close' | { environment: Record<string, string> }
 
 export interface ModuleHostOptions extends Pick<HostThreadData, 'dataDir' | 'mode'> {
   /** Settings of the functions, for the same access to registries. */
@@ -34,7 +34,7 @@ export interface ModuleHost {
   /** A description of the isolation between modules and the platform. */
   isolation: string
   /** Adds the credentials of registries to the environment, before anything is deployed. */
-  provide: (environment: Record<string, string>) => void
+  addEnvironment: (environment: Record<string, string>) => void
   /** Ends the modules, within ten seconds. */
   close: () => Promise<void>
 }
@@ -44,18 +44,18 @@ interface HostThread {
   isolation: string
   /** Settles when the thread has ended. */
   ended: Promise<unknown>
-  order: (order: HostThreadOrder) => void
+  send: (send: HostThreadCommand) => void
   close: () => Promise<void>
 }
 
-const restartMs = 1000
-const ownThread = new URL('host-thread.ts', import.meta.url)
+const restartDelayMs = 1000
+const defaultThreadUrl = new URL('host-thread.ts', import.meta.url)
 
 /**
  * Starts the module host on its own thread, so unpacking images and reading output block no other work. A host that
  * dies is replaced at the same address; the platform deploys its modules again. Rejects if the host cannot start.
  */
-export async function startModuleHost(options: ModuleHostOptions, threadUrl = ownThread): Promise<ModuleHost> {
+export async function startModuleHost(options: ModuleHostOptions, threadUrl = defaultThreadUrl): Promise<ModuleHost> {
   const { dataDir, mode, log } = options
   const environment = { ...options.environment, ...compileCache }
   const token = randomBytes(32).toString('base64url')
@@ -64,30 +64,30 @@ export async function startModuleHost(options: ModuleHostOptions, threadUrl = ow
   const { url, isolation } = thread
   const closing = new AbortController()
 
-  const keep = async () => {
+  const supervise = async () => {
     while (!closing.signal.aborted) {
       const reason = await thread.ended
       if (closing.signal.aborted) return
       log('the module host ended and is replaced', { reason })
-      await delay(restartMs, undefined, { signal: closing.signal }).catch(() => undefined)
+      await delay(restartDelayMs, undefined, { signal: closing.signal }).catch(() => undefined)
       if (!closing.signal.aborted) await start(Number(new URL(url).port)).then((next) => (thread = next), failed)
     }
   }
   const failed = (error: unknown) => log('the module host does not start', { error })
-  const kept = keep()
+  const supervision = supervise()
   const close = async () => {
     closing.abort()
     await thread.close()
     // A replacement may just be starting.
-    await kept
+    await supervision
     await thread.close()
   }
-  const provide = (more: Record<string, string>) => {
-    Object.assign(environment, more)
-    thread.order({ environment: more })
+  const addEnvironment = (additions: Record<string, string>) => {
+    Object.assign(environment, additions)
+    thread.send({ environment: additions })
   }
   let closed: Promise<void> | undefined
-  return { url, token, isolation, provide, close: () => (closed ??= close()) }
+  return { url, token, isolation, addEnvironment, close: () => (closed ??= close()) }
 }
 
 async function startThread(
@@ -113,14 +113,14 @@ async function startThread(
   })
   const { url: address, isolation } = await Promise.race([ready, failed])
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker is not a window
-  const order = (given: HostThreadOrder) => worker.postMessage(given)
+  const send = (command: HostThreadCommand) => worker.postMessage(command)
   return {
     url: address,
     isolation,
     ended,
-    order,
+    send,
     close: async () => {
-      order('close')
+      send('close')
       await exited
     },
   }

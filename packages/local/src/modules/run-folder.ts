@@ -10,16 +10,16 @@ import { StartError } from '../start-error.ts'
  * sockets. Throws `StartError` if another user owns that folder.
  */
 export async function runFolderFor(dataDir: string): Promise<string> {
-  const usual = join(dataDir, 'modules', 'run')
+  const preferred = join(dataDir, 'modules', 'run')
   try {
-    checkRunFolder(usual)
-    return usual
+    checkRunFolder(preferred)
+    return preferred
   } catch {
     const { uid } = userInfo()
     const folder = join(tmpdir(), `platform-${uid}-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}`)
     await mkdir(folder, { mode: 0o700 }).catch(() => undefined)
-    const found = await lstat(folder)
-    const isOwn = found.isDirectory() && found.uid === uid && (found.mode & 0o077) === 0
+    const entry = await lstat(folder)
+    const isOwn = entry.isDirectory() && entry.uid === uid && (entry.mode & 0o077) === 0
     if (!isOwn)
       throw new StartError(`${folder} belongs to another user. Set PLAT_DATA_DIR to a folder with a shorter path.`)
     return join(folder, 'run')

@@ -16,18 +16,18 @@ export interface EmbeddedRegistry extends Registry {
 export async function startEmbeddedRegistry(dataDir: string, port: number, log: Log): Promise<EmbeddedRegistry> {
   const folder = join(dataDir, 'registry')
   const password = await loadOrCreateRegistryPassword(dataDir)
-  const lastPort = await portNotedIn(folder)
+  const lastPort = await readLastPort(folder)
   const start = (at: number) => startRegistry({ folder, port: at, password, log })
   const starting = port === 0 && lastPort !== undefined ? start(lastPort).catch(() => start(0)) : start(port)
-  const place = { host: '127.0.0.1', port, setting: 'PLAT_REGISTRY_PORT' }
-  const registry = await starting.catch(explainListenError(place))
-  const ownPort = Number(registry.host.split(':')[1])
-  const hasMoved = ownPort !== lastPort
-  if (hasMoved) await writeFile(join(folder, 'port'), String(ownPort))
+  const address = { host: '127.0.0.1', port, setting: 'PLAT_REGISTRY_PORT' }
+  const registry = await starting.catch(explainListenError(address))
+  const boundPort = Number(registry.host.split(':')[1])
+  const hasMoved = boundPort !== lastPort
+  if (hasMoved) await writeFile(join(folder, 'port'), String(boundPort))
   return { ...registry, password, folder, hasMoved }
 }
 
-async function portNotedIn(folder: string): Promise<number | undefined> {
+async function readLastPort(folder: string): Promise<number | undefined> {
   const text = await readFile(join(folder, 'port'), 'utf8').catch(() => '')
   return /^\d{1,5}$/.test(text) ? Number(text) : undefined
 }

@@ -47,11 +47,10 @@ function parse(mediaType: string, bytes: Buffer): ManifestBody {
     )
   }
   const parsed = ManifestBody.safeParse(jsonOf(bytes))
-  if (!parsed.success)
-    throw new RegistryServerError('MANIFEST_INVALID', 'The manifest is not of the form that its type has.')
+  if (!parsed.success) throw new RegistryServerError('MANIFEST_INVALID', 'The manifest does not match its type.')
   const { data } = parsed
   if ((data.mediaType ?? mediaType) !== mediaType) {
-    throw new RegistryServerError('MANIFEST_INVALID', 'The manifest says another type than Content-Type.')
+    throw new RegistryServerError('MANIFEST_INVALID', 'The mediaType of the manifest differs from Content-Type.')
   }
   // A document read as an image by some and as a list by others could be signed as one and run as the other.
   const isBoth = isIndex ? data.config !== undefined || data.layers.length > 0 : data.manifests.length > 0

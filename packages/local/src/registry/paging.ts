@@ -10,13 +10,13 @@ export interface Page {
 
 /** The page that `n` and `last` of a query select. */
 export function pageOf(all: readonly string[], path: string, query: URLSearchParams): Page {
-  const asked = query.get('n') ?? String(maximumPage)
-  if (!/^\d{1,9}$/.test(asked)) throw new RegistryServerError('PAGINATION_NUMBER_INVALID', 'n must be a whole number.')
-  const count = Math.min(Number(asked), maximumPage)
+  const limit = query.get('n') ?? String(maximumPage)
+  if (!/^\d{1,9}$/.test(limit)) throw new RegistryServerError('PAGINATION_NUMBER_INVALID', 'n must be a whole number.')
+  const count = Math.min(Number(limit), maximumPage)
   const last = query.get('last')
-  const left = last === null ? all : all.filter((item) => item > last)
-  const items = left.slice(0, count)
-  const [end] = items.slice(-1)
-  if (end === undefined || left.length <= items.length) return { items, link: {} }
-  return { items, link: { link: `<${path}?n=${count}&last=${encodeURIComponent(end)}>; rel="next"` } }
+  const remaining = last === null ? all : all.filter((item) => item > last)
+  const items = remaining.slice(0, count)
+  const [lastItem] = items.slice(-1)
+  if (lastItem === undefined || remaining.length <= items.length) return { items, link: {} }
+  return { items, link: { link: `<${path}?n=${count}&last=${encodeURIComponent(lastItem)}>; rel="next"` } }
 }

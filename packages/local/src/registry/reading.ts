@@ -1,13 +1,13 @@
 import { mediaTypes } from '@platform/oci/types'
 import * as z from 'zod'
-import { fileAnswer, jsonAnswer, type RegistryAnswer } from './responses.ts'
+import { fileResponse, jsonResponse, type RegistryResponse } from './responses.ts'
 import type { Target } from './names.ts'
 import { pageOf } from './paging.ts'
 import { RegistryServerError } from './error.ts'
-import type { KeptManifest, Store } from './store.ts'
+import type { StoredManifest, Store } from './store.ts'
 
 /** A request that changes nothing. */
-export interface Question {
+export interface ReadRequest {
   target: Target
   path: string
   query: URLSearchParams
@@ -15,13 +15,16 @@ export interface Question {
 }
 
 /** Responds to GET and HEAD, except for the state of an upload. */
-export async function answerReading(store: Store, { target, path, query, range }: Question): Promise<RegistryAnswer> {
+export async function respondToRead(
+  store: Store,
+  { target, path, query, range }: ReadRequest,
+): Promise<RegistryResponse> {
   switch (target.kind) {
     case 'base':
-      return jsonAnswer(200, {})
+      return jsonResponse(200, {})
     case 'catalog': {
       const { items, link } = pageOf(await store.repositories(), path, query)
-      return jsonAnswer(200, { repositories: items }, link)
+      return jsonResponse(200, { repositories: items }, link)
     }
     case 'tags':
       return tagsOf(store, target.repository, path, query)
@@ -32,20 +35,20 @@ export async function answerReading(store: Store, { target, path, query, range }
     case 'referrers':
       return referrersOf(store, target.repository, target.digest, query.get('artifactType'))
     default:
-      throw new RegistryServerError('UNSUPPORTED', 'There is no such operation.')
+      throw new RegistryServerError('UNSUPPORTED', 'The operation is not supported.')
   }
 }
 
-async function tagsOf(store: Store, name: string, path: string, query: URLSearchParams): Promise<RegistryAnswer> {
+async function tagsOf(store: Store, name: string, path: string, query: URLSearchParams): Promise<RegistryResponse> {
   const tags = await store.tags(name)
-  if (tags === undefined) throw new RegistryServerError('NAME_UNKNOWN', 'There is no such repository.')
+  if (tags === undefined) throw new RegistryServerError('NAME_UNKNOWN', 'The repository does not exist.')
   const { items, link } = pageOf(tags, path, query)
-  return jsonAnswer(200, { name, tags: items }, link)
+  return jsonResponse(200, { name, tags: items }, link)
 }
 
-async function manifestOf(store: Store, repository: string, reference: string): Promise<RegistryAnswer> {
+async function manifestOf(store: Store, repository: string, reference: string): Promise<RegistryResponse> {
   const manifest = await store.manifest(repository, reference)
-  if (manifest === undefined) throw new RegistryServerError('MANIFEST_UNKNOWN', 'There is no such manifest.')
+  if (manifest === undefined) throw new RegistryServerError('MANIFEST_UNKNOWN', 'The manifest does not exist.')
   const { digest, mediaType, bytes } = manifest
   return {
     status: 200,
@@ -56,9 +59,9 @@ async function manifestOf(store: Store, repository: string, reference: string): 
 
 async function blobOf(store: Store, repository: string, digest: string, range: string | undefined) {
   const blob = await store.blob(repository, digest)
-  if (blob === undefined) throw new RegistryServerError('BLOB_UNKNOWN', 'There is no such blob.')
+  if (blob === undefined) throw new RegistryServerError('BLOB_UNKNOWN', 'The blob does not exist.')
   const headers = { 'content-type': 'application/octet-stream', 'accept-ranges': 'bytes', etag: `"${digest}"` }
-  return fileAnswer(blob.path, blob.size, range, { ...headers, 'docker-content-digest': digest })
+  return fileResponse(blob.path, blob.size, range, { ...headers, 'docker-content-digest': digest })
 }
 
 const Referrer = z.object({
@@ -68,7 +71,7 @@ const Referrer = z.object({
 })
 
 /** A manifest of an older release may have another form; its invalid members are omitted. */
-function descriptorOf({ mediaType, digest, bytes }: KeptManifest) {
+function descriptorOf({ mediaType, digest, bytes }: StoredManifest) {
   const { artifactType, config, annotations } = Referrer.safeParse(JSON.parse(bytes.toString('utf8'))).data ?? {}
   const type = artifactType ?? config?.mediaType
   return {
@@ -84,7 +87,7 @@ async function referrersOf(store: Store, repository: string, subject: string, ty
   const all = (await store.referrers(repository, subject)).map(descriptorOf)
   const manifests = type === null ? all : all.filter(({ artifactType }) => artifactType === type)
   const index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests }
-  return jsonAnswer(200, index, {
+  return jsonResponse(200, index, {
     'content-type': mediaTypes.index,
     ...(type !== null && { 'oci-filters-applied': 'artifactType' }),
   })

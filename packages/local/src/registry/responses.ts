@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { RegistryServerError } from './error.ts'
 
 /** A response of the registry: bytes, or part of a file. Header names are lower-case. */
-export interface RegistryAnswer {
+export interface RegistryResponse {
   status: number
   headers?: Readonly<Record<string, string>>
   body?: Uint8Array | FilePart
@@ -17,16 +17,16 @@ export interface FilePart {
   end: number
 }
 
-const sizeOf = (body: RegistryAnswer['body']): number => {
+const sizeOf = (body: RegistryResponse['body']): number => {
   if (body === undefined) return 0
   return 'path' in body ? body.end - body.start + 1 : body.length
 }
 
 /** Sends a response; only its head for HEAD. Rejects when the caller disconnects. */
-export async function sendAnswer(
+export async function sendResponse(
   request: IncomingMessage,
   response: ServerResponse,
-  { status, headers = {}, body }: RegistryAnswer,
+  { status, headers = {}, body }: RegistryResponse,
 ): Promise<void> {
   response.writeHead(status, {
     'docker-distribution-api-version': 'registry/2.0',
@@ -42,37 +42,39 @@ export async function sendAnswer(
 async function sendFile(response: ServerResponse, { path, start, end }: FilePart): Promise<void> {
   const file = createReadStream(path, { start, end })
   await pipeline(file, response, { end: false })
-  if (file.bytesRead <= end - start) throw new Error('The file has become shorter.')
+  if (file.bytesRead <= end - start) throw new Error('The file was truncated.')
   response.end()
 }
 
-export const jsonAnswer = (
+export const jsonResponse = (
   status: number,
   content: unknown,
   headers: Readonly<Record<string, string>> = {},
-): RegistryAnswer => ({
+): RegistryResponse => ({
   status,
   headers: { 'content-type': 'application/json', ...headers },
   body: Buffer.from(JSON.stringify(content)),
 })
 
 /** An error in the format of the distribution specification. */
-export const refusalAnswer = ({ status, code, message, headers }: RegistryServerError): RegistryAnswer =>
-  jsonAnswer(status, { errors: [{ code, message }] }, headers)
+export const errorResponse = ({ status, code, message, headers }: RegistryServerError): RegistryResponse =>
+  jsonResponse(status, { errors: [{ code, message }] }, headers)
 
 /** A file, or the single part that a `Range` header selects; several parts return the whole file. */
-export function fileAnswer(
+export function fileResponse(
   path: string,
   size: number,
   range: string | undefined,
   headers: Readonly<Record<string, string>>,
-): RegistryAnswer {
+): RegistryResponse {
   const [, from = '', to = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(range ?? '') ?? []
   if (from === '' && to === '') return { status: 200, headers, body: { path, start: 0, end: size - 1 } }
   const start = from === '' ? Math.max(0, size - Number(to)) : Number(from)
   const end = from === '' || to === '' ? size - 1 : Math.min(Number(to), size - 1)
   if (start > end)
-    throw new RegistryServerError('RANGE_INVALID', 'There is no such part.', { 'content-range': `bytes */${size}` })
+    throw new RegistryServerError('RANGE_INVALID', 'The range is not satisfiable.', {
+      'content-range': `bytes */${size}`,
+    })
   const part = { 'content-range': `bytes ${start}-${end}/${size}` }
   return { status: 206, headers: { ...headers, ...part }, body: { path, start, end } }
 }

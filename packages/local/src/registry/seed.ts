@@ -20,16 +20,16 @@ export async function seedHello(registry: EmbeddedRegistry, assetsDir: string, s
     readFile(join(assetsDir, 'hello.mjs')),
     readFile(manifestFile, 'utf8'),
   ])
-  const content = digestOf([program.toString('base64'), manifest, publicHalf(signingKey)].join('\n'))
-  const note = join(registry.folder, 'seeded')
-  if ((await readFile(note, 'utf8').catch(() => '')) === content) return false
-  await rm(note, { force: true })
+  const content = digestOf([program.toString('base64'), manifest, publicKeyOf(signingKey)].join('\n'))
+  const markerFile = join(registry.folder, 'seeded')
+  if ((await readFile(markerFile, 'utf8').catch(() => '')) === content) return false
+  await rm(markerFile, { force: true })
   await pushHello(registry, { program, manifest, signingKey })
-  await writeFile(note, content)
+  await writeFile(markerFile, content)
   return true
 }
 
-const publicHalf = (privateKeyPem: string): string =>
+const publicKeyOf = (privateKeyPem: string): string =>
   createPublicKey(privateKeyPem).export({ type: 'spki', format: 'pem' }).toString()
 
 interface Release {

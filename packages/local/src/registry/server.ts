@@ -2,14 +2,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { drainServer, trackConnections } from '../gateway/connections.ts'
 import { listenAt } from '../listening.ts'
 import type { Log } from '../log.ts'
-import { type RegistryAnswer, refusalAnswer, sendAnswer } from './responses.ts'
+import { type RegistryResponse, errorResponse, sendResponse } from './responses.ts'
 import { parsePath } from './names.ts'
-import { answerReading } from './reading.ts'
+import { respondToRead } from './reading.ts'
 import { RegistryServerError } from './error.ts'
 import { openStore, type Store } from './store.ts'
 import { createUploads, type Uploads } from './uploads.ts'
 import { requireWriter } from './writer.ts'
-import { answerWriting } from './writing.ts'
+import { respondToWrite } from './writing.ts'
 
 /** An OCI registry (distribution specification 1.1) on a loopback port. */
 export interface Registry {
@@ -60,10 +60,10 @@ export async function startRegistry(options: RegistryOptions): Promise<Registry>
 
 async function respond(context: Context, request: IncomingMessage, response: ServerResponse): Promise<void> {
   try {
-    await sendAnswer(
+    await sendResponse(
       request,
       response,
-      await answer(context, request).catch((error: unknown) => refused(context, error)),
+      await handle(context, request).catch((error: unknown) => toErrorResponse(context, error)),
     )
   } catch {
     // After a disconnect or a missing file, a partial response must not look complete.
@@ -71,25 +71,24 @@ async function respond(context: Context, request: IncomingMessage, response: Ser
   }
 }
 
-async function answer({ store, uploads, password }: Context, request: IncomingMessage): Promise<RegistryAnswer> {
+async function handle({ store, uploads, password }: Context, request: IncomingMessage): Promise<RegistryResponse> {
   const { method = '', headers } = request
   if (!loopbackHost.test(headers.host ?? ''))
-    throw new RegistryServerError('DENIED', 'The registry answers on loopback only.')
+    throw new RegistryServerError('DENIED', 'The registry is available on loopback only.')
   const [path = '', query = ''] = (request.url ?? '').split('?', 2)
   const target = parsePath(path)
-  if (target === undefined)
-    throw new RegistryServerError('NAME_UNKNOWN', 'There is no such path, or the name is not valid.')
+  if (target === undefined) throw new RegistryServerError('NAME_UNKNOWN', 'The path or the name is invalid.')
   const parameters = new URLSearchParams(query)
   const isReading = (method === 'GET' || method === 'HEAD') && target.kind !== 'upload'
   // Clients learn from the base path whether the registry requires a password.
   if (!isReading || target.kind === 'base') requireWriter(request, password)
   return isReading
-    ? answerReading(store, { target, path, query: parameters, range: headers.range })
-    : answerWriting(store, uploads, { target, query: parameters, request })
+    ? respondToRead(store, { target, path, query: parameters, range: headers.range })
+    : respondToWrite(store, uploads, { target, query: parameters, request })
 }
 
-function refused({ log }: Context, error: unknown): RegistryAnswer {
-  if (error instanceof RegistryServerError) return refusalAnswer(error)
+function toErrorResponse({ log }: Context, error: unknown): RegistryResponse {
+  if (error instanceof RegistryServerError) return errorResponse(error)
   log('the registry failed', { error })
-  return refusalAnswer(new RegistryServerError('UNKNOWN', 'The registry failed.'))
+  return errorResponse(new RegistryServerError('UNKNOWN', 'The registry failed.'))
 }

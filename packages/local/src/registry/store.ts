@@ -4,7 +4,7 @@ import { digestOf } from '@platform/oci/digest'
 import { type Disk, namesIn, openDisk, sizeOf, textOf } from './disk.ts'
 
 /** A stored manifest: its bytes and the type it was pushed with. */
-export interface KeptManifest {
+export interface StoredManifest {
   digest: string
   mediaType: string
   bytes: Buffer
@@ -19,12 +19,12 @@ export interface Store {
   /** The content of a blob; undefined if the repository does not have it. */
   blob: (repository: string, digest: string) => Promise<{ path: string; size: number } | undefined>
   /** Moves a verified draft to its digest. */
-  adoptBlob: (repository: string, digest: string, draft: string) => Promise<void>
+  storeBlob: (repository: string, digest: string, draft: string) => Promise<void>
   /** Adds a blob of another repository; returns whether that one has it. */
   mountBlob: (repository: string, digest: string, from: string) => Promise<boolean>
   removeBlob: (repository: string, digest: string) => Promise<boolean>
   /** By tag or digest. */
-  manifest: (repository: string, reference: string) => Promise<KeptManifest | undefined>
+  manifest: (repository: string, reference: string) => Promise<StoredManifest | undefined>
   hasManifest: (repository: string, digest: string) => Promise<boolean>
   /** Stores a manifest, and lists it as a referrer of its subject. */
   addManifest: (repository: string, mediaType: string, bytes: Uint8Array, subject?: string) => Promise<string>
@@ -34,7 +34,7 @@ export interface Store {
   removeManifest: (repository: string, reference: string) => Promise<boolean>
   /** Sorted; undefined for a repository that never had a manifest. */
   tags: (repository: string) => Promise<string[] | undefined>
-  referrers: (repository: string, subject: string) => Promise<KeptManifest[]>
+  referrers: (repository: string, subject: string) => Promise<StoredManifest[]>
   /** Those with a manifest, sorted. */
   repositories: () => Promise<string[]>
 }
@@ -72,18 +72,18 @@ export async function openStore(folder: string): Promise<Store> {
     const size = await sizeOf(path)
     return size === undefined ? undefined : { path, size }
   }
-  const byDigest = async (repository: string, digest: string): Promise<KeptManifest | undefined> => {
+  const byDigest = async (repository: string, digest: string): Promise<StoredManifest | undefined> => {
     const mediaType = await textOf(at.manifest(repository, digest))
     return mediaType === undefined ? undefined : { digest, mediaType, bytes: await readFile(at.content(digest)) }
   }
-  const digestBehind = async (repository: string, reference: string) =>
+  const resolveReference = async (repository: string, reference: string) =>
     reference.includes(':') ? reference : textOf(at.tag(repository, reference))
 
   return {
     disk,
     blob,
     hasManifest,
-    adoptBlob: async (repository, digest, draft) => {
+    storeBlob: async (repository, digest, draft) => {
       await disk.place(draft, at.content(digest))
       await disk.write(at.blob(repository, digest), '')
     },
@@ -94,7 +94,7 @@ export async function openStore(folder: string): Promise<Store> {
     },
     removeBlob: (repository, digest) => removeFile(at.blob(repository, digest)),
     manifest: async (repository, reference) => {
-      const digest = await digestBehind(repository, reference)
+      const digest = await resolveReference(repository, reference)
       return digest === undefined ? undefined : byDigest(repository, digest)
     },
     addManifest: async (repository, mediaType, bytes, subject) => {

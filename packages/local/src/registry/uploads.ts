@@ -22,11 +22,11 @@ export interface Upload {
   size: number
   hash: Hash
   isBusy: boolean
-  touchedMs: number
+  lastUsedMs: number
 }
 
 const maximumUploads = 100
-const forgottenAfterMs = 3_600_000
+const expiryMs = 3_600_000
 
 /** `maximumBytes` is the maximum blob size. */
 export function createUploads(newDraft: () => string, maximumBytes: number): Uploads {
@@ -36,21 +36,21 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
     uploads.delete(upload.id)
     await rm(upload.draft, { force: true })
   }
-  const cancelForgotten = () => {
-    const forgotten = [...uploads.values()].filter(
-      ({ isBusy, touchedMs }) => !isBusy && Date.now() - touchedMs > forgottenAfterMs,
+  const cancelExpired = () => {
+    const expired = [...uploads.values()].filter(
+      ({ isBusy, lastUsedMs }) => !isBusy && Date.now() - lastUsedMs > expiryMs,
     )
-    return Promise.all(forgotten.map(cancel))
+    return Promise.all(expired.map(cancel))
   }
   return {
     begin: async (repository) => {
-      await cancelForgotten()
+      await cancelExpired()
       if (uploads.size >= maximumUploads)
-        throw new RegistryServerError('TOOMANYREQUESTS', 'Too many uploads are under way.')
+        throw new RegistryServerError('TOOMANYREQUESTS', 'Too many uploads are in progress.')
       const draft = newDraft()
       const id = randomUUID()
       const hash = createHash('sha256')
-      const upload = { id, repository, draft, size: 0, hash, isBusy: false, touchedMs: Date.now() }
+      const upload = { id, repository, draft, size: 0, hash, isBusy: false, lastUsedMs: Date.now() }
       uploads.set(id, upload)
       return upload
     },
@@ -59,7 +59,7 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
       if (upload?.repository === repository) return upload
       throw new RegistryServerError(
         'BLOB_UPLOAD_UNKNOWN',
-        'There is no such upload, or the registry was restarted: begin again.',
+        'The upload does not exist, or the registry was restarted. Start again.',
       )
     },
     append: async (upload, chunks) => {
@@ -69,11 +69,11 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
         await write(upload, chunks, maximumBytes)
       } catch (error) {
         // After a failed write the length of the content is unknown.
-        if (!isHangUp(error)) await cancel(upload)
+        if (!isDisconnect(error)) await cancel(upload)
         throw error
       } finally {
         upload.isBusy = false
-        upload.touchedMs = Date.now()
+        upload.lastUsedMs = Date.now()
       }
     },
     finish: async (upload, digest) => {
@@ -81,7 +81,7 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
       const found = `sha256:${upload.hash.digest('hex')}`
       if (found === digest) return
       await rm(upload.draft, { force: true })
-      throw new RegistryServerError('DIGEST_INVALID', `What arrived has the digest ${found}.`)
+      throw new RegistryServerError('DIGEST_INVALID', `The content has the digest ${found}.`)
     },
     cancel,
   }
@@ -91,7 +91,7 @@ async function write(upload: Upload, chunks: AsyncIterable<Uint8Array>, maximumB
   await using file = await open(upload.draft, 'a', 0o600)
   for await (const chunk of chunks) {
     if (upload.size + chunk.length > maximumBytes) {
-      throw new RegistryServerError('SIZE_INVALID', `A blob holds at most ${maximumBytes} bytes.`)
+      throw new RegistryServerError('SIZE_INVALID', `A blob has at most ${maximumBytes} bytes.`)
     }
     await file.writeFile(chunk)
     upload.hash.update(chunk)
@@ -100,7 +100,7 @@ async function write(upload: Upload, chunks: AsyncIterable<Uint8Array>, maximumB
 }
 
 /** The client disconnected: the request ended before its body. */
-const isHangUp = (error: unknown): boolean =>
+const isDisconnect = (error: unknown): boolean =>
   error instanceof Error &&
   'code' in error &&
   (error.code === 'ECONNRESET' || error.code === 'ERR_STREAM_PREMATURE_CLOSE')

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { digestOf, isDigest } from '@platform/oci/digest'
-import type { RegistryAnswer } from './responses.ts'
+import type { RegistryResponse } from './responses.ts'
 import { checkManifest, maximumManifestBytes } from './manifest-body.ts'
 import { isRepository, type Target } from './names.ts'
 import { RegistryServerError } from './error.ts'
@@ -8,14 +8,14 @@ import type { Store } from './store.ts'
 import type { Upload, Uploads } from './uploads.ts'
 
 /** A request that changes something, or reads the state of an upload. */
-export interface Order {
+export interface WriteRequest {
   target: Target
   query: URLSearchParams
   request: IncomingMessage
 }
 
 /** The operations by method and target. */
-export function answerWriting(store: Store, uploads: Uploads, { target, query, request }: Order) {
+export function respondToWrite(store: Store, uploads: Uploads, { target, query, request }: WriteRequest) {
   const { method } = request
   if (target.kind === 'uploads' && method === 'POST')
     return beginUpload(store, uploads, target.repository, query, request)
@@ -23,15 +23,15 @@ export function answerWriting(store: Store, uploads: Uploads, { target, query, r
   if (target.kind === 'manifest' && method === 'PUT') return putManifest(store, target, request)
   if (target.kind === 'manifest' && method === 'DELETE') return removeManifest(store, target)
   if (target.kind === 'blob' && method === 'DELETE') return removeBlob(store, target)
-  throw new RegistryServerError('UNSUPPORTED', 'There is no such operation.')
+  throw new RegistryServerError('UNSUPPORTED', 'The operation is not supported.')
 }
 
-const created = (repository: string, kind: 'blobs' | 'manifests', digest: string): RegistryAnswer => ({
+const created = (repository: string, kind: 'blobs' | 'manifests', digest: string): RegistryResponse => ({
   status: 201,
   headers: { location: `/v2/${repository}/${kind}/${digest}`, 'docker-content-digest': digest },
 })
 
-const progress = (status: number, { repository, id, size }: Upload): RegistryAnswer => ({
+const progress = (status: number, { repository, id, size }: Upload): RegistryResponse => ({
   status,
   headers: {
     location: `/v2/${repository}/blobs/uploads/${id}`,
@@ -46,7 +46,7 @@ async function beginUpload(
   repository: string,
   query: URLSearchParams,
   request: IncomingMessage,
-): Promise<RegistryAnswer> {
+): Promise<RegistryResponse> {
   const [mount, from, digest] = ['mount', 'from', 'digest'].map((name) => query.get(name) ?? '')
   if (mount && from && isDigest(mount) && isRepository(from) && (await store.mountBlob(repository, mount, from))) {
     return created(repository, 'blobs', mount)
@@ -63,7 +63,7 @@ async function continueUpload(
   { repository, uploadId }: { repository: string; uploadId: string },
   query: URLSearchParams,
   request: IncomingMessage,
-): Promise<RegistryAnswer> {
+): Promise<RegistryResponse> {
   const upload = uploads.find(repository, uploadId)
   const { method } = request
   if (method === 'GET') return progress(204, upload)
@@ -72,17 +72,17 @@ async function continueUpload(
     return { status: 204 }
   }
   if (method !== 'PATCH' && method !== 'PUT')
-    throw new RegistryServerError('UNSUPPORTED', 'There is no such operation.')
+    throw new RegistryServerError('UNSUPPORTED', 'The operation is not supported.')
   const digest = query.get('digest') ?? ''
   if (method === 'PUT') requireDigest(digest)
-  requireOrder(upload, request.headers['content-range'])
+  requireSequential(upload, request.headers['content-range'])
   await uploads.append(upload, request)
   return method === 'PUT' ? finishUpload(store, uploads, upload, digest) : progress(202, upload)
 }
 
-async function finishUpload(store: Store, uploads: Uploads, upload: Upload, digest: string): Promise<RegistryAnswer> {
+async function finishUpload(store: Store, uploads: Uploads, upload: Upload, digest: string): Promise<RegistryResponse> {
   await uploads.finish(upload, digest)
-  await store.adoptBlob(upload.repository, digest, upload.draft)
+  await store.storeBlob(upload.repository, digest, upload.draft)
   return created(upload.repository, 'blobs', digest)
 }
 
@@ -92,7 +92,7 @@ function requireDigest(digest: string): void {
 }
 
 /** Chunks arrive in order: each begins at the end of the previous one. */
-function requireOrder(upload: Upload, contentRange: string | undefined): void {
+function requireSequential(upload: Upload, contentRange: string | undefined): void {
   const start = /^(?:bytes[ =])?(\d{1,15})-\d{1,15}(?:\/.*)?$/.exec(contentRange ?? '')?.[1]
   const isInOrder = contentRange === undefined || (start !== undefined && Number(start) === upload.size)
   if (isInOrder) return
@@ -105,7 +105,7 @@ async function putManifest(
   store: Store,
   { repository, reference }: { repository: string; reference: string },
   request: IncomingMessage,
-): Promise<RegistryAnswer> {
+): Promise<RegistryResponse> {
   const bytes = await readManifest(request)
   const digest = digestOf(bytes)
   if (isDigest(reference) && reference !== digest) {
@@ -115,8 +115,8 @@ async function putManifest(
   const { subject } = await checkManifest(store, repository, mediaType, bytes)
   await store.addManifest(repository, mediaType, bytes, subject)
   if (!isDigest(reference)) await store.setTag(repository, reference, digest)
-  const answer = created(repository, 'manifests', digest)
-  return { ...answer, headers: { ...answer.headers, ...(subject !== undefined && { 'oci-subject': subject }) } }
+  const response = created(repository, 'manifests', digest)
+  return { ...response, headers: { ...response.headers, ...(subject !== undefined && { 'oci-subject': subject }) } }
 }
 
 async function readManifest(request: AsyncIterable<Buffer>): Promise<Buffer> {
@@ -133,12 +133,12 @@ async function readManifest(request: AsyncIterable<Buffer>): Promise<Buffer> {
 async function removeManifest(
   store: Store,
   target: { repository: string; reference: string },
-): Promise<RegistryAnswer> {
+): Promise<RegistryResponse> {
   if (await store.removeManifest(target.repository, target.reference)) return { status: 202 }
   throw new RegistryServerError('MANIFEST_UNKNOWN', 'There is no such manifest.')
 }
 
-async function removeBlob(store: Store, target: { repository: string; digest: string }): Promise<RegistryAnswer> {
+async function removeBlob(store: Store, target: { repository: string; digest: string }): Promise<RegistryResponse> {
   if (await store.removeBlob(target.repository, target.digest)) return { status: 202 }
   throw new RegistryServerError('BLOB_UNKNOWN', 'There is no such blob.')
 }

@@ -21,24 +21,24 @@ export interface UpdateControl extends Pick<
 }
 
 /** Versions that may complete their work while another one is staged; each uses memory. */
-const leavingLimit = 1
+const maxDraining = 1
 
 /** Changes the releases of a traffic split, one call at a time. */
 export function createControl(options: StagingOptions & { trafficSplit: TrafficSplit }): UpdateControl {
   const { releasesDir, checkout, trafficSplit } = options
-  const inTurn = createTurn()
-  let kept: readonly InstalledRelease[] = []
-  let expected: InstalledRelease | undefined
+  const inSequence = createSequence()
+  let retained: readonly InstalledRelease[] = []
+  let stagingRelease: InstalledRelease | undefined
 
   const isCurrent = (release: InstalledRelease): boolean => isSameRelease(trafficSplit.current(), release)
-  const isThere = (release: InstalledRelease): boolean => trafficSplit.invokeOf(release) !== undefined
-  const note = (release: InstalledRelease) =>
+  const isLoaded = (release: InstalledRelease): boolean => trafficSplit.invokeOf(release) !== undefined
+  const storeCurrent = (release: InstalledRelease) =>
     writeCurrentRelease(releasesDir, isFetched(release) ? release : undefined, checkout)
 
-  const getReady = async (release: InstalledRelease) => {
-    if (isThere(release) || trafficSplit.bringBack(release)) return
+  const stage = async (release: InstalledRelease) => {
+    if (isLoaded(release) || trafficSplit.restage(release)) return
     trafficSplit.revert()
-    if (trafficSplit.leaving().length > leavingLimit) {
+    if (trafficSplit.draining().length > maxDraining) {
       throw new TargetError('Functions of earlier releases have not ended yet. Try again in a few minutes.')
     }
     trafficSplit.stage(await startRelease(options, release))
@@ -46,8 +46,14 @@ export function createControl(options: StagingOptions & { trafficSplit: TrafficS
 
   const tidy = async () => {
     // No commit has decided yet what to keep.
-    if (kept.length === 0) return
-    const needed = [...kept, expected, trafficSplit.current(), trafficSplit.staged(), ...trafficSplit.leaving()]
+    if (retained.length === 0) return
+    const needed = [
+      ...retained,
+      stagingRelease,
+      trafficSplit.current(),
+      trafficSplit.staged(),
+      ...trafficSplit.draining(),
+    ]
     const names = needed.flatMap((each) => (each !== undefined && isFetched(each) ? folderName(each) : []))
     await removeAllBut(releasesDir, new Set(names))
   }
@@ -55,49 +61,49 @@ export function createControl(options: StagingOptions & { trafficSplit: TrafficS
   return {
     current: async () => trafficSplit.current(),
     missing: (release, functionNames) =>
-      inTurn(async () => {
-        expected = release
-        if (!isFetched(release) || isThere(release)) return []
+      inSequence(async () => {
+        stagingRelease = release
+        if (!isFetched(release) || isLoaded(release)) return []
         return missingFunctions(options, release, functionNames)
       }),
     add: (release, name, zip) =>
-      inTurn(async () => {
+      inSequence(async () => {
         const isDrafted = (await draftedFunctions(releasesDir, release)).has(name)
         if (!isDrafted) await draftFunction(releasesDir, { release, name, files: unpack(zip) })
       }),
     ready: (release, functionNames) =>
-      inTurn(async () => {
-        if (isFetched(release) && !isThere(release)) await sealRelease(options, release, functionNames)
-        await getReady(release)
+      inSequence(async () => {
+        if (isFetched(release) && !isLoaded(release)) await sealRelease(options, release, functionNames)
+        await stage(release)
       }),
     invoke: async (release, functionName, event) => {
       const invoke = trafficSplit.invokeOf(release) ?? requireStaged(release)
-      return invoke(functionName, event).catch(asTargetFailure)
+      return invoke(functionName, event).catch(throwTargetError)
     },
     unanswered: async (release, sinceMs) => trafficSplit.unanswered(release, sinceMs),
     shift: (release, share) =>
-      inTurn(async () => {
+      inSequence(async () => {
         if (isCurrent(release)) return
-        if (!isThere(release)) requireStaged(release)
+        if (!isLoaded(release)) requireStaged(release)
         trafficSplit.shift(share)
       }),
     commit: (release, before) =>
-      inTurn(async () => {
-        if (!isThere(release)) requireStaged(release)
-        await note(release)
-        kept = [release, before]
+      inSequence(async () => {
+        if (!isLoaded(release)) requireStaged(release)
+        await storeCurrent(release)
+        retained = [release, before]
         if (!isCurrent(release)) trafficSplit.commit()
         await tidy()
       }),
     revert: (_release, before) =>
-      inTurn(async () => {
-        const isBack = isCurrent(before)
-        if (!isBack) await getReady(before)
-        await note(before)
-        if (isBack) trafficSplit.revert()
+      inSequence(async () => {
+        const isAlreadyCurrent = isCurrent(before)
+        if (!isAlreadyCurrent) await stage(before)
+        await storeCurrent(before)
+        if (isAlreadyCurrent) trafficSplit.revert()
         else trafficSplit.commit()
       }),
-    tidy: () => inTurn(tidy),
+    tidy: () => inSequence(tidy),
   }
 }
 
@@ -105,15 +111,15 @@ const requireStaged = ({ version }: InstalledRelease): never => {
   throw new TargetError(`Release ${version} is not staged.`)
 }
 
-function asTargetFailure(cause: unknown): never {
+function throwTargetError(cause: unknown): never {
   throw new TargetError(cause instanceof Error ? cause.message : String(cause), { cause })
 }
 
-function createTurn(): <Result>(work: () => Promise<Result>) => Promise<Result> {
+function createSequence(): <Result>(work: () => Promise<Result>) => Promise<Result> {
   let last: Promise<unknown> = Promise.resolve()
   return (work) => {
-    const own = last.then(work)
-    last = own.catch(() => undefined)
-    return own
+    const result = last.then(work)
+    last = result.catch(() => undefined)
+    return result
   }
 }

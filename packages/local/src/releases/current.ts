@@ -24,8 +24,8 @@ const Current = z.object({
   checkout: z.object({ version, infrastructure: z.string() }),
 })
 
-const fileIn = (releasesDir: string): string => join(releasesDir, 'current.json')
-const asideIn = (releasesDir: string): string => join(releasesDir, 'current-set-aside.json')
+const currentFile = (releasesDir: string): string => join(releasesDir, 'current.json')
+const replacedFile = (releasesDir: string): string => join(releasesDir, 'current-set-aside.json')
 
 /** Stores atomically the release to start with; undefined for the functions of the checkout. */
 export async function writeCurrentRelease(
@@ -33,9 +33,9 @@ export async function writeCurrentRelease(
   release: FetchedRelease | undefined,
   checkout: Checkout,
 ): Promise<void> {
-  if (release === undefined) return removeFile(fileIn(releasesDir))
+  if (release === undefined) return removeFile(currentFile(releasesDir))
   const content = { release: releaseIdentity(release), checkout }
-  await replaceFile(fileIn(releasesDir), `${JSON.stringify(content, null, 2)}\n`)
+  await replaceFile(currentFile(releasesDir), `${JSON.stringify(content, null, 2)}\n`)
 }
 
 /**
@@ -50,43 +50,46 @@ export async function releaseAtStart(
 ): Promise<StoredRelease | undefined> {
   const current = await readCurrent(releasesDir, checkout)
   if (current === undefined) return undefined
-  const reason = outrankedBy(current, checkout)
+  const reason = replacementReason(current, checkout)
   if (reason !== undefined) {
-    await renameDurably(fileIn(releasesDir), asideIn(releasesDir))
-    const { version: itsVersion } = current.release
-    log(`release ${itsVersion} is set aside: ${reason}`, { release: itsVersion, checkout: checkout.version })
+    await renameDurably(currentFile(releasesDir), replacedFile(releasesDir))
+    const { version: releaseVersion } = current.release
+    log(`release ${releaseVersion} is set aside: ${reason}`, { release: releaseVersion, checkout: checkout.version })
     return undefined
   }
-  const kept = await readRelease(releasesDir, current.release).catch((error: unknown) => {
+  const stored = await readRelease(releasesDir, current.release).catch((error: unknown) => {
     if (error instanceof DamagedRelease) return error
     throw error
   })
-  if (kept !== undefined && !(kept instanceof DamagedRelease)) return kept
-  const { version: itsVersion } = current.release
-  const problem = `Release ${itsVersion} cannot be started: ${kept?.message ?? 'its folder is missing'}.`
-  throw new StartError(`${problem} ${recoveryAdvice(releasesDir, checkout)}`, { cause: kept })
+  if (stored !== undefined && !(stored instanceof DamagedRelease)) return stored
+  const { version: releaseVersion } = current.release
+  const problem = `Release ${releaseVersion} cannot be started: ${stored?.message ?? 'its folder is missing'}.`
+  throw new StartError(`${problem} ${recoveryAdvice(releasesDir, checkout)}`, { cause: stored })
 }
 
 /** What to do with a release that does not start. */
 export const recoveryAdvice = (releasesDir: string, checkout: Checkout): string =>
-  `Remove ${fileIn(releasesDir)} to start with version ${checkout.version} of this folder; then apply the update again.`
+  `Remove ${currentFile(releasesDir)} to start with version ${checkout.version} of this folder; then apply the update again.`
 
 async function readCurrent(releasesDir: string, checkout: Checkout): Promise<z.infer<typeof Current> | undefined> {
   try {
-    return Current.parse(JSON.parse(await readFile(fileIn(releasesDir), 'utf8')))
+    return Current.parse(JSON.parse(await readFile(currentFile(releasesDir), 'utf8')))
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    const problem = `${fileIn(releasesDir)} cannot be read.`
+    const problem = `${currentFile(releasesDir)} cannot be read.`
     throw new StartError(`${problem} ${recoveryAdvice(releasesDir, checkout)}`, { cause: error })
   }
 }
 
-function outrankedBy(
-  { release, checkout: then }: z.infer<typeof Current>,
-  { version: itsVersion, infrastructure }: Checkout,
+function replacementReason(
+  { release, checkout: applied }: z.infer<typeof Current>,
+  { version: releaseVersion, infrastructure }: Checkout,
 ): string | undefined {
-  if (then.infrastructure !== infrastructure) return `version ${itsVersion} of this folder has another infrastructure`
+  if (applied.infrastructure !== infrastructure)
+    return `version ${releaseVersion} of this folder has another infrastructure`
   // Keeps an older release after a deliberate rollback.
-  const isNew = then.version !== itsVersion
-  return isNew && gte(itsVersion, release.version) ? `version ${itsVersion} of this folder is as new` : undefined
+  const isOtherCheckout = applied.version !== releaseVersion
+  return isOtherCheckout && gte(releaseVersion, release.version)
+    ? `version ${releaseVersion} of this folder is as new`
+    : undefined
 }

@@ -11,7 +11,7 @@ import type { Files } from './zip.ts'
  * Releases on the disk: `<folder>/<version>-<12 hex digits>/functions/<name>/index.mjs`, described by `release.json`.
  */
 
-const Note = z.strictObject({
+const Description = z.strictObject({
   version,
   repository: z.string().exactOptional(),
   digest: z.string(),
@@ -21,10 +21,10 @@ const Note = z.strictObject({
   /** Path → SHA-256, in hexadecimal, of all files but this one. */
   files: z.record(z.string(), z.string()),
 })
-type Note = z.infer<typeof Note>
+type Description = z.infer<typeof Description>
 
 /** A stored release. */
-export interface StoredRelease extends Omit<Note, 'files'> {
+export interface StoredRelease extends Omit<Description, 'files'> {
   /** Absolute path. */
   folder: string
 }
@@ -34,39 +34,40 @@ export class DamagedRelease extends Error {
   override readonly name = 'DamagedRelease'
 }
 
-const noteFile = 'release.json'
+const descriptionFile = 'release.json'
 const draftSuffix = '.draft'
 
 export const folderName = (release: FetchedRelease): string =>
   `${release.version}-${release.digest.replace('sha256:', '').slice(0, 12)}`
 
-const draftOf = (releasesDir: string, release: FetchedRelease): string =>
+const draftFolder = (releasesDir: string, release: FetchedRelease): string =>
   join(releasesDir, `${folderName(release)}${draftSuffix}`)
 
 /** The release, verified against its digests; undefined if it is not stored. Throws `DamagedRelease`. */
 export async function readRelease(releasesDir: string, release: FetchedRelease): Promise<StoredRelease | undefined> {
   const folder = join(releasesDir, folderName(release))
-  const found = await digestsIn(folder)
-  if (found === undefined) return undefined
-  const { files, ...note } = await noteIn(folder)
-  if (note.digest !== release.digest) throw new DamagedRelease(`${folder} holds another release`)
-  const paths = new Set([...Object.keys(files), ...found.keys()])
-  const wrong = [...paths].filter((path) => files[path] !== found.get(path))
-  if (wrong.length > 0) throw new DamagedRelease(`${wrong.slice(0, 3).join(', ')} in ${folder} is damaged or missing`)
-  return { ...note, folder }
+  const digests = await digestsIn(folder)
+  if (digests === undefined) return undefined
+  const { files, ...description } = await readDescription(folder)
+  if (description.digest !== release.digest) throw new DamagedRelease(`${folder} holds another release`)
+  const paths = new Set([...Object.keys(files), ...digests.keys()])
+  const damaged = [...paths].filter((path) => files[path] !== digests.get(path))
+  if (damaged.length > 0)
+    throw new DamagedRelease(`${damaged.slice(0, 3).join(', ')} in ${folder} is damaged or missing`)
+  return { ...description, folder }
 }
 
-async function noteIn(folder: string): Promise<Note> {
+async function readDescription(folder: string): Promise<Description> {
   try {
-    return Note.parse(JSON.parse(await readFile(join(folder, noteFile), 'utf8')))
+    return Description.parse(JSON.parse(await readFile(join(folder, descriptionFile), 'utf8')))
   } catch (cause) {
-    throw new DamagedRelease(`${noteFile} in ${folder} is damaged or missing`, { cause })
+    throw new DamagedRelease(`${descriptionFile} in ${folder} is damaged or missing`, { cause })
   }
 }
 
 /** The functions that a draft already has. */
 export async function draftedFunctions(releasesDir: string, release: FetchedRelease): Promise<ReadonlySet<string>> {
-  const functions = join(draftOf(releasesDir, release), 'functions')
+  const functions = join(draftFolder(releasesDir, release), 'functions')
   const entries = await readdir(functions, { recursive: true, withFileTypes: true }).catch(ignoreMissing)
   const programs = entries?.filter((entry) => entry.isFile() && entry.name === 'index.mjs') ?? []
   return new Set(programs.map(({ parentPath }) => relative(functions, parentPath).replaceAll(sep, '/')))
@@ -77,7 +78,7 @@ export async function draftFunction(
   releasesDir: string,
   { release, name, files }: { release: FetchedRelease; name: string; files: Files },
 ): Promise<void> {
-  const folder = join(draftOf(releasesDir, release), 'functions', name)
+  const folder = join(draftFolder(releasesDir, release), 'functions', name)
   try {
     await writeFiles(folder, files)
   } catch (error) {
@@ -87,11 +88,14 @@ export async function draftFunction(
 }
 
 /** Turns the draft into the release, and replaces a damaged one. */
-export async function sealDraft(releasesDir: string, note: Omit<Note, 'files'>): Promise<void> {
-  const draft = draftOf(releasesDir, note)
+export async function sealDraft(releasesDir: string, description: Omit<Description, 'files'>): Promise<void> {
+  const draft = draftFolder(releasesDir, description)
   const files = Object.fromEntries((await digestsIn(draft)) ?? [])
-  await writeFiles(draft, new Map([[noteFile, JSON.stringify({ ...note, files } satisfies Note, null, 2)]]))
-  const folder = join(releasesDir, folderName(note))
+  await writeFiles(
+    draft,
+    new Map([[descriptionFile, JSON.stringify({ ...description, files } satisfies Description, null, 2)]]),
+  )
+  const folder = join(releasesDir, folderName(description))
   await rm(folder, { recursive: true, force: true })
   await renameDurably(draft, folder)
 }
@@ -104,15 +108,15 @@ export const removeDrafts = (releasesDir: string): Promise<void> =>
 export const removeAllBut = (releasesDir: string, names: ReadonlySet<string>): Promise<void> =>
   removeFolders(releasesDir, (name) => !names.has(name.replace(/\.draft$/, '')))
 
-async function removeFolders(releasesDir: string, isToGo: (name: string) => boolean): Promise<void> {
+async function removeFolders(releasesDir: string, isRemovable: (name: string) => boolean): Promise<void> {
   await mkdir(releasesDir, { recursive: true, mode: 0o700 })
   const entries = await readdir(releasesDir, { withFileTypes: true })
-  const folders = entries.filter((entry) => entry.isDirectory() && isToGo(entry.name))
+  const folders = entries.filter((entry) => entry.isDirectory() && isRemovable(entry.name))
   await Promise.all(folders.map(({ name }) => rm(join(releasesDir, name), { recursive: true, force: true })))
 }
 
 /**
- * Path → digest of all files below a folder except the note, `''` for anything that is no file; undefined without a
+ * Path → digest of all files below a folder except the description, `''` for anything that is no file; undefined without a
  * folder.
  */
 async function digestsIn(folder: string): Promise<Map<string, string> | undefined> {
@@ -123,7 +127,7 @@ async function digestsIn(folder: string): Promise<Map<string, string> | undefine
     const path = join(entry.parentPath, entry.name)
     const name = relative(folder, path).replaceAll(sep, '/')
     // oxlint-disable-next-line no-await-in-loop -- one file in memory at a time
-    if (name !== noteFile) digests.set(name, entry.isFile() ? sha256(await readFile(path)) : '')
+    if (name !== descriptionFile) digests.set(name, entry.isFile() ? sha256(await readFile(path)) : '')
   }
   return digests
 }

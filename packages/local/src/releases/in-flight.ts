@@ -6,13 +6,13 @@ import { FunctionError } from '../functions/errors.ts'
 /** Tracks the invocations of one version of the functions. */
 export interface InFlightInvocations {
   /** Tracks an invocation, and returns its result. */
-  follow: <Result>(functionName: string, invoke: () => Promise<Result>) => Promise<Result>
+  track: <Result>(functionName: string, invoke: () => Promise<Result>) => Promise<Result>
   /** Invocations that ended without a response since this second, and the oldest one in progress. */
   unanswered: (sinceMs: number) => InFlightStats
 }
 
 /** Longer than updates look back. */
-const keptSeconds = 600
+const retentionSeconds = 600
 
 const secondOf = (ms: number): number => Math.floor(ms / 1000)
 
@@ -20,29 +20,29 @@ const secondOf = (ms: number): number => Math.floor(ms / 1000)
 export function trackInvocations(): InFlightInvocations {
   const faults = new Map<number, number>()
   /** Their start times, oldest first. */
-  const underWay = new Map<symbol, number>()
+  const pending = new Map<symbol, number>()
 
-  const countFault = () => {
+  const countError = () => {
     const second = secondOf(now())
-    for (const kept of faults.keys()) if (kept < second - keptSeconds) faults.delete(kept)
+    for (const oldSecond of faults.keys()) if (oldSecond < second - retentionSeconds) faults.delete(oldSecond)
     faults.set(second, (faults.get(second) ?? 0) + 1)
   }
   return {
-    follow: async (functionName, invoke) => {
+    track: async (functionName, invoke) => {
       const invocation = Symbol(functionName)
-      if (!isLongRunning(functionName)) underWay.set(invocation, now())
+      if (!isLongRunning(functionName)) pending.set(invocation, now())
       try {
         return await invoke()
       } catch (error) {
-        if (!(error instanceof FunctionError && error.isCounted)) countFault()
+        if (!(error instanceof FunctionError && error.isCounted)) countError()
         throw error
       } finally {
-        underWay.delete(invocation)
+        pending.delete(invocation)
       }
     },
     unanswered: (sinceMs) => {
       const since = [...faults].filter(([second]) => second >= secondOf(sinceMs))
-      const [oldestMs] = underWay.values()
+      const [oldestMs] = pending.values()
       return {
         faults: since.reduce((sum, [, count]) => sum + count, 0),
         ...(oldestMs !== undefined && { oldestMs }),

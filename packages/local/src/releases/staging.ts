@@ -20,15 +20,15 @@ export const isFetched = (release: InstalledRelease): release is FetchedRelease 
  * The functions of a release that are not stored yet. Throws `TargetError` if the release lacks a required function.
  */
 export async function missingFunctions(
-  { releasesDir, functionNames: called }: StagingOptions,
+  { releasesDir, functionNames: required }: StagingOptions,
   release: FetchedRelease,
   functionNames: readonly string[],
 ): Promise<string[]> {
-  const lacking = called.find((name) => !functionNames.includes(name))
-  if (lacking !== undefined) throw final(`Release ${release.version} has no function ${lacking}.`)
+  const missing = required.find((name) => !functionNames.includes(name))
+  if (missing !== undefined) throw finalError(`Release ${release.version} has no function ${missing}.`)
   // A damaged one is fetched again.
-  const kept = await readRelease(releasesDir, release).catch(ignoreDamage)
-  if (kept !== undefined) return []
+  const stored = await readRelease(releasesDir, release).catch(ignoreDamage)
+  if (stored !== undefined) return []
   const drafted = await draftedFunctions(releasesDir, release)
   return functionNames.filter((name) => !drafted.has(name))
 }
@@ -52,30 +52,32 @@ export async function sealRelease(
 
 /** Starts a stored release. Throws a final `TargetError` if it is missing or damaged, or does not start. */
 export async function startRelease(options: StagingOptions, release: InstalledRelease): Promise<Version> {
-  const kept = await onDisk(options, release)
-  return options.start(kept).catch((cause: unknown) => {
+  const stored = await readStored(options, release)
+  return options.start(stored).catch((cause: unknown) => {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new TargetError(`Release ${release.version} does not start: ${reason}`, { isFinal: true, cause })
   })
 }
 
-async function onDisk(
+async function readStored(
   { releasesDir, checkout }: StagingOptions,
   release: InstalledRelease,
 ): Promise<StoredRelease | undefined> {
   if (!isFetched(release)) {
     if (release.version === checkout.version) return undefined
-    throw final(`Version ${release.version} is not here any more; the folder holds ${checkout.version}.`)
+    throw finalError(`Version ${release.version} is not here any more; the folder has ${checkout.version}.`)
   }
-  const kept = await readRelease(releasesDir, release).catch((cause: unknown) => {
-    throw cause instanceof DamagedRelease ? final(cause.message, cause) : cause
+  const stored = await readRelease(releasesDir, release).catch((cause: unknown) => {
+    throw cause instanceof DamagedRelease ? finalError(cause.message, cause) : cause
   })
-  if (kept === undefined) throw final(`Release ${release.version} is not here any more.`)
-  if (kept.infrastructure === checkout.infrastructure) return kept
-  throw final(`Release ${release.version} was made for another infrastructure than version ${checkout.version} has.`)
+  if (stored === undefined) throw finalError(`Release ${release.version} is not here any more.`)
+  if (stored.infrastructure === checkout.infrastructure) return stored
+  throw finalError(
+    `Release ${release.version} was made for another infrastructure than version ${checkout.version} has.`,
+  )
 }
 
-const final = (message: string, cause?: unknown): TargetError => new TargetError(message, { isFinal: true, cause })
+const finalError = (message: string, cause?: unknown): TargetError => new TargetError(message, { isFinal: true, cause })
 
 function ignoreDamage(error: unknown): undefined {
   if (!(error instanceof DamagedRelease)) throw error

@@ -47,21 +47,21 @@ export async function startFunctions(
     startVersion({ settings, environment, log }, toImport, release)
 
   const release = await releaseAtStart(releasesDir, checkout, log)
-  const first = await start(names.filter(isAwaited), release).catch((cause: Error) => {
+  const first = await start(names.filter(servesRequests), release).catch((cause: Error) => {
     if (release === undefined) throw cause
     const problem = `Release ${release.version} does not start: ${cause.message}.`
     throw new StartError(`${problem} ${recoveryAdvice(releasesDir, checkout)}`, { cause })
   })
-  const tidy = () => control.promise.then(({ tidy: inTurn }) => inTurn())
-  const onGone = () => void tidy().catch((error: unknown) => log('releases could not be removed', { error }))
-  const trafficSplit = createTrafficSplit(first, onGone)
+  const tidy = () => control.promise.then(({ tidy: run }) => run())
+  const onDrained = () => void tidy().catch((error: unknown) => log('releases could not be removed', { error }))
+  const trafficSplit = createTrafficSplit(first, onDrained)
   parts.defer(trafficSplit.close)
   // No request waits for a staged release, so import all functions to find errors before it serves.
-  const startWhole = (staged?: StoredRelease) => start(names, staged)
-  control.resolve(createControl({ releasesDir, checkout, functionNames: names, trafficSplit, start: startWhole }))
-  const ownParts = parts.move()
-  return { invoke: trafficSplit.invoke, names, host, close: () => ownParts.disposeAsync() }
+  const startAll = (staged?: StoredRelease) => start(names, staged)
+  control.resolve(createControl({ releasesDir, checkout, functionNames: names, trafficSplit, start: startAll }))
+  const owned = parts.move()
+  return { invoke: trafficSplit.invoke, names, host, close: () => owned.disposeAsync() }
 }
 
 /** Whether requests wait for a function. Consumers and schedules are imported when they run. */
-const isAwaited = (functionName: string): boolean => !/^(?:queue|schedule)\//.test(functionName)
+const servesRequests = (functionName: string): boolean => !/^(?:queue|schedule)\//.test(functionName)

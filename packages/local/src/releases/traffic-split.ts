@@ -22,11 +22,11 @@ export interface TrafficSplit {
   current: () => InstalledRelease
   staged: () => InstalledRelease | undefined
   /** Versions that are completing their work. */
-  leaving: () => readonly InstalledRelease[]
+  draining: () => readonly InstalledRelease[]
   /** Adds a version without traffic beside the current one. An earlier staged version drains. */
   stage: (version: Version) => void
   /** Stages a version that is still draining; returns whether there is one. */
-  bringBack: (release: InstalledRelease) => boolean
+  restage: (release: InstalledRelease) => boolean
   /**
    * Gives the staged version this percentage of the invocations of each function; an undivided function moves at 100 %.
    */
@@ -40,7 +40,7 @@ export interface TrafficSplit {
 }
 
 interface Member extends Version {
-  underWay: number
+  pending: number
   invocations: InFlightInvocations
 }
 
@@ -49,81 +49,83 @@ interface Member extends Version {
  * called then.
  */
 export function createTrafficSplit(first: Version, onDrained: (release: InstalledRelease) => void): TrafficSplit {
-  const memberOf = (version: Version): Member => ({ ...version, underWay: 0, invocations: trackInvocations() })
-  let serving = memberOf(first)
-  let next: Member | undefined
-  const leaving = new Set<Member>()
+  const memberOf = (version: Version): Member => ({ ...version, pending: 0, invocations: trackInvocations() })
+  let currentMember = memberOf(first)
+  let stagedMember: Member | undefined
+  const draining = new Set<Member>()
   const closing = new Set<Promise<void>>()
-  let turns = createTurns(0)
+  let isSelected = createSelector(0)
 
   const closeIfIdle = (member: Member) => {
-    if (member.underWay > 0 || !leaving.delete(member)) return
+    if (member.pending > 0 || !draining.delete(member)) return
     const closed = member.pool.close().finally(() => {
       closing.delete(closed)
       onDrained(member.release)
     })
     closing.add(closed)
   }
-  const retire = (member: Member | undefined) => {
+  const drain = (member: Member | undefined) => {
     if (member === undefined) return
-    leaving.add(member)
+    draining.add(member)
     closeIfIdle(member)
   }
   const replaceNext = (member: Member | undefined) => {
-    const before = next
-    next = member
-    turns = createTurns(0)
-    retire(before)
+    const before = stagedMember
+    stagedMember = member
+    isSelected = createSelector(0)
+    drain(before)
   }
 
-  const invokeOn = async (member: Member, ...given: Parameters<FunctionPool['invoke']>) => {
-    member.underWay += 1
+  const invokeOn = async (member: Member, ...args: Parameters<FunctionPool['invoke']>) => {
+    member.pending += 1
     try {
-      return await member.pool.invoke(...given)
+      return await member.pool.invoke(...args)
     } finally {
-      member.underWay -= 1
+      member.pending -= 1
       closeIfIdle(member)
     }
   }
 
   return {
-    invoke: (functionName, ...given) => {
-      const member = next !== undefined && turns(functionName) ? next : serving
-      return member.invocations.follow(functionName, () => invokeOn(member, functionName, ...given))
+    invoke: (functionName, ...args) => {
+      const member = stagedMember !== undefined && isSelected(functionName) ? stagedMember : currentMember
+      return member.invocations.track(functionName, () => invokeOn(member, functionName, ...args))
     },
     invokeOf: (release) => {
-      const member = [serving, next].find((each) => each !== undefined && isSameRelease(each.release, release))
-      return member && ((...given) => invokeOn(member, ...given))
+      const member = [currentMember, stagedMember].find(
+        (each) => each !== undefined && isSameRelease(each.release, release),
+      )
+      return member && ((...args) => invokeOn(member, ...args))
     },
     unanswered: (release, sinceMs) =>
-      [serving, next, ...leaving]
+      [currentMember, stagedMember, ...draining]
         .find((each) => each !== undefined && isSameRelease(each.release, release))
         ?.invocations.unanswered(sinceMs),
-    current: () => serving.release,
-    staged: () => next?.release,
-    leaving: () => [...leaving].map(({ release }) => release),
+    current: () => currentMember.release,
+    staged: () => stagedMember?.release,
+    draining: () => [...draining].map(({ release }) => release),
     stage: (version) => replaceNext(memberOf(version)),
-    bringBack: (release) => {
-      const member = [...leaving].find((each) => isSameRelease(each.release, release))
+    restage: (release) => {
+      const member = [...draining].find((each) => isSameRelease(each.release, release))
       if (member === undefined) return false
-      leaving.delete(member)
+      draining.delete(member)
       replaceNext(member)
       return true
     },
     shift: (share) => {
-      turns = createTurns(share)
+      isSelected = createSelector(share)
     },
     commit: () => {
-      if (next === undefined) return
-      const before = serving
-      serving = next
-      next = undefined
-      retire(before)
+      if (stagedMember === undefined) return
+      const before = currentMember
+      currentMember = stagedMember
+      stagedMember = undefined
+      drain(before)
     },
     revert: () => replaceNext(undefined),
     close: async () => {
-      const members = [serving, ...leaving, ...(next ? [next] : [])]
-      leaving.clear()
+      const members = [currentMember, ...draining, ...(stagedMember ? [stagedMember] : [])]
+      draining.clear()
       await Promise.all([...members.map(({ pool }) => pool.close()), ...closing])
     },
   }
@@ -133,13 +135,13 @@ export function createTrafficSplit(first: Version, onDrained: (release: Installe
  * Selects the staged version for exactly `share` of any hundred invocations of a function, evenly distributed, also for
  * rarely called functions.
  */
-function createTurns(share: number): (functionName: string) => boolean {
+function createSelector(share: number): (functionName: string) => boolean {
   const credits = new Map<string, number>()
   return (functionName) => {
     if (isSingleVersion(functionName)) return share === 100
     const credit = (credits.get(functionName) ?? 50) + share
-    const isDue = credit >= 100
-    credits.set(functionName, isDue ? credit - 100 : credit)
-    return isDue
+    const isNext = credit >= 100
+    credits.set(functionName, isNext ? credit - 100 : credit)
+    return isNext
   }
 }

@@ -1,7 +1,7 @@
-import { rounds } from '../../../support/long.ts'
 import { PutItemCommand } from '@aws-sdk/client-dynamodb'
-import { BatchGetCommand, BatchWriteCommand } from '@aws-sdk/lib-dynamodb'
+import { BatchWriteCommand } from '@aws-sdk/lib-dynamodb'
 import { beforeAll, expect, test } from 'vitest'
+import { rounds } from '../../../support/long.ts'
 import { rejectionOf, type TestTable, useStore } from './support.ts'
 
 const store = useStore()
@@ -269,31 +269,4 @@ test('a transaction uses twice the units', async () => {
   expect(indexed.ConsumedCapacity).toMatchObject([
     { CapacityUnits: 4, Table: { CapacityUnits: 2 }, GlobalSecondaryIndexes: { byG1: { CapacityUnits: 2 } } },
   ])
-})
-
-test.each([
-  [false, 0.5],
-  [true, 1],
-])('a query uses units for the sum of the items read, consistent: %s', async (ConsistentRead, units) => {
-  const page = await store.table.query('pk = :p', { ':p': 'small' }, { ConsistentRead, ...TOTAL })
-  expect(page.ConsumedCapacity?.CapacityUnits).toBe(units)
-})
-
-test('a query of an index uses units of the index', async () => {
-  const page = await store.table.query('g1pk = :g', { ':g': 'g' }, { IndexName: 'byG1', ...INDEXES })
-  expect(page.ConsumedCapacity).toMatchObject({
-    CapacityUnits: 0.5,
-    Table: { CapacityUnits: 0 },
-    GlobalSecondaryIndexes: { byG1: { CapacityUnits: 0.5 } },
-  })
-})
-
-test('batches use units for each entry', async () => {
-  const { documents, name } = store.table
-  const Keys = ['1', '5'].map((sk) => ({ pk: 'read', sk }))
-  const read = await documents.send(new BatchGetCommand({ RequestItems: { [name]: { Keys } }, ...TOTAL }))
-  expect(read.ConsumedCapacity).toMatchObject([{ TableName: name, CapacityUnits: 1.5 }])
-  const requests = ['1', '2'].map((sk) => ({ PutRequest: { Item: { pk: 'batch', sk, g2pk: 'b' } } }))
-  const written = await documents.send(new BatchWriteCommand({ RequestItems: { [name]: requests }, ...TOTAL }))
-  expect(written.ConsumedCapacity).toMatchObject([{ TableName: name, CapacityUnits: 4 }])
 })

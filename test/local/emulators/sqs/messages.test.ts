@@ -34,21 +34,6 @@ test('visibility 0 delivers a message to a waiting receiver', async () => {
   expect(await waiting).toMatchObject([{ MessageId: first?.MessageId }])
 })
 
-test('sends, receives and deletes ten messages in one batch each', async () => {
-  const { queue } = await serveQueue()
-  const entries = Array.from({ length: 10 }, (_, index) => ({ Id: `entry-${index}`, MessageBody: `body ${index}` }))
-  const sent = await queue.sendBatch(entries)
-  expect(sent.Successful).toHaveLength(10)
-  const received = await queue.receive()
-  expect(received.map((message) => message.Body)).toEqual(entries.map((entry) => entry.MessageBody))
-  const deleted = await queue.deleteBatch(received.map((message) => message.ReceiptHandle))
-  expect(deleted.Successful).toHaveLength(10)
-  expect(await queue.attributes()).toMatchObject({
-    ApproximateNumberOfMessages: '0',
-    ApproximateNumberOfMessagesNotVisible: '0',
-  })
-})
-
 test('eight consumers receive each of 500 messages once', async () => {
   const { queue } = await serveQueue()
   const bodies = Array.from({ length: 500 }, (_, index) => String(index))

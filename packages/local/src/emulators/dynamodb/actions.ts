@@ -40,7 +40,7 @@ export function runItemAction(
   const store = { options, getTable: tableGetter(table), getItemDb: () => itemDb }
   actionOf(action)(store, data, (error, output) => Object.assign(outcome, { error, output }))
   if (outcome.error) throw outcome.error
-  if (!outcome.output) throw new Error(`${action} did not answer at once`)
+  if (!outcome.output) throw new Error(`${action} did not complete synchronously`)
   return { output: outcome.output, after: outcome.after }
 }
 
@@ -51,7 +51,7 @@ export function runPageAction(
   table: TableDescription,
   readPage: PageReader,
 ): Promise<Input> {
-  return answerOf(action, { getTable: tableGetter(table), getItemDb: () => undefined, readPage }, data)
+  return runAction(action, { getTable: tableGetter(table), getItemDb: () => undefined, readPage }, data)
 }
 
 /** The description of a new table in status CREATING. */
@@ -63,11 +63,11 @@ export async function describeNewTable(data: Data): Promise<TableDescription> {
     get: (_key: string, done: Callback<void>) => done(notFound),
     put: (_key: string, _table: object, done: Callback<void>) => done(null),
   }
-  const output = await answerOf('createTable', { options, tableDb }, data)
+  const output = await runAction('createTable', { options, tableDb }, data)
   return structuredClone(output.TableDescription)
 }
 
-function answerOf(action: ActionName, store: object, data: Data): Promise<Input> {
+function runAction(action: ActionName, store: object, data: Data): Promise<Input> {
   return new Promise((resolve, reject) => {
     actionOf(action)(store, data, (error, output) => (error ? reject(error) : resolve(output ?? {})))
   })

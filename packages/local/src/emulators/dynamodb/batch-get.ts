@@ -7,7 +7,7 @@ import { itemPrefix } from './keys.ts'
 import type { Store } from './store.ts'
 import type { Input, Item, Usage } from './types.ts'
 
-const MAX_ANSWER_BYTES = 16 * 1024 * 1024
+const MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 
 interface KeysEntry extends Pick<Data, '_projection' | 'AttributesToGet' | 'ConsistentRead'> {
   Keys: Item[]
@@ -24,7 +24,7 @@ interface Read {
 export function batchGetItem(store: Store, input: Input, usage: Usage): Input {
   const data = validate('batchGetItem', input)
   const tables: [string, KeysEntry][] = Object.entries(data.RequestItems)
-  const reads = tables.flatMap(([tableName, entry]) => readsOf(store, tableName, entry))
+  const reads = tables.flatMap(([tableName, entry]) => keyReads(store, tableName, entry))
   const responses: Record<string, Item[]> = Object.fromEntries(tables.map(([tableName]) => [tableName, []]))
   const unprocessed: Record<string, KeysEntry> = {}
   const bill = new Bill()
@@ -32,8 +32,8 @@ export function batchGetItem(store: Store, input: Input, usage: Usage): Input {
   for (const { tableName, entry, key, record } of shuffled(reads)) {
     const item: Item | undefined = store.database.getSync(record)
     bytes += item ? itemSize(item) : 0
-    if (bytes > MAX_ANSWER_BYTES) {
-      unprocessed[tableName] ??= { ...unparsed(entry), Keys: [] }
+    if (bytes > MAX_RESPONSE_BYTES) {
+      unprocessed[tableName] ??= { ...withoutParsed(entry), Keys: [] }
       unprocessed[tableName].Keys.push(key)
       continue
     }
@@ -45,7 +45,7 @@ export function batchGetItem(store: Store, input: Input, usage: Usage): Input {
   return { Responses: responses, UnprocessedKeys: unprocessed, ConsumedCapacity }
 }
 
-function readsOf(store: Store, tableName: string, entry: KeysEntry): Read[] {
+function keyReads(store: Store, tableName: string, entry: KeysEntry): Read[] {
   const table = store.catalog.serving(tableName).description
   return entry.Keys.map((key) => {
     const invalid = validateKey(key, table)
@@ -60,6 +60,6 @@ function shuffled(reads: Read[]): Read[] {
   return ordered.toSorted((one, other) => one.order - other.order).map(({ read }) => read)
 }
 
-function unparsed({ _projection, ...entry }: KeysEntry): KeysEntry {
+function withoutParsed({ _projection, ...entry }: KeysEntry): KeysEntry {
   return entry
 }

@@ -24,7 +24,7 @@ export async function batchWriteItem(store: Store, input: Input, usage: Usage): 
   const entries = requests.flatMap(([tableName, list]) => list.map((entry) => ({ tableName, entry })))
   if (entries.length > MAX_WRITES) throw validationError('Too many items requested for the BatchWriteItem call')
   const planned = entries.map(({ tableName, entry }) => ({ tableName, plan: plan(store, tableName, entry) }))
-  refuseDuplicates(planned.map(({ plan }) => plan))
+  rejectDuplicates(planned.map(({ plan }) => plan))
 
   const changes: Changes = new Map()
   const bill = new Bill()
@@ -39,14 +39,14 @@ export async function batchWriteItem(store: Store, input: Input, usage: Usage): 
 
 function plan(store: Store, TableName: string, { PutRequest, DeleteRequest }: WriteEntry): PlannedWrite {
   const result = PutRequest
-    ? planWrite(store, { action: 'putItem', data: { TableName, Item: PutRequest.Item }, showsItem: false })
-    : planWrite(store, { action: 'deleteItem', data: { TableName, Key: DeleteRequest!.Key }, showsItem: false })
+    ? planWrite(store, { action: 'putItem', data: { TableName, Item: PutRequest.Item }, includesItem: false })
+    : planWrite(store, { action: 'deleteItem', data: { TableName, Key: DeleteRequest!.Key }, includesItem: false })
   if (isPlanned(result)) return result
-  const isKeyProblem = /Missing the key|Type mismatch for key/.test(result.refusal.message)
-  throw isKeyProblem ? validationError('The provided key element does not match the schema') : result.refusal
+  const isKeyError = /Missing the key|Type mismatch for key/.test(result.error.message)
+  throw isKeyError ? validationError('The provided key element does not match the schema') : result.error
 }
 
-function refuseDuplicates(plans: PlannedWrite[]): void {
-  const seen = new Set(plans.map((plan) => itemPrefix(plan.stored.description.TableId) + plan.itemKey))
-  if (seen.size < plans.length) throw validationError('Provided list of item keys contains duplicates')
+function rejectDuplicates(plans: PlannedWrite[]): void {
+  const items = new Set(plans.map((plan) => itemPrefix(plan.stored.description.TableId) + plan.itemKey))
+  if (items.size < plans.length) throw validationError('Provided list of item keys contains duplicates')
 }

@@ -91,8 +91,8 @@ function readBody(request: IncomingMessage): Promise<string> {
   })
 }
 
-function send(response: ServerResponse, statusCode: number, answer: object): void {
-  const text = JSON.stringify(answer)
+function send(response: ServerResponse, statusCode: number, body: object): void {
+  const text = JSON.stringify(body)
   response.writeHead(statusCode, {
     'content-type': JSON_TYPE,
     'content-length': Buffer.byteLength(text),

@@ -6,7 +6,7 @@ import type { Store } from './store.ts'
 
 const WINDOW_MS = 10 * 60 * 1000
 const MAX_TOKEN_LENGTH = 36
-const RECORDS_A_BATCH = 500
+const RECORDS_PER_BATCH = 500
 
 interface TokenRecord {
   fingerprint: string
@@ -48,7 +48,7 @@ export function stageToken(changes: Changes, token: Token): void {
 
 /** Deletes expired tokens. */
 export async function deleteExpiredTokens(store: Store, nowMs: number): Promise<void> {
-  const due = { ...tokenExpiryRecordsUntil(nowMs), limit: RECORDS_A_BATCH }
+  const due = { ...tokenExpiryRecordsUntil(nowMs), limit: RECORDS_PER_BATCH }
   for (;;) {
     const records: [string, string][] = await store.database.iterator(due).all()
     if (records.length === 0) return

@@ -21,9 +21,9 @@ async function write(store: Store, action: WriteAction, input: Input, usage: Usa
   const plan = planWrite(store, request)
   const changes = new Map<string, unknown>()
   if (!isPlanned(plan)) {
-    if (isConditionFailure(plan.refusal)) usage.writeUnits += itemWriteUnits(plan.before)
+    if (isConditionFailure(plan.error)) usage.writeUnits += itemWriteUnits(plan.before)
     await finish(store, changes)
-    throw plan.refusal
+    throw plan.error
   }
   usage.writeUnits += totalOf(plan.cost)
   stageWrite(store, changes, plan)

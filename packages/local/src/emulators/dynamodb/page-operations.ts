@@ -10,8 +10,8 @@ import type { Store } from './store.ts'
 import type { Input, Item, Usage } from './types.ts'
 
 const MAX_PAGE_BYTES = 1024 * 1024
-const ROWS_A_READ = 250
-const BYTES_A_READ = 256 * 1024
+const ROWS_PER_READ = 250
+const BYTES_PER_READ = 256 * 1024
 
 export const query = (store: Store, input: Input, usage: Usage) => readPages(store, 'query', input, usage)
 export const scan = (store: Store, input: Input, usage: Usage) => readPages(store, 'scan', input, usage)
@@ -25,7 +25,7 @@ function readPages(store: Store, action: 'query' | 'scan', input: Input, usage: 
 /** One page: rows in key order up to the limit or 1 MB, then filtered and projected. */
 async function readPage(store: Store, request: PageRequest, usage: Usage): Promise<Input> {
   const { data, startKeyNames } = request
-  const { rows, bytes, isCut } = await readRows(store, request)
+  const { rows, bytes, hasMore } = await readRows(store, request)
   const cost = costOf(request, bytes)
   usage.readUnits += totalOf(cost)
   const items = rows.filter((row) => passesFilter(row, data)).map((row) => projected(row, data))
@@ -34,7 +34,7 @@ async function readPage(store: Store, request: PageRequest, usage: Usage): Promi
     Count: items.length,
     ScannedCount: rows.length,
     ...(data.Select !== 'COUNT' && { Items: items }),
-    ...(isCut && last && { LastEvaluatedKey: mapPaths(startKeyNames, last) }),
+    ...(hasMore && last && { LastEvaluatedKey: mapPaths(startKeyNames, last) }),
     ConsumedCapacity: describeCost(data.ReturnConsumedCapacity, data.TableName, cost),
   }
 }
@@ -45,13 +45,13 @@ async function readRows(store: Store, request: PageRequest) {
   let bytes = 0
   await using iterator = store.database.values(boundsOf(request))
   for (;;) {
-    const chunk: Item[] = await iterator.nextv(Math.min(ROWS_A_READ, limit))
-    if (chunk.length === 0) return { rows, bytes, isCut: false }
+    const chunk: Item[] = await iterator.nextv(Math.min(ROWS_PER_READ, limit))
+    if (chunk.length === 0) return { rows, bytes, hasMore: false }
     for (const row of chunk) {
       const item = request.fetchesItems ? itemOf(store, request, row) : row
       rows.push(item)
       bytes += itemSize(item)
-      if (rows.length >= limit || bytes >= MAX_PAGE_BYTES) return { rows, bytes, isCut: true }
+      if (rows.length >= limit || bytes >= MAX_PAGE_BYTES) return { rows, bytes, hasMore: true }
     }
   }
 }
@@ -61,7 +61,7 @@ function boundsOf({ table, data, range }: PageRequest) {
   const { gte, lt } = recordsUnder(prefix)
   const lower = range.gt !== undefined ? { gt: prefix + range.gt } : { gte: gte + (range.gte ?? '') }
   const upper = range.lte !== undefined ? { lte: prefix + range.lte } : { lt: range.lt ? prefix + range.lt : lt }
-  return { ...lower, ...upper, reverse: range.reverse ?? false, highWaterMarkBytes: BYTES_A_READ }
+  return { ...lower, ...upper, reverse: range.reverse ?? false, highWaterMarkBytes: BYTES_PER_READ }
 }
 
 /** A local index can return attributes that it does not contain. */

@@ -72,7 +72,7 @@ export async function startDynamoDb(options: DynamoDbOptions = {}): Promise<Dyna
   }
   const sweeper = startSweeper(store)
 
-  async function shut(): Promise<void> {
+  async function shutDown(): Promise<void> {
     server.close()
     await responder.idle()
     await sweeper.stop()
@@ -82,7 +82,7 @@ export async function startDynamoDb(options: DynamoDbOptions = {}): Promise<Dyna
   }
 
   let closing: Promise<void> | undefined
-  const close = () => (closing ??= shut())
+  const close = () => (closing ??= shutDown())
   return { url: `http://${LOOPBACK}:${portOf(server)}`, close }
 }
 

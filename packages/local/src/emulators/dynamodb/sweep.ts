@@ -7,7 +7,7 @@ import { stageWrite, writeOf } from './staging.ts'
 import type { Store } from './store.ts'
 import type { Item } from './types.ts'
 
-const RECORDS_A_BATCH = 200
+const RECORDS_PER_BATCH = 200
 const YEAR_SECONDS = 365 * 24 * 60 * 60
 /** DynamoDB does not expire an item with an older time, which is probably a mistake. */
 const OLDEST_SECONDS = 5 * YEAR_SECONDS
@@ -19,7 +19,7 @@ export async function sweep(store: Store, nowMs: number): Promise<void> {
 }
 
 async function deleteExpired(store: Store, nowSeconds: number): Promise<void> {
-  const due = { ...expiryRecordsUntil(nowSeconds), limit: RECORDS_A_BATCH }
+  const due = { ...expiryRecordsUntil(nowSeconds), limit: RECORDS_PER_BATCH }
   for (;;) {
     const records: [string, ExpiryRow][] = await store.database.iterator(due).all()
     if (records.length === 0) return

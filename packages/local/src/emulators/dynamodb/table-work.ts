@@ -4,7 +4,7 @@ import { allIndexesPrefix, itemPrefix, recordsUnder } from './keys.ts'
 import type { Store } from './store.ts'
 import type { Item, StoredTable } from './types.ts'
 
-const RECORDS_A_BATCH = 250
+const RECORDS_PER_BATCH = 250
 
 type Step = (store: Store, stored: StoredTable, signal: AbortSignal) => Promise<void>
 
@@ -80,7 +80,7 @@ async function forEachBatch(
 ): Promise<void> {
   await using records = store.database.keys(recordsUnder(prefix))
   while (!signal.aborted) {
-    const batch = await records.nextv(RECORDS_A_BATCH)
+    const batch = await records.nextv(RECORDS_PER_BATCH)
     if (batch.length === 0) return
     const changes: Changes = new Map()
     for (const record of batch) visit(record, changes)

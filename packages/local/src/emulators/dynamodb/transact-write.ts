@@ -29,13 +29,13 @@ export async function transactWriteItems(store: Store, input: Input, usage: Usag
   }
   const results = requests.map((request) => planWrite(store, request))
   const plans = results.filter(isPlanned)
-  refuseRepeatedItems(requests, results)
+  rejectRepeatedItems(requests, results)
   if (plans.length < results.length) {
     usage.writeUnits += attemptUnits(results)
     await finish(store, changes)
     throw transactionCanceled(results.map(reasonOf))
   }
-  refuseTooManyBytes(plans)
+  rejectTooManyBytes(plans)
 
   const bill = new Bill()
   for (const plan of plans) {
@@ -50,13 +50,13 @@ export async function transactWriteItems(store: Store, input: Input, usage: Usag
 
 function reasonOf(result: PlannedWrite | FailedWrite): CancellationReason {
   if (isPlanned(result)) return { Code: 'None' }
-  const { refusal } = result
-  if (!isConditionFailure(refusal)) {
-    if (errorName(refusal) !== 'ValidationException') throw refusal
-    return { Code: 'ValidationError', Message: refusal.message }
+  const { error } = result
+  if (!isConditionFailure(error)) {
+    if (errorName(error) !== 'ValidationException') throw error
+    return { Code: 'ValidationError', Message: error.message }
   }
-  const shown = refusal.body['Item'] === undefined ? {} : { Item: refusal.body['Item'] }
-  return { Code: 'ConditionalCheckFailed', Message: refusal.message, ...shown }
+  const item = error.body['Item'] === undefined ? {} : { Item: error.body['Item'] }
+  return { Code: 'ConditionalCheckFailed', Message: error.message, ...item }
 }
 
 /** A cancelled transaction pays for the items it checked. */
@@ -64,7 +64,7 @@ function attemptUnits(results: (PlannedWrite | FailedWrite)[]): number {
   return results.reduce((units, { before }) => units + TRANSACTION_FACTOR * itemWriteUnits(before), 0)
 }
 
-function refuseRepeatedItems(requests: WriteRequest[], results: (PlannedWrite | FailedWrite)[]): void {
+function rejectRepeatedItems(requests: WriteRequest[], results: (PlannedWrite | FailedWrite)[]): void {
   const items = results.flatMap(({ itemKey }, position) =>
     itemKey === undefined ? [] : [`${requests[position]!.data.TableName} ${itemKey}`],
   )
@@ -73,7 +73,7 @@ function refuseRepeatedItems(requests: WriteRequest[], results: (PlannedWrite | 
   }
 }
 
-function refuseTooManyBytes(plans: PlannedWrite[]): void {
+function rejectTooManyBytes(plans: PlannedWrite[]): void {
   const bytes = plans.reduce((sum, { before, after }) => sum + itemSize(after ?? before ?? {}), 0)
   if (bytes > MAX_BYTES) {
     throw validationError(`Collection size exceeded: the items of a transaction may have ${MAX_BYTES} bytes together`)

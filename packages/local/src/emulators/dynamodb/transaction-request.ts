@@ -23,9 +23,9 @@ const REQUIRED: Partial<Record<string, string>> = {
 export function transactionMembers(input: Input): Input[] {
   const members: unknown = input.TransactItems
   if (!Array.isArray(members)) throw constraintError('null', 'transactItems', 'Member must not be null')
-  const shown = `'[${members.map(() => 'TransactItem').join(', ')}]'`
-  if (members.length === 0) throw lengthError(shown, 'greater than or equal to 1')
-  if (members.length > MAX_MEMBERS) throw lengthError(shown, `less than or equal to ${MAX_MEMBERS}`)
+  const value = `'[${members.map(() => 'TransactItem').join(', ')}]'`
+  if (members.length === 0) throw lengthError(value, 'greater than or equal to 1')
+  if (members.length > MAX_MEMBERS) throw lengthError(value, `less than or equal to ${MAX_MEMBERS}`)
   if (!members.every(isObject)) throw serviceError('SerializationException')
   return members
 }
@@ -46,8 +46,8 @@ export function readTransactWrite(member: Input, position: number): WriteRequest
   return readWriteRequest(action, input)
 }
 
-function lengthError(shown: string, bound: string) {
-  return constraintError(shown, 'transactItems', `Member must have length ${bound}`)
+function lengthError(value: string, bound: string) {
+  return constraintError(value, 'transactItems', `Member must have length ${bound}`)
 }
 
 function lowerFirst(name: string): string {

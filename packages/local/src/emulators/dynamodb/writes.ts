@@ -18,7 +18,7 @@ export interface WriteRequest {
   action: WriteAction
   data: Data
   /** Whether the error of a failed condition includes the item. */
-  showsItem: boolean
+  includesItem: boolean
 }
 
 /** The result of a write, based on the newest state. Nothing changes until it is staged and committed. */
@@ -29,29 +29,29 @@ export interface PlannedWrite extends Write {
 
 /** The error of one write, and the item that caused it; no item if its key is invalid. */
 export interface FailedWrite {
-  refusal: AwsError
+  error: AwsError
   itemKey?: string
   before?: Item | undefined
 }
 
 /** Validates the request for one write; throws its error. */
 export function readWriteRequest(action: WriteAction, input: Input): WriteRequest {
-  const wanted: unknown = input.ReturnValuesOnConditionCheckFailure ?? 'NONE'
-  if (wanted !== 'ALL_OLD' && wanted !== 'NONE') {
+  const returnValues: unknown = input.ReturnValuesOnConditionCheckFailure ?? 'NONE'
+  if (returnValues !== 'ALL_OLD' && returnValues !== 'NONE') {
     const path = 'returnValuesOnConditionCheckFailure'
-    throw constraintError(JSON.stringify(wanted), path, 'Member must satisfy enum value set: [ALL_OLD, NONE]')
+    throw constraintError(JSON.stringify(returnValues), path, 'Member must satisfy enum value set: [ALL_OLD, NONE]')
   }
   const data = validate(action === 'conditionCheck' ? 'deleteItem' : action, input)
-  return { action, data, showsItem: wanted === 'ALL_OLD' }
+  return { action, data, includesItem: returnValues === 'ALL_OLD' }
 }
 
 /** Plans one write. Returns errors about the item; throws if the table is missing. */
 export function planWrite(store: Store, request: WriteRequest): PlannedWrite | FailedWrite {
-  const { action, data, showsItem } = request
+  const { action, data, includesItem } = request
   const stored = store.catalog.serving(data.TableName)
   const table = stored.description
   const invalid = data.Item ? validateItem(data.Item, table) : validateKey(data.Key!, table)
-  if (invalid) return { refusal: invalid }
+  if (invalid) return { error: invalid }
   const itemKey = createKey(data.Item ?? data.Key!, table)
   const before: Item | undefined = store.commits.latest(itemPrefix(table.TableId) + itemKey)
   try {
@@ -60,8 +60,8 @@ export function planWrite(store: Store, request: WriteRequest): PlannedWrite | F
     return { ...write, output, cost: writeCost(before, after, write.indexChanges) }
   } catch (error) {
     if (!isAwsError(error)) throw error
-    if (showsItem && before && isConditionFailure(error)) error.body['Item'] = before
-    return { refusal: error, itemKey, before }
+    if (includesItem && before && isConditionFailure(error)) error.body['Item'] = before
+    return { error: error, itemKey, before }
   }
 }
 
@@ -69,13 +69,13 @@ export function planWrite(store: Store, request: WriteRequest): PlannedWrite | F
 function runWriteAction(action: WriteAction, data: Data, table: TableDescription, before: Item | undefined) {
   if (action === 'conditionCheck') return { ...runItemAction('deleteItem', data, table, before), after: before }
   const outcome = runItemAction(action, data, table, before)
-  const problem = outcome.after && keyError(table, outcome.after)
-  if (problem) throw problem
+  const invalidKey = outcome.after && keyError(table, outcome.after)
+  if (invalidKey) throw invalidKey
   return outcome
 }
 
 export function isPlanned(result: PlannedWrite | FailedWrite): result is PlannedWrite {
-  return !('refusal' in result)
+  return !('error' in result)
 }
 
 export function isConditionFailure(error: AwsError): boolean {

@@ -8,45 +8,45 @@ export interface Connections {
   /** Aborts when the caller disconnects, or at `close`. */
   signalOf(response: ServerResponse): AbortSignal
   /** Whether the caller has disconnected, as far as known. */
-  hasHungUp(request: IncomingMessage): Promise<boolean>
-  /** Calls `takeBack` if the response is not read. */
-  onUnread(request: IncomingMessage, response: ServerResponse, takeBack: () => void): void
+  hasDisconnected(request: IncomingMessage): Promise<boolean>
+  /** Calls `revert` if the response is not read. */
+  onUnread(request: IncomingMessage, response: ServerResponse, revert: () => void): void
   /** Ends long polls, completes received requests, then closes every connection. */
   close(): Promise<void>
 }
 
 export function watchConnections(server: Server): Connections {
-  const underWay = new Map<ServerResponse, AbortController>()
-  const unread = new WeakMap<Socket, () => void>()
+  const active = new Map<ServerResponse, AbortController>()
+  const onUnreadBySocket = new WeakMap<Socket, () => void>()
   // The kernel resets a connection that its caller closed with unread bytes; other closes are no error.
-  server.on('connection', (socket) => socket.once('close', (hadError) => hadError && unread.get(socket)?.()))
+  server.on('connection', (socket) => socket.once('close', (hadError) => hadError && onUnreadBySocket.get(socket)?.()))
   server.on('request', (request, response) => {
     // A caller that sends another request has read the previous response.
-    unread.delete(request.socket)
+    onUnreadBySocket.delete(request.socket)
     const exchange = new AbortController()
-    underWay.set(response, exchange)
+    active.set(response, exchange)
     response.once('close', () => {
-      underWay.delete(response)
+      active.delete(response)
       exchange.abort()
     })
   })
 
   return {
-    signalOf: (response) => underWay.get(response)?.signal ?? AbortSignal.abort(),
-    hasHungUp: async ({ socket }) => {
+    signalOf: (response) => active.get(response)?.signal ?? AbortSignal.abort(),
+    hasDisconnected: async ({ socket }) => {
       // Two turns, so the event loop polls the sockets in between and sees a disconnect.
       await setImmediate()
       await setImmediate()
       return socket.readableEnded || socket.destroyed
     },
-    onUnread: ({ socket }, response, takeBack) => {
-      unread.set(socket, takeBack)
-      response.once('close', () => response.writableFinished || takeBack())
+    onUnread: ({ socket }, response, revert) => {
+      onUnreadBySocket.set(socket, revert)
+      response.once('close', () => response.writableFinished || revert())
     },
     close: async () => {
-      for (const exchange of underWay.values()) exchange.abort()
-      const answering = [...underWay.keys()].filter((response) => response.req.complete)
-      await Promise.all(answering.map((response) => once(response, 'close')))
+      for (const exchange of active.values()) exchange.abort()
+      const completing = [...active.keys()].filter((response) => response.req.complete)
+      await Promise.all(completing.map((response) => once(response, 'close')))
       server.closeAllConnections()
     },
   }

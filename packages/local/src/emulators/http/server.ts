@@ -30,14 +30,14 @@ export async function serveAws(service: AwsService, port = 0): Promise<AwsServer
   server.on('request', (request, response) => void respond({ service, connections, request, response }))
   const address = await listenAt(server, '127.0.0.1', port)
 
-  const shut = async () => {
+  const shutDown = async () => {
     const closed = once(server.close(), 'close')
     await connections.close()
     await closed
-    service.release?.()
+    service.onClose?.()
   }
   let closing: Promise<void> | undefined
-  return { url: `http://127.0.0.1:${address.port}`, close: () => (closing ??= shut()) }
+  return { url: `http://127.0.0.1:${address.port}`, close: () => (closing ??= shutDown()) }
 }
 
 async function respond(exchange: Exchange): Promise<void> {
@@ -49,7 +49,7 @@ async function respond(exchange: Exchange): Promise<void> {
     sendJson(response, 200, 'application/json', control(await readJson(request)))
   } catch (error) {
     if (error instanceof NoResponse) return void (error.hangs || response.destroy())
-    sendFault(service, response, error)
+    sendError(service, response, error)
   }
 }
 
@@ -59,17 +59,17 @@ async function respondToCall({ service, connections, request, response }: Exchan
   const action = actionOf(request, service.target)
   const signal = connections.signalOf(response)
   const call = { action, input: await readJson(request), host, authorization, signal }
-  const answer = await service.answer(call)
-  const takeBack = () => service.undelivered?.(call, answer)
-  if (await connections.hasHungUp(request)) return takeBack()
-  connections.onUnread(request, response, takeBack)
-  sendJson(response, 200, service.contentType, answer)
+  const output = await service.respond(call)
+  const revert = () => service.onUndelivered?.(call, output)
+  if (await connections.hasDisconnected(request)) return revert()
+  connections.onUnread(request, response, revert)
+  sendJson(response, 200, service.contentType, output)
 }
 
-function sendFault(service: AwsService, response: ServerResponse, error: unknown) {
-  const fault = error instanceof AwsServiceError ? error : new AwsServiceError('InternalFailure', String(error), 500)
-  const body = { __type: `${service.errorNamespace}${fault.code}`, message: fault.message }
-  sendJson(response, fault.status, service.contentType, body)
+function sendError(service: AwsService, response: ServerResponse, error: unknown) {
+  const awsError = error instanceof AwsServiceError ? error : new AwsServiceError('InternalFailure', String(error), 500)
+  const body = { __type: `${service.errorNamespace}${awsError.code}`, message: awsError.message }
+  sendJson(response, awsError.status, service.contentType, body)
 }
 
 function sendJson(response: ServerResponse, status: number, contentType: string, body: JsonObject) {

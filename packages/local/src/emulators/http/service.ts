@@ -22,10 +22,10 @@ export interface AwsService {
   /** If given, requests must be signed with this access key. */
   accessKeyId?: string | undefined
   /** Performs the call; throws `AwsServiceError` for an error of AWS. */
-  answer(call: AwsCall): JsonObject | Promise<JsonObject>
+  respond(call: AwsCall): JsonObject | Promise<JsonObject>
   /** Reverts a response that the caller did not receive. */
-  undelivered?(call: AwsCall, answer: JsonObject): void
+  onUndelivered?(call: AwsCall, output: JsonObject): void
   /** Called once, after the last response. */
-  release?(): void
+  onClose?(): void
   control?: ControlRoutes
 }

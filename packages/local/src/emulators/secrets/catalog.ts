@@ -1,11 +1,11 @@
 import * as z from 'zod'
 import { Filter, matches } from './filter.ts'
 import { operation, page, pageMembers, SecretId, Tags } from './operation.ts'
-import { notFound } from './refusals.ts'
+import { notFound } from './errors.ts'
 import { type Secret, stagesById } from './secret.ts'
 
 export const describeSecret = operation(z.object({ SecretId }), (secrets, request) => {
-  const secret = secrets.peek(request.SecretId)
+  const secret = secrets.lookUp(request.SecretId)
   if (secret === undefined) throw notFound()
   return { ...descriptionOf(secret), VersionIdsToStages: stagesById(secret) }
 })
@@ -18,11 +18,11 @@ export const listSecrets = operation(
     SortOrder: z.enum(['asc', 'desc']).default('asc'),
   }),
   (secrets, request) => {
-    const found = secrets
+    const matching = secrets
       .all()
       .filter((secret) => request.IncludePlannedDeletion || secret.DeletedDate === undefined)
       .filter((secret) => request.Filters.every((filter) => matches(secret, filter)))
-    const { items, ...next } = page(request.SortOrder === 'asc' ? found : found.toReversed(), request)
+    const { items, ...next } = page(request.SortOrder === 'asc' ? matching : matching.toReversed(), request)
     return { SecretList: items.map(listEntry), ...next }
   },
 )

@@ -11,14 +11,14 @@ export const Filter = z.object({
 export function matches(secret: Secret, { Key: key, Values: values }: z.output<typeof Filter>): boolean {
   const members = membersOf(secret)
   return values.some((value) => {
-    const wanted = value.replace(/^!/, '')
-    const found =
+    const pattern = value.replace(/^!/, '')
+    const isMatch =
       key === 'all'
         ? Object.values(members)
             .flat()
-            .some((text) => text.toLowerCase().includes(wanted.toLowerCase()))
-        : members[key].some((text) => startsWith(text, wanted, key === 'description'))
-    return found !== value.startsWith('!')
+            .some((text) => text.toLowerCase().includes(pattern.toLowerCase()))
+        : members[key].some((text) => startsWith(text, pattern, key === 'description'))
+    return isMatch !== value.startsWith('!')
   })
 }
 

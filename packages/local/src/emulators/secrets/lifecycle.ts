@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import * as z from 'zod'
 import { headOf, operation, SecretId, Tags, valueMembers } from './operation.ts'
-import { invalidParameter, invalidRequest, notFound, resourceExists } from './refusals.ts'
+import { invalidParameter, invalidRequest, notFound, resourceExists } from './errors.ts'
 import { addVersion, hasValue, type Secret, secondsPerDay, type SecretValue } from './secret.ts'
 import type { SecretStore } from './store.ts'
 
@@ -19,7 +19,7 @@ export const createSecret = (region: string) =>
       ...valueMembers,
     }),
     (secrets, request) => {
-      const existing = secrets.peek(request.Name)
+      const existing = secrets.lookUp(request.Name)
       if (existing !== undefined) return repeatCreation(secrets, existing, request)
       const { Name, Description, KmsKeyId, Tags: tags } = request
       const now = secrets.now()
@@ -52,7 +52,7 @@ export const deleteSecret = operation(
 )
 
 export const restoreSecret = operation(z.object({ SecretId }), (secrets, request) => {
-  const deleted = secrets.peek(request.SecretId)
+  const deleted = secrets.lookUp(request.SecretId)
   if (deleted === undefined) throw notFound()
   return secrets.change(deleted, (secret) => {
     delete secret.DeletedDate
@@ -77,7 +77,7 @@ function repeatCreation(secrets: SecretStore, secret: Secret, request: SecretVal
 
 /** Succeeds for a deleted secret as well, so a call can be repeated. */
 function deleteAtOnce(secrets: SecretStore, id: string) {
-  const secret = secrets.peek(id)
+  const secret = secrets.lookUp(id)
   if (secret === undefined) return { Name: id, DeletionDate: secrets.now() }
   secrets.remove(secret)
   return { ...headOf(secret), DeletionDate: secrets.now() }

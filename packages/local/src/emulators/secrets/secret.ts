@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
-import { invalidParameter, resourceExists } from './refusals.ts'
+import { invalidParameter, resourceExists } from './errors.ts'
 
 const Tag = z.object({ Key: z.string(), Value: z.string() })
 
@@ -70,7 +70,7 @@ export function addVersion(secret: Secret, value: SecretValue, stages: readonly 
   const isFirst = Object.keys(secret.versions).length === 0
   secret.versions[id] = { SecretString, SecretBinary, CreatedDate: now, VersionStages: [] }
   for (const stage of new Set(isFirst ? ['AWSCURRENT', ...stages] : stages)) moveStage(secret, stage, id)
-  forgetOldVersions(secret)
+  removeOldVersions(secret)
   return id
 }
 
@@ -86,7 +86,7 @@ export function moveStage(secret: Secret, stage: string, to: string | undefined)
   if (stage === 'AWSCURRENT' && from !== undefined) moveStage(secret, 'AWSPREVIOUS', from)
 }
 
-function forgetOldVersions(secret: Secret) {
+function removeOldVersions(secret: Secret) {
   const unlabelled = Object.keys(secret.versions).filter((id) => secret.versions[id]?.VersionStages.length === 0)
   for (const id of unlabelled.slice(0, -maximumUnlabelledVersions)) delete secret.versions[id]
 }

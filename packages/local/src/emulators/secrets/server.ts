@@ -30,7 +30,7 @@ export interface SecretsManagerOptions {
 export async function startSecretsManager(options: SecretsManagerOptions = {}): Promise<AwsServer> {
   const secrets = new SecretStore(options.dataDir, options.nowMs ?? Date.now)
   const operations = new Map(Object.entries(operationsOf(options.region ?? 'us-east-1')))
-  const answer = ({ action, input }: AwsCall) => {
+  const respond = ({ action, input }: AwsCall) => {
     const operation = operations.get(action)
     if (operation === undefined)
       throw new AwsServiceError('UnknownOperationException', `${action} is not supported here.`)
@@ -38,7 +38,7 @@ export async function startSecretsManager(options: SecretsManagerOptions = {}): 
   }
   const { accessKeyId, port } = options
   const contentType = 'application/x-amz-json-1.1'
-  return serveAws({ target: 'secretsmanager', contentType, errorNamespace: '', accessKeyId, answer }, port)
+  return serveAws({ target: 'secretsmanager', contentType, errorNamespace: '', accessKeyId, respond }, port)
 }
 
 const operationsOf = (region: string): Record<string, Operation> => ({

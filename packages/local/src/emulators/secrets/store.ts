@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { writeDurably } from './durable-file.ts'
-import { invalidRequest, notFound } from './refusals.ts'
+import { invalidRequest, notFound } from './errors.ts'
 import { Secret } from './secret.ts'
 
 /** All secrets, in memory and, with a folder, in one file that is replaced before a change is acknowledged. */
@@ -26,7 +26,7 @@ export class SecretStore {
   }
 
   /** The secret with a name, an ARN, or an ARN without its random suffix. */
-  peek(id: string): Secret | undefined {
+  lookUp(id: string): Secret | undefined {
     const secrets = this.all()
     return (
       secrets.find((secret) => secret.Name === id || secret.ARN === id) ??
@@ -36,7 +36,7 @@ export class SecretStore {
 
   /** The secret, unless it is marked for deletion. */
   find(id: string): Secret {
-    const secret = this.peek(id)
+    const secret = this.lookUp(id)
     if (secret === undefined) throw notFound()
     if (secret.DeletedDate !== undefined) {
       throw invalidRequest("You can't perform this operation on the secret because it was marked for deletion.")

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { headOf, operation, page, pageMembers, SecretId, valueMembers } from './operation.ts'
-import { invalidParameter, invalidRequest, notFound } from './refusals.ts'
+import { invalidParameter, invalidRequest, notFound } from './errors.ts'
 import { addVersion, hasValue, moveStage, type Secret, secondsPerDay, versionAt } from './secret.ts'
 import type { SecretStore } from './store.ts'
 
@@ -48,8 +48,8 @@ export const updateSecretVersionStage = operation(
       if (to !== undefined && secret.versions[to] === undefined) throw notFound()
       if (to === undefined && stage === 'AWSCURRENT')
         throw invalidParameter('AWSCURRENT can be moved, but not removed.')
-      const attached = versionAt(secret, stage)
-      if (from !== attached && !(from === undefined && attached === to)) {
+      const current = versionAt(secret, stage)
+      if (from !== current && !(from === undefined && current === to)) {
         throw invalidParameter(`RemoveFromVersionId must name the version that ${stage} is attached to.`)
       }
       moveStage(secret, stage, to)
@@ -81,8 +81,8 @@ function readValue(secrets: SecretStore, secretId: string, reference: VersionRef
 function versionIdOf(secret: Secret, { VersionId: id, VersionStage: stage }: VersionReference): string {
   const found = id ?? versionAt(secret, stage ?? 'AWSCURRENT')
   if (found === undefined || secret.versions[found] === undefined) {
-    const wanted = id === undefined ? `staging label: ${stage ?? 'AWSCURRENT'}` : `VersionId: ${id}`
-    throw notFound(`Secrets Manager can't find the specified secret value for ${wanted}`)
+    const requested = id === undefined ? `staging label: ${stage ?? 'AWSCURRENT'}` : `VersionId: ${id}`
+    throw notFound(`Secrets Manager can't find the specified secret value for ${requested}`)
   }
   if (stage !== undefined && !secret.versions[found].VersionStages.includes(stage)) {
     throw invalidRequest('You provided a VersionStage that is not associated to the provided VersionId.')

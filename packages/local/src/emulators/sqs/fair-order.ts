@@ -9,11 +9,11 @@ import type { Message, Queue } from './fauxqs.ts'
 /** Records the groups of messages just sent, except those already received. */
 export function recordGroups({ messages }: Pick<Queue, 'messages'>, input: JsonObject, output: JsonObject): void {
   const groups = new Map(objectsIn(input['Entries']).map((entry) => [entry['Id'], entry['MessageGroupId']]))
-  const sent = [
+  const entries = [
     [output['MessageId'], input['MessageGroupId']],
     ...objectsIn(output['Successful']).map(({ Id, MessageId }) => [MessageId, groups.get(Id)]),
   ]
-  for (const [messageId, group] of sent) {
+  for (const [messageId, group] of entries) {
     const message = typeof group === 'string' && messages.findLast((each) => each.messageId === messageId)
     if (message) message.messageGroupId = group
   }
@@ -28,13 +28,13 @@ const groupOf = ({ messageGroupId = '' }: Message): string => messageGroupId
 export function orderFairly({ messages, inflightMessages }: Pick<Queue, 'messages' | 'inflightMessages'>): void {
   const [first] = messages
   if (first === undefined || messages.every((message) => groupOf(message) === groupOf(first))) return
-  const ahead = new Map<string, number>()
-  const take = (message: Message): number => {
-    const place = ahead.get(groupOf(message)) ?? 0
-    ahead.set(groupOf(message), place + 1)
-    return place
+  const positions = new Map<string, number>()
+  const nextPosition = (message: Message): number => {
+    const position = positions.get(groupOf(message)) ?? 0
+    positions.set(groupOf(message), position + 1)
+    return position
   }
-  for (const { message } of inflightMessages.values()) take(message)
-  const places = new Map(messages.map((message) => [message, take(message)]))
-  messages.sort((a, b) => (places.get(a) ?? 0) - (places.get(b) ?? 0))
+  for (const { message } of inflightMessages.values()) nextPosition(message)
+  const order = new Map(messages.map((message) => [message, nextPosition(message)]))
+  messages.sort((a, b) => (order.get(a) ?? 0) - (order.get(b) ?? 0))
 }

@@ -65,7 +65,7 @@ export async function loadFauxqs(): Promise<Library> {
   return { Store: SqsStore, Persistence: PersistenceManager, SqsError, actions: new Map(await Promise.all(actions)) }
 }
 
-/** fauxqs checks single UTF-16 units and rejects every emoji; `refusals.ts` checks code points instead. */
+/** fauxqs checks single UTF-16 units and rejects every emoji; `validation.ts` checks code points instead. */
 function acceptEveryBody(forbidden: RegExp) {
   forbidden.test = () => false
 }

@@ -7,7 +7,7 @@ import type { Queue } from './fauxqs.ts'
 
 /** Performs ReceiveMessage. A long poll ends when its caller disconnects, so no message goes to a closed connection. */
 export function createReceiver(engine: Engine) {
-  const take = async (queue: Queue, call: AwsCall): Promise<JsonObject[]> => {
+  const receiveNow = async (queue: Queue, call: AwsCall): Promise<JsonObject[]> => {
     orderFairly(queue)
     const output = await engine.perform({ ...call, input: { ...call.input, WaitTimeSeconds: 0 } })
     return objectsIn(output['Messages'])
@@ -18,22 +18,22 @@ export function createReceiver(engine: Engine) {
     if (queue === undefined) throw new AwsServiceError('QueueDoesNotExist', 'The specified queue does not exist.')
     const deadlineMs = Date.now() + waitSeconds(queue, call.input) * 1000
     while (!call.signal.aborted) {
-      const messages = await take(queue, call)
-      const leftMs = deadlineMs - Date.now()
-      if (messages.length === 0 && leftMs > 0) {
-        await arrival(queue, leftMs, call.signal)
+      const messages = await receiveNow(queue, call)
+      const remainingMs = deadlineMs - Date.now()
+      if (messages.length === 0 && remainingMs > 0) {
+        await waitForMessages(queue, remainingMs, call.signal)
         continue
       }
-      return { Messages: asksForAttributes(call.input) ? messages : messages.map(withoutAttributes) }
+      return { Messages: requestsAttributes(call.input) ? messages : messages.map(withoutAttributes) }
     }
     return {}
   }
 }
 
 /** Makes messages visible again that a disconnected caller did not receive. */
-export function releaseMessages(engine: Engine, { input }: AwsCall, answer: JsonObject): void {
+export function releaseMessages(engine: Engine, { input }: AwsCall, output: JsonObject): void {
   const queue = engine.find(input['QueueUrl'])
-  for (const handle of handlesOf(objectsIn(answer['Messages']))) queue?.changeVisibility(handle, 0)
+  for (const handle of handlesOf(objectsIn(output['Messages']))) queue?.changeVisibility(handle, 0)
 }
 
 const handlesOf = (messages: JsonObject[]) => messages.map((message) => String(message['ReceiptHandle']))
@@ -43,21 +43,21 @@ function waitSeconds(queue: Queue, input: JsonObject): number {
 }
 
 /** Resolves when messages may have arrived, the time is over, or the caller has disconnected. */
-async function arrival(queue: Queue, waitMs: number, signal: AbortSignal): Promise<void> {
+async function waitForMessages(queue: Queue, waitMs: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
-  const woken = queue.waitForMessages(waitMs / 1000)
+  const arrived = queue.waitForMessages(waitMs / 1000)
   const waiter = queue.pollWaiters.at(-1)
-  const leave = () => {
+  const cancel = () => {
     queue.pollWaiters = queue.pollWaiters.filter((other) => other !== waiter)
     clearTimeout(waiter?.timer)
     waiter?.resolve()
   }
-  signal.addEventListener('abort', leave, { once: true })
-  await woken
-  signal.removeEventListener('abort', leave)
+  signal.addEventListener('abort', cancel, { once: true })
+  await arrived
+  signal.removeEventListener('abort', cancel)
 }
 
-const asksForAttributes = (input: JsonObject) =>
+const requestsAttributes = (input: JsonObject) =>
   Array.isArray(input['MessageAttributeNames']) && input['MessageAttributeNames'].length > 0
 
 /** AWS returns message attributes only if requested; fauxqs always returns them. */

@@ -4,7 +4,7 @@ import type { SqsHooks } from '../hooks.ts'
 import { openEngine } from './engine.ts'
 import { recordGroups } from './fair-order.ts'
 import { createReceiver, releaseMessages } from './receive.ts'
-import { performChecked } from './refusals.ts'
+import { performChecked } from './validation.ts'
 
 export interface SqsOptions {
   /** Folder of the queues; without it they are in memory only. */
@@ -35,13 +35,13 @@ export async function startSqs(options: SqsOptions = {}): Promise<AwsServer> {
       contentType: 'application/x-amz-json-1.0',
       errorNamespace: 'com.amazonaws.sqs#',
       accessKeyId: options.accessKeyId,
-      answer: (call) => {
+      respond: (call) => {
         callsByAction.set(call.action, (callsByAction.get(call.action) ?? 0) + 1)
         const run = () => perform(call)
         return intercept?.(call, run, engine.find(call.input['QueueUrl'])) ?? run()
       },
-      undelivered: (call, output) => call.action === 'ReceiveMessage' && releaseMessages(engine, call, output),
-      release: engine.close,
+      onUndelivered: (call, output) => call.action === 'ReceiveMessage' && releaseMessages(engine, call, output),
+      onClose: engine.close,
       control: {
         'GET /_queues': () => ({ queues: engine.depths() }),
         'GET /_metrics': () => Object.fromEntries(callsByAction),

@@ -32,26 +32,26 @@ export async function performChecked(
   const check = checks[call.action]
   if (check === undefined) return perform(call)
   if (call.action.endsWith('Batch')) return performBatch(call, check, perform)
-  const fault = check(call.input)
-  if (fault !== undefined) throw fault
+  const error = check(call.input)
+  if (error !== undefined) throw error
   return perform(call)
 }
 
 async function performBatch(call: AwsCall, check: Check, perform: (call: AwsCall) => Promise<JsonObject>) {
   const entries = objectsIn(call.input['Entries'])
-  const refused = new Map<JsonObject, JsonObject>()
+  const rejected = new Map<JsonObject, JsonObject>()
   for (const entry of entries) {
-    const fault = check(entry)
-    if (fault === undefined) continue
-    refused.set(entry, { Id: entry['Id'], SenderFault: true, Code: fault.code, Message: fault.message })
+    const error = check(entry)
+    if (error === undefined) continue
+    rejected.set(entry, { Id: entry['Id'], SenderFault: true, Code: error.code, Message: error.message })
   }
   // fauxqs rejects a malformed batch as a whole.
-  if (refused.size === 0 || !isWellFormed(entries)) return perform(call)
+  if (rejected.size === 0 || !isWellFormed(entries)) return perform(call)
 
-  const accepted = entries.filter((entry) => !refused.has(entry))
+  const accepted = entries.filter((entry) => !rejected.has(entry))
   const output =
     accepted.length === 0 ? { Successful: [] } : await perform({ ...call, input: { ...call.input, Entries: accepted } })
-  return { ...output, Failed: [...objectsIn(output['Failed']), ...refused.values()] }
+  return { ...output, Failed: [...objectsIn(output['Failed']), ...rejected.values()] }
 }
 
 const isWellFormed = (entries: JsonObject[]) =>
