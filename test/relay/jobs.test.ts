@@ -30,7 +30,7 @@ async function runWithoutServer(flag: string, script: string): Promise<FakeJob> 
   return job
 }
 
-describe('a script', () => {
+describe.concurrent('a script', () => {
   test('reports its output and its exit code', async () => {
     const job = await stage.platform.run({ script: 'echo hello; echo oops >&2; exit 7' })
     expect(job.outputOf('stdout')).toBe('hello\n')

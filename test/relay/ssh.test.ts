@@ -48,7 +48,7 @@ afterAll(async () => {
   await remote[Symbol.asyncDispose]()
 })
 
-describe('over ssh', () => {
+describe.concurrent('over ssh', () => {
   test('reports the status of each node', async () => {
     const [one, two, lost, here] = stage.platform.nodeIds
     expect(stage.platform.heartbeats[0]?.nodes).toEqual([

@@ -79,11 +79,11 @@ export class Backlog {
 
   #dropOldest(): void {
     const segment = this.#tail.segments[0]!
-    const [dropped, kept] = splitAtBytes(segment.data, this.#tail.sizeBytes - tailBytes, 'after')
+    const [dropped, remaining] = splitAtBytes(segment.data, this.#tail.sizeBytes - tailBytes, 'after')
     const droppedBytes = Buffer.byteLength(dropped)
-    resize(segment, kept, -droppedBytes)
+    resize(segment, remaining, -droppedBytes)
     this.#droppedBytes += droppedBytes
-    if (kept !== '') return
+    if (remaining !== '') return
     this.#tail.segments.shift()
     if (this.#open.get(keyOf(segment)) === segment) this.#open.delete(keyOf(segment))
   }

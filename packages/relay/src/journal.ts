@@ -58,9 +58,9 @@ export class Journal {
 
   #compact(): void {
     const oldestMs = now() - retentionMs
-    const kept = [...this.#entries].filter(([, entry]) => entry.state !== 'done' || entry.atMs > oldestMs)
-    this.#entries = new Map(kept)
-    const text = kept.map(([, entry]) => `${JSON.stringify(entry)}\n`).join('')
+    const entries = [...this.#entries].filter(([, entry]) => entry.state !== 'done' || entry.atMs > oldestMs)
+    this.#entries = new Map(entries)
+    const text = entries.map(([, entry]) => `${JSON.stringify(entry)}\n`).join('')
     writeDurably(this.#path, text)
     if (this.#file !== -1) closeSync(this.#file)
     this.#file = openSync(this.#path, 'r+')

@@ -35,14 +35,14 @@ export async function reportCompletion(
   const { journal, spool } = deps
   const undelivered = upload?.close() ?? []
   warnOnError(() => {
-    spool.keep(jobId, undelivered)
+    spool.store(jobId, undelivered)
     journal.append({ state: 'finished', jobId, leaseId, ending })
   })
   await upload?.sent()
   await complete(deps, lease, ending)
   warnOnError(() => {
     journal.append({ state: 'done', jobId, atMs: now() })
-    spool.forget(jobId)
+    spool.remove(jobId)
   })
 }
 

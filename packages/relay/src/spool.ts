@@ -13,7 +13,7 @@ export class Spool {
   }
 
   /** Durable when it returns. */
-  keep(jobId: string, chunks: readonly Chunk[]): void {
+  store(jobId: string, chunks: readonly Chunk[]): void {
     if (chunks.length > 0) writeDurably(this.#path(jobId), JSON.stringify(chunks))
   }
 
@@ -22,7 +22,7 @@ export class Spool {
     return text === undefined ? [] : JSON.parse(text)
   }
 
-  forget(jobId: string): void {
+  remove(jobId: string): void {
     rmSync(this.#path(jobId), { force: true })
   }
 

@@ -356,8 +356,8 @@ test('deletes a tag, a manifest with all its tags, and a blob of one repository'
   expect((await registry.send('DELETE', blob('modules/hello'))).status).toBe(202)
   expect((await registry.read(blob('modules/hello'))).status).toBe(404)
   expect(await (await registry.read(blob('elsewhere'))).text()).toBe(layer)
-  for (const gone of [manifestPath(digest), manifestPath('latest'), blob('modules/hello')]) {
-    expect((await registry.send('DELETE', gone)).status).toBe(404)
+  for (const deletedPath of [manifestPath(digest), manifestPath('latest'), blob('modules/hello')]) {
+    expect((await registry.send('DELETE', deletedPath)).status).toBe(404)
   }
 })
 

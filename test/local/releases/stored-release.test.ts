@@ -190,7 +190,7 @@ test.for([
 ] as const)('rejects a path that %s', ([, name]) => {
   const zip = zipOf({ 'index.mjs': '', [name]: 'x' })
   expect(() => unpack(zip)).toThrow(expect.objectContaining({ name: 'TargetError', isFinal: true }))
-  expect(() => unpack(zip)).toThrow('outside of its folder')
+  expect(() => unpack(zip)).toThrow('outside its folder')
 })
 
 test.for([

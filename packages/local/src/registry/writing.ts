@@ -135,10 +135,10 @@ async function removeManifest(
   target: { repository: string; reference: string },
 ): Promise<RegistryResponse> {
   if (await store.removeManifest(target.repository, target.reference)) return { status: 202 }
-  throw new RegistryServerError('MANIFEST_UNKNOWN', 'There is no such manifest.')
+  throw new RegistryServerError('MANIFEST_UNKNOWN', 'The manifest does not exist.')
 }
 
 async function removeBlob(store: Store, target: { repository: string; digest: string }): Promise<RegistryResponse> {
   if (await store.removeBlob(target.repository, target.digest)) return { status: 202 }
-  throw new RegistryServerError('BLOB_UNKNOWN', 'There is no such blob.')
+  throw new RegistryServerError('BLOB_UNKNOWN', 'The blob does not exist.')
 }

@@ -18,20 +18,21 @@ export function unpack(zip: Uint8Array): Files {
   const check = ({ name, originalSize }: { name: string; originalSize: number }): boolean => {
     bytes += originalSize
     files += 1
-    if (bytes > maxBytes || files > maxFiles) throw refused(`it holds more than ${maxBytes} bytes or ${maxFiles} files`)
-    if (!isInside(name)) throw refused(`it has a file outside of its folder: ${JSON.stringify(name.slice(0, 100))}`)
+    if (bytes > maxBytes || files > maxFiles)
+      throw invalidZip(`it has more than ${maxBytes} bytes or ${maxFiles} files`)
+    if (!isInside(name)) throw invalidZip(`it has a path outside its folder: ${JSON.stringify(name.slice(0, 100))}`)
     return !name.endsWith('/')
   }
-  const found = new Map(Object.entries(contentOf(zip, check)))
-  if (!found.has('index.mjs')) throw refused('it has no index.mjs')
-  return found
+  const entries = new Map(Object.entries(contentOf(zip, check)))
+  if (!entries.has('index.mjs')) throw invalidZip('it has no index.mjs')
+  return entries
 }
 
 function contentOf(zip: Uint8Array, filter: NonNullable<Parameters<typeof unzipSync>[1]>['filter'] & object) {
   try {
     return unzipSync(zip, { filter })
   } catch (cause) {
-    throw cause instanceof TargetError ? cause : refused('it is broken', cause)
+    throw cause instanceof TargetError ? cause : invalidZip('it is broken', cause)
   }
 }
 
@@ -44,5 +45,5 @@ const isInside = (name: string): boolean =>
     .split('/')
     .every((part) => part !== '' && part !== '.' && part !== '..')
 
-const refused = (reason: string, cause?: unknown): TargetError =>
-  new TargetError(`The zip of a function cannot be taken: ${reason}.`, { isFinal: true, cause })
+const invalidZip = (reason: string, cause?: unknown): TargetError =>
+  new TargetError(`The zip of a function is invalid: ${reason}.`, { isFinal: true, cause })

@@ -150,8 +150,8 @@ test('rejects other host names, as in DNS rebinding', async () => {
 
 test('rejects requests signed with another access key', async () => {
   const { sqs } = await serveSqs({ accessKeyId: 'the-key' })
-  const stranger = sqsClient(sqs.url, { accessKeyId: 'another-key' })
-  await expect(TestQueue.create(stranger)).rejects.toMatchObject({ name: 'UnrecognizedClientException' })
+  const otherClient = sqsClient(sqs.url, { accessKeyId: 'another-key' })
+  await expect(TestQueue.create(otherClient)).rejects.toMatchObject({ name: 'UnrecognizedClientException' })
   const owner = sqsClient(sqs.url, { accessKeyId: 'the-key' })
   await expect(TestQueue.create(owner)).resolves.toBeDefined()
 })
