@@ -214,7 +214,7 @@ const forgeries: Record<string, (claim: Claim, jobId: string) => Claim> = {
     statement: sign(claim, { jobId }, { kid: 'another-key', privateKey: foreignKeys.privateKey }),
   }),
   unsigned: (claim) => ({ ...claim, statement: `${claim.statement.split('.').slice(0, 2).join('.')}.` }),
-  expired: (claim, jobId) => ({ ...claim, statement: sign(claim, { jobId, exp: Date.now() / 1000 - 1 }) }),
+  expired: (claim, jobId) => ({ ...claim, statement: sign(claim, { jobId, exp: Date.now() / 1000 - 60 }) }),
   'for another cluster': (claim, jobId) => ({ ...claim, statement: sign(claim, { jobId, clusterId: newId('clus') }) }),
   'for another job': (claim) => ({ ...claim, statement: sign(claim, { jobId: newId('job') }) }),
   'for another payload': (claim) => ({ ...claim, payload: { ...claim.payload, timeoutSeconds: 1 } }),

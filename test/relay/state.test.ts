@@ -12,7 +12,6 @@ import { type Leader } from '@platform/relay/process-group'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
 let path: string
-
 let folder: string
 
 beforeEach(() => {
@@ -23,13 +22,9 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }))
 
 const completion: CompletionRecord = { outcome: 'exited', exitCode: 0, nodes: [] }
-
 const claiming: Entry = { state: 'claiming', jobId: 'job_1', claimKey: 'key' }
-
 const started = (leaders: Leader[]): Entry => ({ state: 'started', jobId: 'job_1', leaseId: 'lease_1', leaders })
-
 const finished: Entry = { state: 'finished', jobId: 'job_1', leaseId: 'lease_1', ending: completion }
-
 const daysAgo = (days: number) => Date.now() - days * 24 * 3_600_000
 
 test('a reopened journal knows unfinished jobs', () => {
@@ -187,9 +182,7 @@ test('numbers undelivered output in sending order', () => {
 })
 
 const { privateKey, publicKey } = generateKeyPairSync('ed25519')
-
 const keys = new Map([['key-1', publicKey]])
-
 const header = { alg: 'EdDSA', typ: 'test+jws', kid: 'key-1' }
 
 function encode(value: unknown): string {

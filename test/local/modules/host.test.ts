@@ -16,7 +16,6 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { waitFor } from '../../support/wait-for.ts'
 
 const get = { method: 'GET', path: '/' }
-
 let registry: ModuleRegistry
 
 beforeAll(async () => {

@@ -161,9 +161,7 @@ test('accepts concurrent pushes of the same content', async () => {
 })
 
 const config = '{}'
-
 const image = manifestOf(config, 'layer')
-
 const both = manifestOf(config, 'layer', { manifests: [] as unknown[] })
 const member = `"manifests":[{"digest":"${digestOf(config)}","size":2}]`
 

@@ -27,7 +27,6 @@ const release = {
 } satisfies FetchedRelease
 
 const checkout = { version: '1.0.0', infrastructure: 'i' }
-
 const program = new TextEncoder().encode('export const handler = () => 1')
 
 const files = new Map([

@@ -10,7 +10,6 @@ import { writeFunctions } from '../support/platform.ts'
 import { runProgram, runServer } from '../support/program.ts'
 
 const main = 'packages/local/src/main.ts'
-
 const adminToken = 'packages/local/src/commands/admin-token.ts'
 
 const inFolder = (path: string, more: Record<string, string> = {}) => ({

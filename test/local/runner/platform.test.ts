@@ -32,9 +32,7 @@ import { type Barrier, startBarrier } from '../support/barrier.ts'
 import { platformIn, queueClient, settingsIn, writeFunctions } from '../support/platform.ts'
 
 const disposables = new AsyncDisposableStack()
-
 let barrier: Barrier
-
 let dataDir: string
 
 let platform: Awaited<ReturnType<typeof platformIn>>

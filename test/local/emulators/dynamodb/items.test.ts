@@ -115,7 +115,6 @@ async function putAll(items: Record<string, unknown>[]): Promise<void> {
 beforeAll(() => putAll(upTo(itemCount).map(itemAt)))
 
 const numbersOf = (items: Record<string, unknown>[] | undefined) => items?.map(({ k }) => k)
-
 const upTo = (count: number) => Array.from({ length: count }, (_, k) => k)
 
 test.each([true, false])('pages contain the whole partition in order, forward: %s', async (ScanIndexForward) => {
@@ -205,9 +204,7 @@ test('pages of equal index keys neither repeat nor omit an item', async () => {
 })
 
 const TOTAL = { ReturnConsumedCapacity: 'TOTAL' as const }
-
 const INDEXES = { ReturnConsumedCapacity: 'INDEXES' as const }
-
 const kilobytes = (count: number) => 'x'.repeat(Math.round(count * 1024))
 
 beforeAll(async () => {

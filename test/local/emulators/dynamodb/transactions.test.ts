@@ -1,8 +1,8 @@
-import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { randomUUID } from 'node:crypto'
 import { BatchGetCommand, BatchWriteCommand } from '@aws-sdk/lib-dynamodb'
 import { startDynamoDb } from '@platform/local/emulators/dynamodb/server'
 import { expect, test } from 'vitest'
+import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { clientOf, rejectionOf, TestTable, useStore } from './support.ts'
 
 const store = useStore({ onDisk: true })
@@ -93,15 +93,6 @@ test('executes a transaction with a token once, also when sent concurrently', as
   expect(await table.item('token', '1')).toHaveProperty('n', 1)
 })
 
-test('rejects a token with another transaction', async () => {
-  const { table } = store
-  const ClientRequestToken = randomUUID()
-  await table.transact([table.addMember('token', '2', 1)], { ClientRequestToken })
-  const error = await rejectionOf(table.transact([table.addMember('token', '2', 2)], { ClientRequestToken }))
-  expect(error.name).toBe('IdempotentParameterMismatchException')
-  expect(await table.item('token', '2')).toHaveProperty('n', 1)
-})
-
 test('a cancelled transaction does not use its token', async () => {
   const { table } = store
   const { name: TableName } = table
@@ -156,7 +147,6 @@ const read = (Keys: Record<string, string>[]) =>
   store.table.documents.send(new BatchGetCommand({ RequestItems: { [store.table.name]: { Keys } } }))
 
 const keys = (pk: string, count: number) => Array.from({ length: count }, (_, k) => ({ pk, sk: `i${k}` }))
-
 const putRequests = (pk: string, count: number) => keys(pk, count).map((Item) => ({ PutRequest: { Item } }))
 
 test('a batch puts and deletes in several tables', async () => {

@@ -1,15 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:net'
-import {
-  CreateQueueCommand,
-  GetQueueUrlCommand,
-  ListQueueTagsCommand,
-  PurgeQueueCommand,
-  QueueDoesNotExist,
-  QueueNameExists,
-  TagQueueCommand,
-} from '@aws-sdk/client-sqs'
+import { CreateQueueCommand, GetQueueUrlCommand, QueueDoesNotExist, QueueNameExists } from '@aws-sdk/client-sqs'
 import { expect, test } from 'vitest'
 import { countCalls, poll, serveQueue, serveSqs, sqsClient, temporaryDir, TestQueue } from './support.ts'
 
@@ -42,25 +34,7 @@ test('rejects calls of a missing queue', async () => {
   await expect(missing.receive()).rejects.toBeInstanceOf(QueueDoesNotExist)
 })
 
-test('tagging keeps the messages, and a purge removes them', async () => {
-  const dataDir = await temporaryDir()
-  const first = await serveSqs({ dataDir })
-  const queue = await TestQueue.create(first.client)
-  await queue.send('body')
-  await first.client.send(new TagQueueCommand({ QueueUrl: queue.url, Tags: { stage: 'dev' } }))
-  await first.sqs.close()
-
-  const { client } = await serveSqs({ dataDir })
-  const { Tags } = await client.send(new ListQueueTagsCommand({ QueueUrl: queue.url }))
-  expect(Tags).toEqual({ stage: 'dev' })
-  const restarted = new TestQueue(client, queue.url)
-  expect(await restarted.receive({ VisibilityTimeout: 0 })).toHaveLength(1)
-  await client.send(new PurgeQueueCommand({ QueueUrl: queue.url }))
-  expect(await restarted.receive()).toEqual([])
-})
-
 const entry = (id: number, body = 'body') => ({ Id: `entry-${id}`, MessageBody: body })
-
 const entries = (count: number) => Array.from({ length: count }, (_, id) => entry(id))
 
 test.each<[string, (queue: TestQueue) => Promise<unknown>, string]>([

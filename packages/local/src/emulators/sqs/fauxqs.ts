@@ -26,15 +26,10 @@ interface Library {
 
 const actionNames = [
   'CreateQueue',
-  'DeleteQueue',
   'GetQueueUrl',
   'ListQueues',
   'GetQueueAttributes',
   'SetQueueAttributes',
-  'PurgeQueue',
-  'TagQueue',
-  'UntagQueue',
-  'ListQueueTags',
   'SendMessage',
   'SendMessageBatch',
   'ReceiveMessage',

@@ -1,4 +1,4 @@
-import type { Persistence, Queue, Store } from './fauxqs.ts'
+import type { Persistence, Store } from './fauxqs.ts'
 
 /** The durable copy of all queues. */
 export interface Journal extends Persistence {
@@ -8,27 +8,15 @@ export interface Journal extends Persistence {
   restore(store: Store): void
 }
 
-/** Opens the journal in a folder, and replaces two statements of fauxqs that lose messages. */
+/** Opens the journal in a folder, and replaces a statement of fauxqs that loses messages. */
 export function openJournal(Base: new (dataDir: string) => Persistence, dataDir: string): Journal {
   class RepairedJournal extends Base {
     readonly #release = this['db'].prepare(
       'UPDATE sqs_messages SET receipt_handle = NULL, visibility_deadline = NULL WHERE message_id = ?',
     )
-    readonly #upsertQueue = this['db'].prepare(`
-      INSERT INTO sqs_queues (name, url, arn, attributes, tags, created_timestamp, last_modified_timestamp)
-      VALUES (?, ?, ?, ?, ?, ?, ?)
-      ON CONFLICT (name) DO UPDATE SET attributes = excluded.attributes, tags = excluded.tags`)
-
     /** The original sets the receive count to NULL when visibility becomes 0, which its schema rejects. */
     override updateMessageReady(messageId: string) {
       this.#release.run(messageId)
-    }
-
-    /** The original replaces the row on every change of tags, which deletes the queue's messages by cascade. */
-    override insertQueue({ name, url, arn, createdTimestamp, lastModifiedTimestamp, ...queue }: Queue) {
-      const attributes = JSON.stringify(queue.attributes)
-      const tags = JSON.stringify(Object.fromEntries(queue.tags))
-      this.#upsertQueue.run(name, url, arn, attributes, tags, createdTimestamp, lastModifiedTimestamp)
     }
 
     atomically<Result>(work: () => Result): Result {
