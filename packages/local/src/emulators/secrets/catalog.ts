@@ -1,14 +1,7 @@
 import * as z from 'zod'
 import { Filter, matches } from './filter.ts'
-import { operation, page, pageMembers, SecretId, Tags } from './operation.ts'
-import { notFound } from './errors.ts'
+import { operation, page, pageMembers } from './operation.ts'
 import { type Secret, stagesById } from './secret.ts'
-
-export const describeSecret = operation(z.object({ SecretId }), (secrets, request) => {
-  const secret = secrets.lookUp(request.SecretId)
-  if (secret === undefined) throw notFound()
-  return { ...descriptionOf(secret), VersionIdsToStages: stagesById(secret) }
-})
 
 export const listSecrets = operation(
   z.object({
@@ -25,14 +18,6 @@ export const listSecrets = operation(
     const { items, ...next } = page(request.SortOrder === 'asc' ? matching : matching.toReversed(), request)
     return { SecretList: items.map(listEntry), ...next }
   },
-)
-
-export const tagResource = operation(z.object({ SecretId, Tags }), (secrets, request) =>
-  secrets.change(secrets.find(request.SecretId), (secret) => {
-    const replaced = new Set(request.Tags.map((tag) => tag.Key))
-    secret.Tags = [...(secret.Tags ?? []).filter((tag) => !replaced.has(tag.Key)), ...request.Tags]
-    return {}
-  }),
 )
 
 function listEntry(secret: Secret) {

@@ -1,12 +1,14 @@
 import { randomInt } from 'node:crypto'
 import * as z from 'zod'
 import { headOf, operation, SecretId, Tags, valueMembers } from './operation.ts'
-import { invalidParameter, invalidRequest, notFound, resourceExists } from './errors.ts'
+import { invalidParameter, invalidRequest, resourceExists } from './errors.ts'
 import { addVersion, hasValue, type Secret, secondsPerDay, type SecretValue } from './secret.ts'
 import type { SecretStore } from './store.ts'
 
 const accountId = '000000000000'
+
 const suffixCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+
 const defaultRecoveryDays = 30
 
 export const createSecret = (region: string) =>
@@ -50,16 +52,6 @@ export const deleteSecret = operation(
     })
   },
 )
-
-export const restoreSecret = operation(z.object({ SecretId }), (secrets, request) => {
-  const deleted = secrets.lookUp(request.SecretId)
-  if (deleted === undefined) throw notFound()
-  return secrets.change(deleted, (secret) => {
-    delete secret.DeletedDate
-    delete secret.DeletionDate
-    return headOf(secret)
-  })
-})
 
 /** Recognises a repeated CreateSecret by its request token; rejects any other request for an existing name. */
 function repeatCreation(secrets: SecretStore, secret: Secret, request: SecretValue) {

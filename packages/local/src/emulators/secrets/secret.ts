@@ -75,7 +75,7 @@ export function addVersion(secret: Secret, value: SecretValue, stages: readonly 
 }
 
 /** Moves a stage to a version, or removes it. The version that loses AWSCURRENT becomes AWSPREVIOUS. */
-export function moveStage(secret: Secret, stage: string, to: string | undefined): void {
+function moveStage(secret: Secret, stage: string, to: string | undefined): void {
   const from = versionAt(secret, stage)
   if (from === to) return
   if (from !== undefined) {

@@ -1,17 +1,11 @@
 import { AwsServiceError } from '../http/error.ts'
 import { type AwsServer, serveAws } from '../http/server.ts'
 import type { AwsCall } from '../http/service.ts'
-import { describeSecret, listSecrets, tagResource } from './catalog.ts'
-import { createSecret, deleteSecret, restoreSecret } from './lifecycle.ts'
+import { listSecrets } from './catalog.ts'
+import { createSecret, deleteSecret } from './lifecycle.ts'
 import type { Operation } from './operation.ts'
 import { SecretStore } from './store.ts'
-import {
-  getSecretValue,
-  listSecretVersionIds,
-  putSecretValue,
-  updateSecret,
-  updateSecretVersionStage,
-} from './values.ts'
+import { getSecretValue, putSecretValue } from './values.ts'
 
 export interface SecretsManagerOptions {
   /** Folder of the secrets; without it they are in memory only. */
@@ -26,7 +20,7 @@ export interface SecretsManagerOptions {
   nowMs?: () => number
 }
 
-/** Serves Secrets Manager on a loopback port, without rotation, replication and policies. */
+/** Serves the actions of Secrets Manager that the platform calls, on a loopback port. */
 export async function startSecretsManager(options: SecretsManagerOptions = {}): Promise<AwsServer> {
   const secrets = new SecretStore(options.dataDir, options.nowMs ?? Date.now)
   const operations = new Map(Object.entries(operationsOf(options.region ?? 'us-east-1')))
@@ -44,13 +38,7 @@ export async function startSecretsManager(options: SecretsManagerOptions = {}): 
 const operationsOf = (region: string): Record<string, Operation> => ({
   CreateSecret: createSecret(region),
   DeleteSecret: deleteSecret,
-  DescribeSecret: describeSecret,
   GetSecretValue: getSecretValue,
   ListSecrets: listSecrets,
-  ListSecretVersionIds: listSecretVersionIds,
   PutSecretValue: putSecretValue,
-  RestoreSecret: restoreSecret,
-  TagResource: tagResource,
-  UpdateSecret: updateSecret,
-  UpdateSecretVersionStage: updateSecretVersionStage,
 })

@@ -1,7 +1,7 @@
 import * as z from 'zod'
-import { headOf, operation, page, pageMembers, SecretId, valueMembers } from './operation.ts'
-import { invalidParameter, invalidRequest, notFound } from './errors.ts'
-import { addVersion, hasValue, moveStage, type Secret, secondsPerDay, versionAt } from './secret.ts'
+import { headOf, operation, SecretId, valueMembers } from './operation.ts'
+import { invalidRequest, notFound } from './errors.ts'
+import { addVersion, hasValue, type Secret, secondsPerDay, versionAt } from './secret.ts'
 import type { SecretStore } from './store.ts'
 
 interface VersionReference {
@@ -22,50 +22,6 @@ export const putSecretValue = operation(
       const id = addVersion(secret, request, request.VersionStages, secrets.now())
       return { ...headOf(secret), VersionId: id, VersionStages: secret.versions[id]?.VersionStages }
     })
-  },
-)
-
-export const updateSecret = operation(
-  z.object({ SecretId, ...valueMembers, Description: z.string().optional(), KmsKeyId: z.string().optional() }),
-  (secrets, request) =>
-    secrets.change(secrets.find(request.SecretId), (secret) => {
-      secret.Description = request.Description ?? secret.Description
-      secret.KmsKeyId = request.KmsKeyId ?? secret.KmsKeyId
-      if (!hasValue(request)) return headOf(secret)
-      return { ...headOf(secret), VersionId: addVersion(secret, request, ['AWSCURRENT'], secrets.now()) }
-    }),
-)
-
-export const updateSecretVersionStage = operation(
-  z.object({
-    SecretId,
-    VersionStage: z.string().min(1),
-    RemoveFromVersionId: z.string().optional(),
-    MoveToVersionId: z.string().optional(),
-  }),
-  (secrets, { SecretId: secretId, VersionStage: stage, RemoveFromVersionId: from, MoveToVersionId: to }) =>
-    secrets.change(secrets.find(secretId), (secret) => {
-      if (to !== undefined && secret.versions[to] === undefined) throw notFound()
-      if (to === undefined && stage === 'AWSCURRENT')
-        throw invalidParameter('AWSCURRENT can be moved, but not removed.')
-      const current = versionAt(secret, stage)
-      if (from !== current && !(from === undefined && current === to)) {
-        throw invalidParameter(`RemoveFromVersionId must name the version that ${stage} is attached to.`)
-      }
-      moveStage(secret, stage, to)
-      return headOf(secret)
-    }),
-)
-
-export const listSecretVersionIds = operation(
-  z.object({ SecretId, ...pageMembers, IncludeDeprecated: z.boolean().default(false) }),
-  (secrets, request) => {
-    const secret = secrets.find(request.SecretId)
-    const versions = Object.entries(secret.versions)
-      .filter(([, version]) => request.IncludeDeprecated || version.VersionStages.length > 0)
-      .map(([id, { VersionStages, CreatedDate }]) => ({ VersionId: id, VersionStages, CreatedDate }))
-    const { items, ...next } = page(versions, request)
-    return { ...headOf(secret), Versions: items, ...next }
   },
 )
 
