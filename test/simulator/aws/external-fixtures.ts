@@ -38,11 +38,12 @@ export async function startExternalFixtures(
   const dataDir = await mkdtemp(join(tmpdir(), 'simulator-supply-'))
   parts.defer(() => rm(dataDir, { recursive: true, force: true }))
   const assets = buildAssets(assetsDir, { names: ['hello.mjs'] })
-  const { registry, publicKey: ownKey, needsScan, close } = await startEmbeddedModules(
-    { dataDir, registryPort: 0, assetsDir },
-    assets,
-    log,
-  )
+  const {
+    registry,
+    publicKey: ownKey,
+    needsScan,
+    close,
+  } = await startEmbeddedModules({ dataDir, registryPort: 0, assetsDir }, assets, log)
   parts.defer(close)
   await needsScan
   const { host, password } = registry
