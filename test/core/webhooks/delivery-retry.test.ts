@@ -1,46 +1,72 @@
-// First: it sets settings that core reads when it is imported.
-import { unreachableReceiver, newReceiver, type Receiver } from '../support/receivers.ts'
+// First: sets PLAT_OUTBOUND_ALLOW before core reads it.
+import { newReceiver, unreachableReceiver, type Receiver } from '../support/receivers.ts'
+import type { EventOf } from '@platform/contract/event'
+import { sweep } from '@platform/core/background/sweep'
+import type { Caller } from '@platform/core/caller'
 import { now } from '@platform/core/clock'
 import { drainDeliveries } from '@platform/core/webhooks/delivery'
 import { failureLimit, jitterShare, retrySeconds } from '@platform/core/webhooks/delivery-outcome'
-import { sweep } from '@platform/core/background/sweep'
 import * as Webhook from '@platform/core/webhooks/webhook'
 import { beforeAll, expect, test } from 'vitest'
-import { newCaller, bootstrapPlatform } from '../../support/fixtures.ts'
+import { advanceClock } from '../../support/clock.ts'
+import { bootstrapPlatform, newCaller } from '../../support/fixtures.ts'
+import { pendingRecords } from '../support/outbox.ts'
 import {
-  webhooksEnqueuedBy,
   deliveriesOf,
   newEvent,
   publishEvents,
-  advanceClock,
   subscribe,
   verifyDelivery,
+  webhooksEnqueuedBy,
 } from '../support/webhooks.ts'
-import { pendingRecords } from '../support/outbox.ts'
 
 beforeAll(() => bootstrapPlatform())
 
-const hour = 3_600_000
+const hourMs = 3_600_000
+/** Longer than the first back-off with jitter. */
+const firstBackOffMs = 12_500
+const newEvents = (count: number) => Array.from({ length: count }, () => newEvent())
 
-test('retries follow the schedule, signed afresh under the same id, and end after a day', async () => {
+/** A webhook whose receiver responds with this status. */
+async function subscription(status: number) {
   const [caller, receiver] = [await newCaller(), newReceiver()]
-  const { secret, reference, id } = await subscribe(caller, receiver)
-  receiver.respondWith(500)
-  await publishEvents(caller, newEvent())
-  await drainDeliveries(reference)
+  receiver.respondWith(status)
+  const webhook = await subscribe(caller, receiver)
+  const publishAndDrain = async (...events: EventOf[]) => {
+    await publishEvents(caller, ...events)
+    await drainDeliveries(webhook.reference)
+  }
+  return { caller, receiver, publishAndDrain, ...webhook }
+}
+
+const firstWebhook = async (caller: Caller) => (await Webhook.list(caller)).items[0]
+const statusesOf = async (caller: Caller, webhookId: string) =>
+  (await deliveriesOf(caller, webhookId)).map(({ status }) => status)
+
+/** Responds with an error to requests about these events only. */
+const rejectEvents = (receiver: Receiver, status: number, ...rejected: EventOf[]) => {
+  receiver.respond = (_, response) => {
+    const isRejected = rejected.some(({ subject }) => receiver.requests.at(-1)?.body.includes(subject))
+    response.writeHead(isRejected ? status : 204).end()
+  }
+}
+
+test('retries on schedule with new signatures and the same id, and fails after a day', async () => {
+  const { caller, receiver, secret, reference, id, publishAndDrain } = await subscription(500)
+  await publishAndDrain(newEvent())
   const shares: number[] = []
-  let waitedMs = 0
+  let totalMs = 0
   for (const [index, seconds] of retrySeconds.entries()) {
     const [delivery] = await deliveriesOf(caller, id)
     expect([delivery?.status, delivery?.attempts.length]).toEqual(['Pending', index + 1])
     const { at = '', durationMs = 0 } = delivery?.attempts.at(-1) ?? {}
     const nextAttemptAt = delivery?.nextAttemptAt ?? ''
-    // Between the end of the attempt and its record lie some milliseconds.
-    const waitMs = Date.parse(nextAttemptAt) - Date.parse(at) - durationMs
-    expect(waitMs).toBeGreaterThanOrEqual(seconds * (1 - jitterShare) * 1000 - 1)
-    expect(waitMs).toBeLessThanOrEqual(seconds * (1 + jitterShare) * 1000 + 500)
-    shares.push(waitMs / seconds / 1000)
-    waitedMs += waitMs
+    const pauseMs = Date.parse(nextAttemptAt) - Date.parse(at) - durationMs
+    expect(pauseMs).toBeGreaterThanOrEqual(seconds * (1 - jitterShare) * 1000 - 1)
+    // Some milliseconds pass between the end of an attempt and its record.
+    expect(pauseMs).toBeLessThanOrEqual(seconds * (1 + jitterShare) * 1000 + 500)
+    shares.push(pauseMs / seconds / 1000)
+    totalMs += pauseMs
     advanceClock(Date.parse(nextAttemptAt) - now() - 2000)
     await drainDeliveries(reference)
     expect(receiver.requests).toHaveLength(index + 1)
@@ -49,77 +75,67 @@ test('retries follow the schedule, signed afresh under the same id, and end afte
     expect(receiver.requests).toHaveLength(index + 2)
   }
   expect(new Set(shares.map((share) => share.toFixed(2))).size).toBeGreaterThan(1)
-  expect(waitedMs / hour).toBeGreaterThan(24 * (1 - jitterShare) - 1)
-  expect(waitedMs / hour).toBeLessThan(24 * (1 + jitterShare))
+  expect(totalMs / hourMs).toBeGreaterThan(24 * (1 - jitterShare) - 1)
+  expect(totalMs / hourMs).toBeLessThan(24 * (1 + jitterShare))
   const [delivery] = await deliveriesOf(caller, id)
   expect([delivery?.status, delivery?.nextAttemptAt]).toEqual(['Failed', undefined])
   expect(delivery?.attempts.map(({ error, statusCode }) => [error, statusCode])).toEqual(
     receiver.requests.map(() => ['unsuccessful_status', 500]),
   )
-  advanceClock(48 * hour)
+  advanceClock(48 * hourMs)
   await drainDeliveries(reference)
   expect(receiver.requests).toHaveLength(8)
 
-  expect(new Set(receiver.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
-  expect(new Set(receiver.requests.map(({ body }) => body)).size).toBe(1)
-  const stamps = receiver.requests.map(({ headers }) => Number(headers['webhook-timestamp']))
-  expect(stamps).toEqual(stamps.toSorted((a, b) => a - b))
+  expect(new Set(receiver.requests.map(({ body, headers }) => `${headers['webhook-id']} ${body}`)).size).toBe(1)
+  const timestamps = receiver.requests.map(({ headers }) => Number(headers['webhook-timestamp']))
+  expect(timestamps).toEqual(timestamps.toSorted((a, b) => a - b))
   expect(new Set(receiver.requests.map(({ headers }) => headers['webhook-signature'])).size).toBe(8)
-  for (const [index, got] of receiver.requests.entries()) verifyDelivery(secret, got, (stamps[index] ?? 0) * 1000)
-  expect(Math.abs((stamps[7] ?? 0) - (now() / 1000 - 48 * 3600))).toBeLessThan(10)
+  for (const [index, request] of receiver.requests.entries())
+    verifyDelivery(secret, request, (timestamps[index] ?? 0) * 1000)
+  expect(Math.abs((timestamps[7] ?? 0) - (now() / 1000 - 48 * 3600))).toBeLessThan(10)
 })
 
 test.each([
-  ['an error', (receiver: Receiver) => receiver.respondWith(404), 'unsuccessful_status', 404],
+  ['unsuccessful_status', 404, (receiver: Receiver) => receiver.respondWith(404)],
+  ['redirected', 307, (receiver: Receiver) => receiver.respondWith(307, { location: unreachableReceiver.url })],
   [
-    'a redirect to where it must not lead',
-    (receiver: Receiver) => receiver.respondWith(307, { location: unreachableReceiver.url }),
-    'redirected',
-    307,
-  ],
-  [
-    'nothing, and hangs up',
-    (receiver: Receiver) => (receiver.respond = (request) => void request.socket.destroy()),
     'connection_failed',
     undefined,
+    (receiver: Receiver) => {
+      receiver.respond = (request) => void request.socket.destroy()
+    },
   ],
-])('a receiver that answers with %s has not got it', async (_, prepare, error, statusCode) => {
-  const [caller, receiver] = [await newCaller(), newReceiver()]
-  const { reference, id } = await subscribe(caller, receiver)
+])('records the error %s', async (error, statusCode, prepare) => {
+  const { caller, receiver, id, publishAndDrain } = await subscription(200)
   prepare(receiver)
-  await publishEvents(caller, newEvent())
-  await drainDeliveries(reference)
+  await publishAndDrain(newEvent())
   const [delivery] = await deliveriesOf(caller, id)
   expect([delivery?.status, delivery?.attempts.length]).toEqual(['Pending', 1])
   expect(delivery?.attempts[0]).toMatchObject({ error, ...(statusCode && { statusCode }) })
   expect(unreachableReceiver.requests).toEqual([])
 })
 
-test('an answer without end is read to its cap, and is a success when it says so', async () => {
-  const [caller, receiver] = [await newCaller(), newReceiver()]
-  const { reference, id } = await subscribe(caller, receiver)
+test('reads an endless response up to its limit and accepts its status', async () => {
+  const { caller, receiver, id, publishAndDrain } = await subscription(200)
   receiver.respond = (_, response) => {
     response.writeHead(200)
     const timer = setInterval(() => response.write('x'.repeat(65_536)), 1)
     response.on('close', () => clearInterval(timer))
   }
-  await publishEvents(caller, newEvent())
-  await drainDeliveries(reference)
-  expect((await deliveriesOf(caller, id)).map(({ status }) => status)).toEqual(['Delivered'])
+  await publishAndDrain(newEvent())
+  expect(await statusesOf(caller, id)).toEqual(['Delivered'])
 })
 
-test('many deliveries that wait do not hammer a receiver that fails', async () => {
-  const [caller, receiver] = [await newCaller(), newReceiver()]
-  const { reference } = await subscribe(caller, receiver)
-  receiver.respondWith(503)
-  await publishEvents(caller, ...Array.from({ length: 15 }, () => newEvent()))
-  for (let message = 0; message < 5; message++) await drainDeliveries(reference)
+test('backs off from a failing receiver with growing pauses', async () => {
+  const { caller, receiver, reference, publishAndDrain } = await subscription(503)
+  await publishAndDrain(...newEvents(15))
+  for (let message = 0; message < 4; message++) await drainDeliveries(reference)
   expect(receiver.requests).toHaveLength(1)
-  advanceClock(12_500)
+  advanceClock(firstBackOffMs)
   for (let message = 0; message < 5; message++) await drainDeliveries(reference)
   expect(receiver.requests).toHaveLength(2)
-  // A minute's worth of quiet: the second failure in a row.
-  advanceClock(12_500)
+  // The second back-off is a minute.
+  advanceClock(firstBackOffMs)
   await drainDeliveries(reference)
   expect(receiver.requests).toHaveLength(2)
   expect(await webhooksEnqueuedBy(() => publishEvents(caller, newEvent()))).toEqual([])
@@ -129,81 +145,112 @@ test('many deliveries that wait do not hammer a receiver that fails', async () =
   expect(receiver.requests).toHaveLength(18)
 })
 
-test('twenty failures in a row switch a webhook off and tell so; what waits goes out when it is on again', async () => {
-  const [caller, receiver] = [await newCaller(), newReceiver()]
-  const { id, reference, url } = await subscribe(caller, receiver)
-  receiver.respondWith(500)
-  await publishEvents(caller, newEvent(), newEvent(), newEvent(), newEvent())
+test.each([408, 429, 500])('backs off after status %d', async (status) => {
+  const { receiver, publishAndDrain } = await subscription(status)
+  await publishAndDrain(...newEvents(2))
+  expect(receiver.requests).toHaveLength(1)
+})
+
+test('disables a webhook after twenty consecutive failures and delivers pending events once it is enabled', async () => {
+  const { caller, receiver, id, reference, url } = await subscription(500)
+  await publishEvents(caller, ...newEvents(4))
   for (let failure = 1; failure < failureLimit; failure++) {
     await drainDeliveries(reference)
     expect(receiver.requests).toHaveLength(failure)
-    expect((await Webhook.list(caller)).items[0]).toMatchObject({ enabled: true, failureCount: failure })
-    advanceClock(15 * hour)
+    expect(await firstWebhook(caller)).toMatchObject({ enabled: true, failureCount: failure })
+    advanceClock(15 * hourMs)
   }
   expect(await pendingRecords(caller.organisationId)).toEqual([])
   await drainDeliveries(reference)
-  expect((await Webhook.list(caller)).items[0]).toMatchObject({
-    enabled: false,
-    failureCount: failureLimit,
-    disabledAt: expect.any(String),
-  })
+  const disabled = { enabled: false, failureCount: failureLimit, disabledAt: expect.any(String) }
+  expect(await firstWebhook(caller)).toMatchObject(disabled)
+  const data = { webhookId: id, url: new URL(url).origin, createdBy: caller.userId }
   expect((await pendingRecords(caller.organisationId)).map(({ events, audit }) => [audit?.action, events])).toEqual([
-    [
-      'webhook.disable',
-      [
-        {
-          id: expect.any(String),
-          name: 'webhook.disabled',
-          subject: id,
-          data: { webhookId: id, url: new URL(url).origin, createdBy: caller.userId },
-        },
-      ],
-    ],
+    ['webhook.disable', [{ id: expect.any(String), name: 'webhook.disabled', subject: id, data }]],
   ])
-  advanceClock(15 * hour)
+  advanceClock(15 * hourMs)
   await drainDeliveries(reference)
   expect(receiver.requests).toHaveLength(failureLimit)
   expect(await webhooksEnqueuedBy(sweep)).not.toContain(id)
 
-  const waiting = (await deliveriesOf(caller, id)).filter(({ status }) => status === 'Pending')
-  expect(waiting.length).toBeGreaterThan(0)
+  const pendingCount = (await statusesOf(caller, id)).filter((status) => status === 'Pending').length
+  expect(pendingCount).toBeGreaterThan(0)
   receiver.respondWith(200)
-  // Whoever made the webhook was signed out long ago.
-  const again = await newCaller(caller.organisationId)
-  expect(await webhooksEnqueuedBy(() => Webhook.change(again, id, { enabled: true }))).toEqual([id])
-  const [changed] = (await Webhook.list(again)).items
-  expect([changed?.enabled, changed?.failureCount, changed?.disabledAt]).toEqual([true, 0, undefined])
+  // The session of the first caller has expired.
+  const colleague = await newCaller(caller.organisationId)
+  expect(await webhooksEnqueuedBy(() => Webhook.change(colleague, id, { enabled: true }))).toEqual([id])
+  const enabled = await firstWebhook(colleague)
+  expect([enabled?.enabled, enabled?.failureCount, enabled?.disabledAt]).toEqual([true, 0, undefined])
   await drainDeliveries(reference)
-  const after = await deliveriesOf(caller, id)
-  expect(after.filter(({ status }) => status === 'Pending')).toEqual([])
-  expect(receiver.requests).toHaveLength(failureLimit + waiting.length)
+  expect(await statusesOf(caller, id)).not.toContain('Pending')
+  expect(receiver.requests).toHaveLength(failureLimit + pendingCount)
 })
 
-test('a success ends the count of failures', async () => {
-  const [caller, receiver] = [await newCaller(), newReceiver()]
-  const { reference } = await subscribe(caller, receiver)
-  receiver.respondWith(500)
-  await publishEvents(caller, newEvent())
-  await drainDeliveries(reference)
-  expect((await Webhook.list(caller)).items[0]?.failureCount).toBe(1)
-  receiver.respondWith(200)
-  advanceClock(13_000)
-  await drainDeliveries(reference)
-  expect((await Webhook.list(caller)).items[0]?.failureCount).toBe(0)
+test('rejected events count as failures, and a success resets the count', async () => {
+  const { caller, receiver, publishAndDrain } = await subscription(400)
+  await publishAndDrain(...newEvents(failureLimit - 1))
+  expect(await firstWebhook(caller)).toMatchObject({ enabled: true, failureCount: failureLimit - 1 })
+  receiver.respondWith(204)
+  await publishAndDrain(newEvent())
+  expect(await firstWebhook(caller)).toMatchObject({ enabled: true, failureCount: 0 })
+  receiver.respondWith(400)
+  await publishAndDrain(...newEvents(failureLimit + 5))
+  expect(await firstWebhook(caller)).toMatchObject({ enabled: false, failureCount: failureLimit })
 })
 
-test('a failed event does not hold up those behind it', async () => {
-  const [caller, receiver] = [await newCaller(), newReceiver()]
-  const { reference, id } = await subscribe(caller, receiver)
+test('disables a webhook at once after status 410', async () => {
+  const { caller, receiver, id, publishAndDrain } = await subscription(410)
+  await publishAndDrain(...newEvents(2))
+  expect(receiver.requests).toHaveLength(1)
+  expect(await firstWebhook(caller)).toMatchObject({ enabled: false, disabledAt: expect.any(String) })
+  expect((await pendingRecords(caller.organisationId)).map(({ events, audit }) => [audit, events[0]?.name])).toEqual([
+    [{ action: 'webhook.disable', resource: id, detail: 'answered 410 Gone' }, 'webhook.disabled'],
+  ])
+  expect(await statusesOf(caller, id)).toEqual(['Pending', 'Pending'])
+})
+
+test.each([400, 401, 404, 422])('events rejected with status %d delay no other event', async (status) => {
+  const { caller, receiver, id, publishAndDrain } = await subscription(204)
+  const rejected = newEvents(12)
+  rejectEvents(receiver, status, ...rejected)
+  await publishAndDrain(...rejected, newEvent())
+  expect(await statusesOf(caller, id)).toEqual(['Delivered', ...rejected.map(() => 'Pending')])
+  // Each has its own schedule: none is retried at once.
+  expect(receiver.requests).toHaveLength(13)
+  expect(await firstWebhook(caller)).toMatchObject({ enabled: true, failureCount: 0 })
+})
+
+test('an event that fails delays no later event after the back-off', async () => {
+  const { caller, receiver, reference, id, publishAndDrain } = await subscription(204)
   const [poison, ...others] = [newEvent(), newEvent(), newEvent()]
-  receiver.respond = (_, response) => {
-    const isPoison = receiver.requests.at(-1)?.body.includes(poison.subject)
-    response.writeHead(isPoison ? 500 : 200).end()
-  }
-  await publishEvents(caller, poison, ...others)
+  rejectEvents(receiver, 500, poison)
+  await publishAndDrain(poison, ...others)
+  advanceClock(firstBackOffMs)
   await drainDeliveries(reference)
-  advanceClock(12_500)
+  expect((await statusesOf(caller, id)).toSorted()).toEqual(['Delivered', 'Delivered', 'Pending'])
+})
+
+test('rejected events do not lengthen the back-off', async () => {
+  const { receiver, reference, publishAndDrain } = await subscription(400)
+  await publishAndDrain(...newEvents(6))
+  receiver.respondWith(503)
+  await publishAndDrain(newEvent())
+  expect(receiver.requests).toHaveLength(7)
+  receiver.respondWith(204)
+  advanceClock(firstBackOffMs)
   await drainDeliveries(reference)
-  const statuses = (await deliveriesOf(caller, id)).map(({ status }) => status)
-  expect(statuses.toSorted()).toEqual(['Delivered', 'Delivered', 'Pending'])
+  expect(receiver.requests.length).toBeGreaterThan(7)
+})
+
+test('delivers new events before retries when a back-off ends', async () => {
+  const { caller, receiver, reference, publishAndDrain } = await subscription(503)
+  const [failed, fresh] = [newEvent(), newEvent()]
+  await publishAndDrain(failed)
+  advanceClock(20_000)
+  await publishEvents(caller, fresh)
+  receiver.respondWith(204)
+  await drainDeliveries(reference)
+  expect(receiver.requests.map(({ body }) => JSON.parse(body).subject)).toEqual(
+    [failed, fresh, failed].map(({ subject }) => subject),
+  )
 })

@@ -1,42 +1,52 @@
-// First: it sets what the platform may reach, which core reads when it is imported.
-import { unreachableReceiver, newReceiver } from '../support/receivers.ts'
+// First: sets PLAT_OUTBOUND_ALLOW before core reads it.
+import { newReceiver } from '../support/receivers.ts'
 import { CloudEvent } from '@platform/contract/event'
-import { runProjections } from '@platform/core/outbox/run-projections'
-import { commit } from '@platform/core/outbox/commit'
-import { now } from '@platform/core/clock'
+import { sweep } from '@platform/core/background/sweep'
+import type { Caller } from '@platform/core/caller'
 import * as keys from '@platform/core/db/keys'
+import { commit } from '@platform/core/outbox/commit'
+import { runProjections } from '@platform/core/outbox/run-projections'
 import { drainDeliveries } from '@platform/core/webhooks/delivery'
 import * as Delivery from '@platform/core/webhooks/delivery-log'
-import { sweep } from '@platform/core/background/sweep'
-import * as Webhook from '@platform/core/webhooks/webhook'
 import { webhookProjection } from '@platform/core/webhooks/projection'
+import * as Webhook from '@platform/core/webhooks/webhook'
 import { beforeAll, expect, test } from 'vitest'
-import { waitFor } from '../../support/wait-for.ts'
 import { handler } from '../../../functions/queue/webhooks.ts'
+import { advanceClock } from '../../support/clock.ts'
 import { fastTimers } from '../../support/fast-timers.ts'
-import { newCaller, bootstrapPlatform } from '../../support/fixtures.ts'
-import { onStoreCall } from '../../support/store-calls.ts'
+import { bootstrapPlatform, expectError, newCaller, requestErrorCode } from '../../support/fixtures.ts'
+import { countStoreCalls, maxConcurrentTransactions, onStoreCall } from '../../support/store-calls.ts'
+import { waitFor } from '../../support/wait-for.ts'
+import { pendingRecords } from '../support/outbox.ts'
 import {
-  webhooksEnqueuedBy,
   deliveriesOf,
   newEvent,
   publishEvents,
-  advanceClock,
   subscribe,
   verifyDelivery,
+  webhooksEnqueuedBy,
 } from '../support/webhooks.ts'
-import { pendingRecords } from '../support/outbox.ts'
 
 beforeAll(() => bootstrapPlatform())
 
-test('a receiver verifies every delivery with the reference implementation', async () => {
+const hourMs = 3_600_000
+const newEvents = (count: number) => Array.from({ length: count }, () => newEvent())
+
+async function subscription() {
   const [caller, receiver] = [await newCaller(), newReceiver()]
-  const { secret, reference, id } = await subscribe(caller, receiver)
+  return { caller, receiver, ...(await subscribe(caller, receiver)) }
+}
+
+const stateOf = async (caller: Caller, webhookId: string) =>
+  (await deliveriesOf(caller, webhookId)).map(({ status, attempts }) => [status, attempts.length])
+
+test('delivers events as CloudEvents that the reference implementation verifies', async () => {
+  const { caller, receiver, secret, reference, id } = await subscription()
   const events = [newEvent(), newEvent('job.completed'), newEvent()]
   await publishEvents(caller, ...events)
   await drainDeliveries(reference)
 
-  const received = receiver.requests.map((got) => CloudEvent.parse(verifyDelivery(secret, got)))
+  const received = receiver.requests.map((request) => CloudEvent.parse(verifyDelivery(secret, request)))
   expect(received.map(({ type, subject, data }) => ({ name: type, subject, data }))).toEqual(
     events.map(({ name, subject, data }) => ({ name: `platform.${name}`, subject, data })),
   )
@@ -48,155 +58,115 @@ test('a receiver verifies every delivery with the reference implementation', asy
       'user-agent': expect.stringMatching(/^Platform\//),
     })
   }
-  const shown = await deliveriesOf(caller, id)
-  expect(shown.map(({ eventId }) => eventId)).toEqual(received.map((event) => event.id).toReversed())
-  for (const { status, attempts, nextAttemptAt } of shown) {
-    expect([status, attempts, nextAttemptAt]).toEqual([
-      'Delivered',
-      [{ at: expect.any(String), statusCode: 204, durationMs: expect.any(Number) }],
-      undefined,
-    ])
+  const deliveries = await deliveriesOf(caller, id)
+  expect(deliveries.map(({ eventId }) => eventId)).toEqual(received.map((event) => event.id).toReversed())
+  const attempts = [{ at: expect.any(String), statusCode: 204, durationMs: expect.any(Number) }]
+  for (const delivery of deliveries) {
+    expect([delivery.status, delivery.attempts, delivery.nextAttemptAt]).toEqual(['Delivered', attempts, undefined])
   }
 })
 
-test('with another secret, a changed body or another id nothing verifies', async () => {
-  const [caller, receiver] = [await newCaller(), newReceiver()]
-  const mine = await subscribe(caller, receiver, ['platform.cluster.*'])
-  const other = await subscribe(caller, receiver, ['platform.job.*'])
-  await publishEvents(caller, newEvent())
-  await drainDeliveries(mine.reference)
-  const [got] = receiver.requests
-  if (got === undefined) throw new Error('Nothing was delivered.')
-  expect(() => verifyDelivery(mine.secret, got)).not.toThrow()
-  expect(() => verifyDelivery(other.secret, got)).toThrow()
-  expect(() => verifyDelivery(mine.secret, { ...got, body: `${got.body} ` })).toThrow()
-  expect(() => verifyDelivery(mine.secret, { ...got, headers: { ...got.headers, 'webhook-id': 'evt_x' } })).toThrow()
-  expect(() => verifyDelivery(mine.secret, got, now() + 6 * 60_000)).toThrow('too old')
-})
-
-test('a webhook gets what it has subscribed to: everything, an area, or single events', async () => {
-  const caller = await newCaller()
-  const wanted = [
-    ['*'],
-    ['platform.job.*'],
-    ['platform.cluster.deleted'],
-    ['platform.cluster.*', 'platform.job.completed'],
-  ]
-  const hooks = await Promise.all(
-    wanted.map(async (events) => {
-      const receiver = newReceiver()
-      return { receiver, hook: await subscribe(caller, receiver, events) }
-    }),
-  )
-  await publishEvents(caller, newEvent('cluster.deleted'), newEvent('job.completed'))
-  await Promise.all(hooks.map(({ hook }) => drainDeliveries(hook.reference)))
-  expect(hooks.map(({ receiver }) => receiver.requests.map(({ body }) => JSON.parse(body).type))).toEqual([
-    ['platform.cluster.deleted', 'platform.job.completed'],
-    ['platform.job.completed'],
-    ['platform.cluster.deleted'],
-    ['platform.cluster.deleted', 'platform.job.completed'],
-  ])
-})
-
-test('what happens in an organisation is told to nobody else, and to no webhook that is switched off', async () => {
-  const [mine, other, receiver] = [await newCaller(), await newCaller(), newReceiver()]
-  const foreign = await subscribe(other, receiver)
-  const off = await subscribe(mine, receiver)
-  await Webhook.change(mine, off.id, { enabled: false })
-  await publishEvents(mine, newEvent())
-  await Promise.all([drainDeliveries(foreign.reference), drainDeliveries(off.reference)])
-  expect(receiver.requests).toEqual([])
-  expect(await deliveriesOf(mine, off.id)).toEqual([])
-})
-
-test('events that are booked again and again, messages that come many times: one delivery of each', async () => {
-  const [caller, receiver] = [await newCaller(), newReceiver()]
-  const { reference, id } = await subscribe(caller, receiver)
-  for (const event of [newEvent(), newEvent(), newEvent()]) await commit(caller, { writes: [], events: [event] })
+test('repeated projections and messages deliver each event once', async () => {
+  const { caller, receiver, reference, id } = await subscription()
+  for (const event of newEvents(3)) await commit(caller, { writes: [], events: [event] })
   const records = (await pendingRecords(caller.organisationId)).filter(({ events }) => events.length > 0)
-  const prepare = () => webhookProjection.beforeCommit?.(caller.organisationId, records)
-  await Promise.all([prepare(), prepare(), prepare()])
+  const project = () => webhookProjection.beforeCommit?.(caller.organisationId, records)
+  await Promise.all([project(), project(), project()])
   await Promise.all(Array.from({ length: 6 }, () => drainDeliveries(reference)))
-  // As it is after a kill between preparing and closing.
-  await prepare()
+  // As after a crash before the projection commits.
+  await project()
   await Promise.all(Array.from({ length: 4 }, () => runProjections(caller.organisationId, [webhookProjection])))
   await Promise.all(Array.from({ length: 6 }, () => drainDeliveries(reference)))
   expect(receiver.requests.map(({ headers }) => headers['webhook-id'])).toEqual(
     records.flatMap(({ events }) => events.map((event) => event.id)),
   )
-  const shown = await deliveriesOf(caller, id)
-  expect(shown.map(({ status, attempts }) => [status, attempts.length])).toEqual(shown.map(() => ['Delivered', 1]))
+  expect(await stateOf(caller, id)).toEqual(records.map(() => ['Delivered', 1]))
 })
 
-test('a hundred events of one closing are delivered, each once', async () => {
-  const [caller, receiver] = [await newCaller(), newReceiver()]
-  const { reference, id } = await subscribe(caller, receiver)
-  await commit(caller, { writes: [], events: Array.from({ length: 100 }, () => newEvent()) })
+test('delivers a hundred events of one projection once each', async () => {
+  const { caller, receiver, reference, id } = await subscription()
+  await commit(caller, { writes: [], events: newEvents(100) })
   await runProjections(caller.organisationId, [webhookProjection])
-  // A turn of work ends after a while, and the next message goes on.
-  for (let turn = 0; turn < 20 && receiver.requests.length < 100; turn++) await drainDeliveries(reference)
+  // A message has a time limit; the next one continues.
+  for (let message = 0; message < 20 && receiver.requests.length < 100; message++) await drainDeliveries(reference)
   expect(new Set(receiver.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(100)
   expect(receiver.requests).toHaveLength(100)
   const last = await Delivery.list(caller, id, { page: 4, pageSize: 30 })
   expect([last.items.length, last.totalCount]).toEqual([10, 100])
 })
 
-test('a closing announces each webhook once, the sweep what was lost', async () => {
+test('a projection stores only missing deliveries, in four calls', async () => {
+  const { caller, receiver, reference, id } = await subscription()
+  const commitEvents = (count: number) => commit(caller, { writes: [], events: newEvents(count) })
+  await commitEvents(20)
+  await webhookProjection.beforeCommit?.(caller.organisationId, await pendingRecords(caller.organisationId))
+  await drainDeliveries(reference)
+  expect(receiver.requests).toHaveLength(20)
+  await commitEvents(25)
+  const records = (await pendingRecords(caller.organisationId)).filter(({ events }) => events.length > 0)
+  const project = async () => webhookProjection.beforeCommit?.(caller.organisationId, records)
+  // Reads webhooks, fails to store all, reads existing deliveries, stores the missing ones.
+  expect(await countStoreCalls(project)).toBe(4)
+  expect(await countStoreCalls(project)).toBe(3)
+  await drainDeliveries(reference)
+  expect(receiver.requests).toHaveLength(45)
+  expect(await stateOf(caller, id)).toEqual(Array.from({ length: 45 }, () => ['Delivered', 1]))
+})
+
+test('a projection stores deliveries of three webhooks concurrently', async () => {
+  const [caller, receiver] = [await newCaller(), newReceiver()]
+  const webhooks = []
+  for (let count = 0; count < 8; count++) webhooks.push(await subscribe(caller, receiver))
+  await commit(caller, { writes: [], events: [newEvent()] })
+  const records = await pendingRecords(caller.organisationId)
+  const project = async () => webhookProjection.beforeCommit?.(caller.organisationId, records)
+  expect(await maxConcurrentTransactions(project)).toBe(3)
+  const deliveries = await Promise.all(webhooks.map(({ id }) => deliveriesOf(caller, id)))
+  expect(deliveries.map(({ length }) => length)).toEqual(webhooks.map(() => 1))
+})
+
+test('a projection enqueues each webhook once, and the sweep enqueues lost messages again', async () => {
   const [caller, receiver] = [await newCaller(), newReceiver()]
   const [first, second] = [await subscribe(caller, receiver), await subscribe(caller, receiver)]
   const both = [first.id, second.id].toSorted()
-  const announced = async (work: () => Promise<unknown>) =>
+  const enqueuedBy = async (work: () => Promise<unknown>) =>
     (await webhooksEnqueuedBy(work)).filter((id) => both.includes(id)).toSorted()
-  expect(await announced(() => publishEvents(caller, newEvent(), newEvent(), newEvent()))).toEqual(both)
-  expect(await announced(sweep)).toEqual([])
+  expect(await enqueuedBy(() => publishEvents(caller, ...newEvents(3)))).toEqual(both)
+  expect(await enqueuedBy(sweep)).toEqual([])
   advanceClock(60_000)
-  expect(await announced(sweep)).toEqual(both)
+  expect(await enqueuedBy(sweep)).toEqual(both)
   await Promise.all([drainDeliveries(first.reference), drainDeliveries(second.reference)])
   expect(receiver.requests).toHaveLength(6)
   advanceClock(60_000)
-  expect(await announced(sweep)).toEqual([])
+  expect(await enqueuedBy(sweep)).toEqual([])
 })
 
-test('a private address that its name hides is not reached, and the log says so', async () => {
-  const caller = await newCaller()
-  const port = unreachableReceiver.host.split(':')[1]
-  const webhook = await Webhook.create(caller, { url: `http://localhost:${port}/`, events: ['*'] })
-  await publishEvents(caller, newEvent())
-  await drainDeliveries({ organisationId: caller.organisationId, webhookId: webhook.id })
-  const [delivery] = await deliveriesOf(caller, webhook.id)
-  expect(['address_not_allowed', 'name_not_resolved']).toContain(delivery?.attempts[0]?.error)
-  expect(unreachableReceiver.requests).toEqual([])
-})
-
-test('a receiver that hangs keeps nobody else waiting, and is given up after ten seconds', async () => {
-  using patience = fastTimers(10_000)
-  const [slow, quick] = [await newCaller(), await newCaller()]
-  const [hanging, healthy] = [newReceiver(), newReceiver()]
-  const [stuck, fine] = [await subscribe(slow, hanging), await subscribe(quick, healthy)]
-  hanging.respond = () => undefined
-  await publishEvents(slow, newEvent(), newEvent())
-  await publishEvents(quick, newEvent())
-  const messages = [stuck.reference, fine.reference].map((body, index) => ({
+test('a hanging receiver times out after ten seconds and delays no other webhook', async () => {
+  using timeout = fastTimers(10_000)
+  const [slow, healthy] = [await subscription(), await subscription()]
+  slow.receiver.respond = () => undefined
+  await publishEvents(slow.caller, ...newEvents(2))
+  await publishEvents(healthy.caller, newEvent())
+  const messages = [slow, healthy].map(({ reference }, index) => ({
     messageId: String(index),
-    body: JSON.stringify(body),
+    body: JSON.stringify(reference),
   }))
-  let isOver = false
-  const work = handler({ Records: messages }).finally(() => (isOver = true))
-  await waitFor('the healthy receiver has got its event', async () => healthy.requests.length === 1)
-  expect([hanging.requests.length, isOver]).toEqual([1, false])
-  // Another message does not wait in line behind the one that hangs.
-  await drainDeliveries(stuck.reference)
-  expect([hanging.requests.length, isOver]).toEqual([1, false])
+  let isDone = false
+  const work = handler({ Records: messages }).finally(() => (isDone = true))
+  await waitFor('delivery to the healthy receiver', async () => healthy.receiver.requests.length === 1)
+  expect([slow.receiver.requests.length, isDone]).toEqual([1, false])
+  // Another message for the same webhook returns at once.
+  await drainDeliveries(slow.reference)
+  expect([slow.receiver.requests.length, isDone]).toEqual([1, false])
   expect(await work).toEqual({ batchItemFailures: [] })
-  const attempts = (await deliveriesOf(slow, stuck.id)).flatMap((delivery) => delivery.attempts)
+  const attempts = (await deliveriesOf(slow.caller, slow.id)).flatMap((delivery) => delivery.attempts)
   expect(attempts.map(({ error }) => error)).toEqual(['timed_out'])
-  expect(attempts[0]?.durationMs).toBeGreaterThan(patience.ms - 100)
+  expect(attempts[0]?.durationMs).toBeGreaterThan(timeout.ms - 100)
 })
 
-test('a worker that has used its time hands on, and the next message goes on where it stopped', async () => {
-  const [caller, receiver] = [await newCaller(), newReceiver()]
-  const { reference, id } = await subscribe(caller, receiver)
-  await publishEvents(caller, newEvent(), newEvent(), newEvent())
+test('a worker stops at its time limit, and the next message continues', async () => {
+  const { caller, receiver, reference, id } = await subscription()
+  await publishEvents(caller, ...newEvents(3))
   receiver.respond = (_, response) => {
     advanceClock(6000)
     response.writeHead(200).end()
@@ -207,22 +177,100 @@ test('a worker that has used its time hands on, and the next message goes on whe
   expect(receiver.requests).toHaveLength(3)
 })
 
-test('what comes when a worker has seen that nothing is left is not left lying', async () => {
-  const [caller, receiver] = [await newCaller(), newReceiver()]
-  const { reference, id } = await subscribe(caller, receiver)
+test('a worker sees events that arrive before it releases its lease', async () => {
+  const { caller, receiver, reference, id } = await subscription()
   await publishEvents(caller, newEvent())
   const pk = keys.pendingDeliveriesOf(caller.organisationId, id)
-  let isLate = false
+  let isPublished = false
   using _ = onStoreCall({
     after: async ({ input }, { Items }) => {
-      if (isLate || input.ExpressionAttributeValues?.[':pk'] !== pk || Items.length > 0) return
-      isLate = true
+      if (isPublished || input.ExpressionAttributeValues?.[':pk'] !== pk || Items.length > 0) return
+      isPublished = true
       await publishEvents(caller, newEvent())
-      // Its message comes while the first worker has the lease, and does nothing.
+      // The message of this event finds the lease taken.
       await drainDeliveries(reference)
     },
   })
   await drainDeliveries(reference)
-  expect(isLate).toBe(true)
+  expect(isPublished).toBe(true)
   expect(receiver.requests).toHaveLength(2)
+})
+
+test('redelivers an event with the same body and id', async () => {
+  const { caller, receiver, secret, reference, id } = await subscription()
+  await publishEvents(caller, newEvent())
+  await drainDeliveries(reference)
+  const [delivered] = await deliveriesOf(caller, id)
+  const renewed = await Delivery.redeliver(caller, id, delivered?.id ?? '')
+  expect([renewed.id, renewed.status, renewed.attempts.length]).toEqual([delivered?.id, 'Pending', 1])
+  await drainDeliveries(reference)
+  expect(receiver.requests).toHaveLength(2)
+  expect(new Set(receiver.requests.map(({ body, headers }) => `${headers['webhook-id']} ${body}`)).size).toBe(1)
+  for (const request of receiver.requests) verifyDelivery(secret, request)
+  expect(await stateOf(caller, id)).toEqual([['Delivered', 2]])
+})
+
+test('a redelivery request replaces the scheduled retry', async () => {
+  const { caller, receiver, reference, id } = await subscription()
+  receiver.respondWith(500)
+  await publishEvents(caller, newEvent())
+  await drainDeliveries(reference)
+  receiver.respondWith(200)
+  const [pending] = await deliveriesOf(caller, id)
+  await Delivery.redeliver(caller, id, pending?.id ?? '')
+  await drainDeliveries(reference)
+  advanceClock(24 * hourMs)
+  await drainDeliveries(reference)
+  expect(receiver.requests).toHaveLength(2)
+})
+
+test('sends a test event to its webhook only, regardless of the subscription', async () => {
+  const [caller, receiver, otherReceiver] = [await newCaller(), newReceiver(), newReceiver()]
+  const tested = await subscribe(caller, receiver, ['platform.job.failed'])
+  const other = await subscribe(caller, otherReceiver, ['*'])
+  const delivery = await Delivery.test(caller, tested.id)
+  expect(delivery).toMatchObject({ status: 'Pending', eventType: 'platform.webhook.tested', attempts: [] })
+  await runProjections(caller.organisationId, [webhookProjection])
+  await Promise.all([drainDeliveries(tested.reference), drainDeliveries(other.reference)])
+  expect(receiver.requests.map((request) => verifyDelivery(tested.secret, request))).toEqual([
+    expect.objectContaining({ id: delivery.eventId, type: 'platform.webhook.tested', data: { webhookId: tested.id } }),
+  ])
+  expect(otherReceiver.requests).toEqual([])
+})
+
+test('drops pending deliveries of a removed webhook', async () => {
+  const { caller, receiver, reference, id } = await subscription()
+  await publishEvents(caller, ...newEvents(2))
+  await Webhook.remove(caller, id)
+  expect(await webhooksEnqueuedBy(() => drainDeliveries(reference))).toEqual([])
+  advanceClock(hourMs)
+  expect(await webhooksEnqueuedBy(sweep)).not.toContain(id)
+  await drainDeliveries(reference)
+  expect(receiver.requests).toEqual([])
+  await expectError(deliveriesOf(caller, id), 'webhook_not_found')
+})
+
+test('stops delivering to a webhook that is removed during an attempt', async () => {
+  const { caller, receiver, reference, id } = await subscription()
+  await publishEvents(caller, ...newEvents(2))
+  receiver.respond = (_, response) => void Webhook.remove(caller, id).then(() => response.writeHead(200).end())
+  await drainDeliveries(reference)
+  expect(receiver.requests).toHaveLength(1)
+})
+
+test('rejects redelivery of unknown and expired deliveries, and for disabled webhooks', async () => {
+  const { caller, reference, id } = await subscription()
+  await publishEvents(caller, newEvent())
+  await drainDeliveries(reference)
+  const deliveryId = (await deliveriesOf(caller, id))[0]?.id ?? ''
+  await expectError(Delivery.redeliver(caller, id, 'dlv_x'), 'delivery_not_found')
+  await Webhook.change(caller, id, { enabled: false })
+  await expectError(Delivery.redeliver(caller, id, deliveryId), 'webhook_disabled')
+  const request = `POST /api/v1/webhooks/${id}/deliveries/${deliveryId}/redeliver`
+  expect(await requestErrorCode('webhooks', request, [caller, 'OrgAdmin'])).toBe('webhook_disabled')
+  await expectError(Delivery.test(caller, id), 'webhook_disabled')
+  await Webhook.change(caller, id, { enabled: true })
+  advanceClock(31 * 24 * hourMs)
+  expect(await deliveriesOf(caller, id)).toEqual([])
+  await expectError(Delivery.redeliver(caller, id, deliveryId), 'delivery_not_found')
 })
