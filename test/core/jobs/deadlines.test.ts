@@ -1,11 +1,13 @@
+import { config } from '@platform/core/config'
 import { outboxRetryMs } from '@platform/core/aws/queues'
 import { sweep } from '@platform/core/background/sweep'
+import type { Caller } from '@platform/core/caller'
 import { now } from '@platform/core/clock'
 import * as Cluster from '@platform/core/clusters/cluster'
-import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
-import { batchPut, get, getMany, query, update } from '@platform/core/db/table'
+import { batchPut, get, getMany, update } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
+import * as Batch from '@platform/core/jobs/batches/batch'
 import { cancelConfirmMs } from '@platform/core/jobs/cancel'
 import { claim, nextCheckWhileRunning, renewLease } from '@platform/core/jobs/claim'
 import { complete } from '@platform/core/jobs/complete'
@@ -16,86 +18,86 @@ import { parseJob } from '@platform/core/jobs/record'
 import { enroll, issue } from '@platform/core/relays/enrollment'
 import { heartbeat } from '@platform/core/relays/heartbeat'
 import { beforeAll, expect, test } from 'vitest'
+import * as batchesDeadLetterConsumer from '../../../functions/queue/batches-dead-letter.ts'
+import * as batchesConsumer from '../../../functions/queue/batches.ts'
+import * as jobsDeadLetterConsumer from '../../../functions/queue/jobs-dead-letter.ts'
+import * as jobsConsumer from '../../../functions/queue/jobs.ts'
 import { advanceClock } from '../../support/clock.ts'
 import {
   bootstrapPlatform,
   callerWithCluster,
-  enrolledCluster,
   enrollRequest,
   errorCodeOf,
-  newCaller,
   expectError,
+  newCaller,
 } from '../../support/fixtures.ts'
-import { completionReport, dispatchedJob, jobCounters, runningJob, scriptJob, waitingJob } from '../support/jobs.ts'
-import { messagesSentBy } from '../support/messages.ts'
-
-/** What a look at a job does whose time has not come: it is filed for when it has. Those that are out of time: end.test.ts. */
+import { countByStatus, jobRecords, jobsForClusters, runProjections, storeClusters } from '../support/batches.ts'
+import {
+  completionReport,
+  dispatchedJob,
+  inboxItems,
+  jobCounters,
+  runningJob,
+  scriptJob,
+  waitingJob,
+} from '../support/jobs.ts'
+import { messagesSentBy, receiveMessages } from '../support/messages.ts'
 
 beforeAll(bootstrapPlatform)
 
-async function environment() {
-  const caller = await newCaller()
-  const cluster = await enrolledCluster(caller)
-  const itemOf = async (jobId: string) => (await get(keys.job(caller.organisationId, jobId))) ?? {}
-  const rowOf = async (jobId: string) => parseJob(await itemOf(jobId))
-  const dueOf = async (jobId: string) => keys.dueTimeOf((await itemOf(jobId))['duesk'] as string | undefined)
-  /** As filed by somebody who knew less: for now. */
-  const fileForNow = (jobId: string) => update(keys.job(caller.organisationId, jobId), { set: keys.due(jobId, now()) })
-  const look = async (jobId: string) => enforceDeadline(await rowOf(jobId))
-  return { caller, cluster, rowOf, dueOf, fileForNow, look }
-}
+const dueTimeOf = async (key: keys.Key) => keys.dueTimeOf((await get(key))?.['duesk'] as string | undefined)
+const makeDue = async (key: keys.Key, jobId: string) => update(key, { set: keys.due(jobId, now()) })
 
-test('a job that was never dispatched is announced again, and looked at again soon, or when it expires', async () => {
-  const { caller, cluster, rowOf, dueOf, look } = await environment()
-  const patient = await Job.submit(caller, scriptJob(cluster.cluster.id))
-  const hasty = await Job.submit(caller, scriptJob(cluster.cluster.id, {}, { deliverWithinSeconds: 60 }))
-  advanceClock(50_000)
-  for (const { id } of [patient, hasty]) {
-    const message = { organisationId: caller.organisationId, jobId: id }
-    expect(await messagesSentBy(config.PLAT_QUEUE_JOBS, () => look(id))).toEqual([message])
+test('re-enqueues an undispatched job and checks it again soon or at its delivery timeout', async () => {
+  const { caller, enrolled } = await callerWithCluster()
+  const { organisationId } = caller
+  for (const deliverWithinSeconds of [60, 3600]) {
+    const { id: jobId } = await Job.submit(caller, scriptJob(enrolled.cluster.id, {}, { deliverWithinSeconds }))
+    const key = keys.job(organisationId, jobId)
+    const job = parseJob((await get(key)) ?? {})
+    advanceClock(50_000)
+    const messages = await messagesSentBy(config.PLAT_QUEUE_JOBS, () => enforceDeadline(job))
+    expect(messages).toEqual([{ organisationId, jobId }])
+    const dueMs = await dueTimeOf(key)
+    if (deliverWithinSeconds === 60) expect(dueMs).toBe(job.expiresAtMs)
+    else expect(Math.abs(dueMs - now() - outboxRetryMs)).toBeLessThan(10_000)
   }
-  expect(Math.abs((await dueOf(patient.id)) - now() - outboxRetryMs)).toBeLessThan(10_000)
-  expect(await dueOf(hasty.id)).toBe((await rowOf(hasty.id)).expiresAtMs)
 })
 
-test('a job that waits in an inbox is looked at when it expires, and told to nobody', async () => {
-  const { caller, cluster, rowOf, dueOf, fileForNow, look } = await environment()
-  const id = await dispatchedJob(caller, cluster)
-  await fileForNow(id)
-  expect(await messagesSentBy(config.PLAT_QUEUE_JOBS, () => look(id))).toEqual([])
-  expect(await dueOf(id)).toBe((await rowOf(id)).expiresAtMs)
+test('checks a dispatched job again at its delivery timeout, without a message', async () => {
+  const { jobId, key, record } = await waitingJob()
+  await makeDue(key, jobId)
+  const check = async () => enforceDeadline(await record())
+  expect(await messagesSentBy(config.PLAT_QUEUE_JOBS, check)).toEqual([])
+  expect(await dueTimeOf(key)).toBe((await record()).expiresAtMs)
 })
 
-test('a running job is looked at when it is due; a lease that was renewed meanwhile is not overlooked', async () => {
-  const { caller, cluster, rowOf, dueOf, fileForNow, look } = await environment()
-  const id = await dispatchedJob(caller, cluster)
-  await claim(cluster.request(), id, undefined)
-  await fileForNow(id)
-  await look(id)
-  expect(await dueOf(id)).toBe(nextCheckWhileRunning(await rowOf(id), cancelConfirmMs))
+test('schedules the next check of a running job, unless its lease is renewed concurrently', async () => {
+  const { jobId, key, record } = await runningJob()
+  await makeDue(key, jobId)
+  await enforceDeadline(await record())
+  expect(await dueTimeOf(key)).toBe(nextCheckWhileRunning(await record(), cancelConfirmMs))
 
-  const asRead = await rowOf(id)
+  const staleJob = await record()
   advanceClock(200_000)
-  await renewLease(asRead)
-  await fileForNow(id)
-  const filedMs = await dueOf(id)
-  await enforceDeadline(asRead)
-  expect(await dueOf(id)).toBe(filedMs)
+  await renewLease(staleJob)
+  await makeDue(key, jobId)
+  const dueMs = await dueTimeOf(key)
+  await enforceDeadline(staleJob)
+  expect(await dueTimeOf(key)).toBe(dueMs)
 })
 
-test('a job that is over is looked at no more', async () => {
-  const { caller, cluster, rowOf, dueOf, fileForNow, look } = await environment()
-  const id = await dispatchedJob(caller, cluster)
-  await Job.cancel(caller, id)
-  await fileForNow(id)
-  await look(id)
-  expect([(await rowOf(id)).status, await dueOf(id)]).toEqual(['Cancelled', 0])
+test('removes an ended job from the due index', async () => {
+  const { caller, jobId, key, record } = await waitingJob()
+  await Job.cancel(caller, jobId)
+  await makeDue(key, jobId)
+  await enforceDeadline(await record())
+  expect([(await record()).status, await dueTimeOf(key)]).toEqual(['Cancelled', 0])
 })
 
-test('a running job is asked to stop by beats and output, and ends after a minute without confirmation', async () => {
+test('heartbeats and output request cancellation, and the sweep cancels a job without confirmation', async () => {
   const { caller, enrolled, jobId, leaseId } = await runningJob()
-  expect(await Job.cancel(caller, jobId)).toMatchObject({ status: 'Running' })
-  expect(await Job.cancel(caller, jobId)).toHaveProperty('cancelRequestedAt')
+  await Job.cancel(caller, jobId)
   const { response } = await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [jobId] })
   expect(response.cancel).toEqual([jobId])
   const chunk = { leaseId, seq: 0, nodeId: 'node', stream: 'stdout' as const, data: 'x' }
@@ -103,104 +105,158 @@ test('a running job is asked to stop by beats and output, and ends after a minut
   advanceClock(61_000)
   await sweep()
   expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Cancelled', statusReason: 'cancelled_by_user' })
-  await expectError(complete(enrolled.request(), jobId, completionReport(enrolled, leaseId)), 'job_already_finished')
-  await expectError(complete(enrolled.request(), jobId, completionReport(enrolled, leaseId)), 'job_already_finished')
-  expect(await Job.read(caller, jobId)).toMatchObject({
-    status: 'Cancelled',
-    lateResult: { outcome: 'exited', exitCode: 0 },
-  })
+  const report = completionReport(enrolled, leaseId)
+  await expectError(complete(enrolled.request(), jobId, report), 'job_already_finished')
+  const lateResult = { outcome: 'exited', exitCode: 0 }
+  expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Cancelled', lateResult })
   expect(await jobCounters(caller, enrolled)).toEqual([0, 0])
 })
 
-test('the sweep announces again what nobody heard of, and fails what was not delivered in time', async () => {
+test('the sweep fails jobs that no relay has claimed in time', async () => {
   const { caller, enrolled, jobId } = await waitingJob({}, { deliverWithinSeconds: 60 })
-  const { id: silent } = await Job.submit(caller, scriptJob(enrolled.cluster.id, {}, { deliverWithinSeconds: 60 }))
+  const undispatched = await Job.submit(caller, scriptJob(enrolled.cluster.id, {}, { deliverWithinSeconds: 60 }))
   advanceClock(61_000)
   await sweep()
-  for (const id of [jobId, silent]) {
+  for (const id of [jobId, undispatched.id]) {
     expect(await Job.read(caller, id)).toMatchObject({ status: 'Failed', statusReason: 'delivery_timeout' })
   }
   expect(await jobCounters(caller, enrolled)).toEqual([0, 0])
 })
 
-test('a beat keeps the leases of all the jobs that it names, be they hundreds', async () => {
-  const { caller, enrolled } = await callerWithCluster()
-  const first = await dispatchedJob(caller, enrolled)
-  await claim(enrolled.request(), first, undefined)
-  const keyOf = (id: string) => keys.job(caller.organisationId, id)
-  const row = await get(keyOf(first))
-  const running = Array.from({ length: 250 }, () => newId('job'))
-  await batchPut(running.map((id) => ({ ...row, ...keyOf(id), id })))
+test('a heartbeat renews the leases of hundreds of jobs', async () => {
+  const { caller, enrolled, key } = await runningJob()
+  const item = await get(key)
+  const jobIds = Array.from({ length: 250 }, () => newId('job'))
+  const jobKeys = jobIds.map((id) => keys.job(caller.organisationId, id))
+  await batchPut(jobIds.map((id, index) => ({ ...item, ...jobKeys[index]!, id })))
   advanceClock(300_000)
-  const { response } = await heartbeat(enrolled.request(), {
-    ...enrolled.heartbeat,
-    running: [...running, newId('job')],
-  })
-  expect(response.cancel).toHaveLength(1)
-  const kept = await getMany(running.map(keyOf))
-  const renewed = kept.filter((job) => Number(job?.['leaseRenewedAtMs']) > Number(row?.['leaseRenewedAtMs']))
-  expect(renewed).toHaveLength(running.length)
+  const unknownId = newId('job')
+  const report = { ...enrolled.heartbeat, running: [...jobIds, unknownId] }
+  expect((await heartbeat(enrolled.request(), report)).response.cancel).toEqual([unknownId])
+  const renewed = (await getMany(jobKeys)).filter(
+    (job) => Number(job?.['leaseRenewedAtMs']) > Number(item?.['leaseRenewedAtMs']),
+  )
+  expect(renewed).toHaveLength(jobIds.length)
 })
 
-test('a job whose relay falls silent loses its lease after 600 s; beats that name it keep it', async () => {
-  const { caller, enrolled } = await callerWithCluster()
-  const [kept, lost] = [await dispatchedJob(caller, enrolled), await dispatchedJob(caller, enrolled)]
-  await claim(enrolled.request(), kept, undefined)
-  await claim(enrolled.request(), lost, undefined)
+test('the sweep fails jobs whose relay has not reported for 600 seconds', async () => {
+  const { caller, enrolled, jobId: reportedId } = await runningJob()
+  const lostId = await dispatchedJob(caller, enrolled)
+  await claim(enrolled.request(), lostId, undefined)
   advanceClock(300_000)
-  await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [kept] })
+  await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [reportedId] })
   advanceClock(301_000)
   await sweep()
-  expect(await Job.read(caller, kept)).toMatchObject({ status: 'Running' })
-  expect(await Job.read(caller, lost)).toMatchObject({ status: 'Failed', statusReason: 'lease_lost' })
+  expect(await Job.read(caller, reportedId)).toMatchObject({ status: 'Running' })
+  expect(await Job.read(caller, lostId)).toMatchObject({ status: 'Failed', statusReason: 'lease_lost' })
 })
 
-test('a job that outlives its time limit is ended by the server when the relay does not', async () => {
-  const { caller, enrolled, jobId } = await waitingJob({ timeoutSeconds: 5 })
-  await claim(enrolled.request(), jobId, undefined)
+test('the sweep fails a job that exceeds its time limit by a minute', async () => {
+  const { caller, jobId } = await runningJob({ timeoutSeconds: 5 })
   advanceClock(66_000)
   await sweep()
   expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Failed', statusReason: 'execution_timeout' })
 })
 
-test('of a removed cluster not even the payload of a job with much output is left', async () => {
+test('a replaced relay can neither claim jobs, append output nor complete its job', async () => {
   const { caller, enrolled, jobId, leaseId } = await runningJob()
-  for (let seq = 0; seq < 20; seq++) {
-    await append(enrolled.request(), jobId, {
-      leaseId,
-      seq,
-      nodeId: 'node',
-      stream: 'stdout',
-      data: 'x'.repeat(65_536),
-    })
-  }
-  await complete(enrolled.request(), jobId, completionReport(enrolled, leaseId))
-  await Cluster.remove(caller, enrolled.cluster.id)
-  await sweep()
-  expect((await query({ pk: keys.job(caller.organisationId, jobId).pk })).items).toEqual([])
-})
-
-test('a relay that was replaced can neither claim, nor write output, nor end its job', async () => {
-  const { caller, enrolled } = await callerWithCluster()
-  const [running, waiting] = [await dispatchedJob(caller, enrolled), await dispatchedJob(caller, enrolled)]
-  const { leaseId } = await claim(enrolled.request(), running, 'key')
+  const waitingId = await dispatchedJob(caller, enrolled)
   const { enrollmentToken } = await issue(caller, enrolled.cluster.id)
   await enroll(enrollRequest(enrollmentToken))
   const chunk = { leaseId, seq: 0, nodeId: 'node', stream: 'stdout' as const, data: 'x' }
   const calls = [
-    claim(enrolled.request(), running, 'key'),
-    claim(enrolled.request(), waiting, 'other'),
-    append(enrolled.request(), running, chunk),
-    complete(enrolled.request(), running, completionReport(enrolled, leaseId)),
+    claim(enrolled.request(), jobId, 'key'),
+    claim(enrolled.request(), waitingId, 'other'),
+    append(enrolled.request(), jobId, chunk),
+    complete(enrolled.request(), jobId, completionReport(enrolled, leaseId)),
   ]
-  expect(await Promise.all(calls.map(errorCodeOf))).toEqual(Array.from(calls, () => 'unauthenticated'))
+  for (const code of await Promise.all(calls.map(errorCodeOf))) expect(code).toBe('unauthenticated')
 })
 
-test('the first exit code that is not zero is the exit code of the job', async () => {
-  const { caller, enrolled } = await callerWithCluster(['a', 'b', 'c'])
-  const jobId = await dispatchedJob(caller, enrolled)
-  const { leaseId } = await claim(enrolled.request(), jobId, undefined)
-  const nodes = enrolled.relay.nodes.map(({ id }, index) => ({ nodeId: id, exitCode: index * 3 }))
-  await complete(enrolled.request(), jobId, { leaseId, outcome: 'exited', exitCode: 0, nodes })
-  expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Failed', result: { exitCode: 3 } })
+const queueEvent = (message: object) => ({ Records: [{ messageId: 'message', body: JSON.stringify(message) }] })
+const success = { batchItemFailures: [] }
+const failure = { batchItemFailures: [{ itemIdentifier: 'message' }] }
+
+/** Makes dispatching to a cluster fail until the counter is a number again. */
+const setWaitingJobs = ({ organisationId }: Caller, clusterId: string, waitingJobs: unknown) =>
+  update(keys.cluster(organisationId, clusterId), { set: { waitingJobs } })
+
+async function submittedJob() {
+  const caller = await newCaller()
+  const { organisationId } = caller
+  const [clusterId = ''] = await storeClusters(caller, 1)
+  const { id: jobId } = await Job.submit(caller, scriptJob(clusterId))
+  return { caller, organisationId, clusterId, jobId, message: queueEvent({ organisationId, jobId }) }
+}
+
+test('fails a job whose message was dead-lettered and releases its cluster', async () => {
+  const { caller, organisationId, clusterId, jobId, message } = await submittedJob()
+  await setWaitingJobs(caller, clusterId, 'invalid')
+  expect(await jobsConsumer.handler(message)).toEqual(failure)
+  expect(await jobsDeadLetterConsumer.handler(message)).toEqual(success)
+  expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Failed', statusReason: 'dead_lettered' })
+  await setWaitingJobs(caller, clusterId, 0)
+  await runProjections(caller)
+  expect(await get(keys.jobTotals(organisationId))).toMatchObject({ total: 1, Failed: 1 })
+  expect((await Cluster.find(organisationId, clusterId))?.activeJobs).toBe(0)
+  expect(await jobsDeadLetterConsumer.handler(message)).toEqual(success)
+})
+
+test('ignores dead-lettered messages of dispatched, unknown and unreadable jobs', async () => {
+  const { caller, jobId: dispatchedId } = await waitingJob()
+  const { organisationId } = caller
+  for (const jobId of [dispatchedId, newId('job')]) {
+    expect(await jobsDeadLetterConsumer.handler(queueEvent({ organisationId, jobId }))).toEqual(success)
+  }
+  expect(await Job.read(caller, dispatchedId)).toMatchObject({ status: 'Queued' })
+
+  const unreadable = await submittedJob()
+  const key = keys.job(unreadable.organisationId, unreadable.jobId)
+  await update(key, { set: { timeoutSeconds: 'invalid' } })
+  expect(await jobsConsumer.handler(unreadable.message)).toEqual(failure)
+  expect(await jobsDeadLetterConsumer.handler(unreadable.message)).toEqual(success)
+  expect(await get(key)).toMatchObject({ status: 'Queued', timeoutSeconds: 'invalid' })
+})
+
+test('fails the jobs of a dead-lettered batch that were not expanded', async () => {
+  const caller = await newCaller()
+  const { organisationId } = caller
+  const [goodId = '', badId = ''] = await storeClusters(caller, 2)
+  const jobs = [...jobsForClusters([goodId], 60), ...jobsForClusters([badId], 60)]
+  const { batchId, jobIds } = await Batch.submit(caller, { jobs, maxConcurrency: 100 })
+  const message = queueEvent({ organisationId, batchId })
+  await setWaitingJobs(caller, badId, 'invalid')
+  expect(await batchesConsumer.handler(message)).toEqual(failure)
+  const expandedCount = (await jobRecords(caller, jobIds)).length
+  expect(expandedCount).toBeGreaterThan(0)
+  for (let round = 0; round < 2; round++) expect(await batchesDeadLetterConsumer.handler(message)).toEqual(success)
+  await runProjections(caller)
+  const records = await jobRecords(caller, jobIds)
+  expect(countByStatus(records)).toMatchObject({ queued: expandedCount, failed: 120 - expandedCount })
+  for (const job of records.slice(expandedCount)) expect(job.statusReason).toBe('dead_lettered')
+  expect(await inboxItems(goodId)).toHaveLength(expandedCount)
+  expect((await Batch.read(caller, batchId)).counts).toEqual(countByStatus(records))
+  await setWaitingJobs(caller, badId, 0)
+  await Cluster.remove(caller, badId).catch(() => undefined)
+  expect((await Cluster.find(organisationId, badId))?.activeJobs ?? 0).toBe(0)
+})
+
+test('the sweep re-enqueues jobs and batches with lost messages until they are done', async () => {
+  const { caller, organisationId, clusterId, jobId } = await submittedJob()
+  const { batchId } = await Batch.submit(caller, { jobs: [scriptJob(clusterId)] })
+  const message = queueEvent({ organisationId, batchId })
+  const batchMessages = () => receiveMessages(config.PLAT_QUEUE_BATCHES)
+  await Promise.all([batchMessages(), receiveMessages(config.PLAT_QUEUE_JOBS)])
+  advanceClock(31_000)
+  await sweep()
+  expect(await batchMessages()).toContainEqual({ organisationId, batchId })
+  expect(await receiveMessages(config.PLAT_QUEUE_JOBS)).toContainEqual({ organisationId, jobId })
+  await batchesConsumer.handler(message)
+  await Batch.cancel(caller, batchId)
+  await batchesConsumer.handler(message)
+  await runProjections(caller)
+  await batchMessages()
+  advanceClock(300_000)
+  await sweep()
+  expect(await batchMessages()).not.toContainEqual({ organisationId, batchId })
 })
