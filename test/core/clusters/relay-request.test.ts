@@ -92,10 +92,20 @@ test.for(['claims', 'signatures', 'format'] as const)('rejects tokens with inval
 
 test('tolerates a minute of clock skew, and limits tokens to a minute', async () => {
   const errorAt = (iat: number, exp: number) => errorOf(tokenWith({ iat: nowSeconds() + iat, exp: nowSeconds() + exp }))
-  for (const [iat, exp] of [[0, 60], [55, 115], [-55, 5], [-110, -55]] as const) {
+  for (const [iat, exp] of [
+    [0, 60],
+    [55, 115],
+    [-55, 5],
+    [-110, -55],
+  ] as const) {
     expect([iat, await errorAt(iat, exp)]).toEqual([iat, 'no error'])
   }
-  for (const [iat, exp] of [[0, 61], [65, 120], [-125, -65], [-190, -130]] as const) {
+  for (const [iat, exp] of [
+    [0, 61],
+    [65, 120],
+    [-125, -65],
+    [-190, -130],
+  ] as const) {
     expect([iat, await errorAt(iat, exp)]).toEqual([iat, 'unauthenticated'])
   }
   const token = await relay.token()
@@ -113,7 +123,8 @@ test('requires a token id of 8 to 64 characters', async () => {
 test('caches known relays, and looks up unknown ids each time but malformed ones never', async () => {
   const { token } = await enrolledRelay()
   const valid = await token()
-  const lookups = (kid: string) => countStoreCalls(() => expectError(authenticateRelay(tokenWith({}, { kid }), path, body), 'unauthenticated'))
+  const lookups = (kid: string) =>
+    countStoreCalls(() => expectError(authenticateRelay(tokenWith({}, { kid }), path, body), 'unauthenticated'))
   expect(await countStoreCalls(() => authenticateRelay(valid, path, body))).toBe(1)
   expect(await countStoreCalls(() => authenticateRelay(valid, path, body))).toBe(0)
   expect(await lookups('relay')).toBe(0)
@@ -166,7 +177,10 @@ type Beat = readonly [tokenId: string, issuedSeconds: number]
 
 /** The stored tokens after heartbeats that each arrive when they are issued. */
 const storedAfter = (beats: readonly Beat[]): string =>
-  beats.reduce((stored, [id, issued]) => consumeHeartbeatNonce(stored, requestOf(id, issued), issued * 1000) ?? 'replay', '')
+  beats.reduce(
+    (stored, [id, issued]) => consumeHeartbeatNonce(stored, requestOf(id, issued), issued * 1000) ?? 'replay',
+    '',
+  )
 
 const isAccepted = (stored: string, [id, issued]: Beat, atSeconds = issued): boolean =>
   consumeHeartbeatNonce(stored, requestOf(id, issued), atSeconds * 1000) !== undefined
@@ -176,7 +190,15 @@ const beats = (count: number, step = 1): Beat[] =>
 
 test.each([
   ['ten in order', beats(10), 1010, 11],
-  ['two out of order', [['late', 1020], ['early', 1000]] as Beat[], 1020, 3],
+  [
+    'two out of order',
+    [
+      ['late', 1020],
+      ['early', 1000],
+    ] as Beat[],
+    1020,
+    3,
+  ],
   ['forty in order', beats(40), 1040, 33],
   ['thirty-three, newest first', beats(33, -1), 1040, 33],
 ])('accepts heartbeats once: %s', (_, sent, atSeconds, entries) => {
@@ -187,8 +209,18 @@ test.each([
 })
 
 test('drops heartbeat tokens that their age rejects', () => {
-  expect(storedAfter([['first', 1000], ['second', 1130]]).split(',')).toHaveLength(2)
-  expect(storedAfter([['first', 1000], ['second', 1129]]).split(',')).toHaveLength(3)
+  expect(
+    storedAfter([
+      ['first', 1000],
+      ['second', 1130],
+    ]).split(','),
+  ).toHaveLength(2)
+  expect(
+    storedAfter([
+      ['first', 1000],
+      ['second', 1129],
+    ]).split(','),
+  ).toHaveLength(3)
 })
 
 test('stores the last 32 heartbeat tokens, and rejects tokens as old as a dropped one', () => {

@@ -13,7 +13,13 @@ import { beforeAll, expect, test } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
 import { bootstrapPlatform, callerWithCluster, expectError, newCaller } from '../../support/fixtures.ts'
 import { dispatchedJob, runJob, scriptJob } from '../support/jobs.ts'
-import { commitEffects, drainOutbox, pendingRecords, statusChangedEffect, writeOutboxRecords } from '../support/outbox.ts'
+import {
+  commitEffects,
+  drainOutbox,
+  pendingRecords,
+  statusChangedEffect,
+  writeOutboxRecords,
+} from '../support/outbox.ts'
 
 beforeAll(bootstrapPlatform)
 

@@ -1,36 +1,46 @@
-import { beforeAll, expect, test } from 'vitest'
 import { History, historyPoints } from '@platform/contract/history'
-import { type Caller } from '@platform/core/caller'
+import { sweep } from '@platform/core/background/sweep'
+import type { Caller } from '@platform/core/caller'
 import { now } from '@platform/core/clock'
 import * as Cluster from '@platform/core/clusters/cluster'
-import * as keys from '@platform/core/db/keys'
-import { get, patch, query } from '@platform/core/db/table'
-import { transact } from '@platform/core/db/transact'
 import { readHistory } from '@platform/core/dashboard/history'
-import { historyProjection, bucketAt, bucketMs } from '@platform/core/dashboard/history-projection'
+import { bucketAt, bucketMs, historyProjection } from '@platform/core/dashboard/history-projection'
+import * as keys from '@platform/core/db/keys'
+import { batchPut, get, patch, query } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
 import * as Job from '@platform/core/jobs/job'
-import { sweep } from '@platform/core/background/sweep'
 import { goodbye } from '@platform/core/relays/heartbeat'
-import { beforeCommand } from '../../support/store-calls.ts'
-import { newCaller, enrolledCluster, bootstrapPlatform, callerWithCluster } from '../../support/fixtures.ts'
-import { drainOutbox, pendingRecords } from '../support/outbox.ts'
-import { runJob, dispatchedJob } from '../support/jobs.ts'
-import { advanceClock } from '../support/notifications.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { advanceClock } from '../../support/clock.ts'
+import { bootstrapPlatform, callerWithCluster, enrolledCluster, newCaller } from '../../support/fixtures.ts'
+import { beforeCommand, countStoreCalls } from '../../support/store-calls.ts'
+import { dispatchedJob, runJob } from '../support/jobs.ts'
+import { commitEffects, drainOutbox, pendingRecords, statusChangedEffect } from '../support/outbox.ts'
 
 beforeAll(bootstrapPlatform)
 
 const hourMs = 3_600_000
-const none = { Healthy: 0, Degraded: 0, Pending: 0, Offline: 0 }
-const nothing = { submitted: 0, completed: 0, failed: 0, cancelled: 0 }
+const noClusters = { Healthy: 0, Degraded: 0, Pending: 0, Offline: 0 }
+const noJobs = { submitted: 0, completed: 0, failed: 0, cancelled: 0 }
 
-/** The middle of a slot comes: what follows at once lies in one slot. */
-const toNextSlot = (slots = 1): void => advanceClock(bucketAt(now()) + slots * bucketMs + bucketMs / 2 - now())
+/** Advances the clock to the middle of a later bucket. */
+const advanceBuckets = (count = 1): void => advanceClock(bucketAt(now()) + count * bucketMs + bucketMs / 2 - now())
 
 const points = async (caller: Caller, hours = 24) => (await readHistory(caller, hours)).points
-const clustersOf = async (caller: Caller, hours?: number) =>
+const clusterCounts = async (caller: Caller, hours?: number) =>
   (await points(caller, hours)).map(({ clusters }) => clusters?.byStatus)
-const jobsOf = async (caller: Caller, hours?: number) => (await points(caller, hours)).map(({ jobs }) => jobs)
+const jobCounts = async (caller: Caller, hours?: number) => (await points(caller, hours)).map(({ jobs }) => jobs)
 const register = (caller: Caller, name: string) => Cluster.register(caller, { name, type: 'Hypervisor' })
+const project = async (organisationId: string) =>
+  historyProjection.beforeCommit?.(organisationId, await pendingRecords(organisationId))
+
+/** A caller with an enrolled cluster, without pending records, at the start of a bucket. */
+async function callerWithEmptyOutbox() {
+  const { caller, enrolled } = await callerWithCluster()
+  await drainOutbox(caller.organisationId)
+  advanceBuckets()
+  return { caller, enrolled, organisationId: caller.organisationId }
+}
 
 test.each([
   [1, 15, 4],
@@ -40,70 +50,58 @@ test.each([
   [168, 60, 168],
   [201, 120, 101],
   [720, 240, 180],
-])('of %i hours there are steps of %i minutes, %i of them, up to now', async (hours, stepMinutes, count) => {
-  const answer = await readHistory(await newCaller(), hours)
-  expect(History.parse(answer)).toEqual(answer)
-  expect([answer.stepMinutes, answer.points.length]).toEqual([stepMinutes, count])
-  expect(answer.points.length).toBeLessThanOrEqual(historyPoints)
-  const times = answer.points.map(({ at }) => Date.parse(at))
+])('%i hours have intervals of %i minutes, %i of them, up to now', async (hours, stepMinutes, count) => {
+  const history = await readHistory(await newCaller(), hours)
+  expect(History.parse(history)).toEqual(history)
+  expect([history.stepMinutes, history.points.length]).toEqual([stepMinutes, count])
+  expect(count).toBeLessThanOrEqual(historyPoints)
+  const times = history.points.map(({ at }) => Date.parse(at))
   for (const [index, at] of times.entries()) expect(at - (times[0] ?? 0)).toBe(index * stepMinutes * 60_000)
   const last = times.at(-1) ?? 0
   expect(last).toBeLessThanOrEqual(now())
   expect(last + stepMinutes * 60_000).toBeGreaterThan(now())
 })
 
-test('clusters stand in each step as they stood at its end, and in the last one as they stand now', async () => {
+test('each interval has the cluster counts at its end, and the last one the current counts', async () => {
   const caller = await newCaller()
-  toNextSlot()
+  advanceBuckets()
   await register(caller, 'one')
   const two = await enrolledCluster(caller)
   await drainOutbox(caller.organisationId)
-  toNextSlot(3)
+  advanceBuckets(3)
   await goodbye(two.request(), { reason: 'test' })
   await drainOutbox(caller.organisationId)
-  toNextSlot(2)
+  advanceBuckets(2)
   await register(caller, 'three')
-  const seen = await clustersOf(caller, 2)
-  const before = { ...none, Pending: 1, Healthy: 1 }
-  const after = { ...none, Pending: 1, Offline: 1 }
-  const unknown = [undefined, undefined]
-  expect(seen).toEqual([...unknown, before, before, before, after, after, { ...after, Pending: 2 }])
+  const before = { ...noClusters, Pending: 1, Healthy: 1 }
+  const after = { ...noClusters, Pending: 1, Offline: 1 }
+  const expected = [undefined, undefined, before, before, before, after, after, { ...after, Pending: 2 }]
+  expect(await clusterCounts(caller, 2)).toEqual(expected)
 })
 
-test('the status that silence makes is seen once the sweep has persisted it', async () => {
+test('shows a status caused by silence once the sweep has persisted it', async () => {
   const caller = await newCaller()
-  toNextSlot()
+  advanceBuckets()
   await enrolledCluster(caller)
   await drainOutbox(caller.organisationId)
-  toNextSlot()
+  advanceBuckets()
   await sweep()
   await drainOutbox(caller.organisationId)
-  toNextSlot()
-  expect((await clustersOf(caller, 1)).slice(1)).toEqual([
-    { ...none, Healthy: 1 },
-    { ...none, Offline: 1 },
-    { ...none, Offline: 1 },
-  ])
+  advanceBuckets()
+  const statuses = ['Healthy', 'Offline', 'Offline'].map((status) => ({ ...noClusters, [status]: 1 }))
+  expect((await clusterCounts(caller, 1)).slice(1)).toEqual(statuses)
 })
 
-test('what happened before the range holds in it, however long ago that was', async () => {
-  const caller = await newCaller()
-  toNextSlot()
-  await register(caller, 'one')
-  await drainOutbox(caller.organisationId)
-  advanceClock(40 * 24 * hourMs)
-  expect(new Set((await clustersOf(caller, 720)).map((each) => each?.Pending))).toEqual(new Set([1]))
-})
-
-test('a look grows old from the one that follows it on: until then the store is not to forget it', async () => {
+test('a snapshot stays valid until the next one and expires only after it', async () => {
   const caller = await newCaller()
   const { organisationId } = caller
-  toNextSlot()
+  advanceBuckets()
   const first = keys.clusterHistory(organisationId, bucketAt(now()))
   await register(caller, 'one')
   await drainOutbox(organisationId)
   expect((await get(first))?.['ttl']).toBeUndefined()
   advanceClock(60 * 24 * hourMs)
+  expect(new Set((await clusterCounts(caller, 720)).map((counts) => counts?.Pending))).toEqual(new Set([1]))
   const second = keys.clusterHistory(organisationId, bucketAt(now()))
   await register(await newCaller(organisationId), 'two')
   await drainOutbox(organisationId)
@@ -111,26 +109,26 @@ test('a look grows old from the one that follows it on: until then the store is 
   expect((await get(second))?.['ttl']).toBeUndefined()
 })
 
-test('a look at older tallies that comes late does not replace a newer one', async () => {
+test('a late snapshot of older counts does not replace a newer one', async () => {
   const caller = await newCaller()
   const { organisationId } = caller
-  toNextSlot()
+  advanceBuckets()
   await register(caller, 'one')
-  const records = await pendingRecords(organisationId)
-  // Another worker books what comes after this one has looked at the tallies.
-  const overtaken = beforeCommand(/^Update/, async () => {
+  // Another worker projects between the read and the write of this one.
+  const isOvertaken = beforeCommand(/^Update/, async () => {
     await register(caller, 'two')
-    await historyProjection.beforeCommit?.(organisationId, await pendingRecords(organisationId))
+    await project(organisationId)
   })
-  await historyProjection.beforeCommit?.(organisationId, records)
-  expect(overtaken()).toBe(true)
-  expect(await get(keys.clusterHistory(organisationId, bucketAt(now())))).toMatchObject({ Pending: 2 })
+  await project(organisationId)
+  expect(isOvertaken()).toBe(true)
+  const snapshot = await get(keys.clusterHistory(organisationId, bucketAt(now())))
+  expect(snapshot).toMatchObject({ Pending: 2 })
 })
 
-test('looks that are repeated, and come in another order, leave what one look leaves', async () => {
+test('repeated and reordered projections write the same snapshot', async () => {
   const caller = await newCaller()
   const { organisationId } = caller
-  toNextSlot()
+  advanceBuckets()
   for (const name of ['one', 'two', 'three']) await register(caller, name)
   const records = await pendingRecords(organisationId)
   for (const record of [...records, ...records.toReversed()])
@@ -139,83 +137,99 @@ test('looks that are repeated, and come in another order, leave what one look le
   expect(items.map((item) => item['Pending'])).toEqual([3])
 })
 
-test('jobs count in the step in which they were accepted and in the one in which they ended, each once', async () => {
-  const { caller, enrolled } = await callerWithCluster()
-  toNextSlot()
-  const ids = []
-  for (let count = 0; count < 4; count++) ids.push(await dispatchedJob(caller, enrolled))
-  toNextSlot(2)
-  const [completed = '', failed = '', cancelled = ''] = ids
+test('counts jobs once, in the intervals of their submission and end', async () => {
+  const { caller, enrolled } = await callerWithEmptyOutbox()
+  const jobIds = []
+  for (let count = 0; count < 4; count++) jobIds.push(await dispatchedJob(caller, enrolled))
+  advanceBuckets(2)
+  const [completed = '', failed = '', cancelled = ''] = jobIds
   await runJob(enrolled, completed)
   await runJob(enrolled, failed, 1)
   await Job.cancel(caller, cancelled)
-  toNextSlot()
-  // Booked late: the records say when it was.
+  advanceBuckets()
+  // The time of a record counts, not that of its projection.
   await drainOutbox(caller.organisationId)
   await drainOutbox(caller.organisationId)
-  expect(await jobsOf(caller, 1)).toEqual([
-    { ...nothing, submitted: 4 },
-    nothing,
-    { submitted: 0, completed: 1, failed: 1, cancelled: 1 },
-    nothing,
-  ])
+  const ended = { submitted: 0, completed: 1, failed: 1, cancelled: 1 }
+  expect(await jobCounts(caller, 1)).toEqual([{ ...noJobs, submitted: 4 }, noJobs, ended, noJobs])
 })
 
-test('jobs that are cleared away with their cluster stay counted', async () => {
-  const { caller, enrolled } = await callerWithCluster()
-  toNextSlot()
+test('counts purged jobs', async () => {
+  const { caller, enrolled, organisationId } = await callerWithEmptyOutbox()
   await runJob(enrolled, await dispatchedJob(caller, enrolled))
-  await drainOutbox(caller.organisationId)
-  toNextSlot()
+  await drainOutbox(organisationId)
+  advanceBuckets()
   await Cluster.remove(caller, enrolled.cluster.id)
   await sweep()
-  await drainOutbox(caller.organisationId)
-  expect(await get(keys.jobTotals(caller.organisationId))).toMatchObject({ Completed: 0 })
-  const counted = await jobsOf(caller, 1)
-  expect(counted.slice(-2)).toEqual([{ ...nothing, submitted: 1, completed: 1 }, nothing])
+  await drainOutbox(organisationId)
+  expect(await get(keys.jobTotals(organisationId))).toMatchObject({ Completed: 0 })
+  expect((await jobCounts(caller, 1)).slice(-2)).toEqual([{ ...noJobs, submitted: 1, completed: 1 }, noJobs])
 })
 
-test('a closing that is refused has counted no job, and the next one counts it once', async () => {
-  const { caller, enrolled } = await callerWithCluster()
-  await drainOutbox(caller.organisationId)
-  toNextSlot()
+test('a failed projection transaction counts no job', async () => {
+  const { caller, enrolled, organisationId } = await callerWithEmptyOutbox()
   await dispatchedJob(caller, enrolled)
-  const [record] = await pendingRecords(caller.organisationId)
-  const steps = (await historyProjection.writes?.(caller.organisationId, record ? [record] : [])) ?? []
-  expect(steps).toHaveLength(1)
-  const refused = patch(keys.outbox(caller.organisationId, 'nothing'), { set: { x: 1 } })
-  expect(await transact([...steps, refused])).toBeDefined()
-  await drainOutbox(caller.organisationId)
-  expect((await jobsOf(caller, 1)).at(-1)).toEqual({ ...nothing, submitted: 1 })
+  const writes = (await historyProjection.writes?.(organisationId, await pendingRecords(organisationId))) ?? []
+  expect(writes).toHaveLength(1)
+  const failing = patch(keys.outbox(organisationId, 'missing'), { set: { x: 1 } })
+  expect(await transact([...writes, failing])).toBeDefined()
+  await drainOutbox(organisationId)
+  expect((await jobCounts(caller, 1)).at(-1)).toEqual({ ...noJobs, submitted: 1 })
 })
 
-test('steps of more than a slot add up the jobs of their slots, and show the last look', async () => {
+test('longer intervals add the jobs of their buckets and have the last snapshot', async () => {
   const { caller, enrolled } = await callerWithCluster()
-  // The beginning of a step of four hours.
   advanceClock(Math.ceil(now() / (4 * hourMs)) * 4 * hourMs - now() + bucketMs / 2)
-  for (let slot = 0; slot < 3; slot++) {
+  for (let count = 0; count < 3; count++) {
     await dispatchedJob(caller, enrolled)
-    await register(caller, `cluster ${slot}`)
+    await register(caller, `cluster ${count}`)
     await drainOutbox(caller.organisationId)
-    toNextSlot()
+    advanceBuckets()
   }
   advanceClock(4 * hourMs)
-  const seen = (await points(caller, 720)).slice(-2)
-  expect(seen.map(({ jobs }) => jobs?.submitted)).toEqual([3, 0])
-  expect(seen.map(({ clusters }) => clusters?.byStatus.Pending)).toEqual([3, 3])
+  const last = (await points(caller, 720)).slice(-2)
+  expect(last.map(({ jobs }) => jobs?.submitted)).toEqual([3, 0])
+  expect(last.map(({ clusters }) => clusters?.byStatus.Pending)).toEqual([3, 3])
 })
 
-test('a caller sees what it may read of its own organisation, and nothing of another', async () => {
-  const [caller, other] = [await newCaller(), await newCaller()]
-  const enrolled = await enrolledCluster(caller)
+test('returns the data of the own organisation that the caller may read', async () => {
+  const { caller, enrolled } = await callerWithCluster()
   await dispatchedJob(caller, enrolled)
   await drainOutbox(caller.organisationId)
-  const as = (...permissions: ('clusters:read' | 'jobs:read')[]) =>
-    points({ ...caller, permissions: new Set(permissions) }, 1)
-  const membersOf = async (found: ReturnType<typeof as>) => Object.keys((await found).at(-1) ?? {})
-  expect(await membersOf(as())).toEqual(['at'])
-  expect(await membersOf(as('jobs:read'))).toEqual(['at', 'jobs'])
-  expect(await membersOf(as('clusters:read'))).toEqual(['at', 'clusters'])
-  const foreign = (await points(other, 1)).at(-1)
-  expect(foreign).toMatchObject({ clusters: { byStatus: none }, jobs: nothing })
+  const fieldsFor = async (...permissions: ('clusters:read' | 'jobs:read')[]) =>
+    Object.keys((await points({ ...caller, permissions: new Set(permissions) }, 1)).at(-1) ?? {})
+  expect(await fieldsFor()).toEqual(['at'])
+  expect(await fieldsFor('jobs:read')).toEqual(['at', 'jobs'])
+  expect(await fieldsFor('clusters:read')).toEqual(['at', 'clusters'])
+  const otherTenant = (await points(await newCaller(), 1)).at(-1)
+  expect(otherTenant).toMatchObject({ clusters: { byStatus: noClusters }, jobs: noJobs })
+})
+
+test('reads take four calls, and projections three or four if a cluster status changed', async () => {
+  const caller = await newCaller()
+  const { organisationId } = caller
+  const projectionCalls = () => countStoreCalls(() => project(organisationId))
+  for (const hours of [1, 720]) expect(await countStoreCalls(() => readHistory(caller, hours))).toBe(4)
+  await register(caller, 'one')
+  // One call reads the outbox.
+  expect(await projectionCalls()).toBe(1 + 3)
+  await drainOutbox(organisationId)
+  await commitEffects(caller, { audit: { action: 'a', resource: 'b' } })
+  expect(await projectionCalls()).toBe(1)
+  expect(await historyProjection.writes?.(organisationId, await pendingRecords(organisationId))).toEqual([])
+  await commitEffects(caller, statusChangedEffect('clus', 'Healthy', 'Offline'))
+  expect(await projectionCalls()).toBe(1 + 3)
+})
+
+test('reads a full longest range in four calls', async () => {
+  const caller = await newCaller()
+  const { organisationId } = caller
+  const buckets = Array.from({ length: 2880 }, (_, index) => bucketAt(now()) - index * bucketMs)
+  const million = 1_000_000
+  const jobs = { submitted: million, completed: million, failed: million, cancelled: million, ttl: 2_000_000_000 }
+  const clusters = { Healthy: 100_000, Degraded: 100_000, Pending: 100_000, Offline: 100_000, revision: 100 * million }
+  await batchPut(buckets.map((bucket) => ({ ...keys.jobHistory(organisationId, bucket), ...jobs })))
+  await batchPut(buckets.map((bucket) => ({ ...keys.clusterHistory(organisationId, bucket), ...clusters })))
+  expect(await countStoreCalls(() => readHistory(caller, 720))).toBe(4)
+  expect((await points(caller, 720))[90]?.jobs?.completed).toBe(16 * million)
 })

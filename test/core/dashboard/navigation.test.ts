@@ -1,10 +1,10 @@
-import { expect, test } from 'vitest'
 import { roleNames } from '@platform/contract/permission'
 import { getNavigation } from '@platform/contract/portal'
-import { iconNames } from '@platform/core/modules/icons'
 import { navigation } from '@platform/core/dashboard/navigation'
-import { countStoreCalls } from '../../support/store-calls.ts'
+import { iconNames } from '@platform/core/modules/icons'
+import { expect, test } from 'vitest'
 import { newCaller } from '../../support/fixtures.ts'
+import { countStoreCalls } from '../../support/store-calls.ts'
 import { newModuleId, putModule, releaseFor } from '../support/modules.ts'
 
 const slot = (id: string, more: object = {}) => ({
@@ -17,26 +17,24 @@ const slot = (id: string, more: object = {}) => ({
   ...more,
 })
 
-const entriesOf = async (role: string) => (await navigation(await newCaller(undefined, role))).items
+const entriesFor = async (role: string) => (await navigation(await newCaller(undefined, role))).items
+const builtInsFor = async (role: string) => (await entriesFor(role)).filter(({ source }) => source === 'platform')
+const builtInIds = async (role: string) => (await builtInsFor(role)).map(({ id }) => id)
 
-/** The ids of built-in entries that a role sees, in order. */
-const builtIns = async (role: string) =>
-  (await entriesOf(role)).filter(({ source }) => source === 'platform').map(({ id }) => id)
-
-const sorted = (ids: string[]) => ids.toSorted()
-
-test('everybody sees the built-in entries that they may use, in order', async () => {
-  const primary = ['dashboard', 'account', 'clusters', 'jobs', 'modules', 'notifications', 'health']
-  expect(sorted(await builtIns('Viewer'))).toEqual(sorted(primary))
-  expect(sorted(await builtIns('Auditor'))).toEqual(sorted([...primary, 'audit']))
-  expect(sorted(await builtIns('OrgAdmin'))).toEqual(sorted([...primary, 'users', 'webhooks', 'audit']))
-  const all = [...primary, 'users', 'webhooks', 'audit', 'identity', 'organisations', 'updates']
-  expect(sorted(await builtIns('PlatformAdmin'))).toEqual(sorted(all))
-  expect(await builtIns('Nobody')).toEqual(['account', 'dashboard', 'notifications', 'health'])
+const viewerIds = ['dashboard', 'account', 'clusters', 'jobs', 'modules', 'notifications', 'health']
+const adminIds = [...viewerIds, 'users', 'webhooks', 'audit']
+test.each([
+  ['Viewer', viewerIds],
+  ['Auditor', [...viewerIds, 'audit']],
+  ['OrgAdmin', adminIds],
+  ['PlatformAdmin', [...adminIds, 'identity', 'organisations', 'updates']],
+])('%s has the permitted built-in entries', async (role, ids) => {
+  expect((await builtInIds(role)).toSorted()).toEqual(ids.toSorted())
 })
 
-test('built-in entries have places from 0 to 50, icons that exist and routes of their own', async () => {
-  const entries = (await entriesOf('PlatformAdmin')).filter(({ source }) => source === 'platform')
+test('built-in entries have an order from 0 to 50, existing icons and unique routes', async () => {
+  expect(await builtInIds('Unknown')).toEqual(['account', 'dashboard', 'notifications', 'health'])
+  const entries = await builtInsFor('PlatformAdmin')
   for (const { order, icon } of entries) {
     expect(order).toBeGreaterThanOrEqual(0)
     expect(order).toBeLessThanOrEqual(50)
@@ -45,33 +43,30 @@ test('built-in entries have places from 0 to 50, icons that exist and routes of 
   expect(new Set(entries.map(({ route }) => route)).size).toBe(entries.length)
 })
 
-test('a module that serves adds its slots, while it is upgraded as well; one that does not serve adds none', async () => {
+test('includes entries of running and upgrading modules only', async () => {
   const states = ['Running', 'Upgrading', 'Installing', 'Failed', 'Uninstalling'] as const
   const ids = states.map(() => newModuleId())
-  for (const [place, state] of states.entries()) {
-    const id = ids[place] ?? ''
+  for (const [index, state] of states.entries()) {
+    const id = ids[index]!
     await putModule(releaseFor(id, { spec: { navSlots: [slot(id)] } }), { state })
   }
-  const [running = '', upgrading = ''] = ids
-  const shown = (await entriesOf('Viewer')).filter(({ id }) => ids.includes(id))
-  expect(shown.map(({ id }) => id).toSorted()).toEqual([running, upgrading].toSorted())
-  expect(shown).toContainEqual({ ...slot(running), source: `module:${running}` })
+  const entries = (await entriesFor('Viewer')).filter(({ id }) => ids.includes(id))
+  expect(entries.map(({ id }) => id).toSorted()).toEqual(ids.slice(0, 2).toSorted())
+  expect(entries).toContainEqual({ ...slot(ids[0]!), source: `module:${ids[0]}` })
 })
 
-const slots = (id: string) => [slot(`${id}-z`, { order: 3 }), slot(`${id}-y`, { order: 3, slotId: 'nav.settings' })]
-
-test('entries are in the order of their places, and of their ids where places are the same', async () => {
-  const [a, b] = [newModuleId(), newModuleId()].toSorted()
-  for (const id of [b, a]) await putModule(releaseFor(id ?? '', { spec: { navSlots: slots(id ?? '') } }))
-  const items = await entriesOf('PlatformAdmin')
-  const places = items.map(({ order, id }) => `${String(order).padStart(5, '0')} ${id}`)
-  expect(places).toEqual(places.toSorted())
+test('sorts entries by order and id', async () => {
+  for (const id of [newModuleId(), newModuleId()].toSorted().toReversed()) {
+    const navSlots = [slot(`${id}-z`, { order: 3 }), slot(`${id}-y`, { order: 3, slotId: 'nav.settings' })]
+    await putModule(releaseFor(id, { spec: { navSlots } }))
+  }
+  const items = await entriesFor('PlatformAdmin')
+  const sortKeys = items.map(({ order, id }) => `${String(order).padStart(5, '0')} ${id}`)
+  expect(sortKeys).toEqual(sortKeys.toSorted())
   expect(getNavigation.responses[200].content['application/json'].schema.parse({ items })).toEqual({ items })
 })
 
-test('the navigation takes one call, whatever the role', async () => {
-  for (const role of roleNames) {
-    const caller = await newCaller(undefined, role)
-    expect(await countStoreCalls(() => navigation(caller))).toBe(1)
-  }
+test.each(roleNames)('takes one call for %s', async (role) => {
+  const caller = await newCaller(undefined, role)
+  expect(await countStoreCalls(() => navigation(caller))).toBe(1)
 })

@@ -116,7 +116,13 @@ test('a completion is idempotent, and the first different report is stored as la
   expect(await complete(enrolled.request(), jobId, report)).toEqual({ jobId, status: 'Completed' })
   expect(await Job.read(caller, jobId)).not.toHaveProperty('lateResult')
   const failedNodes = report.nodes.map((node) => ({ ...node, exitCode: 1 }))
-  const changes = [{ exitCode: 7 }, { exitCode: 8 }, { outcome: 'interrupted' as const }, { nodes: [] }, { nodes: failedNodes }]
+  const changes = [
+    { exitCode: 7 },
+    { exitCode: 8 },
+    { outcome: 'interrupted' as const },
+    { nodes: [] },
+    { nodes: failedNodes },
+  ]
   for (const change of changes) {
     await expectError(complete(enrolled.request(), jobId, { ...report, ...change }), 'job_already_finished')
   }

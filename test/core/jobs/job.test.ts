@@ -136,7 +136,11 @@ async function storeOrganisations(count: number): Promise<string[]> {
 
 test('finds a running job in the last of many organisations, and assumes one beyond the limit', async () => {
   const ids = await storeOrganisations(1100)
-  expect([await isAnyJobRunning(), await isAnyJobRunning(1000), await isAnyJobRunning(2000)]).toEqual([false, true, false])
+  expect([await isAnyJobRunning(), await isAnyJobRunning(1000), await isAnyJobRunning(2000)]).toEqual([
+    false,
+    true,
+    false,
+  ])
   const organisationId = ids.at(-1) ?? ''
   const totals = keys.jobTotals(organisationId)
   await transact([upsert(totals, { set: { Queued: 5, Completed: 3, Running: 0 } })])

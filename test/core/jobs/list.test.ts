@@ -140,7 +140,14 @@ test('reads deep pages of a long list from the nearer end', async () => {
   const [clusterId = ''] = await storeClusters(caller, 1)
   const count = 3000
   const ids = Array.from({ length: count }, (_, index) => newId('job', 1_700_000_000_000 + index))
-  const job = { organisationId, clusterId, type: 'InvokeScript', status: 'Completed', timeoutSeconds: 1, createdBy: 'u' }
+  const job = {
+    organisationId,
+    clusterId,
+    type: 'InvokeScript',
+    status: 'Completed',
+    timeoutSeconds: 1,
+    createdBy: 'u',
+  }
   const attributes = { ...job, createdAtMs: 1, expiresAtMs: 1, ...keys.jobIndexKeys(job) }
   const items = ids.map((id) => ({ ...keys.job(organisationId, id), id, ...attributes }))
   // Limits the number of concurrent connections.

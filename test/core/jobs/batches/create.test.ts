@@ -1,0 +1,140 @@
+import { randomBytes } from 'node:crypto'
+import * as keys from '@platform/core/db/keys'
+import { get, query } from '@platform/core/db/table'
+import { isId, newId, timeOf } from '@platform/core/id'
+import * as Batch from '@platform/core/jobs/batches/batch'
+import { batchIdOf, indexOf, jobIdOf, newBatchId } from '@platform/core/jobs/batches/id'
+import * as Job from '@platform/core/jobs/job'
+import { list } from '@platform/core/jobs/list'
+import { readOutput } from '@platform/core/jobs/output'
+import { beforeAll, expect, test } from 'vitest'
+import { bootstrapPlatform, enrolledCluster, errorCodeOf, expectError, newCaller } from '../../../support/fixtures.ts'
+import { advance, jobRecords, jobsForClusters, storeClusters, submitAndExpand } from '../../support/batches.ts'
+import { scriptJob } from '../../support/jobs.ts'
+import { measureUsage } from '../../support/usage.ts'
+
+beforeAll(bootstrapPlatform)
+
+const unknownCluster = 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa'
+const randomScript = () => `#!/bin/sh\n${randomBytes(700).toString('base64')}`
+
+test('job ids are valid, sort in request order, and lead to their batch and index', () => {
+  const indexes = Array.from({ length: 500 }, (_, index) => index)
+  for (let round = 0; round < 50; round++) {
+    const batchId = newBatchId()
+    const jobIds = indexes.map((index) => jobIdOf(batchId, index))
+    expect(isId('batch', batchId)).toBe(true)
+    expect(jobIds.every((id) => isId('job', id) && timeOf(id) === timeOf(batchId))).toBe(true)
+    expect([...new Set(jobIds)].toSorted()).toEqual(jobIds)
+    expect(jobIds.map(batchIdOf)).toEqual(jobIds.map(() => batchId))
+    expect(jobIds.map(indexOf)).toEqual(indexes)
+  }
+  for (let round = 0; round < 1000; round++) expect(isId('batch', batchIdOf(newId('job')))).toBe(true)
+})
+
+test('500 jobs of 500 clusters take seven calls in three rounds and at most 75 write units', async () => {
+  const caller = await newCaller()
+  const jobs = jobsForClusters(await storeClusters(caller, 500), 500, { script: randomScript() })
+  const { result, usage } = await measureUsage(() => Batch.submit(caller, { jobs }))
+  expect(result.jobIds).toHaveLength(500)
+  expect(usage.calls.toSorted()).toEqual([...Array(5).fill('BatchGetItem'), 'SendMessage', 'TransactWriteItems'])
+  expect(usage.rounds).toBe(3)
+  expect(usage.writeUnits).toBeGreaterThan(10)
+  expect(usage.writeUnits).toBeLessThanOrEqual(75)
+})
+
+test('500 different scripts of 1 KB take at most 750 write units', async () => {
+  const caller = await newCaller()
+  const [clusterId = ''] = await storeClusters(caller, 1)
+  const jobs = Array.from({ length: 500 }, () => scriptJob(clusterId, { script: randomScript() }))
+  const { usage } = await measureUsage(() => Batch.submit(caller, { jobs }))
+  expect(usage.calls).toEqual(['BatchGetItem', 'TransactWriteItems', 'SendMessage'])
+  expect(usage.writeUnits).toBeLessThanOrEqual(750)
+})
+
+test('rejects 501 jobs before it validates them, without a call', async () => {
+  const caller = await newCaller()
+  const submission = { jobs: Array(501).fill('no job') }
+  const { result, usage } = await measureUsage(() => errorCodeOf(Batch.submit(caller, submission)))
+  expect([result, usage.calls]).toEqual(['batch_limit_exceeded', []])
+})
+
+test.each([
+  ['an unknown type', { type: 'Nope' }, 'unknown_job_type'],
+  ['an operation type', { type: 'PlatformUpdate' }, 'job_type_not_submittable'],
+  ['a payload above the limit', { payload: { script: 'ä'.repeat(200_000) } }, 'payload_too_large'],
+  ['an unknown node', { payload: { script: 'x', targetNodeIds: ['node_x'] } }, 'node_not_in_cluster'],
+  [
+    'an unknown cluster and node',
+    { clusterId: unknownCluster, payload: { script: 'x', targetNodeIds: ['n'] } },
+    'cluster_forbidden',
+  ],
+])('rejects the whole batch for one job with %s', async (_, change, code) => {
+  const caller = await newCaller()
+  const { cluster } = await enrolledCluster(caller)
+  const outbox = () => query({ pk: keys.outbox(caller.organisationId, '').pk })
+  const { items } = await outbox()
+  const jobs = [scriptJob(cluster.id), { ...scriptJob(cluster.id), ...change }, scriptJob(cluster.id)]
+  await expectError(Batch.submit(caller, { jobs }), code)
+  expect((await outbox()).items).toEqual(items)
+  expect(await get(keys.removalGuard(caller.organisationId))).toBeUndefined()
+  expect((await Batch.list(caller, { page: 1, pageSize: 20 })).totalCount).toBe(0)
+})
+
+test('accepts target nodes of the cluster of each job only', async () => {
+  const caller = await newCaller()
+  const clusters = [await enrolledCluster(caller), await enrolledCluster(caller, ['a', 'b'])]
+  const nodeIds = clusters.map(({ relay }) => relay.nodes.map(({ id }) => id))
+  const jobOf = (cluster: number, nodes: number) =>
+    scriptJob(clusters[cluster]?.cluster.id ?? '', { targetNodeIds: nodeIds[nodes] })
+  await expectError(Batch.submit(caller, { jobs: [jobOf(0, 0), jobOf(0, 1)] }), 'node_not_in_cluster')
+  const { jobIds } = await Batch.submit(caller, { jobs: [jobOf(0, 0), jobOf(1, 1)] })
+  const { payload } = await Job.read(caller, jobIds[1] ?? '')
+  expect(payload).toEqual({ script: 'echo hello', targetNodeIds: nodeIds[1] })
+})
+
+test('jobs are readable and listed before they are stored', async () => {
+  const caller = await newCaller()
+  const clusterIds = await storeClusters(caller, 3)
+  const clusterOf = (index: number) => clusterIds[index % 3] ?? ''
+  const jobs = Array.from({ length: 500 }, (_, index) => scriptJob(clusterOf(index), { script: `echo ${index}` }))
+  const { batchId, jobIds, createdAt } = await Batch.submit(caller, { jobs })
+  for (const index of [0, 1, 255, 499]) {
+    const id = jobIds[index] ?? ''
+    const job = await Job.read(caller, id)
+    expect(job).toMatchObject({ id, batchId, clusterId: clusterOf(index), status: 'Queued', createdAt })
+    expect(job.payload).toEqual({ script: `echo ${index}` })
+    const noOutput = { items: [], nextOffset: 0, status: 'Queued', finished: false }
+    expect(await readOutput(caller, id, 0)).toEqual(noOutput)
+  }
+  expect(await jobRecords(caller, jobIds)).toEqual([])
+  const { items, totalCount } = await list(caller, { batchId, page: 3, pageSize: 100 })
+  expect(totalCount).toBe(500)
+  expect(items.map(({ id }) => id)).toEqual(jobIds.toReversed().slice(200, 300))
+  expect((await list(caller, { batchId, clusterId: clusterOf(0), page: 1, pageSize: 1 })).totalCount).toBe(167)
+  const batch = { status: 'Running', submittedCount: 500, counts: { queued: 500 } }
+  expect(await Batch.read(caller, batchId)).toMatchObject(batch)
+})
+
+test('a job id after the last one of a batch is unknown, before and after expansion', async () => {
+  const caller = await newCaller()
+  const [clusterId = ''] = await storeClusters(caller, 1)
+  for (const submit of [Batch.submit, submitAndExpand]) {
+    const { jobIds } = await submit(caller, { jobs: [scriptJob(clusterId)] })
+    await expectError(Job.read(caller, (jobIds[0] ?? '').slice(0, -1) + '1'), 'job_not_found')
+  }
+})
+
+test('stores payloads of all sizes up to 4 MB in total', async () => {
+  const caller = await newCaller()
+  const clusterIds = await storeClusters(caller, 2)
+  const middle = Array.from({ length: 128 }, (_, index) => (index % 2 === 0 ? 12_000 : 34_000))
+  const scripts = [190_000, 1, ...middle, 190_000, 3].map((size) => randomBytes(size).toString('base64'))
+  const jobs = scripts.map((script, index) => scriptJob(clusterIds[index % 2] ?? '', { script }))
+  expect(Buffer.byteLength(JSON.stringify(jobs))).toBeGreaterThan(4_100_000)
+  const { batchId, jobIds } = await Batch.submit(caller, { jobs })
+  const scriptOf = async (id: string) => (await Job.read(caller, id)).payload['script']
+  for (const index of [0, 1, 2, 3, 64, 129, 130, 131]) expect(await scriptOf(jobIds[index] ?? '')).toBe(scripts[index])
+  await advance(caller, batchId)
+  expect(await Promise.all(jobIds.map(scriptOf))).toEqual(scripts)
+})
