@@ -34,7 +34,6 @@ const firstPage = { page: 1, pageSize: 20 }
 const register = async (caller: Caller, name: string, type: 'Hypervisor' | 'CloudLocal' = 'Hypervisor') =>
   (await Cluster.register(caller, { name, type })).id
 
-/** The names and the total of a page of clusters. */
 async function namesOf(caller: Caller, query: object): Promise<[string[], number]> {
   const { items, totalCount } = await Cluster.list(caller, { ...firstPage, ...query })
   return [items.map(({ name }) => name), totalCount]

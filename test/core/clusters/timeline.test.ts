@@ -102,7 +102,6 @@ test('repeated projections create each entry once', async () => {
   expect((await read(caller, id)).totalCount).toBe(2)
 })
 
-/** A later copy with new event ids. */
 const copyOf = (record: OutboxRecord, delayMs: number): OutboxRecord => ({
   ...record,
   atMs: record.atMs + delayMs,

@@ -79,19 +79,6 @@ test('each interval has the cluster counts at its end, and the last one the curr
   expect(await clusterCounts(caller, 2)).toEqual(expected)
 })
 
-test('shows a status caused by silence once the sweep has persisted it', async () => {
-  const caller = await newCaller()
-  advanceBuckets()
-  await enrolledCluster(caller)
-  await drainOutbox(caller.organisationId)
-  advanceBuckets()
-  await sweep()
-  await drainOutbox(caller.organisationId)
-  advanceBuckets()
-  const statuses = ['Healthy', 'Offline', 'Offline'].map((status) => ({ ...noClusters, [status]: 1 }))
-  expect((await clusterCounts(caller, 1)).slice(1)).toEqual(statuses)
-})
-
 test('a snapshot stays valid until the next one and expires only after it', async () => {
   const caller = await newCaller()
   const { organisationId } = caller

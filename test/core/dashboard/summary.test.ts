@@ -1,7 +1,7 @@
 import { clusterStatuses } from '@platform/contract/cluster'
 import { jobStatuses } from '@platform/contract/job'
 import type { Permission } from '@platform/contract/permission'
-import { PortalSummary } from '@platform/contract/portal'
+import { getNavigation, PortalSummary } from '@platform/contract/portal'
 import type { Caller } from '@platform/core/caller'
 import { now } from '@platform/core/clock'
 import * as Cluster from '@platform/core/clusters/cluster'
@@ -16,6 +16,7 @@ import * as Job from '@platform/core/jobs/job'
 import { list as listJobs } from '@platform/core/jobs/list'
 import { version } from '@platform/core/lib/version'
 import { list as listCatalog } from '@platform/core/modules/catalog/list'
+import { iconNames } from '@platform/core/modules/icons'
 import { list as listModules } from '@platform/core/modules/module'
 import { markRead } from '@platform/core/notifications/notification'
 import { ready } from '@platform/core/platform/health'
@@ -213,12 +214,6 @@ test.each<[Permission | undefined, string[]]>([
   expect(Object.keys(summary).toSorted()).toEqual(['health', 'navigationTag', 'unreadCount', ...fields].toSorted())
 })
 
-test('does not count clusters of another organisation', async () => {
-  const [caller, otherTenant] = [await newCaller(), await newCaller()]
-  await Cluster.register(caller, { name: 'mine', type: 'Hypervisor' })
-  expect((await freshSummary(otherTenant)).clusters?.total).toBe(0)
-})
-
 test('takes three calls, two within half a second of another summary, and four after a notification', async () => {
   const { organisationId, operator } = await organisationWithUsers()
   await freshSummary(operator)
@@ -227,4 +222,63 @@ test('takes three calls, two within half a second of another summary, and four a
   expect(await countStoreCalls(() => portalSummary({ ...operator, permissions: new Set() }))).toBe(1)
   await commitAndDrain(organisationId, jobFailedEffect(operator.userId))
   expect(await countStoreCalls(() => freshSummary(operator))).toBe(4)
+})
+
+const navSlot = (id: string, more: object = {}) => ({
+  slotId: 'nav.primary' as const,
+  id,
+  label: 'Hello World',
+  icon: 'hand',
+  route: `/modules/${id}`,
+  order: 100,
+  ...more,
+})
+
+const entriesFor = async (role: string) => (await navigation(await newCaller(undefined, role))).items
+const builtInsFor = async (role: string) => (await entriesFor(role)).filter(({ source }) => source === 'platform')
+const builtInIds = async (role: string) => (await builtInsFor(role)).map(({ id }) => id)
+
+const viewerIds = ['dashboard', 'account', 'clusters', 'jobs', 'modules', 'notifications', 'health']
+const adminIds = [...viewerIds, 'users', 'webhooks', 'audit']
+test.each([
+  ['Viewer', viewerIds],
+  ['Auditor', [...viewerIds, 'audit']],
+  ['OrgAdmin', adminIds],
+  ['PlatformAdmin', [...adminIds, 'identity', 'organisations', 'updates']],
+])('%s has the permitted built-in entries', async (role, ids) => {
+  expect((await builtInIds(role)).toSorted()).toEqual(ids.toSorted())
+})
+
+test('built-in entries have an order from 0 to 50, existing icons and unique routes', async () => {
+  expect(await builtInIds('Unknown')).toEqual(['account', 'dashboard', 'notifications', 'health'])
+  const entries = await builtInsFor('PlatformAdmin')
+  for (const { order, icon } of entries) {
+    expect(order).toBeGreaterThanOrEqual(0)
+    expect(order).toBeLessThanOrEqual(50)
+    expect(iconNames.has(icon), icon).toBe(true)
+  }
+  expect(new Set(entries.map(({ route }) => route)).size).toBe(entries.length)
+})
+
+test('includes entries of running and upgrading modules only', async () => {
+  const states = ['Running', 'Upgrading', 'Installing', 'Failed', 'Uninstalling'] as const
+  const ids = states.map(() => newModuleId())
+  for (const [index, state] of states.entries()) {
+    const id = ids[index]!
+    await putModule(releaseFor(id, { spec: { navSlots: [navSlot(id)] } }), { state })
+  }
+  const entries = (await entriesFor('Viewer')).filter(({ id }) => ids.includes(id))
+  expect(entries.map(({ id }) => id).toSorted()).toEqual(ids.slice(0, 2).toSorted())
+  expect(entries).toContainEqual({ ...navSlot(ids[0]!), source: `module:${ids[0]}` })
+})
+
+test('sorts entries by order and id', async () => {
+  for (const id of [newModuleId(), newModuleId()].toSorted().toReversed()) {
+    const navSlots = [navSlot(`${id}-z`, { order: 3 }), navSlot(`${id}-y`, { order: 3, slotId: 'nav.settings' })]
+    await putModule(releaseFor(id, { spec: { navSlots } }))
+  }
+  const items = await entriesFor('PlatformAdmin')
+  const sortKeys = items.map(({ order, id }) => `${String(order).padStart(5, '0')} ${id}`)
+  expect(sortKeys).toEqual(sortKeys.toSorted())
+  expect(getNavigation.responses[200].content['application/json'].schema.parse({ items })).toEqual({ items })
 })

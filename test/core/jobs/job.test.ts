@@ -126,7 +126,6 @@ test('accepts target nodes of the own cluster only', async () => {
   expect(await jobCounters(caller, enrolled)).toEqual([1, 0])
 })
 
-/** Replaces all organisations; returns their ids in order. */
 async function storeOrganisations(count: number): Promise<string[]> {
   await removeAll(keys.organisation(''))
   const ids = Array.from({ length: count }, (_, index) => newId('org', 1_700_000_000_000 + index))

@@ -106,17 +106,6 @@ describe('filters', async () => {
   })
 })
 
-test('the first page with any single filter takes three calls', async () => {
-  const { caller, enrolled } = await callerWithCluster()
-  await submitAndExpand(caller, { jobs: jobsForClusters([enrolled.cluster.id], 60) })
-  await runProjections(caller)
-  for (const filter of [{}, { status: 'Queued' as const }, { clusterId: enrolled.cluster.id }]) {
-    const { result, usage } = await measureUsage(() => list(caller, { ...filter, page: 1, pageSize: 20 }))
-    expect([result.items.length, result.totalCount]).toEqual([20, 60])
-    expect(usage.calls.toSorted()).toEqual(['BatchGetItem', 'GetItem', 'Query'])
-  }
-})
-
 test('counts match the pages while the totals lag', async () => {
   const { caller, enrolled } = await callerWithCluster()
   const clusterId = enrolled.cluster.id

@@ -17,7 +17,6 @@ import { completionReport, dispatchedJob, runningJob } from '../support/jobs.ts'
 
 beforeAll(bootstrapPlatform)
 
-/** A removed cluster with ended jobs. */
 async function removedCluster(caller: Caller, jobCount: number): Promise<string> {
   const { id } = (await enrolledCluster(caller)).cluster
   const { batchId } = await submitAndExpand(caller, { jobs: jobsForClusters([id], jobCount) })

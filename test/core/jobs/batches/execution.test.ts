@@ -173,18 +173,6 @@ test('maxConcurrency limits the jobs that wait or run, and all jobs run in the e
   expect(await clusterCounters(caller, clusterIds)).toEqual(clusterIds.map(() => [0, 0, 25]))
 })
 
-test('maxConcurrency 1 runs jobs in the order of the request', async () => {
-  const { caller, enrolled } = await callerWithCluster()
-  const jobs = jobsForClusters([enrolled.cluster.id], 5)
-  const { batchId, jobIds } = await submitAndExpand(caller, { jobs, maxConcurrency: 1 })
-  for (const id of jobIds) {
-    expect(await inboxItems(enrolled.cluster.id)).toEqual([id])
-    await runJob(enrolled, id)
-    const messages = [1, 2].flatMap(() => [runProjections(caller), advance(caller, batchId)])
-    await Promise.all(messages)
-  }
-})
-
 test('throttled jobs that end are skipped, and release no other job', async () => {
   const { caller, enrolled } = await callerWithCluster()
   const clusterId = enrolled.cluster.id

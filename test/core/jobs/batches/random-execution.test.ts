@@ -36,7 +36,6 @@ async function submitRandomBatch(seed: number) {
     ...{ pick, caller, clusters, clusterIds, batchId, jobIds, maxConcurrency, maxErrors },
     mayCancel: pick(4) === 0,
     claims: [] as { enrolled: EnrolledCluster; jobId: string; leaseId: string }[],
-    /** All leases of each job. */
     leases: new Map<string, Set<string>>(),
   }
 }
@@ -45,12 +44,6 @@ async function claimJob({ claims, leases }: State, enrolled: EnrolledCluster, jo
   const { leaseId } = await claim(enrolled.request(), jobId, `key of ${jobId}`)
   if (!leases.has(jobId)) claims.push({ enrolled, jobId, leaseId })
   leases.set(jobId, (leases.get(jobId) ?? new Set()).add(leaseId))
-}
-
-async function claimRandomJob(state: State, enrolled: EnrolledCluster, choice: number): Promise<void> {
-  const inbox = await inboxItems(enrolled.cluster.id)
-  const jobId = inbox[choice % inbox.length]
-  if (jobId !== undefined) await claimJob(state, enrolled, jobId)
 }
 
 /** Completes a claimed job; keeps the claim after a temporary failure. */
@@ -63,17 +56,20 @@ async function completeJob({ claims }: State, index: number, exitCode: number): 
 }
 
 /** A random action. All random choices precede its first call, so that a seed always chooses the same. */
-function randomAction(state: State): Promise<unknown> {
+async function randomAction(state: State): Promise<unknown> {
   const { pick, caller, clusters, batchId, jobIds, claims } = state
   const choice = pick(1000)
   const enrolled = clusters[choice % clusters.length]!
   const kind = pick(12)
   if (kind < 2) return advance(caller, batchId)
   if (kind < 4) return drainOutbox(caller.organisationId)
-  if (kind < 7) return claimRandomJob(state, enrolled, choice)
+  if (kind < 7) {
+    const inbox = await inboxItems(enrolled.cluster.id)
+    return inbox.length === 0 ? undefined : claimJob(state, enrolled, inbox[choice % inbox.length]!)
+  }
   if (kind < 10) return completeJob(state, choice % Math.max(1, claims.length), choice % 3 === 0 ? 1 : 0)
-  if (kind === 10) return choice % 6 === 0 ? Job.cancel(caller, jobIds[choice % jobIds.length]!) : Promise.resolve()
-  return state.mayCancel && choice % 15 === 0 ? Batch.cancel(caller, batchId) : Promise.resolve()
+  if (kind === 10) return choice % 6 === 0 ? Job.cancel(caller, jobIds[choice % jobIds.length]!) : undefined
+  return state.mayCancel && choice % 15 === 0 ? Batch.cancel(caller, batchId) : undefined
 }
 
 /** Runs four random actions concurrently, while one of six store calls fails before or after its execution. */
@@ -86,7 +82,6 @@ async function runStep(state: State): Promise<void> {
   for (const code of codes) expect(code).toMatch(/^([a-z_]+|no error)$/)
 }
 
-/** Runs all remaining jobs without failures. */
 async function finish(state: State): Promise<void> {
   const { pick, caller, clusters, batchId, jobIds, claims } = state
   for (let round = 0; round < jobIds.length + 10; round++) {

@@ -113,30 +113,6 @@ test('accepts batches for the other clusters after a removal', async () => {
   expect(await openBatches(caller)).toHaveLength(2)
 })
 
-test('many concurrent batches and removals count exactly', async () => {
-  const { caller, clusterIds } = await callerWithClusters(6)
-  const [keptIds, contestedIds] = [clusterIds.slice(0, 3), clusterIds.slice(3)]
-  const submissions = Array.from({ length: 12 }, (_, index) =>
-    Batch.submit(caller, { jobs: jobsForClusters(index % 4 === 3 ? clusterIds : keptIds, 6) }),
-  )
-  const removals = contestedIds.map((id) => errorCodeOf(Cluster.remove(caller, id)))
-  const results = await Promise.allSettled(submissions)
-  const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.code] : []))
-  const accepted = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-  expect(errors.filter((code) => code !== 'cluster_forbidden')).toEqual([])
-  expect(accepted.length).toBeGreaterThanOrEqual(9)
-  expect(await openBatches(caller)).toEqual(accepted.map(({ batchId }) => batchId).toSorted())
-  await Promise.all(accepted.map(({ batchId }) => advance(caller, batchId)))
-  const jobIds = accepted.flatMap((batch) => batch.jobIds)
-  const records = await jobRecords(caller, jobIds)
-  expect(records.filter(({ status }) => status === 'Queued')).toHaveLength(jobIds.length)
-  const removed = await Promise.all(removals)
-  const leftIds = clusterIds.filter((_, index) => index < 3 || removed[index - 3] !== 'no error')
-  const counts = leftIds.map((id) => records.filter(({ clusterId }) => clusterId === id).length)
-  expect(await clusterCounters(caller, leftIds)).toEqual(counts.map((count) => [count, count, count]))
-  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(records.length)
-})
-
 test('fails only the jobs of a cluster that is missing despite the guard', async () => {
   const caller = await newCaller()
   const [missing = '', kept = ''] = await storeClusters(caller, 2)
