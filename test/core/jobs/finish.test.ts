@@ -20,7 +20,6 @@ import {
   dispatchedJob,
   inboxItems,
   jobCounters,
-  runJob,
   runningJob,
   scriptJob,
   waitingJob,
