@@ -36,7 +36,6 @@ const pageSize = 50
 /** Time for purging removed clusters in one sweep, so that deadlines are not delayed. */
 const purgeTimeMs = 15_000
 
-/** State of one sweep. */
 interface SweepState {
   enqueuedOrganisations: Set<string>
   removedClusters: Item[]

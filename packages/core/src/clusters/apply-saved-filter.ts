@@ -5,7 +5,6 @@ import { type ClusterQuery } from './list.ts'
 import { platformError } from '../error.ts'
 import { read } from '../accounts/saved-filter.ts'
 
-/** The filters of a cluster list. */
 const ClusterFilter = z.strictObject({
   status: z.enum(clusterStatuses).optional(),
   type: z.enum(clusterTypes).optional(),
@@ -13,9 +12,8 @@ const ClusterFilter = z.strictObject({
 })
 
 /**
- * Applies the caller's saved filter to a cluster query; explicit parameters take precedence. One call if a filter is
- * named. Throws `filter_not_found`, or `filter_not_applicable` if
- * it has other fields.
+ * Applies the caller's saved filter to a cluster query; explicit parameters take precedence. One call with a filter id.
+ * Throws `filter_not_found`, or `filter_not_applicable` if the filter has other fields.
  */
 export async function withSavedFilter<Query extends Pick<ClusterQuery, 'status' | 'type' | 'search'>>(
   caller: Caller,

@@ -45,8 +45,8 @@ const searchLimit = 10_000
 
 /**
  * One page. Two calls; a filtered page of a large organisation takes three, and more far from both ends. Such filters
- * use the status last persisted by a heartbeat or sweep. A search reads up to 10,000 records, one call per 1 MB; named
- * clusters take one call.
+ * use the status last persisted by a heartbeat or sweep. A search reads up to 10,000 records, one call per 1 MB; a
+ * query by ids takes one call.
  */
 export async function list(caller: Caller, { search = '', ids, ...query }: ClusterQuery): Promise<ClusterPage> {
   const { organisationId } = caller

@@ -24,7 +24,7 @@ export type RemovalGuard = z.infer<typeof RemovalGuard>
 
 export const parseRemovalGuard = (item: Item | undefined): RemovalGuard => RemovalGuard.parse(item ?? {})
 
-/** Longer than any call and any clock difference. */
+/** A read started before a removal ends within this time, clock skew included. */
 const staleReadMs = 60_000
 
 /** Whether reads made together with the guard cannot miss a removal. */

@@ -8,17 +8,10 @@ import * as table from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { isId, newId } from '../id.ts'
 
-const SiteRecord = z.object({
-  id: z.string(),
-  name: z.string(),
-  createdAtMs: z.number(),
-})
+const SiteRecord = z.object({ id: z.string(), name: z.string(), createdAtMs: z.number() })
+type SiteRecord = z.infer<typeof SiteRecord>
 
-const view = ({ id, name, createdAtMs }: z.infer<typeof SiteRecord>): Site => ({
-  id,
-  name,
-  createdAt: iso(createdAtMs),
-})
+const view = ({ id, name, createdAtMs }: SiteRecord): Site => ({ id, name, createdAt: iso(createdAtMs) })
 
 /** The sites of an organisation, newest first. One call. */
 export async function list({ organisationId }: Caller): Promise<{ items: Site[] }> {

@@ -2,7 +2,6 @@ import { type ClusterStatus, type NodeStatus, type RelayStatus } from '@platform
 
 /** Presence rules, shared by reads, filters and the sweep. */
 
-/** The presence data of a cluster. */
 export interface Presence {
   relayId?: string | undefined
   /** 0 until a relay enrolls. */

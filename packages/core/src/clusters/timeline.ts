@@ -11,7 +11,6 @@ import { idsBefore, timeOf } from '../id.ts'
 import { type Page } from '../db/index-page.ts'
 import { StoredActor } from '../outbox/record.ts'
 
-/** Retention of timelines. */
 export const retentionSeconds = 90 * 86_400
 /** The number of newest entries shown, which limits the cost of a page. */
 const entryLimit = 10_000

@@ -15,7 +15,6 @@ import { operationSummary } from '../operations/view.ts'
 
 /** Pages of jobs, newest first. Lists lag behind by the delay of indexes, totals by the delay of projections. */
 
-/** Filters, in any combination. */
 export interface JobFilter {
   clusterId?: string | undefined
   status?: JobStatus | undefined
@@ -37,14 +36,14 @@ export async function list(caller: Caller, { page, pageSize, ...filter }: JobFil
   return { items: matching.jobs.map(summary), totalCount: matching.totalCount, page, pageSize }
 }
 
-interface MatchingJobs {
+interface JobMatches {
   jobs: (JobRecord | OperationRecord)[]
   totalCount: number
 }
 
-const noJobs: MatchingJobs = { jobs: [], totalCount: 0 }
+const noJobs: JobMatches = { jobs: [], totalCount: 0 }
 
-async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Page): Promise<MatchingJobs> {
+async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Page): Promise<JobMatches> {
   const { clusterId, status, type, batchId } = filter
   if (type !== undefined && type !== 'InvokeScript') {
     // Operations have neither a cluster nor a batch.
@@ -87,7 +86,7 @@ const matches = (job: JobRecord | OperationRecord, { clusterId, status }: JobFil
   (clusterId === undefined || clusterId === clusterOf(job)) && (status ?? job.status) === job.status
 
 /** Index entries of removed or changed jobs are neither shown nor counted. */
-async function readPage(filter: JobFilter, keysOfPage: Promise<KeyPage>): Promise<MatchingJobs> {
+async function readPage(filter: JobFilter, keysOfPage: Promise<KeyPage>): Promise<JobMatches> {
   const { keys: pageKeys, totalCount } = await keysOfPage
   const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
   const jobs = items.filter((item) => item !== undefined).map(parse)
@@ -101,7 +100,7 @@ async function pageOfBatch(
   batchId: string,
   filter: JobFilter,
   page: Page,
-): Promise<MatchingJobs> {
+): Promise<JobMatches> {
   const batch = await findBatch(organisationId, batchId)
   if (batch === undefined) return noJobs
   const pending = new Map((await listPendingJobs(batch)).map((job) => [job.id, job]))

@@ -31,9 +31,7 @@ export async function purgeCluster(marker: Item): Promise<void> {
   await transact([isDone ? remove(key) : patch(key, { set: keys.due(clusterId, now() + 1000) })])
 }
 
-/**
- * Purges ended jobs of a removed cluster until the index ends or the time is over; returns whether it found none.
- */
+/** Purges ended jobs of a removed cluster until the index ends or the time is over; returns whether it found none. */
 async function purgeJobs(organisationId: string, clusterId: string, untilMs: number): Promise<boolean> {
   let isEmpty = true
   let after: Item | undefined
@@ -53,7 +51,7 @@ async function purgeJobs(organisationId: string, clusterId: string, untilMs: num
 /** Removes the record last, with its totals: the index lists a job until its record is removed. */
 async function purge(organisationId: string, jobKeys: readonly keys.Key[]): Promise<void> {
   for (let from = 0; from < jobKeys.length; from += concurrency) {
-    // Starts directly after the record.
+    // The range starts after the record.
     await Promise.all(jobKeys.slice(from, from + concurrency).map(({ pk, sk }) => removeAll({ pk, from: `${sk} ` })))
   }
   const records = (await getConsistent(jobKeys)).filter((item) => item !== undefined).map(parseJob)

@@ -84,7 +84,6 @@ export const jobEventData = ({
   createdBy,
 })
 
-/** Effects of a new job. */
 export const effectsOfQueued = (job: Parameters<typeof jobEventData>[0]) => ({
   events: [{ name: 'job.queued' as const, subject: job.id, data: jobEventData(job) }],
   transitions: [transitionOf(job, undefined, 'Queued')],

@@ -11,7 +11,7 @@ import { storeContention } from '../error.ts'
  */
 
 const cooldownMs = 900_000
-/** Stored event ids per cluster, more than one retry repeats. */
+/** Stored event ids per cluster, more than a retry repeats. */
 const maxEvents = 20
 const retentionSeconds = 86_400
 const attempts = 8
@@ -19,7 +19,6 @@ const attempts = 8
 const AllowedEvents = z.array(z.object({ id: z.string(), atMs: z.number() }))
 const CooldownRecord = z.object({ passed: z.string().optional() })
 
-/** A possible notification. */
 export interface CooldownContext {
   organisationId: string
   clusterId: string

@@ -19,7 +19,6 @@ import { type Page } from '../db/index-page.ts'
 
 /** A user's notifications are a feed of small entries, which is read completely, so that counts are exact. */
 
-/** Retention of notifications. */
 export const retentionSeconds = 90 * 86_400
 /** Entries marked in one transaction of 100 writes. */
 const marksPerTransaction = 90
@@ -32,7 +31,6 @@ interface Entry {
   severity?: unknown
 }
 
-/** Filters, in any combination. */
 export interface NotificationFilter {
   unreadOnly: boolean
   type?: NotificationType | undefined

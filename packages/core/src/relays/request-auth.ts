@@ -9,21 +9,14 @@ import { platformError } from '../error.ts'
 import { isId } from '../id.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
 
-/**
- * Authenticates relay requests: each has a new EdDSA token, bound to path and body and signed by the enrolled key.
- */
+/** Authenticates relay requests: each has a new EdDSA token, bound to path and body and signed by the enrolled key. */
 
 export const relayAudience = 'platform-relay'
 const lifeSeconds = 60
 /** Tolerance for the clocks of relays. */
 const skewSeconds = 60
 
-const RelayRecord = z.object({
-  relayId: z.string(),
-  organisationId: z.string(),
-  clusterId: z.string(),
-  publicKey: z.string(),
-})
+const RelayRecord = z.object({ organisationId: z.string(), clusterId: z.string(), publicKey: z.string() })
 const Claims = z.object({
   iat: z.number(),
   exp: z.number(),

@@ -54,7 +54,7 @@ export async function test(caller: Caller, webhookId: string): Promise<Delivery>
   return send(caller, webhook, record, deliveryWrites(record), 'webhook.test')
 }
 
-/** Delivers an event renewed with the same body and id. Three calls and two messages. */
+/** Delivers an event again with the same body and id. Three calls and two messages. */
 export async function redeliver(caller: Caller, webhookId: string, deliveryId: string): Promise<Delivery> {
   const webhook = await requireEnabled(caller, webhookId)
   const item = isId('dlv', deliveryId)

@@ -46,14 +46,12 @@ async function recordSuccess(webhook: WebhookRecord, delivery: DeliveryRecord, a
 }
 
 async function recordFailure(webhook: WebhookRecord, delivery: DeliveryRecord, attempt: Attempt): Promise<boolean> {
-  const jitteredTime = withJitter()
-  const retryAfterSeconds = retrySeconds[delivery.tries]
+  const timeAfter = withJitter()
+  const pauseSeconds = retrySeconds[delivery.tries]
   const writes = updateWrites(
     delivery,
     attempt,
-    retryAfterSeconds === undefined
-      ? { status: 'Failed' }
-      : { status: 'Pending', nextAttemptAtMs: jitteredTime(retryAfterSeconds) },
+    pauseSeconds === undefined ? { status: 'Failed' } : { status: 'Pending', nextAttemptAtMs: timeAfter(pauseSeconds) },
   )
   const { outages } = webhook
   const failures = webhook.failures + 1
@@ -63,7 +61,7 @@ async function recordFailure(webhook: WebhookRecord, delivery: DeliveryRecord, a
   }
   const isWorking = isRejected(attempt)
   const backOffSeconds = Math.min(retrySeconds[outages] ?? maxBackOffSeconds, maxBackOffSeconds)
-  const backOff = isWorking ? { outages: 0 } : { outages: outages + 1, backOffUntilMs: jitteredTime(backOffSeconds) }
+  const backOff = isWorking ? { outages: 0 } : { outages: outages + 1, backOffUntilMs: timeAfter(backOffSeconds) }
   await transact([...writes, patchLeased(webhook, { set: { failures, ...backOff } })])
   return isWorking
 }

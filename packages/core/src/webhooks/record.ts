@@ -19,7 +19,7 @@ const StoredWebhook = z.object({
   createdBy: z.string(),
   /** When the platform disabled the webhook. */
   disabledAtMs: z.number().optional(),
-  /** Failed attempts since the last success, and the time of the first one. */
+  /** Failed attempts since the last success. */
   failures: z.number().default(0),
   /** Failed attempts since the receiver last responded properly. */
   outages: z.number().default(0),

@@ -70,19 +70,9 @@ function batchWrites(
   { batchId: id, submittedCount }: AcceptedBatch,
 ): WriteItem[] {
   const { organisationId, userId: createdBy } = caller
-  const { jobs, maxConcurrency, maxErrors, retryOf } = request
+  const { jobs, ...settings } = request
   const { starts, writes } = storeChunks(organisationId, id, jobs)
-  const item = {
-    id,
-    organisationId,
-    submittedCount,
-    maxConcurrency,
-    maxErrors,
-    retryOf,
-    createdBy,
-    starts,
-    expanded: 0,
-  }
+  const item = { id, organisationId, submittedCount, ...settings, createdBy, starts, expanded: 0 }
   const indexKeys = { gsi1pk: keys.organisationBatches(organisationId), ...keys.due(id, now() + outboxRetryMs) }
   return [create(keys.batch(organisationId, id), { ...item, createdAtMs: timeOf(id), ...indexKeys }), ...writes]
 }

@@ -29,7 +29,7 @@ const maxPayloadBytes = 2_500_000
 
 type PendingJobs = ReadonlyMap<number, PendingJob>
 
-/** Expands a batch completely; returns its current record. Two calls, one per few dozen jobs, and two. */
+/** Expands a batch completely; returns its current record. Four calls, and one per few dozen jobs. */
 export async function expand(organisationId: string, batchId: string): Promise<BatchRecord | undefined> {
   let [failures, reached] = [0, -1]
   for (;;) {

@@ -46,9 +46,7 @@ const unexpandedJob = (batch: BatchRecord, index: number, pendingJob: PendingJob
 /** A job may move from the batch to the table between two lookups. */
 const attempts = 2
 
-/**
- * A job as read by `readStored`, or one of an open batch, which takes two more calls. Throws `job_not_found`.
- */
+/** A job as read by `readStored`, or one of an open batch, which takes two more calls. Throws `job_not_found`. */
 export async function findJob<Stored>(
   organisationId: string,
   jobId: string,

@@ -11,9 +11,7 @@ import { log } from '../../log.ts'
 import { type JobTransition, type OutboxRecord } from '../../outbox/record.ts'
 import { outboxWrite } from '../../outbox/commit.ts'
 
-/**
- * Counts a batch's jobs by status: one write per batch and transaction. Counting the last job finishes the batch.
- */
+/** Counts a batch's jobs by status: one write per batch and transaction. Counting the last job finishes the batch. */
 export const batchProjection: Projection = { name: 'batches', writes, afterCommit }
 
 const counters = { Running: 'running', Completed: 'completed', Failed: 'failed', Cancelled: 'cancelled' } as const
