@@ -26,7 +26,7 @@ import { manifestFor } from '../../support/module-manifest.ts'
 import { writtenManifest } from '../../support/module-registry.ts'
 import { catalogRelease, newModuleId, putModule, releaseFor } from '../support/modules.ts'
 
-/** The problems of a document as `manifest path code`. */
+/** The problems of a document as `path code`. */
 function problems(document: unknown): string[] {
   const text = typeof document === 'string' ? document : JSON.stringify(document)
   try {
@@ -70,81 +70,55 @@ test('accepts complete and minimal manifests, with empty lists by default', () =
 const nested = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
 
 test.each([
-  ['no JSON', 'no', [' invalid_json']],
-  ['truncated JSON', JSON.stringify(full).slice(0, -1), [' invalid_json']],
-  ['an empty document', '', [' invalid_json']],
-  ['a list', [], [' invalid_type']],
-  ['null', null, [' invalid_type']],
-  ['an empty object', {}, ['/metadata invalid_type', '/spec invalid_type']],
-  ['an unknown key', { ...full, metdata: 1 }, [' unrecognized_keys']],
-  ['a nested unknown key', spec({ navSlot: [] }), ['/spec unrecognized_keys']],
-  ['a __proto__ key', `{"__proto__": {}, ${JSON.stringify(full).slice(1)}`, [' unrecognized_keys']],
-  ['deep objects', nested(100_000 / 6), [' too_deep']],
-  ['deep lists', `{"a": ${'['.repeat(20)}${']'.repeat(20)}}`, [' too_deep']],
-  ['a lone surrogate', JSON.stringify(full).replace('Runs.', String.raw`\ud800`), [' invalid_unicode']],
-  [
-    'a lone surrogate in a key',
-    `{"\\udc00": 1}`,
-    ['/metadata invalid_type', '/spec invalid_type', ' unrecognized_keys'],
-  ],
-  ['an upper-case id', metadata({ id: 'Hello' }), ['/metadata/id invalid_format']],
-  ['a reserved id', metadata({ id: 'catalog' }), ['/metadata/id reserved']],
-  ['an invalid version', metadata({ version: '1.0' }), ['/metadata/version invalid_format']],
-  [
-    'a version beyond the number range',
-    metadata({ version: '99999999999999999999.0.0' }),
-    ['/metadata/version invalid_format'],
-  ],
-  ['a version with a leading zero', metadata({ version: '01.0.0' }), ['/metadata/version invalid_format']],
-  [
-    'a repository URL without https',
-    metadata({ repositoryUrl: 'http://x.test/' }),
-    ['/metadata/repositoryUrl invalid_format'],
-  ],
-  ['an invalid range', spec({ sdkVersion: 'soon' }), ['/spec/sdkVersion invalid_range']],
-  ['an invalid interval', spec({ sdkVersion: '[1.x,2.0)' }), ['/spec/sdkVersion invalid_range']],
-  ['an image without a registry', spec({ image: 'hello:1.0.0' }), ['/spec/image invalid_reference']],
-  ['a path of the API', spec({ apiBasePath: '/api/v1' }), ['/spec/apiBasePath invalid_format']],
-  ['a future version of the API', spec({ apiBasePath: '/api/v2/x' }), ['/spec/apiBasePath invalid_format']],
-  ['the path of module installs', spec({ apiBasePath: '/api/modules/x' }), ['/spec/apiBasePath invalid_format']],
-  ['a path with dots', spec({ apiBasePath: '/api/x/../v1' }), ['/spec/apiBasePath invalid_format']],
-  ['a path with a query', spec({ apiBasePath: '/api/x?y' }), ['/spec/apiBasePath invalid_format']],
-  [
-    'a health endpoint for control requests',
-    spec({ healthEndpoint: '/_platform/v1/stop' }),
-    ['/spec/healthEndpoint reserved'],
-  ],
-  [
-    'a check of a control path',
-    spec({ healthChecks: [{ ...check, path: '/_platform' }] }),
-    ['/spec/healthChecks/0/path reserved'],
-  ],
-  ['an unknown icon', spec({ navSlots: [{ ...slot, icon: 'no-such-icon' }] }), ['/spec/navSlots/0/icon unknown_icon']],
-  [
-    'a route of another module',
-    spec({ navSlots: [{ ...slot, route: '/modules/other' }] }),
-    ['/spec/navSlots/0/route foreign_route'],
-  ],
-  [
-    'a route with the id as a prefix',
-    spec({ navSlots: [{ ...slot, route: '/modules/hello2' }] }),
-    ['/spec/navSlots/0/route foreign_route'],
-  ],
-  ['a duplicate slot', spec({ navSlots: [slot, { ...slot, label: 'Y' }] }), ['/spec/navSlots/1 duplicate']],
-  [
-    'duplicate checks',
-    spec({ healthChecks: [check, check, check] }),
-    ['/spec/healthChecks/1 duplicate', '/spec/healthChecks/2 duplicate'],
-  ],
-  ['a duplicate job', spec({ backgroundJobs: [job, job] }), ['/spec/backgroundJobs/1 duplicate']],
-  [
-    'a job without an interval',
-    spec({ backgroundJobs: [{ ...job, intervalSeconds: 0 }] }),
-    ['/spec/backgroundJobs/0/intervalSeconds too_small'],
-  ],
-  ['an unknown slot', spec({ navSlots: [{ ...slot, slotId: 'nav.main' }] }), ['/spec/navSlots/0/slotId invalid_value']],
+  ['no JSON', 'no', ' invalid_json'],
+  ['truncated JSON', JSON.stringify(full).slice(0, -1), ' invalid_json'],
+  ['an empty document', '', ' invalid_json'],
+  ['a list', [], ' invalid_type'],
+  ['null', null, ' invalid_type'],
+  ['an empty object', {}, '/metadata invalid_type; /spec invalid_type'],
+  ['an unknown key', { ...full, metdata: 1 }, ' unrecognized_keys'],
+  ['a __proto__ key', `{"__proto__": {}, ${JSON.stringify(full).slice(1)}`, ' unrecognized_keys'],
+  ['deep objects', nested(100_000 / 6), ' too_deep'],
+  ['deep lists', `{"a": ${'['.repeat(20)}${']'.repeat(20)}}`, ' too_deep'],
+  ['a lone surrogate', JSON.stringify(full).replace('Runs.', String.raw`\ud800`), ' invalid_unicode'],
+  ['a lone surrogate in a key', `{"\\udc00": 1}`, '/metadata invalid_type; /spec invalid_type;  unrecognized_keys'],
 ])('rejects %s', (_, document, expected) => {
-  expect(problems(document)).toEqual(expected)
+  expect(problems(document).join('; ')).toBe(expected)
+})
+
+test.each([
+  [{ id: 'Hello' }, 'id invalid_format'],
+  [{ id: 'catalog' }, 'id reserved'],
+  [{ version: '1.0' }, 'version invalid_format'],
+  [{ version: '99999999999999999999.0.0' }, 'version invalid_format'],
+  [{ version: '01.0.0' }, 'version invalid_format'],
+  [{ repositoryUrl: 'http://x.test/' }, 'repositoryUrl invalid_format'],
+])('rejects the metadata %o: %s', (change, expected) => {
+  expect(problems(metadata(change))).toEqual([`/metadata/${expected}`])
+})
+
+test.each([
+  [{ navSlot: [] }, ' unrecognized_keys'],
+  [{ sdkVersion: 'soon' }, '/sdkVersion invalid_range'],
+  [{ sdkVersion: '[1.x,2.0)' }, '/sdkVersion invalid_range'],
+  [{ image: 'hello:1.0.0' }, '/image invalid_reference'],
+  [{ apiBasePath: '/api/v1' }, '/apiBasePath invalid_format'],
+  [{ apiBasePath: '/api/v2/x' }, '/apiBasePath invalid_format'],
+  [{ apiBasePath: '/api/modules/x' }, '/apiBasePath invalid_format'],
+  [{ apiBasePath: '/api/x/../v1' }, '/apiBasePath invalid_format'],
+  [{ apiBasePath: '/api/x?y' }, '/apiBasePath invalid_format'],
+  [{ healthEndpoint: '/_platform/v1/stop' }, '/healthEndpoint reserved'],
+  [{ healthChecks: [{ ...check, path: '/_platform' }] }, '/healthChecks/0/path reserved'],
+  [{ healthChecks: [check, check, check] }, '/healthChecks/1 duplicate', '/healthChecks/2 duplicate'],
+  [{ navSlots: [{ ...slot, icon: 'no-such-icon' }] }, '/navSlots/0/icon unknown_icon'],
+  [{ navSlots: [{ ...slot, route: '/modules/other' }] }, '/navSlots/0/route foreign_route'],
+  [{ navSlots: [{ ...slot, route: '/modules/hello2' }] }, '/navSlots/0/route foreign_route'],
+  [{ navSlots: [slot, { ...slot, label: 'Y' }] }, '/navSlots/1 duplicate'],
+  [{ navSlots: [{ ...slot, slotId: 'nav.main' }] }, '/navSlots/0/slotId invalid_value'],
+  [{ backgroundJobs: [job, job] }, '/backgroundJobs/1 duplicate'],
+  [{ backgroundJobs: [{ ...job, intervalSeconds: 0 }] }, '/backgroundJobs/0/intervalSeconds too_small'],
+])('rejects the spec %o: %s', (change, ...expected) => {
+  expect(problems(spec(change))).toEqual(expected.map((problem) => `/spec${problem}`))
 })
 
 test('accepts a route below the page of the module and an id that another slot has', () => {
@@ -266,12 +240,20 @@ test('lists a module with many warnings', async () => {
   expect(ModuleSchema.safeParse(await Module.read(id)).error?.issues).toBeUndefined()
 })
 
-test('fits long versions into notifications', () => {
-  const [moduleId, jobId, version] = ['m'.repeat(50), newId('job'), `1.0.0-${'a'.repeat(250)}`]
-  const data = { moduleId, version, jobId, message: 'x'.repeat(1000) }
-  const notification = notificationFor({ id: newId('evt'), name: 'module.failed', subject: moduleId, data })
+const longVersion = `1.0.0-${'a'.repeat(250)}`
+const releaseNotesUrl = `https://example.com/${'x'.repeat(1900)}`
+test.each([
+  ['module.failed', { message: 'x'.repeat(1000) }],
+  ['update.available', { currentVersion: longVersion, releaseNotesUrl }],
+  ['update.completed', {}],
+  ['update.rolled_back', {}],
+  ['update.failed', { action: 'apply', message: 'x'.repeat(1000) }],
+] as const)('fits long versions into the notification of %s', (name, fields) => {
+  const subject = 'm'.repeat(50)
+  const versions = { version: longVersion, previousVersion: longVersion }
+  const data = { moduleId: subject, jobId: newId('job'), ...versions, ...fields }
   const schema = Notification.pick({ title: true, body: true, resource: true })
-  expect(schema.safeParse(notification).error?.issues).toBeUndefined()
+  expect(schema.safeParse(notificationFor({ id: newId('evt'), name, subject, data })).error?.issues).toBeUndefined()
 })
 
 test('stores a repository with releases and problems of maximum length', async () => {

@@ -178,14 +178,18 @@ const invalidReleases: [name: string, options: ReleaseWish & { signer?: Signer }
     ]),
     layerMismatch,
   ],
-  ['with unnamed layers', tamperLayers((layers) => layers.map(({ annotations: _, ...layer }) => layer)), layerMismatch],
+  [
+    'with unnamed layers',
+    tamperLayers((layers) => layers.map((layer) => ({ ...layer, annotations: undefined }))),
+    layerMismatch,
+  ],
   [
     'with layers of another type',
     tamperLayers((layers) => layers.map((layer) => ({ ...layer, mediaType: mediaTypes.layer }))),
     layerMismatch,
   ],
   ['of another artifact type', { tamper: (manifest) => ({ ...manifest, artifactType: 'x/y' }) }, /not a release/],
-  ['without an artifact type', { tamper: ({ artifactType: _, ...manifest }) => manifest }, /not a release/],
+  ['without an artifact type', { tamper: (manifest) => ({ ...manifest, artifactType: undefined }) }, /not a release/],
   [
     'with a document of another type',
     { tamper: (manifest) => ({ ...manifest, config: { ...manifest.config, mediaType: mediaTypes.config } }) },

@@ -1,11 +1,9 @@
 import { eventSchemas } from '@platform/contract/event'
-import { Notification } from '@platform/contract/notification'
 import { UpdateAccepted } from '@platform/contract/update'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
 import { remove } from '@platform/core/db/table'
 import { removeAll, transact } from '@platform/core/db/transact'
-import { newId } from '@platform/core/id'
 import * as Job from '@platform/core/jobs/job'
 import { version } from '@platform/core/lib/version'
 import { findOperation } from '@platform/core/operations/operation'
@@ -15,7 +13,6 @@ import { update } from '@platform/core/updates/request'
 import { afterAll, beforeEach, expect, test, vi } from 'vitest'
 import * as fixtures from '../../support/fixtures.ts'
 import { receiveMessages } from '../support/messages.ts'
-import * as notifications from '../support/notifications.ts'
 import { pendingRecords } from '../support/outbox.ts'
 import { clearUpdates, loadUpdatesAt, newPlatformAdmin, readUpdateState, storeUpdateState } from '../support/updates.ts'
 
@@ -171,25 +168,4 @@ test('rejects a rollback without a previous version, after a deployment, and to 
   await storeUpdateState({ version }, previous)
   const { code, message } = await errorOf(update(caller, { ...rollback, targetVersion: '0.0.8' }))
   expect([code, message]).toEqual(['version_not_available', expect.stringContaining('0.0.9')])
-})
-
-test('notifies platform administrators, with versions of any length', async () => {
-  const { organisationId, admin } = await notifications.organisationWithUsers()
-  const operator = await newCaller(organisationId, 'PlatformAdmin')
-  const [next, current] = [`1.0.0-${'x'.repeat(250)}`, `0.9.0-${'x'.repeat(250)}`]
-  const data = { jobId: newId('job'), version: next, previousVersion: current }
-  const releaseNotesUrl = `https://example.com/${'x'.repeat(1900)}`
-  const { eventEffect } = notifications
-  await notifications.commitAndDrain(
-    organisationId,
-    eventEffect('update.available', { version: next, currentVersion: current, releaseNotesUrl }),
-    eventEffect('update.completed', data),
-    eventEffect('update.rolled_back', data),
-    eventEffect('update.failed', { ...data, action: 'apply', message: 'x'.repeat(1000) }),
-  )
-  const { items } = await notifications.listNotifications(operator)
-  const types = ['UpdateAvailable', 'UpdateCompleted', 'UpdateCompleted', 'UpdateFailed']
-  expect(items.map(({ type }) => type).toSorted()).toEqual(types)
-  for (const item of items) expect(Notification.parse(item)).toEqual(item)
-  expect(await notifications.notificationTypes(admin)).toEqual([])
 })
