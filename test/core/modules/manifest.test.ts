@@ -97,7 +97,7 @@ test.each([
   expect(problems(metadata(change))).toEqual([`/metadata/${expected}`])
 })
 
-test.each([
+test.each<[object, ...string[]]>([
   [{ navSlot: [] }, ' unrecognized_keys'],
   [{ sdkVersion: 'soon' }, '/sdkVersion invalid_range'],
   [{ sdkVersion: '[1.x,2.0)' }, '/sdkVersion invalid_range'],
