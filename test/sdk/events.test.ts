@@ -15,7 +15,7 @@ const cloudEvent = (id: string, type = 'platform.cluster.deleted') => ({
 
 type Handler = (event: ModuleEvent, signal: AbortSignal) => void | Promise<void>
 
-/** A started module with handlers of one type. */
+/** A started module with handlers of one event type. */
 const listening = (...handlers: Handler[]): Promise<Instance> =>
   startedInstance({
     configure: ({ eventBus }) => {
@@ -26,7 +26,7 @@ const listening = (...handlers: Handler[]): Promise<Instance> =>
 const deliver = ({ control }: Instance, ...ids: string[]) =>
   control('POST', '/events', { events: ids.map((id) => cloudEvent(id)) })
 
-test('a handler gets the event as the contract says', async () => {
+test('passes an event to a handler', async () => {
   const events: unknown[] = []
   const instance = await listening((event) => void events.push(event))
   expect(await deliver(instance, 'evt_1')).toEqual({ status: 200, body: { handled: ['evt_1'], failed: [] } })
@@ -42,7 +42,7 @@ test('a handler gets the event as the contract says', async () => {
   ])
 })
 
-test('an event without an organisation of its own belongs to that of the module', async () => {
+test('uses the organisation of the module for an event without one', async () => {
   const organisations: string[] = []
   const instance = await listening(({ organisationId }) => void organisations.push(organisationId))
   const { source: _source, ...event } = cloudEvent('evt_1')
@@ -50,7 +50,7 @@ test('an event without an organisation of its own belongs to that of the module'
   expect(organisations).toEqual(['org_sample'])
 })
 
-test('events are handed over in their order, and only to those who subscribed to them', async () => {
+test('delivers events in order, and only to subscribers', async () => {
   const ids: string[] = []
   const instance = await listening(async ({ id }) => {
     await new Promise((resolve) => setTimeout(resolve, id === 'evt_1' ? 20 : 0))
@@ -64,7 +64,7 @@ test('events are handed over in their order, and only to those who subscribed to
   expect(ids).toEqual(['evt_1', 'evt_2'])
 })
 
-test('an event that comes again, later or at once, is handed over once', async () => {
+test('passes an event to a handler once, despite repeated and concurrent deliveries', async () => {
   let count = 0
   const instance = await listening(async () => {
     count += 1
@@ -75,7 +75,7 @@ test('an event that comes again, later or at once, is handed over once', async (
   expect(count).toBe(1)
 })
 
-test('an event that one handler failed at comes again to that handler alone', async () => {
+test('repeats only the handler that failed', async () => {
   const calls: string[] = []
   const instance = await listening(
     () => void calls.push('steady'),
@@ -92,7 +92,7 @@ test('an event that one handler failed at comes again to that handler alone', as
   expect(calls).toEqual(['steady', 'shaky', 'steady', 'shaky', 'shaky'])
 })
 
-test('ids are remembered as far as a bounded memory goes', async () => {
+test('remembers the ids of the last 1000 events', async () => {
   let count = 0
   const instance = await listening(() => void (count += 1))
   const ids = Array.from({ length: 1001 }, (_, index) => `evt_${index}`)
@@ -103,7 +103,7 @@ test('ids are remembered as far as a bounded memory goes', async () => {
   expect(count).toBe(1002)
 })
 
-test('a handler that never ends fails its event and holds up no other for longer than the call may take', async () => {
+test('aborts a handler at the time limit, and fails the remaining events', async () => {
   const signals: AbortSignal[] = []
   const instance = await listening(({ id }, signal) => {
     signals.push(signal)
@@ -111,7 +111,7 @@ test('a handler that never ends fails its event and holds up no other for longer
   })
   const events = ['evt_1', 'evt_2', 'evt_3'].map((id) => cloudEvent(id))
   const headers = { 'x-platform-grace-ms': '50' }
-  const response = await instance.ask('POST', '/_platform/v1/events', { headers, body: JSON.stringify({ events }) })
+  const response = await instance.send('POST', '/_platform/v1/events', { headers, body: JSON.stringify({ events }) })
   const body: any = await response.json()
   expect(body.handled).toEqual(['evt_1'])
   expect(body.failed.map(({ id }: { id: string }) => id)).toEqual(['evt_2', 'evt_3'])
@@ -119,7 +119,7 @@ test('a handler that never ends fails its event and holds up no other for longer
   expect(signals[1]?.aborted).toBe(true)
 })
 
-test('a subscription ends with its handle', async () => {
+test('ends a subscription with its handle', async () => {
   let count = 0
   const instance = await startedInstance({
     configure: ({ eventBus, disposables }) => {
@@ -132,32 +132,29 @@ test('a subscription ends with its handle', async () => {
   expect((await instance.control('GET', '/describe')).body.subscriptions).toEqual([])
 })
 
-test('a subscription after configure is refused: the platform would not learn of it', async () => {
+test('rejects subscriptions after configure and to unknown types', async () => {
   const { host } = await startedInstance({})
   expect(() => host.context.eventBus.subscribe('platform.cluster.deleted', () => {})).toThrow('in configure')
-})
-
-test('a subscription to what is no event is refused', () => {
-  const { host } = instanceOf({})
-  // @ts-expect-error There is no such type.
-  expect(() => host.context.eventBus.subscribe('cluster.deleted', () => {})).toThrow('cluster.deleted')
+  const { eventBus } = instanceOf({}).host.context
+  // @ts-expect-error An unknown type.
+  expect(() => eventBus.subscribe('cluster.deleted', () => {})).toThrow('cluster.deleted')
 })
 
 test.for([
-  ['no JSON', 'x'],
-  ['no object', 'null'],
-  ['no events', '{}'],
+  ['invalid JSON', 'x'],
+  ['null', 'null'],
+  ['no list of events', '{}'],
   ['an event without an id', JSON.stringify({ events: [{ ...cloudEvent('x'), id: undefined }] })],
-  ['an event that is null', '{"events": [null]}'],
+  ['a null event', '{"events": [null]}'],
   ['an event without data', JSON.stringify({ events: [{ ...cloudEvent('x'), data: 1 }] })],
-] as const)('a delivery with %s is refused, and nothing of it is handed over', async ([, body]) => {
+] as const)('rejects a delivery with %s', async ([, body]) => {
   let count = 0
   const instance = await listening(() => void (count += 1))
-  const response = await instance.ask('POST', '/_platform/v1/events', { body })
+  const response = await instance.send('POST', '/_platform/v1/events', { body })
   expect([response.status, count]).toEqual([400, 0])
 })
 
-test('events are handed to started modules only', async () => {
+test('rejects events before the module is started', async () => {
   const instance = instanceOf({})
   await instance.host.configure()
   expect((await deliver(instance, 'evt_1')).status).toBe(409)

@@ -11,17 +11,17 @@ import { expect, test } from 'vitest'
 import { Plat } from '../support/plat.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-/** What docs/modules.md says in its second part stands somewhere else, too: the two agree. */
+/** docs/modules.md repeats parts of the code; these tests compare them. */
 
 const at = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 const guide = await readFile(at('docs/modules.md'), 'utf8')
 
-test('every error code of modules stands in the guide with its meaning, and no other does', () => {
+test('the guide documents every module error code', () => {
   const rows = [...guide.matchAll(/^\| `(PLAT-MOD-\d+)` \| (.*?) *\|$/gm)].map(([, code, meaning]) => [code, meaning])
   expect(Object.fromEntries(rows)).toEqual(moduleErrors)
 })
 
-test('every field of the manifest stands in the guide, and no other does', () => {
+test('the guide documents every field of the manifest', () => {
   const { metadata, spec, ...others } = ModuleManifest.shape
   const inner = Object.entries({ metadata, spec }).flatMap(([name, { shape }]) =>
     Object.keys(shape).map((each) => `${name}.${each}`),
@@ -34,7 +34,7 @@ test('every field of the manifest stands in the guide, and no other does', () =>
   expect(new Set(named)).toEqual(new Set(fields))
 })
 
-test('every command for modules stands in docs/cli.md, and every one for authors in the guide', async () => {
+test('docs/cli.md and the guide document every module command', async () => {
   const cli = await readFile(at('docs/cli.md'), 'utf8')
   const module = placesOf(program()).flatMap(({ path }) => /^plat module (\w+)$/.exec(path)?.[1] ?? [])
   const [line = ''] = /^\| `module .*$/m.exec(cli) ?? []
@@ -42,7 +42,7 @@ test('every command for modules stands in docs/cli.md, and every one for authors
   expect(module.filter((name) => !guide.includes(`plat module ${name}`))).toEqual([])
 })
 
-test('the samples of the guide are right by the types of the SDK', async () => {
+test('the samples of the guide compile', async () => {
   await using folder = await temporaryFolder()
   const plat = new Plat(folder.path, { PLAT_DATA_DIR: folder.path }).in(folder.path)
   await plat.prints(['module', 'new', 'greeting'])

@@ -7,12 +7,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { waitFor } from '../support/wait-for.ts'
 import { patternOf, sectionsOf, type Step } from '../support/guide.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { type Seen, Terminal } from '../support/terminal.ts'
+import { type CommandResult, Terminal } from '../support/terminal.ts'
 
 /**
- * Follows the ten minutes of docs/modules.md word by word: each command is typed as it stands there, in a home of its own, and
- * has to end well and to write what the guide shows. What is replaced is what the guide tells its reader to read otherwise:
- * the two ports. One section follows another.
+ * Follows the ten-minute tutorial of docs/modules.md: types each command in its own home folder, and expects the output
+ * that the guide shows. Only the ports are replaced. Later sections depend on earlier ones.
  */
 
 const checkout = fileURLToPath(new URL('../..', import.meta.url))
@@ -39,16 +38,16 @@ beforeAll(async () => {
 })
 afterAll(() => resources.disposeAsync())
 
-/** One that is free, and the next one too. */
+/** Returns a free port whose successor is free too. */
 async function freePort(): Promise<number> {
   for (;;) {
-    const found = await portOf(0).catch(() => 65_535)
-    if (found < 65_535 && (await portOf(found + 1).catch(() => undefined)) !== undefined) return found
+    const port = await portOf(0).catch(() => 65_535)
+    if (port < 65_535 && (await portOf(port + 1).catch(() => undefined)) !== undefined) return port
   }
 }
 
-async function portOf(wanted: number): Promise<number> {
-  const server = createServer().listen(wanted, '127.0.0.1')
+async function portOf(requested: number): Promise<number> {
+  const server = createServer().listen(requested, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
   server.close()
@@ -56,8 +55,8 @@ async function portOf(wanted: number): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0
 }
 
-/** As whoever reads it who has set `PLAT_PORT`. */
-const read = (text: string): string =>
+/** Replaces the default ports by those of this test. */
+const withPorts = (text: string): string =>
   text.replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`).replaceAll('127.0.0.1:8081', `127.0.0.1:${port + 1}`)
 
 function terminalOf(name: string): Terminal {
@@ -66,20 +65,20 @@ function terminalOf(name: string): Terminal {
   return terminal
 }
 
-/** The platform stays in its terminal; every other command ends. */
-const stays = (command: string): boolean => command.endsWith('npm start')
+/** The platform keeps running; every other command ends. */
+const isBackground = (command: string): boolean => command.endsWith('npm start')
 
 async function follow(step: Step): Promise<void> {
   if (step.kind === 'change') return change(step)
   const { command, shown } = step
   const terminal = terminalOf(step.terminal)
-  const pattern = patternOf(shown.map(read))
+  const pattern = patternOf(shown.map(withPorts))
   if (command === undefined)
-    await waitFor(`${shown.join('\n')} is shown`, async () => lines(terminal).some(fits(pattern)))
-  else if (stays(command)) await untilShown(terminal, read(command), pattern)
+    await waitFor(`${shown.join('\n')} is shown`, async () => lines(terminal).some((line) => pattern.test(line)))
+  else if (isBackground(command)) await untilShown(terminal, withPorts(command), pattern)
   else {
-    const { output, exitCode } = await terminal.run(read(command))
-    expect({ command, output: whole(output), exitCode }).toEqual({
+    const { output, exitCode } = await terminal.run(withPorts(command))
+    expect({ command, output: withNewline(output), exitCode }).toEqual({
       command,
       output: expect.stringMatching(pattern),
       exitCode: 0,
@@ -87,37 +86,36 @@ async function follow(step: Step): Promise<void> {
   }
 }
 
-/** The platform, as it is seen in its terminal. */
-let look: () => Seen
+/** Reads the terminal of the platform. */
+let readPlatform: () => CommandResult
 
 async function untilShown(terminal: Terminal, command: string, pattern: RegExp): Promise<void> {
-  look = terminal.type(command)
+  readPlatform = terminal.type(command)
   await waitFor(`${command} shows ${pattern}`, async () => {
-    const { output, exitCode } = look()
+    const { output, exitCode } = readPlatform()
     if (exitCode !== undefined) throw new Error(`${command} ended with ${exitCode}: ${output}`)
-    return pattern.test(whole(output))
+    return pattern.test(withNewline(output))
   })
 }
 
-const lines = ({ text }: Terminal): string[] => text.split('\n').map(whole)
-const fits = (pattern: RegExp) => (line: string) => pattern.test(line)
+const lines = ({ text }: Terminal): string[] => text.split('\n').map(withNewline)
 
-/** What was written ends a line, as the shell shows it. */
-const whole = (output: string): string => (output === '' || output.endsWith('\n') ? output : `${output}\n`)
+/** Ends the output with a line break. */
+const withNewline = (output: string): string => (output === '' || output.endsWith('\n') ? output : `${output}\n`)
 
-/** In the folder that the author is in. */
+/** Changes a file in the current folder of the author. */
 async function change({ file, before, after }: Step & { kind: 'change' }): Promise<void> {
   const { output } = await terminalOf('author').run('pwd')
   const path = join(output.trim(), file)
   const text = await readFile(path, 'utf8')
-  expect(text.split(before), `${before} stands once in ${file}`).toHaveLength(2)
+  expect(text.split(before), `${before} occurs once in ${file}`).toHaveLength(2)
   await writeFile(
     path,
     text.replace(before, () => after),
   )
 }
 
-test.for(sections)('the guide holds: $heading', async ({ steps }) => {
+test.for(sections)('the guide works: $heading', async ({ steps }) => {
   for (const step of steps) await follow(step)
 })
 
@@ -127,15 +125,15 @@ const isLive = (): Promise<boolean> =>
     () => false,
   )
 
-test('the guide holds: Ctrl-C stops the platform', async () => {
+test('the guide works: Ctrl-C stops the platform', async () => {
   expect(await isLive()).toBe(true)
   const terminal = terminalOf('platform')
   terminal.interrupt()
-  await waitFor('npm start ends', async () => terminal.isEmpty || look().exitCode !== undefined)
+  await waitFor('npm start ends', async () => terminal.isEmpty || readPlatform().exitCode !== undefined)
   expect(await isLive()).toBe(false)
 })
 
-test('the guide leaves no step out that a reader has to take', () => {
+test('the guide contains all necessary commands', () => {
   const commands = sections.flatMap(({ steps }) =>
     steps.flatMap((step) => (step.kind === 'command' ? step.command : [])),
   )

@@ -6,7 +6,7 @@ const check = (tag: HealthTag | undefined, result: () => unknown) => ({
   tags: tag === undefined ? [] : [tag],
   check: result as () => Health,
 })
-const says = (status: Health['status']) => () => ({ status })
+const returning = (status: Health['status']) => () => ({ status })
 
 test.for([
   ['critical', 'Unhealthy', 'Unhealthy', 503],
@@ -16,11 +16,11 @@ test.for([
   ['degradable', 'Healthy', 'Healthy', 200],
   ['informational', 'Unhealthy', 'Healthy', 200],
   [undefined, 'Unhealthy', 'Healthy', 200],
-] as const)('a %s check that is %s makes the module %s', async ([tag, found, aggregate, httpStatus]) => {
-  const { ask } = await startedInstance({
-    healthChecks: { good: check('critical', says('Healthy')), other: check(tag, says(found)) },
+] as const)('a %s check with %s makes the module %s', async ([tag, status, aggregate, httpStatus]) => {
+  const { send } = await startedInstance({
+    healthChecks: { good: check('critical', returning('Healthy')), other: check(tag, returning(status)) },
   })
-  const response = await ask('GET', '/health')
+  const response = await send('GET', '/health')
   expect([response.status, await response.json()]).toEqual([
     httpStatus,
     {
@@ -28,46 +28,49 @@ test.for([
       state: 'Started',
       checks: [
         { name: 'good', status: 'Healthy' },
-        { name: 'other', status: found },
+        { name: 'other', status },
       ],
     },
   ])
 })
 
-test('a module without checks is healthy while it runs', async () => {
-  const { ask } = await startedInstance({})
-  expect((await ask('GET', '/health')).status).toBe(200)
+test('a started module without checks is healthy', async () => {
+  const { send } = await startedInstance({})
+  expect((await send('GET', '/health')).status).toBe(200)
 })
 
-const bad: [string, () => unknown, string][] = [
+const failing: [string, () => unknown, string][] = [
   ['throws', () => Promise.reject(new Error('No database.')), 'No database.'],
-  ['answers nothing', () => undefined, 'The check returned no status.'],
-  ['answers a status that there is not', () => ({ status: 'Fine' }), 'The check returned no status.'],
+  ['returns nothing', () => undefined, 'The check returned no status.'],
+  ['returns an unknown status', () => ({ status: 'Fine' }), 'The check returned no status.'],
 ]
 
-test.for(bad)('a check that %s is Unhealthy, and says why', async ([, result, description]) => {
-  const { ask, control } = await startedInstance({ healthChecks: { deep: check('critical', result) } })
+test.for(failing)('a check that %s is Unhealthy with a description', async ([, result, description]) => {
+  const { send, control } = await startedInstance({ healthChecks: { deep: check('critical', result) } })
   const expected = { status: 503, body: { status: 'Unhealthy', description } }
   expect(await control('GET', '/health/deep')).toEqual(expected)
-  const response = await ask('GET', '/health/deep')
+  const response = await send('GET', '/health/deep')
   expect({ status: response.status, body: await response.json() }).toEqual(expected)
 })
 
-test('a check that never ends is Unhealthy after four seconds', async () => {
+test('a check is Unhealthy after four seconds', async () => {
   vi.useFakeTimers()
   const { control } = await startedInstance({ healthChecks: { deep: check('critical', () => new Promise(() => {})) } })
-  const answer: Promise<{ body: unknown }> = control('GET', '/health/deep')
+  const response: Promise<{ body: unknown }> = control('GET', '/health/deep')
   await vi.advanceTimersByTimeAsync(3999)
-  expect(await Promise.race([answer, Promise.resolve('waiting')])).toBe('waiting')
+  expect(await Promise.race([response, Promise.resolve('waiting')])).toBe('waiting')
   await vi.advanceTimersByTimeAsync(1)
   vi.useRealTimers()
-  expect((await answer).body).toEqual({ status: 'Unhealthy', description: 'The check deep took longer than 4000 ms.' })
+  expect((await response).body).toEqual({
+    status: 'Unhealthy',
+    description: 'The check deep took longer than 4000 ms.',
+  })
 })
 
-test('a check that many ask for at once runs once', async () => {
+test('concurrent requests of a check share one run', async () => {
   let count = 0
   const gate = Promise.withResolvers<Health>()
-  const { ask } = await startedInstance({
+  const { send } = await startedInstance({
     healthChecks: {
       deep: check('critical', () => {
         count += 1
@@ -75,24 +78,24 @@ test('a check that many ask for at once runs once', async () => {
       }),
     },
   })
-  const answers = [ask('GET', '/health'), ask('GET', '/health/deep'), ask('GET', '/health')]
+  const responses = [send('GET', '/health'), send('GET', '/health/deep'), send('GET', '/health')]
   await vi.waitFor(() => expect(count).toBe(1))
   gate.resolve({ status: 'Healthy' })
-  for (const answer of answers) expect((await answer).status).toBe(200)
+  for (const response of responses) expect((await response).status).toBe(200)
   expect(count).toBe(1)
-  await ask('GET', '/health')
+  await send('GET', '/health')
   expect(count).toBe(2)
 })
 
-test('a description is no longer than the platform keeps', async () => {
+test('truncates a description to 500 characters', async () => {
   const { control } = await startedInstance({
     healthChecks: { deep: check('critical', () => ({ status: 'Degraded', description: 'x'.repeat(600) })) },
   })
   expect((await control('GET', '/health/deep')).body.description).toHaveLength(500)
 })
 
-test.for(['nothing', 'toString', '__proto__'])('the check %s is not found', async (name) => {
-  const { ask, control } = await startedInstance({ healthChecks: { deep: check('critical', says('Healthy')) } })
+test.for(['nothing', 'toString', '__proto__'])('returns 404 for the check %s', async (name) => {
+  const { send, control } = await startedInstance({ healthChecks: { deep: check('critical', returning('Healthy')) } })
   expect((await control('GET', `/health/${name}`)).status).toBe(404)
-  expect((await ask('GET', `/health/${name}`)).status).toBe(404)
+  expect((await send('GET', `/health/${name}`)).status).toBe(404)
 })

@@ -13,28 +13,28 @@ test.for([
   ['configure', '/configure', 'PLAT-MOD-5004'],
   ['routes', '/configure', 'PLAT-MOD-5004'],
   ['start', '/start', 'PLAT-MOD-5005'],
-] as const)('%s: the module is Failed, says why, and logs its code', async ([hook, path, code]) => {
-  let answer: unknown
+] as const)('an error in %s fails the module, is returned and logged once', async ([hook, path, code]) => {
+  let response: unknown
   let again: unknown
   let state: unknown
   const lines = await captureLog(async () => {
     const { control } = instanceOf({ [hook]: fail })
     if (hook === 'start') await control('POST', '/configure')
-    answer = await control('POST', path)
+    response = await control('POST', path)
     again = await control('POST', path)
     state = (await control('GET', '/describe')).body.state
   })
-  expect(answer).toEqual({ status: 500, body: { error: 'hook_failed', message: 'It throws.' } })
-  expect(again).toEqual(answer)
+  expect(response).toEqual({ status: 500, body: { error: 'hook_failed', message: 'It throws.' } })
+  expect(again).toEqual(response)
   expect(state).toBe('Failed')
   expect(lines.filter((line) => line['code'] === code)).toHaveLength(1)
 })
 
-test.for(['configure', 'start', 'stop'] as const)('%s that never ends is given up in time', async (hook) => {
-  const { host, control, ask } = instanceOf({ [hook]: never })
+test.for(['configure', 'start', 'stop'] as const)('%s ends at its time limit', async (hook) => {
+  const { host, control, send } = instanceOf({ [hook]: never })
   if (hook !== 'configure') await host.configure()
   if (hook === 'stop') await host.start()
-  const response = await ask('POST', `/_platform/v1/${hook}`, { headers: { 'x-platform-grace-ms': '30' } })
+  const response = await send('POST', `/_platform/v1/${hook}`, { headers: { 'x-platform-grace-ms': '30' } })
   expect([response.status, await response.json()]).toEqual([
     504,
     { error: 'hook_timeout', message: `${hook} took longer than 30 ms.` },
@@ -42,7 +42,7 @@ test.for(['configure', 'start', 'stop'] as const)('%s that never ends is given u
   expect((await control('GET', '/describe')).body.state).toBe(hook === 'stop' ? 'Stopped' : 'Failed')
 })
 
-test('a hook learns of its time limit by its signal', async () => {
+test('the signal of a hook aborts at its time limit', async () => {
   let reason: unknown
   const { host } = instanceOf({
     configure: (_context, signal) =>
@@ -57,7 +57,7 @@ test('a hook learns of its time limit by its signal', async () => {
   expect(reason).toMatchObject({ name: 'TimeLimitError' })
 })
 
-test('stop cuts short what is under way, waits for no hook that hangs, and does not count that as a failure', async () => {
+test('stop cancels a running start without logging an error', async () => {
   let isAborted = false
   const { host } = instanceOf({
     start: (signal) => {
@@ -75,7 +75,7 @@ test('stop cuts short what is under way, waits for no hook that hangs, and does 
   expect(lines.filter(({ level }) => level === 'error')).toEqual([])
 })
 
-test('a module that is disposed of while it stops stays Disposed', async () => {
+test('a module that is disposed of while it stops remains Disposed', async () => {
   const { host } = instanceOf({ stop: never })
   await host.configure()
   await host.start()
@@ -85,20 +85,20 @@ test('a module that is disposed of while it stops stays Disposed', async () => {
   expect(host.state).toBe('Disposed')
 })
 
-test('the signal of a hook that ended in time does not abort when its time is up', async () => {
-  let given: AbortSignal | undefined
-  const { host } = instanceOf({ start: (signal) => void (given = signal) })
+test('the signal of a hook that has ended aborts only when the module stops', async () => {
+  let hookSignal: AbortSignal | undefined
+  const { host } = instanceOf({ start: (signal) => void (hookSignal = signal) })
   await host.configure()
   vi.useFakeTimers()
   await host.start()
   vi.advanceTimersByTime(31_000)
   vi.useRealTimers()
-  expect(given?.aborted).toBe(false)
+  expect(hookSignal?.aborted).toBe(false)
   await host.stop()
-  expect(given?.aborted).toBe(true)
+  expect(hookSignal?.aborted).toBe(true)
 })
 
-test('stop is called for a module whose start has failed: it may have begun half of its work', async () => {
+test('stop is called after a failed start', async () => {
   const stop = vi.fn<() => void>()
   const { host } = instanceOf({ start: fail, stop })
   await host.configure()
@@ -107,13 +107,13 @@ test('stop is called for a module whose start has failed: it may have begun half
   expect(stop).toHaveBeenCalledOnce()
 })
 
-test('whatever fails, a module is disposed of whole', async () => {
+test('dispose releases all resources despite errors', async () => {
   const calls: string[] = []
   const { control } = instanceOf({
     configure: ({ disposables }) => {
-      disposables.defer(() => void calls.push('first in'))
+      disposables.defer(() => void calls.push('first'))
       disposables.defer(fail)
-      disposables.defer(() => void calls.push('last in'))
+      disposables.defer(() => void calls.push('last'))
     },
     stop: fail,
     dispose: fail,
@@ -125,11 +125,11 @@ test('whatever fails, a module is disposed of whole', async () => {
     status: 500,
     body: { error: 'hook_failed', message: 'It throws.' },
   })
-  expect(calls).toEqual(['last in', 'first in'])
+  expect(calls).toEqual(['last', 'first'])
   expect((await control('GET', '/describe')).body.state).toBe('Disposed')
 })
 
-test('dispose works in every state', async () => {
+test('dispose is possible in every state', async () => {
   const loading = instanceOf({})
   const failed = instanceOf({ configure: fail })
   await failed.host.configure().catch(() => {})
@@ -141,7 +141,7 @@ test('dispose works in every state', async () => {
   }
 })
 
-test('a configure that ends after it was given up adds no routes', async () => {
+test('a configure that ends after its time limit adds no routes', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
   const routes = vi.fn<() => void>()
   const { host } = instanceOf({ configure: () => promise, routes })
@@ -152,7 +152,7 @@ test('a configure that ends after it was given up adds no routes', async () => {
   expect(routes).not.toHaveBeenCalled()
 })
 
-test('routes that fail later fail configure, and end nothing else', async () => {
+test('a rejected promise of routes fails configure', async () => {
   const { control } = instanceOf({ routes: () => Promise.reject(new Error('It throws.')) as never })
   expect(await control('POST', '/configure')).toEqual({
     status: 500,
@@ -160,7 +160,7 @@ test('routes that fail later fail configure, and end nothing else', async () => 
   })
 })
 
-test('what was disposed of is not stopped any more', async () => {
+test('stop is not called after dispose', async () => {
   const stop = vi.fn<() => void>()
   const { host } = instanceOf({ stop })
   await host.configure()

@@ -4,22 +4,22 @@ import { instanceOf, startedInstance } from '../support/sdk-instance.ts'
 
 const hookNames = ['configureServices', 'configure', 'routes', 'start', 'stop', 'dispose'] as const
 
-/** Hooks that write down their names. */
+/** Hooks that record their names. */
 function recorded(): { calls: string[]; hooks: Partial<ModuleDefinition> } {
   const calls: string[] = []
   const hooks = Object.fromEntries(hookNames.map((name) => [name, () => void calls.push(name)]))
   return { calls, hooks }
 }
 
-describe('the way through the states', () => {
-  test('hooks are called in the order of the specification, each once', async () => {
+describe('the lifecycle', () => {
+  test('calls each hook once, in order', async () => {
     const { calls, hooks } = recorded()
     const { host } = instanceOf({
       ...hooks,
       configure: ({ disposables }) => {
         calls.push('configure')
-        disposables.defer(() => void calls.push('first in'))
-        disposables.defer(() => void calls.push('last in'))
+        disposables.defer(() => void calls.push('first'))
+        disposables.defer(() => void calls.push('last'))
       },
     })
     const states = [host.state]
@@ -27,11 +27,11 @@ describe('the way through the states', () => {
       await step()
       states.push(host.state)
     }
-    expect(calls).toEqual([...hookNames, 'last in', 'first in'])
+    expect(calls).toEqual([...hookNames, 'last', 'first'])
     expect(states).toEqual(['Loading', 'Configured', 'Started', 'Stopped', 'Disposed'])
   })
 
-  test('what is asked twice, one after the other or at once, is done once', async () => {
+  test('runs each hook once for repeated and concurrent calls', async () => {
     const { calls, hooks } = recorded()
     const { host } = instanceOf(hooks)
     await Promise.all([host.configure(), host.configure()])
@@ -42,7 +42,7 @@ describe('the way through the states', () => {
     expect(calls).toEqual(hookNames)
   })
 
-  test('nothing starts that is not configured, and nothing begins again that has stopped', async () => {
+  test('rejects start before configure, and all work after stop', async () => {
     const { control } = instanceOf({})
     expect(await control('POST', '/start')).toMatchObject({ status: 409, body: { error: 'wrong_state' } })
     await control('POST', '/configure')
@@ -53,7 +53,7 @@ describe('the way through the states', () => {
     expect((await control('GET', '/describe')).body.state).toBe('Stopped')
   })
 
-  test('a module that was never started is not stopped, but disposed of', async () => {
+  test('disposes of a module without stop if it was never started', async () => {
     const { calls, hooks } = recorded()
     const { host } = instanceOf(hooks)
     await host.configure()
@@ -62,34 +62,34 @@ describe('the way through the states', () => {
     expect(calls).toEqual(['configureServices', 'configure', 'routes', 'dispose'])
   })
 
-  test('requests under way are answered before anything that they use is disposed of', async () => {
+  test('completes active requests before dispose', async () => {
     const calls: string[] = []
     const gate = Promise.withResolvers<void>()
-    const { host, ask } = await startedInstance({
+    const { host, send } = await startedInstance({
       dispose: () => void calls.push('dispose'),
       routes: (app) =>
         void app.get('/api/sample', async (c) => {
           await gate.promise
-          calls.push('answer')
-          return c.text('answered')
+          calls.push('response')
+          return c.text('completed')
         }),
     })
-    const answer = ask('GET', '/api/sample')
+    const response = send('GET', '/api/sample')
     await host.stop()
     const disposed = host.dispose()
     gate.resolve()
-    expect(await (await answer).text()).toBe('answered')
+    expect(await (await response).text()).toBe('completed')
     await disposed
-    expect(calls).toEqual(['answer', 'dispose'])
+    expect(calls).toEqual(['response', 'dispose'])
   })
 
-  test('a request that is never answered keeps nothing from being disposed of', async () => {
+  test('disposes of a module after five seconds despite a pending request', async () => {
     const calls: string[] = []
-    const { host, ask } = await startedInstance({
+    const { host, send } = await startedInstance({
       dispose: () => void calls.push('dispose'),
       routes: (app) => void app.get('/api/sample', () => new Promise<Response>(() => {})),
     })
-    void ask('GET', '/api/sample')
+    void send('GET', '/api/sample')
     vi.useFakeTimers()
     const disposed = host.stop().then(() => host.dispose())
     await vi.advanceTimersByTimeAsync(5001)
@@ -98,53 +98,53 @@ describe('the way through the states', () => {
     expect(calls).toEqual(['dispose'])
   })
 
-  test('stop and dispose know the module as the other hooks do', async () => {
-    const given: unknown[] = []
+  test('passes signal and context to start, stop and dispose', async () => {
+    const received: unknown[] = []
     const { host } = instanceOf({
-      start: (signal, context) => void given.push(signal instanceof AbortSignal, context.module),
-      stop: (signal, context) => void given.push(signal instanceof AbortSignal, context.module),
-      dispose: (context) => void given.push(context.module),
+      start: (signal, context) => void received.push(signal instanceof AbortSignal, context.module),
+      stop: (signal, context) => void received.push(signal instanceof AbortSignal, context.module),
+      dispose: (context) => void received.push(context.module),
     })
     await host.configure()
     await host.start()
     await host.stop()
     await host.dispose()
     const module = { id: 'sample', version: '1.2.3' }
-    expect(given).toEqual([true, module, true, module, module])
+    expect(received).toEqual([true, module, true, module, module])
   })
 })
 
 describe('a module that starts itself', () => {
-  test('is configured and started by whatever is asked first, and asked then', async () => {
+  test('is configured and started by its first request', async () => {
     const { calls, hooks } = recorded()
-    const { ask } = instanceOf(
+    const { send } = instanceOf(
       { ...hooks, routes: (app) => app.get('/api/sample', (c) => c.text(calls.join())) && undefined },
       { startsItself: true },
     )
-    const answers = await Promise.all(['a', 'b'].map(() => ask('GET', '/api/sample')))
-    expect(await Promise.all(answers.map((answer) => answer.text()))).toEqual([
+    const responses = await Promise.all(['a', 'b'].map(() => send('GET', '/api/sample')))
+    expect(await Promise.all(responses.map((response) => response.text()))).toEqual([
       'configureServices,configure,start',
       'configureServices,configure,start',
     ])
   })
 
-  test('does nothing by itself when it is only described', async () => {
+  test('is not started by a description', async () => {
     const { calls, hooks } = recorded()
     const { control } = instanceOf(hooks, { startsItself: true })
     expect((await control('GET', '/describe')).body.state).toBe('Loading')
     expect(calls).toEqual(['configureServices'])
   })
 
-  test('does not come back from the dead', async () => {
-    const { ask, host } = instanceOf({}, { startsItself: true })
+  test('does not start again after a stop', async () => {
+    const { send, host } = instanceOf({}, { startsItself: true })
     await host.configure()
     await host.start()
     await host.stop()
-    expect((await ask('GET', '/api/sample')).status).toBe(503)
+    expect((await send('GET', '/api/sample')).status).toBe(503)
   })
 })
 
-test('a description tells all that a manifest is made of, and what the module has subscribed to', async () => {
+test('describes a module with its subscriptions', async () => {
   const slot = { slotId: 'nav.primary', id: 's', label: 'S', icon: 'hand', route: '/modules/sample', order: 1 } as const
   const { host, control } = instanceOf({
     slots: [slot],

@@ -7,7 +7,7 @@ const job = (run: (signal: AbortSignal) => void | Promise<void>) => ({
   },
 })
 
-test('a job runs when it is called', async () => {
+test('runs a job at each call', async () => {
   let count = 0
   const { control } = await startedInstance(job(() => void (count += 1)))
   expect(await control('POST', '/jobs/beat')).toEqual({ status: 200, body: { hasRun: true } })
@@ -15,7 +15,7 @@ test('a job runs when it is called', async () => {
   expect(count).toBe(2)
 })
 
-test('a job that still runs is not run beside itself', async () => {
+test('does not run a job concurrently with itself', async () => {
   let count = 0
   const gate = Promise.withResolvers<void>()
   const { control } = await startedInstance(
@@ -32,7 +32,7 @@ test('a job that still runs is not run beside itself', async () => {
   expect((await control('POST', '/jobs/beat')).body).toEqual({ hasRun: true })
 })
 
-test('a job that took too long still runs, as long as it does not listen to its signal', async () => {
+test('a job that exceeds its time limit blocks further runs until it ends', async () => {
   const gate = Promise.withResolvers<void>()
   let signal: AbortSignal | undefined
   const instance = await startedInstance(
@@ -42,7 +42,7 @@ test('a job that took too long still runs, as long as it does not listen to its 
     }),
   )
   const headers = { 'x-platform-grace-ms': '20' }
-  const late = await instance.ask('POST', '/_platform/v1/jobs/beat', { headers })
+  const late = await instance.send('POST', '/_platform/v1/jobs/beat', { headers })
   expect([late.status, await late.json()]).toEqual([
     504,
     { error: 'hook_timeout', message: 'The job beat took longer than 20 ms.' },
@@ -53,7 +53,7 @@ test('a job that took too long still runs, as long as it does not listen to its 
   await vi.waitFor(async () => expect((await instance.control('POST', '/jobs/beat')).body).toEqual({ hasRun: true }))
 })
 
-test('a job that throws says why, and runs again the next time', async () => {
+test('returns the error of a job, and runs it again at the next call', async () => {
   let count = 0
   const { control } = await startedInstance(
     job(() => {
@@ -68,12 +68,12 @@ test('a job that throws says why, and runs again the next time', async () => {
   expect((await control('POST', '/jobs/beat')).body).toEqual({ hasRun: true })
 })
 
-test.for(['nothing', 'toString', '__proto__', 'constructor'])('the job %s is not found', async (id) => {
+test.for(['nothing', 'toString', '__proto__', 'constructor'])('returns 404 for the job %s', async (id) => {
   const { control } = await startedInstance(job(() => {}))
   expect((await control('POST', `/jobs/${id}`)).status).toBe(404)
 })
 
-test('no job runs before the module has started, or after it has stopped', async () => {
+test('rejects jobs before the start and after the stop of the module', async () => {
   let count = 0
   const { control, host } = instanceOf(job(() => void (count += 1)))
   expect((await control('POST', '/jobs/beat')).status).toBe(409)
@@ -85,7 +85,7 @@ test('no job runs before the module has started, or after it has stopped', async
   expect(count).toBe(0)
 })
 
-test('a job is told when the module stops', async () => {
+test('cancels a job when the module stops', async () => {
   const { control, host } = await startedInstance(
     job((signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))),
   )
@@ -95,8 +95,8 @@ test('a job is told when the module stops', async () => {
   expect((await running).status).toBe(409)
 })
 
-test('what a job publishes goes with its answer', async () => {
-  const { ask } = await startedInstance({
+test('returns the events that a job publishes', async () => {
+  const { send } = await startedInstance({
     jobs: {
       beat: {
         description: 'Beats.',
@@ -105,6 +105,6 @@ test('what a job publishes goes with its answer', async () => {
       },
     },
   })
-  const response = await ask('POST', '/_platform/v1/jobs/beat')
+  const response = await send('POST', '/_platform/v1/jobs/beat')
   expect(publishedIn(response)).toEqual([{ type: 'module.sample.beaten', data: { times: 1 } }])
 })

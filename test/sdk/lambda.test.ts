@@ -6,7 +6,7 @@ import { Program } from '../support/program.ts'
 
 const token = 'token-of-the-deployment'
 
-/** An event of API Gateway, format 2.0, as the platform's adapter makes it. */
+/** An API Gateway event, payload format 2.0. */
 const httpEvent = (method: string, rawPath: string, more: object = {}) => ({
   version: '2.0',
   rawPath,
@@ -17,7 +17,7 @@ const httpEvent = (method: string, rawPath: string, more: object = {}) => ({
   ...more,
 })
 
-/** A module in a sandbox: a process that knows the Runtime API and nothing else. */
+/** Runs a module as a process with an emulated Runtime API. */
 async function sandbox(main: string, args: string[] = [], settings: Record<string, string> = {}) {
   const api = await LambdaRuntimeApi.start()
   const program = new Program(process.execPath, [`test/support/modules/${main}.ts`, ...args], {
@@ -42,13 +42,13 @@ async function sandbox(main: string, args: string[] = [], settings: Record<strin
 }
 
 describe('a module on Lambda', () => {
-  test('configures itself before it takes events, and starts itself before the first that is not about itself', async () => {
+  test('configures itself at start, and starts before the first request', async () => {
     await using box = await sandbox('calm')
     const described = await box.api.invoke(httpEvent('GET', '/_platform/v1/describe'))
     expect(JSON.parse(described.body)).toMatchObject({ state: 'Configured', subscriptions: ['platform.job.completed'] })
     await expect.poll(() => hooksIn(box.program.text)).toEqual(['configureServices', 'configure'])
-    const answer = await box.api.invoke(httpEvent('GET', '/api/calm'))
-    expect(JSON.parse(answer.body)).toEqual({
+    const response = await box.api.invoke(httpEvent('GET', '/api/calm'))
+    expect(JSON.parse(response.body)).toEqual({
       orgId: 'org_acme',
       module: { id: 'calm', version: '1.0.0' },
       isPersistent: false,
@@ -56,7 +56,7 @@ describe('a module on Lambda', () => {
     await expect.poll(() => hooksIn(box.program.text)).toEqual(['configureServices', 'configure', 'start'])
   })
 
-  test('waits for the platform’s start while it is installed, and starts once', async () => {
+  test('is started by the platform during installation, once', async () => {
     await using box = await sandbox('calm')
     for (const hook of ['configure', 'start', 'start']) {
       expect((await box.api.invoke(httpEvent('POST', `/_platform/v1/${hook}`))).statusCode).toBe(200)
@@ -65,14 +65,14 @@ describe('a module on Lambda', () => {
     await expect.poll(() => hooksIn(box.program.text)).toEqual(['configureServices', 'configure', 'start'])
   })
 
-  test.for(['/_platform/v1/jobs/count', '/_platform/v1/events'])('a new sandbox starts itself for %s', async (path) => {
+  test.for(['/_platform/v1/jobs/count', '/_platform/v1/events'])('starts itself for %s', async (path) => {
     await using box = await sandbox('calm')
     const body = path.endsWith('events') ? { body: '{"events":[]}' } : {}
     expect((await box.api.invoke(httpEvent('POST', path, body))).statusCode).toBe(200)
     await expect.poll(() => hooksIn(box.program.text)).toContain('start')
   })
 
-  test('carries bytes both ways, whatever they are', async () => {
+  test('transfers binary and text bodies', async () => {
     await using box = await sandbox('calm')
     const bytes = Buffer.from([0, 255, 254, 10, 13, 200])
     const raw = { body: bytes.toString('base64'), isBase64Encoded: true }
@@ -83,29 +83,29 @@ describe('a module on Lambda', () => {
     expect(text).toMatchObject({ isBase64Encoded: false, body: 'Grüße', headers: { 'x-method': 'PUT' } })
   })
 
-  test('takes the decoded path of an event for what it is', async () => {
+  test('treats the path of an event as decoded', async () => {
     await using box = await sandbox('calm')
     const { statusCode } = await box.api.invoke(httpEvent('GET', '/api/calm?x#y', { rawQueryString: 'a=b' }))
     expect(statusCode).toBe(404)
-    const found = await box.api.invoke(httpEvent('GET', '/api/calm', { rawQueryString: 'a=b' }))
-    expect(found.statusCode).toBe(200)
+    const exact = await box.api.invoke(httpEvent('GET', '/api/calm', { rawQueryString: 'a=b' }))
+    expect(exact.statusCode).toBe(200)
   })
 
-  test('tells cookies as the format wants them', async () => {
+  test('returns cookies in the format of API Gateway', async () => {
     await using box = await sandbox('sets-cookies')
-    const answer = await box.api.invoke(httpEvent('GET', '/api/sets-cookies'))
-    expect(answer.cookies).toEqual(['session=stolen; Path=/', 'other=1; Path=/api'])
-    expect(Object.keys(answer.headers)).not.toContain('set-cookie')
+    const response = await box.api.invoke(httpEvent('GET', '/api/sets-cookies'))
+    expect(response.cookies).toEqual(['session=stolen; Path=/', 'other=1; Path=/api'])
+    expect(Object.keys(response.headers)).not.toContain('set-cookie')
   })
 
-  test('answers 403 without the token, and 200 for its public health', async () => {
+  test('requires the token, except for its public health', async () => {
     await using box = await sandbox('calm')
     const headers = { headers: {} }
     expect((await box.api.invoke(httpEvent('GET', '/api/calm', headers))).statusCode).toBe(403)
     expect((await box.api.invoke(httpEvent('GET', '/health', headers))).statusCode).toBe(200)
   })
 
-  test('refuses an event that is no request, and lives on', async () => {
+  test('rejects an event that is not a request, and continues', async () => {
     await using box = await sandbox('calm')
     for (const event of [{}, null, 'x', { rawPath: '/x' }, { rawPath: '/x', requestContext: {} }]) {
       await expect(box.api.invoke(event)).rejects.toMatchObject({ errorType: 'InvalidEvent', header: 'InvalidEvent' })
@@ -113,13 +113,13 @@ describe('a module on Lambda', () => {
     expect((await box.api.invoke(httpEvent('GET', '/api/calm'))).statusCode).toBe(200)
   })
 
-  test('tells an answer that Lambda would not carry', async () => {
-    await using box = await sandbox('large-answer')
-    const answer = await box.api.invoke(httpEvent('GET', '/api/large-answer'))
-    expect([answer.statusCode, JSON.parse(answer.body).error]).toEqual([502, 'answer_too_large'])
+  test('returns 502 for a response that exceeds the payload limit', async () => {
+    await using box = await sandbox('large-response')
+    const response = await box.api.invoke(httpEvent('GET', '/api/large-response'))
+    expect([response.statusCode, JSON.parse(response.body).error]).toEqual([502, 'answer_too_large'])
   })
 
-  test('lives while it waits, as an idle sandbox has to', async () => {
+  test('stays alive while it waits', async () => {
     await using box = await sandbox('hooks', ['hangs', 'start'])
     const headers = { 'x-platform-token': token, 'x-platform-grace-ms': '300' }
     const { statusCode } = await box.api.invoke(httpEvent('POST', '/_platform/v1/start', { headers }))
@@ -135,8 +135,8 @@ describe('a module on Lambda', () => {
   })
 })
 
-describe('a module that cannot begin on Lambda', () => {
-  test.for(['configureServices', 'configure', 'routes'])('because %s throws tells Lambda why', async (hook) => {
+describe('a module on Lambda that fails to initialize', () => {
+  test.for(['configureServices', 'configure', 'routes'])('reports an error in %s to Lambda', async (hook) => {
     await using box = await sandbox('hooks', ['throws', hook])
     expect(await box.api.initError).toEqual({
       errorType: 'PLAT-MOD-5004',
@@ -145,10 +145,10 @@ describe('a module that cannot begin on Lambda', () => {
       header: 'PLAT-MOD-5004',
     })
     expect((await box.program.ended).exitCode).toBe(1)
-    expect(box.api.asked).toBe(0)
+    expect(box.api.requestedEvents).toBe(0)
   })
 
-  test('because its id is not that of its manifest is never configured, and can be asked for its id', async () => {
+  test('is not configured if its id differs from the manifest, but can be described', async () => {
     await using box = await sandbox('other-id', [], { [environmentNames.module]: 'other-id' })
     const { body } = await box.api.invoke(httpEvent('GET', '/_platform/v1/describe'))
     expect(JSON.parse(body)).toMatchObject({ id: 'quite-another', state: 'Loading' })

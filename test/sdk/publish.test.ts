@@ -2,7 +2,7 @@ import { publishedLimits } from '@platform/modules/protocol'
 import { expect, test } from 'vitest'
 import { type Instance, publishedIn, startedInstance } from '../support/sdk-instance.ts'
 
-/** A started module that has published events, numbered from 0. */
+/** A started module that has published numbered events. */
 const publishing = async (count: number, data: object = {}): Promise<Instance> => {
   const instance = await startedInstance({})
   for (let index = 0; index < count; index += 1) {
@@ -11,27 +11,27 @@ const publishing = async (count: number, data: object = {}): Promise<Instance> =
   return instance
 }
 
-test('published events leave with the next answer, once', async () => {
-  const { ask } = await publishing(2)
-  expect(publishedIn(await ask('GET', '/api/sample'))).toEqual([
+test('events are sent with the next response, once', async () => {
+  const { send } = await publishing(2)
+  expect(publishedIn(await send('GET', '/api/sample'))).toEqual([
     { type: 'module.sample.done', subject: 's0', data: { index: 0 } },
     { type: 'module.sample.done', subject: 's1', data: { index: 1 } },
   ])
-  expect((await ask('GET', '/api/sample')).headers.has('x-platform-published')).toBe(false)
+  expect((await send('GET', '/api/sample')).headers.has('x-platform-published')).toBe(false)
 })
 
-test('published events do not leave with an answer that nobody waits for any more', async () => {
-  const { ask } = await publishing(1)
-  expect(publishedIn(await ask('GET', '/api/sample', { signal: AbortSignal.abort() }))).toEqual([])
-  expect(publishedIn(await ask('GET', '/api/sample'))).toHaveLength(1)
+test('events are not sent with the response to an aborted request', async () => {
+  const { send } = await publishing(1)
+  expect(publishedIn(await send('GET', '/api/sample', { signal: AbortSignal.abort() }))).toEqual([])
+  expect(publishedIn(await send('GET', '/api/sample'))).toHaveLength(1)
 })
 
-test('what does not fit into an answer by number leaves with the next ones, in order', async () => {
-  const { ask } = await publishing(2 * publishedLimits.events + 1)
+test('a response carries at most 20 events, in order', async () => {
+  const { send } = await publishing(2 * publishedLimits.events + 1)
   const counts: number[] = []
   const indexes: unknown[] = []
-  for (let answers = 0; answers < 3; answers += 1) {
-    const events = publishedIn(await ask('GET', '/x'))
+  for (let requests = 0; requests < 3; requests += 1) {
+    const events = publishedIn(await send('GET', '/x'))
     counts.push(events.length)
     indexes.push(...events.map(({ data }) => data['index']))
   }
@@ -39,12 +39,12 @@ test('what does not fit into an answer by number leaves with the next ones, in o
   expect(indexes).toEqual(Array.from({ length: 41 }, (_, index) => index))
 })
 
-test('what does not fit into an answer by size leaves with the next ones', async () => {
-  const { ask } = await publishing(5, { text: 'ä'.repeat(2000) })
+test('a response carries as many events as fit into its header', async () => {
+  const { send } = await publishing(5, { text: 'ä'.repeat(2000) })
   const sizes: number[] = []
   const indexes: unknown[] = []
   while (indexes.length < 5) {
-    const response = await ask('GET', '/x')
+    const response = await send('GET', '/x')
     sizes.push(response.headers.get('x-platform-published')?.length ?? 0)
     indexes.push(...publishedIn(response).map(({ data }) => data['index']))
   }
@@ -53,13 +53,13 @@ test('what does not fit into an answer by size leaves with the next ones', async
   expect(sizes.length).toBe(3)
 })
 
-test('the largest event that can be published fits into an answer', async () => {
-  const { host, ask } = await startedInstance({})
+test('the largest valid event fits into a response', async () => {
+  const { host, send } = await startedInstance({})
   const type = `module.sample.${'x'.repeat(200 - 'module.sample.'.length)}` as const
   const subject = '\u0001'.repeat(200)
   const empty = JSON.stringify({ text: '' }).length
   await host.context.eventBus.publish(type, { text: 'x'.repeat(8192 - empty) }, { subject })
-  const response = await ask('GET', '/x')
+  const response = await send('GET', '/x')
   expect(publishedIn(response)).toHaveLength(1)
   expect(response.headers.get('x-platform-published')?.length).toBeLessThanOrEqual(publishedLimits.headerBytes)
 })
@@ -71,34 +71,34 @@ const deep = JSON.parse(`${'{"a":'.repeat(17)}1${'}'.repeat(17)}`)
 test.for([
   ['of the platform', 'platform.cluster.deleted', {}],
   ['of another module', 'module.other.done', {}],
-  ['of a module whose id begins like its own', 'module.sample2.done', {}],
+  ['of a module with the same prefix', 'module.sample2.done', {}],
   ['without a name', 'module.sample.', {}],
-  ['with a name that holds a space', 'module.sample.a b', {}],
-  ['with a name that ends in a dot', 'module.sample.a.', {}],
-  ['with a name that is too long', `module.sample.${'x'.repeat(200)}`, {}],
-  ['whose data are a list', 'module.sample.done', []],
-  ['whose data are a text', 'module.sample.done', 'x'],
+  ['with a space in its name', 'module.sample.a b', {}],
+  ['with a trailing dot', 'module.sample.a.', {}],
+  ['with a long name', `module.sample.${'x'.repeat(200)}`, {}],
+  ['with a list as data', 'module.sample.done', []],
+  ['with a text as data', 'module.sample.done', 'x'],
   ['without data', 'module.sample.done', undefined],
-  ['whose data refer to themselves', 'module.sample.done', circular],
-  ['whose data JSON cannot hold', 'module.sample.done', { big: 1n }],
-  ['whose data are too large', 'module.sample.done', { text: 'x'.repeat(8192) }],
-  ['whose data are too large in bytes', 'module.sample.done', { text: 'ä'.repeat(4096) }],
-  ['whose data are too deep', 'module.sample.done', deep],
-] as const)('an event %s cannot be published', async ([, type, data]) => {
-  const { host, ask } = await startedInstance({})
+  ['with circular data', 'module.sample.done', circular],
+  ['with data that JSON does not support', 'module.sample.done', { big: 1n }],
+  ['with too much data', 'module.sample.done', { text: 'x'.repeat(8192) }],
+  ['with too many bytes of data', 'module.sample.done', { text: 'ä'.repeat(4096) }],
+  ['with deeply nested data', 'module.sample.done', deep],
+] as const)('rejects an event %s', async ([, type, data]) => {
+  const { host, send } = await startedInstance({})
   await expect(host.context.eventBus.publish(type as never, data as never)).rejects.toThrow()
-  expect(publishedIn(await ask('GET', '/x'))).toEqual([])
+  expect(publishedIn(await send('GET', '/x'))).toEqual([])
 })
 
-test('what was published does not change any more', async () => {
-  const { host, ask } = await startedInstance({})
+test('a published event does not change with its data', async () => {
+  const { host, send } = await startedInstance({})
   const data = { count: 1 }
   await host.context.eventBus.publish('module.sample.done', data)
   data.count = 2
-  expect(publishedIn(await ask('GET', '/x'))).toMatchObject([{ data: { count: 1 } }])
+  expect(publishedIn(await send('GET', '/x'))).toMatchObject([{ data: { count: 1 } }])
 })
 
-test('a module that nobody asks cannot fill its memory with events', async () => {
+test('queues at most 1000 events', async () => {
   const { host } = await publishing(1000)
   await expect(host.context.eventBus.publish('module.sample.done', {})).rejects.toThrow('1000')
 })

@@ -5,21 +5,21 @@ import { instanceOf } from '../support/sdk-instance.ts'
 
 const [Clock, Diary, Library] = [token<{ hour: number }>('clock'), token<{ owner: string }>('diary'), token('library')]
 
-/** Makes a service of another one. */
+/** Creates a service that depends on another one. */
 const needs =
   (other: ServiceToken<unknown>) =>
   (provider: ServiceProvider): any =>
     provider.get(other)
 
-test('a service is made when it is first asked for, and once', () => {
-  let made = 0
-  const services = provideServices((collection) => collection.addSingleton(Clock, () => ({ hour: (made += 1) })))
-  expect(made).toBe(0)
+test('creates a service once, at its first use', () => {
+  let count = 0
+  const services = provideServices((collection) => collection.addSingleton(Clock, () => ({ hour: (count += 1) })))
+  expect(count).toBe(0)
   expect(services.get(Clock)).toBe(services.get(Clock))
-  expect(made).toBe(1)
+  expect(count).toBe(1)
 })
 
-test('a service is made with the help of others, in whatever order they were registered', () => {
+test('resolves dependencies in any order of registration', () => {
   const services = provideServices((collection) =>
     collection
       .addSingleton(Diary, (provider) => ({ owner: `at ${provider.get(Clock).hour}` }))
@@ -28,7 +28,7 @@ test('a service is made with the help of others, in whatever order they were reg
   expect(services.get(Diary)).toEqual({ owner: 'at 7' })
 })
 
-test('services that need each other in a circle are refused with the way round', () => {
+test('rejects circular dependencies with their path', () => {
   const services = provideServices((collection) =>
     collection
       .addSingleton(Clock, needs(Diary))
@@ -36,11 +36,11 @@ test('services that need each other in a circle are refused with the way round',
       .addSingleton(Library, needs(Clock)),
   )
   expect(() => services.get(Clock)).toThrow('clock → diary → library → clock')
-  // Nothing is left over of the failed attempt.
+  // The failed attempt leaves no state.
   expect(() => services.get(Diary)).toThrow('diary → library → clock → diary')
 })
 
-test('a service whose making fails is made again when it is asked for again', () => {
+test('creates a service again after an error', () => {
   let tries = 0
   const services = provideServices((collection) =>
     collection.addSingleton(Clock, () => {
@@ -53,18 +53,18 @@ test('a service whose making fails is made again when it is asked for again', ()
   expect(services.get(Clock)).toEqual({ hour: 2 })
 })
 
-test('a service that nobody has registered is named', () => {
+test('names a missing service', () => {
   expect(() => provideServices(() => {}).get(Diary)).toThrow('The service diary is not registered.')
 })
 
-test('a token can be registered once', () => {
+test('rejects a second registration of a token', () => {
   const twice = provideServices.bind(undefined, (collection) =>
     collection.addSingleton(Clock, () => ({ hour: 1 })).addSingleton(Clock, () => ({ hour: 2 })),
   )
   expect(twice).toThrow('The service clock is registered already.')
 })
 
-test('two tokens of one name are two services', () => {
+test('distinguishes tokens with the same name', () => {
   const other = token<{ hour: number }>('clock')
   const services = provideServices((collection) =>
     collection.addSingleton(Clock, () => ({ hour: 1 })).addSingleton(other, () => ({ hour: 2 })),
@@ -72,7 +72,7 @@ test('two tokens of one name are two services', () => {
   expect([services.get(Clock).hour, services.get(other).hour]).toEqual([1, 2])
 })
 
-test('a module registers services in configureServices, and nowhere else', async () => {
+test('accepts registrations in configureServices only', async () => {
   let late: (() => unknown) | undefined
   const { host } = instanceOf({
     configureServices: (services) => {

@@ -11,7 +11,7 @@ export interface InvocationResult {
 
 type Outcome = { result: any } | { error: InvocationResult }
 
-interface Waiting {
+interface Invocation {
   event: unknown
   settle: (outcome: Outcome) => void
 }
@@ -19,12 +19,13 @@ interface Waiting {
 /** The Lambda Runtime API for one instance, over HTTP. Delivers one event at a time. */
 export class LambdaRuntimeApi implements AsyncDisposable {
   readonly #server = createServer((incoming, outgoing) => void this.#serve(incoming, outgoing))
-  readonly #queue: Waiting[] = []
-  readonly #worked = new Map<string, Waiting>()
-  #asking: ServerResponse | undefined
+  readonly #queue: Invocation[] = []
+  readonly #running = new Map<string, Invocation>()
+  #poll: ServerResponse | undefined
   #count = 0
   readonly #initError = Promise.withResolvers<InvocationResult>()
-  asked = 0
+  /** How often the instance requested an event. */
+  requestedEvents = 0
 
   static async start(): Promise<LambdaRuntimeApi> {
     const api = new LambdaRuntimeApi()
@@ -46,7 +47,7 @@ export class LambdaRuntimeApi implements AsyncDisposable {
   async invoke(event: unknown): Promise<any> {
     const outcome = await new Promise<Outcome>((settle) => {
       this.#queue.push({ event, settle })
-      this.#handOut()
+      this.#deliver()
     })
     if ('error' in outcome) throw Object.assign(new Error(outcome.error.errorMessage), outcome.error)
     return outcome.result
@@ -62,25 +63,25 @@ export class LambdaRuntimeApi implements AsyncDisposable {
     const [, id = '', part = ''] =
       /^\/2018-06-01\/runtime\/(?:invocation\/)?([^/]+)(?:\/(\w+))?$/.exec(incoming.url ?? '') ?? []
     if (id === 'next') {
-      this.asked += 1
-      this.#asking = outgoing
-      return this.#handOut()
+      this.requestedEvents += 1
+      this.#poll = outgoing
+      return this.#deliver()
     }
     const body = JSON.parse(await text(incoming))
-    const told = { ...body, header: incoming.headers['lambda-runtime-function-error-type'] }
-    if (id === 'init') this.#initError.resolve(told)
-    else this.#worked.get(id)?.settle(part === 'response' ? { result: body } : { error: told })
+    const error = { ...body, header: incoming.headers['lambda-runtime-function-error-type'] }
+    if (id === 'init') this.#initError.resolve(error)
+    else this.#running.get(id)?.settle(part === 'response' ? { result: body } : { error })
     outgoing.writeHead(202).end('{"status":"OK"}')
   }
 
-  #handOut(): void {
-    const outgoing = this.#asking
-    const waiting = outgoing && this.#queue.shift()
-    if (!waiting) return
-    this.#asking = undefined
+  #deliver(): void {
+    const outgoing = this.#poll
+    const invocation = outgoing && this.#queue.shift()
+    if (!invocation) return
+    this.#poll = undefined
     const id = `request-${(this.#count += 1)}`
-    this.#worked.set(id, waiting)
+    this.#running.set(id, invocation)
     outgoing.setHeader('lambda-runtime-aws-request-id', id)
-    outgoing.end(JSON.stringify(waiting.event))
+    outgoing.end(JSON.stringify(invocation.event))
   }
 }

@@ -13,7 +13,7 @@ beforeEach(() => {
 const token = 'token-of-the-deployment'
 
 /** Options of a request. The deployment token is added by default. */
-interface Sent {
+interface RequestOptions {
   headers?: Record<string, string>
   body?: string
   /** Aborts when the client disconnects. */
@@ -22,7 +22,7 @@ interface Sent {
 
 export interface Instance {
   host: ModuleHost
-  ask: (method: string, path: string, sent?: Sent) => Promise<Response>
+  send: (method: string, path: string, options?: RequestOptions) => Promise<Response>
   /** A control request, with its path below the control path. */
   control: (method: string, path: string, body?: object) => Promise<{ status: number; body: any }>
 }
@@ -31,18 +31,18 @@ export interface Instance {
 export function instanceOf(parts: Partial<ModuleDefinition>, { startsItself = false } = {}): Instance {
   const definition = defineModule({ id: 'sample', version: '1.2.3', ...parts })
   const host = new ModuleHost(definition, { organisationId: 'org_sample', startsItself, isPersistent: true })
-  const answer = answerOf(host, token)
-  const ask: Instance['ask'] = (method, path, { headers = {}, body, signal } = {}) => {
+  const respond = answerOf(host, token)
+  const send: Instance['send'] = (method, path, { headers = {}, body, signal } = {}) => {
     const all = { [tokenHeader]: token, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers }
     const parts = { headers: all, ...(body !== undefined && { body }), ...(signal && { signal }) }
-    return answer(new Request(`http://module${path}`, { method, ...parts }))
+    return respond(new Request(`http://module${path}`, { method, ...parts }))
   }
   const control: Instance['control'] = async (method, path, body) => {
-    const sent = body === undefined ? {} : { body: JSON.stringify(body) }
-    const response = await ask(method, controlPath + path, sent)
+    const options = body === undefined ? {} : { body: JSON.stringify(body) }
+    const response = await send(method, controlPath + path, options)
     return { status: response.status, body: await response.json() }
   }
-  return { host, ask, control }
+  return { host, send, control }
 }
 
 /** A running instance. */

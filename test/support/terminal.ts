@@ -9,7 +9,7 @@ const open = new Set<Terminal>()
 afterAll(() => Promise.all([...open].map((terminal) => terminal[Symbol.asyncDispose]())))
 
 /** The output so far, and the exit code after the end. */
-export interface Seen {
+export interface CommandResult {
   output: string
   exitCode: number | undefined
 }
@@ -24,9 +24,9 @@ export class Terminal implements AsyncDisposable {
   constructor(options: { cwd: string; env: NodeJS.ProcessEnv }) {
     this.#child = spawn('bash', ['--norc', '--noprofile'], { ...options, detached: true, stdio: 'pipe' })
     open.add(this)
-    const keep = (part: Buffer) => (this.#text += part.toString())
-    this.#child.stdout?.on('data', keep)
-    this.#child.stderr?.on('data', keep)
+    const append = (part: Buffer) => (this.#text += part.toString())
+    this.#child.stdout?.on('data', append)
+    this.#child.stderr?.on('data', append)
     this.#child.stdin?.on('error', () => {})
     // One stream keeps the order of the output.
     this.#child.stdin?.write('exec 2>&1\n')
@@ -37,7 +37,7 @@ export class Terminal implements AsyncDisposable {
   }
 
   /** Types a command without waiting for its end. */
-  type(command: string): () => Seen {
+  type(command: string): () => CommandResult {
     const from = this.#text.length
     this.#child.stdin?.write(`{ ${command}\n} </dev/null; printf '\\n${mark}%s\\n' $?\n`)
     return () => {
@@ -47,9 +47,9 @@ export class Terminal implements AsyncDisposable {
   }
 
   /** Types a command and waits for its end. */
-  async run(command: string): Promise<Seen> {
-    const look = this.type(command)
-    return waitFor(`${command} ends`, async () => (look().exitCode === undefined ? undefined : look()))
+  async run(command: string): Promise<CommandResult> {
+    const result = this.type(command)
+    return waitFor(`${command} ends`, async () => (result().exitCode === undefined ? undefined : result()))
   }
 
   /** Presses Ctrl-C. */

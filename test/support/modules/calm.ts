@@ -1,6 +1,6 @@
 import { callerOf, defineModule, serve } from '@platform/modules'
 
-/** Does what it should, and tells what it was given. */
+/** A module without faults that logs its calls. */
 await serve(
   defineModule({
     id: 'calm',
@@ -29,7 +29,7 @@ await serve(
       app.get('/api/calm/headers', (c) => c.json(c.req.header()))
       app.all('/api/calm/echo', async (c) => c.body(await c.req.arrayBuffer(), 200, { 'x-method': c.req.method }))
       app.get('/api/calm/slow', async (c) => {
-        console.log('slow begun')
+        console.log('slow started')
         await new Promise((resolve) => setTimeout(resolve, 700))
         return c.text('slow done')
       })
