@@ -14,8 +14,8 @@ export const handler = serve(
   route(listAuditEntries, async ({ caller, query }) => result(200, await Audit.list(caller, query))),
   route(exportAudit, async ({ caller, query }) => {
     const { text, next } = await Audit.exportPage(caller, query)
-    const following = next === undefined ? next : `${exportAudit.path}?format=${query.format}&after=${next}`
-    return result(200, text, download(`audit.${query.format}`, types[query.format], following))
+    const nextPage = next === undefined ? next : `${exportAudit.path}?format=${query.format}&after=${next}`
+    return result(200, text, download(`audit.${query.format}`, types[query.format], nextPage))
   }),
   route(verifyAudit, async ({ caller, query }) => result(200, await Audit.verify(caller, query))),
 )

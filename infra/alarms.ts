@@ -5,14 +5,14 @@ import { options } from './options.ts'
 import { queues } from './queues.ts'
 import { hasAlarms } from './stage.ts'
 
-/** The alarms of docs/operations.md#alarms, which says how to respond. */
+/** The alarms of docs/operations.md#alarms, with instructions. */
 
 const consumerErrors = consumers.map((name) => functionMetric('Errors', name))
 const scheduleErrors = ['bootstrap', ...schedules.map(({ name }) => name)].map((name) => functionMetric('Errors', name))
 /** A password change verifies the old password first. */
 const signIns = [platformMetric('SignInFailures', 'auth'), platformMetric('SignInFailures', 'users')]
 
-const ofWork: Record<string, AlarmSpec> = {
+const metricAlarms: Record<string, AlarmSpec> = {
   'api-server-errors': {
     number: 2,
     description: 'More than 1 % of the requests fail, and at least five.',
@@ -116,7 +116,7 @@ const ofWork: Record<string, AlarmSpec> = {
   },
 }
 
-const ofTimeLimits = schedules.map(({ name, timeoutSeconds }): [string, AlarmSpec] => [
+const timeoutAlarms = schedules.map(({ name, timeoutSeconds }): [string, AlarmSpec] => [
   `${name.replace('schedule/', '')}-near-limit`,
   {
     number: 8,
@@ -134,7 +134,7 @@ const ofTimeLimits = schedules.map(({ name, timeoutSeconds }): [string, AlarmSpe
  */
 const longestWaitSeconds: Record<string, number> = { updates: 1800, webhooks: 1200, modules: 1200 }
 
-const ofQueues = Object.entries(queues).flatMap(([name, { queue, deadLetter }]): [string, AlarmSpec][] => {
+const queueAlarms = Object.entries(queues).flatMap(([name, { queue, deadLetter }]): [string, AlarmSpec][] => {
   const above = longestWaitSeconds[name] ?? 300
   const oldestMessageAge: AlarmSpec = {
     number: 5,
@@ -145,7 +145,7 @@ const ofQueues = Object.entries(queues).flatMap(([name, { queue, deadLetter }]):
   }
   // Messages that SQS moves to a dead-letter queue do not count as sent. Where a function consumes the queue, its
   // receives count.
-  const letters: AlarmSpec = {
+  const deadLetters: AlarmSpec = {
     number: 6,
     description: `A message of the queue ${name} failed five times.`,
     metrics: [
@@ -156,7 +156,7 @@ const ofQueues = Object.entries(queues).flatMap(([name, { queue, deadLetter }]):
   }
   return [
     [`${name}-age`, oldestMessageAge],
-    [`${name}-dead-letters`, letters],
+    [`${name}-dead-letters`, deadLetters],
   ]
 })
 
@@ -166,5 +166,6 @@ export const topic = hasAlarms ? alarmTopic() : undefined
 if (topic) {
   const { alarmEmail: endpoint } = options
   if (endpoint) new aws.sns.TopicSubscription('AlarmsByEmail', { topic: topic.arn, protocol: 'email', endpoint })
-  for (const [name, spec] of [...Object.entries(ofWork), ...ofTimeLimits, ...ofQueues]) alarm(name, spec, topic)
+  for (const [name, spec] of [...Object.entries(metricAlarms), ...timeoutAlarms, ...queueAlarms])
+    alarm(name, spec, topic)
 }

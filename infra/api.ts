@@ -7,8 +7,8 @@ import { api } from './gateway.ts'
 
 /** One function and one integration for each group of the route table, a route for each row, and the default route. */
 
-function integrated(name: string, target: ReturnType<typeof platformFunction>) {
-  const { id, alias, function: made } = target
+function integrate(name: string, target: ReturnType<typeof platformFunction>) {
+  const { id, alias, function: lambda } = target
   const integration = new aws.apigatewayv2.Integration(`${id}Integration`, {
     apiId: api.nodes.api.id,
     integrationType: 'AWS_PROXY',
@@ -18,7 +18,7 @@ function integrated(name: string, target: ReturnType<typeof platformFunction>) {
   })
   new aws.lambda.Permission(`${id}Permission`, {
     action: 'lambda:InvokeFunction',
-    function: made.name,
+    function: lambda.name,
     qualifier: alias.name,
     principal: 'apigateway.amazonaws.com',
     sourceArn: $interpolate`${api.nodes.api.executionArn}/*/*`,
@@ -31,15 +31,15 @@ const names = [...new Set(routes.map((route) => route.function))]
 /** Functions that handle HTTP requests. */
 export const apiFunctionNames: readonly string[] = [...names, modulePaths.function, fallback.function]
 
-const served = names.map((name) => {
-  const own = routes.filter((route) => route.function === name)
-  const capabilities = [...new Set(own.flatMap(({ endpoint }) => capabilitiesOf(endpoint)))]
-  return integrated(name, platformFunction(name, { capabilities, timeoutSeconds: defaultFunctionTimeoutSeconds }))
+const integrations = names.map((name) => {
+  const ownRoutes = routes.filter((route) => route.function === name)
+  const capabilities = [...new Set(ownRoutes.flatMap(({ endpoint }) => capabilitiesOf(endpoint)))]
+  return integrate(name, platformFunction(name, { capabilities, timeoutSeconds: defaultFunctionTimeoutSeconds }))
 })
-const [passage, rest] = [modulePaths, fallback].map(({ function: name, capabilities }) =>
-  integrated(name, platformFunction(name, { capabilities, timeoutSeconds: defaultFunctionTimeoutSeconds })),
+const [moduleTarget, fallbackTarget] = [modulePaths, fallback].map(({ function: name, capabilities }) =>
+  integrate(name, platformFunction(name, { capabilities, timeoutSeconds: defaultFunctionTimeoutSeconds })),
 )
-const targetOf = (name: string) => served.find((each) => each.name === name)!.target
+const targetOf = (name: string) => integrations.find((each) => each.name === name)!.target
 
 const route = (routeKey: string, target: $util.Input<string>) =>
   new aws.apigatewayv2.Route(`Route${routeKey.replaceAll(/[^A-Za-z0-9]+/g, '-')}`, {
@@ -49,5 +49,5 @@ const route = (routeKey: string, target: $util.Input<string>) =>
   })
 
 for (const { function: name, method, endpoint } of routes) route(`${method} ${endpoint.path}`, targetOf(name))
-for (const path of modulePaths.paths) route(`ANY ${path}`, passage.target)
-route('$default', rest.target)
+for (const path of modulePaths.paths) route(`ANY ${path}`, moduleTarget.target)
+route('$default', fallbackTarget.target)

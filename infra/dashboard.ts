@@ -18,7 +18,7 @@ interface Chart {
   metrics: readonly Metric[]
 }
 
-const each = <Name>(names: readonly Name[], metricOf: (name: Name) => Metric): Metric[] => names.map(metricOf)
+const metricsFor = <Name>(names: readonly Name[], metricOf: (name: Name) => Metric): Metric[] => names.map(metricOf)
 const scheduleNames = schedules.map(({ name }) => name)
 const allQueues = Object.values(queues)
 
@@ -29,22 +29,22 @@ const charts: readonly Chart[] = [
   {
     title: 'Requests by function',
     statistic: 'Sum',
-    metrics: each(apiFunctionNames, (name) => platformMetric('Requests', name)),
+    metrics: metricsFor(apiFunctionNames, (name) => platformMetric('Requests', name)),
   },
   {
     title: 'Server errors by function',
     statistic: 'Sum',
-    metrics: each(apiFunctionNames, (name) => platformMetric('ServerErrors', name)),
+    metrics: metricsFor(apiFunctionNames, (name) => platformMetric('ServerErrors', name)),
   },
   {
     title: 'Duration by function, p99',
     statistic: 'p99',
-    metrics: each(apiFunctionNames, (name) => platformMetric('RequestDuration', name)),
+    metrics: metricsFor(apiFunctionNames, (name) => platformMetric('RequestDuration', name)),
   },
   {
     title: 'Failed invocations',
     statistic: 'Sum',
-    metrics: each(Object.keys(versions), (name) => functionMetric('Errors', name)),
+    metrics: metricsFor(Object.keys(versions), (name) => functionMetric('Errors', name)),
   },
   {
     title: 'Concurrent invocations in this account',
@@ -55,27 +55,27 @@ const charts: readonly Chart[] = [
   {
     title: 'Age of the oldest message in seconds',
     statistic: 'Maximum',
-    metrics: each(allQueues, ({ queue }) => queueMetric('ApproximateAgeOfOldestMessage', queue)),
+    metrics: metricsFor(allQueues, ({ queue }) => queueMetric('ApproximateAgeOfOldestMessage', queue)),
   },
   {
     title: 'Messages in dead-letter queues',
     statistic: 'Maximum',
-    metrics: each(allQueues, ({ deadLetter }) => queueMetric('ApproximateNumberOfMessagesVisible', deadLetter)),
+    metrics: metricsFor(allQueues, ({ deadLetter }) => queueMetric('ApproximateNumberOfMessagesVisible', deadLetter)),
   },
   {
     title: 'Failed messages',
     statistic: 'Sum',
-    metrics: each(consumers, (name) => platformMetric('MessagesFailed', name)),
+    metrics: metricsFor(consumers, (name) => platformMetric('MessagesFailed', name)),
   },
   {
     title: 'Scheduled runs',
     statistic: 'Sum',
-    metrics: each(scheduleNames, (name) => platformMetric('ScheduledRuns', name)),
+    metrics: metricsFor(scheduleNames, (name) => platformMetric('ScheduledRuns', name)),
   },
   {
     title: 'Duration of scheduled runs',
     statistic: 'Maximum',
-    metrics: each(scheduleNames, (name) => platformMetric('ScheduledRunDuration', name)),
+    metrics: metricsFor(scheduleNames, (name) => platformMetric('ScheduledRunDuration', name)),
   },
   {
     title: 'Delay of sweeps and projections in seconds',

@@ -68,7 +68,7 @@ export function platformFunction(
   }: { capabilities: readonly Capability[]; timeoutSeconds: number; consumes?: string },
 ) {
   const id = name.replace(/(?:^|[/-])([a-z])/g, (_, letter: string) => letter.toUpperCase())
-  const made = new sst.aws.Function(`${id}Function`, {
+  const lambda = new sst.aws.Function(`${id}Function`, {
     name: functionNameOf(name),
     bundle: `dist/functions/${name}`,
     handler: 'index.handler',
@@ -97,18 +97,18 @@ export function platformFunction(
   })
   const alias = new aws.lambda.Alias(`${id}Live`, {
     name: liveAlias,
-    functionName: made.name,
-    functionVersion: made.nodes.function.version,
+    functionName: lambda.name,
+    functionVersion: lambda.nodes.function.version,
   })
   versions[name] = alias.functionVersion
-  return { id, function: made, alias }
+  return { id, function: lambda, alias }
 }
 
 const consumerGrant = (queue: string) => {
   const isDeadLetter = queue.endsWith('-dead-letter')
-  const { queue: work, deadLetter } = queues[queue.replace(/-dead-letter$/, '')]
+  const { queue: workQueue, deadLetter } = queues[queue.replace(/-dead-letter$/, '')]
   return {
     actions: ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'],
-    resources: [(isDeadLetter ? deadLetter : work).arn],
+    resources: [(isDeadLetter ? deadLetter : workQueue).arn],
   }
 }

@@ -50,7 +50,7 @@ export const tableMetric = (
 ): Metric => ({ namespace: 'AWS/DynamoDB', metricName, dimensions: { TableName: table.name } })
 
 /** Writes throttled by an index: DynamoDB counts them for the index only. */
-const ofIndex = (index: string): Metric => ({
+const indexThrottles = (index: string): Metric => ({
   namespace: 'AWS/DynamoDB',
   metricName: 'WriteThrottleEvents',
   dimensions: { TableName: table.name, GlobalSecondaryIndexName: index },
@@ -63,7 +63,7 @@ const ofIndex = (index: string): Metric => ({
 export const tableThrottles: readonly Metric[] = [
   tableMetric('ReadThrottleEvents'),
   tableMetric('WriteThrottleEvents'),
-  ...Object.keys(tableIndexes).map(ofIndex),
+  ...Object.keys(tableIndexes).map(indexThrottles),
 ]
 
 const queueOf = ({ trigger }: Task): string | undefined =>

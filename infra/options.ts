@@ -15,14 +15,14 @@ export const optionNames: readonly string[] = Object.keys(patterns)
 
 /** Parses the settings. An empty value counts as unset. Throws one error that names every invalid value. */
 export function optionsOf(environment: Record<string, string | undefined>) {
-  const problems = Object.entries(patterns).flatMap(([name, [pattern, description]]) => {
+  const errors = Object.entries(patterns).flatMap(([name, [pattern, description]]) => {
     const value = environment[name]
     return !value || pattern.test(value) ? [] : [`${name}: must be ${description}`]
   })
   if (environment['PLAT_DOMAIN_CERTIFICATE'] && !environment['PLAT_DOMAIN']) {
-    problems.push('PLAT_DOMAIN_CERTIFICATE: requires PLAT_DOMAIN')
+    errors.push('PLAT_DOMAIN_CERTIFICATE: requires PLAT_DOMAIN')
   }
-  if (problems.length > 0) throw new Error(`Invalid settings in the environment:\n  ${problems.join('\n  ')}`)
+  if (errors.length > 0) throw new Error(`Invalid settings in the environment:\n  ${errors.join('\n  ')}`)
   return {
     alarmEmail: environment['PLAT_ALARM_EMAIL'] || undefined,
     domain: environment['PLAT_DOMAIN'] || undefined,

@@ -2,7 +2,7 @@ import { deadLetterRetentionSeconds, workQueues } from '../packages/contract/src
 import { prefix } from './stage.ts'
 
 /** A queue with its dead-letter queue. The visibility timeout is six times the consumer's timeout. */
-function pair(name: string, timeoutSeconds: number) {
+function createQueue(name: string, timeoutSeconds: number) {
   const id = `${name[0].toUpperCase()}${name.slice(1)}`
   const visibilityTimeout = `${timeoutSeconds * 6} seconds` as const
   const deadLetter = new sst.aws.Queue(`${id}DeadLetter`, {
@@ -20,5 +20,5 @@ function pair(name: string, timeoutSeconds: number) {
 }
 
 export const queues = Object.fromEntries(
-  workQueues.map(({ name, timeoutSeconds }) => [name, pair(name, timeoutSeconds)] as const),
+  workQueues.map(({ name, timeoutSeconds }) => [name, createQueue(name, timeoutSeconds)] as const),
 )

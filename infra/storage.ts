@@ -21,11 +21,11 @@ export const table = new sst.aws.Dynamo('Table', {
   transform: {
     // A restored table replaces this one permanently: one deployment names it. Any other change that would replace the
     // table, and so lose its data, fails.
-    table: (args, own) => {
-      own.protect = isProduction && restoredTable === undefined
+    table: (args, resourceOptions) => {
+      resourceOptions.protect = isProduction && restoredTable === undefined
       if (restoredTable === undefined) return
       args.name = restoredTable
-      own.import = restoredTable
+      resourceOptions.import = restoredTable
     },
   },
 })

@@ -23,10 +23,10 @@ function consume({ id, alias }: Target, trigger: { queue: string; batchSize: num
 
 /**
  * Functions that send messages which lead back to them on purpose: a batch continues with the next message. Lambda
- * would drop the sixteenth as a loop.
+ * would drop the sixteenth message as a loop.
  */
-function allowLoop({ id, function: made }: Target) {
-  new aws.lambda.FunctionRecursionConfig(`${id}Loop`, { functionName: made.name, recursiveLoop: 'Allow' })
+function allowLoop({ id, function: lambda }: Target) {
+  new aws.lambda.FunctionRecursionConfig(`${id}Loop`, { functionName: lambda.name, recursiveLoop: 'Allow' })
 }
 
 /** The role of all schedules of this stage; it may only invoke their functions. */
@@ -45,7 +45,7 @@ const scheduleRole = new aws.iam.Role('ClockRole', {
   }),
 })
 
-function schedule({ id, alias, function: made }: Target, everySeconds: number, name: string) {
+function schedule({ id, alias, function: lambda }: Target, everySeconds: number, name: string) {
   const minutes = everySeconds / 60
   new aws.iam.RolePolicy(`${id}Clock`, {
     role: scheduleRole.name,
@@ -55,7 +55,7 @@ function schedule({ id, alias, function: made }: Target, everySeconds: number, n
   })
   // The next run makes up for a missed or failed one; Lambda would retry twice.
   new aws.lambda.FunctionEventInvokeConfig(`${id}Retries`, {
-    functionName: made.name,
+    functionName: lambda.name,
     qualifier: alias.name,
     maximumRetryAttempts: 0,
     maximumEventAgeInSeconds: Math.max(60, everySeconds),
@@ -72,23 +72,23 @@ function schedule({ id, alias, function: made }: Target, everySeconds: number, n
  * Runs bootstrap at the end of each deployment that changes a function. A failure fails the deployment, and the next
  * deployment runs it again.
  */
-function invokeBootstrap({ id, alias, function: made }: Target) {
+function invokeBootstrap({ id, alias, function: lambda }: Target) {
   new aws.lambda.Invocation(`${id}Start`, {
-    functionName: made.name,
+    functionName: lambda.name,
     qualifier: alias.name,
     input: '{}',
     triggers: versions,
   })
 }
 
-const triggerOf: Target[] = []
+const bootstrapTargets: Target[] = []
 for (const [name, { trigger, timeoutSeconds, capabilities }] of Object.entries<Task>(tasks)) {
   const consumes = typeof trigger === 'object' && 'queue' in trigger ? trigger.queue : undefined
   const target = platformFunction(name, { capabilities, timeoutSeconds, ...(consumes && { consumes }) })
-  if (trigger === 'deployment') triggerOf.push(target)
+  if (trigger === 'deployment') bootstrapTargets.push(target)
   else if ('queue' in trigger) {
     consume(target, trigger)
     if (canLoop(name)) allowLoop(target)
   } else schedule(target, trigger.everySeconds, name)
 }
-for (const each of triggerOf) invokeBootstrap(each)
+for (const each of bootstrapTargets) invokeBootstrap(each)

@@ -6,12 +6,12 @@ import { enroll } from '@platform/core/relays/enrollment'
 import { newId } from '@platform/core/id'
 import * as Job from '@platform/core/jobs/job'
 import { scriptJob } from '../core/support/jobs.ts'
+import { bootstrapPlatform, enrollRequest, newCaller, newRelayKey, relayToken } from '../support/fixtures.ts'
 import { type TestResponse, send } from '../support/request.ts'
-import { newCaller, enrollRequest, newRelayKey, relayToken, bootstrapPlatform } from '../support/fixtures.ts'
-import { type Ask, sentOf } from './fixtures.ts'
+import { type RequestParts, toRequest } from './fixtures.ts'
 import { idPlaces } from './id-places.ts'
 import { moduleWorld } from './module-world.ts'
-import { type Row, rowNamed, rows } from './table.ts'
+import { type Operation, operationNamed, operations } from './operations.ts'
 import { writes } from './writes.ts'
 
 await vi.hoisted(() => import('../support/without-rate-limits.ts'))
@@ -19,33 +19,31 @@ await vi.hoisted(() => import('./module-world.ts'))
 afterAll(() => moduleWorld[Symbol.asyncDispose]())
 await bootstrapPlatform()
 
-/** Relay × id: a relay reaches the jobs of its own cluster, and nobody else's, whatever it names. */
-
-/** A cluster with a relay that has claimed one job of two. */
-async function working(given?: Caller) {
-  const owner = given ?? (await newCaller())
+/** A cluster whose relay has claimed one job of two. */
+async function startRelay(owner: Promise<Caller> | Caller = newCaller()) {
+  const caller = await owner
   const key = newRelayKey()
-  const { id: clusterId, enrollmentToken } = await Cluster.register(owner, { name: newId('clus'), type: 'Hypervisor' })
+  const { id: clusterId, enrollmentToken } = await Cluster.register(caller, { name: newId('clus'), type: 'Hypervisor' })
   const { relayId, nodes } = await enroll({ ...enrollRequest(enrollmentToken), publicKey: key.wire })
   const newJob = async () => {
-    const { id: jobId } = await Job.submit(owner, scriptJob(clusterId))
-    await dispatch({ organisationId: owner.organisationId, jobId })
+    const { id: jobId } = await Job.submit(caller, scriptJob(clusterId))
+    await dispatch({ organisationId: caller.organisationId, jobId })
     return jobId
   }
-  const call = async (row: Row, ask: Ask): Promise<TestResponse> => {
-    const { target, body = '', headers, ...sent } = sentOf(row, ask, {})
-    const identity = await relayToken(relayId, key.privateKey, target, String(body))
-    return send(row.handler, { ...sent, target, body, headers: { ...headers, ...identity } })
+  const call = async (operation: Operation, parts: RequestParts): Promise<TestResponse> => {
+    const { target, body = '', headers, ...request } = toRequest(operation, parts, {})
+    const authorization = await relayToken(relayId, key.privateKey, target, String(body))
+    return send(operation.handler, { ...request, target, body, headers: { ...headers, ...authorization } })
   }
-  const [waiting, running] = [await newJob(), await newJob()]
-  const { json } = await call(rowNamed('POST /api/v1/relay/jobs/{id}/claim'), { params: { id: running } })
-  return { call, owner, waiting, running, leaseId: json.leaseId, nodeId: nodes[0]?.id ?? '' }
+  const [queued, running] = [await newJob(), await newJob()]
+  const { json } = await call(operationNamed('POST /api/v1/relay/jobs/{id}/claim'), { params: { id: running } })
+  return { call, caller, queued, running, leaseId: json.leaseId, nodeId: nodes[0]?.id ?? '' }
 }
-type Working = Awaited<ReturnType<typeof working>>
+type Relay = Awaited<ReturnType<typeof startRelay>>
 
-/** What succeeds for the relay that a job is meant for. */
-const asks: Record<string, (theirs: Working) => Ask> = {
-  'POST /api/v1/relay/jobs/{id}/claim': ({ waiting }) => ({ params: { id: waiting } }),
+/** Requests that succeed for the relay of the job. */
+const requests: Record<string, (relay: Relay) => RequestParts> = {
+  'POST /api/v1/relay/jobs/{id}/claim': ({ queued }) => ({ params: { id: queued } }),
   'POST /api/v1/relay/jobs/{id}/output': ({ running, leaseId, nodeId }) => ({
     params: { id: running },
     body: { leaseId, seq: 0, nodeId, stream: 'stdout', data: 'x' },
@@ -56,41 +54,44 @@ const asks: Record<string, (theirs: Working) => Ask> = {
   }),
 }
 
-const withJob = rows.filter((row) => row.endpoint.access === 'relay' && idPlaces(row).includes('params.id'))
+const jobOperations = operations.filter(
+  (operation) => operation.endpoint.access === 'relay' && idPlaces(operation).includes('params.id'),
+)
 
-test('every call of a relay about a job is tried', () => {
-  expect(withJob.map(({ name }) => name).toSorted()).toEqual(Object.keys(asks).toSorted())
+test('the table contains every relay operation on a job', () => {
+  expect(jobOperations.map(({ name }) => name).toSorted()).toEqual(Object.keys(requests).toSorted())
 })
 
-test.each(withJob)('$name is for the relay of the job’s cluster alone', async (row) => {
-  const theirs = await working()
-  const ask = asks[row.name]?.(theirs) ?? {}
-  for (const other of [await working(), await working(theirs.owner)]) {
+test.each(jobOperations)('$name is limited to the relay of the cluster', async (operation) => {
+  const relay = await startRelay()
+  const parts = requests[operation.name]?.(relay) ?? {}
+  for (const other of [await startRelay(), await startRelay(relay.caller)]) {
     const before = writes()
-    const { status, json } = await other.call(row, ask)
-    expect([status, json.error]).toEqual([404, 'job_not_found'])
-    expect(writes()).toBe(before)
+    const { status, json } = await other.call(operation, parts)
+    expect([status, json.error, writes()]).toEqual([404, 'job_not_found', before])
   }
-  expect((await theirs.call(row, ask)).status).toBe(200)
+  expect((await relay.call(operation, parts)).status).toBe(200)
 })
 
-test('a lease of another job opens nothing', async () => {
-  const [mine, theirs] = [await working(), await working()]
-  for (const row of withJob.filter(({ endpoint }) => endpoint.request?.body)) {
-    const { body, ...ask } = asks[row.name]?.(mine) ?? {}
-    const { status, json } = await mine.call(row, { ...ask, body: { ...body, leaseId: theirs.leaseId } })
+test('rejects the lease of another job', async () => {
+  const [relay, other] = [await startRelay(), await startRelay()]
+  for (const operation of jobOperations.filter(({ endpoint }) => endpoint.request?.body)) {
+    const { body, ...parts } = requests[operation.name]?.(relay) ?? {}
+    const { status, json } = await relay.call(operation, { ...parts, body: { ...body, leaseId: other.leaseId } })
     expect([status, json.error]).toEqual([409, 'lease_not_held'])
   }
 })
 
-test('a beat tells nothing of other clusters, and moves none of their nodes', async () => {
-  const [mine, theirs] = [await working(), await working()]
-  const nodes = [{ id: theirs.nodeId, status: 'Offline' }]
-  const body = { nodes: [...nodes, { id: mine.nodeId, status: 'Online' }], running: [theirs.running], freeSlots: 4 }
-  const { status, json } = await mine.call(rowNamed('POST /api/v1/relay/heartbeat'), { body })
-  expect(status).toBe(200)
-  expect(json.jobs).toEqual([mine.waiting])
-  const { items } = await Cluster.list(theirs.owner, { page: 1, pageSize: 10, status: undefined, type: undefined })
+test('a heartbeat neither reads nor changes other clusters', async () => {
+  const [relay, other] = [await startRelay(), await startRelay()]
+  const nodes = [
+    { id: other.nodeId, status: 'Offline' },
+    { id: relay.nodeId, status: 'Online' },
+  ]
+  const body = { nodes, running: [other.running], freeSlots: 4 }
+  const { status, json } = await relay.call(operationNamed('POST /api/v1/relay/heartbeat'), { body })
+  expect([status, json.jobs]).toEqual([200, [relay.queued]])
+  const { items } = await Cluster.list(other.caller, { page: 1, pageSize: 10, status: undefined, type: undefined })
   expect(items.map((cluster) => cluster.status)).toEqual(['Healthy'])
-  expect((await Job.read(theirs.owner, theirs.running)).status).toBe('Running')
+  expect((await Job.read(other.caller, other.running)).status).toBe('Running')
 })

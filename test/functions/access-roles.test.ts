@@ -7,154 +7,130 @@ import { enroll } from '@platform/core/relays/enrollment'
 import { parseRecord } from '@platform/core/outbox/record'
 import { isLong, sampled } from '../support/long.ts'
 import { newCaller, enrollRequest, newRelayKey, relayToken } from '../support/fixtures.ts'
-import { type Ask, askOf, call, sentOf, staleFixtures } from './fixtures.ts'
+import { call, type RequestParts, staleFixtures, toRequest, validRequest } from './fixtures.ts'
 import { moduleWorld } from './module-world.ts'
-import { needs } from './needs.ts'
-import { type Headers, type Person, personOf } from './person.ts'
-import { type Row, rowNamed, rows } from './table.ts'
+import { type Operation, operationNamed, operations } from './operations.ts'
+import { requirements } from './requirements.ts'
+import { type Headers, newUser, type SignedInUser } from './users.ts'
 import { writes } from './writes.ts'
 
 await vi.hoisted(() => import('../support/without-rate-limits.ts'))
 await vi.hoisted(() => import('./module-world.ts'))
 afterAll(() => moduleWorld[Symbol.asyncDispose]())
 
-/**
- * Role × operation. Who may do what stands here once more, by hand: the table of D14 below, and in `needs.ts` the permission
- * of every operation, from the specification and the decisions. Neither is read from the code under test.
- */
+/** Role × operation, from tables that are written by hand: the roles below, the permissions in `requirements.ts`. */
 
-const everyone = ['PlatformAdmin', 'OrgAdmin', 'ClusterAdmin', 'Operator', 'Viewer', 'Auditor'] as const
-type Role = (typeof everyone)[number]
+const roles = ['PlatformAdmin', 'OrgAdmin', 'ClusterAdmin', 'Operator', 'Viewer', 'Auditor'] as const
+type Role = (typeof roles)[number]
 
-const holders: Record<string, readonly Role[]> = {
-  user: everyone,
-  session: everyone,
-  'clusters:read': everyone,
+const rolesByRequirement: Record<string, readonly Role[]> = {
+  user: roles,
+  session: roles,
+  'clusters:read': roles,
   'clusters:write': ['PlatformAdmin', 'OrgAdmin', 'ClusterAdmin'],
   'clusters:admin': ['PlatformAdmin', 'OrgAdmin', 'ClusterAdmin'],
-  'jobs:read': everyone,
+  'jobs:read': roles,
   'jobs:write': ['PlatformAdmin', 'OrgAdmin', 'ClusterAdmin', 'Operator'],
-  'modules:read': everyone,
+  'modules:read': roles,
   'modules:install': ['PlatformAdmin'],
   'users:admin': ['PlatformAdmin', 'OrgAdmin'],
   'audit:read': ['PlatformAdmin', 'OrgAdmin', 'Auditor'],
   'platform:admin': ['PlatformAdmin'],
 }
 
-const needOf = (row: Row): string => {
-  const need = needs[row.name]
-  if (need === undefined) throw new Error(`${row.name} has no line in this matrix.`)
-  return need
-}
+const requirementOf = (operation: Operation): string => requirements[operation.name] ?? ''
+const authenticated = operations.filter((operation) => requirementOf(operation) in rolesByRequirement)
 
-const withCaller = rows.filter(({ name }) => holders[needs[name] ?? ''] !== undefined)
-
-test('the matrix and the fixtures hold every operation and no other', () => {
-  const names = rows.map(({ name }) => name)
-  expect(names.filter((name) => needs[name] === undefined)).toEqual([])
-  expect(Object.keys(needs).filter((name) => !names.includes(name))).toEqual([])
+test('the tables contain exactly the operations of the contract', () => {
+  expect(Object.keys(requirements).toSorted()).toEqual(operations.map(({ name }) => name).toSorted())
   expect(staleFixtures).toEqual([])
 })
 
-const cells = withCaller.flatMap((row) => everyone.map((role) => [row.name, role, row] as const))
-const isAllowed = ([, role, row]: (typeof cells)[number]): boolean => holders[needOf(row)]?.includes(role) ?? false
-const [allowed, denied] = [cells.filter(isAllowed), cells.filter((cell) => !isAllowed(cell))]
+const cells = authenticated.flatMap((operation) => roles.map((role) => [operation.name, role, operation] as const))
+const isPermitted = ([, role, operation]: (typeof cells)[number]): boolean =>
+  rolesByRequirement[requirementOf(operation)]?.includes(role) ?? false
+const [permitted, denied] = [cells.filter(isPermitted), cells.filter((cell) => !isPermitted(cell))]
 
-/** All of them; by default those at the border alone: the last role that may do an operation, and the first that may not. */
-const done = allowed.filter(([name], index) => isLong || allowed[index + 1]?.[0] !== name)
-const refused = denied.filter(([name], index) => isLong || denied[index - 1]?.[0] !== name)
+/** By default, the last permitted and the first denied role of each operation. */
+const lastPermitted = permitted.filter(([name], index) => isLong || permitted[index + 1]?.[0] !== name)
+const firstDenied = denied.filter(([name], index) => isLong || denied[index - 1]?.[0] !== name)
 
-/** How often the audit trail will tell that somebody did something. */
-async function audited({ organisationId, userId }: Person): Promise<number> {
+async function countAuditEntries({ organisationId, userId }: SignedInUser): Promise<number> {
   const { items } = await query({ pk: outbox(organisationId, '').pk, newestFirst: true, limit: 1000 })
   return items.map(parseRecord).filter(({ actor, audit }) => actor.id === userId && audit).length
 }
 
-test.each(done)('%s is done for %s, and what changes something is on record', async (_, role, row) => {
-  const who = await personOf(role)
-  const ask = await askOf(row, who)
-  const before = await audited(who)
-  const { status, text } = await call(row, ask, who.headers)
-  expect(Object.keys(row.endpoint.responses), text).toContain(String(status))
-  expect((await audited(who)) - before).toBe(row.method === 'GET' ? 0 : 1)
+test.each(lastPermitted)('%s is permitted to %s, and recorded if it changes something', async (_, role, operation) => {
+  const user = await newUser(role)
+  const parts = await validRequest(operation, user)
+  const before = await countAuditEntries(user)
+  const { status, text } = await call(operation, parts, user.headers)
+  expect(Object.keys(operation.endpoint.responses), text).toContain(String(status))
+  expect((await countAuditEntries(user)) - before).toBe(operation.method === 'GET' ? 0 : 1)
 })
 
-/** Refused as somebody who may not do it, with nothing written. */
-async function expectForbidden(row: Row, ask: Ask, headers: Headers): Promise<void> {
+async function expectForbidden(operation: Operation, parts: RequestParts, headers: Headers): Promise<void> {
   const before = writes()
-  const { status, json } = await call(row, ask, headers)
-  const need = needOf(row)
-  const refusal = { error: 'forbidden', message: messageOf('forbidden'), traceId: expect.any(String) }
-  expect([status, json]).toEqual([403, need === 'session' ? refusal : { ...refusal, requiredPermission: need }])
+  const { status, json } = await call(operation, parts, headers)
+  const requirement = requirementOf(operation)
+  const body = { error: 'forbidden', message: messageOf('forbidden'), traceId: expect.any(String) }
+  expect([status, json]).toEqual([403, requirement === 'session' ? body : { ...body, requiredPermission: requirement }])
   expect(writes()).toBe(before)
 }
 
-test.each(refused)('%s is refused to %s, and changes nothing', async (_, role, row) => {
-  const who = await personOf(role)
-  await expectForbidden(row, await askOf(row, who), who.headers)
+test.each(firstDenied)('%s is denied to %s without a write', async (_, role, operation) => {
+  const user = await newUser(role)
+  await expectForbidden(operation, await validRequest(operation, user), user.headers)
 })
 
-/** The header of an API token that was used before: its first use in an hour is written down. */
-async function apiToken(who: Person, permissions: string[]): Promise<Headers> {
-  const { json } = await call(
-    rowNamed('POST /api/v1/users/me/tokens'),
-    { body: { name: 'x', permissions } },
-    who.headers,
-  )
+/** Headers of a new API token after its first use, which is recorded. */
+async function apiToken(user: SignedInUser, permissions: string[]): Promise<Headers> {
+  const create = operationNamed('POST /api/v1/users/me/tokens')
+  const { json } = await call(create, { body: { name: 'x', permissions } }, user.headers)
   const headers = { authorization: `Bearer ${json.token}` }
-  expect((await call(rowNamed('GET /api/v1/auth/me'), {}, headers)).json.permissions).toEqual(permissions)
+  expect((await call(operationNamed('GET /api/v1/auth/me'), {}, headers)).json.permissions).toEqual(permissions)
   return headers
 }
 
-test.each(sampled(withCaller))(
-  '$name by an API token without permissions is done only where none is needed',
-  async (row) => {
-    const who = await personOf('PlatformAdmin')
-    const ask = await askOf(row, who)
-    const headers = await apiToken(who, [])
-    if (needOf(row) !== 'user') return expectForbidden(row, ask, headers)
-    expect((await call(row, ask, headers)).status).toBeLessThan(300)
-  },
-)
+const allPermissions = Object.keys(rolesByRequirement).filter((requirement) => requirement.includes(':'))
 
-const everything = Object.keys(holders).filter((need) => need.includes(':'))
+test.each(sampled(authenticated))('$name with an API token depends on its permissions', async (operation) => {
+  for (const [permissions, isForbidden] of [
+    [[], requirementOf(operation) !== 'user'],
+    [allPermissions, requirementOf(operation) === 'session'],
+  ] as const) {
+    const user = await newUser('PlatformAdmin')
+    const parts = await validRequest(operation, user)
+    const headers = await apiToken(user, [...permissions])
+    if (isForbidden) await expectForbidden(operation, parts, headers)
+    else expect((await call(operation, parts, headers)).status).toBeLessThan(300)
+  }
+})
 
-test.each(sampled(withCaller))(
-  '$name by an API token with all permissions is done, but where tokens are made',
-  async (row) => {
-    const who = await personOf('PlatformAdmin')
-    const ask = await askOf(row, who)
-    const headers = await apiToken(who, everything)
-    if (needOf(row) === 'session') return expectForbidden(row, ask, headers)
-    expect((await call(row, ask, headers)).status).toBeLessThan(300)
-  },
-)
+/** Operations that grant permissions to users require the caller to hold these permissions as well. */
+const grantsPermissions = (operation: Operation): boolean =>
+  (requirementOf(operation) === 'users:admin' && operation.name.includes('/users') && operation.method !== 'GET') ||
+  operation.name === 'POST /api/v1/platform/identity/providers'
 
-/** Where users are administered, or made by a provider, nobody reaches further than the own rights, whatever the permission is. */
-const reachesOthers = (row: Row): boolean =>
-  (needOf(row) === 'users:admin' && row.name.includes('/users') && row.method !== 'GET') ||
-  row.name === 'POST /api/v1/platform/identity/providers'
+const withPermission = authenticated.filter((operation) => requirementOf(operation).includes(':'))
 
-const withNeed = withCaller.filter((row) => needOf(row).includes(':'))
-
-test.each(withNeed)('$name by an API token with exactly the permission it needs is done', async (row) => {
-  const who = await personOf('PlatformAdmin')
-  const ask = await askOf(row, who)
-  const headers = await apiToken(who, [needOf(row)])
-  const { status, json, text } = await call(row, ask, headers)
-  if (!reachesOthers(row)) return expect(status, text).toBeLessThan(300)
+test.each(sampled(withPermission))('$name is permitted to an API token with only its permission', async (operation) => {
+  const user = await newUser('PlatformAdmin')
+  const parts = await validRequest(operation, user)
+  const { status, json, text } = await call(operation, parts, await apiToken(user, [requirementOf(operation)]))
+  if (!grantsPermissions(operation)) return expect(status, text).toBeLessThan(300)
   expect([403, 422]).toContain(status)
   expect(['forbidden', 'role_not_grantable']).toContain(json.error)
 })
 
-test.each(withNeed.filter(reachesOthers))(
-  '$name by an API token wants the rights of the other user, too',
-  async (row) => {
-    const who = await personOf('PlatformAdmin')
-    const ask = await askOf(row, who)
-    const ofViewers = everything.filter((permission) => holders[permission]?.includes('Viewer'))
-    const rights = everything.filter((permission) => permission === needOf(row) || ofViewers.includes(permission))
-    expect((await call(row, ask, await apiToken(who, rights))).status).toBeLessThan(300)
+test.each(withPermission.filter(grantsPermissions))(
+  '$name is permitted to an API token with the permissions of the other user',
+  async (operation) => {
+    const user = await newUser('PlatformAdmin')
+    const parts = await validRequest(operation, user)
+    const isViewers = (permission: string) => rolesByRequirement[permission]?.includes('Viewer')
+    const permissions = allPermissions.filter((each) => each === requirementOf(operation) || isViewers(each))
+    expect((await call(operation, parts, await apiToken(user, permissions))).status).toBeLessThan(300)
   },
 )
 
@@ -162,20 +138,22 @@ const key = newRelayKey()
 const { enrollmentToken } = await Cluster.register(await newCaller(), { name: 'guarded', type: 'Hypervisor' })
 const relay = await enroll({ ...enrollRequest(enrollmentToken), publicKey: key.wire })
 
-test.each(withCaller)('$name by a relay is refused, under either scheme', async (row) => {
-  const ask = await askOf(row, await personOf('OrgAdmin'))
-  const { target, body = '' } = sentOf(row, ask, {})
+test.each(sampled(authenticated))('$name rejects a relay token under either scheme', async (operation) => {
+  const parts = await validRequest(operation, await newUser('OrgAdmin'))
+  const { target, body = '' } = toRequest(operation, parts, {})
   const { authorization } = await relayToken(relay.relayId, key.privateKey, target.split('?')[0] ?? '', String(body))
   const before = writes()
   for (const scheme of ['Relay', 'Bearer']) {
-    const headers = { authorization: authorization.replace('Relay', scheme) }
-    const { status, json } = await call(row, ask, headers)
+    const { status, json } = await call(operation, parts, { authorization: authorization.replace('Relay', scheme) })
     expect([status, json.error]).toEqual([401, 'unauthenticated'])
   }
   expect(writes()).toBe(before)
 })
 
-test.each(rows.filter(({ name }) => needs[name] === 'public'))('$name asks nobody who they are', async (row) => {
-  const { json } = await call(row, {}, {})
-  expect(['unauthenticated', 'token_expired', 'forbidden']).not.toContain(json?.error)
-})
+test.each(operations.filter((operation) => requirementOf(operation) === 'public'))(
+  '$name requires no authentication',
+  async (operation) => {
+    const { json } = await call(operation, {}, {})
+    expect(['unauthenticated', 'token_expired', 'forbidden']).not.toContain(json?.error)
+  },
+)

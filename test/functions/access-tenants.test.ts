@@ -1,23 +1,20 @@
 import { afterAll, expect, test, vi } from 'vitest'
 import type { IdPrefix } from '@platform/contract/common'
 import { newId } from '@platform/core/id'
-import { type Ask, askOf, call } from './fixtures.ts'
-import { idPlaces, valueAt, withForeign } from './id-places.ts'
+import { call, type RequestParts, validRequest } from './fixtures.ts'
+import { idPlaces, valueAt, withValueOf } from './id-places.ts'
 import { moduleWorld } from './module-world.ts'
-import { type Person, personOf } from './person.ts'
-import { type Row, rows } from './table.ts'
+import { type Operation, operations } from './operations.ts'
+import { newUser, type SignedInUser } from './users.ts'
 import { writes } from './writes.ts'
 
 await vi.hoisted(() => import('../support/without-rate-limits.ts'))
 await vi.hoisted(() => import('./module-world.ts'))
 afterAll(() => moduleWorld[Symbol.asyncDispose]())
 
-/**
- * Tenant × id. Wherever a request can name a thing, in its path, query or body, it names one of another organisation. What
- * is answered stands here by hand; it is the same that an id answers which nobody has.
- */
+/** Tenant × id: at every place of an id in a request, an id of another organisation is treated as an unknown one. */
 
-const answers: Record<string, string> = {
+const expectedResults: Record<string, string> = {
   'GET /api/v1/clusters query.filterId': '404 filter_not_found',
   'GET /api/v1/clusters query.ids': '200 nothing',
   'POST /api/v1/clusters body.siteId': '422 site_not_found',
@@ -60,76 +57,83 @@ const answers: Record<string, string> = {
   'GET /api/v1/platform/audit query.resource': '200 nothing',
 }
 
-/** A platform administrator may make the first user of another organisation (D15): it learns whether there is one. */
+/** Platform administrators may create the first user of another organisation. */
 const isOpenToPlatform = (name: string): boolean => name === 'POST /api/v1/users body.organisationId'
 
-/** What belongs to one user is another user's as little as another organisation's. */
+/** Resources of single users, which are hidden from colleagues as well. */
 const isPrivate = (name: string): boolean => /\/users\/me\/|\/notifications|filterId/.test(name)
 
-/** Modules and identity providers are the platform's: nobody of another organisation gets as far as their ids. */
-const isOfPlatform = ({ name }: Row): boolean => / \/api\/(v1\/)?(modules|platform\/identity)/.test(name)
+/** Modules and identity providers belong to the platform. */
+const isOfPlatform = ({ name }: Operation): boolean => / \/api\/(v1\/)?(modules|platform\/identity)/.test(name)
 
-const places = rows
+const places = operations
   .filter(({ endpoint: { access } }) => access !== 'public' && access !== 'relay')
-  .filter((row) => !isOfPlatform(row))
-  .flatMap((row) => idPlaces(row).map((place) => [`${row.name} ${place}`, row, place] as const))
+  .filter((operation) => !isOfPlatform(operation))
+  .flatMap((operation) => idPlaces(operation).map((place) => [`${operation.name} ${place}`, operation, place] as const))
 
-test('the table holds every place where a request can name a thing, and no other', () => {
-  expect(places.map(([name]) => name).toSorted()).toEqual(Object.keys(answers).toSorted())
+test('the table contains exactly the places of ids', () => {
+  expect(places.map(([name]) => name).toSorted()).toEqual(Object.keys(expectedResults).toSorted())
 })
 
-/** Sends somebody's request with the thing of another, and tells what is heard and how often the store was written to. */
-async function reach(row: Row, place: string, mine: Ask, theirs: Ask, { headers }: Person) {
+/** Sends a request with the id of another one. */
+async function access(
+  operation: Operation,
+  place: string,
+  { own, other }: { own: RequestParts; other: RequestParts },
+  { headers }: SignedInUser,
+) {
   const before = writes()
-  const { status, json } = await call(row, withForeign(mine, theirs, place), headers)
+  const { status, json } = await call(operation, withValueOf(own, other, place), headers)
   const isEmpty = json === undefined || (json.totalCount === 0 && json.items.length === 0)
-  return {
-    heard: `${status} ${json?.error ?? (isEmpty ? 'nothing' : 'something')}`,
-    message: json?.message,
-    written: writes() - before,
-  }
+  const outcome = `${status} ${json?.error ?? (isEmpty ? 'nothing' : 'something')}`
+  return { outcome, message: json?.message, writes: writes() - before }
 }
 
-/** A request about ids that nobody has. */
-const unknown = (ask: Ask): Ask =>
-  JSON.parse(JSON.stringify(ask).replaceAll(/"([a-z]+)_[0-9a-z]{26}"/g, (_, prefix: IdPrefix) => `"${newId(prefix)}"`))
+/** The same request with unused ids. */
+const withUnknownIds = (parts: RequestParts): RequestParts =>
+  JSON.parse(
+    JSON.stringify(parts).replaceAll(/"([a-z]+)_[0-9a-z]{26}"/g, (_, prefix: IdPrefix) => `"${newId(prefix)}"`),
+  )
 
-async function expectNotFound(row: Row, place: string, owner: Person, other: Person): Promise<void> {
-  const [mine, theirs] = [await askOf(row, other), await askOf(row, owner)]
-  expect(valueAt(theirs, place), 'The line in fixtures.ts must name it').toBeDefined()
-  const foreign = await reach(row, place, mine, theirs, other)
-  expect(foreign).toMatchObject({ heard: answers[`${row.name} ${place}`], written: 0 })
-  expect(foreign).toEqual(await reach(row, place, mine, unknown(theirs), other))
+async function expectNotFound(operation: Operation, place: string, owner: SignedInUser, user: SignedInUser) {
+  const [own, other] = [await validRequest(operation, user), await validRequest(operation, owner)]
+  expect(valueAt(other, place), 'The line in fixtures.ts must contain the id').toBeDefined()
+  const foreign = await access(operation, place, { own, other }, user)
+  expect(foreign).toMatchObject({ outcome: expectedResults[`${operation.name} ${place}`], writes: 0 })
+  expect(foreign).toEqual(await access(operation, place, { own, other: withUnknownIds(other) }, user))
 }
 
-test.each(places)('%s of another organisation is not found', async (name, row, place) => {
-  const owner = await personOf('OrgAdmin')
-  await expectNotFound(row, place, owner, await personOf('OrgAdmin'))
-  if (!isOpenToPlatform(name)) await expectNotFound(row, place, owner, await personOf('PlatformAdmin'))
+test.each(places)('%s of another organisation is not found', async (name, operation, place) => {
+  const owner = await newUser('OrgAdmin')
+  await expectNotFound(operation, place, owner, await newUser('OrgAdmin'))
+  if (!isOpenToPlatform(name)) await expectNotFound(operation, place, owner, await newUser('PlatformAdmin'))
 })
 
-test.each(places.filter(([name]) => isPrivate(name)))('%s of a colleague is not found', async (_, row, place) => {
-  const owner = await personOf('OrgAdmin')
-  await expectNotFound(row, place, owner, await personOf('OrgAdmin', owner.organisationId))
+test.each(places.filter(([name]) => isPrivate(name)))('%s of a colleague is not found', async (_, operation, place) => {
+  const owner = await newUser('OrgAdmin')
+  await expectNotFound(operation, place, owner, await newUser('OrgAdmin', owner.organisationId))
 })
 
-const isShared = (row: Row): boolean => idPlaces(row).every((place) => !isPrivate(`${row.name} ${place}`))
-const shared = new Set(places.map(([, row]) => row).filter(isShared))
+const isShared = (operation: Operation): boolean =>
+  idPlaces(operation).every((place) => !isPrivate(`${operation.name} ${place}`))
 
-// Else a fixture that nobody can use would pass for one that is guarded.
-test.each([...shared])('$name succeeds for a colleague of whoever made the thing', async (row) => {
-  const owner = await personOf('OrgAdmin')
-  const colleague = await personOf('OrgAdmin', owner.organisationId)
-  const { status, text } = await call(row, await askOf(row, owner), colleague.headers)
-  expect(Object.keys(row.endpoint.responses), text).toContain(String(status))
-})
+// Otherwise an invalid fixture would pass as a protected one.
+test.each([...new Set(places.map(([, operation]) => operation).filter(isShared))])(
+  '$name succeeds for a colleague',
+  async (operation) => {
+    const owner = await newUser('OrgAdmin')
+    const colleague = await newUser('OrgAdmin', owner.organisationId)
+    const { status, text } = await call(operation, await validRequest(operation, owner), colleague.headers)
+    expect(Object.keys(operation.endpoint.responses), text).toContain(String(status))
+  },
+)
 
-test.each(places.filter(([name]) => answers[name] === '200 nothing'))(
-  '%s finds something where it belongs to the organisation',
-  async (_, row, place) => {
-    const owner = await personOf('OrgAdmin')
-    const colleague = await personOf('OrgAdmin', owner.organisationId)
-    const theirs = await askOf(row, owner)
-    expect((await reach(row, place, theirs, theirs, colleague)).heard).toBe('200 something')
+test.each(places.filter(([name]) => expectedResults[name] === '200 nothing'))(
+  '%s of the own organisation is found',
+  async (_, operation, place) => {
+    const owner = await newUser('OrgAdmin')
+    const colleague = await newUser('OrgAdmin', owner.organisationId)
+    const own = await validRequest(operation, owner)
+    expect(await access(operation, place, { own, other: own }, colleague)).toMatchObject({ outcome: '200 something' })
   },
 )

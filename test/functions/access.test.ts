@@ -1,75 +1,121 @@
 import { expect, test, vi } from 'vitest'
 import { messageOf } from '@platform/contract/errors'
-import { shiftClock } from '@platform/core/clock'
-import { type TestResponse, send } from '../support/request.ts'
-import { bearer, bootstrapPlatform } from '../support/fixtures.ts'
-import { handlerOf, isProtected, requestTo, type Row, rows } from './table.ts'
+import * as ApiToken from '@platform/core/accounts/api-token'
+import { platformError } from '@platform/core/error'
+import { authenticate, authenticateIfPermitted, identityOf } from '@platform/http/authorize'
 import { publicPortalHeaders } from '../support/browser-session.ts'
+import { advanceClock } from '../support/clock.ts'
+import { bearer, bootstrapPlatform, errorCodeOf, newCaller } from '../support/fixtures.ts'
+import { send } from '../support/request.ts'
+import { onStoreCall } from '../support/store-calls.ts'
+import { handlerOf, isProtected, type Operation, operations, requestTo } from './operations.ts'
 import { writes } from './writes.ts'
 
 await vi.hoisted(() => import('../support/without-rate-limits.ts'))
-
 await bootstrapPlatform()
 
-const listSites = (headers: Record<string, string>): Promise<TestResponse> =>
-  send(handlerOf('sites'), { target: '/api/v1/sites', headers })
+const isRelayOperation = ({ endpoint }: Operation): boolean => endpoint.access === 'relay'
+const protectedOperations = operations.filter(isProtected)
+const userOperations = protectedOperations.filter((operation) => !isRelayOperation(operation))
 
-const challenge = (access: string): string => (access === 'relay' ? 'Relay' : 'Bearer')
+const administrator = await bearer(['PlatformAdmin'])
+const token = administrator.authorization.slice('Bearer '.length)
+const cookie = { cookie: `__Host-plat_access=${token}` }
 
-test.each(rows.filter(isProtected))('$name without a token answers 401', async (row) => {
-  const { status, headers, json } = await send(row.handler, requestTo(row))
-  expect(status).toBe(401)
-  expect(headers['www-authenticate']).toBe(challenge(row.endpoint.access))
-  expect(json).toEqual({
-    error: 'unauthenticated',
-    message: messageOf('unauthenticated'),
-    traceId: headers['x-trace-id'],
-  })
+test.each(protectedOperations)('$name requires its kind of token', async (operation) => {
+  const { status, headers, json } = await send(operation.handler, requestTo(operation))
+  expect([status, headers['www-authenticate']]).toEqual([401, isRelayOperation(operation) ? 'Relay' : 'Bearer'])
+  const error = 'unauthenticated'
+  expect(json).toEqual({ error, message: messageOf(error), traceId: headers['x-trace-id'] })
+  const other = isRelayOperation(operation) ? administrator : { authorization: `Relay ${token}` }
+  expect((await send(operation.handler, requestTo(operation, other))).status).toBe(401)
 })
 
-const token = (await bearer(['OrgAdmin'])).authorization.slice('Bearer '.length)
-
-test('an expired token answers 401 token_expired, whether the process knew it or not', async () => {
-  const [known, unknown] = await Promise.all([bearer(['Viewer']), bearer(['Viewer'])])
-  expect((await listSites(known)).status).toBe(200)
-  shiftClock(16 * 60_000)
-  try {
-    for (const headers of [known, unknown]) {
-      const { status, json } = await listSites(headers)
-      expect([status, json.error]).toEqual([401, 'token_expired'])
-    }
-  } finally {
-    shiftClock(-16 * 60_000)
+test('reports an expired token, whether or not the process has cached it', async () => {
+  const listSites = (headers: Record<string, string>) => send(handlerOf('sites'), { target: '/api/v1/sites', headers })
+  const [cached, unused] = await Promise.all([bearer(['Viewer']), bearer(['Viewer'])])
+  expect((await listSites(cached)).status).toBe(200)
+  advanceClock(16 * 60_000)
+  for (const headers of [cached, unused]) {
+    const { status, json } = await listSites(headers)
+    expect([status, json.error]).toEqual([401, 'token_expired'])
   }
 })
 
-test.each(rows.filter(isProtected))('$name as a caller of the other kind answers 401', async (row) => {
-  const scheme = row.endpoint.access === 'relay' ? await bearer(['PlatformAdmin']) : { authorization: `Relay ${token}` }
-  expect((await send(row.handler, requestTo(row, scheme))).status).toBe(401)
+test.each(userOperations)('$name accepts the cookie of a browser from the same origin only', async (operation) => {
+  const before = writes()
+  const foreign = { ...publicPortalHeaders, origin: 'https://other.example.com', 'sec-fetch-site': 'same-site' }
+  const rejected = await send(operation.handler, requestTo(operation, { ...foreign, ...cookie }))
+  expect([rejected.status, rejected.json.error, writes()]).toEqual([403, 'cross_origin_request', before])
+  const accepted = await send(operation.handler, requestTo(operation, { ...publicPortalHeaders, ...cookie }))
+  expect([401, 403], accepted.text).not.toContain(accepted.status)
 })
 
-const isForUsers = (row: Row): boolean => isProtected(row) && row.endpoint.access !== 'relay'
-const cookie = { cookie: `__Host-plat_access=${(await bearer(['PlatformAdmin'])).authorization.split(' ')[1]}` }
+test.each(operations.filter(isRelayOperation))('$name accepts no cookie', async (operation) => {
+  const { status } = await send(operation.handler, requestTo(operation, { ...publicPortalHeaders, ...cookie }))
+  expect(status).toBe(401)
+})
 
-test.each(rows.filter(isForUsers))(
-  '$name by the cookie of a browser, as another page has it sent, answers 403',
-  async (row) => {
-    const before = writes()
-    const elsewhere = { ...publicPortalHeaders, origin: 'https://other.example.com', 'sec-fetch-site': 'same-site' }
-    const { status, json, headers } = await send(row.handler, requestTo(row, { ...elsewhere, ...cookie }))
-    expect([status, json]).toEqual([
-      403,
-      { error: 'cross_origin_request', message: messageOf('cross_origin_request'), traceId: headers['x-trace-id'] },
-    ])
-    expect(writes()).toBe(before)
+test('identifies callers in log lines by their ids only', () => {
+  const permissions = new Set(['jobs:read'] as const)
+  const ids = { organisationId: 'org_a', userId: 'user_a' }
+  const user = { ...ids, kind: 'user', sessionId: 'sess_a', permissions } as const
+  expect(identityOf(undefined)).toEqual({})
+  expect(identityOf(user)).toEqual(ids)
+  expect(identityOf({ ...user, tokenId: 'tok_a' })).toEqual({ ...ids, tokenId: 'tok_a' })
+  const relay = { kind: 'relay', relayId: 'relay_a', organisationId: 'org_a', clusterId: 'clus_a' } as const
+  const relayIds = { organisationId: 'org_a', relayId: 'relay_a' }
+  expect(identityOf({ ...relay, tokenId: 'token', issuedAtMs: 0 })).toEqual(relayIds)
+})
+
+const address = '192.0.2.7'
+const event = (headers: Record<string, string>) => ({
+  rawPath: '/api/v1/sites',
+  rawQueryString: '',
+  headers,
+  isBase64Encoded: false,
+  requestContext: { http: { method: 'GET', sourceIp: address } },
+})
+
+test('does not authenticate callers of public endpoints', async () => {
+  for (const headers of [{}, { authorization: 'Bearer nonsense' }, { authorization: 'Relay nonsense' }]) {
+    expect(await authenticate('public', event(headers))).toBeUndefined()
+  }
+})
+
+test('authenticates a user by an access token or an API token, with the address of the request', async () => {
+  const { kind, userId, organisationId, ...caller } = await newCaller()
+  const { id: tokenId, token: apiToken } = await ApiToken.create(
+    { ...caller, kind, userId, organisationId },
+    { name: 'nightly' },
+  )
+  const byApiToken = await authenticate('user', event({ authorization: `bearer   ${apiToken}` }))
+  expect(byApiToken).toMatchObject({ userId, organisationId, tokenId, address })
+  const byAccessToken = await authenticate('user', event(await bearer(['Viewer'], organisationId)))
+  expect(byAccessToken).toMatchObject({ kind: 'user', organisationId, address })
+  expect(byAccessToken).not.toHaveProperty('tokenId')
+})
+
+test.each(['', 'Bearer', 'Bearer  ', 'Bearer plat_', 'plat_x', 'Basic dTpw', 'x Bearer y', 'Bearer y z'])(
+  'rejects the Authorization header %j',
+  async (authorization) => {
+    expect(await errorCodeOf(authenticate('user', event({ authorization })))).toBe('unauthenticated')
+    expect(await authenticateIfPermitted('jobs:read', { authorization }, { address })).toBeUndefined()
   },
 )
 
-test.each(rows.filter(isForUsers))('$name by the cookie of a browser is as good as by a token', async (row) => {
-  const answer = await send(row.handler, requestTo(row, { ...publicPortalHeaders, ...cookie }))
-  expect([401, 403], answer.text).not.toContain(answer.status)
+test('recognises callers with a permission at a public endpoint', async () => {
+  const headers = await bearer(['Operator'])
+  expect(await authenticateIfPermitted('jobs:write', headers, { address })).toMatchObject({ kind: 'user', address })
+  expect(await authenticateIfPermitted('users:admin', headers, { address })).toBeUndefined()
+  expect(await authenticateIfPermitted('jobs:write', {}, { address })).toBeUndefined()
 })
 
-test.each(rows.filter(({ endpoint }) => endpoint.access === 'relay'))('$name takes no cookie', async (row) => {
-  expect((await send(row.handler, requestTo(row, { ...publicPortalHeaders, ...cookie }))).status).toBe(401)
+test('reports store errors at a public endpoint instead of an anonymous caller', async () => {
+  const { token: apiToken } = await ApiToken.create(await newCaller(), { name: 'nightly' })
+  for (const failure of [platformError('database_unavailable'), new RangeError('out of order')]) {
+    using _ = onStoreCall({ before: () => Promise.reject(failure) })
+    const caller = authenticateIfPermitted('jobs:read', { authorization: `Bearer ${apiToken}` }, { address })
+    await expect(caller).rejects.toMatchObject({ message: failure.message })
+  }
 })

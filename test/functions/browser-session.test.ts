@@ -1,61 +1,45 @@
 import { expect, test, vi } from 'vitest'
-import { shiftClock } from '@platform/core/clock'
+import { create as createApiToken } from '@platform/core/accounts/api-token'
 import { outbox } from '@platform/core/db/keys'
 import { query } from '@platform/core/db/table'
+import { newId } from '@platform/core/id'
+import { configure } from '@platform/core/identity-providers/configure'
+import { remove } from '@platform/core/identity-providers/manage'
 import { parseRecord } from '@platform/core/outbox/record'
 import { complete } from '@platform/core/platform/setup'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
-import { newId } from '@platform/core/id'
-import { remove } from '@platform/core/identity-providers/manage'
-import { configure } from '@platform/core/identity-providers/configure'
-import { create as createApiToken } from '@platform/core/accounts/api-token'
 import { handler as auth } from '../../functions/auth.ts'
 import { handler as sites } from '../../functions/sites.ts'
 import { handler as users } from '../../functions/users.ts'
 import { ldap } from '../core/support/identity.ts'
-import { localPortalHeaders, BrowserSession, publicPortalHeaders } from '../support/browser-session.ts'
+import { BrowserSession, localPortalHeaders, publicPortalHeaders } from '../support/browser-session.ts'
+import { advanceClock } from '../support/clock.ts'
+import * as fixtures from '../support/fixtures.ts'
 import { jsonRequest, type TestResponse, send } from '../support/request.ts'
-import {
-  administrator,
-  adminToken,
-  advanceToNextMinute,
-  createColleague,
-  password,
-  type SignedInUser,
-  signInUser,
-  bootstrapPlatform,
-} from '../support/fixtures.ts'
+import { writes } from './writes.ts'
 
 await vi.hoisted(() => import('../support/without-rate-limits.ts'))
 
-await bootstrapPlatform()
-const ofSetup = await complete({ ...administrator, initialAdminToken: await adminToken() })
-const admin = await signInUser(administrator.adminUsername)
+const { administrator, createColleague, password } = fixtures
+await fixtures.bootstrapPlatform()
+const setupTokens = await complete({ ...administrator, initialAdminToken: await fixtures.adminToken() })
+const admin = await fixtures.signInUser(administrator.adminUsername)
 
 const session = '/api/v1/auth/session'
 const me = { target: '/api/v1/auth/me' }
-const renewal = jsonRequest(`${session}/refresh`, '')
+const refresh = jsonRequest(`${session}/refresh`, '')
 const signOut = { method: 'DELETE', target: session }
 const newSite = () => jsonRequest('/api/v1/sites', { name: newId('site') })
+const newPage = () => new BrowserSession(publicPortalHeaders)
 
-const code = ({ status, json }: TestResponse): [number, string] => [status, json?.error]
+const statusAndError = ({ status, json }: TestResponse): [number, string] => [status, json?.error]
 
-/** Somebody new, signed in as a browser. */
-async function signedInPage(
-  portal: Record<string, string> = publicPortalHeaders,
-): Promise<{ page: BrowserSession; person: SignedInUser }> {
-  const [page, person] = [new BrowserSession(portal), await createColleague(admin.caller, 'ClusterAdmin')]
-  const { status, json } = await page.post(auth, session, person.credentials)
+/** A new user who is signed in with a browser. */
+async function signedInPage(portal: Record<string, string> = publicPortalHeaders) {
+  const [page, user] = [new BrowserSession(portal), await createColleague(admin.caller, 'ClusterAdmin')]
+  const { status, json } = await page.post(auth, session, user.credentials)
   expect([status, json]).toEqual([200, { expiresIn: 900 }])
-  return { page, person }
-}
-
-const sessionsOf = async (page: BrowserSession): Promise<{ isCurrent: boolean }[]> =>
-  (await page.send(users, { target: '/api/v1/users/me/sessions' })).json.items
-
-async function records(action: string, sessionId: string) {
-  const { items } = await query({ pk: outbox(admin.caller.organisationId, '').pk, newestFirst: true, limit: 1000 })
-  return items.map(parseRecord).filter(({ audit }) => audit?.action === action && audit.resource === sessionId)
+  return { page, user }
 }
 
 const sessionIdOf = (page: BrowserSession): string =>
@@ -64,137 +48,180 @@ const sessionIdOf = (page: BrowserSession): string =>
 test.each([
   ['the public portal', publicPortalHeaders, ['__Host-plat_access', '__Host-plat_refresh']],
   ['this machine', localPortalHeaders, ['plat_access', 'plat_refresh']],
-])('from a page on %s one signs in, reads, changes, renews and signs out by cookies', async (_, portal, names) => {
-  const { page, person } = await signedInPage(portal)
+])('signs in, reads, writes, refreshes and signs out by cookies on %s', async (_, portal, names) => {
+  const { page, user } = await signedInPage(portal)
   expect([...page.cookies.keys()]).toEqual(names)
-  expect((await page.send(auth, me)).json).toMatchObject({ username: person.username })
+  expect((await page.send(auth, me)).json).toMatchObject({ username: user.username })
   expect((await page.send(sites, newSite())).status).toBe(201)
-
   const before = new Map(page.cookies)
-  expect(await page.send(auth, renewal)).toMatchObject({ status: 200, json: { expiresIn: 900 } })
+  expect(await page.send(auth, refresh)).toMatchObject({ status: 200, json: { expiresIn: 900 } })
   for (const name of names) expect(page.cookies.get(name)).not.toBe(before.get(name))
   expect((await page.send(auth, me)).status).toBe(200)
-
   expect(await page.send(auth, signOut)).toMatchObject({ status: 204, text: '' })
   expect([...page.cookies]).toEqual([])
-  expect(code(await page.send(auth, me))).toEqual([401, 'unauthenticated'])
+  expect(statusAndError(await page.send(auth, me))).toEqual([401, 'unauthenticated'])
 })
 
-test('the session that setup has opened goes on in the browser: it is one session, and its first token is used up', async () => {
-  const page = new BrowserSession(publicPortalHeaders)
-  const { sessionId } = await verifyAccessToken(ofSetup.accessToken)
-  expect((await page.post(auth, session, { refreshToken: ofSetup.refreshToken })).status).toBe(200)
-  expect((await sessionsOf(page)).filter(({ isCurrent }) => isCurrent)).toMatchObject([{ id: sessionId }])
+test('continues the session of setup by its refresh token, once', async () => {
+  const page = newPage()
+  const { sessionId } = await verifyAccessToken(setupTokens.accessToken)
+  const { refreshToken } = setupTokens
+  expect((await page.post(auth, session, { refreshToken })).status).toBe(200)
+  const { items } = (await page.send(users, { target: '/api/v1/users/me/sessions' })).json
+  expect(items.filter(({ isCurrent }: any) => isCurrent)).toMatchObject([{ id: sessionId }])
   expect(sessionIdOf(page)).toBe(sessionId)
-  const again = new BrowserSession(publicPortalHeaders)
-  expect(code(await again.post(auth, session, { refreshToken: ofSetup.refreshToken }))).toEqual([
-    401,
-    'invalid_refresh_token',
-  ])
-  expect(again.cookies.size).toBe(0)
+  const repeated = newPage()
+  expect(statusAndError(await repeated.post(auth, session, { refreshToken }))).toEqual([401, 'invalid_refresh_token'])
+  expect(repeated.cookies.size).toBe(0)
 })
 
-test.each<[string, object]>([
-  ['nothing', {}],
-  ['a name alone', { username: 'ada' }],
-  ['a password alone', { password }],
-  ['a password and a code', { username: 'ada', password, code: 'x' }],
-  ['a code and a refresh token', { code: 'x', refreshToken: 'y' }],
-  ['a name and a code', { username: 'ada', code: 'x' }],
-  ['a code that is none', { code: 7 }],
-  ['an empty refresh token', { refreshToken: '' }],
-  ['null', { username: null, password: null }],
-])('with %s nobody signs in: 400', async (_, body) => {
-  const answer = await new BrowserSession(publicPortalHeaders).post(auth, session, body)
-  expect(code(answer)).toEqual([400, 'validation_failed'])
-  expect(answer.cookies).toEqual([])
+test.each<[body: object]>([
+  [{}],
+  [{ username: 'ada' }],
+  [{ password }],
+  [{ username: 'ada', password, code: 'x' }],
+  [{ code: 'x', refreshToken: 'y' }],
+  [{ code: 7 }],
+  [{ refreshToken: '' }],
+  [{ username: null, password: null }],
+])('rejects the sign-in %j', async (body) => {
+  const response = await newPage().post(auth, session, body)
+  expect(statusAndError(response)).toEqual([400, 'validation_failed'])
+  expect(response.cookies).toEqual([])
 })
 
 test.each([
   [{ username: administrator.adminUsername, password: 'wrong password' }, 'invalid_credentials'],
   [{ code: 'x' }, 'sign_in_code_invalid'],
   [{ refreshToken: 'x' }, 'invalid_refresh_token'],
-])('with a wrong proof nobody signs in, and who is signed in stays so: %j', async (body, error) => {
+])('keeps the session after the failed sign-in %j', async (body, error) => {
   const { page } = await signedInPage()
-  const answer = await page.post(auth, session, body)
-  expect(code(answer)).toEqual([401, error])
-  expect(answer.cookies).toEqual([])
+  const response = await page.post(auth, session, body)
+  expect(statusAndError(response)).toEqual([401, error])
+  expect(response.cookies).toEqual([])
   expect((await page.send(auth, me)).status).toBe(200)
 })
 
-test('a name without a password here is tried with the directories, as at any sign-in', async () => {
+test('tries unknown users with the directories', async () => {
   const { id } = await configure(admin.caller, { ...ldap, url: 'ldaps://directory.invalid' })
-  const answer = await new BrowserSession(publicPortalHeaders).post(auth, session, {
-    username: newId('user'),
-    password,
-  })
-  expect(code(answer)).toEqual([503, 'directory_unreachable'])
-  expect(answer.cookies).toEqual([])
+  const response = await newPage().post(auth, session, { username: newId('user'), password })
+  expect(statusAndError(response)).toEqual([503, 'directory_unreachable'])
   await remove(admin.caller, id)
 })
 
-test('failed sign-ins of browsers and of others are counted together', async () => {
+test('counts failed sign-ins of browsers and API clients together', async () => {
   const { credentials } = await createColleague(admin.caller, 'Viewer')
   const wrong = { ...credentials, password: 'wrong password' }
-  advanceToNextMinute()
-  const answers: TestResponse[] = []
+  fixtures.advanceToNextMinute()
+  const statuses: number[] = []
   for (let attempt = 0; attempt < 3; attempt++) {
-    answers.push(await new BrowserSession(publicPortalHeaders).post(auth, session, wrong))
-    answers.push(await send(auth, jsonRequest('/api/v1/auth/login', wrong)))
+    statuses.push((await newPage().post(auth, session, wrong)).status)
+    statuses.push((await send(auth, jsonRequest('/api/v1/auth/login', wrong))).status)
   }
-  expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401, 429])
-  expect((await new BrowserSession(publicPortalHeaders).post(auth, session, credentials)).status).toBe(429)
+  expect(statuses).toEqual([401, 401, 401, 401, 401, 429])
+  expect((await newPage().post(auth, session, credentials)).status).toBe(429)
 })
 
-test('an API token in the cookie is none', async () => {
-  const page = new BrowserSession(publicPortalHeaders)
+test('rejects an API token in the cookie', async () => {
+  const page = newPage()
   const { token } = await createApiToken(admin.caller, { name: newId('tok') })
   page.cookies.set('__Host-plat_access', token)
-  expect(code(await page.send(auth, me))).toEqual([401, 'unauthenticated'])
-  expect((await send(auth, { ...me, headers: { authorization: `Bearer ${token}` } })).status).toBe(200)
+  expect(statusAndError(await page.send(auth, me))).toEqual([401, 'unauthenticated'])
 })
 
-test('where the access cookie has expired the refresh cookie gets another one; where a browser still has it 401 says so', async () => {
+test('refreshes after the access cookie has expired', async () => {
   const { page } = await signedInPage()
-  shiftClock(16 * 60_000)
-  try {
-    expect(code(await page.send(auth, me))).toEqual([401, 'token_expired'])
-    page.cookies.delete('__Host-plat_access')
-    expect(code(await page.send(auth, me))).toEqual([401, 'unauthenticated'])
-    expect((await page.send(auth, renewal)).status).toBe(200)
-    expect((await page.send(auth, me)).status).toBe(200)
-  } finally {
-    shiftClock(-16 * 60_000)
-  }
+  advanceClock(16 * 60_000)
+  expect(statusAndError(await page.send(auth, me))).toEqual([401, 'token_expired'])
+  page.cookies.delete('__Host-plat_access')
+  expect(statusAndError(await page.send(auth, me))).toEqual([401, 'unauthenticated'])
+  expect((await page.send(auth, refresh)).status).toBe(200)
+  expect((await page.send(auth, me)).status).toBe(200)
 })
 
 test.each([
   ['no cookie', {}],
-  ['a cookie that is none', { cookie: '__Host-plat_refresh=x' }],
-  ['a session that does not exist', { cookie: `__Host-plat_refresh=${newId('sess')}.abcdefghijkl.x` }],
-  ['a plain cookie, as a neighbour could set it', { cookie: `plat_refresh=${ofSetup.refreshToken}` }],
-])('renewing with %s answers 401 and takes away what there is', async (_, cookie) => {
-  const { json, ...answer } = await send(auth, { ...renewal, headers: { ...publicPortalHeaders, ...cookie } })
-  expect([answer.status, json.error]).toEqual([401, 'invalid_refresh_token'])
-  expect(answer.cookies).toHaveLength(2)
-  for (const each of answer.cookies) expect(each).toMatch(/^__Host-plat_\w+=; .*Max-Age=0$/)
+  ['an invalid cookie', { cookie: '__Host-plat_refresh=x' }],
+  ['an unknown session', { cookie: `__Host-plat_refresh=${newId('sess')}.abcdefghijkl.x` }],
+  ['a cookie that a sibling domain could set', { cookie: `plat_refresh=${setupTokens.refreshToken}` }],
+])('rejects a refresh with %s and clears the cookies', async (_, cookie) => {
+  const response = await send(auth, { ...refresh, headers: { ...publicPortalHeaders, ...cookie } })
+  expect(statusAndError(response)).toEqual([401, 'invalid_refresh_token'])
+  expect(response.cookies).toHaveLength(2)
+  for (const each of response.cookies) expect(each).toMatch(/^__Host-plat_\w+=; .*Max-Age=0$/)
 })
 
-test('signing out ends the session though the access cookie has expired, is on record, and may be repeated', async () => {
-  const { page, person } = await signedInPage()
+test('signs out without an access cookie, repeatably, and records it', async () => {
+  const { page, user } = await signedInPage()
   const sessionId = sessionIdOf(page)
   page.cookies.delete('__Host-plat_access')
   const cookies = page.cookieHeader()
   for (let time = 0; time < 2; time++) {
-    const answer = await page.send(auth, { ...signOut, headers: cookies })
-    expect([answer.status, answer.text]).toEqual([204, ''])
-    expect(answer.cookies).toHaveLength(2)
+    const response = await page.send(auth, { ...signOut, headers: cookies })
+    expect([response.status, response.text, response.cookies.length]).toEqual([204, '', 2])
   }
-  const [closed, ...others] = await records('session.close', sessionId)
-  expect([closed, others]).toMatchObject([{ actor: { id: person.id }, address: '192.0.2.1' }, []])
-  expect(code(await send(auth, { ...renewal, headers: { ...publicPortalHeaders, ...cookies } }))).toEqual([
-    401,
-    'invalid_refresh_token',
-  ])
+  const { items } = await query({ pk: outbox(admin.caller.organisationId, '').pk, newestFirst: true, limit: 1000 })
+  const closed = items.map(parseRecord).filter(({ audit }) => audit?.resource === sessionId)
+  const expected = { actor: { id: user.id }, address: '192.0.2.1', audit: { action: 'session.close' } }
+  expect(closed.filter(({ audit }) => audit?.action === 'session.close')).toMatchObject([expected])
+  const repeated = await send(auth, { ...refresh, headers: { ...publicPortalHeaders, ...cookies } })
+  expect(statusAndError(repeated)).toEqual([401, 'invalid_refresh_token'])
   expect((await send(auth, { ...signOut, headers: publicPortalHeaders })).status).toBe(204)
+})
+
+const foreignOrigins: [string, Record<string, string>][] = [
+  [
+    'another port of the machine',
+    { ...localPortalHeaders, origin: 'http://127.0.0.1:9999', 'sec-fetch-site': 'same-site' },
+  ],
+  ['a sibling domain', { ...publicPortalHeaders, origin: 'https://other.example.com', 'sec-fetch-site': 'same-site' }],
+  ['another site', { ...publicPortalHeaders, origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }],
+  ['an older browser on another site', { host: publicPortalHeaders.host, origin: 'https://evil.example' }],
+  ['a client without an origin', { host: publicPortalHeaders.host }],
+]
+
+test.each(foreignOrigins)('rejects requests with cookies from %s without a change', async (_, foreign) => {
+  const isLocal = foreign['host'] === localPortalHeaders.host
+  const { page, user } = await signedInPage(isLocal ? localPortalHeaders : publicPortalHeaders)
+  const before = writes()
+  const headers = { ...foreign, ...page.cookieHeader() }
+  const form = { ...headers, 'content-type': 'application/x-www-form-urlencoded' }
+  const responses = [
+    await send(auth, jsonRequest(session, user.credentials, headers)),
+    await send(auth, { method: 'POST', target: session, body: 'username=a&password=b', headers: form }),
+    await send(auth, { ...refresh, headers }),
+    await send(auth, { ...signOut, headers }),
+    await send(auth, { method: 'POST', target: '/api/v1/auth/logout', headers }),
+    await send(sites, { ...newSite(), headers: { ...headers, 'content-type': 'text/plain' } }),
+  ]
+  for (const response of responses) {
+    expect(statusAndError(response)).toEqual([403, 'cross_origin_request'])
+    expect(response.cookies).toEqual([])
+  }
+  expect(writes()).toBe(before)
+  expect((await page.send(auth, me)).status).toBe(200)
+  expect((await page.send(auth, refresh)).status).toBe(200)
+})
+
+test.each(['192.168.1.5:8080', 'evil.example:8080'])('requires HTTPS from pages of the host %s', async (host) => {
+  const page = new BrowserSession({ host, origin: `http://${host}` })
+  const response = await page.post(auth, session, admin.credentials)
+  expect(statusAndError(response)).toEqual([403, 'https_required'])
+  expect(response.cookies).toEqual([])
+})
+
+test('a bearer token needs no origin and takes precedence over the cookie', async () => {
+  const { page, user } = await signedInPage()
+  const foreign = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
+  const headers = { ...foreign, ...page.cookieHeader(), authorization: `Bearer ${admin.accessToken}` }
+  expect((await send(auth, { ...me, headers })).json.username).toBe(admin.username)
+  for (const authorization of ['', 'Bearer x.y.z', 'Basic YTpi']) {
+    expect((await page.send(auth, { ...me, headers: { authorization } })).status).toBe(401)
+  }
+  expect((await page.send(auth, me)).json.username).toBe(user.username)
+})
+
+test.each(['GET', 'HEAD', 'OPTIONS', 'PUT', 'PATCH'])('the session has no method %s', async (method) => {
+  const { status, headers } = await send(auth, { method, target: session, headers: { origin: 'https://evil.example' } })
+  expect([status, headers['access-control-allow-origin']]).toEqual([404, undefined])
 })

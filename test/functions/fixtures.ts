@@ -1,35 +1,35 @@
 import { randomUUID } from 'node:crypto'
 import { projectOrganisation } from '@platform/core/background/projections'
-import { advanceBatch } from '@platform/core/jobs/batches/advance'
 import { system } from '@platform/core/caller'
-import { commit } from '@platform/core/outbox/commit'
 import * as keys from '@platform/core/db/keys'
 import { remove } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
-import { type TestResponse, send, type TestRequest } from '../support/request.ts'
-import { enrollRequest } from '../support/fixtures.ts'
+import { advanceBatch } from '@platform/core/jobs/batches/advance'
+import { commit } from '@platform/core/outbox/commit'
 import { cloud } from '../core/support/identity.ts'
 import { catalogRelease, newModuleId, putCatalog, putModule, releaseFor } from '../core/support/modules.ts'
+import { enrollRequest } from '../support/fixtures.ts'
+import { type TestRequest, type TestResponse, send } from '../support/request.ts'
 import { moduleWorld, pushRelease } from './module-world.ts'
-import { type Headers, type Person, password, personOf } from './person.ts'
-import { type Row, rowNamed, rows, withParameters } from './table.ts'
+import { type Operation, operationNamed, operations, withParameters } from './operations.ts'
+import { type Headers, newUser, password, type SignedInUser } from './users.ts'
 
-/** For each operation that somebody signed in may call: a request that succeeds. Every new operation needs a line here. */
+/** A successful request for each operation of signed-in users. Every new operation needs a line here. */
 
-/** What a request says beyond its method and path. */
-export interface Ask {
+/** The parts of a request besides its method and path. */
+export interface RequestParts {
   params?: Record<string, string>
   query?: Record<string, string>
   body?: object
 }
 
-/** Makes what the request is about, as the caller's own, and answers the request. */
-type Fixture = (who: Person) => Ask | Promise<Ask>
+/** Creates the resources of a request for the user, and returns the request. */
+type Fixture = (user: SignedInUser) => RequestParts | Promise<RequestParts>
 
-export function sentOf(
-  { method, endpoint }: Row,
-  { params = {}, query = {}, body }: Ask,
+export function toRequest(
+  { method, endpoint }: Operation,
+  { params = {}, query = {}, body }: RequestParts,
   headers: Headers,
 ): TestRequest {
   const path = withParameters(endpoint.path, (name) => params[name] ?? '')
@@ -42,217 +42,224 @@ export function sentOf(
   }
 }
 
-export const call = (row: Row, ask: Ask, headers: Headers): Promise<TestResponse> =>
-  send(row.handler, sentOf(row, ask, headers))
+export const call = (operation: Operation, parts: RequestParts, headers: Headers): Promise<TestResponse> =>
+  send(operation.handler, toRequest(operation, parts, headers))
 
-/** A request that succeeds when this person sends it. */
-export function askOf({ name }: Row, who: Person): Ask | Promise<Ask> {
+/** A request that succeeds for this user. */
+export function validRequest({ name }: Operation, user: SignedInUser): RequestParts | Promise<RequestParts> {
   const fixture = fixtures[name]
   if (fixture === undefined) throw new Error(`${name} has no line in fixtures.ts.`)
-  return fixture(who)
+  return fixture(user)
 }
 
-/** What an administrator makes by another operation, or the person itself. */
-async function made({ strong }: Person, name: string, ask: Ask, headers = strong): Promise<any> {
-  const { status, text, json } = await call(rowNamed(name), ask, headers)
-  if (status >= 300) throw new Error(`${name} answered ${status} ${text}`)
+/** The response body of another operation, by default of the administrator. */
+async function perform({ adminHeaders }: SignedInUser, name: string, parts: RequestParts, headers = adminHeaders) {
+  const { status, text, json } = await call(operationNamed(name), parts, headers)
+  if (status >= 300) throw new Error(`${name} returned ${status} ${text}`)
   return json
 }
 
-const unique = (): string => `thing ${randomUUID()}`
-const nothing: Fixture = () => ({})
+const unique = (): string => `name ${randomUUID()}`
+const empty: Fixture = () => ({})
 
-const newSite = (who: Person) => made(who, 'POST /api/v1/sites', { body: { name: unique() } })
-const aSite: Fixture = async (who) => ({ params: { id: (await newSite(who)).id } })
+const newSite = (user: SignedInUser) => perform(user, 'POST /api/v1/sites', { body: { name: unique() } })
+const siteParams: Fixture = async (user) => ({ params: { id: (await newSite(user)).id } })
 
-const newCluster = (who: Person) => made(who, 'POST /api/v1/clusters', { body: { name: unique(), type: 'Hypervisor' } })
-const aCluster: Fixture = async (who) => ({ params: { id: (await newCluster(who)).id } })
+const newCluster = (user: SignedInUser) =>
+  perform(user, 'POST /api/v1/clusters', { body: { name: unique(), type: 'Hypervisor' } })
+const clusterParams: Fixture = async (user) => ({ params: { id: (await newCluster(user)).id } })
 
-/** A script for a new cluster with a relay. */
-async function aScript(who: Person) {
-  const cluster = await newCluster(who)
-  const relay = await made(who, 'POST /api/v1/relay/enroll', { body: enrollRequest(cluster.enrollmentToken) })
+/** A job for a new cluster with a relay. */
+async function newScript(user: SignedInUser) {
+  const cluster = await newCluster(user)
+  const relay = await perform(user, 'POST /api/v1/relay/enroll', { body: enrollRequest(cluster.enrollmentToken) })
   const payload = { script: 'true', targetNodeIds: [relay.nodes[0].id] }
   return { clusterId: cluster.id, type: 'InvokeScript', payload }
 }
-const newJob = async (who: Person) => made(who, 'POST /api/v1/jobs', { body: await aScript(who) })
-const aJob: Fixture = async (who) => ({ params: { id: (await newJob(who)).id } })
-const newBatch = async (who: Person) => made(who, 'POST /api/v1/jobs/batch', { body: { jobs: [await aScript(who)] } })
-const aBatch: Fixture = async (who) => ({ params: { batchId: (await newBatch(who)).batchId } })
+const newJob = async (user: SignedInUser) => perform(user, 'POST /api/v1/jobs', { body: await newScript(user) })
+const jobParams: Fixture = async (user) => ({ params: { id: (await newJob(user)).id } })
+const newBatch = async (user: SignedInUser) =>
+  perform(user, 'POST /api/v1/jobs/batch', { body: { jobs: [await newScript(user)] } })
+const batchParams: Fixture = async (user) => ({ params: { batchId: (await newBatch(user)).batchId } })
 
-/** A batch whose jobs were all cancelled. */
-async function anEndedBatch(who: Person): Promise<Ask> {
-  const ask = await aBatch(who)
-  await made(who, 'POST /api/v1/jobs/batch/{batchId}/cancel', ask)
-  const { organisationId } = who
-  await advanceBatch({ organisationId, batchId: ask.params?.['batchId'] ?? '' })
+async function finishedBatch(user: SignedInUser): Promise<RequestParts> {
+  const parts = await batchParams(user)
+  await perform(user, 'POST /api/v1/jobs/batch/{batchId}/cancel', parts)
+  const { organisationId } = user
+  await advanceBatch({ organisationId, batchId: parts.params?.['batchId'] ?? '' })
   await projectOrganisation(organisationId)
-  return ask
+  return parts
 }
 
 const filter = () => ({ body: { name: unique(), context: 'clusters', filter: {} } })
-const newFilter = (who: Person) => made(who, 'POST /api/v1/users/me/saved-filters', filter(), who.headers)
-const newToken = (who: Person) => made(who, 'POST /api/v1/users/me/tokens', { body: { name: unique() } }, who.headers)
+const newFilter = (user: SignedInUser) => perform(user, 'POST /api/v1/users/me/saved-filters', filter(), user.headers)
+const newToken = (user: SignedInUser) =>
+  perform(user, 'POST /api/v1/users/me/tokens', { body: { name: unique() } }, user.headers)
 
-/** A colleague with less rights than whoever administers users. */
-const aColleague: Fixture = async (who) => ({ params: { id: (await personOf('Viewer', who.organisationId)).userId } })
-const newUser = () => ({ username: `u-${randomUUID()}`, email: 'ada@example.com', password, roles: ['Viewer'] })
+/** A colleague with fewer permissions than user administrators. */
+const colleagueParams: Fixture = async (user) => ({
+  params: { id: (await newUser('Viewer', user.organisationId)).userId },
+})
+const newAccount = () => ({ username: `u-${randomUUID()}`, email: 'ada@example.com', password, roles: ['Viewer'] })
 
 const hook = { url: 'https://hooks.example.com/platform', events: ['*'] }
-const newWebhook = (who: Person) => made(who, 'POST /api/v1/webhooks', { body: hook })
-const aWebhook: Fixture = async (who) => ({ params: { id: (await newWebhook(who)).id } })
-async function aDelivery(who: Person): Promise<Ask> {
-  const { id } = await newWebhook(who)
-  const delivery = await made(who, 'POST /api/v1/webhooks/{id}/test', { params: { id } })
+const newWebhook = (user: SignedInUser) => perform(user, 'POST /api/v1/webhooks', { body: hook })
+const webhookParams: Fixture = async (user) => ({ params: { id: (await newWebhook(user)).id } })
+async function deliveryParams(user: SignedInUser): Promise<RequestParts> {
+  const { id } = await newWebhook(user)
+  const delivery = await perform(user, 'POST /api/v1/webhooks/{id}/test', { params: { id } })
   return { params: { id, deliveryId: delivery.id } }
 }
 
-/** A module that runs. Modules are the whole platform's, whoever asks. */
-const aModule: Fixture = async () => {
+/** A running module. */
+const moduleParams: Fixture = async () => {
   const id = newModuleId()
   await putModule(releaseFor(id))
   return { params: { id } }
 }
 
-/** A module of the catalog that nobody has installed. */
-const anOffer: Fixture = async () => {
+/** A module of the catalog that is not installed. */
+const catalogModule: Fixture = async () => {
   const id = newModuleId()
   const { repository, digest } = await moduleWorld.push(id)
   await putCatalog({ [repository]: [catalogRelease(id, '1.0.0', { digest })] })
   return { params: { id }, body: {} }
 }
 
-/** A release that can be applied, to a platform that nobody updates. */
-const anUpdate: Fixture = async () => {
+/** Applies a new release, after clearing the update state. */
+const updateRequest: Fixture = async () => {
   await transact([remove(keys.updateState())])
   const { version: targetVersion } = await pushRelease()
   return { body: { action: 'apply', targetVersion, force: true } }
 }
 
-/** An identity provider of the platform, whoever asks. Nothing listens where its tests go. */
-const aProvider: Fixture = async () => {
+/** An identity provider whose tests reach no server. */
+const providerParams: Fixture = async () => {
   const body = { ...cloud, authorityHost: 'https://login.invalid' }
-  const { id } = await made(await personOf('PlatformAdmin'), 'POST /api/v1/platform/identity/providers', { body })
+  const { id } = await perform(await newUser('PlatformAdmin'), 'POST /api/v1/platform/identity/providers', { body })
   return { params: { id } }
 }
 
-/** What the user is told of a security matter, by the books. */
-async function aNotification({ userId, organisationId, headers }: Person): Promise<string> {
+/** The id of a new security notification. */
+async function newNotification({ userId, organisationId, headers }: SignedInUser): Promise<string> {
   const event = { name: 'session.reuse_detected', subject: userId, data: { userId, sessionId: newId('sess') } } as const
   await commit(system(organisationId), { writes: [], events: [event] })
   await projectOrganisation(organisationId)
-  return (await call(rowNamed('GET /api/v1/notifications'), {}, headers)).json.items[0].id
+  return (await call(operationNamed('GET /api/v1/notifications'), {}, headers)).json.items[0].id
 }
 
 const fixtures: Record<string, Fixture> = {
-  'POST /api/v1/auth/logout': nothing,
-  'GET /api/v1/auth/me': nothing,
+  'POST /api/v1/auth/logout': empty,
+  'GET /api/v1/auth/me': empty,
 
-  'GET /api/v1/clusters': async (who) => ({
-    query: { filterId: (await newFilter(who)).id, ids: (await newCluster(who)).id },
+  'GET /api/v1/clusters': async (user) => ({
+    query: { filterId: (await newFilter(user)).id, ids: (await newCluster(user)).id },
   }),
-  'POST /api/v1/clusters': async (who) => ({
-    body: { name: unique(), type: 'Hypervisor', siteId: (await newSite(who)).id },
+  'POST /api/v1/clusters': async (user) => ({
+    body: { name: unique(), type: 'Hypervisor', siteId: (await newSite(user)).id },
   }),
-  'GET /api/v1/clusters/{id}': aCluster,
-  'PATCH /api/v1/clusters/{id}': async (who) => ({
-    ...(await aCluster(who)),
-    body: { name: unique(), siteId: (await newSite(who)).id },
+  'GET /api/v1/clusters/{id}': clusterParams,
+  'PATCH /api/v1/clusters/{id}': async (user) => ({
+    ...(await clusterParams(user)),
+    body: { name: unique(), siteId: (await newSite(user)).id },
   }),
-  'DELETE /api/v1/clusters/{id}': aCluster,
-  'POST /api/v1/clusters/{id}/enrollment-token': aCluster,
+  'DELETE /api/v1/clusters/{id}': clusterParams,
+  'POST /api/v1/clusters/{id}/enrollment-token': clusterParams,
 
-  'GET /api/v1/sites': nothing,
+  'GET /api/v1/sites': empty,
   'POST /api/v1/sites': () => ({ body: { name: unique() } }),
-  'DELETE /api/v1/sites/{id}': aSite,
+  'DELETE /api/v1/sites/{id}': siteParams,
 
-  'GET /api/v1/clusters/{id}/timeline': aCluster,
+  'GET /api/v1/clusters/{id}/timeline': clusterParams,
 
-  'POST /api/v1/jobs': async (who) => ({ body: await aScript(who) }),
-  'GET /api/v1/jobs': async (who) => {
-    const job = await aScript(who)
-    const { batchId } = await made(who, 'POST /api/v1/jobs/batch', { body: { jobs: [job] } })
-    await advanceBatch({ organisationId: who.organisationId, batchId })
+  'POST /api/v1/jobs': async (user) => ({ body: await newScript(user) }),
+  'GET /api/v1/jobs': async (user) => {
+    const job = await newScript(user)
+    const { batchId } = await perform(user, 'POST /api/v1/jobs/batch', { body: { jobs: [job] } })
+    await advanceBatch({ organisationId: user.organisationId, batchId })
     return { query: { clusterId: job.clusterId, batchId } }
   },
-  'GET /api/v1/jobs/{id}': aJob,
-  'POST /api/v1/jobs/{id}/cancel': aJob,
-  'GET /api/v1/jobs/{id}/output': aJob,
+  'GET /api/v1/jobs/{id}': jobParams,
+  'POST /api/v1/jobs/{id}/cancel': jobParams,
+  'GET /api/v1/jobs/{id}/output': jobParams,
 
-  'POST /api/v1/jobs/batch': async (who) => ({ body: { jobs: [await aScript(who)] } }),
-  'GET /api/v1/jobs/batch': nothing,
-  'GET /api/v1/jobs/batch/{batchId}': aBatch,
-  'POST /api/v1/jobs/batch/{batchId}/cancel': aBatch,
-  'POST /api/v1/jobs/batch/{batchId}/retry': anEndedBatch,
+  'POST /api/v1/jobs/batch': async (user) => ({ body: { jobs: [await newScript(user)] } }),
+  'GET /api/v1/jobs/batch': empty,
+  'GET /api/v1/jobs/batch/{batchId}': batchParams,
+  'POST /api/v1/jobs/batch/{batchId}/cancel': batchParams,
+  'POST /api/v1/jobs/batch/{batchId}/retry': finishedBatch,
 
-  'GET /api/v1/users/me/dashboard-layout': nothing,
+  'GET /api/v1/users/me/dashboard-layout': empty,
   'PATCH /api/v1/users/me/dashboard-layout': () => ({ body: { layout: [] } }),
-  'GET /api/v1/users/me/saved-filters': nothing,
+  'GET /api/v1/users/me/saved-filters': empty,
   'POST /api/v1/users/me/saved-filters': filter,
-  'DELETE /api/v1/users/me/saved-filters/{id}': async (who) => ({ params: { id: (await newFilter(who)).id } }),
+  'DELETE /api/v1/users/me/saved-filters/{id}': async (user) => ({ params: { id: (await newFilter(user)).id } }),
   'PUT /api/v1/users/me/password': () => ({ body: { currentPassword: password, newPassword: `${password}!` } }),
 
-  'GET /api/v1/users/me/sessions': nothing,
+  'GET /api/v1/users/me/sessions': empty,
   'DELETE /api/v1/users/me/sessions/{id}': ({ sessionId }) => ({ params: { id: sessionId } }),
-  'GET /api/v1/users/me/tokens': nothing,
+  'GET /api/v1/users/me/tokens': empty,
   'POST /api/v1/users/me/tokens': () => ({ body: { name: unique() } }),
-  'DELETE /api/v1/users/me/tokens/{id}': async (who) => ({ params: { id: (await newToken(who)).id } }),
+  'DELETE /api/v1/users/me/tokens/{id}': async (user) => ({ params: { id: (await newToken(user)).id } }),
 
-  'GET /api/v1/users': nothing,
-  'POST /api/v1/users': ({ organisationId }) => ({ body: { ...newUser(), organisationId } }),
-  'GET /api/v1/roles': nothing,
-  'GET /api/v1/users/{id}': aColleague,
-  'PATCH /api/v1/users/{id}': async (who) => ({ ...(await aColleague(who)), body: { email: 'eve@example.com' } }),
-  'DELETE /api/v1/users/{id}': aColleague,
-  'DELETE /api/v1/users/{id}/sessions': aColleague,
-  'DELETE /api/v1/users/{id}/tokens': async (who) => {
-    const colleague = await personOf('Viewer', who.organisationId)
+  'GET /api/v1/users': empty,
+  'POST /api/v1/users': ({ organisationId }) => ({ body: { ...newAccount(), organisationId } }),
+  'GET /api/v1/roles': empty,
+  'GET /api/v1/users/{id}': colleagueParams,
+  'PATCH /api/v1/users/{id}': async (user) => ({
+    ...(await colleagueParams(user)),
+    body: { email: 'eve@example.com' },
+  }),
+  'DELETE /api/v1/users/{id}': colleagueParams,
+  'DELETE /api/v1/users/{id}/sessions': colleagueParams,
+  'DELETE /api/v1/users/{id}/tokens': async (user) => {
+    const colleague = await newUser('Viewer', user.organisationId)
     await newToken(colleague)
     return { params: { id: colleague.userId } }
   },
-  'GET /api/v1/platform/organisations': nothing,
+  'GET /api/v1/platform/organisations': empty,
   'POST /api/v1/platform/organisations': () => ({ body: { name: unique() } }),
 
-  'GET /api/v1/webhooks': nothing,
+  'GET /api/v1/webhooks': empty,
   'POST /api/v1/webhooks': () => ({ body: hook }),
-  'PATCH /api/v1/webhooks/{id}': async (who) => ({ ...(await aWebhook(who)), body: { enabled: false } }),
-  'DELETE /api/v1/webhooks/{id}': aWebhook,
-  'POST /api/v1/webhooks/{id}/test': aWebhook,
-  'GET /api/v1/webhooks/{id}/deliveries': aWebhook,
-  'POST /api/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver': aDelivery,
+  'PATCH /api/v1/webhooks/{id}': async (user) => ({ ...(await webhookParams(user)), body: { enabled: false } }),
+  'DELETE /api/v1/webhooks/{id}': webhookParams,
+  'POST /api/v1/webhooks/{id}/test': webhookParams,
+  'GET /api/v1/webhooks/{id}/deliveries': webhookParams,
+  'POST /api/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver': deliveryParams,
 
-  'GET /api/v1/modules/catalog': nothing,
-  'POST /api/v1/modules/catalog/scan': nothing,
-  'GET /api/v1/modules': nothing,
-  'GET /api/v1/modules/{id}': aModule,
-  'POST /api/v1/modules/{id}/install': anOffer,
-  'DELETE /api/v1/modules/{id}': aModule,
+  'GET /api/v1/modules/catalog': empty,
+  'POST /api/v1/modules/catalog/scan': empty,
+  'GET /api/v1/modules': empty,
+  'GET /api/v1/modules/{id}': moduleParams,
+  'POST /api/v1/modules/{id}/install': catalogModule,
+  'DELETE /api/v1/modules/{id}': moduleParams,
   'POST /api/modules/install': async () => ({ body: { imageRef: (await moduleWorld.push(newModuleId())).reference } }),
-  'DELETE /api/modules/{id}': aModule,
-  'GET /api/v1/portal/navigation': nothing,
-  'GET /api/v1/portal/summary': nothing,
-  'GET /api/v1/portal/history': nothing,
+  'DELETE /api/modules/{id}': moduleParams,
+  'GET /api/v1/portal/navigation': empty,
+  'GET /api/v1/portal/summary': empty,
+  'GET /api/v1/portal/history': empty,
 
-  'GET /api/v1/notifications': nothing,
-  'PATCH /api/v1/notifications': async (who) => ({ body: { ids: [await aNotification(who)] } }),
-  'GET /api/v1/platform/audit': async (who) => {
-    const { id: resource } = await newSite(who)
-    await projectOrganisation(who.organisationId)
-    return { query: { actor: who.userId, resource } }
+  'GET /api/v1/notifications': empty,
+  'PATCH /api/v1/notifications': async (user) => ({ body: { ids: [await newNotification(user)] } }),
+  'GET /api/v1/platform/audit': async (user) => {
+    const { id: resource } = await newSite(user)
+    await projectOrganisation(user.organisationId)
+    return { query: { actor: user.userId, resource } }
   },
   'POST /api/v1/platform/audit': () => ({ body: { action: 'change.approved', resource: 'x', detail: 'y' } }),
-  'GET /api/v1/platform/audit/export': nothing,
-  'GET /api/v1/platform/audit/verify': nothing,
-  'GET /api/v1/platform/identity/providers': nothing,
+  'GET /api/v1/platform/audit/export': empty,
+  'GET /api/v1/platform/audit/verify': empty,
+  'GET /api/v1/platform/identity/providers': empty,
   'POST /api/v1/platform/identity/providers': () => ({ body: cloud }),
-  'DELETE /api/v1/platform/identity/providers/{id}': aProvider,
-  'POST /api/v1/platform/identity/providers/{id}/test': aProvider,
-  'POST /api/v1/platform/identity/providers/{id}/consent': aProvider,
-  'GET /api/v1/events/catalog': nothing,
+  'DELETE /api/v1/platform/identity/providers/{id}': providerParams,
+  'POST /api/v1/platform/identity/providers/{id}/test': providerParams,
+  'POST /api/v1/platform/identity/providers/{id}/consent': providerParams,
+  'GET /api/v1/events/catalog': empty,
 
-  'GET /api/v1/platform/updates/check': nothing,
-  'PUT /api/v1/platform/updates/apply': anUpdate,
+  'GET /api/v1/platform/updates/check': empty,
+  'PUT /api/v1/platform/updates/apply': updateRequest,
 }
 
-/** Operations that have gone, but not from here. */
-export const staleFixtures = Object.keys(fixtures).filter((name) => rows.every((row) => row.name !== name))
+/** Names of fixtures without an operation. */
+export const staleFixtures = Object.keys(fixtures).filter((name) => operations.every((each) => each.name !== name))

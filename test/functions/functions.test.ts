@@ -1,67 +1,230 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { docsPage } from '@platform/contract/docs'
+import { eventNames } from '@platform/contract/event'
+import { eventCatalog } from '@platform/contract/event-catalog'
 import { functions, routes } from '@platform/contract/index'
+import { manifestJsonSchema } from '@platform/contract/manifest'
+import document from '@platform/contract/openapi.json' with { type: 'json' }
 import { fallback, modulePaths } from '@platform/contract/passage'
+import { permissionsOf } from '@platform/contract/permission'
 import { tasks } from '@platform/contract/task'
-import { functionNames } from '@platform/core/updates/function-names'
-import { probeEvent } from '@platform/core/updates/version-probe'
+import { config } from '@platform/core/config'
+import { newId } from '@platform/core/id'
 import { version } from '@platform/core/lib/version'
-import { expect, test } from 'vitest'
-import { send } from '../support/request.ts'
+import { apiFunctions, functionNames } from '@platform/core/updates/function-names'
+import { probeEvent } from '@platform/core/updates/version-probe'
+import { packFiles } from '@platform/http/portal/pack'
+import { getEvent, readiness, smokeRequests } from '@platform/worker/updates/smoke'
+import { afterAll, expect, test, vi } from 'vitest'
+import { handler as bootstrap } from '../../functions/bootstrap.ts'
+import { advanceClock } from '../support/clock.ts'
+import * as fixtures from '../support/fixtures.ts'
 import { captureLog } from '../support/log.ts'
+import { jsonRequest, send } from '../support/request.ts'
 import { countStoreCalls } from '../support/store-calls.ts'
-import { handlerOf, requestTo, rows } from './table.ts'
+import { handlerOf, operationNamed, operations, requestTo } from './operations.ts'
+import { writes } from './writes.ts'
+
+vi.hoisted(() => Object.assign(process.env, { PLAT_VALIDATE_RESPONSES: '1' }))
+await vi.hoisted(() => import('../support/without-rate-limits.ts'))
 
 const folder = new URL('../../functions/', import.meta.url)
-
 const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts'))
   .map((name) => name.slice(0, -'.ts'.length))
+const importHandler = async (name: string) => (await import(new URL(`${name}.ts`, folder).href)).handler
 
-test('every function of the route table, every passage, the fallback and every task is a file, and there is no other one', () => {
-  const told = [...Object.keys(functions), modulePaths.function, fallback.function, ...Object.keys(tasks)]
-  expect(files.toSorted()).toEqual(told.toSorted())
-  expect(functionNames.toSorted()).toEqual(told.toSorted())
+const assetsDir = mkdtempSync(join(tmpdir(), 'assets-'))
+config.PLAT_ASSETS_DIR = assetsDir
+afterAll(() => rmSync(assetsDir, { recursive: true }))
+
+const call = (name: string, headers: Record<string, string> = {}) => {
+  const { handler, method } = operationNamed(name)
+  return send(handler, { method, target: name.split(' ')[1] ?? '', headers })
+}
+
+test('is live before bootstrap, and ready only afterwards', async () => {
+  expect(await call('GET /health/live')).toMatchObject({ status: 200, json: { status: 'ok' } })
+  for (const name of ['GET /health/ready', 'GET /health/startup']) {
+    const headers = { 'retry-after': '2' }
+    expect(await call(name)).toMatchObject({ status: 503, json: { status: 'unavailable' }, headers })
+  }
+  await bootstrap()
+  for (const name of ['GET /health/ready', 'GET /health/startup']) {
+    expect(await call(name)).toMatchObject({ status: 200, json: { status: 'ok' } })
+  }
 })
 
-test.each(Object.keys(functions))('%s serves what the table says, and nothing else', (name) => {
+test('every function of the contract is a file, and every file a function', () => {
+  const names = [...Object.keys(functions), modulePaths.function, fallback.function, ...Object.keys(tasks)]
+  expect(files.toSorted()).toEqual(names.toSorted())
+  expect(functionNames.toSorted()).toEqual(names.toSorted())
+})
+
+test.each(Object.keys(functions))('%s serves exactly its operations of the contract', (name) => {
   const source = readFileSync(new URL(`${name}.ts`, folder), 'utf8')
   const served = [...source.matchAll(/\broute\(\s*(\w+)/g)].map(([, operationId]) => String(operationId))
-  const promised = routes.filter((route) => route.function === name).map(({ operationId }) => operationId)
-  expect(served.toSorted()).toEqual(promised.toSorted())
+  const expected = routes.filter((route) => route.function === name).map(({ operationId }) => operationId)
+  expect(served.toSorted()).toEqual(expected.toSorted())
 })
 
-test.each(rows)('$name is mounted', async (row) => {
-  const { status, json } = await send(row.handler, requestTo(row))
+test.each(operations)('$name is routed', async (operation) => {
+  const { status, json } = await send(operation.handler, requestTo(operation))
   expect([status, json?.error]).not.toEqual([404, 'route_not_found'])
 })
 
-test.each(files)('%s answers a probe with its version, and does nothing else', async (name) => {
-  const { handler } = await import(new URL(`${name}.ts`, folder).href)
-  let answer: unknown
+test.each(files)('%s responds to a probe with its version only', async (name) => {
+  const handler = await importHandler(name)
+  let response: unknown
   const calls = await countStoreCalls(async () => {
-    expect(await captureLog(async () => (answer = await handler(probeEvent)))).toEqual([])
+    expect(await captureLog(async () => (response = await handler(probeEvent)))).toEqual([])
   })
-  expect(answer).toEqual({ version })
-  expect(calls).toBe(0)
+  expect([response, calls]).toEqual([{ version }, 0])
 })
 
-test('a caller who says the same in every way that a request has hears what other callers hear', async () => {
-  const body = JSON.stringify(probeEvent)
+test('callers cannot send a probe', async () => {
   const headers = { 'content-type': 'application/json', platformprobe: 'true' }
+  const body = JSON.stringify(probeEvent)
   const sent = { method: 'POST', target: '/api/v1/clusters?platformProbe=true', headers, body }
-  const { status, json } = await send(handlerOf('clusters'), sent)
-  expect([status, json.error]).toEqual([401, 'unauthenticated'])
+  expect((await send(handlerOf('clusters'), sent)).status).toBe(401)
+  const consume = await importHandler('queue/jobs')
+  expect(await consume({ Records: [], ...probeEvent })).toEqual({ batchItemFailures: [] })
+  const http = { method: 'GET', sourceIp: '192.0.2.1' }
+  const event = { rawPath: '/health/live', rawQueryString: '', headers: {}, isBase64Encoded: false }
+  const request = Object.assign({ ...event, requestContext: { http } }, probeEvent)
+  expect(await handlerOf('health')(request)).toMatchObject({ statusCode: 200 })
 })
 
-test('what a gateway or a queue has made is no probe, whatever stands beside it', async () => {
-  const { handler: consume } = await import('../../functions/queue/jobs.ts')
-  expect(await consume(Object.assign({ Records: [] }, probeEvent))).toEqual({ batchItemFailures: [] })
-  const event = {
-    rawPath: '/health/live',
-    rawQueryString: '',
-    headers: {},
-    isBase64Encoded: false,
-    requestContext: { http: { method: 'GET', sourceIp: '192.0.2.1' } },
+test('every API function has a smoke request', () => {
+  expect(smokeRequests.map(({ functionName }) => functionName).toSorted()).toEqual(apiFunctions.toSorted())
+})
+
+test.each(smokeRequests)(
+  '$functionName passes its smoke request without a write',
+  async ({ functionName, path, status }) => {
+    const bodies = { identity: Buffer.from('<!doctype html>') }
+    const shell = { contentType: 'text/html', isHashed: false, tag: 'page', bodies }
+    writeFileSync(join(assetsDir, 'portal.pack'), packFiles({ shell, files: new Map() }))
+    const handler = await importHandler(functionName)
+    const before = writes()
+    const { statusCode } = await handler(getEvent(path))
+    expect(writes()).toBe(before)
+    if (status === undefined) expect(statusCode).toBeLessThan(500)
+    else expect(statusCode).toBe(status)
+  },
+)
+
+test('the smoke request of the readiness reads the store', async () => {
+  const handler = await importHandler(readiness.functionName)
+  expect(await countStoreCalls(() => handler(getEvent(readiness.path)))).toBeGreaterThan(0)
+})
+
+const json = 'application/json'
+test.each([
+  ['/api/v1/openapi.json', 'openapi.json', JSON.stringify(document, null, 2), json],
+  ['/schemas/module/v1.json', 'module-schema.json', JSON.stringify(manifestJsonSchema()), json],
+  ['/docs', 'docs.html', docsPage(document), 'text/html; charset=utf-8'],
+  ['/relay/relay.mjs', 'relay.mjs', '// grüße\nexport {}\n', 'text/javascript; charset=utf-8'],
+  ['/api/v1/events/catalog', 'event-catalog.json', JSON.stringify(eventCatalog()), json],
+])('%s returns 500 while its file is missing, and the file once it is built', async (path, name, text, type) => {
+  const viewer = await fixtures.bearer(['Viewer'])
+  await captureLog(async () => expect((await call(`GET ${path}`, viewer)).status).toBe(500))
+  writeFileSync(join(assetsDir, name), text)
+  const response = await call(`GET ${path}`, viewer)
+  const cacheControl = `${name === 'event-catalog.json' ? 'private' : 'public'}, max-age=60`
+  const { status, headers } = response
+  expect([status, headers['content-type'], headers['cache-control']]).toEqual([200, type, cacheControl])
+  if (type === json) expect(JSON.parse(response.text)).toEqual(JSON.parse(text))
+  else expect(response.text).toBe(text)
+})
+
+test('the event catalog lists every event', async () => {
+  const { items } = (await call('GET /api/v1/events/catalog', await fixtures.bearer(['Viewer']))).json
+  expect(items.map(({ type }: { type: string }) => type)).toEqual(eventNames.map((name) => `platform.${name}`))
+})
+
+test('the policy of the reference page permits only its own style', async () => {
+  const { headers } = await call('GET /docs')
+  const policy = /^default-src 'none'; style-src 'sha256-[A-Za-z0-9+/]{43}='; img-src data:;/
+  expect(headers['content-security-policy']).toMatch(policy)
+})
+
+test('the published keys include the one that signs access tokens', async () => {
+  const { headers, json: keySet } = await call('GET /.well-known/jwks.json')
+  expect(headers['cache-control']).toBe('public, max-age=60')
+  const [header = ''] = (await fixtures.bearer(['Viewer'])).authorization.split(' ')[1]?.split('.') ?? []
+  const { kid } = JSON.parse(Buffer.from(header, 'base64url').toString())
+  expect(keySet.keys.map((key: { kid: string }) => key.kid)).toContain(kid)
+})
+
+let platform: fixtures.SignedInUser
+
+test('the portal configuration is public, cached for a minute, and reflects a completed setup', async () => {
+  const read = () => call('GET /api/v1/portal/configuration')
+  expect((await read()).json).toEqual({ setupComplete: false, version })
+  platform = await fixtures.setUpPlatform()
+  const { platformName, publicUrl, timezone } = fixtures.administrator
+  expect((await read()).json).toEqual({ setupComplete: true, platformName, publicUrl, timezone, version })
+  advanceClock(60_000)
+  expect([await countStoreCalls(read), await countStoreCalls(read)]).toEqual([1, 0])
+})
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+const asAdministrator = (method: string, target: string, body: object = {}) =>
+  send(handlerOf('users'), { ...jsonRequest(target, body, bearer(platform.accessToken)), method })
+
+test('rejects the removal of the last platform administrator', async () => {
+  const { status, json } = await asAdministrator('DELETE', `/api/v1/users/${platform.id}`)
+  expect([status, json.error]).toEqual([409, 'last_administrator'])
+})
+
+test('ignores user fields that a request cannot set', async () => {
+  const fixed = { id: newId('user'), createdAt: '2020-01-01T00:00:00.000Z', authProvider: 'ldap', version: 7, epoch: 7 }
+  const extra = { ...fixed, permissions: ['platform:admin'], tokenIds: ['x'] }
+  const request = { ...fixtures.userRequest(['Viewer']), ...extra }
+  const { json: user } = await asAdministrator('POST', '/api/v1/users', request)
+  expect(user).toMatchObject({ authProvider: 'local', permissions: permissionsOf(['Viewer']) })
+  expect(user.id).not.toBe(extra.id)
+  const change = { ...extra, username: 'other', organisationId: newId('org') }
+  expect((await asAdministrator('PATCH', `/api/v1/users/${user.id}`, change)).json).toEqual(user)
+})
+
+test('a logout with an API token ends neither the token nor a session', async () => {
+  const { token } = (await asAdministrator('POST', '/api/v1/users/me/tokens', { name: 'nightly' })).json
+  expect((await call('POST /api/v1/auth/logout', bearer(token))).status).toBe(204)
+  for (const each of [token, platform.accessToken]) {
+    expect((await call('GET /api/v1/auth/me', bearer(each))).status).toBe(200)
   }
-  expect(await handlerOf('health')(Object.assign(event, probeEvent))).toMatchObject({ statusCode: 200 })
+})
+
+const registerCluster = (headers: Record<string, string>) =>
+  send(handlerOf('clusters'), jsonRequest('/api/v1/clusters', { name: 'berlin', type: 'Hypervisor' }, headers))
+
+test.each(['/api/v1/portal/summary', '/api/v1/portal/history?hours=1'])(
+  '%s is sent again only after a change, with an ETag per caller',
+  async (target) => {
+    const headers = await fixtures.bearer(['OrgAdmin'])
+    const read = (more: Record<string, string> = {}) =>
+      send(handlerOf('portal-data'), { target, headers: { ...headers, ...more } })
+    const first = await read()
+    expect([first.status, first.headers['cache-control']]).toEqual([200, 'private, no-cache'])
+    const { etag = '' } = first.headers
+    const unchanged = await read({ 'If-None-Match': etag })
+    expect([unchanged.status, unchanged.text, unchanged.headers['etag']]).toEqual([304, '', etag])
+    expect((await registerCluster(headers)).status).toBe(201)
+    const changed = await read({ 'If-None-Match': etag })
+    expect([changed.status, changed.headers['etag'] === etag]).toEqual([200, false])
+    const other = await fixtures.bearer(['OrgAdmin'])
+    const { status } = await read({ ...other, 'If-None-Match': changed.headers['etag'] ?? '' })
+    expect(status).toBe(200)
+  },
+)
+
+test('the summary contains the prefix of the ETag of the navigation', async () => {
+  const headers = await fixtures.bearer(['Operator'])
+  const navigation = await call('GET /api/v1/portal/navigation', headers)
+  const { navigationTag } = (await call('GET /api/v1/portal/summary', headers)).json
+  expect(navigation.headers['etag']).toMatch(new RegExp(`^"${navigationTag}`))
 })

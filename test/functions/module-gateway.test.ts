@@ -1,43 +1,34 @@
+import { randomBytes } from 'node:crypto'
+import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import { expect, test, vi } from 'vitest'
 import { modulePaths } from '@platform/contract/passage'
+import { permissionsOf } from '@platform/contract/permission'
+import { create as createApiToken } from '@platform/core/accounts/api-token'
 import { shiftClock } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
+import { moduleTokenSeconds, publicKeySet, verifyAccessToken } from '@platform/core/signing/access-token'
 import { moduleProxy } from '@platform/http/proxy/proxy'
-import { callModule } from '@platform/worker/modules/call'
 import { notAskedHeader } from '@platform/modules/protocol'
-import { waitFor } from '../support/wait-for.ts'
+import { callModule } from '@platform/worker/modules/call'
 import { handler as auth } from '../../functions/auth.ts'
-import { handler as meta } from '../../functions/meta.ts'
+import { handler } from '../../functions/gateway/modules.ts'
+import { publicPortalHeaders } from '../support/browser-session.ts'
+import { bearer, errorCodeOf } from '../support/fixtures.ts'
+import { type Instance, newModuleId, reserveRoutes, runInstance } from '../support/hostile-module.ts'
 import { type TestResponse, send } from '../support/request.ts'
-import { reserveRoutes, newModuleId, runInstance } from '../support/hostile-module.ts'
 import { countStoreCalls } from '../support/store-calls.ts'
-import { bearer } from '../support/fixtures.ts'
-import { ada, aSecondLater, answering, ask, get } from './module-traffic.ts'
+import { waitFor } from '../support/wait-for.ts'
+import { get, operator, passCacheTime, request, respond } from './module-requests.ts'
 
 await vi.hoisted(() => {
-  // Requests go past the host; nothing is deployed here.
+  // Requests bypass the host; nothing is deployed here.
   process.env['PLAT_MODULE_HOST_URL'] = 'http://127.0.0.1:9'
   return import('../support/without-rate-limits.ts')
 })
 
-test.for([
-  '',
-  '?',
-  '/api/nobody',
-  '/api/nobody/x?y=1',
-  '/modules/nobody',
-  '/api/v1/nobody',
-  '/api/modules',
-  '/api/v1/clusters',
-])('where no module answers, %s is answered as any unknown path: no token is asked for', async (target) => {
-  const [answer, usual] = [await get(target, {}), await send(meta, { target: '/nobody' })]
-  const { traceId, ...body } = answer.json
-  expect([answer.status, body]).toEqual([404, { error: usual.json.error, message: usual.json.message }])
-  expect(Object.keys(answer.headers).toSorted()).toEqual(Object.keys(usual.headers).toSorted())
-  expect(answer.headers['x-trace-id']).toBe(traceId)
-})
+const statusAndError = ({ status, json }: TestResponse) => [status, json?.error]
 
-test('a module answers its API path and its pages, and everything below them', async () => {
+test('forwards the API path and the pages of a module with everything below them', async () => {
   await using module = await runInstance()
   const { api, moduleId } = module
   const paths = [api, `${api}/`, `${api}/a/b?c=d&e=%C3%A4+%2F&c=2`, `/modules/${moduleId}`, `/modules/${moduleId}/page`]
@@ -45,77 +36,74 @@ test('a module answers its API path and its pages, and everything below them', a
   expect(module.requests.map(({ url }) => url)).toEqual(paths)
   for (const path of [`${api}x`, `${api}-x`, `/modules/${moduleId}x`]) expect((await get(path)).status).toBe(404)
   expect(module.requests).toHaveLength(paths.length)
+  expect(modulePaths).toMatchObject({ function: 'gateway/modules', paths: ['/api/{proxy+}', '/modules/{proxy+}'] })
 })
 
 test.for([
-  ['without a token', {}],
-  ['with another scheme', { authorization: 'Basic YTpi' }],
-  ['with a token that is none', { authorization: 'Bearer x.y.z' }],
-  ['with an API token that does not exist', { authorization: `Bearer plat_${newId('tok')}_${'a'.repeat(43)}` }],
-] as const)('%s nobody reaches a module', async ([, headers]) => {
+  {},
+  { authorization: 'Basic YTpi' },
+  { authorization: 'Bearer x.y.z' },
+  { authorization: `Bearer plat_${newId('tok')}_${'a'.repeat(43)}` },
+])('rejects the credentials %j', async (headers) => {
   await using module = await runInstance()
-  const answer = await get(module.api, headers)
-  expect([answer.status, answer.json.error]).toEqual([401, 'unauthenticated'])
-  expect(answer.headers['www-authenticate']).toBe('Bearer')
+  const response = await get(module.api, headers)
+  expect(statusAndError(response)).toEqual([401, 'unauthenticated'])
+  expect(response.headers['www-authenticate']).toBe('Bearer')
   expect(module.requests).toEqual([])
 })
 
-test('an access token that has expired is told from one that is none', async () => {
+test('distinguishes an expired access token from an invalid one', async () => {
   await using module = await runInstance()
   const headers = await bearer(['Viewer'])
   await get(module.api, headers)
   shiftClock(901_000)
-  const { json } = await get(module.api, headers)
+  const response = await get(module.api, headers)
   shiftClock(-901_000)
-  expect(json.error).toBe('token_expired')
+  expect(response.json.error).toBe('token_expired')
 })
 
-test('a module that does not answer is given up, and its callers are told so', async () => {
-  const impatient = moduleProxy((deployment, request) =>
+test('gives up on a module that does not respond', async () => {
+  const proxy = moduleProxy((deployment, request) =>
     callModule(deployment, request, { timeoutMs: 100, maxBytes: 1000 }),
   )
   await using module = await runInstance(() => undefined)
-  const answer = await send(impatient, { target: module.api, headers: ada })
-  expect([answer.status, answer.json.error]).toEqual([504, 'module_timeout'])
+  const response = await send(proxy, { target: module.api, headers: operator })
+  expect(statusAndError(response)).toEqual([504, 'module_timeout'])
 })
 
-test('a module that is being started or stopped has heard nothing: its callers are told to try again', async () => {
-  await using module = await runInstance(answering({ [notAskedHeader]: '1' }, '{"error":"wrong_state"}', 503))
-  const answer = await get(module.api)
-  expect([answer.status, answer.json.error]).toEqual([503, 'module_unavailable'])
-  expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
+test('reports a module that starts, stops or has ended as unavailable', async () => {
+  await using starting = await runInstance(respond({ [notAskedHeader]: '1' }, '{"error":"wrong_state"}', 503))
+  await using ended = await runInstance()
+  await get(ended.api)
+  await ended.end()
+  for (const { api } of [starting, ended]) {
+    const response = await get(api)
+    expect(statusAndError(response)).toEqual([503, 'module_unavailable'])
+    expect(Number(response.headers['retry-after'])).toBeGreaterThan(0)
+  }
 })
 
-test('a request that a release has not taken any more reaches the one that has replaced it', async () => {
-  await using old = await runInstance(answering({ [notAskedHeader]: '1' }, '{}', 503))
-  await using next = await runInstance(answering({}, 'from the next one'), { moduleId: old.moduleId, isClaimed: false })
-  // What is known was read just before the other one took its place.
+test('repeats a request that a release no longer accepts with its successor', async () => {
+  await using old = await runInstance(respond({ [notAskedHeader]: '1' }, '{}', 503))
+  await using successor = await runInstance(respond({}, 'successor'), { moduleId: old.moduleId, isClaimed: false })
+  // Refresh the cached routes before the successor takes over.
   expect((await get('/api/nobody')).status).toBe(404)
-  await reserveRoutes(old.moduleId, { apiBasePath: old.api, deployment: next.deployment })
-  expect((await get(old.api)).text).toBe('from the next one')
-  expect(next.requests).toHaveLength(1)
+  await reserveRoutes(old.moduleId, { apiBasePath: old.api, deployment: successor.deployment })
+  expect((await get(old.api)).text).toBe('successor')
+  expect(successor.requests).toHaveLength(1)
 })
 
-test('a module that does not run is told from one that failed: nothing has reached it, and trying again may help', async () => {
-  await using module = await runInstance()
-  await get(module.api)
-  await module.end()
-  const answer = await get(module.api)
-  expect([answer.status, answer.json.error]).toEqual([503, 'module_unavailable'])
-  expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
-})
-
-test('a module that is being installed is not running yet, and only those who may ask are told', async () => {
+test('reports a module during its installation as unavailable to authenticated callers only', async () => {
   const moduleId = newModuleId()
   const apiBasePath = `/api/${moduleId}`
   await reserveRoutes(moduleId, { apiBasePath })
-  aSecondLater()
+  passCacheTime()
   expect((await get(apiBasePath, {})).status).toBe(401)
   expect((await get(apiBasePath)).json.error).toBe('module_unavailable')
 })
 
-/** A module that runs somewhere else by now than its gateway knows. */
-async function moved() {
+/** A module whose cached deployment has been replaced. */
+async function replacedModule() {
   const old = await runInstance()
   const { moduleId, api } = old
   const current = await runInstance(undefined, { moduleId, isClaimed: false })
@@ -128,22 +116,24 @@ async function moved() {
   return { old, current, api, [Symbol.asyncDispose]: dispose }
 }
 
-test('an upgrade loses no request: what does not reach the old instance goes to the new one', async () => {
-  await using module = await moved()
+const post = (target: string) => request({ method: 'POST', target, body: 'once' })
+
+test('sends requests that do not reach the old instance to the new one', async () => {
+  await using module = await replacedModule()
   await module.old.end()
-  const answers = await Promise.all([1, 2, 3].map(() => ask({ method: 'POST', target: module.api, body: 'once' })))
-  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+  const responses = await Promise.all([1, 2, 3].map(() => post(module.api)))
+  expect(responses.map(({ status }) => status)).toEqual([200, 200, 200])
   expect(module.current.requests.map(({ body }) => String(body))).toEqual(['once', 'once', 'once'])
 })
 
-test('what has reached an instance is not asked of another one', async () => {
-  await using module = await moved()
+test('never repeats a request that has reached an instance', async () => {
+  await using module = await replacedModule()
   module.old.respondWith((_, response) => void response.destroy())
-  expect((await ask({ method: 'POST', target: module.api, body: 'once' })).status).toBe(502)
+  expect((await post(module.api)).status).toBe(502)
   expect([module.old.requests.length, module.current.requests.length]).toEqual([2, 0])
 })
 
-test('a module that was removed is unknown at once where it does not answer any more, and a second later in any case', async () => {
+test('forgets a removed module when it is unreachable, and within a second otherwise', async () => {
   await using removed = await runInstance()
   await using orphan = await runInstance()
   for (const { api } of [removed, orphan]) expect((await get(api)).status).toBe(200)
@@ -151,11 +141,11 @@ test('a module that was removed is unknown at once where it does not answer any 
   await removed.end()
   shiftClock(200)
   expect((await get(removed.api)).json.error).toBe('route_not_found')
-  aSecondLater()
+  passCacheTime()
   expect((await get(orphan.api)).json.error).toBe('route_not_found')
 })
 
-test('a module that was installed a moment ago is found, although its path was unknown just before', async () => {
+test('finds a new module although its path was unknown a moment before', async () => {
   await using module = await runInstance(undefined, { isClaimed: false })
   const { moduleId, api, deployment } = module
   expect((await get(api)).status).toBe(404)
@@ -164,88 +154,238 @@ test('a module that was installed a moment ago is found, although its path was u
   expect((await get(api)).status).toBe(200)
 })
 
-const forgeries = ['/api/v1', '/api/v2', '/api/modules', '/api', '', '/', '/modules', '/relay', '/modules/{other}']
+const reservedPaths = ['/api/v1', '/api/v2', '/api/modules', '/api', '', '/', '/modules', '/relay', '/modules/{other}']
 
-test.for(forgeries.flatMap((path) => [[path, '0'] as const, [path, 'z'] as const]))(
-  'a claim of %j that nobody could have made, before or after those of others, shadows nothing',
-  async ([forgery, first]) => {
-    const moduleId = first + newModuleId()
+test.for(reservedPaths.flatMap((path) => [[path, '0'] as const, [path, 'z'] as const]))(
+  'ignores a stored reservation of the path %j, sorted first or last (%s)',
+  async ([path, prefix]) => {
+    const moduleId = prefix + newModuleId()
     await using forged = await runInstance(undefined, { moduleId, isClaimed: false })
     await using other = await runInstance()
-    const apiBasePath = forgery.replace('{other}', other.moduleId)
+    const apiBasePath = path.replace('{other}', other.moduleId)
     await reserveRoutes(moduleId, { apiBasePath, deployment: forged.deployment })
-    aSecondLater()
-    const platform = [
-      '/api/v1/clusters',
-      '/api/v1',
-      '/api/v12/x',
-      '/api/modules',
-      '/api/modules/install',
-      '/relay/x',
-      '/',
-    ]
-    for (const path of platform) expect([path, (await get(path)).status]).toEqual([path, 404])
-    for (const path of [other.api, `/modules/${other.moduleId}`]) expect((await get(path)).status).toBe(200)
+    passCacheTime()
+    for (const target of ['/api/v1/clusters', '/api/v12/x', '/api/modules/install', '/relay/x', '/']) {
+      expect([target, (await get(target)).status]).toEqual([target, 404])
+    }
+    for (const target of [other.api, `/modules/${other.moduleId}`]) expect((await get(target)).status).toBe(200)
     expect([forged.requests, other.requests.length]).toEqual([[], 2])
     expect((await get(`/modules/${moduleId}`)).status).toBe(200)
     await reserveRoutes(moduleId, undefined)
   },
 )
 
-test('the paths that lead here are those that modules can have', () => {
-  expect(modulePaths).toMatchObject({ function: 'gateway/modules', paths: ['/api/{proxy+}', '/modules/{proxy+}'] })
-})
-
-test('one module that hangs takes nothing from the others, and is not asked by ever more callers at once', async () => {
+test('limits concurrent requests to a hanging module per organisation and in total', async () => {
   await using hanging = await runInstance(() => undefined)
   await using other = await runInstance()
-  const [neighbour, third] = [await bearer(['Viewer']), await bearer(['Viewer'])]
-  const waiting: Promise<TestResponse>[] = []
-  for (const headers of [ada, neighbour]) {
-    waiting.push(...Array.from({ length: 50 }, () => get(hanging.api, headers)))
-    await waitFor('all of them wait', async () => hanging.requests.length === waiting.length)
-    // One organisation leaves room for the others; and all of them together for other modules.
-    for (const refused of [headers, ...(waiting.length === 100 ? [third] : [])]) {
-      const answer = await get(hanging.api, refused)
-      const { status, json, headers: told } = answer
-      expect([status, json.error, told['retry-after']]).toEqual([503, 'module_unavailable', '1'])
+  const [second, third] = [await bearer(['Viewer']), await bearer(['Viewer'])]
+  const pending: Promise<TestResponse>[] = []
+  for (const headers of [operator, second]) {
+    pending.push(...Array.from({ length: 50 }, () => get(hanging.api, headers)))
+    await waitFor('all requests to arrive', async () => hanging.requests.length === pending.length)
+    for (const rejected of [headers, ...(pending.length === 100 ? [third] : [])]) {
+      const response = await get(hanging.api, rejected)
+      expect(statusAndError(response)).toEqual([503, 'module_unavailable'])
+      expect(response.headers['retry-after']).toBe('1')
     }
   }
   expect((await get(other.api)).status).toBe(200)
   expect(hanging.requests).toHaveLength(100)
   hanging.closeConnections()
-  expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(waiting.map(() => 502))
-  hanging.respondWith(answering({}))
+  expect((await Promise.all(pending)).map(({ status }) => status)).toEqual(pending.map(() => 502))
+  hanging.respondWith(respond({}))
   expect((await get(hanging.api)).status).toBe(200)
 })
 
-test('a request to a module costs the store nothing, but for one look in a second', async () => {
+test('reads the routes once per second, and never for paths of the platform', async () => {
   await using module = await runInstance()
   await get(module.api)
-  aSecondLater()
-  expect(await countStoreCalls(() => get(module.api))).toBe(1)
-  expect(await countStoreCalls(() => Promise.all([1, 2, 3].map(() => get(module.api))))).toBe(0)
-  aSecondLater()
-  expect(await countStoreCalls(() => Promise.all([1, 2, 3].map(() => get(module.api))))).toBe(1)
-  aSecondLater()
+  const threeRequests = () => Promise.all([1, 2, 3].map(() => get(module.api)))
+  for (const expected of [1, 0]) {
+    if (expected === 1) passCacheTime()
+    expect(await countStoreCalls(threeRequests)).toBe(expected)
+  }
+  passCacheTime()
   for (const path of ['/api/v1/nobody', '/api/modules/x', '/api'])
     expect(await countStoreCalls(() => get(path))).toBe(0)
   const guesses = Array.from({ length: 50 }, (_, index) => get(`/api/guess-${index}`, {}))
   expect(await countStoreCalls(() => Promise.all(guesses))).toBeLessThanOrEqual(1)
 })
 
-const left = async (answer: Promise<TestResponse>) => Number((await answer).headers['ratelimit-remaining'])
-
-test('a user’s calls of modules count with those of the platform', async () => {
+test('counts requests to modules in the rate limit of the user', async () => {
   await using module = await runInstance()
   const headers = await bearer(['Viewer'])
+  const remaining = async (response: Promise<TestResponse>) => Number((await response).headers['ratelimit-remaining'])
   vi.useFakeTimers({ toFake: ['Date'] })
   const counts = [
-    await left(get(module.api, headers)),
-    await left(send(auth, { target: '/api/v1/auth/me', headers })),
-    await left(get(`/modules/${module.moduleId}`, headers)),
+    await remaining(get(module.api, headers)),
+    await remaining(send(auth, { target: '/api/v1/auth/me', headers })),
+    await remaining(get(`/modules/${module.moduleId}`, headers)),
   ]
   vi.useRealTimers()
   const [first = 0] = counts
   expect(counts).toEqual([first, first - 1, first - 2])
+})
+
+test('forwards content headers, and removes credentials, addresses and connection headers', async () => {
+  await using module = await runInstance()
+  const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+  const forwarded = {
+    accept: 'text/html',
+    'accept-language': 'de, en;q=0.5',
+    'content-type': 'application/json',
+    'idempotency-key': 'k',
+    'if-none-match': '"a"',
+    range: 'bytes=0-1',
+  }
+  const removed = {
+    cookie: 'session=secret',
+    'proxy-authorization': 'Basic x',
+    'x-platform-user': 'forged',
+    'x-platform-token': 'forged',
+    'x-platform-grace-ms': '1',
+    'x-forwarded-for': '203.0.113.9',
+    forwarded: 'for=203.0.113.9',
+    'x-real-ip': '203.0.113.9',
+    origin: 'https://portal.example.com',
+    referer: 'https://portal.example.com/secret',
+    'user-agent': 'browser',
+    'transfer-encoding': 'chunked',
+    upgrade: 'websocket',
+    connection: 'x-custom',
+    'x-custom': 'x',
+    'accept-encoding': 'gzip',
+  }
+  const headers = { ...forwarded, ...removed, traceparent: `00-${traceId}-00f067aa0ba902b7-01` }
+  const response = await request({ method: 'POST', target: module.api, headers, body: '{}' })
+  expect(response.headers['x-trace-id']).toBe(traceId)
+  const { host, connection, 'content-length': length, ...received } = module.requests[0]?.headers ?? {}
+  expect([host, connection, length]).toEqual(['module', 'close', '2'])
+  const added = ['traceparent', 'x-platform-token', 'x-platform-user']
+  expect(Object.keys(received).toSorted()).toEqual([...Object.keys(forwarded), ...added].toSorted())
+  expect(received).toMatchObject(forwarded)
+  expect(received['traceparent']).toMatch(new RegExp(`^00-${traceId}-(?!00f067aa0ba902b7)[0-9a-f]{16}-01$`))
+  for (const name of ['x-platform-user', 'x-platform-token']) expect(received[name]).not.toBe('forged')
+  expect(JSON.stringify(received)).not.toContain(operator.authorization.split(' ')[1])
+})
+
+test('authenticates a browser by its cookie for same-origin requests, without forwarding the cookie', async () => {
+  await using module = await runInstance()
+  const token = operator.authorization.split(' ')[1] ?? ''
+  const cookie = `__Host-plat_access=${token}; __Host-plat_refresh=secret; theme=dark`
+  const sent = { method: 'POST', target: module.api, body: '{}', headers: { ...publicPortalHeaders, cookie } }
+  expect((await send(handler, sent)).status).toBe(200)
+  const [received] = module.requests
+  expect(received?.headers).not.toHaveProperty('cookie')
+  expect(JSON.stringify(received?.headers)).not.toContain(token)
+  for (const method of ['GET', 'HEAD', 'POST']) {
+    const headers = { ...sent.headers, origin: 'https://other.example.com', 'sec-fetch-site': 'same-site' }
+    expect((await send(handler, { ...sent, method, headers })).status).toBe(403)
+  }
+  const anonymous = { ...publicPortalHeaders, cookie: 'theme=dark' }
+  expect((await send(handler, { ...sent, headers: anonymous })).status).toBe(401)
+  expect(module.requests).toHaveLength(1)
+})
+
+test('omits headers whose values are unsafe', async () => {
+  await using module = await runInstance()
+  const headers = { accept: 'a\r\nx-platform-user: forged', 'accept-language': 'd\u0000e', 'if-match': '"\u20ac"' }
+  expect((await request({ target: module.api, headers })).status).toBe(200)
+  for (const name of Object.keys(headers)) expect(module.requests[0]?.headers).not.toHaveProperty(name)
+})
+
+test('forwards bodies and responses byte by byte', async () => {
+  const bytes = randomBytes(1_000_000)
+  await using module = await runInstance(respond({ 'content-type': 'image/png' }, bytes))
+  const { api } = module
+  const headers = { 'content-type': 'application/octet-stream' }
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+    const response = await request({ method, target: api, headers, body: bytes })
+    expect(response.bytes.equals(bytes)).toBe(true)
+  }
+  expect(module.requests.map(({ body }) => body.equals(bytes))).toEqual([true, true, true, true])
+  const text = '{"text":"ä€😀\u0001"}'
+  module.respondWith(respond({ 'content-type': 'application/json' }, text))
+  expect((await request({ target: api })).text).toBe(text)
+  module.respondWith(respond({ 'content-type': 'application/json', etag: '"1"' }, ''))
+  expect(await request({ method: 'HEAD', target: api })).toMatchObject({
+    status: 200,
+    text: '',
+    headers: { etag: '"1"' },
+  })
+})
+
+test('rejects a body above 4 MiB before forwarding it', async () => {
+  await using module = await runInstance()
+  const body = Buffer.alloc(4 * 1024 * 1024)
+  expect((await request({ method: 'POST', target: module.api, body })).status).toBe(200)
+  const rejected = await request({ method: 'POST', target: module.api, body: Buffer.alloc(body.length + 1) })
+  expect(statusAndError(rejected)).toEqual([413, 'payload_too_large'])
+  expect(module.requests).toHaveLength(1)
+})
+
+test.for(['/../v1/setup', '//v1', '/%2e%2e/x', '/%252e%252e/', '/a%5Cb', '/a%00b', '/./a', '/%23', '/a%3Fb', '/..'])(
+  'rejects the path %s below a module',
+  async (suffix) => {
+    await using module = await runInstance()
+    for (const path of [module.api, `/modules/${module.moduleId}`]) {
+      expect(statusAndError(await get(path + suffix))).toEqual([400, 'invalid_path'])
+    }
+    expect(module.requests).toEqual([])
+  },
+)
+
+test('encodes path and query for the module', async () => {
+  await using module = await runInstance()
+  await get(`${module.api}/a%20b/%C3%A4;x=%F0%9F%98%80?q=a%20b`)
+  await get(`${module.api}?q=ä b\r\nx: y#z`)
+  expect(module.requests.map(({ url }) => url.slice(module.api.length))).toEqual([
+    '/a%20b/%C3%A4%3Bx%3D%F0%9F%98%80?q=a%20b',
+    '?q=%C3%A4%20b%0D%0Ax:%20y%23z',
+  ])
+})
+
+const userTokenOf = ({ requests }: Instance): string => String(requests.at(-1)?.headers['x-platform-user'])
+const keySet = async () => createLocalJWKSet(await publicKeySet())
+
+test('identifies the caller by a signed one-minute token for this module', async () => {
+  await using module = await runInstance()
+  const organisationId = newId('org')
+  const headers = await bearer(['Operator'], organisationId)
+  await get(module.api, headers)
+  const token = userTokenOf(module)
+  const expected = { audience: module.moduleId, issuer: 'platform', typ: 'module+jwt' }
+  const { payload } = await jwtVerify(token, await keySet(), expected)
+  const { userId } = await verifyAccessToken(headers.authorization.slice('Bearer '.length))
+  expect(payload).toMatchObject({ sub: userId, org: organisationId })
+  expect(payload['permissions']).toEqual(expect.arrayContaining(permissionsOf(['Operator'])))
+  expect(Number(payload.exp) - Number(payload.iat)).toBe(moduleTokenSeconds)
+  expect(Object.keys(payload).toSorted()).toEqual(['aud', 'exp', 'iat', 'iss', 'jti', 'org', 'permissions', 'sub'])
+  expect(decodeProtectedHeader(token)).toMatchObject({ alg: 'EdDSA', typ: 'module+jwt' })
+})
+
+test.for(['hello-2', 'platform-api', 'platform'])(
+  'the user token of the module %s is valid neither for the platform nor for another module',
+  async (moduleId) => {
+    await using module = await runInstance(undefined, { moduleId })
+    await using other = await runInstance()
+    await get(module.api)
+    const token = userTokenOf(module)
+    expect(await errorCodeOf(verifyAccessToken(token))).toBe('unauthenticated')
+    for (const path of [other.api, module.api]) {
+      expect((await get(path, { authorization: `Bearer ${token}` })).status).toBe(401)
+    }
+    expect(other.requests).toEqual([])
+    await reserveRoutes(moduleId, undefined)
+  },
+)
+
+test('limits the user token to the permissions of an API token', async () => {
+  await using module = await runInstance()
+  const { authorization } = await bearer(['Operator'])
+  const caller = await verifyAccessToken(authorization.slice('Bearer '.length))
+  const { token } = await createApiToken(caller, { name: 'nightly', permissions: ['clusters:read'] })
+  expect((await get(module.api, { authorization: `Bearer ${token}` })).status).toBe(200)
+  const { payload } = await jwtVerify(userTokenOf(module), await keySet())
+  expect(payload).toMatchObject({ sub: caller.userId, org: caller.organisationId, permissions: ['clusters:read'] })
 })

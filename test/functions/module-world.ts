@@ -1,8 +1,8 @@
 import { generateKeyPair } from '@platform/oci/signature/key'
-import * as Release from '../support/release.ts'
 import { startModuleRegistry } from '../support/module-registry.ts'
+import * as Release from '../support/release.ts'
 
-/** Import this before anything of the platform (`await vi.hoisted(() => import(…))`): a registry that it may ask. */
+/** Registry settings. Import this before the platform: `await vi.hoisted(() => import(…))`. */
 export const moduleWorld = await startModuleRegistry()
 
 const releases = 'platform/releases'

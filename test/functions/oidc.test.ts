@@ -1,16 +1,20 @@
-// First: it sets what the platform may reach, which core reads when it is imported.
-import { peer } from '../core/support/oidc-issuers.ts'
+// First: it sets the outbound allowlist, which core reads when it is imported.
+import { newIssuer, peer } from '../core/support/oidc-issuers.ts'
 import { beforeAll, expect, test } from 'vitest'
-import { projectOrganisation } from '@platform/core/background/projections'
-import { shiftClock } from '@platform/core/clock'
+import { nowSeconds, shiftClock } from '@platform/core/clock'
+import { newId } from '@platform/core/id'
+import { testOidc } from '@platform/core/identity-providers/oidc/test'
 import { type ProviderRecord } from '@platform/core/identity-providers/record'
 import { handler as auth } from '../../functions/auth.ts'
 import { handler } from '../../functions/identity.ts'
+import { clientSecret, newProvider, portal, preparePortal } from '../core/support/oidc.ts'
 import { Browser } from '../support/browser.ts'
 import { BrowserSession, publicPortalHeaders } from '../support/browser-session.ts'
-import { send } from '../support/request.ts'
+import { fastTimers } from '../support/fast-timers.ts'
+import { bearer } from '../support/fixtures.ts'
+import { signed } from '../support/hostile-issuer.ts'
 import { newSigningKey } from '../support/oidc-peer.ts'
-import { clientSecret, newProvider, portal, preparePortal } from '../core/support/oidc.ts'
+import { jsonRequest, send } from '../support/request.ts'
 
 const clientOf = ({ id }: ProviderRecord) => ({
   clientId: 'platform',
@@ -28,65 +32,55 @@ beforeAll(async () => {
 })
 
 const signInPage = /^https:\/\/platform\.example\.com\/sign-in\?/
-const authorizeAt = ({ id }: ProviderRecord, query = '') => `${portal}/api/v1/auth/oidc/${id}/authorize${query}`
+const authorizeUrl = ({ id }: ProviderRecord, query = '') => `${portal}/api/v1/auth/oidc/${id}/authorize${query}`
 
-/** Signs in as a person does, from the list of providers to the profile. */
+/** Signs in through the provider and reads the profile. */
 async function signIn(by: ProviderRecord = provider, browser = new Browser(portal, handler)) {
-  const page = await browser.follow(authorizeAt(by, '?returnTo=%2Fclusters%3Fstatus%3DOffline'), signInPage)
-  const { code, ...told } = Object.fromEntries(page.searchParams)
+  const page = await browser.follow(authorizeUrl(by, '?returnTo=%2Fclusters%3Fstatus%3DOffline'), signInPage)
+  const { code, ...parameters } = Object.fromEntries(page.searchParams)
   const { status, json } = await browser.post('/api/v1/auth/oidc/token', { code })
-  if (status !== 200) return { status, told, browser, json, profile: undefined }
   const headers = { authorization: `Bearer ${json.accessToken}` }
-  const { json: profile } = await send(auth, { target: '/api/v1/auth/me', headers })
-  return { status, told, browser, json, profile }
+  const profile = status === 200 ? (await send(auth, { target: '/api/v1/auth/me', headers })).json : undefined
+  return { status, parameters, browser, json, profile }
 }
 
-test('whoever a provider signs in gets tokens, and is a user with the roles of its groups', async () => {
+test('issues tokens with the roles of the groups', async () => {
   peer.present('ada-1', { preferred_username: 'ada', email: 'ada@example.com', groups: ['operators', 'others'] })
-  const { status, told, json, profile } = await signIn()
-  expect([status, told]).toEqual([200, { returnTo: '/clusters?status=Offline' }])
+  const { status, parameters, json, profile } = await signIn()
+  expect([status, parameters]).toEqual([200, { returnTo: '/clusters?status=Offline' }])
   expect(json).toMatchObject({ tokenType: 'Bearer', expiresIn: 900 })
-  const { organisationId } = provider
-  expect(profile).toMatchObject({ username: 'ada', email: 'ada@example.com', roles: ['Operator'], organisationId })
-  expect(profile.authProvider).toBe(provider.id)
-  const refreshed = await send(auth, {
-    method: 'POST',
-    target: '/api/v1/auth/refresh',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ refreshToken: json.refreshToken }),
-  })
-  expect(refreshed.status).toBe(200)
-  await projectOrganisation(organisationId)
+  const { organisationId, id: authProvider } = provider
+  const user = { username: 'ada', email: 'ada@example.com', roles: ['Operator'], organisationId, authProvider }
+  expect(profile).toMatchObject(user)
+  const { refreshToken } = json
+  expect((await send(auth, jsonRequest('/api/v1/auth/refresh', { refreshToken }))).status).toBe(200)
 })
 
-test('the code that a browser comes back with begins its session, once, and in no other browser', async () => {
+test('a code starts one session, in the browser that it was issued to', async () => {
   peer.present('rosa-1', { preferred_username: 'rosa', groups: ['operators'] })
   const browser = new Browser(portal, handler)
-  const code = (await browser.follow(authorizeAt(provider), signInPage)).searchParams.get('code')
-  const pages = [new BrowserSession(publicPortalHeaders), new BrowserSession(publicPortalHeaders)] as const
-  for (const [name, value] of browser.jar.get(portal) ?? []) pages[0].cookies.set(name, value)
-  const begin = (page: BrowserSession) => page.post(auth, '/api/v1/auth/session', { code })
-  for (const [page, status] of [
-    [pages[1], 401],
-    [pages[0], 200],
-    [pages[0], 401],
+  const code = (await browser.follow(authorizeUrl(provider), signInPage)).searchParams.get('code')
+  const [page, other] = [new BrowserSession(publicPortalHeaders), new BrowserSession(publicPortalHeaders)]
+  for (const [name, value] of browser.jar.get(portal) ?? []) page.cookies.set(name, value)
+  for (const [session, status] of [
+    [other, 401],
+    [page, 200],
+    [page, 401],
   ] as const) {
-    const answer = await begin(page)
-    expect([answer.status, answer.cookies.length]).toEqual([status, status === 200 ? 2 : 0])
+    const response = await session.post(auth, '/api/v1/auth/session', { code })
+    expect([response.status, response.cookies.length]).toEqual([status, status === 200 ? 2 : 0])
   }
-  expect((await pages[0].send(auth, { target: '/api/v1/auth/me' })).json).toMatchObject({
-    username: 'rosa',
-    roles: ['Operator'],
-  })
+  const { json } = await page.send(auth, { target: '/api/v1/auth/me' })
+  expect(json).toMatchObject({ username: 'rosa', roles: ['Operator'] })
 })
 
-test('the address that a browser leaves for holds state, nonce and challenge of 256 bits, and no secret', async () => {
+test('redirects to the provider with state, nonce and challenge of 256 bits, and no secret', async () => {
   const browser = new Browser(portal, handler)
-  const received = await browser.send({ target: `/api/v1/auth/oidc/${provider.id}/authorize` })
-  const address = new URL(received.headers['location'] ?? '')
-  const { state, nonce, code_challenge: challenge, ...rest } = Object.fromEntries(address.searchParams)
-  expect(received.status).toBe(302)
-  expect(received.headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
+  const response = await browser.send({ target: `/api/v1/auth/oidc/${provider.id}/authorize` })
+  const location = new URL(response.headers['location'] ?? '')
+  const { state, nonce, code_challenge: challenge, ...rest } = Object.fromEntries(location.searchParams)
+  expect(response.status).toBe(302)
+  expect(response.headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
   for (const value of [state, nonce, challenge]) expect(value).toMatch(/^[\w-]{43}$/)
   expect(new Set([state, nonce, challenge]).size).toBe(3)
   expect(rest).toEqual({
@@ -96,13 +90,12 @@ test('the address that a browser leaves for holds state, nonce and challenge of 
     scope: 'openid profile email groups',
     code_challenge_method: 'S256',
   })
-  expect(received.cookies).toEqual([
+  expect(response.cookies).toEqual([
     expect.stringMatching(/^__Host-plat_sign_in=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=600$/),
   ])
-  expect(received.headers).not.toHaveProperty('set-cookie')
 })
 
-test('the browser is led to the provider and back, and meets no token on its way', async () => {
+test('no address of the browser contains a token or secret', async () => {
   peer.present('mary-1', { preferred_username: 'mary' })
   const browser = new Browser(portal, handler)
   const { json } = await signIn(provider, browser)
@@ -110,7 +103,7 @@ test('the browser is led to the provider and back, and meets no token on its way
   for (const secret of [json.accessToken, json.refreshToken, clientSecret]) expect(addresses).not.toContain(secret)
 })
 
-test('a provider that has changed its keys is believed, and a page that is reloaded is told to begin again', async () => {
+test('accepts rotated keys of the provider, and rejects a repeated callback', async () => {
   peer.present('joan-1', { preferred_username: 'joan' })
   expect((await signIn()).status).toBe(200)
   shiftClock(11_000)
@@ -122,7 +115,7 @@ test('a provider that has changed its keys is believed, and a page that is reloa
   expect(searchParams.get('error')).toBe('sign_in_expired')
 })
 
-test('a provider that takes the secret in the body, and tells claims in the token, is served as well', async () => {
+test('supports a secret in the body and claims in the token', async () => {
   const other = await newProvider(peer.issuer, { settings: { ...settings, usernameClaim: 'groups' }, roleMappings })
   peer.open([{ ...clientOf(other), method: 'client_secret_post' }], undefined, false)
   peer.present('emmy-1', { preferred_username: 'x', email: 'emmy@example.com', groups: ['operators'] })
@@ -133,12 +126,130 @@ test('a provider that takes the secret in the body, and tells claims in the toke
   peer.open([clientOf(provider)])
 })
 
-test('whoever refuses at the provider hears so, and nothing of what the provider says', async () => {
+test('reports a denial at the provider without its text', async () => {
   peer.present('')
-  const browser = new Browser(portal, handler)
-  const { searchParams } = await browser.follow(authorizeAt(provider), signInPage)
-  expect(Object.fromEntries(searchParams)).toEqual({
-    error: 'access_denied',
-    traceId: expect.stringMatching(/^[0-9a-f]{32}$/),
-  })
+  const { searchParams } = await new Browser(portal, handler).follow(authorizeUrl(provider), signInPage)
+  const traceId = expect.stringMatching(/^[0-9a-f]{32}$/)
+  expect(Object.fromEntries(searchParams)).toEqual({ error: 'access_denied', traceId })
+})
+
+const unsafe = [
+  'https://evil.example',
+  'http:evil.example',
+  'javascript:alert(1)',
+  'data:text/html,x',
+  '//evil.example',
+  '/\\evil.example',
+  '\\\\evil.example',
+  '/%2fevil.example',
+  '/%5cevil.example',
+  '/%252fevil.example',
+  '/clusters//evil.example',
+  '/.//evil.example',
+  '/../evil',
+  '/clusters/..//evil.example',
+  '/\t/evil.example',
+  '\t//evil.example',
+  ' //evil.example',
+  '/\r\nlocation: https://evil.example',
+  '/a\u0000b',
+  '/a\u2028b',
+  '/@evil.example',
+  '@evil.example',
+  'user:password@evil.example',
+  '/:80',
+  '/;/evil.example',
+  '/\u3002evil.example',
+  '/<script>',
+  '/"onload=',
+  '?',
+  'clusters',
+  '',
+]
+
+test.each(unsafe)('rejects the return path %j', async (returnTo) => {
+  const { id } = await newProvider('')
+  const target = `/api/v1/auth/oidc/${id}/authorize?returnTo=${encodeURIComponent(returnTo)}`
+  const { status, json, headers, cookies, text } = await send(handler, { target })
+  expect([status, json.error, headers['location'], cookies]).toEqual([400, 'validation_failed', undefined, []])
+  if (returnTo.length > 3) expect(text).not.toContain(returnTo)
+})
+
+const issuer = newIssuer()
+
+test.each(['/', '/clusters/clus_01?tab=nodes&next=//x', '/jobs?from=%2F%2Fx#top', '/modules/hello/', '/#/x'])(
+  'returns to the portal path %s',
+  async (returnTo) => {
+    const { id } = await newProvider(issuer.url)
+    const browser = new Browser(portal, handler)
+    const query = new URLSearchParams({ returnTo }).toString()
+    const { headers } = await browser.send({ target: `/api/v1/auth/oidc/${id}/authorize?${query}` })
+    const { state = '', nonce = '' } = Object.fromEntries(new URL(headers['location'] ?? '').searchParams)
+    issuer.token = () => signed(issuer.claims('platform', nonce, nowSeconds()), issuer.key)
+    const parameters = new URLSearchParams({ state, code: 'code', iss: issuer.url, session_state: 'x', any: 'other' })
+    const response = await browser.send({ target: `/api/v1/auth/oidc/${id}/callback?${parameters.toString()}` })
+    const page = new URL(response.headers['location'] ?? '')
+    expect([response.status, page.origin, page.pathname]).toEqual([302, portal, '/sign-in'])
+    expect(Object.fromEntries(page.searchParams)).toEqual({ code: expect.any(String), returnTo })
+  },
+)
+
+const names = ['state', 'code', 'iss', 'error', 'error_description', 'session_state', 'returnTo', 'redirect_uri']
+const hostile = ['//evil.example', '<script>alert(1)</script>', '"\r\nlocation: //evil.example', '&error=x#']
+
+test.each(names.flatMap((name) => hostile.map((value) => [name, value] as const)))(
+  'redirects a callback with the %s %j to the sign-in page without repeating it',
+  async (name, value) => {
+    const { id } = await newProvider(issuer.url)
+    const target = `/api/v1/auth/oidc/${id}/callback?${new URLSearchParams({ [name]: value }).toString()}`
+    const { status, headers, text } = await send(handler, { target })
+    const page = new URL(headers['location'] ?? '')
+    expect([status, `${page.origin}${page.pathname}`, text]).toEqual([302, `${portal}/sign-in`, ''])
+    const expected = { error: 'sign_in_expired', traceId: headers['x-trace-id'] }
+    expect(Object.fromEntries(page.searchParams)).toEqual(expected)
+  },
+)
+
+test('rejects long and repeated callback parameters without a redirect', async () => {
+  const { id } = await newProvider(issuer.url)
+  for (const query of [`state=${'x'.repeat(501)}`, 'state=a&state=b']) {
+    const { status, json, headers } = await send(handler, { target: `/api/v1/auth/oidc/${id}/callback?${query}` })
+    expect([status, json.error, headers['location']]).toEqual([400, 'validation_failed', undefined])
+  }
+})
+
+test.each(['', '__Host-plat_sign_in', '=;;=', '__Host-plat_sign_in=x; __Host-plat_sign_in=y'])(
+  'rejects an unknown code with the cookie %j',
+  async (cookie) => {
+    const { status, json } = await send(handler, jsonRequest('/api/v1/auth/oidc/token', { code: 'x' }, { cookie }))
+    expect([status, json.error]).toEqual([401, 'sign_in_code_invalid'])
+  },
+)
+
+test('a provider test detects a wrong secret', async () => {
+  const tested = await newProvider(peer.issuer)
+  peer.open([clientOf(tested)])
+  const checks = await testOidc(tested, { clientSecret })
+  const expected = ['discovery', 'endpoints', 'keys', 'client'].map((name) => [name, true])
+  expect(checks.map(({ name, ok }) => [name, ok])).toEqual(expected)
+  for (const secret of [{ clientSecret: 'wrong' }, {}]) {
+    const failed = (await testOidc(tested, secret)).filter(({ ok }) => !ok)
+    expect(failed).toMatchObject([{ name: 'client', message: 'The issuer rejects the client or its secret.' }])
+  }
+})
+
+test('a hanging provider delays only its own tests', async () => {
+  using _ = fastTimers(5000)
+  const silent = newIssuer()
+  silent.instead.set('/.well-known/openid-configuration', () => new Promise(() => undefined))
+  const organisationId = newId('org')
+  const { id } = await newProvider(silent.url, { organisationId })
+  const headers = await bearer(['PlatformAdmin'], organisationId)
+  const providers = '/api/v1/platform/identity/providers'
+  const pending = ['test', 'test', 'test', 'consent', 'consent'].map((action) =>
+    send(handler, jsonRequest(`${providers}/${id}/${action}`, {}, headers)),
+  )
+  const first = await Promise.race([send(handler, { target: providers, headers }), ...pending])
+  expect([first.status, first.json.items?.length]).toEqual([200, 1])
+  expect((await Promise.all(pending)).map(({ status }) => status)).toEqual([200, 200, 200, 422, 422])
 })

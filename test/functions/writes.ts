@@ -1,38 +1,32 @@
 import { client } from '@platform/core/db/table'
 
-/** What the code under test writes into the store, seen where it leaves the process. */
+/** Write commands that reach the store. */
 
 let count = 0
-let isStruck = false
-
-const isWrite = (command: string): boolean => /^(Put|Update|Delete|BatchWrite|TransactWrite)/.test(command)
+let failsNextWrite = false
 
 client.middlewareStack.add(
   (next, context) => async (args) => {
-    const answer = await next(args)
-    if (isWrite(context.commandName ?? '')) written()
-    return answer
+    const result = await next(args)
+    if (!/^(Put|Update|Delete|BatchWrite|TransactWrite)/.test(context.commandName ?? '')) return result
+    count++
+    if (!failsNextWrite) return result
+    failsNextWrite = false
+    throw new Error('The process died after its write.')
   },
   { step: 'initialize', name: 'countWrites' },
 )
 
-function written(): void {
-  count++
-  if (!isStruck) return
-  isStruck = false
-  throw new Error('The process died after its write.')
-}
-
-/** How many writes have happened so far. */
+/** The number of writes so far. */
 export const writes = (): number => count
 
-/** Does some work whose first write happens, and nothing after it. Answers whether there was a write. */
-export async function dyingAfterWrite(work: () => Promise<unknown>): Promise<boolean> {
-  isStruck = true
+/** Fails the work after its first write has succeeded. Returns whether there was a write. */
+export async function failAfterWrite(work: () => Promise<unknown>): Promise<boolean> {
+  failsNextWrite = true
   try {
     await work()
-    return !isStruck
+    return !failsNextWrite
   } finally {
-    isStruck = false
+    failsNextWrite = false
   }
 }

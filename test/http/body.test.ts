@@ -1,115 +1,147 @@
 import * as fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
-import { jsonRequest, type TestResponse, send, type TestRequest } from '../support/request.ts'
-import { handler } from './endpoints.ts'
+import { jsonRequest, send, type TestRequest } from '../support/request.ts'
+import { handler } from './api.ts'
 
 vi.hoisted(() => Object.assign(process.env, { PLAT_VALIDATE_RESPONSES: '1', PLAT_LOG_LEVEL: 'error' }))
 
-const ask = (sent: TestRequest): Promise<TestResponse> => send(handler, sent)
-const json = { 'content-type': 'application/json' }
 const mebibyte = 1024 * 1024
-const withSize = (bytes: number): string => `{"name": "abc", "payload": {}}${' '.repeat(bytes - 30)}`
+const addThing = (body: unknown) => send(handler, jsonRequest('/things', body))
+const sendAs = (type: string | undefined, body: TestRequest['body'] = '{"name": "abc"}') =>
+  send(handler, {
+    method: 'POST',
+    target: '/things',
+    headers: type === undefined ? {} : { 'content-type': type },
+    body,
+  })
 
 test.each([
-  ['no body', { method: 'POST', target: '/things' }],
-  ['an empty body', jsonRequest('/things', '')],
-  ['half an object', jsonRequest('/things', '{"name": "abc"')],
-  ['text', jsonRequest('/things', 'name=abc')],
-  ['an array', jsonRequest('/things', '[]')],
-  ['null', jsonRequest('/things', 'null')],
-  ['a string', jsonRequest('/things', '"abc"')],
-  ['a number', jsonRequest('/things', '1')],
-  ['ten thousand open brackets', jsonRequest('/things', '['.repeat(10_000))],
-  ['a trailing comma', jsonRequest('/things', '{"name": "abc",}')],
-  ['a comment', jsonRequest('/things', '{"name": "abc"} // comment')],
-  ['NaN', jsonRequest('/things', '{"name": NaN}')],
-  ['a control character in a string', jsonRequest('/things', '{"name": "a\nb"}')],
-  ['a byte order mark', jsonRequest('/things', '\ufeff{"name": "abc"}')],
-])('a body that is %s answers 400 invalid_json', async (_, sent) => {
-  const { status, json } = await ask(sent)
+  '',
+  '{"name": "abc"',
+  'name=abc',
+  '[]',
+  'null',
+  '"abc"',
+  '1',
+  '['.repeat(10_000),
+  '{"name": "abc",}',
+  '{"name": "abc"} // comment',
+  '{"name": NaN}',
+  '{"name": "a\nb"}',
+  '\ufeff{"name": "abc"}',
+])('rejects the body %j as invalid JSON', async (body) => {
+  const { status, json } = await addThing(body)
   expect([status, json.error]).toEqual([400, 'invalid_json'])
 })
 
-test.each([
-  ['application/json'],
-  ['application/json; charset=utf-8'],
-  ['application/json;charset=UTF-8'],
-  ['Application/JSON ; charset="utf-8"'],
-])('a body of type %s is read', async (type) => {
-  expect((await ask({ ...jsonRequest('/things', { name: 'abc' }), headers: { 'content-type': type } })).status).toBe(
-    200,
-  )
-})
+test.each(['application/json', 'application/json;charset=UTF-8', 'Application/JSON ; charset="utf-8"'])(
+  'reads a body of type %s',
+  async (type) => {
+    expect((await sendAs(type)).status).toBe(200)
+  },
+)
 
 test.each([
-  [undefined],
-  ['text/plain'],
-  ['application/x-www-form-urlencoded'],
-  ['multipart/form-data; boundary=x'],
-  ['application/jsonp'],
-  ['application/json-patch+json'],
-  ['application/json; charset=utf-16'],
-  ['application/json, text/plain'],
-])('a body of type %s answers 400 unsupported_media_type', async (type) => {
-  const { status, json } = await ask({
-    ...jsonRequest('/things', { name: 'abc' }),
-    headers: type === undefined ? {} : { 'content-type': type },
-  })
+  undefined,
+  'text/plain',
+  'application/x-www-form-urlencoded',
+  'application/jsonp',
+  'application/json-patch+json',
+  'application/json; charset=utf-16',
+  'application/json, text/plain',
+])('rejects a body of type %s', async (type) => {
+  const { status, json } = await sendAs(type)
   expect([status, json.error]).toEqual([400, 'unsupported_media_type'])
 })
 
-test('bytes that are not UTF-8 answer 400 invalid_json', async () => {
-  const event = { method: 'POST', target: '/things', headers: { 'content-type': 'application/json;charset=utf-8' } }
-  const body = Buffer.concat([Buffer.from('{"name": "abc'), Buffer.of(0xff), Buffer.from('"}')])
-  // The gateway hands over text, where such bytes have become U+FFFD; a gateway that hands over bytes meets the refusal.
-  const { status, json } = await ask({ ...event, headers: { 'content-type': 'Application/Json ' }, body })
-  expect([status, json.error]).toEqual([400, 'invalid_json'])
+test('decodes Base64 and rejects bytes that are not UTF-8', async () => {
+  const body = { name: 'grüße 🎉' }
+  expect((await sendAs('APPLICATION/JSON; charset="utf-8"', JSON.stringify(body))).json.body).toEqual(body)
+  const invalid = Buffer.concat([Buffer.from('{"name": "abc'), Buffer.of(0xff), Buffer.from('"}')])
+  expect((await sendAs('Application/Json ', invalid)).json.error).toBe('invalid_json')
 })
 
-test('a body in Base64 is read like any other', async () => {
-  const body = JSON.stringify({ name: 'grüße 🎉' })
-  const sent = { method: 'POST', target: '/things', headers: { 'content-type': 'APPLICATION/JSON; charset="utf-8"' } }
-  const { json } = await ask({ ...sent, body })
-  expect(json.body).toEqual({ name: 'grüße 🎉' })
-})
-
-test('a body of 4 MiB is read, one byte more answers 413', async () => {
-  expect((await ask(jsonRequest('/things', withSize(4 * mebibyte)))).status).toBe(200)
-  const { status, json } = await ask(jsonRequest('/things', withSize(4 * mebibyte + 1)))
+test('limits bodies to 4 MiB, counted in decoded bytes', async () => {
+  const ofSize = (bytes: number): string => `{"name": "abc", "payload": {}}${' '.repeat(bytes - 30)}`
+  expect((await addThing(ofSize(4 * mebibyte))).status).toBe(200)
+  const { status, json } = await addThing(ofSize(4 * mebibyte + 1))
   expect([status, json.error]).toEqual([413, 'payload_too_large'])
-})
-
-test('bytes count, not characters, and not the bytes of their Base64', async () => {
-  const text = `{"name": "abc", "x": "${'ü'.repeat(2 * mebibyte)}"}`
-  expect((await ask(jsonRequest('/things', text))).status).toBe(413)
-  const bytes = new Uint8Array(4 * mebibyte)
+  expect((await addThing(`{"name": "abc", "x": "${'ü'.repeat(2 * mebibyte)}"}`)).status).toBe(413)
   const image = { method: 'POST', target: '/touch', headers: { 'content-type': 'image/png' } }
-  expect((await ask({ ...image, body: bytes })).status).toBe(204)
-  expect((await ask({ ...image, body: new Uint8Array(4 * mebibyte + 1) })).status).toBe(413)
+  expect((await send(handler, { ...image, body: new Uint8Array(4 * mebibyte) })).status).toBe(204)
+  expect((await send(handler, { ...image, body: new Uint8Array(4 * mebibyte + 1) })).status).toBe(413)
 })
 
-test('a body that the verb checks arrives as it is, and as nothing where it cannot be read', async () => {
-  expect((await ask(jsonRequest('/checked', { name: 1, other: 2 }))).json).toEqual({
-    isGiven: true,
-    body: { name: 1, other: 2 },
+test('passes an unvalidated body to its use case, or nothing if it is unreadable', async () => {
+  const add = async (body: unknown) => (await send(handler, jsonRequest('/unchecked', body))).json
+  expect(await add({ name: 1, other: 2 })).toEqual({ isPresent: true, body: { name: 1, other: 2 } })
+  expect(await add(`{"a": ${'['.repeat(100)}${']'.repeat(100)}}`)).toMatchObject({ isPresent: true })
+  for (const body of ['', '{', '[]', 'null', 'x']) expect(await add(body)).toEqual({ isPresent: false })
+})
+
+test('responds to no bytes with a 500', async () => {
+  const types = fc.constantFrom('application/json', 'application/json; charset=utf-8', 'text/plain', 'image/png')
+  const bodies = fc.oneof(fc.string({ unit: 'binary' }), fc.json(), fc.uint8Array())
+  const property = fc.asyncProperty(bodies, types, async (body, type) => {
+    expect([200, 400]).toContain((await sendAs(type, body)).status)
   })
-  const deep = `{"a": ${'['.repeat(100)}${']'.repeat(100)}}`
-  expect((await ask(jsonRequest('/checked', deep))).json).toMatchObject({ isGiven: true })
-  const unreadable = ['', '{', '[]', 'null']
-  for (const body of unreadable) expect((await ask(jsonRequest('/checked', body))).json).toEqual({ isGiven: false })
-  expect((await ask({ method: 'POST', target: '/checked', headers: json, body: 'x' })).json).toEqual({ isGiven: false })
+  await fc.assert(property, { numRuns: 500 })
 })
 
-test('whatever bytes are sent, the answer is never a 500', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.oneof(fc.string({ unit: 'binary' }), fc.json(), fc.uint8Array()),
-      fc.constantFrom('application/json', 'application/json; charset=utf-8', 'text/plain', 'image/png'),
-      async (body, type) => {
-        const { status } = await ask({ method: 'POST', target: '/things', headers: { 'content-type': type }, body })
-        expect([200, 400]).toContain(status)
-      },
-    ),
-    { numRuns: 500 },
-  )
+const surrogate = String.raw`{"name": "abc\ud800"}`
+const surrogateKey = String.raw`{"name": "abc", "payload": {"\udc00": 1}}`
+
+test.each([
+  ['{"name": "abc", "payload": {"n": 1e400}}', '/payload/n', 'unsafe_number'],
+  ['{"name": "abc", "payload": {"n": [9007199254740993]}}', '/payload/n/0', 'unsafe_number'],
+  ['{"name": "abc", "payload": {"n": -1e200}}', '/payload/n', 'unsafe_number'],
+  ['{"name": "abc", "payload": {"a/b~c": 1e400}}', '/payload/a~1b~0c', 'unsafe_number'],
+  ['{"name": "abc", "other": {"n": 1e999}}', '/other/n', 'unsafe_number'],
+  [surrogate, '/name', 'invalid_unicode'],
+  [surrogateKey, '/payload/\ufffd', 'invalid_unicode'],
+  ['{"name": "abc", "__proto__": {"admin": true}}', '/__proto__', 'reserved_key'],
+  ['{"name": "abc", "payload": {"a": {"__proto__": 1}}}', '/payload/a/__proto__', 'reserved_key'],
+])('rejects the body %s at %s', async (body, path, code) => {
+  const { status, json } = await addThing(body)
+  expect([status, json.error]).toEqual([400, 'validation_failed'])
+  expect(json.details).toEqual([{ in: 'body', path, code, message: expect.any(String) }])
+})
+
+test('limits nesting to twenty levels', async () => {
+  const nested = (levels: number) => `{"name": "abc", "payload": {"x": ${'['.repeat(levels)}${']'.repeat(levels)}}}`
+  expect((await addThing(nested(18))).status).toBe(200)
+  for (const levels of [19, 1_000_000]) {
+    const { status, json } = await addThing(nested(levels))
+    expect([status, json.error, json.details[0].code]).toEqual([400, 'validation_failed', 'too_deep'])
+  }
+})
+
+test('returns at most fifty details, without values', async () => {
+  const kinds = Array.from({ length: 80 }, () => 'c')
+  expect((await addThing({ name: 'abc', kinds })).json.details).toHaveLength(50)
+  const numbers = `[${Array.from({ length: 80 }, () => '1e400').join()}]`
+  expect((await addThing(`{"name": "abc", "payload": {"n": ${numbers}}}`)).json.details).toHaveLength(50)
+  const { text, json } = await addThing({ name: 7_654_321, kinds: ['a', 'hidden'], payload: [] })
+  expect(json.details.map(({ path }: { path: string }) => path)).toEqual(['/name', '/kinds/1', '/payload'])
+  expect(text).not.toMatch(/hidden|7654321/)
+})
+
+test('preserves valid JSON', async () => {
+  const payload = { text: 'a\0b\uffff\u2028' }
+  expect((await addThing({ name: 'abc', payload })).json.body.payload).toEqual(payload)
+  const json = fc.object({
+    maxDepth: 10,
+    key: fc.string({ unit: 'grapheme' }).filter((name) => name !== '__proto__'),
+    values: [
+      fc.string({ unit: 'grapheme' }),
+      fc.maxSafeInteger(),
+      fc.boolean(),
+      fc.constant(null),
+      fc.double({ noNaN: true, min: -1e15, max: 1e15 }).map((number) => (Object.is(number, -0) ? 0 : number)),
+    ],
+  })
+  const property = fc.asyncProperty(json, async (value) => {
+    expect((await addThing({ name: 'abc', payload: value })).json.body.payload).toEqual(value)
+  })
+  await fc.assert(property, { numRuns: 200 })
 })

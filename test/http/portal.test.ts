@@ -2,8 +2,8 @@ import { type Encoding, packFiles, type PortalFile, type PortalFiles } from '@pl
 import { servePortal } from '@platform/http/portal/serve'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { expect, test, vi } from 'vitest'
-import { type TestResponse, send, type TestRequest } from '../support/request.ts'
-import { captureLog } from '../support/log.ts'
+import { type TestRequest } from '../support/request.ts'
+import { request as requestFrom } from './api.ts'
 
 vi.hoisted(() => Object.assign(process.env, { PLAT_LOG_LEVEL: 'info' }))
 
@@ -24,35 +24,29 @@ const portal: PortalFiles = {
 }
 const handler = servePortal(async () => packFiles(portal))
 
-/** Sends a request; what it logs does not matter. */
-async function ask(sent: TestRequest): Promise<TestResponse> {
-  let received: TestResponse | undefined
-  await captureLog(async () => (received = await send(handler, sent)))
-  if (received === undefined) throw new Error('no answer')
-  return received
-}
+const request = (sent: TestRequest) => requestFrom(sent, handler)
 
 const browser = {
   accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
   'accept-encoding': 'gzip, deflate, br',
 }
-const opened = (target: string, headers: Record<string, string> = {}) =>
-  ask({ target, headers: { accept: browser.accept, ...headers } })
+const open = (target: string, headers: Record<string, string> = {}) =>
+  request({ target, headers: { accept: browser.accept, ...headers } })
 const main = '/assets/main-1a2b3c4d.js'
 const notFound = expect.objectContaining({ error: 'route_not_found' })
 
 test.each([
-  ['a browser, by Brotli', 'gzip, deflate, br', 'br'],
-  ['what weighs Brotli down to nothing', 'gzip;q=0.5, br;q=0', 'gzip'],
-  ['what takes anything', '*', 'br'],
-  ['what takes anything but Brotli', 'br;q=0, *', 'gzip'],
-  ['what spells it in its own way', ' GZIP ; q=1.0 ', 'gzip'],
-  ['what knows others only', 'zstd, deflate', 'identity'],
-  ['what refuses everything', 'identity;q=0', 'identity'],
-  ['what says nonsense', 'br;q=much', 'identity'],
-  ['what says nothing', '', 'identity'],
-] as [string, string, Encoding][])('%s gets the shortest form that it can read', async (_, accepted, encoding) => {
-  const { status, headers, bytes } = await ask({ target: main, headers: { 'accept-encoding': accepted } })
+  ['a browser', 'gzip, deflate, br', 'br'],
+  ['a client that excludes Brotli', 'gzip;q=0.5, br;q=0', 'gzip'],
+  ['a client that accepts any encoding', '*', 'br'],
+  ['a client that accepts any encoding except Brotli', 'br;q=0, *', 'gzip'],
+  ['a client with unusual spelling', ' GZIP ; q=1.0 ', 'gzip'],
+  ['a client with other encodings', 'zstd, deflate', 'identity'],
+  ['a client that excludes everything', 'identity;q=0', 'identity'],
+  ['an invalid weight', 'br;q=much', 'identity'],
+  ['no header', '', 'identity'],
+] as [string, string, Encoding][])('serves %s the smallest acceptable encoding', async (_, accepted, encoding) => {
+  const { status, headers, bytes } = await request({ target: main, headers: { 'accept-encoding': accepted } })
   expect(status).toBe(200)
   expect(headers['content-encoding']).toBe(encoding === 'identity' ? undefined : encoding)
   expect(headers['vary']).toBe('accept-encoding')
@@ -60,8 +54,8 @@ test.each([
   expect(plain.toString()).toBe(script)
 })
 
-test('a file whose name tells its content is kept for ever, any other is asked about each time', async () => {
-  const [hashed, icon] = [await ask({ target: main }), await ask({ target: '/icon.svg' })]
+test('files with hashed names are cached permanently, others are revalidated', async () => {
+  const [hashed, icon] = [await request({ target: main }), await request({ target: '/icon.svg' })]
   expect(hashed.headers).toMatchObject({
     'cache-control': 'public, max-age=31536000, immutable',
     'content-type': 'text/javascript; charset=utf-8',
@@ -70,19 +64,19 @@ test('a file whose name tells its content is kept for ever, any other is asked a
   expect(icon.headers).toMatchObject({ 'cache-control': 'no-cache', 'content-type': 'image/svg+xml' })
 })
 
-test('who has the very bytes is told so, and who has another form of them is not', async () => {
-  const { headers } = await opened('/', browser)
-  const again = await opened('/', { ...browser, 'if-none-match': `"other", W/${headers['etag']}` })
+test('returns 304 for the same encoding only', async () => {
+  const { headers } = await open('/', browser)
+  const again = await open('/', { ...browser, 'if-none-match': `"other", W/${headers['etag']}` })
   expect([again.status, again.text, again.headers['etag']]).toEqual([304, '', headers['etag']])
   expect(again.headers).toMatchObject({ 'cache-control': 'no-cache', vary: 'accept, accept-encoding' })
   expect(again.headers['content-security-policy']).toBe(headers['content-security-policy'])
-  const plain = await opened('/', { 'if-none-match': headers['etag'] ?? '' })
+  const plain = await open('/', { 'if-none-match': headers['etag'] ?? '' })
   expect([plain.status, plain.text]).toEqual([200, page])
 })
 
-test.each(['/', main, '/nowhere'])('HEAD of %s gets the headers that GET gets, and no body', async (target) => {
-  const get = await opened(target, browser)
-  const head = await ask({ method: 'HEAD', target, headers: browser })
+test.each(['/', main, '/nowhere'])('HEAD %s returns the headers of GET without a body', async (target) => {
+  const get = await open(target, browser)
+  const head = await request({ method: 'HEAD', target, headers: browser })
   const { 'x-trace-id': one, ...own } = head.headers
   const { 'x-trace-id': other, ...its } = get.headers
   expect([head.status, head.bytes.length, own]).toEqual([get.status, 0, its])
@@ -90,56 +84,56 @@ test.each(['/', main, '/nowhere'])('HEAD of %s gets the headers that GET gets, a
 })
 
 test.each(['/', '/dashboard', '/clusters/clus_01/', '/jobs/batches/batch_01', '/settings/identity?consent=granted'])(
-  'a browser that opens %s gets the page',
+  'serves the page to a browser at %s',
   async (target) => {
-    const { status, text, headers } = await opened(target)
+    const { status, text, headers } = await open(target)
     expect([status, text, headers['content-type']]).toEqual([200, page, 'text/html; charset=utf-8'])
     expect(headers['cache-control']).toBe('no-cache')
   },
 )
 
 test.each(['/nowhere', '/clusters/a/b', '/health/lives', '/api', '/index.html', '/constructor'])(
-  'a browser that opens %s gets the page, which says that there is nothing, and does not keep it',
+  'serves the page with 404 and without caching at %s',
   async (target) => {
-    const { status, text, headers } = await opened(target)
+    const { status, text, headers } = await open(target)
     expect([status, text]).toEqual([404, page])
     expect([headers['cache-control'], headers['etag']]).toEqual(['no-store', undefined])
     expect(headers['content-security-policy']).toContain("default-src 'none'")
   },
 )
 
-test('the root is the page to everybody', async () => {
-  expect((await ask({ target: '/' })).text).toBe(page)
-  expect((await ask({ target: '/', headers: { accept: 'application/json' } })).text).toBe(page)
+test('serves the page at the root to every client', async () => {
+  expect((await request({ target: '/' })).text).toBe(page)
+  expect((await request({ target: '/', headers: { accept: 'application/json' } })).text).toBe(page)
 })
 
 test.each([
-  ['a client of the API', { target: '/dashboard', headers: { accept: 'application/json' } }],
-  ['one that says nothing', { target: '/dashboard' }],
-  ['one that takes anything', { target: '/dashboard', headers: { accept: '*/*' } }],
+  ['an API client', { target: '/dashboard', headers: { accept: 'application/json' } }],
+  ['a client without Accept', { target: '/dashboard' }],
+  ['a client that accepts anything', { target: '/dashboard', headers: { accept: '*/*' } }],
   ['another method', { method: 'POST', target: '/', headers: browser }],
-  ['another method at a file', { method: 'DELETE', target: main, headers: browser }],
+  ['another method for a file', { method: 'DELETE', target: main, headers: browser }],
   ['OPTIONS', { method: 'OPTIONS', target: '/dashboard', headers: browser }],
   ['a file of another version', { target: '/assets/main-00000000.js', headers: browser }],
   ['a file by another spelling', { target: '/Assets/main-1a2b3c4d.js' }],
-  ['a name that all objects have', { target: '/assets/constructor', headers: browser }],
-  ['a file that is in another one', { target: '/icon.svg/', headers: { accept: 'image/*' } }],
-])('%s hears route_not_found as JSON, which nobody keeps', async (_, sent: TestRequest) => {
-  const { status, json, headers } = await ask(sent)
+  ['an inherited property name', { target: '/assets/constructor', headers: browser }],
+  ['a path below a file', { target: '/icon.svg/', headers: { accept: 'image/*' } }],
+])('returns 404 as JSON without caching for %s', async (_, sent: TestRequest) => {
+  const { status, json, headers } = await request(sent)
   expect([status, json]).toEqual([404, notFound])
   expect(headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'no-store' })
 })
 
 test.each(['/assets/../icon.svg', '/assets/%2e%2e/icon.svg', '/..%5Cicon.svg', '/%252e%252e/etc/passwd', '/assets//x'])(
-  'no path of a file system is made of %s',
+  'rejects the path %s',
   async (target) => {
-    const { status, json } = await opened(target)
+    const { status, json } = await open(target)
     expect([status, json.error]).toEqual([400, 'invalid_path'])
   },
 )
 
-test('the page lets nothing run that is not a file of the portal, and nobody frame it', async () => {
-  const { headers } = await opened('/')
+test('the security policy allows only files of the portal, and no framing', async () => {
+  const { headers } = await open('/')
   const policy = new Map(
     (headers['content-security-policy'] ?? '').split('; ').map((part) => part.split(/ (.*)/) as [string, string]),
   )
@@ -164,24 +158,22 @@ test('the page lets nothing run that is not a file of the portal, and nobody fra
   })
 })
 
-const told = async (headers: Record<string, string>) =>
-  (await opened('/', headers)).headers['strict-transport-security']
+const transportSecurity = async (headers: Record<string, string>) =>
+  (await open('/', headers)).headers['strict-transport-security']
 
-test('a browser that came by TLS is to keep to it, and one that did not is told nothing', async () => {
-  expect(await told({ 'x-forwarded-proto': 'https' })).toBe('max-age=31536000')
-  expect(await told({ 'x-forwarded-proto': 'http' })).toBeUndefined()
-  expect(await told({})).toBeUndefined()
+test('requires TLS of browsers that use it', async () => {
+  expect(await transportSecurity({ 'x-forwarded-proto': 'https' })).toBe('max-age=31536000')
+  expect(await transportSecurity({ 'x-forwarded-proto': 'http' })).toBeUndefined()
+  expect(await transportSecurity({})).toBeUndefined()
 })
 
-test('files that cannot be read are a fault, and are read at the next request', async () => {
+test('reads files again after a failure', async () => {
   let reads = 0
-  const late = servePortal(async () => {
+  const failing = servePortal(async () => {
     if (++reads === 1) throw new Error('no such file')
     return packFiles(portal)
   })
   const statuses: number[] = []
-  await captureLog(async () => {
-    for (let time = 0; time < 3; time++) statuses.push((await send(late, { target: '/' })).status)
-  })
+  for (let time = 0; time < 3; time++) statuses.push((await requestFrom('/', failing)).status)
   expect([statuses, reads]).toEqual([[500, 200, 200], 2])
 })

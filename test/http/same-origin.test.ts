@@ -1,26 +1,28 @@
 import { expect, test } from 'vitest'
 import { PlatformError, platformError } from '@platform/core/error'
 import {
-  cookieOf,
   accessCookie,
+  browserOf,
+  cookieOf,
   sessionCookies,
   clearedCookies,
   refreshCookie,
   renewedCookies,
+  signInCookie,
 } from '@platform/http/cookies'
-import { refuseCrossOrigin } from '@platform/http/same-origin'
+import { rejectCrossOrigin } from '@platform/http/same-origin'
 
 type Headers = Record<string, string>
 
 const portal = { host: 'platform.example.com', origin: 'https://platform.example.com' }
-const here = { host: '127.0.0.1:8080', origin: 'http://127.0.0.1:8080' }
+const local = { host: '127.0.0.1:8080', origin: 'http://127.0.0.1:8080' }
 
-/** What a request is refused with; 'nothing' where it is let through. */
-function refusalOf(headers: Headers, method = 'POST'): string {
+/** The error code of a rejected request; 'none' otherwise. */
+function errorCodeOf(headers: Headers, method = 'POST'): string {
   const http = { method, sourceIp: '192.0.2.1' }
   try {
-    refuseCrossOrigin({ rawPath: '/', rawQueryString: '', headers, isBase64Encoded: false, requestContext: { http } })
-    return 'nothing'
+    rejectCrossOrigin({ rawPath: '/', rawQueryString: '', headers, isBase64Encoded: false, requestContext: { http } })
+    return 'none'
   } catch (error) {
     return error instanceof PlatformError ? error.code : String(error)
   }
@@ -28,47 +30,47 @@ function refusalOf(headers: Headers, method = 'POST'): string {
 
 test.each<[string, Headers]>([
   ['a page of the portal', { ...portal, 'sec-fetch-site': 'same-origin' }],
-  ['a page on this machine', { ...here, 'sec-fetch-site': 'same-origin' }],
+  ['a page on this machine', { ...local, 'sec-fetch-site': 'same-origin' }],
   ['an older browser', portal],
-  ['an older browser on this machine', here],
+  ['an older browser on this machine', local],
   ['an older browser, by name', { host: 'localhost:8080', origin: 'http://localhost:8080' }],
   ['an older browser, by IPv6', { host: '[::1]:8080', origin: 'http://[::1]:8080' }],
-  ['a host with the port that its scheme means', { ...portal, host: 'platform.example.com:443' }],
+  ['a host with the default port', { ...portal, host: 'platform.example.com:443' }],
   ['a host in capitals', { ...portal, host: 'Platform.Example.COM' }],
   ['a proxy that names another host', { ...portal, host: '10.0.0.7:8080', 'sec-fetch-site': 'same-origin' }],
-])('what %s sends is let through', (_, headers) => {
+])('accepts requests of %s', (_, headers) => {
   for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
-    expect(refusalOf(headers, method)).toBe('nothing')
+    expect(errorCodeOf(headers, method)).toBe('none')
 })
 
 test.each<[string, Headers]>([
   ['another site', { ...portal, origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }],
   ['a sibling domain', { ...portal, origin: 'https://other.example.com', 'sec-fetch-site': 'same-site' }],
-  ['another port of this machine', { ...here, origin: 'http://127.0.0.1:9999', 'sec-fetch-site': 'same-site' }],
+  ['another port of this machine', { ...local, origin: 'http://127.0.0.1:9999', 'sec-fetch-site': 'same-site' }],
   ['another site, in an older browser', { ...portal, origin: 'https://evil.example' }],
-  ['another port, in an older browser', { ...here, origin: 'http://127.0.0.1:9999' }],
-  ['another name of this machine', { ...here, origin: 'http://localhost:8080' }],
+  ['another port, in an older browser', { ...local, origin: 'http://127.0.0.1:9999' }],
+  ['another name of this machine', { ...local, origin: 'http://localhost:8080' }],
   ['a name that begins like ours', { ...portal, origin: 'https://platform.example.com.evil.example' }],
   ['a name that ends like ours', { ...portal, origin: 'https://evil-platform.example.com' }],
   ['a page in a sandbox', { host: portal.host, origin: 'null' }],
-  ['a page that lies in Origin alone', { ...portal, 'sec-fetch-site': 'cross-site' }],
-  ['a word that is none', { ...portal, 'sec-fetch-site': 'same-origin,cross-site' }],
-  ['an origin that is none', { host: portal.host, origin: 'platform.example.com' }],
-])('what %s sends is refused, whatever the method', (_, headers) => {
+  ['a page with a forged Origin', { ...portal, 'sec-fetch-site': 'cross-site' }],
+  ['an invalid Sec-Fetch-Site', { ...portal, 'sec-fetch-site': 'same-origin,cross-site' }],
+  ['an invalid Origin', { host: portal.host, origin: 'platform.example.com' }],
+])('rejects requests of %s with any method', (_, headers) => {
   for (const method of ['GET', 'HEAD', 'POST', 'DELETE'])
-    expect(refusalOf(headers, method)).toBe('cross_origin_request')
+    expect(errorCodeOf(headers, method)).toBe('cross_origin_request')
 })
 
-test('where nothing tells the origin reading is let through, and nothing else', () => {
-  for (const [method, refusal] of [
-    ['GET', 'nothing'],
-    ['HEAD', 'nothing'],
+test('accepts only reads without an origin', () => {
+  for (const [method, code] of [
+    ['GET', 'none'],
+    ['HEAD', 'none'],
     ['POST', 'cross_origin_request'],
     ['DELETE', 'cross_origin_request'],
   ]) {
-    expect(refusalOf({ host: portal.host }, method)).toBe(refusal)
-    // As an address that somebody has typed.
-    expect(refusalOf({ host: portal.host, 'sec-fetch-site': 'none' }, method)).toBe(refusal)
+    expect(errorCodeOf({ host: portal.host }, method)).toBe(code)
+    // Typed addresses.
+    expect(errorCodeOf({ host: portal.host, 'sec-fetch-site': 'none' }, method)).toBe(code)
   }
 })
 
@@ -78,15 +80,15 @@ test.each([
   'http://evil.example:8080',
   'http://localhost.evil.example',
   'http://127.0.0.1.evil.example',
-])('a page that came by plain HTTP over a network, %s, is told to use https', (origin) => {
+])('requires HTTPS of a page from %s', (origin) => {
   const headers = { host: new URL(origin).host, origin }
-  expect(refusalOf(headers)).toBe('https_required')
-  expect(refusalOf({ ...headers, 'sec-fetch-site': 'same-origin' })).toBe('https_required')
+  expect(errorCodeOf(headers)).toBe('https_required')
+  expect(errorCodeOf({ ...headers, 'sec-fetch-site': 'same-origin' })).toBe('https_required')
 })
 
 const tokens = { accessToken: 'a.b.c', refreshToken: 'sess_1.x.y', expiresIn: 900, tokenType: 'Bearer' as const }
 
-test('the tokens go into cookies that no script, no other site and no sibling domain gets at, for as long as they live', () => {
+test('stores tokens in HttpOnly, same-site cookies for their lifetime', () => {
   expect(sessionCookies(portal, tokens)).toMatchObject({
     status: 200,
     body: { expiresIn: 900 },
@@ -98,7 +100,7 @@ test('the tokens go into cookies that no script, no other site and no sibling do
 })
 
 test.each(['http://127.0.0.1:8080', 'http://localhost:8080', 'http://[::1]:8080', 'http://plat.localhost'])(
-  'over plain HTTP on this machine, %s, they are such that every browser keeps them',
+  'omits the prefix over plain HTTP on this machine: %s',
   (origin) => {
     expect(sessionCookies({ origin, host: new URL(origin).host }, tokens).cookies).toEqual([
       'plat_access=a.b.c; HttpOnly; SameSite=Strict; Path=/; Max-Age=900',
@@ -109,41 +111,41 @@ test.each(['http://127.0.0.1:8080', 'http://localhost:8080', 'http://[::1]:8080'
 
 const names = (cookies: readonly string[] = []) => cookies.map((cookie) => cookie.split('=')[0])
 
-test.each([portal, here])('cookies are taken away under the names that they were given under: $origin', (headers) => {
+test.each([portal, local])('clears the same cookies for $origin', (headers) => {
   const { status, cookies } = clearedCookies(headers)
   expect(status).toBe(204)
   expect(names(cookies)).toEqual(names(sessionCookies(headers, tokens).cookies))
   for (const cookie of cookies ?? []) expect(cookie).toMatch(/^[\w-]+=; .*Path=\/; Max-Age=0$/)
 })
 
-test('a plain cookie counts on this machine only: elsewhere a neighbour may have put it there', () => {
+test('accepts cookies without the prefix on this machine only', () => {
   const both = 'plat_access=plain; plat_refresh=plain; __Host-plat_access=own; __Host-plat_refresh=own'
   for (const read of [accessCookie, refreshCookie]) {
     expect(read({ ...portal, cookie: both })).toBe('own')
     expect(read({ ...portal, cookie: 'plat_access=plain; plat_refresh=plain' })).toBe('')
     expect(read({ host: portal.host, cookie: 'plat_access=plain; plat_refresh=plain' })).toBe('')
     expect(read({ host: portal.host, cookie: both })).toBe('own')
-    // A proxy with TLS that names another host: where the browser tells its origin that counts, else the better name.
-    expect(read({ ...portal, host: here.host, cookie: both })).toBe('own')
-    expect(read({ host: here.host, cookie: both })).toBe('own')
-    // A page that only reads does not tell its origin, but which page it is.
-    const page = { host: here.host, referer: `${portal.origin}/clusters` }
+    // A TLS proxy may change the host: the origin counts, else the prefixed cookie.
+    expect(read({ ...portal, host: local.host, cookie: both })).toBe('own')
+    expect(read({ host: local.host, cookie: both })).toBe('own')
+    // Reads have a Referer instead of an Origin.
+    const page = { host: local.host, referer: `${portal.origin}/clusters` }
     expect(read({ ...page, cookie: both })).toBe('own')
     expect(read({ ...page, cookie: 'plat_access=plain; plat_refresh=plain' })).toBe('')
-    expect(read({ host: here.host, referer: `${here.origin}/clusters`, cookie: both })).toBe('plain')
-    expect(read({ ...here, cookie: both })).toBe('plain')
-    expect(read({ host: here.host, cookie: 'plat_access=plain; plat_refresh=plain' })).toBe('plain')
+    expect(read({ host: local.host, referer: `${local.origin}/clusters`, cookie: both })).toBe('plain')
+    expect(read({ ...local, cookie: both })).toBe('plain')
+    expect(read({ host: local.host, cookie: 'plat_access=plain; plat_refresh=plain' })).toBe('plain')
   }
 })
 
-test('of cookies whose names resemble each other the right one is found', () => {
+test('matches cookie names exactly', () => {
   expect(cookieOf({ cookie: 'xplat_access=1; plat_access_2=2;plat_access=3=; plat_access=4' }, 'plat_access')).toBe(
     '3=',
   )
   expect(cookieOf({}, 'plat_access')).toBe('')
 })
 
-test('a refusal takes the cookies away where the tokens are worth nothing any more, and leaves them otherwise', async () => {
+test('clears the cookies for an invalid refresh token only', async () => {
   const failing = (error: Error) =>
     renewedCookies(portal, async () => {
       throw error
@@ -152,7 +154,17 @@ test('a refusal takes the cookies away where the tokens are worth nothing any mo
     code: 'invalid_refresh_token',
     extra: { cookies: clearedCookies(portal).cookies },
   })
-  const away = platformError('database_unavailable')
-  await expect(failing(away)).rejects.toBe(away)
-  expect(away.extra).toEqual({})
+  const unavailable = platformError('database_unavailable')
+  await expect(failing(unavailable)).rejects.toBe(unavailable)
+  expect(unavailable.extra).toEqual({})
+})
+
+test('binds a sign-in to the browser by a cookie that sibling domains cannot set', () => {
+  const [cookie = ''] = signInCookie('secret')
+  expect(cookie).toMatch(/^__Host-.*; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=\d+$/)
+  expect(browserOf({ cookie: `other=1; ${cookie.split(';')[0]}; plat_sign_in=x` })).toBe('secret')
+  for (const other of [undefined, '', 'plat_sign_in=x', '__Secure-plat_sign_in=x', '__Host-plat_sign_in']) {
+    expect(browserOf({ cookie: other })).toBe('')
+  }
+  expect(signInCookie(undefined)).toEqual([])
 })

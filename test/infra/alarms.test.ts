@@ -3,17 +3,17 @@ import { join } from 'node:path'
 import { tableIndexes } from '@platform/core/db/schema'
 import { expect, test } from 'vitest'
 import { type Graph, ofType } from '../simulator/graph/graph.ts'
-import { programs, type Shown, watchedBy, writtenBy } from './metrics.ts'
+import { programs, type ShownMetric, alarmMetrics, writtenMetrics } from './metrics.ts'
 import { byText, deployed, dev, everything, production } from './stages.ts'
 import { isLong } from '../support/long.ts'
 
 const alarms = ofType(production, 'aws:cloudwatch/metricAlarm:MetricAlarm').map(({ inputs }) => inputs as any)
-const watched = watchedBy(production)
-const bodies = ofType(production, 'aws:cloudwatch/dashboard:Dashboard').map(({ inputs }) =>
+const metricsByAlarm = alarmMetrics(production)
+const dashboards = ofType(production, 'aws:cloudwatch/dashboard:Dashboard').map(({ inputs }) =>
   JSON.parse(String(inputs['dashboardBody'])),
 )
 const pairs = (values: string[]) => values.flatMap((name, at) => (at % 2 === 0 ? [[name, values[at + 1]]] : []))
-const charted: Shown[] = bodies
+const chartMetrics: ShownMetric[] = dashboards
   .flatMap(({ widgets }) => widgets)
   .flatMap(({ properties }) => properties.metrics)
   .map(([namespace, metricName, ...dimensions]: string[]) => ({
@@ -21,18 +21,18 @@ const charted: Shown[] = bodies
     metricName: metricName!,
     dimensions: Object.fromEntries(pairs(dimensions)),
   }))
-const shown = [...[...watched.values()].flat(), ...charted]
+const allMetrics = [...[...metricsByAlarm.values()].flat(), ...chartMetrics]
 
 const nameOf = (functionName: string | undefined) =>
   deployed.find((each) => each.functionName === functionName)?.name ?? ''
-const ofPlatform = shown.filter(({ namespace }) => namespace === 'Platform')
+const platformMetrics = allMetrics.filter(({ namespace }) => namespace === 'Platform')
 
 test('alarms and dashboard read metrics that the functions write, by namespace, name and dimension', async () => {
-  expect(ofPlatform).not.toHaveLength(0)
+  expect(platformMetrics).not.toHaveLength(0)
   const [{ functionName }] = deployed as [(typeof deployed)[number]]
-  const written = await writtenBy(functionName)
+  const written = await writtenMetrics(functionName)
   expect(written.value).toBe(functionName)
-  for (const { namespace, metricName, dimensions } of ofPlatform) {
+  for (const { namespace, metricName, dimensions } of platformMetrics) {
     expect(namespace).toBe(written.namespace)
     expect(written.names).toContain(metricName)
     expect(written.dimensions).toContainEqual(Object.keys(dimensions))
@@ -41,10 +41,12 @@ test('alarms and dashboard read metrics that the functions write, by namespace, 
 
 test('each metric is written by the function that it is read from', async () => {
   const code = await programs()
-  const measures = (name: string, metric: string) => code.get(name)?.includes(`"${metric}"`) === true
-  expect([measures('schedule/sweep', 'SweepDelay'), measures('auth', 'SweepDelay')]).toEqual([true, false])
-  const wrong = ofPlatform.filter(({ metricName, dimensions }) => !measures(nameOf(dimensions['Function']), metricName))
-  expect(wrong).toEqual([])
+  const contains = (name: string, metric: string) => code.get(name)?.includes(`"${metric}"`) === true
+  expect([contains('schedule/sweep', 'SweepDelay'), contains('auth', 'SweepDelay')]).toEqual([true, false])
+  const unwritten = platformMetrics.filter(
+    ({ metricName, dimensions }) => !contains(nameOf(dimensions['Function']), metricName),
+  )
+  expect(unwritten).toEqual([])
   for (const metric of [
     'SweepDelay',
     'SweepFailures',
@@ -53,16 +55,16 @@ test('each metric is written by the function that it is read from', async () => 
     'SignInFailures',
     'DeliveryFailures',
   ]) {
-    const wanted = [...code.keys()].filter((name) => measures(name, metric))
-    const found = [...watched.values()].flat().filter(({ metricName }) => metricName === metric)
-    expect(found.map(({ dimensions }) => nameOf(dimensions['Function'])).toSorted(byText), metric).toEqual(
-      wanted.toSorted(byText),
+    const writers = [...code.keys()].filter((name) => contains(name, metric))
+    const watched = [...metricsByAlarm.values()].flat().filter(({ metricName }) => metricName === metric)
+    expect(watched.map(({ dimensions }) => nameOf(dimensions['Function'])).toSorted(byText), metric).toEqual(
+      writers.toSorted(byText),
     )
   }
 })
 
 /** AWS metrics by namespace, with their dimension and the resource attribute that it names. */
-const ofAws: Record<string, { metrics: string[]; dimension: string; type: string; attribute: string }> = {
+const awsMetrics: Record<string, { metrics: string[]; dimension: string; type: string; attribute: string }> = {
   'AWS/Lambda': {
     metrics: ['Errors', 'Duration', 'Throttles', 'ConcurrentExecutions'],
     dimension: 'FunctionName',
@@ -94,9 +96,9 @@ const namesOf = (graph: Graph, type: string, attribute: string) =>
   ofType(graph, type).map(({ name, state }) => (attribute === 'id' ? `${name}-id` : String(state[attribute])))
 
 test('AWS metrics exist and belong to resources of this deployment', () => {
-  for (const { namespace, metricName, dimensions } of shown) {
+  for (const { namespace, metricName, dimensions } of allMetrics) {
     if (namespace === 'Platform') continue
-    const { metrics = [], dimension = '', type = '', attribute = '' } = ofAws[namespace] ?? {}
+    const { metrics = [], dimension = '', type = '', attribute = '' } = awsMetrics[namespace] ?? {}
     expect(metrics, namespace).toContain(metricName)
     const { GlobalSecondaryIndexName: index, ...ofResource } = dimensions
     if (index !== undefined) expect([namespace, index in tableIndexes]).toEqual(['AWS/DynamoDB', true])
@@ -108,18 +110,17 @@ test('AWS metrics exist and belong to resources of this deployment', () => {
 })
 
 test('throttling of the table and of each index is monitored separately', () => {
-  const refused = watched.get('platform-production-table-throttles') ?? []
-  const seen = refused.map(({ metricName, dimensions }) => [metricName, dimensions['GlobalSecondaryIndexName']])
-  const wanted = [
+  const throttles = metricsByAlarm.get('platform-production-table-throttles') ?? []
+  const metrics = throttles.map(({ metricName, dimensions }) => [metricName, dimensions['GlobalSecondaryIndexName']])
+  const expected = [
     ['ReadThrottleEvents', undefined],
     ...[undefined, ...Object.keys(tableIndexes)].map((index) => ['WriteThrottleEvents', index]),
   ]
-  expect(seen.toSorted(byText)).toEqual(wanted.toSorted(byText))
+  expect(metrics.toSorted(byText)).toEqual(expected.toSorted(byText))
 })
 
 test('a message sent with the longest delay triggers no age alarm', () => {
   const longestDelaySeconds = 900
-  // Those who send them: `announceWebhook` and `announceModule`.
   for (const queue of ['webhooks', 'modules']) {
     const age = alarms.find(({ name }) => name === `platform-production-${queue}-age`)
     expect(age.threshold, queue).toBeGreaterThan(longestDelaySeconds)
@@ -128,29 +129,29 @@ test('a message sent with the longest delay triggers no age alarm', () => {
 
 test('every queue has alarms for its age and its dead letters', () => {
   const queues = namesOf(production, 'aws:sqs/queue:Queue', 'name')
-  const work = queues.filter((name) => !name.endsWith('-dead-letter'))
-  const seen = [...watched.values()].flat().filter(({ namespace }) => namespace === 'AWS/SQS')
-  const taken = ['jobs', 'batches', 'updates']
-  const wanted = work.flatMap((name) => {
-    const isTaken = taken.some((each) => name.endsWith(`-${each}`))
-    const metric = isTaken ? 'NumberOfMessagesReceived' : 'ApproximateNumberOfMessagesVisible'
+  const workQueues = queues.filter((name) => !name.endsWith('-dead-letter'))
+  const metrics = [...metricsByAlarm.values()].flat().filter(({ namespace }) => namespace === 'AWS/SQS')
+  const consumed = ['jobs', 'batches', 'updates']
+  const expected = workQueues.flatMap((name) => {
+    const isConsumed = consumed.some((each) => name.endsWith(`-${each}`))
+    const metric = isConsumed ? 'NumberOfMessagesReceived' : 'ApproximateNumberOfMessagesVisible'
     return [
       [name, 'ApproximateAgeOfOldestMessage'],
       [`${name}-dead-letter`, metric],
     ]
   })
-  expect(seen.map(({ metricName, dimensions }) => [dimensions['QueueName'], metricName]).toSorted(byText)).toEqual(
-    wanted.toSorted(byText),
+  expect(metrics.map(({ metricName, dimensions }) => [dimensions['QueueName'], metricName]).toSorted(byText)).toEqual(
+    expected.toSorted(byText),
   )
 })
 
 test('every function without HTTP routes has an error alarm', () => {
-  const failing = [...watched.values()].flat().filter(({ metricName }) => metricName === 'Errors')
-  const begun = deployed.filter(
+  const errors = [...metricsByAlarm.values()].flat().filter(({ metricName }) => metricName === 'Errors')
+  const background = deployed.filter(
     ({ name }) => (name.includes('/') && name !== 'gateway/modules') || name === 'bootstrap',
   )
-  expect(failing.map(({ dimensions }) => dimensions['FunctionName']).toSorted(byText)).toEqual(
-    begun.map(({ functionName }) => functionName).toSorted(byText),
+  expect(errors.map(({ dimensions }) => dimensions['FunctionName']).toSorted(byText)).toEqual(
+    background.map(({ functionName }) => functionName).toSorted(byText),
   )
 })
 
@@ -172,16 +173,16 @@ test('a missing sweep triggers an alarm; other missing data does not', () => {
 test('every alarm notifies the topic at its start and end, and has instructions', async () => {
   const [topic] = ofType(production, 'aws:sns/topic:Topic')
   const page = await readFile(join(import.meta.dirname, '../../docs/operations.md'), 'utf8')
-  const advice = page.slice(page.indexOf('\n## Alarms'), page.indexOf('\n## Backup and restore'))
+  const instructions = page.slice(page.indexOf('\n## Alarms'), page.indexOf('\n## Backup and restore'))
   for (const { name, alarmDescription, alarmActions, okActions } of alarms) {
     expect([alarmActions, okActions]).toEqual([[topic!.state['arn']], [topic!.state['arn']]])
     const [, number] = /docs\/operations\.md, "Alarms", (\d+)\.$/.exec(alarmDescription) ?? []
-    expect(advice, name).toMatch(new RegExp(`^${number}\\. \\*\\*`, 'm'))
+    expect(instructions, name).toMatch(new RegExp(`^${number}\\. \\*\\*`, 'm'))
   }
 })
 
 test('all alarms use at most fifty metrics', () => {
-  expect([...watched.values()].flat().length).toBeLessThanOrEqual(50)
+  expect([...metricsByAlarm.values()].flat().length).toBeLessThanOrEqual(50)
 })
 
 test('a formula combines at most ten metrics into one number', () => {
@@ -216,12 +217,12 @@ test.runIf(isLong)('a stage without an alarm address has no alarms and no dashbo
   const graph = await everything()
   expect(ofType(graph, paid[0]!)).toHaveLength(alarms.length)
   const subscriptions = ofType(graph, 'aws:sns/topicSubscription:TopicSubscription').map(({ inputs }) => inputs)
-  expect(subscriptions).toMatchObject([{ protocol: 'email', endpoint: 'somebody@example.com' }])
+  expect(subscriptions).toMatchObject([{ protocol: 'email', endpoint: 'alarms@example.com' }])
 })
 
 test('the dashboard has valid charts within 24 columns', () => {
-  expect(bodies).toHaveLength(1)
-  const widgets: any[] = bodies[0].widgets
+  expect(dashboards).toHaveLength(1)
+  const widgets: any[] = dashboards[0].widgets
   expect(new Set(widgets.map(({ properties }) => properties.title)).size).toBe(widgets.length)
   const cells = widgets.flatMap(({ x, y, width, height }) =>
     Array.from({ length: width * height }, (_, index) => `${x + (index % width)},${y + Math.floor(index / width)}`),
@@ -233,5 +234,5 @@ test('the dashboard has valid charts within 24 columns', () => {
     expect(properties.metrics.length).toBeLessThanOrEqual(100)
     expect(properties.stat).toMatch(/^(?:Sum|Maximum|p\d\d)$/)
   }
-  expect(Buffer.byteLength(JSON.stringify(bodies[0]))).toBeLessThan(1024 * 1024)
+  expect(Buffer.byteLength(JSON.stringify(dashboards[0]))).toBeLessThan(1024 * 1024)
 })

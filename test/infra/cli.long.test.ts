@@ -3,60 +3,60 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expiredAccessKey } from '../simulator/pulumi/aws.ts'
 import { type Sandbox, sandboxUnavailableReason, startSandbox } from '../simulator/pulumi/start.ts'
 
-const obstacle = sandboxUnavailableReason()
+const unavailableReason = sandboxUnavailableReason()
 const invocation = 'aws:lambda/invocation:Invocation'
-const why = obstacle === undefined ? '' : ` (skipped: ${obstacle})`
+const suffix = unavailableReason === undefined ? '' : ` (skipped: ${unavailableReason})`
 
 let sandbox: Sandbox
 
 const deploy = (stage: string, environment: Record<string, string> = {}, files: Record<string, string> = {}) =>
   sandbox.run('deploy', ['--stage', stage], { environment, files })
 
-type Wrong = [what: string, args: string[], environment: Record<string, string>, message: RegExp]
+type InvalidCommand = [title: string, args: string[], environment: Record<string, string>, message: RegExp]
 
-const isTold = async (...[, args, environment, message]: Wrong) => {
-  const { exitCode, output, requests, runs } = await sandbox.run('deploy', args, { environment })
+const expectRejected = async (...[, args, environment, message]: InvalidCommand) => {
+  const { exitCode, output, requests, operations } = await sandbox.run('deploy', args, { environment })
   expect(output).toMatch(message)
   expect(output).toContain('Nothing was deployed or changed.')
-  expect({ exitCode, requests, runs }).toEqual({ exitCode: 2, requests: [], runs: [] })
+  expect({ exitCode, requests, operations }).toEqual({ exitCode: 2, requests: [], operations: [] })
 }
 
-async function isRefused(stage: string, message: RegExp): Promise<void> {
+async function expectRemovalRejected(stage: string, message: RegExp): Promise<void> {
   const args = ['--stage', stage, '--confirm', 'production']
-  const { exitCode, output, requests, runs } = await sandbox.run('deploy:remove', args)
+  const { exitCode, output, requests, operations } = await sandbox.run('deploy:remove', args)
   expect(output).toMatch(message)
-  expect({ exitCode, requests, runs }).toEqual({ exitCode: 2, requests: [], runs: [] })
+  expect({ exitCode, requests, operations }).toEqual({ exitCode: 2, requests: [], operations: [] })
 }
 
-const startComesLast = (output: string) => {
+const expectBootstrapLast = (output: string) => {
   for (const type of ['aws:lambda:Alias', 'aws:dynamodb:Table', 'aws:secretsmanager:Secret']) {
-    expect(output.lastIndexOf(type), `the start comes after every ${type}`).toBeLessThan(
+    expect(output.lastIndexOf(type), `bootstrap runs after every ${type}`).toBeLessThan(
       output.indexOf('BootstrapStart'),
     )
   }
 }
 
-/** The real commands and the real SST up to its engine. Tests build on earlier ones. */
-describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${why}`, () => {
+/** The real commands and SST with an emulated engine. Tests build on earlier ones. */
+describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and remove${suffix}`, () => {
   beforeAll(async () => {
     sandbox = await startSandbox()
   })
   afterAll(() => sandbox[Symbol.asyncDispose]())
 
-  const whole = {
+  const creations = {
     'create aws:lambda/function:Function': functionNames.length,
     'create aws:lambda/alias:Alias': functionNames.length,
   }
   const failing = { ENGINE_INVOCATION_ERROR: '{"errorMessage":"the store does not answer"}' }
 
   describe('rejects before any request to AWS or change:', () => {
-    const right = ['--stage', 'dev']
+    const valid = ['--stage', 'dev']
     const noCredentials = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' }
-    const wrong: Wrong[] = [
+    const invalidCommands: InvalidCommand[] = [
       ['no stage', [], {}, /--stage is missing/],
-      ['no credentials', right, noCredentials, /There are no credentials for AWS.*\n.*AWS_PROFILE/],
-      ['an invalid setting of functions', right, { PLAT_LIMIT_API_BURST: '0' }, /PLAT_LIMIT_API_BURST/],
-      ['an old Node version', right, { NODE_OPTIONS: oldNode() }, /This is Node 20\.1\.0; .* needs Node 24/],
+      ['no credentials', valid, noCredentials, /There are no credentials for AWS.*\n.*AWS_PROFILE/],
+      ['an invalid setting of functions', valid, { PLAT_LIMIT_API_BURST: '0' }, /PLAT_LIMIT_API_BURST/],
+      ['an old Node version', valid, { NODE_OPTIONS: oldNode() }, /This is Node 20\.1\.0; .* needs Node 24/],
       [
         'a stage with a hyphen',
         ['--stage', 'my-stage'],
@@ -64,11 +64,11 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
         /--stage: "my-stage" has to consist of lower-case letters/,
       ],
       ['a stage that is too long', ['--stage', 'a'.repeat(21)], {}, /20 at most/],
-      ['an unknown option', [...right, '--force'], {}, /--force/],
-      ['no region', right, { AWS_REGION: '' }, /No region of AWS is set. Set AWS_REGION/],
-      ['an invalid domain', right, { PLAT_DOMAIN: 'https://example.com/' }, /PLAT_DOMAIN: must be a domain name/],
+      ['an unknown option', [...valid, '--force'], {}, /--force/],
+      ['no region', valid, { AWS_REGION: '' }, /No region of AWS is set. Set AWS_REGION/],
+      ['an invalid domain', valid, { PLAT_DOMAIN: 'https://example.com/' }, /PLAT_DOMAIN: must be a domain name/],
     ]
-    test.each(wrong)('%s', isTold)
+    test.each(invalidCommands)('%s', expectRejected)
 
     test('an invalid setting in a settings file', async () => {
       const { exitCode, output, requests } = await deploy('dev', {}, { '.env': 'PLAT_LOG_LEVEL=none\n' })
@@ -78,43 +78,47 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
 
     test('expired credentials, after one request for the identity', async () => {
       const environment = { AWS_ACCESS_KEY_ID: expiredAccessKey, AWS_SECRET_ACCESS_KEY: 'never-to-be-printed' }
-      const { exitCode, output, requests, runs } = await deploy('dev', environment)
+      const { exitCode, output, requests, operations } = await deploy('dev', environment)
       expect(output).toMatch(/AWS rejects the credentials \(ExpiredToken: .*\n.*have expired: sign in again/)
       expect(output).not.toContain('never-to-be-printed')
-      expect({ exitCode, requests, runs }).toEqual({ exitCode: 2, requests: ['Action=GetCallerIdentity'], runs: [] })
+      expect({ exitCode, requests, operations }).toEqual({
+        exitCode: 2,
+        requests: ['Action=GetCallerIdentity'],
+        operations: [],
+      })
     })
 
     test('a certificate of another region', async () => {
       const certificate = 'arn:aws:acm:eu-central-1:000000000000:certificate/0a1b'
       const environment = { PLAT_DOMAIN: 'platform.example.com', PLAT_DOMAIN_CERTIFICATE: certificate }
-      const { exitCode, output, runs } = await deploy('dev', environment)
+      const { exitCode, output, operations } = await deploy('dev', environment)
       expect(output).toMatch(/PLAT_DOMAIN_CERTIFICATE: .* is in eu-central-1, and the deployment goes to us-east-1/)
-      expect({ exitCode, runs }).toEqual({ exitCode: 2, runs: [] })
+      expect({ exitCode, operations }).toEqual({ exitCode: 2, operations: [] })
     })
 
-    test('production is protected', () => isRefused('production', /The stage production is protected/))
+    test('production is protected', () => expectRemovalRejected('production', /The stage production is protected/))
 
-    const other = /To do so: .* --stage dev --confirm dev/
-    test('a removal must name the stage twice', () => isRefused('dev', other))
+    const confirmation = /To do so: .* --stage dev --confirm dev/
+    test('a removal must name the stage twice', () => expectRemovalRejected('dev', confirmation))
   })
 
   test('a failing bootstrap fails the deployment with its reason and keeps the rest', async () => {
-    const { exitCode, output, runs } = await deploy('dev', failing)
+    const { exitCode, output, operations } = await deploy('dev', failing)
     expect(output).toContain(
       'invoking Lambda Function (platform-dev-fn-bootstrap): {"errorMessage":"the store does not',
     )
     expect(output).toMatch(/The deployment of the stage dev has failed.*\n?.*Run the same command again/)
     expect(exitCode).toBe(1)
-    expect(runs).toMatchObject([{ command: 'up', stage: 'dev', isFine: false }])
-    expect(runs[0]!.changes).toMatchObject(whole)
-    expect(runs[0]!.changes).not.toHaveProperty(`create ${invocation}`)
-    startComesLast(output)
+    expect(operations).toMatchObject([{ command: 'up', stage: 'dev', isSuccessful: false }])
+    expect(operations[0]!.changes).toMatchObject(creations)
+    expect(operations[0]!.changes).not.toHaveProperty(`create ${invocation}`)
+    expectBootstrapLast(output)
   })
 
   test('the next deployment only repeats bootstrap and prints the address and next steps', async () => {
-    const { exitCode, output, runs } = await deploy('dev')
-    const [start, run] = [{ [`create ${invocation}`]: 1 }, { command: 'up', stage: 'dev', isFine: true }]
-    expect(runs).toEqual([{ ...run, changes: start }])
+    const { exitCode, output, operations } = await deploy('dev')
+    const changes = { [`create ${invocation}`]: 1 }
+    expect(operations).toEqual([{ command: 'up', stage: 'dev', isSuccessful: true, changes }])
     expect(output).toMatch(/The stage dev is deployed to account \d{12} in us-east-1/)
     expect(output).toMatch(/API +https:\/\/\w+\.execute-api\.us-east-1\.amazonaws\.com/)
     expect(output).toContain(
@@ -124,42 +128,44 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
   })
 
   test('deploying twice changes nothing, and --diff shows that', async () => {
-    const [again, compared] = [await deploy('dev'), await sandbox.run('deploy', ['--stage', 'dev', '--diff'])]
-    expect(again.runs).toEqual([{ command: 'up', stage: 'dev', isFine: true, changes: {} }])
+    const [again, diff] = [await deploy('dev'), await sandbox.run('deploy', ['--stage', 'dev', '--diff'])]
+    expect(again.operations).toEqual([{ command: 'up', stage: 'dev', isSuccessful: true, changes: {} }])
     expect(again.exitCode).toBe(0)
-    expect(compared.runs).toEqual([{ command: 'preview', stage: 'dev', isFine: true, changes: {} }])
-    expect(compared.output).toContain('No changes')
-    expect(compared.exitCode).toBe(0)
+    expect(diff.operations).toEqual([{ command: 'preview', stage: 'dev', isSuccessful: true, changes: {} }])
+    expect(diff.output).toContain('No changes')
+    expect(diff.exitCode).toBe(0)
   })
 
   test('an empty setting overrides one in a file', async () => {
-    const files = { '.env': 'PLAT_LOG_LEVEL=\nPLAT_ALARM_EMAIL=somebody@example.com\n' }
+    const files = { '.env': 'PLAT_LOG_LEVEL=\nPLAT_ALARM_EMAIL=alarms@example.com\n' }
     const environment = { PLAT_ALARM_EMAIL: '' }
-    const { exitCode, runs } = await sandbox.run('deploy', ['--stage', 'dev', '--diff'], { environment, files })
-    expect(runs).toEqual([{ command: 'preview', stage: 'dev', isFine: true, changes: {} }])
+    const { exitCode, operations } = await sandbox.run('deploy', ['--stage', 'dev', '--diff'], { environment, files })
+    expect(operations).toEqual([{ command: 'preview', stage: 'dev', isSuccessful: true, changes: {} }])
     expect(exitCode).toBe(0)
   })
 
-  test('a changed setting updates every function and runs bootstrap again; a failed bootstrap is repeated', async () => {
+  test('a changed setting updates every function and operations bootstrap again; a failed bootstrap is repeated', async () => {
     const files = { '.env.dev': 'PLAT_LOG_LEVEL=debug\nPLAT_PORT=80\n', '.env': 'PLAT_LOG_LEVEL=none\n' }
     const failed = await deploy('dev', failing, files)
     expect(failed.output).toContain('PLAT_PORT is not a setting of the deployment and has no effect.')
     expect(failed.exitCode).toBe(1)
     // Uploads unchanged code as well: Lambda would otherwise publish what an update uploaded last.
-    expect(failed.runs[0]!.changes).toEqual({
+    expect(failed.operations[0]!.changes).toEqual({
       'update aws:s3/bucketObjectv2:BucketObjectv2': functionNames.length,
       'update aws:lambda/function:Function': functionNames.length,
       'update aws:lambda/alias:Alias': functionNames.length,
     })
-    const { exitCode, runs } = await deploy('dev', {}, files)
-    expect(runs).toEqual([{ command: 'up', stage: 'dev', isFine: true, changes: { [`replace ${invocation}`]: 1 } }])
+    const { exitCode, operations } = await deploy('dev', {}, files)
+    expect(operations).toEqual([
+      { command: 'up', stage: 'dev', isSuccessful: true, changes: { [`replace ${invocation}`]: 1 } },
+    ])
     expect(exitCode).toBe(0)
   })
 
   test('a removal deletes the stage and names what the platform created itself', async () => {
-    const { exitCode, output, runs } = await sandbox.run('deploy:remove', ['--stage', 'dev', '--confirm', 'dev'])
-    expect(runs).toMatchObject([{ command: 'destroy', stage: 'dev', isFine: true }])
-    expect(runs[0]!.changes).toMatchObject({
+    const { exitCode, output, operations } = await sandbox.run('deploy:remove', ['--stage', 'dev', '--confirm', 'dev'])
+    expect(operations).toMatchObject([{ command: 'destroy', stage: 'dev', isSuccessful: true }])
+    expect(operations[0]!.changes).toMatchObject({
       'delete aws:dynamodb/table:Table': 1,
       'delete aws:lambda/function:Function': functionNames.length,
     })
@@ -169,14 +175,14 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
   })
 
   test('production is deployed with alarms, and SST also refuses to remove it', async () => {
-    const { exitCode, output, runs } = await deploy('production')
-    expect(runs).toMatchObject([{ command: 'up', stage: 'production', isFine: true }])
+    const { exitCode, output, operations } = await deploy('production')
+    expect(operations).toMatchObject([{ command: 'up', stage: 'production', isSuccessful: true }])
     expect(output).toMatch(/Alarms +arn:aws:sns:us-east-1:\d{12}:platform-production-alarms/)
     expect(exitCode).toBe(0)
     const removed = await sandbox.run('sst', ['remove', '--stage', 'production'])
     expect(removed.output).toMatch(/Cannot remove protected stage/)
     expect(removed.exitCode).toBe(1)
-    expect(removed.runs).toEqual([])
+    expect(removed.operations).toEqual([])
   })
 })
 

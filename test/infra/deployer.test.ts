@@ -30,10 +30,10 @@ test('only actions without resource types are allowed on all resources', async (
   }
 })
 
-const fits = (pattern: string, arn: string): boolean =>
+const matches = (pattern: string, arn: string): boolean =>
   new RegExp(`^${pattern.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll('*', '.*')}$`).test(arn)
 
-const makers: Record<string, string> = {
+const createActions: Record<string, string> = {
   'aws:lambda/function:Function': 'lambda:CreateFunction',
   'aws:iam/role:Role': 'iam:CreateRole',
   'aws:sqs/queue:Queue': 'sqs:CreateQueue',
@@ -45,13 +45,14 @@ const makers: Record<string, string> = {
 }
 
 test('resources may be created under their own names, and under no name of another stage', () => {
-  const [own, others] = [statementsOf(production, 'production'), statementsOf(dev, 'dev')]
-  const may = (statements: typeof own, action: string, arn: string) =>
-    statements.some(({ Action, Resource }) => Action.includes(action) && Resource.some((each) => fits(each, arn)))
-  for (const [type, action] of Object.entries(makers)) {
+  const [statements, otherStage] = [statementsOf(production, 'production'), statementsOf(dev, 'dev')]
+  const isAllowed = (granted: typeof statements, action: string, arn: string) =>
+    granted.some(({ Action, Resource }) => Action.includes(action) && Resource.some((each) => matches(each, arn)))
+  for (const [type, action] of Object.entries(createActions)) {
     const arns = ofType(production, type).map(({ state }) => String(state['arn']))
     expect(arns.length, type).toBeGreaterThan(0)
-    for (const arn of arns) expect([arn, may(own, action, arn), may(others, action, arn)]).toEqual([arn, true, false])
+    for (const arn of arns)
+      expect([arn, isAllowed(statements, action, arn), isAllowed(otherStage, action, arn)]).toEqual([arn, true, false])
   }
 })
 
@@ -66,8 +67,8 @@ test('roles may be passed only to the services that use them', () => {
 
 test('the policy grows with a domain and an alarm address', async () => {
   const actions = (statements: ReturnType<typeof statementsOf>) => new Set(statements.flatMap(({ Action }) => Action))
-  const [plain, watched] = [actions(statementsOf(dev, 'dev')), actions(statementsOf(production, 'production'))]
-  expect([plain.has('cloudwatch:PutMetricAlarm'), watched.has('cloudwatch:PutMetricAlarm')]).toEqual([false, true])
+  const [plain, withAlarms] = [actions(statementsOf(dev, 'dev')), actions(statementsOf(production, 'production'))]
+  expect([plain.has('cloudwatch:PutMetricAlarm'), withAlarms.has('cloudwatch:PutMetricAlarm')]).toEqual([false, true])
   const added = [...actions(statementsOf(await everything(), 'dev'))].filter((action) => !plain.has(action))
   const services = new Set(added.map((action) => action.split(':')[0]))
   expect([...services].toSorted(byText)).toEqual(['acm', 'cloudwatch', 'route53', 'sns'])
@@ -81,8 +82,8 @@ test("every policy fits IAM's size limit", () => {
 })
 
 test('an unknown resource type is an error', () => {
-  const more = { ...dev.resources[0]!, type: 'aws:kinesis/stream:Stream' }
-  expect(() => deployerPolicies({ ...dev, resources: [...dev.resources, more] }, 'dev')).toThrow(
+  const unknown = { ...dev.resources[0]!, type: 'aws:kinesis/stream:Stream' }
+  expect(() => deployerPolicies({ ...dev, resources: [...dev.resources, unknown] }, 'dev')).toThrow(
     /aws:kinesis\/stream:Stream/,
   )
 })
@@ -119,9 +120,12 @@ test.runIf(isLong)('the policy uses settings of .env.STAGE', async () => {
   await writeFile(file, 'PLAT_DOMAIN=platform.example.com\n')
   try {
     const { stdout } = await run('--stage', stage)
-    const [bare, owned] = await Promise.all([graphOf(stage), graphOf(stage, { PLAT_DOMAIN: 'platform.example.com' })])
-    expect(JSON.parse(stdout)).toEqual(deployerPolicies(owned, stage))
-    expect(deployerPolicies(bare, stage)).not.toEqual(deployerPolicies(owned, stage))
+    const [plain, withDomain] = await Promise.all([
+      graphOf(stage),
+      graphOf(stage, { PLAT_DOMAIN: 'platform.example.com' }),
+    ])
+    expect(JSON.parse(stdout)).toEqual(deployerPolicies(withDomain, stage))
+    expect(deployerPolicies(plain, stage)).not.toEqual(deployerPolicies(withDomain, stage))
   } finally {
     await rm(file)
   }

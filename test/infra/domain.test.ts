@@ -13,7 +13,7 @@ const inputsOf = (graph: Graph, type: string) => ofType(graph, type).map(({ inpu
 const certificate = 'arn:aws:acm:us-east-1:000000000000:certificate/0a1b'
 
 /** A stage with a restored table and a domain with external DNS. */
-const moved = () =>
+const restored = () =>
   graphOf('production', {
     PLAT_DOMAIN: 'platform.example.com',
     PLAT_DOMAIN_CERTIFICATE: certificate,
@@ -42,12 +42,12 @@ test('a domain in Route 53 gets a certificate and records, and all functions use
     ({ type, name }) => `${String(type)} ${String(name)}`,
   )
   expect(new Set(records)).toEqual(
-    new Set(['A platform.example.com', 'AAAA platform.example.com', 'CNAME _proof.platform.example.com.']),
+    new Set(['A platform.example.com', 'AAAA platform.example.com', 'CNAME _validation.platform.example.com.']),
   )
 })
 
 test.runIf(isLong)('a domain with its own certificate needs no Route 53 and prints the CNAME target', async () => {
-  const graph = await moved()
+  const graph = await restored()
   expect([...apiUrls(graph)]).toEqual(['https://platform.example.com'])
   expect(inputsOf(graph, 'aws:apigatewayv2/domainName:DomainName')).toMatchObject([
     { domainNameConfiguration: { certificateArn: certificate, securityPolicy: 'TLS_1_2' } },
@@ -56,8 +56,8 @@ test.runIf(isLong)('a domain with its own certificate needs no Route 53 and prin
   expect(graph.outputs['domainTarget']).toMatch(/\.execute-api\.us-east-1\.amazonaws\.com$/)
 })
 
-test.runIf(isLong)('a restored table replaces the old one, which is kept', async () => {
-  const graph = await moved()
+test.runIf(isLong)('a restored table replaces the old one, which is retained', async () => {
+  const graph = await restored()
   const tables = ofType(graph, 'aws:dynamodb/table:Table')
   expect(tables).toMatchObject([{ import: 'restored-2026', retainOnDelete: true, inputs: { name: 'restored-2026' } }])
   // The engine would otherwise refuse to replace the old table.

@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { type Task, tasks } from '@platform/contract/task'
 import { expect, test } from 'vitest'
 import { canLoop } from '../../infra/recursion.ts'
@@ -10,10 +8,10 @@ import { byText, deployed, dev, production } from './stages.ts'
 const inputsOf = (type: string) => ofType(production, type).map(({ inputs }) => inputs as any)
 
 test('only functions that hash passwords have a full processor', async () => {
-  const computing = [...(await programs())].filter(([, code]) => code.includes('argon2id')).map(([name]) => name)
-  const wide = deployed.filter(({ memoryMb }) => memoryMb >= 1769).map(({ name }) => name)
-  expect(wide.toSorted(byText)).toEqual(['auth', 'setup', 'users'])
-  expect(computing.toSorted(byText)).toEqual(wide.toSorted(byText))
+  const hashing = [...(await programs())].filter(([, code]) => code.includes('argon2id')).map(([name]) => name)
+  const large = deployed.filter(({ memoryMb }) => memoryMb >= 1769).map(({ name }) => name)
+  expect(large.toSorted(byText)).toEqual(['auth', 'setup', 'users'])
+  expect(hashing.toSorted(byText)).toEqual(large.toSorted(byText))
   for (const { memoryMb } of deployed) expect(memoryMb).toBeGreaterThanOrEqual(512)
 })
 
@@ -24,36 +22,38 @@ test('no function reserves concurrency', () => {
   expect(reserved).toEqual([])
 })
 
-const sent = (capabilities: readonly string[]) =>
+const queuesOf = (capabilities: readonly string[]) =>
   capabilities.filter((use) => use.startsWith('queue:')).map((use) => use.slice('queue:'.length))
 
 test('recursion is allowed only for consumers whose messages lead back to them', () => {
-  const allowed = inputsOf('aws:lambda/functionRecursionConfig:FunctionRecursionConfig')
-  expect(new Set(allowed.map(({ recursiveLoop }) => recursiveLoop))).toEqual(new Set(['Allow']))
-  // Computed differently from the deployment: follow the queues that each task sends to.
+  const configs = inputsOf('aws:lambda/functionRecursionConfig:FunctionRecursionConfig')
+  expect(new Set(configs.map(({ recursiveLoop }) => recursiveLoop))).toEqual(new Set(['Allow']))
+  // Computed differently from the deployment: by the queues that each task sends to.
   const consumers = Object.entries<Task>(tasks).flatMap(([name, { trigger, capabilities }]) =>
     typeof trigger === 'object' && 'queue' in trigger ? [{ name, queue: trigger.queue, capabilities }] : [],
   )
-  const followed = (queues: ReadonlySet<string>): ReadonlySet<string> => {
-    const next = consumers.filter(({ queue }) => queues.has(queue)).flatMap(({ capabilities }) => sent(capabilities))
-    const more = new Set([...queues, ...next])
-    return more.size === queues.size ? queues : followed(more)
+  const reachable = (queues: ReadonlySet<string>): ReadonlySet<string> => {
+    const next = consumers
+      .filter(({ queue }) => queues.has(queue))
+      .flatMap(({ capabilities }) => queuesOf(capabilities))
+    const extended = new Set([...queues, ...next])
+    return extended.size === queues.size ? queues : reachable(extended)
   }
-  const wanted = consumers
-    .filter(({ queue, capabilities }) => followed(new Set(sent(capabilities))).has(queue))
+  const looping = consumers
+    .filter(({ queue, capabilities }) => reachable(new Set(queuesOf(capabilities))).has(queue))
     .map(({ name }) => name)
-  expect(wanted).toContain('queue/events')
-  expect(wanted.length).toBeLessThan(consumers.length)
-  const names = allowed.map(({ functionName }) => deployed.find((each) => each.functionName === functionName)?.name)
-  expect(names.toSorted(byText)).toEqual(wanted.toSorted(byText))
-  expect(Object.keys(tasks).filter(canLoop).toSorted(byText)).toEqual(wanted.toSorted(byText))
+  expect(looping).toContain('queue/events')
+  expect(looping.length).toBeLessThan(consumers.length)
+  const names = configs.map(({ functionName }) => deployed.find((each) => each.functionName === functionName)?.name)
+  expect(names.toSorted(byText)).toEqual(looping.toSorted(byText))
+  expect(Object.keys(tasks).filter(canLoop).toSorted(byText)).toEqual(looping.toSorted(byText))
 })
 
 test('scheduled functions are not retried', () => {
   const configs = inputsOf('aws:lambda/functionEventInvokeConfig:FunctionEventInvokeConfig')
   const schedules = inputsOf('aws:scheduler/schedule:Schedule')
-  const begun = schedules.map(({ target }) => /:function:([^:]+):live$/.exec(target.arn)?.[1])
-  expect(configs.map(({ functionName }) => functionName).toSorted(byText)).toEqual(begun.toSorted(byText))
+  const scheduled = schedules.map(({ target }) => /:function:([^:]+):live$/.exec(target.arn)?.[1])
+  expect(configs.map(({ functionName }) => functionName).toSorted(byText)).toEqual(scheduled.toSorted(byText))
   for (const { qualifier, maximumRetryAttempts } of configs)
     expect([qualifier, maximumRetryAttempts]).toEqual(['live', 0])
   for (const { target } of schedules) expect(target.retryPolicy).toEqual({ maximumRetryAttempts: 0 })
@@ -118,20 +118,4 @@ test('every resource is tagged with its stage', () => {
   ] as const) {
     expect(graph.app.providers['aws']).toMatchObject({ defaultTags: { tags: { Platform: 'platform', Stage: stage } } })
   }
-})
-
-test('dead letters are kept at least as long as messages', () => {
-  for (const { messageRetentionSeconds = 345_600, name } of inputsOf('aws:sqs/queue:Queue')) {
-    expect(messageRetentionSeconds, name).toBe(name.endsWith('-dead-letter') ? 1_209_600 : 345_600)
-  }
-})
-
-test('the simulator uses the component version of the configuration', async () => {
-  const root = join(import.meta.dirname, '../..')
-  const { devDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-  const config = await readFile(join(root, 'sst.config.ts'), 'utf8')
-  expect(config).toContain(`version: '${devDependencies.sst}'`)
-  const lock = JSON.parse(await readFile(join(root, '.sst/provider-lock.json'), 'utf8'))
-  const [{ version }] = lock.filter(({ alias }: { alias: string }) => alias === 'aws')
-  expect(config).toContain(`aws: { version: '${version}'`)
 })

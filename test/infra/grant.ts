@@ -1,9 +1,10 @@
 import type { Statement } from '../simulator/graph/policy.ts'
+import type { Simulator } from '../simulator/simulator.ts'
 
-/** Identifies what a statement of a role is for. */
+/** Grants: the statements of roles, by the capability that they implement. */
 
-/** Grant → an action and resource pattern that no other grant has. */
-const signs: readonly [grant: string, action: string, resource: RegExp][] = [
+/** Grant → an action and a resource pattern that only this grant has. */
+const definitions: readonly [grant: string, action: string, resource: RegExp][] = [
   ['table:read', 'dynamodb:GetItem', /:table\//],
   ['table:write', 'dynamodb:PutItem', /:table\//],
   ['messages', 'sqs:ReceiveMessage', /:sqs:/],
@@ -32,13 +33,46 @@ export function grantOf({ Action, Resource }: Statement): string {
   const [resource = ''] = Resource
   const queue = /:sqs:.*-(\w+)$/.exec(resource)?.[1]
   if (Action.includes('sqs:SendMessage') && queue !== undefined) return `queue:${queue}`
-  const found = signs.filter(([, action, pattern]) => Action.includes(action) && pattern.test(resource))
-  const [[grant] = []] = found
-  if (grant === undefined || found.length > 1)
-    throw new Error(`Nobody knows what ${Action.join()} on ${resource} is for.`)
+  const matches = definitions.filter(([, action, pattern]) => Action.includes(action) && pattern.test(resource))
+  const [[grant] = []] = matches
+  if (grant === undefined || matches.length > 1) throw new Error(`Unknown grant: ${Action.join()} on ${resource}`)
   return grant
 }
 
 /** Undefined for the grant of a queue consumer. */
 export const capabilityOf = (grant: string): string | undefined =>
   grant === 'messages' ? undefined : grant.replace(/ \(.*$/, '')
+
+const statementsOf = ({ functions }: Simulator, name: string): readonly Statement[] =>
+  functions.find((each) => each.name === name)?.statements ?? []
+
+export function statementOf(simulator: Simulator, name: string, grant: string): Statement {
+  const statement = statementsOf(simulator, name).find((each) => grantOf(each) === grant)
+  if (statement === undefined) throw new Error(`${name} has no grant ${grant}.`)
+  return statement
+}
+
+/** The grants of a function, each with the actions that it has allowed. */
+export const grantsOf = (simulator: Simulator, name: string): Map<string, ReadonlySet<string>> =>
+  new Map(
+    statementsOf(simulator, name).map((each) => [grantOf(each), simulator.cloud.iamProxy.used.get(each) ?? new Set()]),
+  )
+
+/** The actions that a grant of a function has allowed. */
+export const usedActions = (simulator: Simulator, name: string, grant: string): ReadonlySet<string> =>
+  simulator.cloud.iamProxy.used.get(statementOf(simulator, name, grant)) ?? new Set()
+
+/** Lambda requires this action of consumers when a queue is connected. */
+const actionsOfAws = new Set(['sqs:GetQueueAttributes'])
+
+/** Actions of the matching grants that no function has used, such as `table:write dynamodb:DeleteItem`. */
+export function unusedActions({ functions, cloud }: Simulator, pattern: RegExp): string[] {
+  const [granted, used] = [new Set<string>(), new Set<string>()]
+  for (const statement of functions.flatMap(({ statements }) => statements)) {
+    const grant = grantOf(statement)
+    if (!pattern.test(grant)) continue
+    for (const action of statement.Action) granted.add(`${grant} ${action}`)
+    for (const action of cloud.iamProxy.used.get(statement) ?? []) used.add(`${grant} ${action}`)
+  }
+  return [...granted].filter((each) => !used.has(each) && !actionsOfAws.has(each.split(' ').at(-1) ?? ''))
+}

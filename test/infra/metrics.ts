@@ -7,8 +7,8 @@ import { inject } from 'vitest'
 import * as z from 'zod'
 import { type Graph, ofType } from '../simulator/graph/graph.ts'
 
-/** A metric as an alarm or the dashboard names it. */
-export interface Shown {
+/** A metric of an alarm or chart. */
+export interface ShownMetric {
   namespace: string
   metricName: string
   dimensions: Record<string, string>
@@ -31,8 +31,8 @@ const program = `
 import { withMetrics, recordMetric, metricUnits } from '${join(import.meta.dirname, '../../packages/core/src/lib/metrics.ts')}'
 await withMetrics(async () => Object.keys(metricUnits).forEach((name) => recordMetric(name)))`
 
-/** What the platform's code writes as a function of this name, when everything is measured that there is. */
-export async function writtenBy(functionName: string) {
+/** The metrics that the platform writes in a function with this name. */
+export async function writtenMetrics(functionName: string) {
   const env = { ...process.env, PLAT_METRICS: 'emf', AWS_LAMBDA_FUNCTION_NAME: functionName, NODE_NO_WARNINGS: '1' }
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { env })
   const { _aws, Function } = Line.parse(JSON.parse(stdout))
@@ -40,7 +40,7 @@ export async function writtenBy(functionName: string) {
   return { namespace: Namespace, dimensions: Dimensions, names: Metrics.map(({ Name }) => Name), value: Function }
 }
 
-/** Function → its program, of which only calls hold the name of a metric as a text. */
+/** Function → its bundled code. Metric names appear as strings only where they are recorded. */
 export const programs = async (): Promise<Map<string, string>> =>
   new Map(await Promise.all(functionNames.map(async (name) => [name, await programOf(name)] as const)))
 
@@ -53,8 +53,8 @@ async function programOf(name: string): Promise<string> {
 const Single = z.object({ namespace: z.string(), metricName: z.string(), dimensions: z.record(z.string(), z.string()) })
 const Several = z.object({ metricQueries: z.array(z.object({ metric: Single.optional() })) })
 
-/** What the alarms of a deployment watch, alarm by alarm. */
-export const watchedBy = (graph: Graph): Map<string, Shown[]> =>
+/** Alarm → its metrics. */
+export const alarmMetrics = (graph: Graph): Map<string, ShownMetric[]> =>
   new Map(
     ofType(graph, 'aws:cloudwatch/metricAlarm:MetricAlarm').map(({ inputs }) => {
       const single = Single.safeParse(inputs)

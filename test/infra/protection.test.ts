@@ -25,11 +25,11 @@ test.each([dev, production])(
   "the table has the platform's schema, on-demand capacity and point-in-time recovery",
   (graph) => {
     const { inputs } = tableOf(graph) as any
-    const wanted = createTableInput('any')
+    const expected = createTableInput('any')
     expect(inputs.attributes.map(({ name }: any) => name).toSorted(byText)).toEqual(
-      wanted.AttributeDefinitions!.map(({ AttributeName }) => AttributeName).toSorted(byText),
+      expected.AttributeDefinitions!.map(({ AttributeName }) => AttributeName).toSorted(byText),
     )
-    expect([inputs.hashKey, inputs.rangeKey]).toEqual(wanted.KeySchema!.map(({ AttributeName }) => AttributeName))
+    expect([inputs.hashKey, inputs.rangeKey]).toEqual(expected.KeySchema!.map(({ AttributeName }) => AttributeName))
     const indexes = inputs.globalSecondaryIndexes.map((index: any) => [
       index.name,
       index.hashKey,
@@ -37,7 +37,7 @@ test.each([dev, production])(
       index.projectionType,
     ])
     expect(indexes.toSorted(byText)).toEqual(
-      wanted
+      expected
         .GlobalSecondaryIndexes!.map((index) => [
           index.IndexName,
           ...index.KeySchema!.map(({ AttributeName }) => AttributeName),
@@ -56,7 +56,7 @@ test.each([dev, production])(
 const days = (graph: typeof dev) =>
   ofType(graph, 'aws:cloudwatch/logGroup:LogGroup').map(({ inputs }) => inputs['retentionInDays'])
 
-test('logs are kept for a year in production and for a week elsewhere', () => {
+test('logs are retained for a year in production and for a week elsewhere', () => {
   expect(new Set(days(production))).toEqual(new Set([365]))
   expect(new Set(days(dev))).toEqual(new Set([7]))
 })

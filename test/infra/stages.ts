@@ -3,16 +3,14 @@ import { inject } from 'vitest'
 import { functionsOf } from '../simulator/graph/functions.ts'
 import { graphOf } from '../support/graphs.ts'
 
-/** The deployment, evaluated once for all tests. */
-
 export const dev = inject('dev')
 export const production = inject('production')
 
 export const deployed = functionsOf(production, functionNames)
 
-/** A stage with all that a deployment can have. */
+/** A stage with every optional resource. */
 export const everything = () =>
-  graphOf('dev', { PLAT_DOMAIN: 'platform.example.com', PLAT_ALARM_EMAIL: 'somebody@example.com' })
+  graphOf('dev', { PLAT_DOMAIN: 'platform.example.com', PLAT_ALARM_EMAIL: 'alarms@example.com' })
 
-/** An order of whatever JSON can write: what is compared has none of its own. */
+/** Sorts values by their JSON. */
 export const byText = (one: unknown, other: unknown): number => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1)

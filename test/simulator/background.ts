@@ -6,28 +6,28 @@ import { messageOf } from '@platform/cli/exit'
 import { logToStandardError as log } from '@platform/local/log'
 import { stopOnSignals } from '@platform/local/signals'
 import { buildFunctions } from '../../scripts/deploy/build.ts'
-import { LaunchMessage, type IpcMessage } from './command/ipc-messages.ts'
-import { removeLeftovers } from './leftovers.ts'
-import { type Simulator, startSimulator } from './simulator.ts'
+import { type IpcMessage, LaunchMessage } from './command/start.ts'
+import { removeLeftovers } from './command/stop.ts'
 import { operatorSettings } from './settings.ts'
+import { type Simulator, startSimulator } from './simulator.ts'
 import { claimFolder, placesIn, writeState } from './state.ts'
 
 const { folder, stage, port, functions } = LaunchMessage.parse(JSON.parse(process.argv[2] ?? ''))
 const { log: logFile, work } = placesIn(folder)
-let isWanted = true
+let isCancelled = false
 
 /** Resolves when the message is sent, or when the parent has disconnected. */
-const tell = (news: IpcMessage): Promise<void> =>
-  new Promise((resolve) => (process.connected ? process.send?.(news, () => resolve()) : resolve()))
+const notifyParent = (message: IpcMessage): Promise<void> =>
+  new Promise((resolve) => (process.connected ? process.send?.(message, () => resolve()) : resolve()))
 
-function goOn(): void {
-  if (!isWanted) throw new Error('The simulator was stopped before it was ready.')
+function throwIfCancelled(): void {
+  if (isCancelled) throw new Error('The simulator was stopped before it was ready.')
 }
 
 function onStep(step: string): void {
-  goOn()
+  throwIfCancelled()
   console.log(step)
-  void tell({ step })
+  void notifyParent({ step })
 }
 
 /** Metric lines would fill the log. */
@@ -54,7 +54,7 @@ async function start(): Promise<Simulator> {
   else await cp(functions, functionsDir, { recursive: true })
   const environment = await operatorSettings(process.env)
   const simulator = await startSimulator({ stage, port, environment, functionsDir, onOutput, log, onStep })
-  goOn()
+  throwIfCancelled()
   const { url, cloud, initialAdminTokenSecret } = simulator
   const outboundAllow = environment['PLAT_OUTBOUND_ALLOW'] ?? ''
   const { secretsUrl, accessKeyId } = cloud
@@ -66,11 +66,11 @@ async function start(): Promise<Simulator> {
 async function run(): Promise<Simulator> {
   try {
     const simulator = await start()
-    await tell({ isReady: true })
+    await notifyParent({ isReady: true })
     return simulator
   } catch (error) {
     console.error(error)
-    await tell({ failure: messageOf(error) })
+    await notifyParent({ failure: messageOf(error) })
     return process.exit(1)
   }
 }
@@ -78,9 +78,9 @@ async function run(): Promise<Simulator> {
 // Only after signal handlers are installed: other commands find the state and may send a signal.
 const running = Promise.resolve().then(run)
 stopOnSignals(async () => {
-  isWanted = false
+  isCancelled = true
   await (await running)[Symbol.asyncDispose]()
 })
 process.on('disconnect', () => {
-  isWanted = false
+  isCancelled = true
 })

@@ -4,7 +4,7 @@ import { listenAt } from '@platform/local/listening'
 import type { settingNames } from '../../infra/settings.ts'
 
 /** Limits that a conformance run does not reach. */
-const roomy: Partial<Record<(typeof settingNames)[number], string>> = {
+const defaults: Partial<Record<(typeof settingNames)[number], string>> = {
   PLAT_HEARTBEAT_INTERVAL_SECONDS: '1',
   PLAT_LOG_LEVEL: 'warn',
   PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: '30',
@@ -20,13 +20,10 @@ const roomy: Partial<Record<(typeof settingNames)[number], string>> = {
 /** Number of runs that may receive webhooks at the same time. */
 const receiverCount = 3
 
-/**
- * Settings of the simulated deployment: those in the environment of the command, else roomy ones. An empty setting
- * means the platform's default.
- */
+/** Settings of the simulated deployment. An empty setting in the environment means the platform's default. */
 export async function operatorSettings(environment: NodeJS.ProcessEnv): Promise<Record<string, string>> {
   const given = Object.entries(environment).filter((entry): entry is [string, string] => entry[0].startsWith('PLAT_'))
-  return { ...roomy, PLAT_OUTBOUND_ALLOW: await freeAddresses(receiverCount), ...Object.fromEntries(given) }
+  return { ...defaults, PLAT_OUTBOUND_ALLOW: await freeAddresses(receiverCount), ...Object.fromEntries(given) }
 }
 
 /** Free addresses of this machine where runs receive webhooks. */

@@ -15,10 +15,9 @@ export interface Simulator extends AsyncDisposable {
   functions: readonly DeployedFunction[]
   releases: Releases
   initialAdminTokenSecret: string
-  /** Runs the command that the deployment names for the initial admin token. Undefined once setup is complete. */
   initialAdminToken: () => Promise<string | undefined>
   /** Runs bootstrap, like each deployment that changes something. Rejects when it fails. */
-  begin: () => Promise<void>
+  bootstrap: () => Promise<void>
   /** Runs a scheduled function now, by its AWS name. */
   tick: (functionName: string) => Promise<void>
 }
@@ -31,49 +30,46 @@ export interface SimulatorOptions {
   onOutput: (functionName: string, text: string) => void
   log: Log
   hasClocks?: boolean
-  begins?: boolean
   /** Receives each completed step; a throw aborts the start. */
   onStep?: (step: string) => void
 }
 
 /** Evaluates the configuration, creates its resources in the emulators, runs bootstrap and opens the gateway. */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
-  const { stage, port, environment, functionsDir, onOutput, log, hasClocks = true, onStep = () => {} } = options
-  await using parts = new AsyncDisposableStack()
-  const supply = parts.use(await startExternalFixtures(environment, log))
-  const graph = await graphOf(stage, supply.environment)
+  const { stage, port, functionsDir, onOutput, log, hasClocks = true, onStep = () => {} } = options
+  await using resources = new AsyncDisposableStack()
+  const { environment, releases } = resources.use(await startExternalFixtures(options.environment, log))
+  const graph = await graphOf(stage, environment)
   const functions = functionsOf(graph, functionNames)
   onStep(`Evaluated the configuration: stage ${stage} has ${graph.resources.length} resources`)
-  const cloud = parts.use(await startCloud({ graph, functions, codeDir: functionsDir, onOutput, log }))
+  const cloud = resources.use(await startCloud({ graph, functions, codeDir: functionsDir, onOutput, log }))
   onStep(`Deployed ${functions.length} functions`)
-  const triggers = parts.use(await startTriggers(cloud, graph, { port, hasClocks, log }))
-  const beginAll = async () => {
-    for (const { inputs } of ofType(graph, 'aws:lambda/invocation:Invocation')) await begin(cloud, inputs)
+  const triggers = resources.use(await startTriggers(cloud, graph, { port, hasClocks, log }))
+  const bootstrap = async () => {
+    for (const { inputs } of ofType(graph, 'aws:lambda/invocation:Invocation')) await invokeOnce(cloud, inputs)
   }
   onStep(`The gateway listens at ${triggers.url}`)
-  if (options.begins !== false) {
-    await beginAll()
-    onStep('The platform has started')
-  }
+  await bootstrap()
+  onStep('The platform has started')
   // Scan the catalog now: its schedule would take minutes.
   const catalog = functions.find(({ name }) => name === 'schedule/catalog')
   if (hasClocks && catalog !== undefined) await triggers.tick(catalog.functionName)
   const initialAdminTokenSecret = String(graph.outputs['initialAdminTokenSecret'])
-  const moved = parts.move()
+  const started = resources.move()
   return {
     url: triggers.url,
     cloud,
     functions,
-    releases: supply.releases,
+    releases,
     initialAdminTokenSecret,
     initialAdminToken: () => readSecret(cloud, initialAdminTokenSecret),
-    begin: beginAll,
+    bootstrap,
     tick: triggers.tick,
-    [Symbol.asyncDispose]: () => moved.disposeAsync(),
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
   }
 }
 
-async function begin({ lambda }: Cloud, { functionName, qualifier, input }: Record<string, unknown>): Promise<void> {
+async function invokeOnce({ lambda }: Cloud, { functionName, qualifier, input }: Record<string, unknown>) {
   const { FunctionError, Payload } = await lambda.send(
     new InvokeCommand({
       FunctionName: String(functionName),

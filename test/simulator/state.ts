@@ -38,13 +38,13 @@ export const placesIn = (folder: string) => ({
   work: join(folder, 'work'),
 })
 
-/** A reader that tests the lock holds it for a moment. */
-const patienceMs = 2000
+/** `findSimulator` holds the lock briefly. */
+const lockTimeoutMs = 2000
 
 /** Locks the folder for this process; undefined when another simulator has it. */
 export function claimFolder(folder: string): Disposable | undefined {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  return lockFile(placesIn(folder).lock, patienceMs)
+  return lockFile(placesIn(folder).lock, lockTimeoutMs)
 }
 
 /** Writes the state of this process atomically, readable by its owner only. */
@@ -69,6 +69,6 @@ export function findSimulator(folder: string): State | undefined {
   const state = readState(folder)
   if (state === undefined || !isAlive(state)) return undefined
   // A killed process keeps its id until it is reaped, but holds no lock.
-  using free = lockFile(placesIn(folder).lock)
-  return free === undefined ? state : undefined
+  using lock = lockFile(placesIn(folder).lock)
+  return lock === undefined ? state : undefined
 }

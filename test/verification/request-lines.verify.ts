@@ -6,7 +6,7 @@ import type { HttpEvent } from '@platform/local/gateway/event'
 import { createRouter, type GatewayRoute } from '@platform/local/gateway/routes'
 import { afterAll, beforeAll, test, vi } from 'vitest'
 import { handler as moduleGateway } from '../../functions/gateway/modules.ts'
-import { ada } from '../functions/module-traffic.ts'
+import { operator } from '../functions/module-requests.ts'
 import { sendBytes, startGateway } from '../local/gateway/support.ts'
 import { type Instance, runInstance } from '../support/hostile-module.ts'
 import { decodedPath, send } from '../support/request.ts'
@@ -30,7 +30,7 @@ const loadHandler = async (name: string): Promise<[string, GatewayHandler]> => [
   (await import(`../../functions/${name}.ts`)).handler,
 ]
 
-const [, token = ''] = ada.authorization.split(' ')
+const [, token = ''] = operator.authorization.split(' ')
 const forgedSecret = newSecret()
 /** Credentials for the platform, and forged headers that only the platform may set. */
 const headers: Readonly<Record<string, string>> = {

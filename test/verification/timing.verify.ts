@@ -3,8 +3,8 @@ import { signIn } from '@platform/core/accounts/session'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { newId, newSecret } from '@platform/core/id'
 import { beforeAll, test, vi } from 'vitest'
-import { password, personOf } from '../functions/person.ts'
-import { rowNamed } from '../functions/table.ts'
+import { password, newUser } from '../functions/users.ts'
+import { operationNamed } from '../functions/operations.ts'
 import { enrollRequest } from '../support/fixtures.ts'
 import { seededRandom } from '../support/random.ts'
 import { send, type TestResponse } from '../support/request.ts'
@@ -41,7 +41,7 @@ interface Guesses {
 
 /** A wrong password of a user, and of an unknown name of the same length. */
 async function guessUsers(way: string): Promise<Guesses> {
-  const { username } = await personOf('Viewer')
+  const { username } = await newUser('Viewer')
   const page = { origin: 'https://platform.example.com', 'sec-fetch-site': 'same-origin' }
   const guess = (name: string) => post(`/api/v1/auth/${way}`, { username: name, password: newSecret() }, page)
   return {
@@ -72,17 +72,17 @@ function guessSecret(
 
 async function guessSecrets(): Promise<Guesses[]> {
   const setup = await reopenSetup()
-  const caller = await callerOf(await personOf('OrgAdmin'))
+  const caller = await callerOf(await newUser('OrgAdmin'))
   const cluster = await Cluster.register(caller, { name: newId('clus'), type: 'Hypervisor' })
   const [enrollmentId = '', enrollmentSecret = ''] = cluster.enrollmentToken.split('.')
   const request = enrollRequest('')
   const { token } = await ApiToken.create(caller, { name: newId('tok') })
   const me = (secret: string) => {
     const headers = { authorization: `Bearer ${token.slice(0, -43)}${secret}` }
-    return send(rowNamed('GET /api/v1/auth/me').handler, { target: '/api/v1/auth/me', headers })
+    return send(operationNamed('GET /api/v1/auth/me').handler, { target: '/api/v1/auth/me', headers })
   }
   const { refreshToken } = await signIn(
-    { username: (await personOf('Viewer')).username, password },
+    { username: (await newUser('Viewer')).username, password },
     { address: '192.0.2.1' },
   )
   const [sessionId = '', id = '', refreshSecret = ''] = refreshToken.split('.')

@@ -5,8 +5,8 @@ import { get } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { enroll } from '@platform/core/relays/enrollment'
 import { test } from 'vitest'
-import { personOf } from '../functions/person.ts'
-import { isProtected, requestTo, type Row, rowNamed, rows } from '../functions/table.ts'
+import { newUser } from '../functions/users.ts'
+import { isProtected, requestTo, type Operation, operationNamed, operations } from '../functions/operations.ts'
 import { writes } from '../functions/writes.ts'
 import { publicPortalHeaders } from '../support/browser-session.ts'
 import { enrollRequest, newRelayKey, relayToken } from '../support/fixtures.ts'
@@ -71,7 +71,7 @@ function comparable({ status, headers, text }: TestResponse): string {
 }
 
 /** Sends a request with each wrong token: the response has to equal the one without a token. */
-async function tryVariants({ name, handler }: Row, request: TestRequest, variants: Variants): Promise<void> {
+async function tryVariants({ name, handler }: Operation, request: TestRequest, variants: Variants): Promise<void> {
   const expected = comparable(await send(handler, request))
   seen.operations++
   for (const [variant, headers] of Object.entries(variants)) {
@@ -89,14 +89,14 @@ async function tryVariants({ name, handler }: Row, request: TestRequest, variant
 
 async function enrolledRelay() {
   const key = newRelayKey()
-  const caller = await callerOf(await personOf('PlatformAdmin'))
+  const caller = await callerOf(await newUser('PlatformAdmin'))
   const { enrollmentToken } = await Cluster.register(caller, { name: newId('clus'), type: 'Hypervisor' })
   const { relayId } = await enroll({ ...enrollRequest(enrollmentToken), publicKey: key.wire })
   return { relayId, key: key.privateKey }
 }
 
 test('operations for users reject every wrong token', async () => {
-  const user = await personOf('PlatformAdmin')
+  const user = await newUser('PlatformAdmin')
   const valid = tokenOf(user.headers)
   const { access } = await platformSigningKeys()
   const relay = await enrolledRelay()
@@ -116,7 +116,7 @@ test('operations for users reject every wrong token', async () => {
     ...misspelledHeaders(valid, 'Bearer'),
   }
   seen.variants += Object.keys(variants).length
-  const forUsers = rows.filter((row) => isProtected(row) && row.endpoint.access !== 'relay')
+  const forUsers = operations.filter((row) => isProtected(row) && row.endpoint.access !== 'relay')
   for (const row of forUsers.filter((_, index) => index % amount(1, 11) === 0)) {
     await tryVariants(row, requestTo(row), variants)
     const { status } = await send(row.handler, requestTo(row, { ...user.headers, ...publicPortalHeaders }))
@@ -126,10 +126,10 @@ test('operations for users reject every wrong token', async () => {
 })
 
 test('operations for relays reject every wrong token', async () => {
-  const user = await personOf('PlatformAdmin')
+  const user = await newUser('PlatformAdmin')
   const [own, other] = [await enrolledRelay(), await enrolledRelay()]
   const others = await tokensOfOtherKinds(user)
-  for (const [index, row] of rows.filter(({ endpoint }) => endpoint.access === 'relay').entries()) {
+  for (const [index, row] of operations.filter(({ endpoint }) => endpoint.access === 'relay').entries()) {
     const request = requestTo(row)
     const valid = tokenOf(await relayToken(own.relayId, own.key, decodedPath(request.target)))
     const forgeries: Forgeries = {
@@ -169,10 +169,10 @@ const misspelledSecrets = (token: string): Forgeries => ({
 })
 
 test('bodies with a token reject those of other kinds', async () => {
-  const user = await personOf('OrgAdmin')
+  const user = await newUser('OrgAdmin')
   const tokens: Forgeries = { ...(await tokensOfOtherKinds(user)), 'an access token': tokenOf(user.headers) }
   for (const [name, [kind, bodyFor]] of Object.entries(bodies)) {
-    const { handler, endpoint } = rowNamed(name)
+    const { handler, endpoint } = operationNamed(name)
     const { [kind]: own = '', ...others } = tokens
     const variants = Object.entries({ ...others, ...misspelledSecrets(own) })
     seen.variants += variants.length
@@ -192,10 +192,10 @@ test('expired tokens are rejected while the table still has their items', async 
   const kinds = Object.entries(expiringTokens)
   const latenessesMs = [0, 1, 1000, 3_600_000, 30 * 24 * 3_600_000]
   for (const [kind, make] of kinds) {
-    const valid = await make(await personOf('OrgAdmin'))
+    const valid = await make(await newUser('OrgAdmin'))
     if ((await valid.use()).status >= 400) withoutEffect.push(kind)
     for (const lateMs of latenessesMs) {
-      const { expiresAtMs, key, use } = await make(await personOf('OrgAdmin'))
+      const { expiresAtMs, key, use } = await make(await newUser('OrgAdmin'))
       const shiftMs = expiresAtMs + lateMs - now()
       shiftClock(shiftMs)
       if ((await get(key)) === undefined) withoutEffect.push(`${kind}: its item is missing`)

@@ -5,7 +5,7 @@ import { log, withTrace } from '@platform/core/log'
 import { HonoBase as Hono } from 'hono/hono-base'
 import { TrieRouter } from 'hono/router/trie-router'
 import type { HttpContext, HttpEnv } from './context.ts'
-import { failure, promisedRetry } from './error-response.ts'
+import { failure, retryHeaders } from './error-response.ts'
 import { type GatewayEvent, rejectInvalidPath } from './request.ts'
 import type { HttpResponse } from './response.ts'
 
@@ -32,12 +32,12 @@ export function createApp(route: (app: Hono<HttpEnv>) => void): App {
   // Hono's default 404 has no error body.
   app.notFound(toHonoHandler((context) => failure(platformError('route_not_found'), context)))
   route(app)
-  app.onError((error, context) => toHonoHandler((it) => failure(error, it))(context))
+  app.onError((error, context) => toHonoHandler((each) => failure(error, each))(context))
   return (event) =>
     withRequestLog(event, async (headers) => {
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- see `handling`
-      const [request, answered] = [requestOf(event) as Request, (it: Response) => it as unknown as HttpResponse]
-      return answered(await app.fetch(request, { event, headers }))
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- see `toHonoHandler`
+      const [request, toResponse] = [requestOf(event) as Request, (web: Response) => web as unknown as HttpResponse]
+      return toResponse(await app.fetch(request, { event, headers }))
     })
 }
 
@@ -68,17 +68,17 @@ function withRequestLog(
   const request = async () => {
     const startedAtMs = performance.now()
     const headers = { ...common, 'x-trace-id': traceId }
-    const reply = await handle(headers)
+    const response = await handle(headers)
     const durationMs = Math.round(performance.now() - startedAtMs)
-    const { status } = reply
+    const { status } = response
     log('info', 'request', { method, status, durationMs })
-    measureAnswer(status, durationMs)
-    return { ...reply, headers: { ...headers, ...promisedRetry(reply), ...reply.headers } }
+    recordRequestMetrics(status, durationMs)
+    return { ...response, headers: { ...headers, ...retryHeaders(response), ...response.headers } }
   }
   return withTrace({ traceId }, () => withMetrics(request))
 }
 
-function measureAnswer(status: number, durationMs: number): void {
+function recordRequestMetrics(status: number, durationMs: number): void {
   recordMetric('Requests')
   recordMetric('RequestDuration', durationMs)
   recordMetric('ServerErrors', status >= 500 ? 1 : 0)

@@ -13,16 +13,16 @@ export interface Asset {
   headers: { 'cache-control': string; etag: string }
 }
 
-const held = new Map<string, Asset>()
+const cache = new Map<string, Asset>()
 
 /** The text of a built file. Each process reads it once. */
 export async function asset(name: string): Promise<Asset> {
-  const known = held.get(name)
-  if (known !== undefined) return known
+  const cached = cache.get(name)
+  if (cached !== undefined) return cached
   const text = (await assetBytes(name)).toString()
-  const fresh = { text, headers: { ...shortCache, etag: `"${sha256(text).slice(0, 32)}"` } }
-  held.set(name, fresh)
-  return fresh
+  const loaded = { text, headers: { ...shortCache, etag: `"${sha256(text).slice(0, 32)}"` } }
+  cache.set(name, loaded)
+  return loaded
 }
 
 /** The content of a built file. Not cached. */

@@ -7,7 +7,7 @@ import { PlatformError, platformError } from '@platform/core/error'
 import { authenticateRelay } from '@platform/core/relays/request-auth'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
 import { bytesOf, type GatewayEvent, headersOf } from './request.ts'
-import { refuseCrossOrigin } from './same-origin.ts'
+import { rejectCrossOrigin } from './same-origin.ts'
 import { accessCookie } from './cookies.ts'
 
 /** The HTTP authentication scheme of an access type. */
@@ -15,21 +15,21 @@ export const schemeOf = (access: Access): 'Bearer' | 'Relay' => (access === 'rel
 
 /**
  * The authenticated caller; undefined for public endpoints. The `Authorization` header takes precedence over the
- * browser cookie. Throws `unauthenticated`, `token_expired`, and the errors of `refuseCrossOrigin`.
+ * browser cookie. Throws `unauthenticated`, `token_expired`, and the errors of `rejectCrossOrigin`.
  */
 export async function authenticate(access: Access, event: GatewayEvent): Promise<Caller | RelayCaller | undefined> {
   if (access === 'public') return undefined
   const { headers, rawPath, requestContext } = event
   if (access === 'relay') return authenticateRelay(credential(headers, 'Relay'), rawPath, bytesOf(event))
   const { sourceIp: address } = requestContext.http
-  return headers['authorization'] === undefined ? userOfBrowser(event, address) : userOf(headers, { address })
+  return headers['authorization'] === undefined ? browserUserOf(event, address) : userOf(headers, { address })
 }
 
 /** The cookie is set by a browser sign-in, so it holds an access token, never an API token. */
-async function userOfBrowser(event: GatewayEvent, address: string): Promise<Caller> {
+async function browserUserOf(event: GatewayEvent, address: string): Promise<Caller> {
   const token = accessCookie(headersOf(event))
   if (token === '') throw platformError('unauthenticated')
-  refuseCrossOrigin(event)
+  rejectCrossOrigin(event)
   return { ...(await verifyAccessToken(token)), address }
 }
 
@@ -58,8 +58,8 @@ export async function authenticateIfPermitted(
 
 /** The credential of a request. The gateway joins repeated headers with commas, which no token contains. */
 function credential(headers: Headers, scheme: string): string {
-  const [, given = '', token = ''] = /^([a-z]+) +([\w.~+/-]+=*)$/i.exec(headers['authorization'] ?? '') ?? []
-  if (given.toLowerCase() !== scheme.toLowerCase()) throw platformError('unauthenticated')
+  const [, requestScheme = '', token = ''] = /^([a-z]+) +([\w.~+/-]+=*)$/i.exec(headers['authorization'] ?? '') ?? []
+  if (requestScheme.toLowerCase() !== scheme.toLowerCase()) throw platformError('unauthenticated')
   return token
 }
 

@@ -20,12 +20,12 @@ export const consume = <Schema extends z.ZodType>(schema: Schema, work: (message
   withVersionProbe(({ Records }: QueueEvent): Promise<QueueResult> =>
     withMetrics(async () => {
       const startedAtMs = performance.now()
-      const tried = Records.map(async ({ messageId, body }) => {
-        const isDone = await attempt(messageId, async () => work(schema.parse(JSON.parse(body))))
-        recordMetric(isDone ? 'MessagesProcessed' : 'MessagesFailed')
-        return isDone ? [] : [{ itemIdentifier: messageId }]
+      const results = Records.map(async ({ messageId, body }) => {
+        const isProcessed = await attempt(messageId, async () => work(schema.parse(JSON.parse(body))))
+        recordMetric(isProcessed ? 'MessagesProcessed' : 'MessagesFailed')
+        return isProcessed ? [] : [{ itemIdentifier: messageId }]
       })
-      const failures = await Promise.all(tried)
+      const failures = await Promise.all(results)
       recordMetric('BatchDuration', Math.round(performance.now() - startedAtMs))
       return { batchItemFailures: failures.flat() }
     }),

@@ -19,47 +19,50 @@ export function cookieOf({ cookie = '' }: RequestHeaders, name: string): string 
  */
 
 type Name = 'plat_access' | 'plat_refresh'
-type Begun = Result<200, z.input<typeof BrowserSession>>
+type SessionResult = Result<200, z.input<typeof BrowserSession>>
 
 /** The access token in the browser's cookie; '' if there is none. */
-export const accessCookie = (headers: RequestHeaders): string => sent(headers, 'plat_access')
+export const accessCookie = (headers: RequestHeaders): string => readCookie(headers, 'plat_access')
 
 /** The refresh token in the browser's cookie; '' if there is none. */
-export const refreshCookie = (headers: RequestHeaders): string => sent(headers, 'plat_refresh')
+export const refreshCookie = (headers: RequestHeaders): string => readCookie(headers, 'plat_refresh')
 
-function sent(headers: RequestHeaders, name: Name): string {
+function readCookie(headers: RequestHeaders, name: Name): string {
   const secure = cookieOf(headers, `__Host-${name}`)
   if (!isPlainLoopback(headers)) return secure
   // Without `Origin` and `Referer` there may be a TLS proxy: the cookie that siblings cannot set takes precedence.
-  const isCertain = (headers['origin'] ?? headers['referer']) !== undefined
-  return (isCertain ? '' : secure) || cookieOf(headers, name)
+  const hasOrigin = (headers['origin'] ?? headers['referer']) !== undefined
+  return (hasOrigin ? '' : secure) || cookieOf(headers, name)
 }
 
 /** Sets each token as a cookie for its lifetime. The page only learns when to refresh. */
-export const sessionCookies = (headers: RequestHeaders, { accessToken, refreshToken, expiresIn }: TokenSet): Begun =>
+export const sessionCookies = (
+  headers: RequestHeaders,
+  { accessToken, refreshToken, expiresIn }: TokenSet,
+): SessionResult =>
   result(200, { expiresIn }, {}, [
-    setting(headers, 'plat_access', accessToken, expiresIn),
-    setting(headers, 'plat_refresh', refreshToken, refreshTokenSeconds),
+    setCookie(headers, 'plat_access', accessToken, expiresIn),
+    setCookie(headers, 'plat_refresh', refreshToken, refreshTokenSeconds),
   ])
 
 /** Deletes the cookies. */
 export const clearedCookies = (headers: RequestHeaders): Result<204, undefined> =>
-  result(204, undefined, {}, removed(headers))
+  result(204, undefined, {}, clearingCookies(headers))
 
 /** Refreshes the tokens. An invalid refresh token deletes the cookies; other errors leave them. */
-export async function renewedCookies(headers: RequestHeaders, renew: () => Promise<TokenSet>): Promise<Begun> {
+export async function renewedCookies(headers: RequestHeaders, renew: () => Promise<TokenSet>): Promise<SessionResult> {
   try {
     return sessionCookies(headers, await renew())
   } catch (error) {
     if (!(error instanceof PlatformError) || error.code !== 'invalid_refresh_token') throw error
-    throw platformError(error.code, { ...error.extra, cookies: removed(headers) }, { cause: error.cause })
+    throw platformError(error.code, { ...error.extra, cookies: clearingCookies(headers) }, { cause: error.cause })
   }
 }
 
-const removed = (headers: RequestHeaders): string[] =>
-  (['plat_access', 'plat_refresh'] as const).map((name) => setting(headers, name, '', 0))
+const clearingCookies = (headers: RequestHeaders): string[] =>
+  (['plat_access', 'plat_refresh'] as const).map((name) => setCookie(headers, name, '', 0))
 
-function setting(headers: RequestHeaders, name: Name, value: string, maxAgeSeconds: number): string {
+function setCookie(headers: RequestHeaders, name: Name, value: string, maxAgeSeconds: number): string {
   const attributes = `HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAgeSeconds}`
   return isPlainLoopback(headers) ? `${name}=${value}; ${attributes}` : `__Host-${name}=${value}; Secure; ${attributes}`
 }
@@ -73,7 +76,7 @@ function setting(headers: RequestHeaders, name: Name, value: string, maxAgeSecon
 const signInName = '__Host-plat_sign_in'
 const signInAttributes = 'Path=/; Secure; HttpOnly; SameSite=Lax'
 
-/** The cookie with the sign-in secret; none without a secret. */
+/** The cookie with the sign-in secret, if there is one. */
 export const signInCookie = (browser: string | undefined): string[] =>
   browser === undefined ? [] : [`${signInName}=${browser}; ${signInAttributes}; Max-Age=${attemptSeconds}`]
 

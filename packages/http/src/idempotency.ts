@@ -20,37 +20,37 @@ export async function withIdempotency(
   caller: AnyCaller,
   handle: Handle<AnyCaller>,
 ): Promise<Result> {
-  const request = repeatable(endpoint, event)
+  const request = idempotentRequestOf(endpoint, event)
   if (request === undefined || caller?.kind !== 'user') return handle(caller)
-  const known = await findStoredResponse(caller, request)
-  if (known !== undefined) return replayed(known)
+  const stored = await findStoredResponse(caller, request)
+  if (stored !== undefined) return replay(stored)
   try {
-    return await firstAnswer(caller, request, handle)
+    return await handleFirst(caller, request, handle)
   } catch (error) {
-    const first = await findStoredResponse(caller, request)
-    if (first === undefined) throw error
-    return replayed(first)
+    const concurrent = await findStoredResponse(caller, request)
+    if (concurrent === undefined) throw error
+    return replay(concurrent)
   }
 }
 
-async function firstAnswer(caller: Caller, request: IdempotentRequest, handle: Handle<Caller>): Promise<Result> {
-  const answer = await handle({ ...caller, idempotency: request })
-  const { status, body } = answer
-  const faster = request.isStored ? undefined : await storeResponse(caller, request, { status, body })
-  return faster === undefined ? answer : replayed(faster)
+async function handleFirst(caller: Caller, request: IdempotentRequest, handle: Handle<Caller>): Promise<Result> {
+  const result = await handle({ ...caller, idempotency: request })
+  const { status, body } = result
+  const concurrent = request.isStored ? undefined : await storeResponse(caller, request, { status, body })
+  return concurrent === undefined ? result : replay(concurrent)
 }
 
-const replayed = ({ status, body }: StoredResponse): Result => ({
+const replay = ({ status, body }: StoredResponse): Result => ({
   status,
   body,
   headers: { 'idempotency-replayed': 'true' },
 })
 
-function repeatable(endpoint: EndpointDefinition, event: GatewayEvent): IdempotentRequest | undefined {
+function idempotentRequestOf(endpoint: EndpointDefinition, event: GatewayEvent): IdempotentRequest | undefined {
   const key = event.headers['idempotency-key']
   if (key === undefined) return undefined
   if (!/^[\u0021-\u007e]{1,200}$/.test(key)) {
-    const message = 'must be 1 to 200 visible characters of ASCII'
+    const message = 'must be 1 to 200 visible ASCII characters'
     throw validationFailed([{ in: 'header', path: '/idempotency-key', code: 'invalid_format', message }])
   }
   const body = sha256(bytesOf(event))

@@ -8,8 +8,8 @@ const longestWaitSeconds = 25
  * wait=<seconds>`. None if there is work already, or if the gateway cannot hold responses.
  */
 export function longPollHeaders(isIdle: boolean, channel: string, prefer: string | undefined): Record<string, string> {
-  const askedSeconds = Number(/(?:^|,) *wait *= *(\d{1,4}) *(?:[,;]|$)/i.exec(prefer ?? '')?.[1] ?? 0)
-  const waitSeconds = Math.min(askedSeconds, longestWaitSeconds, config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
+  const requestedSeconds = Number(/(?:^|,) *wait *= *(\d{1,4}) *(?:[,;]|$)/i.exec(prefer ?? '')?.[1] ?? 0)
+  const waitSeconds = Math.min(requestedSeconds, longestWaitSeconds, config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
   if (!isIdle || waitSeconds === 0 || config.PLAT_RELAY_NOTIFY_URL === '') return {}
   return {
     'grip-hold': 'response',

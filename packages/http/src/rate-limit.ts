@@ -45,12 +45,12 @@ export function limiter({ perMinute, burst }: RateLimit): Limiter {
     const untilFullMs = Math.max(0, (fullAtMs.get(principal) ?? 0) - nowMs)
     const waitMs = untilFullMs + costMs - limit * costMs
     const isAllowed = waitMs < toleranceMs
-    const thenUntilFullMs = isAllowed ? untilFullMs + costMs : untilFullMs
-    remember(fullAtMs, principal, nowMs + thenUntilFullMs)
+    const nextUntilFullMs = isAllowed ? untilFullMs + costMs : untilFullMs
+    remember(fullAtMs, principal, nowMs + nextUntilFullMs)
     return {
       limit,
-      remaining: Math.max(0, Math.floor(limit - (thenUntilFullMs - toleranceMs) / costMs)),
-      resetSeconds: Math.ceil(thenUntilFullMs / 1000),
+      remaining: Math.max(0, Math.floor(limit - (nextUntilFullMs - toleranceMs) / costMs)),
+      resetSeconds: Math.ceil(nextUntilFullMs / 1000),
       retryAfterSeconds: isAllowed ? 0 : Math.ceil(waitMs / 1000),
     }
   }
@@ -90,7 +90,7 @@ const bySession = ({ json, address }: Call): string => {
   const { refreshToken } = json() as { refreshToken?: unknown }
   return typeof refreshToken === 'string' ? sessionOf(refreshToken) : ipNetworkOf(address)
 }
-const bySessionOfBrowser = ({ headers, address }: Call): string =>
+const byBrowserSession = ({ headers, address }: Call): string =>
   sessionOf(refreshCookie(headers)) || ipNetworkOf(address)
 
 const forUsers = policy({ perMinute: config.PLAT_LIMIT_API_PER_MINUTE, burst: config.PLAT_LIMIT_API_BURST }, byUser)
@@ -101,21 +101,21 @@ const codes = limiter(signInSteps)
 const refreshes = limiter(perMinute(config.PLAT_LIMIT_REFRESH_PER_MINUTE))
 
 /** A browser signs in in three ways; each shares the limit of its API counterpart. */
-const forSignInOfBrowsers = (call: Call): RateLimitState | undefined => {
-  const given = call.json()
-  if ('refreshToken' in given) return refreshes(bySession(call))
-  return 'code' in given ? codes(byAddress(call)) : undefined
+const forBrowserSignIn = (call: Call): RateLimitState | undefined => {
+  const body = call.json()
+  if ('refreshToken' in body) return refreshes(bySession(call))
+  return 'code' in body ? codes(byAddress(call)) : undefined
 }
 
 const forBatches = policy(perMinute(config.PLAT_LIMIT_BATCH_PER_MINUTE), byOrganisation)
 
 /** Endpoints with their own limits. Failed sign-ins are counted in the store, not per process. */
-const ownPolicies = new Map<string, (call: Call) => RateLimitState | undefined>([
+const specificPolicies = new Map<string, (call: Call) => RateLimitState | undefined>([
   ['POST /api/v1/setup/complete', policy(perMinute(config.PLAT_LIMIT_SETUP_PER_MINUTE), byAddress)],
   ['POST /api/v1/relay/enroll', policy(perMinute(config.PLAT_LIMIT_ENROLL_PER_MINUTE), byAddress)],
   ['POST /api/v1/auth/refresh', (call) => refreshes(bySession(call))],
-  ['POST /api/v1/auth/session', forSignInOfBrowsers],
-  ['POST /api/v1/auth/session/refresh', (call) => refreshes(bySessionOfBrowser(call))],
+  ['POST /api/v1/auth/session', forBrowserSignIn],
+  ['POST /api/v1/auth/session/refresh', (call) => refreshes(byBrowserSession(call))],
   ['DELETE /api/v1/auth/session', policy(signInSteps, byAddress)],
   // Public, and it reads all providers.
   ['GET /api/v1/auth/providers', policy(signInSteps, byAddress)],
@@ -131,20 +131,20 @@ const ownPolicies = new Map<string, (call: Call) => RateLimitState | undefined>(
 type Operation = Pick<EndpointDefinition, 'method' | 'access' | 'path'>
 
 const policyOf = ({ method, access, path }: Operation) => {
-  const own = ownPolicies.get(`${method.toUpperCase()} ${path}`)
-  if (own !== undefined || access === 'public') return own
+  const specific = specificPolicies.get(`${method.toUpperCase()} ${path}`)
+  if (specific !== undefined || access === 'public') return specific
   return access === 'relay' ? forRelays : forUsers
 }
 
 /** Counts a call and sets the rate limit headers. Throws `rate_limited` beyond the limit. */
 export function limit(context: HttpContext, operation: Operation, call: Omit<Call, 'headers'>): void {
-  const standing = policyOf(operation)?.({ ...call, headers: headersOf(context.env.event) })
-  if (standing === undefined) return
+  const state = policyOf(operation)?.({ ...call, headers: headersOf(context.env.event) })
+  if (state === undefined) return
   Object.assign(context.env.headers, {
-    'ratelimit-limit': String(standing.limit),
-    'ratelimit-remaining': String(standing.remaining),
-    'ratelimit-reset': String(standing.resetSeconds),
+    'ratelimit-limit': String(state.limit),
+    'ratelimit-remaining': String(state.remaining),
+    'ratelimit-reset': String(state.resetSeconds),
   })
-  const { retryAfterSeconds } = standing
+  const { retryAfterSeconds } = state
   if (retryAfterSeconds > 0) throw platformError('rate_limited', { retryAfterSeconds })
 }

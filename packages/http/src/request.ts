@@ -27,7 +27,7 @@ export const headersOf = ({ headers, cookies }: GatewayEvent): GatewayEvent['hea
 const encodingOf = ({ isBase64Encoded }: GatewayEvent) => (isBase64Encoded ? 'base64' : 'utf8')
 
 /** Rejects bodies above 4 MiB before parsing. */
-export function refuseLargeBody(event: GatewayEvent): void {
+export function rejectLargeBody(event: GatewayEvent): void {
   if (Buffer.byteLength(event.body ?? '', encodingOf(event)) > maximumBodyBytes)
     throw platformError('payload_too_large')
 }
@@ -36,11 +36,11 @@ export function refuseLargeBody(event: GatewayEvent): void {
 export const bytesOf = (event: GatewayEvent): Uint8Array => Buffer.from(event.body ?? '', encodingOf(event))
 
 // oxlint-disable-next-line no-control-regex
-const strange = /[%\\?#\u0000-\u001f\u007f-\u009f]|\/\/|\/\.{1,2}(?:\/|$)/
+const invalidPathPattern = /[%\\?#\u0000-\u001f\u007f-\u009f]|\/\/|\/\.{1,2}(?:\/|$)/
 
 /** Rejects decoded paths that another reader could decode or resolve differently, such as path traversal. */
 export function rejectInvalidPath({ env }: HttpContext, next: Next): Promise<void> {
-  if (strange.test(env.event.rawPath)) throw platformError('invalid_path')
+  if (invalidPathPattern.test(env.event.rawPath)) throw platformError('invalid_path')
   return next()
 }
 
@@ -106,7 +106,7 @@ export function readBody(endpoint: EndpointDefinition, json: LazyJson, event: Ga
 export function readQuery(endpoint: EndpointDefinition, event: GatewayEvent): Record<string, string> {
   const form = takesForm(endpoint) ? readForm(event) : ''
   const pairs = [...new URLSearchParams(event.rawQueryString), ...new URLSearchParams(form)]
-  const repeated = [...Map.groupBy(pairs, ([name]) => name)].filter(([, given]) => given.length > 1)
+  const repeated = [...Map.groupBy(pairs, ([name]) => name)].filter(([, values]) => values.length > 1)
   if (repeated.length === 0) return Object.fromEntries(pairs)
   throw validationFailed(
     repeated.map(([name]) => ({
@@ -122,11 +122,11 @@ export function readQuery(endpoint: EndpointDefinition, event: GatewayEvent): Re
 const maximumDepth = 20
 const maximumDetails = 50
 
-type Problem = Pick<ErrorDetail, 'code' | 'message'>
+type JsonError = Pick<ErrorDetail, 'code' | 'message'>
 
-const notUnicode = { code: 'invalid_unicode', message: 'must not hold lone surrogates' }
-const notPortable = { code: 'unsafe_number', message: 'must be finite, and within ±(2^53 - 1) where it is whole' }
-const tooDeep = { code: 'too_deep', message: `must not be nested more than ${maximumDepth} deep` }
+const invalidUnicode = { code: 'invalid_unicode', message: 'must not contain lone surrogates' }
+const unsafeNumber = { code: 'unsafe_number', message: 'must be finite; integers must be within ±(2^53 - 1)' }
+const tooDeep = { code: 'too_deep', message: `must not be nested more than ${maximumDepth} levels deep` }
 const reservedName = { code: 'reserved_key', message: 'this name is reserved' }
 
 /**
@@ -148,16 +148,16 @@ function visitMembers(container: object, path: Path, details: ErrorDetail[]): vo
     return
   }
   for (const [name, member] of Object.entries(container)) {
-    const problem = problemOfName(name)
-    if (problem) report(problem, [...path, name], details)
+    const error = nameErrorOf(name)
+    if (error) report(error, [...path, name], details)
     else visit(name, member, path, details)
   }
 }
 
 function visit(name: string | number, value: unknown, path: Path, details: ErrorDetail[]): void {
-  const problem = problemOf(value, path.length + 1)
-  if (problem) {
-    report(problem, [...path, name], details)
+  const error = valueErrorOf(value, path.length + 1)
+  if (error) {
+    report(error, [...path, name], details)
   } else if (typeof value === 'object' && value !== null) {
     path.push(name)
     visitMembers(value, path, details)
@@ -165,23 +165,23 @@ function visit(name: string | number, value: unknown, path: Path, details: Error
   }
 }
 
-function report(problem: Problem, path: Path, details: ErrorDetail[]): void {
-  if (details.length < maximumDetails) details.push({ in: 'body', path: jsonPointer(path).toWellFormed(), ...problem })
+function report(error: JsonError, path: Path, details: ErrorDetail[]): void {
+  if (details.length < maximumDetails) details.push({ in: 'body', path: jsonPointer(path).toWellFormed(), ...error })
 }
 
-function problemOf(value: unknown, depth: number): Problem | undefined {
-  if (typeof value === 'string') return value.isWellFormed() ? undefined : notUnicode
-  if (typeof value === 'number') return isPortable(value) ? undefined : notPortable
+function valueErrorOf(value: unknown, depth: number): JsonError | undefined {
+  if (typeof value === 'string') return value.isWellFormed() ? undefined : invalidUnicode
+  if (typeof value === 'number') return isSafeNumber(value) ? undefined : unsafeNumber
   if (typeof value === 'object' && value !== null && depth >= maximumDepth) return tooDeep
   return undefined
 }
 
-function problemOfName(name: string): Problem | undefined {
+function nameErrorOf(name: string): JsonError | undefined {
   if (name === '__proto__') return reservedName
-  return name.isWellFormed() ? undefined : notUnicode
+  return name.isWellFormed() ? undefined : invalidUnicode
 }
 
-const isPortable = (value: number): boolean =>
+const isSafeNumber = (value: number): boolean =>
   Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))
 
 /** Names are lower-case. */

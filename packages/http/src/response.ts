@@ -28,9 +28,9 @@ export function httpResponse(
   cookies: readonly string[] = [],
 ): HttpResponse {
   const fields = [...Object.entries(headers), ...cookies.map((cookie) => ['set-cookie', cookie] as const)]
-  const broken = fields.find(([, value]) => unsendable.test(value))
-  if (broken !== undefined) throw new Error(`The header ${broken[0]} cannot be sent.`)
-  if (body !== null && statusesWithoutBody.has(status)) throw new Error(`An answer with ${status} has no body.`)
+  const invalid = fields.find(([, value]) => unsendable.test(value))
+  if (invalid !== undefined) throw new Error(`The header ${invalid[0]} cannot be sent.`)
+  if (body !== null && statusesWithoutBody.has(status)) throw new Error(`A response with ${status} has no body.`)
   return { status, headers, cookies, body }
 }
 
@@ -68,20 +68,20 @@ const textLimitBytes = 64 * 1024
 const isText = (body: Uint8Array): boolean => body.length <= textLimitBytes && isUtf8(body)
 
 /** Converts a handler's result: JSON, text, no body, or 304 if the caller's copy is current. */
-export function toHttpResponse(context: HttpContext, { responses }: EndpointDefinition, answer: Result): HttpResponse {
-  const { status, headers, cookies } = answer
-  const promised = responses[status]
-  if (promised === undefined) throw new Error(`The endpoint does not promise the status ${status}.`)
+export function toHttpResponse(context: HttpContext, { responses }: EndpointDefinition, result: Result): HttpResponse {
+  const { status, headers, cookies } = result
+  const definition = responses[status]
+  if (definition === undefined) throw new Error(`The endpoint does not define the status ${status}.`)
   if (matchesEtag(headers['etag'], context)) return httpResponse(304, null, headers)
-  const [[type, media] = []] = Object.entries(promised.content ?? {})
+  const [[type, media] = []] = Object.entries(definition.content ?? {})
   if (type === undefined) return httpResponse(status, null, headers, cookies)
-  const text = textOf(media?.schema, answer.body)
+  const text = textOf(media?.schema, result.body)
   return httpResponse(status, text, { 'content-type': type, ...headers }, cookies)
 }
 
 function textOf(schema: z.ZodType | undefined, body: unknown): string {
   if (schema === undefined) return String(body)
-  if (body === undefined) throw new Error('The endpoint promises a body.')
+  if (body === undefined) throw new Error('The endpoint requires a body.')
   const text = JSON.stringify(body)
   if (config.PLAT_VALIDATE_RESPONSES === '1') validateResponse(schema, text)
   return text
@@ -89,23 +89,24 @@ function textOf(schema: z.ZodType | undefined, body: unknown): string {
 
 /** Whether the caller's copy has this ETag. Gateways may have weakened the tag. */
 export function matchesEtag(etag: string | undefined, { env }: HttpContext): boolean {
-  const held = (env.event.headers['if-none-match'] ?? '').split(',')
-  return etag !== undefined && held.some((tag) => tag.trim().replace(/^W\//, '') === etag)
+  const etags = (env.event.headers['if-none-match'] ?? '').split(',')
+  return etag !== undefined && etags.some((tag) => tag.trim().replace(/^W\//, '') === etag)
 }
 
 /** Rejects a body with invalid, missing or extra fields. Error messages contain no values. */
 function validateResponse(schema: z.ZodType, text: string): void {
-  const arrives: unknown = JSON.parse(text)
-  const extra = additions(arrives, schema.parse(arrives), '')
-  if (extra.length > 0) throw new Error(`The answer tells more than the contract: ${extra.join(', ')}`)
+  const received: unknown = JSON.parse(text)
+  const extra = extraFields(received, schema.parse(received), '')
+  if (extra.length > 0)
+    throw new Error(`The response has fields that the contract does not define: ${extra.join(', ')}`)
 }
 
 /** The paths of members that the contract does not define. */
-function additions(arrives: unknown, described: unknown, path: string): string[] {
-  if (typeof arrives !== 'object' || arrives === null) return []
-  if (typeof described !== 'object' || described === null) return [path]
-  const known = new Map(Object.entries(described))
-  return Object.entries(arrives).flatMap(([name, value]) =>
-    known.has(name) ? additions(value, known.get(name), `${path}/${name}`) : [`${path}/${name}`],
+function extraFields(received: unknown, parsed: unknown, path: string): string[] {
+  if (typeof received !== 'object' || received === null) return []
+  if (typeof parsed !== 'object' || parsed === null) return [path]
+  const known = new Map(Object.entries(parsed))
+  return Object.entries(received).flatMap(([name, value]) =>
+    known.has(name) ? extraFields(value, known.get(name), `${path}/${name}`) : [`${path}/${name}`],
   )
 }

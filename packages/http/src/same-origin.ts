@@ -6,17 +6,17 @@ import type { GatewayEvent, RequestHeaders } from './request.ts'
  * ports of a host are one site. Throws `cross_origin_request`, or `https_required` for a page loaded over plain HTTP
  * from the network.
  */
-export function refuseCrossOrigin({ headers, requestContext }: GatewayEvent): void {
-  const isReading = ['GET', 'HEAD'].includes(requestContext.http.method)
-  if (!isSameOrigin(headers, isReading)) throw platformError('cross_origin_request')
+export function rejectCrossOrigin({ headers, requestContext }: GatewayEvent): void {
+  const isRead = ['GET', 'HEAD'].includes(requestContext.http.method)
+  if (!isSameOrigin(headers, isRead)) throw platformError('cross_origin_request')
   const page = URL.parse(headers['origin'] ?? '')
   if (page?.protocol === 'http:' && !isLoopback(page)) throw platformError('https_required')
 }
 
 /** Pages and proxies cannot change `Sec-Fetch-Site`. Older browsers send `Origin` for unsafe methods. */
-function isSameOrigin({ 'sec-fetch-site': site, origin, host }: RequestHeaders, isReading: boolean): boolean {
-  if (site !== undefined) return site === 'same-origin' || (site === 'none' && isReading)
-  if (origin === undefined) return isReading
+function isSameOrigin({ 'sec-fetch-site': site, origin, host }: RequestHeaders, isRead: boolean): boolean {
+  if (site !== undefined) return site === 'same-origin' || (site === 'none' && isRead)
+  if (origin === undefined) return isRead
   const page = URL.parse(origin)
   return page !== null && URL.parse(`${page.protocol}//${host}`)?.host === page.host
 }

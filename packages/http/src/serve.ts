@@ -3,21 +3,21 @@ import { addLogFields } from '@platform/core/log'
 import { parseBody, parsePart } from '@platform/core/lib/validate'
 import { createApp, toHonoHandler } from './app.ts'
 import { authenticate, identityOf, requirePermission } from './authorize.ts'
-import { lazyJson, readBody, type GatewayEvent, headersOf, refuseLargeBody, readQuery } from './request.ts'
+import { lazyJson, readBody, type GatewayEvent, headersOf, rejectLargeBody, readQuery } from './request.ts'
 import type { HttpContext } from './context.ts'
 import { limit } from './rate-limit.ts'
 import { withIdempotency } from './idempotency.ts'
 import { type WithVersionProbe, withVersionProbe } from './version-probe.ts'
 import { type HttpResponse, type GatewayResult, toResult, toHttpResponse } from './response.ts'
 import type { Route } from './route.ts'
-import { refuseCrossOrigin } from './same-origin.ts'
+import { rejectCrossOrigin } from './same-origin.ts'
 
 /** One Lambda function for some endpoints. Other paths return `route_not_found`. */
 export function serve(...routes: Route[]): WithVersionProbe<GatewayEvent, GatewayResult> {
-  const app = createApp((it) => {
+  const app = createApp((hono) => {
     for (const route of routes.toSorted(literalFirst)) {
       const { method, path } = route.endpoint
-      it.on(
+      hono.on(
         method,
         path.replaceAll(/\{(\w+)\}/g, ':$1'),
         toHonoHandler((context) => perform(context, route)),
@@ -39,21 +39,21 @@ async function perform(context: HttpContext, route: Route): Promise<HttpResponse
   context.set('access', access)
   addLogFields({ route: endpoint.path })
 
-  refuseLargeBody(event)
-  if (endpoint.sameOriginOnly) refuseCrossOrigin(event)
+  rejectLargeBody(event)
+  if (endpoint.sameOriginOnly) rejectCrossOrigin(event)
   const caller = await authenticate(access, event)
   addLogFields(identityOf(caller))
   requirePermission(access, caller)
   const json = lazyJson(event)
   limit(context, endpoint, { caller, address, json })
-  const parts = checkParts(context, endpoint, readBody(endpoint, json, event))
-  const handle = (who: typeof caller) =>
-    route.handle({ ...parts, caller: who, origin: { address }, headers: headersOf(event) })
+  const parts = validateParts(context, endpoint, readBody(endpoint, json, event))
+  const handle = (current: typeof caller) =>
+    route.handle({ ...parts, caller: current, origin: { address }, headers: headersOf(event) })
   const result = await (isIdempotent(endpoint) ? withIdempotency(endpoint, event, caller, handle) : handle(caller))
   return toHttpResponse(context, endpoint, result)
 }
 
-function checkParts(context: HttpContext, endpoint: EndpointDefinition, body: unknown) {
+function validateParts(context: HttpContext, endpoint: EndpointDefinition, body: unknown) {
   const { params, query } = endpoint.request ?? {}
   const schema = bodySchemaOf(endpoint)
   return {

@@ -1,7 +1,7 @@
 import { isProbe, type ProbeResponse, type ProbeEvent } from '@platform/core/updates/version-probe'
 import { version } from '@platform/core/lib/version'
 
-/** A function that also answers version probes. */
+/** A function that also responds to version probes. */
 export interface WithVersionProbe<Event, Result> {
   (event: Event): Promise<Result>
   (event: ProbeEvent): Promise<ProbeResponse>
@@ -11,10 +11,10 @@ export interface WithVersionProbe<Event, Result> {
 export function withVersionProbe<Event, Result>(
   handler: (event: Event) => Promise<Result>,
 ): WithVersionProbe<Event, Result> {
-  function answer(event: Event): Promise<Result>
-  function answer(event: ProbeEvent): Promise<ProbeResponse>
-  async function answer(event: Event | ProbeEvent): Promise<Result | ProbeResponse> {
+  function handle(event: Event): Promise<Result>
+  function handle(event: ProbeEvent): Promise<ProbeResponse>
+  async function handle(event: Event | ProbeEvent): Promise<Result | ProbeResponse> {
     return isProbe(event) ? { version } : handler(event)
   }
-  return answer
+  return handle
 }

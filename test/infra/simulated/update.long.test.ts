@@ -9,40 +9,44 @@ import { publish } from '../../../scripts/release/publish.ts'
 import { builtFunctions, failingHalfTheTime, releaseHeader, telling } from '../../support/releases.ts'
 import { type SimulatedPlatform, startSimulatedPlatform } from '../../support/simulator.ts'
 import { Traffic } from '../../support/traffic.ts'
+import { unusedActions, usedActions } from '../grant.ts'
+import { releaseGrants } from './grants/exceptions.ts'
+import { sendTo, sweepUntil, withoutGrant } from './grants/lost-messages.ts'
 
-/**
- * Releases as versions of functions behind their alias, with no more rights than the deployment gives. One test follows another.
- * By default the tests of the code show updates, and those of the grants that the deployment allows what an update begins with.
- */
+/** Releases as function versions behind an alias, with the roles of the deployment. Tests build on earlier ones. */
 
 const updates = '/api/v1/platform/updates'
-let stage: SimulatedPlatform
+const settings = {
+  PLAT_UPDATE_BAKE_SECONDS: '1',
+  PLAT_OUTBOX_RETRY_SECONDS: '1',
+  PLAT_LIMIT_API_PER_MINUTE: '60000',
+  PLAT_LIMIT_API_BURST: '5000',
+}
+let environment: SimulatedPlatform
 let admin: Client
-let deployed: string
+let initialVersion: string
 
 beforeAll(async () => {
-  stage = await startSimulatedPlatform({ PLAT_UPDATE_BAKE_SECONDS: '1', ...roomy })
-  admin = await stage.api.admin
-  deployed = (await check()).currentVersion
-}, 180_000)
-afterAll(() => stage[Symbol.asyncDispose]())
-
-/** Clients call as fast as they are answered. */
-const roomy = { PLAT_LIMIT_API_PER_MINUTE: '60000', PLAT_LIMIT_API_BURST: '5000' }
+  environment = await startSimulatedPlatform(settings)
+  admin = await environment.api.admin
+  initialVersion = (await check()).currentVersion
+})
+afterAll(() => environment[Symbol.asyncDispose]())
 
 const check = async () => expectStatus(await admin.get(`${updates}/check`), 200)
-const done = async (ask: object) => over(stage.api, expectStatus(await admin.put(`${updates}/apply`, ask), 202))
+const apply = async (request: object): Promise<{ jobId: string }> =>
+  expectStatus(await admin.put(`${updates}/apply`, request), 202)
+const jobOf = async (request: object) => over(environment.api, await apply(request))
 
-/** Puts a release where the deployment looks for it. */
-async function released(version: string, change: Parameters<typeof builtFunctions>[1]): Promise<void> {
-  const { client, name, privateKeyPem } = stage.simulator.releases
+async function release(version: string, change: Parameters<typeof builtFunctions>[1]): Promise<void> {
+  const { client, name, privateKeyPem } = environment.simulator.releases
   const facts = { version, createdAt: '2026-01-01T00:00:00.000Z' }
   await publish({ client, name }, artifactOf(facts, await builtFunctions(version, change)), privateKeyPem)
 }
 
-/** Where the aliases lead: function → version and shares. */
-async function places(): Promise<(readonly [string | undefined, object | undefined])[]> {
-  const { functions, cloud } = stage.simulator
+/** The version and traffic split of each alias. */
+async function aliases(): Promise<(readonly [string | undefined, object | undefined])[]> {
+  const { functions, cloud } = environment.simulator
   return Promise.all(
     functions.map(async ({ functionName: FunctionName, alias: Name }) => {
       const { FunctionVersion, RoutingConfig } = await cloud.lambda.send(new GetAliasCommand({ FunctionName, Name }))
@@ -50,58 +54,87 @@ async function places(): Promise<(readonly [string | undefined, object | undefin
     }),
   )
 }
+const initialAliases = () => environment.simulator.functions.map(() => ['1', undefined])
 
-test('the clock finds a release, and the administrator is told of it', async () => {
-  expect(await check()).toMatchObject({ latestVersion: deployed, updateAvailable: false })
-  await released('9.1.0', telling)
-  await stage.tick('schedule/updates')
+const hasNotification = (isExpected: (notification: any) => boolean) => async (): Promise<boolean> =>
+  expectStatus(await admin.get('/api/v1/notifications?pageSize=100'), 200).items.some(isExpected)
+
+test('finds a release on schedule and notifies the administrator', async () => {
+  expect(await check()).toMatchObject({ latestVersion: initialVersion, updateAvailable: false })
+  await release('9.1.0', telling)
+  await environment.tick('schedule/updates')
   expect(await check()).toMatchObject({ latestVersion: '9.1.0', updateAvailable: true, refused: [] })
-  await waitFor('the administrator is told', async () => {
-    const { items } = expectStatus(await admin.get('/api/v1/notifications'), 200)
-    return items.some(({ type }: any) => type === 'UpdateAvailable')
-  })
-}, 180_000)
+  await waitFor(
+    'the notification',
+    hasNotification(({ type }) => type === 'UpdateAvailable'),
+  )
+})
 
-/** Which releases answer just now. */
-async function answering(): Promise<Set<string | null>> {
-  const answers = await Promise.all(Array.from({ length: 10 }, () => admin.get('/api/v1/clusters')))
-  for (const answer of answers) expectStatus(answer, 200)
-  return new Set(answers.map(({ headers }) => headers.get(releaseHeader)))
+/** The releases that currently respond. */
+async function respondingReleases(): Promise<Set<string | null>> {
+  const responses = await Promise.all(Array.from({ length: 10 }, () => admin.get('/api/v1/clusters')))
+  for (const response of responses) expectStatus(response, 200)
+  return new Set(responses.map(({ headers }) => headers.get(releaseHeader)))
 }
 
-test('it is applied, a share after the other, while people call: not one request fails', async () => {
-  await using traffic = await Traffic.start(stage.api, 2)
+test('shifts traffic to the release step by step without a failed request', async () => {
+  await using traffic = await Traffic.start(environment.api, 2)
   await traffic.more(20)
-  const accepted = expectStatus(await admin.put(`${updates}/apply`, { action: 'apply', targetVersion: '9.1.0' }), 202)
-  await waitFor('both versions answer', async () => (await answering()).size === 2, 150)
-  const applied = await over(stage.api, accepted)
-  expect(applied, JSON.stringify(applied)).toMatchObject({ status: 'Completed', type: 'PlatformUpdate' })
-  expect(await check()).toMatchObject({ currentVersion: '9.1.0', previousVersion: deployed })
-  expect(await answering()).toEqual(new Set(['9.1.0']))
-  expect(new Set((await places()).map(([version]) => version))).toEqual(new Set(['2']))
-  await traffic.more(20)
-  expect(traffic.failures).toEqual([])
-  expect(stage.simulator.cloud.gate.denials).toEqual([])
-}, 300_000)
-
-test('it is taken back while people call: not one request fails', async () => {
-  await using traffic = await Traffic.start(stage.api, 2)
-  await traffic.more(20)
-  const back = await done({ action: 'rollback' })
-  expect(back, JSON.stringify(back)).toMatchObject({ status: 'Completed', type: 'PlatformRollback' })
-  expect((await check()).currentVersion).toBe(deployed)
-  expect(await answering()).toEqual(new Set([null]))
-  expect(await places()).toEqual(stage.simulator.functions.map(() => ['1', undefined]))
+  const accepted = await apply({ action: 'apply', targetVersion: '9.1.0' })
+  await waitFor('both versions to respond', async () => (await respondingReleases()).size === 2, 150)
+  const job = await over(environment.api, accepted)
+  expect(job, JSON.stringify(job)).toMatchObject({ status: 'Completed', type: 'PlatformUpdate' })
+  expect(await check()).toMatchObject({ currentVersion: '9.1.0', previousVersion: initialVersion })
+  expect(await respondingReleases()).toEqual(new Set(['9.1.0']))
+  expect(new Set((await aliases()).map(([version]) => version))).toEqual(new Set(['2']))
   await traffic.more(20)
   expect(traffic.failures).toEqual([])
-  expect(stage.simulator.cloud.gate.denials).toEqual([])
-}, 180_000)
+})
 
-test('a release that fails serves nobody', async () => {
-  await released('9.2.0', failingHalfTheTime)
-  const job = await done({ action: 'apply', targetVersion: '9.2.0' })
-  expect(job).toMatchObject({ status: 'Failed', type: 'PlatformUpdate' })
-  expect(await places()).toEqual(stage.simulator.functions.map(() => ['1', undefined]))
-  expect((await check()).currentVersion).toBe(deployed)
-  expect(stage.simulator.cloud.gate.denials).toEqual([])
-}, 180_000)
+test('rolls back without a failed request', async () => {
+  await using traffic = await Traffic.start(environment.api, 2)
+  await traffic.more(20)
+  const job = await jobOf({ action: 'rollback' })
+  expect(job, JSON.stringify(job)).toMatchObject({ status: 'Completed', type: 'PlatformRollback' })
+  expect((await check()).currentVersion).toBe(initialVersion)
+  expect(await respondingReleases()).toEqual(new Set([null]))
+  expect(await aliases()).toEqual(initialAliases())
+  await traffic.more(20)
+  expect(traffic.failures).toEqual([])
+})
+
+const applyUnannounced = (targetVersion: string) =>
+  withoutGrant(environment.simulator, ['updates', 'queue:updates'], () => apply({ action: 'apply', targetVersion }))
+
+test('sweeps an update whose message was lost, and serves no request with a failing release', async () => {
+  await release('9.2.0', failingHalfTheTime)
+  const { jobId } = await applyUnannounced('9.2.0')
+  const isCompleted = async () => (await environment.api.job(jobId)).completedAt !== undefined
+  await sweepUntil(environment, 'the update to end', isCompleted)
+  expect(await environment.api.job(jobId)).toMatchObject({ status: 'Failed', type: 'PlatformUpdate' })
+  expect(await aliases()).toEqual(initialAliases())
+  expect((await check()).currentVersion).toBe(initialVersion)
+})
+
+test('fails an update whose message was dead-lettered, and notifies the administrator', async () => {
+  const { jobId } = await applyUnannounced('9.1.0')
+  const { organisationId } = expectStatus(await admin.get('/api/v1/auth/me'), 200)
+  await sendTo(environment.simulator, 'updates-dead-letter', { organisationId, jobId })
+  expect(await over(environment.api, { jobId })).toMatchObject({ status: 'Failed' })
+  await waitFor(
+    'the notification',
+    hasNotification(({ resource }) => resource === jobId),
+  )
+})
+
+test('uses every grant for releases, and the roles deny nothing', () => {
+  const { simulator } = environment
+  expect(simulator.cloud.iamProxy.denials).toEqual([])
+  const unused = Object.entries(releaseGrants).flatMap(([name, grants]) =>
+    grants.filter((grant) => usedActions(simulator, name, grant).size === 0).map((grant) => `${name} ${grant}`),
+  )
+  expect(unused).toEqual([])
+  // Deletes superseded versions, which need more than two releases.
+  const exceptions = ['functions:update lambda:DeleteFunction']
+  expect(unusedActions(simulator, /^functions:/)).toEqual(exceptions)
+})

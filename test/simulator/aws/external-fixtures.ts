@@ -12,9 +12,7 @@ import { releaseEnvironment, releaseRepository } from '@platform/local/release-s
 import { type RegistryClient, registryClient } from '@platform/oci/client'
 import { plainTransport } from '@platform/oci/plain-transport'
 
-/**
- * What an operator provides outside AWS: a public registry with the signed reference module, and a release repository.
- */
+/** Services outside AWS: a public registry with the signed reference module, and a release repository. */
 export interface ExternalFixtures extends AsyncDisposable {
   environment: Record<string, string>
   releases: Releases
@@ -34,9 +32,9 @@ export async function startExternalFixtures(
   given: Readonly<Record<string, string>>,
   log: Log,
 ): Promise<ExternalFixtures> {
-  await using parts = new AsyncDisposableStack()
-  const dataDir = await mkdtemp(join(tmpdir(), 'simulator-supply-'))
-  parts.defer(() => rm(dataDir, { recursive: true, force: true }))
+  await using resources = new AsyncDisposableStack()
+  const dataDir = await mkdtemp(join(tmpdir(), 'simulator-registry-'))
+  resources.defer(() => rm(dataDir, { recursive: true, force: true }))
   const assets = buildAssets(assetsDir, { names: ['hello.mjs'] })
   const {
     registry,
@@ -44,7 +42,7 @@ export async function startExternalFixtures(
     needsScan,
     close,
   } = await startEmbeddedModules({ dataDir, registryPort: 0, assetsDir }, assets, log)
-  parts.defer(close)
+  resources.defer(close)
   await needsScan
   const { host, password } = registry
   const keysIn = (name: string): TrustedKey[] => JSON.parse(given[name] || '[]')
@@ -58,6 +56,6 @@ export async function startExternalFixtures(
   const credentials = async () => ({ username: writerName, password })
   const client = registryClient(host, { transport: plainTransport, credentials })
   const releases = { client, name: releaseRepository, privateKeyPem: await releaseSigningKey(dataDir) }
-  const moved = parts.move()
-  return { environment, releases, [Symbol.asyncDispose]: () => moved.disposeAsync() }
+  const started = resources.move()
+  return { environment, releases, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }

@@ -1,11 +1,5 @@
 import { once } from 'node:events'
-import {
-  createServer,
-  type IncomingMessage,
-  type OutgoingHttpHeaders,
-  request as send,
-  type ServerResponse,
-} from 'node:http'
+import { createServer, type IncomingMessage, request as send, type ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { listenAt } from '@platform/local/listening'
 import { allowing, type RequiredPermission, type Statement } from '../graph/policy.ts'
@@ -22,14 +16,12 @@ export interface IamProxy extends AsyncDisposable {
   urls: Readonly<Record<Service, string>>
   /** Statement of a role → the actions that it has allowed. */
   used: ReadonlyMap<Statement, ReadonlySet<string>>
-  /** Function → number of its requests. */
-  asked: ReadonlyMap<string, number>
   /** Denied requests, in order. */
   denials: readonly AccessDenial[]
-  /** Removes a statement from its function and aborts requests that it allowed. Returns a function that restores it. */
-  withhold: (statement: Statement) => () => void
-  /** Whether the owner of an access key may make a request elsewhere; recorded like a request here. */
-  admits: (accessKeyId: string, demands: readonly RequiredPermission[]) => boolean
+  /** Denies what the statement allows, without a record, until it is disposed. */
+  withhold: (statement: Statement) => Disposable
+  /** Whether the owner of an access key may make a request to the image registry; recorded like a request here. */
+  isAllowed: (accessKeyId: string, permissions: readonly RequiredPermission[]) => boolean
 }
 
 export interface AccessDenial extends RequiredPermission {
@@ -38,7 +30,7 @@ export interface AccessDenial extends RequiredPermission {
 
 export type Service = 'dynamodb' | 'sqs' | 'secrets' | 'lambda' | 'ecr'
 
-interface Wish {
+interface IamProxyOptions {
   targets: Readonly<Record<Service, string>>
   /** Access key of the services; functions do not know it. */
   accessKeyId: string
@@ -47,82 +39,64 @@ interface Wish {
 }
 
 /** Starts the proxy, one loopback port for each service. */
-export async function startIamProxy({
-  targets,
-  accessKeyId,
-  principalOf,
-  onDenial = () => {},
-}: Wish): Promise<IamProxy> {
+export async function startIamProxy(options: IamProxyOptions): Promise<IamProxy> {
+  const { targets, accessKeyId, principalOf, onDenial = () => {} } = options
   const used = new Map<Statement, Set<string>>()
-  const asked = new Map<string, number>()
   const denials: AccessDenial[] = []
   const withheld = new Set<Statement>()
-  const underWay = new Set<{ statements: readonly Statement[]; response: ServerResponse }>()
 
-  /** The statements that allow the permissions, or the first permission that none allows, which is recorded. */
-  const judge = (demands: readonly RequiredPermission[], principal: Principal): Statement[] | RequiredPermission => {
-    asked.set(principal.name, (asked.get(principal.name) ?? 0) + 1)
-    const held = principal.statements.filter((statement) => !withheld.has(statement))
-    const grounds: Statement[] = []
-    for (const demand of demands) {
-      const statement = allowing(held, demand)
+  /** The first permission that is not allowed. */
+  const findDenied = (
+    permissions: readonly RequiredPermission[],
+    { name, statements }: Principal,
+  ): RequiredPermission | undefined =>
+    permissions.find((permission) => {
+      const statement = allowing(statements, permission)
       if (statement === undefined) {
-        const denial = { functionName: principal.name, ...demand }
+        const denial = { functionName: name, ...permission }
         denials.push(denial)
         onDenial(denial)
-        return demand
+        return true
       }
-      grounds.push(statement)
-      used.set(statement, (used.get(statement) ?? new Set()).add(demand.action))
-    }
-    return grounds
-  }
+      if (withheld.has(statement)) return true
+      used.set(statement, (used.get(statement) ?? new Set()).add(permission.action))
+      return false
+    })
 
-  const answer = async (service: Service, request: IncomingMessage, response: ServerResponse) => {
+  const handle = async (service: Service, request: IncomingMessage, response: ServerResponse) => {
     const body = await buffer(request)
     const principal = principalOf(signerOf(request.headers.authorization))
-    if (principal === undefined) return refuse(response, 'UnrecognizedClientException', 'Unknown access key.')
-    const judged = judge(demandsOf(service, request, body), principal)
-    if ('action' in judged) {
-      const { action, resource } = judged
-      const message = `${principal.name} is not authorized to perform ${action} on ${resource}`
-      return refuse(response, 'AccessDeniedException', message)
+    if (principal === undefined) return reject(response, 'UnrecognizedClientException', 'Unknown access key.')
+    const denied = findDenied(permissionsOf(service, request, body), principal)
+    if (denied !== undefined) {
+      const message = `${principal.name} is not authorized to perform ${denied.action} on ${denied.resource}`
+      return reject(response, 'AccessDeniedException', message)
     }
-    const passing = { statements: judged, response }
-    underWay.add(passing)
-    response.on('close', () => underWay.delete(passing))
     // The registry needs the caller's own credentials.
-    const signed = service === 'ecr' ? request : signedBy(accessKeyId, request)
-    return pass(targets[service], signed, toStandIn(service, body, targets.sqs), response)
+    if (service !== 'ecr') replaceSigner(request, accessKeyId)
+    forward(targets[service], request, service === 'sqs' ? withEmulatorUrl(body, targets.sqs) : body, response)
   }
 
-  const doors = await Promise.all([
-    listen('dynamodb', answer),
-    listen('sqs', answer),
-    listen('secrets', answer),
-    listen('lambda', answer),
-    listen('ecr', answer),
-  ])
-  const [dynamodb, sqs, secrets, lambda, ecr] = doors
+  const services = ['dynamodb', 'sqs', 'secrets', 'lambda', 'ecr'] as const
+  const listeners = await Promise.all(services.map((service) => listen(service, handle)))
+  const [dynamodb = '', sqs = '', secrets = '', lambda = '', ecr = ''] = listeners.map(({ url }) => url)
   return {
-    urls: { dynamodb: dynamodb.url, sqs: sqs.url, secrets: secrets.url, lambda: lambda.url, ecr: ecr.url },
+    urls: { dynamodb, sqs, secrets, lambda, ecr },
     used,
-    asked,
     denials,
     withhold: (statement) => {
       withheld.add(statement)
-      for (const { statements, response } of underWay) if (statements.includes(statement)) response.destroy()
-      return () => void withheld.delete(statement)
+      return { [Symbol.dispose]: () => void withheld.delete(statement) }
     },
-    admits: (accessKeyId, demands) => {
-      const principal = principalOf(accessKeyId)
-      return principal !== undefined && !('action' in judge(demands, principal))
+    isAllowed: (key, permissions) => {
+      const principal = principalOf(key)
+      return principal !== undefined && findDenied(permissions, principal) === undefined
     },
-    [Symbol.asyncDispose]: async () => void (await Promise.all(doors.map(({ close }) => close()))),
+    [Symbol.asyncDispose]: async () => void (await Promise.all(listeners.map(({ close }) => close()))),
   }
 }
 
-function demandsOf(
+function permissionsOf(
   service: Service,
   { method = '', url = '', headers }: IncomingMessage,
   body: Buffer,
@@ -136,29 +110,23 @@ function demandsOf(
 }
 
 /** Queue URLs use AWS names; the emulator has other addresses. */
-function toStandIn(service: Service, body: Buffer, sqsUrl: string): Buffer {
-  if (service !== 'sqs') return body
+function withEmulatorUrl(body: Buffer, sqsUrl: string): Buffer {
   const input = JSON.parse(body.toString())
   return Buffer.from(JSON.stringify({ ...input, QueueUrl: `${sqsUrl}/000000000000/${queueNameOf(input.QueueUrl)}` }))
 }
 
-function refuse(response: ServerResponse, code: string, message: string): void {
+function reject(response: ServerResponse, code: string, message: string): void {
   response.writeHead(400, { 'content-type': 'application/x-amz-json-1.1', 'x-amzn-errortype': code })
   response.end(JSON.stringify({ __type: code, message, Message: message }))
 }
 
 /** Signatures are not verified: the access key identifies the caller. */
-function signedBy(accessKeyId: string, request: IncomingMessage): IncomingMessage {
-  const { authorization } = request.headers
-  if (authorization !== undefined) {
-    request.headers.authorization = authorization.replace(/Credential=[^/,\s]+/, `Credential=${accessKeyId}`)
-  }
-  return request
+function replaceSigner({ headers }: IncomingMessage, accessKeyId: string): void {
+  headers.authorization = headers.authorization?.replace(/Credential=[^/,\s]+/, `Credential=${accessKeyId}`)
 }
 
-function pass(target: string, request: IncomingMessage, body: Buffer, response: ServerResponse): void {
-  const { host } = new URL(target)
-  const headers: OutgoingHttpHeaders = { ...request.headers, host, 'content-length': body.length }
+function forward(target: string, request: IncomingMessage, body: Buffer, response: ServerResponse): void {
+  const headers = { ...request.headers, host: new URL(target).host, 'content-length': body.length }
   const outgoing = send(`${target}${request.url ?? ''}`, { method: request.method, headers }, (incoming) => {
     response.writeHead(incoming.statusCode ?? 502, incoming.headers)
     incoming.pipe(response)
@@ -170,18 +138,16 @@ function pass(target: string, request: IncomingMessage, body: Buffer, response: 
 
 async function listen(
   service: Service,
-  answer: (service: Service, request: IncomingMessage, response: ServerResponse) => Promise<void>,
+  handle: (service: Service, request: IncomingMessage, response: ServerResponse) => Promise<void>,
 ) {
   const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
-    answer(service, request, response).catch(() => response.destroy())
+    handle(service, request, response).catch(() => response.destroy())
   })
   const { port } = await listenAt(server, '127.0.0.1', 0)
-  return {
-    url: `http://127.0.0.1:${port}`,
-    close: async () => {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
+  const close = async () => {
+    server.close()
+    server.closeAllConnections()
+    await once(server, 'close')
   }
+  return { url: `http://127.0.0.1:${port}`, close }
 }

@@ -24,7 +24,7 @@ export interface Images extends AsyncDisposable {
 
 export interface ImagesOptions {
   folder: string
-  admits: (accessKeyId: string, demands: readonly RequiredPermission[]) => boolean
+  isAllowed: (accessKeyId: string, permissions: readonly RequiredPermission[]) => boolean
   log: Log
 }
 
@@ -32,39 +32,39 @@ type Repositories = Map<string, string | undefined>
 
 const lambda = 'lambda.amazonaws.com'
 
-export async function startImages({ folder, admits, log }: ImagesOptions): Promise<Images> {
-  await using parts = new AsyncDisposableStack()
+export async function startImages({ folder, isAllowed, log }: ImagesOptions): Promise<Images> {
+  await using resources = new AsyncDisposableStack()
   const password = randomUUID()
   const store = await startRegistry({ folder, port: 0, password, log })
-  parts.defer(() => store.close(0))
+  resources.defer(() => store.close(0))
   const repositories: Repositories = new Map()
   const owner = clientFor(store.host, writerName, password)
   const api = await serveAws({
     target: 'AmazonEC2ContainerRegistry_V20150921',
     contentType: 'application/x-amz-json-1.1',
     errorNamespace: '',
-    respond: ({ action, input, authorization }) => answer({ repositories, owner }, action, input, authorization),
+    respond: ({ action, input, authorization }) => perform({ repositories, owner }, action, input, authorization),
   })
-  parts.defer(() => api.close())
-  const mayDo = (who: string, repository: string, demands: readonly RequiredPermission[]) =>
-    who === lambda
-      ? demands.every(({ action }) => letsRead(repositories.get(repository), action))
-      : admits(who, demands)
+  resources.defer(() => api.close())
+  const mayAccess = (caller: string, repository: string, permissions: readonly RequiredPermission[]) =>
+    caller === lambda
+      ? permissions.every(({ action }) => allowsLambda(repositories.get(repository), action))
+      : isAllowed(caller, permissions)
   const front = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
-    const { status, code } = refusalOf(request, repositories, mayDo) ?? {}
-    if (status === undefined) return pass(request, response, store.host, basic(writerName, password))
+    const { status, code } = errorFor(request, repositories, mayAccess) ?? {}
+    if (status === undefined) return forward(request, response, store.host, basic(writerName, password))
     response.writeHead(status, { 'content-type': 'application/json', 'www-authenticate': 'Basic realm="images"' })
     response.end(JSON.stringify({ errors: [{ code, message: 'See the code.' }] }))
   })
   const { port } = await listenAt(front, '127.0.0.1', 0)
-  parts.defer(() => {
+  resources.defer(() => {
     front.close()
     front.closeAllConnections()
   })
-  const moved = parts.move()
+  const started = resources.move()
   const host = `127.0.0.1:${port}`
   const asLambda = clientFor(host, tokenUser, lambda)
-  return { url: api.url, host, asLambda, [Symbol.asyncDispose]: () => moved.disposeAsync() }
+  return { url: api.url, host, asLambda, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
 
 /** User name of registry logins; the password is a token of the API that identifies the caller. */
@@ -81,11 +81,11 @@ interface Account {
   owner: RegistryClient
 }
 
-async function answer({ repositories, owner }: Account, action: string, input: JsonObject, authorization: string) {
+async function perform({ repositories, owner }: Account, action: string, input: JsonObject, authorization: string) {
   const name = String(input['repositoryName'])
-  const requireKnown = () => {
+  const requireRepository = () => {
     if (!repositories.has(name))
-      throw new AwsServiceError('RepositoryNotFoundException', `There is no repository ${name}.`)
+      throw new AwsServiceError('RepositoryNotFoundException', `The repository ${name} does not exist.`)
   }
   const actions: Record<string, () => JsonObject | Promise<JsonObject>> = {
     GetAuthorizationToken: () => {
@@ -99,23 +99,23 @@ async function answer({ repositories, owner }: Account, action: string, input: J
       return { repository: { repositoryName: name } }
     },
     SetRepositoryPolicy: () => {
-      requireKnown()
+      requireRepository()
       repositories.set(name, String(input['policyText']))
       return { repositoryName: name }
     },
     DeleteRepository: async () => {
-      requireKnown()
+      requireRepository()
       await ociTarget(owner, '').removeRepository(name)
       repositories.delete(name)
       return {}
     },
   }
-  const perform = actions[action]
-  if (perform === undefined) throw new AwsServiceError('UnknownOperationException', `${action} is not supported.`)
-  return perform()
+  const operation = actions[action]
+  if (operation === undefined) throw new AwsServiceError('UnknownOperationException', `${action} is not supported.`)
+  return operation()
 }
 
-function letsRead(policy: string | undefined, action: string): boolean {
+function allowsLambda(policy: string | undefined, action: string): boolean {
   const { Statement = [] } = JSON.parse(policy ?? '{}')
   return Statement.some(
     (each: any) => each.Effect === 'Allow' && each.Principal?.Service === lambda && each.Action.includes(action),
@@ -123,22 +123,22 @@ function letsRead(policy: string | undefined, action: string): boolean {
 }
 
 /** The error for a request that is not allowed. The password identifies the caller. */
-function refusalOf(
+function errorFor(
   { method = '', url = '', headers }: IncomingMessage,
   repositories: Repositories,
-  mayDo: (who: string, repository: string, demands: readonly RequiredPermission[]) => boolean,
+  mayAccess: (caller: string, repository: string, permissions: readonly RequiredPermission[]) => boolean,
 ): { status: number; code: string } | undefined {
   const [, encoded = ''] = /^Basic (.+)$/.exec(headers.authorization ?? '') ?? []
-  const [, who] = /^AWS:(.+)$/.exec(Buffer.from(encoded, 'base64').toString()) ?? []
-  if (who === undefined) return { status: 401, code: 'UNAUTHORIZED' }
-  const asked = registryPermissions(method, url)
-  if (asked === undefined) return { status: 405, code: 'UNSUPPORTED' }
-  const { repository, demands } = asked
-  if (!mayDo(who, repository, demands)) return { status: 403, code: 'DENIED' }
+  const [, caller] = /^AWS:(.+)$/.exec(Buffer.from(encoded, 'base64').toString()) ?? []
+  if (caller === undefined) return { status: 401, code: 'UNAUTHORIZED' }
+  const required = registryPermissions(method, url)
+  if (required === undefined) return { status: 405, code: 'UNSUPPORTED' }
+  const { repository, permissions } = required
+  if (!mayAccess(caller, repository, permissions)) return { status: 403, code: 'DENIED' }
   return repositories.has(repository) ? undefined : { status: 404, code: 'NAME_UNKNOWN' }
 }
 
-function pass(request: IncomingMessage, response: ServerResponse, host: string, authorization: string): void {
+function forward(request: IncomingMessage, response: ServerResponse, host: string, authorization: string): void {
   const headers = { ...request.headers, host, authorization }
   const outgoing = send(`http://${host}${request.url}`, { method: request.method, headers }, (incoming) => {
     response.writeHead(incoming.statusCode ?? 502, incoming.headers)

@@ -1,10 +1,19 @@
 import { CreateTableCommand, DynamoDBClient, UpdateTimeToLiveCommand } from '@aws-sdk/client-dynamodb'
+import {
+  CreateAliasCommand,
+  CreateFunctionCommand,
+  type LambdaClient,
+  PublishVersionCommand,
+  waitUntilFunctionActiveV2,
+} from '@aws-sdk/client-lambda'
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
 import { CreateQueueCommand, SQSClient } from '@aws-sdk/client-sqs'
 import { keySchema } from '@platform/core/db/schema'
 import { clientSettings } from '@platform/local/emulators/http/environment'
 import * as z from 'zod'
+import { type DeployedFunction } from '../graph/functions.ts'
 import { type Graph, ofType } from '../graph/graph.ts'
+import { folderBucket } from '../lambda/code.ts'
 
 /** Creates the table, queues and secrets of a graph in the emulators. */
 
@@ -19,7 +28,7 @@ const TableInputs = z.object({
   ttl: z.object({ attributeName: z.string(), enabled: z.literal(true) }),
 })
 
-async function makeTable(graph: Graph, url: string, accessKeyId: string): Promise<void> {
+async function createTable(graph: Graph, url: string, accessKeyId: string): Promise<void> {
   const client = new DynamoDBClient(clientSettings(url, accessKeyId))
   for (const { inputs } of ofType(graph, 'aws:dynamodb/table:Table')) {
     const { name: TableName, attributes, hashKey, rangeKey, globalSecondaryIndexes, ttl } = TableInputs.parse(inputs)
@@ -50,7 +59,7 @@ const QueueInputs = z.object({
 })
 
 /** Dead-letter queues first, because others refer to them. */
-async function makeQueues(graph: Graph, url: string, accessKeyId: string): Promise<void> {
+async function createQueues(graph: Graph, url: string, accessKeyId: string): Promise<void> {
   const client = new SQSClient(clientSettings(url, accessKeyId))
   const queues = ofType(graph, 'aws:sqs/queue:Queue').map(({ inputs }) => QueueInputs.parse(inputs))
   for (const queue of queues.toSorted((a, b) => Number(Boolean(a.redrivePolicy)) - Number(Boolean(b.redrivePolicy)))) {
@@ -65,8 +74,8 @@ async function makeQueues(graph: Graph, url: string, accessKeyId: string): Promi
   client.destroy()
 }
 
-/** As a deployment leaves them: without a value. */
-async function makeSecrets(graph: Graph, url: string, accessKeyId: string): Promise<void> {
+/** The platform writes their values. */
+async function createSecrets(graph: Graph, url: string, accessKeyId: string): Promise<void> {
   const client = new SecretsManagerClient(clientSettings(url, accessKeyId))
   for (const { inputs } of ofType(graph, 'aws:secretsmanager/secret:Secret')) {
     await client.send(new CreateSecretCommand({ Name: String(inputs['name']) }))
@@ -74,17 +83,46 @@ async function makeSecrets(graph: Graph, url: string, accessKeyId: string): Prom
   client.destroy()
 }
 
-interface StandIns {
+interface Emulators {
   accessKeyId: string
   dynamodb: string
   sqs: string
   secrets: string
 }
 
-export async function provision(graph: Graph, { accessKeyId, dynamodb, sqs, secrets }: StandIns): Promise<void> {
+export async function provision(graph: Graph, { accessKeyId, dynamodb, sqs, secrets }: Emulators): Promise<void> {
   await Promise.all([
-    makeTable(graph, dynamodb, accessKeyId),
-    makeQueues(graph, sqs, accessKeyId),
-    makeSecrets(graph, secrets, accessKeyId),
+    createTable(graph, dynamodb, accessKeyId),
+    createQueues(graph, sqs, accessKeyId),
+    createSecrets(graph, secrets, accessKeyId),
   ])
+}
+
+/** Creates every function from its built folder, with a first version and the alias. */
+export const deployFunctions = async (client: LambdaClient, functions: readonly DeployedFunction[]): Promise<void> =>
+  void (await Promise.all(functions.map((each) => deploy(client, each))))
+
+async function deploy(
+  client: LambdaClient,
+  { name, functionName, role, ...settings }: DeployedFunction,
+): Promise<void> {
+  const { timeoutSeconds: Timeout, memoryMb: MemorySize, environment, alias } = settings
+  const FunctionName = functionName
+  await client.send(
+    new CreateFunctionCommand({
+      FunctionName,
+      Role: role,
+      Timeout,
+      MemorySize,
+      Environment: { Variables: environment },
+      Runtime: 'nodejs24.x',
+      Handler: 'index.handler',
+      Code: { S3Bucket: folderBucket, S3Key: name },
+    }),
+  )
+  const poll = { client, minDelay: 0.05, maxDelay: 1, maxWaitTime: 60 }
+  await waitUntilFunctionActiveV2(poll, { FunctionName })
+  const { Version: FunctionVersion } = await client.send(new PublishVersionCommand({ FunctionName }))
+  await waitUntilFunctionActiveV2(poll, { FunctionName, Qualifier: FunctionVersion })
+  await client.send(new CreateAliasCommand({ FunctionName, Name: alias, FunctionVersion }))
 }

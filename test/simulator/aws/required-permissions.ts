@@ -20,12 +20,12 @@ const transactActions: Record<string, string> = {
   Get: 'GetItem',
 }
 
-/** A transaction requires the permissions of each of its parts. */
+/** A transaction requires the permission of each of its operations. */
 function ofDynamoDb(action: string, { TableName, IndexName, RequestItems, TransactItems }: Json): RequiredPermission[] {
   if (action.startsWith('Transact')) {
     const items: Json[] = TransactItems
-    const parts = items.flatMap((item) => Object.entries<Json>(item))
-    return parts.map(([kind, { TableName: name }]) => ({
+    const operations = items.flatMap((item) => Object.entries<Json>(item))
+    return operations.map(([kind, { TableName: name }]) => ({
       action: `dynamodb:${transactActions[kind]}`,
       resource: tableArn(name),
     }))
@@ -72,11 +72,11 @@ const imageActions: Readonly<Record<string, readonly string[]>> = {
 export function registryPermissions(
   method: string,
   url: string,
-): { repository: string; demands: RequiredPermission[] } | undefined {
+): { repository: string; permissions: RequiredPermission[] } | undefined {
   const target = parsePath(url.split('?', 1)[0] ?? '')
   if (target === undefined || !('repository' in target)) return undefined
   const actions = imageActions[`${method} ${target.kind}`]
-  return actions && { repository: target.repository, demands: ofRepository(target.repository, actions) }
+  return actions && { repository: target.repository, permissions: ofRepository(target.repository, actions) }
 }
 
 /** Creating a function from an image requires permission to read the image. */
@@ -98,14 +98,13 @@ const lambdaActions: readonly [method: string, path: RegExp, action: string][] =
   ['GET', /^\/functions\/([^/]+)\/versions$/, 'ListVersionsByFunction'],
   ['POST', /^\/functions\/([^/]+)\/invocations$/, 'InvokeFunction'],
   ['POST', /^\/functions\/([^/]+)\/aliases$/, 'CreateAlias'],
-  ['GET', /^\/functions\/([^/]+)\/aliases$/, 'ListAliases'],
   ['GET', /^\/functions\/([^/]+)\/aliases\/[^/]+$/, 'GetAlias'],
   ['PUT', /^\/functions\/([^/]+)\/aliases\/[^/]+$/, 'UpdateAlias'],
 ]
 
 const tagActions: Readonly<Record<string, string>> = { GET: 'ListTags', POST: 'TagResource', DELETE: 'UntagResource' }
 
-/** Permissions besides the action: passing the role, reading the image, tagging. */
+/** Permissions besides the action: passing the role, reading the image, tagAction. */
 function ofSettings(action: string, resource: string, { Role, Code, ImageUri, Tags }: Json): RequiredPermission[] {
   return [
     { action: `lambda:${action}`, resource },
@@ -118,19 +117,19 @@ function ofSettings(action: string, resource: string, { Role, Code, ImageUri, Ta
 export function lambdaPermissions(method: string, target: string, input: Json): RequiredPermission[] {
   const { pathname, searchParams } = new URL(target, 'http://lambda')
   const path = pathname.replace(/^\/\d{4}-\d\d-\d\d/, '')
-  for (const [needed, pattern, action] of lambdaActions) {
-    const match = needed === method ? pattern.exec(path) : null
+  for (const [actionMethod, pattern, action] of lambdaActions) {
+    const match = actionMethod === method ? pattern.exec(path) : null
     if (match === null) continue
     if (action === 'ListFunctions') return [{ action: 'lambda:ListFunctions', resource: '*' }]
-    const named: string = decodeURIComponent(match[1] ?? String(input['FunctionName']))
-    const name = /:function:(.+)$/.exec(named)?.[1] ?? named
+    const address: string = decodeURIComponent(match[1] ?? String(input['FunctionName']))
+    const name = /:function:(.+)$/.exec(address)?.[1] ?? address
     const qualifier = searchParams.get('Qualifier')
     const resource = arn('lambda', `function:${name}${qualifier === null ? '' : `:${qualifier}`}`)
     return ofSettings(action, resource, input)
   }
-  const tagging = path.startsWith('/tags/') ? tagActions[method] : undefined
-  if (tagging !== undefined) {
-    return [{ action: `lambda:${tagging}`, resource: decodeURIComponent(path.slice('/tags/'.length)) }]
+  const tagAction = path.startsWith('/tags/') ? tagActions[method] : undefined
+  if (tagAction !== undefined) {
+    return [{ action: `lambda:${tagAction}`, resource: decodeURIComponent(path.slice('/tags/'.length)) }]
   }
   return [{ action: `lambda:unknown ${method} ${path}`, resource: '*' }]
 }

@@ -40,28 +40,28 @@ const drainLimitMs = 5000
 
 export async function startTriggers(cloud: Cloud, graph: Graph, options: TriggerOptions): Promise<Triggers> {
   const { port, hasClocks, log } = options
-  await using parts = new AsyncDisposableStack()
-  const place = { host: '127.0.0.1', port, setting: '--port' }
-  const gateway = await listen(place.host, port).catch(explainListenError(place))
-  parts.defer(() => gateway.drain(drainLimitMs))
-  gateway.open(exchangeOf(cloud, graph, log))
-  for (const mapping of mappingsOf(graph)) parts.defer(consume(cloud, graph, mapping, log))
-  const clocks = schedulesOf(graph).map((schedule) => clockOf(cloud, schedule))
-  if (hasClocks) for (const { start } of clocks) parts.defer(start(log))
-  const moved = parts.move()
+  await using resources = new AsyncDisposableStack()
+  const address = { host: '127.0.0.1', port, setting: '--port' }
+  const gateway = await listen(address.host, port).catch(explainListenError(address))
+  resources.defer(() => gateway.drain(drainLimitMs))
+  gateway.open(routingOf(cloud, graph, log))
+  for (const mapping of mappingsOf(graph)) resources.defer(consume(cloud, graph, mapping, log))
+  const schedules = schedulesOf(graph).map((schedule) => triggerOf(cloud, schedule))
+  if (hasClocks) for (const { start } of schedules) resources.defer(start(log))
+  const started = resources.move()
   return {
     url: gateway.url,
     tick: async (name) => {
-      const clock = clocks.find(({ functionName }) => functionName === name)
-      if (clock === undefined) throw new Error(`There is no schedule for ${name}.`)
-      await clock.tick()
+      const schedule = schedules.find(({ functionName }) => functionName === name)
+      if (schedule === undefined) throw new Error(`${name} has no schedule.`)
+      await schedule.tick()
     },
-    [Symbol.asyncDispose]: () => moved.disposeAsync(),
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
   }
 }
 
 /** The gateway of the one-machine platform with the routes of the graph. */
-function exchangeOf({ lambda }: Cloud, graph: Graph, log: Log) {
+function routingOf({ lambda }: Cloud, graph: Graph, log: Log) {
   const routes = routesOf(graph)
   const aliases = new Map(routes.map(({ functionName, alias }) => [functionName, alias]))
   const table = routes.flatMap(({ routeKey, functionName }) => {
@@ -81,14 +81,19 @@ type Schedule = ReturnType<typeof schedulesOf>[number]
 const functionOf = (arn: string) => /:function:([^:]+):([^:]+)$/.exec(arn)?.slice(1) ?? []
 
 /** Failed messages; null or empty where all succeeded. */
-const BatchAnswer = z.object({ batchItemFailures: z.array(z.object({ itemIdentifier: z.string() })) }).nullable()
+const BatchResponse = z.object({ batchItemFailures: z.array(z.object({ itemIdentifier: z.string() })) }).nullable()
 
 /** Polls a queue with the function's permissions, like an event source mapping. Returns a function that stops it. */
-function consume({ gate, lambda, accessKeyOf }: Cloud, graph: Graph, mapping: Mapping, log: Log): () => Promise<void> {
+function consume(
+  { iamProxy, lambda, accessKeyOf }: Cloud,
+  graph: Graph,
+  mapping: Mapping,
+  log: Log,
+): () => Promise<void> {
   const [functionName = '', alias] = functionOf(mapping.functionName)
-  const client = new SQSClient(clientSettings(gate.urls.sqs, accessKeyOf(functionName)))
+  const client = new SQSClient(clientSettings(iamProxy.urls.sqs, accessKeyOf(functionName)))
   const queueName = mapping.eventSourceArn.split(':').at(-1) ?? ''
-  const pump = startQueuePoller({
+  const poller = startQueuePoller({
     client,
     queueUrl: `https://sqs/${queueName}`,
     queueArn: mapping.eventSourceArn,
@@ -96,19 +101,20 @@ function consume({ gate, lambda, accessKeyOf }: Cloud, graph: Graph, mapping: Ma
     maximumConcurrency: mapping.scalingConfig.maximumConcurrency,
     visibilityTimeoutSeconds: visibilityOf(graph, mapping),
     invoke: async (event) => {
-      const answer = await call(lambda, functionName, event, alias)
+      const response = await call(lambda, functionName, event, alias)
       // Without partial batch responses no message has failed.
-      return answersForEach(mapping) ? BatchAnswer.parse(answer) : null
+      return reportsFailures(mapping) ? BatchResponse.parse(response) : null
     },
     log,
   })
   return async () => {
-    await pump.stop()
+    await poller.stop()
     client.destroy()
   }
 }
 
-const answersForEach = ({ functionResponseTypes }: Mapping) => functionResponseTypes.includes('ReportBatchItemFailures')
+const reportsFailures = ({ functionResponseTypes }: Mapping) =>
+  functionResponseTypes.includes('ReportBatchItemFailures')
 
 function visibilityOf(graph: Graph, { eventSourceArn }: Mapping): number {
   const queue = ofType(graph, 'aws:sqs/queue:Queue').find(({ state }) => state['arn'] === eventSourceArn)
@@ -117,7 +123,7 @@ function visibilityOf(graph: Graph, { eventSourceArn }: Mapping): number {
 
 const unitMs: Record<string, number> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }
 
-function clockOf({ lambda }: Cloud, { name, scheduleExpression, target }: Schedule) {
+function triggerOf({ lambda }: Cloud, { name, scheduleExpression, target }: Schedule) {
   const [, count, unit = ''] = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(scheduleExpression) ?? []
   if (count === undefined) throw new Error(`Unsupported schedule expression of ${name}: ${scheduleExpression}`)
   const [functionName = '', alias] = functionOf(target.arn)

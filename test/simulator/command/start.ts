@@ -4,8 +4,26 @@ import { closeSync, openSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CliError } from '@platform/cli/exit'
+import * as z from 'zod'
 import { placesIn, projectDir } from '../state.ts'
-import { type LaunchMessage, IpcMessage } from './ipc-messages.ts'
+
+/** From the command to the background process. */
+export const LaunchMessage = z.object({
+  folder: z.string(),
+  stage: z.string(),
+  /** Port of the API; 0 picks one. */
+  port: z.number(),
+  /** Folder of built functions. */
+  functions: z.string().optional(),
+})
+
+/** From the background process to the command. */
+const IpcMessage = z.union([
+  z.object({ step: z.string() }),
+  z.object({ isReady: z.literal(true) }),
+  z.object({ failure: z.string() }),
+])
+export type IpcMessage = z.infer<typeof IpcMessage>
 
 const program = join(import.meta.dirname, '../background.ts')
 
@@ -13,7 +31,7 @@ const program = join(import.meta.dirname, '../background.ts')
  * Starts the simulator in a background process. Resolves when it is ready; throws `CliError` with the reason when it
  * fails, after the process has ended.
  */
-export async function start(launch: LaunchMessage, onStep: (step: string) => void): Promise<void> {
+export async function start(launch: z.infer<typeof LaunchMessage>, onStep: (step: string) => void): Promise<void> {
   await mkdir(launch.folder, { recursive: true, mode: 0o700 })
   const { log } = placesIn(launch.folder)
   // The previous simulator may still write to the log; the owner of the folder truncates it.
@@ -26,14 +44,14 @@ export async function start(launch: LaunchMessage, onStep: (step: string) => voi
   closeSync(output)
   const ready = Promise.withResolvers<void>()
   let failure = 'The simulator ended before it was ready.'
-  child.on('message', (message) => {
-    const news = IpcMessage.parse(message)
-    if ('step' in news) onStep(news.step)
-    else if ('failure' in news) failure = news.failure
+  child.on('message', (content) => {
+    const message = IpcMessage.parse(content)
+    if ('step' in message) onStep(message.step)
+    else if ('failure' in message) failure = message.failure
     else ready.resolve()
   })
   const ended = Promise.all([once(child, 'exit'), once(child, 'disconnect')])
-  const fail = () => Promise.reject(new CliError('refused', `${failure}\nNo process is left. Log: ${log}`))
+  const fail = () => Promise.reject(new CliError('refused', `${failure}\nThe processes have ended. Log: ${log}`))
   await Promise.race([ready.promise, ended.then(fail)])
   child.disconnect()
   child.unref()

@@ -1,30 +1,63 @@
+import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
+import { sep } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { removeLeftovers } from '../leftovers.ts'
-import { claimFolder, findSimulator, readState, type State } from '../state.ts'
+import { claimFolder, findSimulator, placesIn, readState, type State } from '../state.ts'
 
 /** Longer than a simulator takes to stop. */
-const patienceMs = 30_000
+const stopTimeoutMs = 30_000
 const pollMs = 50
 
-/** What was stopped: a running simulator, the leftovers of a killed one, or nothing. */
-export type Stopped = { ran: State } | { left: State } | undefined
+/** The stopped simulator; `wasKilled` when only its leftovers were removed. Undefined if there was none. */
+export type Stopped = { state: State; wasKilled: boolean } | undefined
 
 /** Stops the simulator of a folder with all its processes and removes everything but the log. */
 export async function stop(folder: string): Promise<Stopped> {
-  const left = readState(folder)
+  const state = readState(folder)
   const running = findSimulator(folder)
   if (running !== undefined) await end(folder, running)
-  if (left === undefined) return undefined
+  if (state === undefined) return undefined
   using claim = claimFolder(folder)
   if (claim !== undefined) removeLeftovers(folder)
-  return running === undefined ? { left } : { ran: running }
+  return { state: running ?? state, wasKilled: running === undefined }
 }
 
 async function end(folder: string, { pid, stamp }: State): Promise<void> {
-  const isThere = () => findSimulator(folder)?.stamp === stamp
+  const isRunning = () => findSimulator(folder)?.stamp === stamp
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-    if (isThere()) process.kill(pid, signal)
-    const deadlineMs = performance.now() + patienceMs
-    while (isThere() && performance.now() < deadlineMs) await delay(pollMs)
+    if (isRunning()) process.kill(pid, signal)
+    const deadlineMs = performance.now() + stopTimeoutMs
+    while (isRunning() && performance.now() < deadlineMs) await delay(pollMs)
+  }
+}
+
+/** Removes frozen processes of functions, state and files of a stopped simulator. Synchronous: it runs on exit. */
+export function removeLeftovers(folder: string): void {
+  const { state, work } = placesIn(folder)
+  for (const pid of sandboxesBelow(work)) kill(pid)
+  rmSync(state, { force: true })
+  rmSync(work, { recursive: true, force: true, maxRetries: 3 })
+}
+
+/** Processes of functions whose code is below a folder. Linux only. */
+function sandboxesBelow(folder: string): number[] {
+  if (process.platform !== 'linux') return []
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return pids.map(Number).filter((pid) => isSandbox(pid, folder))
+}
+
+function isSandbox(pid: number, folder: string): boolean {
+  try {
+    const isBelow = readlinkSync(`/proc/${pid}/cwd`).startsWith(`${folder}${sep}`)
+    return isBelow && readFileSync(`/proc/${pid}/environ`, 'utf8').includes('AWS_LAMBDA_RUNTIME_API=')
+  } catch {
+    return false
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // The process has just ended.
   }
 }

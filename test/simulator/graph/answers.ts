@@ -43,9 +43,9 @@ const computed: Record<string, (name: string, inputs: ProviderCall['inputs']) =>
     domainValidationOptions: [
       {
         domainName,
-        resourceRecordName: `_proof.${String(domainName)}.`,
+        resourceRecordName: `_validation.${String(domainName)}.`,
         resourceRecordType: 'CNAME',
-        resourceRecordValue: '_proof.acm-validations.aws.',
+        resourceRecordValue: '_validation.acm-validations.aws.',
       },
     ],
   }),
@@ -55,15 +55,18 @@ const computed: Record<string, (name: string, inputs: ProviderCall['inputs']) =>
 }
 
 const functionArns = (name: string) => {
-  const own = arn('lambda', `function:${name}`)
-  return { arn: own, invokeArn: `arn:aws:apigateway:${region}:lambda:path/2015-03-31/functions/${own}/invocations` }
+  const functionArn = arn('lambda', `function:${name}`)
+  return {
+    arn: functionArn,
+    invokeArn: `arn:aws:apigateway:${region}:lambda:path/2015-03-31/functions/${functionArn}/invocations`,
+  }
 }
 
-const asText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 /** The state of a created resource: its inputs and AWS's attributes. */
 export function stateOf({ type, name, inputs }: ProviderCall): Record<string, unknown> {
-  const physical = asText(inputs['name']) ?? asText(inputs['bucket']) ?? name
+  const physical = textOf(inputs['name']) ?? textOf(inputs['bucket']) ?? name
   return { ...inputs, name: physical, ...computed[type]?.(physical, inputs) }
 }
 
@@ -101,7 +104,7 @@ const policyOf = (statements: readonly Statement[]): string =>
 
 /** The result of a lookup; throws for an unknown one. */
 export function resolveData(token: string, inputs: Record<string, unknown>): Record<string, unknown> {
-  const answer = lookups[token]
-  if (answer === undefined) throw new Error(`No result is defined for the lookup ${token}.`)
-  return answer(inputs)
+  const lookup = lookups[token]
+  if (lookup === undefined) throw new Error(`No result is defined for the lookup ${token}.`)
+  return lookup(inputs)
 }

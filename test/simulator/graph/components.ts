@@ -3,28 +3,26 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-/** SST unpacks its components into the project once. */
-
 const projectDir = join(import.meta.dirname, '../../..')
 const run = promisify(execFile)
 
-/** Unpacks the components where they are missing or of another version; needs only the package registry. */
+/** Installs missing or outdated components; needs only the package registry. */
 export async function installComponents(): Promise<void> {
-  if (await areThere()) return
+  if (await areInstalled()) return
   const env = { ...process.env, SST_SKIP_DEPENDENCY_CHECK: '1', SST_NO_BUN: '1', SST_TELEMETRY_DISABLED: '1' }
   const deployer = join(projectDir, 'node_modules/.bin/sst')
   await run(deployer, ['install', '--stage', 'simulator'], { cwd: projectDir, env, maxBuffer: 16 * 1024 * 1024 })
 }
 
-async function areThere(): Promise<boolean> {
+async function areInstalled(): Promise<boolean> {
   try {
-    const [unpacked, { version }] = await Promise.all([
+    const [installed, { version }] = await Promise.all([
       readFile(join(projectDir, '.sst/platform/version'), 'utf8'),
       readFile(join(projectDir, 'node_modules/sst/package.json'), 'utf8').then(JSON.parse),
       stat(join(projectDir, '.sst/platform/node_modules/@pulumi/pulumi')),
       stat(join(projectDir, '.sst/provider-lock.json')),
     ])
-    return unpacked.trim() === version
+    return installed.trim() === version
   } catch {
     return false
   }

@@ -12,7 +12,7 @@ interface Build {
 }
 
 /** Method → result. Functions are already built: their folders are used unchanged. */
-const answers: Record<string, (input: Build) => unknown> = {
+const methods: Record<string, (input: Build) => unknown> = {
   'Provider.Aws.Bootstrap': () => ({
     version: 5,
     asset: 'simulator-assets',
@@ -29,10 +29,9 @@ export async function startDeployer(): Promise<{ url: string } & AsyncDisposable
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     void (async () => {
       const { method, params } = (await json(request)) as { method: string; params: [Build] }
-      const answer = answers[method]
-      const known =
-        answer === undefined ? { error: `No result is defined for ${method}.` } : { result: answer(params[0]) }
-      response.end(JSON.stringify(known))
+      const handle = methods[method]
+      const error = `No result is defined for ${method}.`
+      response.end(JSON.stringify(handle === undefined ? { error } : { result: handle(params[0]) }))
     })()
   })
   const { port } = await listenAt(server, '127.0.0.1', 0)

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { resolveData, stateOf } from './answers.ts'
 import { startDeployer } from './deployer.ts'
-import { App, bundleApp, bundleProgram, type Place } from './program.ts'
+import { App, bundleApp, bundleProgram, type ProjectFolders } from './program.ts'
 
 const projectDir = join(import.meta.dirname, '../../..')
 const [stage = 'dev', workDir = join(projectDir, '.sst')] = process.argv.slice(2)
-const place: Place = { projectDir, platformDir: join(projectDir, '.sst/platform'), workDir, stage }
+const folders: ProjectFolders = { projectDir, platformDir: join(projectDir, '.sst/platform'), workDir, stage }
 
 async function load(file: string): Promise<any> {
   try {
@@ -18,12 +18,12 @@ async function load(file: string): Promise<any> {
   }
 }
 
-const { default: config } = await load(await bundleApp(place))
-const app = App.parse(config.app({ stage: place.stage }))
+const { default: config } = await load(await bundleApp(folders))
+const app = App.parse(config.app({ stage }))
 
 await using deployer = await startDeployer()
 process.env['SST_SERVER'] = deployer.url
-const program = await load(await bundleProgram(place, app))
+const program = await load(await bundleProgram(folders, app))
 const { runtime } = program.pulumi
 
 const resources: Record<string, any>[] = []
@@ -38,7 +38,7 @@ await runtime.setMocks(
     call: ({ token, inputs }: any) => resolveData(token, inputs),
   },
   app.name,
-  place.stage,
+  stage,
   false,
   'organization',
 )
@@ -52,7 +52,7 @@ const outputs = await runtime.runInPulumiStack(async () => {
 await runtime.waitForRPCs()
 const graph = resources.map((resource) => {
   const { protect, retainOnDelete, parent, import: imported } = options.get(resource['name']) ?? {}
-  const kept = { protect: protect === true, retainOnDelete: retainOnDelete === true, import: imported }
-  return { ...resource, parent: parent?.__name, ...kept }
+  const protection = { protect: protect === true, retainOnDelete: retainOnDelete === true, import: imported }
+  return { ...resource, parent: parent?.__name, ...protection }
 })
 process.stdout.write(JSON.stringify({ app, resources: graph, outputs }))

@@ -17,7 +17,7 @@ const external = ['@pulumi/*', '@pulumiverse/*', '@aws-sdk/*', 'undici', 'esbuil
 
 const Lock = z.array(z.object({ alias: z.string(), package: z.string() }))
 
-export interface Place {
+export interface ProjectFolders {
   projectDir: string
   platformDir: string
   /** Folder where components write archives of functions; their names are shared by all stages. */
@@ -34,7 +34,7 @@ export const App = z.object({
 })
 export type App = z.infer<typeof App>
 
-export async function bundleApp({ projectDir, platformDir, stage }: Place): Promise<string> {
+export async function bundleApp({ projectDir, platformDir, stage }: ProjectFolders): Promise<string> {
   const outfile = join(platformDir, `app-${stage}-${process.pid}.mjs`)
   await build({
     entryPoints: [join(projectDir, 'sst.config.ts')],
@@ -50,7 +50,10 @@ export async function bundleApp({ projectDir, platformDir, stage }: Place): Prom
   return outfile
 }
 
-export async function bundleProgram({ projectDir, platformDir, workDir, stage }: Place, app: App): Promise<string> {
+export async function bundleProgram(
+  { projectDir, platformDir, workDir, stage }: ProjectFolders,
+  app: App,
+): Promise<string> {
   const outfile = join(platformDir, `program-${stage}-${process.pid}.mjs`)
   const lock = Lock.parse(JSON.parse(await readFile(join(projectDir, '.sst/provider-lock.json'), 'utf8')))
   const paths = { home: projectDir, root: projectDir, work: workDir, platform: platformDir }

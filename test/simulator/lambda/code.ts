@@ -1,5 +1,11 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join, relative, sep } from 'node:path'
 import type { JsonObject } from '@platform/local/emulators/http/request'
-import type { Settings } from './settings.ts'
+import { unzipSync } from 'fflate'
+import { invalidValue } from './errors.ts'
+import type { Settings } from './function.ts'
+import { nodeProgram } from './node-program.ts'
 
 export interface Program {
   arguments: readonly string[]
@@ -18,18 +24,70 @@ export interface Code {
   sha256: string
   sizeBytes: number
   location: JsonObject
-  /** Runs while a function is Pending or an update InProgress; a throw makes it Failed. */
+  /** Runs while a function is Pending or an update InProgress; an error makes it Failed. */
   prepare: () => Promise<void>
   /** Throws `InvalidEntrypoint`. */
   program: (settings: Settings) => Promise<Program>
 }
 
-export type CodeFinder = (named: CodeName) => Promise<Code>
+const nodeCode = (folder: string, sha256: string, sizeBytes: number, prepare: Code['prepare']): Code => ({
+  packageType: 'Zip',
+  sha256,
+  sizeBytes,
+  location: { RepositoryType: 'S3', Location: folder },
+  prepare,
+  program: async (settings) => nodeProgram(folder, settings),
+})
 
-export interface CodeName {
-  packageType: 'Image' | 'Zip'
-  imageUri?: string | undefined
-  s3Bucket?: string | undefined
-  s3Key?: string | undefined
-  zipFile?: Buffer | undefined
+/** The bucket whose keys are folders below the configured root. */
+export const folderBucket = 'folders'
+
+/** Code in a folder instead of a zip file. It runs in place, so it must not change. */
+export async function folderCode(root: string | undefined, bucket: string, key: string): Promise<Code> {
+  const folder = join(root ?? '', key)
+  const isOutside = root === undefined || relative(root, folder).split(sep)[0] === '..'
+  const content = bucket === folderBucket && !isOutside ? await contentOf(folder).catch(() => undefined) : undefined
+  if (content === undefined) throw invalidValue(`The object ${key} does not exist in the bucket ${bucket}.`)
+  return nodeCode(folder, content.sha256, content.sizeBytes, async () => {})
+}
+
+async function contentOf(folder: string): Promise<{ sha256: string; sizeBytes: number }> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
+  const hash = createHash('sha256')
+  let sizeBytes = 0
+  for (const path of paths.toSorted()) {
+    const content = await readFile(path)
+    hash.update(JSON.stringify([relative(folder, path), content.length])).update(content)
+    sizeBytes += content.length
+  }
+  return { sha256: hash.digest('base64'), sizeBytes }
+}
+
+export function zipCode(root: string | undefined, zip: Buffer): Code {
+  if (root === undefined) throw invalidValue('No folder for zip files is configured.')
+  const hash = createHash('sha256').update(zip).digest()
+  const folder = join(root, hash.toString('hex'))
+  const files = unzip(zip)
+  return nodeCode(folder, hash.toString('base64'), zip.length, () => unpack(folder, files))
+}
+
+function unzip(zip: Buffer): [path: string, content: Uint8Array][] {
+  try {
+    return Object.entries(unzipSync(zip)).filter(([path]) => !path.endsWith('/'))
+  } catch {
+    throw invalidValue('Could not unzip uploaded file. Please check your file, then try to upload again.')
+  }
+}
+
+/** Unpacks to a temporary folder and renames it, so that no partial content is visible. */
+async function unpack(folder: string, files: readonly [string, Uint8Array][]): Promise<void> {
+  const temporary = `${folder}.${randomUUID()}`
+  for (const [path, content] of files) {
+    const file = join(temporary, path)
+    await mkdir(dirname(file), { recursive: true })
+    await writeFile(file, content)
+  }
+  // An existing folder has the same content.
+  await rename(temporary, folder).catch(() => rm(temporary, { recursive: true }))
 }

@@ -1,9 +1,8 @@
 import { localRegion } from '@platform/local/emulators/http/environment'
-import { arnOf } from './address.ts'
 import { InvalidEntrypoint } from './code.ts'
-import { failedOutcome, type Outcome } from './exchange.ts'
-import type { Revision } from './function.ts'
-import { throttled } from './refusals.ts'
+import { throttled } from './errors.ts'
+import { arnOf, type Revision } from './function.ts'
+import { failedOutcome, type Outcome } from './runtime-api.ts'
 import { type Sandbox, startSandbox } from './sandbox.ts'
 
 export interface FleetOptions {
@@ -24,29 +23,29 @@ export class Fleet {
   readonly #options: FleetOptions
   readonly #members = new Set<Member>()
   readonly #retired = new WeakSet<Revision>()
-  #busy = 0
+  #invocations = 0
   #isClosed = false
 
   constructor(options: FleetOptions) {
     this.#options = options
   }
 
-  of(functionName: string): Sandbox[] {
+  sandboxesOf(functionName: string): Sandbox[] {
     const members = [...this.#members].filter(({ revision }) => revision.functionName === functionName)
     return members.map(({ sandbox }) => sandbox).filter(({ hasEnded }) => !hasEnded)
   }
 
   /** Throttles beyond the concurrency limit. */
-  async invoke(revision: Revision, id: string, payload: Buffer): Promise<Outcome> {
-    if (this.#busy >= this.#options.concurrency) throw throttled()
-    this.#busy++
+  async invoke(revision: Revision, payload: Buffer): Promise<Outcome> {
+    if (this.#invocations >= this.#options.concurrency) throw throttled()
+    this.#invocations++
     try {
-      return await this.#run(revision, id, payload)
+      return await this.#run(revision, payload)
     } catch (error) {
       if (error instanceof InvalidEntrypoint) return failedOutcome('Runtime.InvalidEntrypoint', error.message)
       throw error
     } finally {
-      this.#busy--
+      this.#invocations--
     }
   }
 
@@ -57,33 +56,28 @@ export class Fleet {
   }
 
   /** Ends idle sandboxes. */
-  async reap(functionName?: string): Promise<void> {
-    await this.#endIdle(({ revision }) => functionName === undefined || revision.functionName === functionName)
-  }
+  reap = (): Promise<void> => this.#endIdle(() => true)
 
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all([...this.#members].map((member) => this.#end(member)))
   }
 
-  async #run(revision: Revision, id: string, payload: Buffer): Promise<Outcome> {
+  async #run(revision: Revision, payload: Buffer): Promise<Outcome> {
     const { functionName, version, settings } = revision
-    const member = this.#idle(revision) ?? (await this.#begin(revision))
+    const idle = [...this.#members].find((member) => member.revision === revision && member.sandbox.isIdle)
+    const member = idle ?? (await this.#initialise(revision))
     const deadlineMs = Date.now() + settings.Timeout * 1000
-    const work = { id, payload, deadlineMs, functionArn: arnOf(functionName, version) }
+    const work = { id: crypto.randomUUID(), payload, deadlineMs, functionArn: arnOf(functionName, version) }
     const outcome = await member.sandbox.run(work, settings.Timeout)
     if (!member.sandbox.isIdle || this.#retired.has(revision)) await this.#end(member)
     return outcome
   }
 
-  #idle(revision: Revision): Member | undefined {
-    return [...this.#members].find((member) => member.revision === revision && member.sandbox.isIdle)
-  }
-
   /** When an init fails, Lambda repeats it as part of the invocation. */
-  async #begin(revision: Revision): Promise<Member> {
+  async #initialise(revision: Revision): Promise<Member> {
     const first = await this.#start(revision)
-    if (await first.sandbox.begins(this.#options.initLimitMs)) return first
+    if (await first.sandbox.initialise(this.#options.initLimitMs)) return first
     await this.#end(first)
     return this.#start(revision)
   }
@@ -106,9 +100,9 @@ export class Fleet {
     await member.sandbox.end()
   }
 
-  async #endIdle(isMeant: (member: Member) => boolean): Promise<void> {
-    const meant = [...this.#members].filter((member) => member.sandbox.isIdle && isMeant(member))
-    await Promise.all(meant.map((member) => this.#end(member)))
+  async #endIdle(matches: (member: Member) => boolean): Promise<void> {
+    const idle = [...this.#members].filter((member) => member.sandbox.isIdle && matches(member))
+    await Promise.all(idle.map((member) => this.#end(member)))
   }
 }
 

@@ -7,8 +7,8 @@ import { formatReference, parseReference, targetOf } from '@platform/oci/referen
 import type { Image } from '@platform/oci/types'
 import { unpackImage } from '@platform/oci/unpack'
 import { type Code, InvalidEntrypoint, type Program } from './code.ts'
-import { invalidValue } from './refusals.ts'
-import type { Settings } from './settings.ts'
+import { invalidValue } from './errors.ts'
+import type { Settings } from './function.ts'
 
 export interface ImageSource {
   registry: (host: string) => RegistryClient
@@ -36,18 +36,14 @@ export async function imageCode({ registry, storeDir }: ImageSource, uri: string
 async function findImage(client: RegistryClient, repository: string, target: string, uri: string): Promise<Image> {
   try {
     const top = await client.manifest(repository, target)
-    if (top === undefined) throw invalidValue(`There is no source image ${uri}.`)
-    if ('manifests' in top.content) throw unsupported(uri)
-    const image = await readImage(client, repository, top.descriptor.digest)
+    if (top === undefined) throw invalidValue(`Source image ${uri} does not exist.`)
+    const image = 'manifests' in top.content ? undefined : await readImage(client, repository, top.descriptor.digest)
     if (image !== undefined) return image
   } catch (error) {
     if (!(error instanceof RegistryError)) throw error
   }
-  throw unsupported(uri)
+  throw invalidValue(`The media type of the manifest, the configuration or a layer of ${uri} is not supported.`)
 }
-
-const unsupported = (uri: string) =>
-  invalidValue(`The media type of the manifest, the configuration or a layer of ${uri} is not supported.`)
 
 const architectures = { x86_64: 'amd64', arm64: 'arm64' } as const
 
@@ -55,29 +51,28 @@ const architectures = { x86_64: 'amd64', arm64: 'arm64' } as const
 const wrapper = 'docker-entrypoint.sh'
 
 /** Runs the image's program with this machine's Node.js; other programs are not supported. */
-async function programOf({ config }: Image, root: string, settings: Settings): Promise<Program> {
+async function programOf({ config }: Image, root: string, { architecture }: Settings): Promise<Program> {
   const { Entrypoint = [], Cmd = [], WorkingDir = '/', Env = [] } = config.config
-  const { EntryPoint = Entrypoint, Command = Cmd, WorkingDirectory = WorkingDir } = settings.ImageConfig ?? {}
-  const start = [...EntryPoint, ...Command]
-  const [program = '', ...given] = basename(start[0] ?? '') === wrapper ? start.slice(1) : start
-  if (config.architecture !== architectures[settings.architecture]) {
+  const command = [...Entrypoint, ...Cmd]
+  const [program = '', ...given] = basename(command[0] ?? '') === wrapper ? command.slice(1) : command
+  if (config.architecture !== architectures[architecture]) {
     throw new InvalidEntrypoint(`Error: fork/exec ${program}: exec format error`)
   }
   if (basename(program) !== 'node') throw new InvalidEntrypoint(`Error: the emulator cannot start ${program}`)
   const variables = Env.map((text) => [text.split('=', 1)[0] ?? '', text.slice(text.indexOf('=') + 1)])
   return {
-    arguments: await Promise.all(given.map((argument) => insideOf(root, argument))),
-    folder: join(root, WorkingDirectory),
+    arguments: await Promise.all(given.map((argument) => resolveInRoot(root, argument))),
+    folder: join(root, WorkingDir),
     environment: Object.fromEntries(variables),
   }
 }
 
-/** Absolute paths in the image refer to its root. */
-async function insideOf(root: string, argument: string): Promise<string> {
+/** Absolute paths of the image become paths below its root. */
+async function resolveInRoot(root: string, argument: string): Promise<string> {
   if (!argument.startsWith('/')) return argument
-  const inside = join(root, argument)
-  return access(inside).then(
-    () => inside,
+  const path = join(root, argument)
+  return access(path).then(
+    () => path,
     () => argument,
   )
 }

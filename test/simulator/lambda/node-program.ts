@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import type { Program } from './code.ts'
-import type { Settings } from './settings.ts'
+import type { Settings } from './function.ts'
 
 const bootstrap = fileURLToPath(new URL('bootstrap.ts', import.meta.url))
 

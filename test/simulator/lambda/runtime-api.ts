@@ -9,28 +9,121 @@ export interface Work {
   functionArn: string
 }
 
-/** Requests of the program. The numbers are response statuses. */
-export interface RuntimeListener {
-  /** Waits until `give` is called. */
-  next: (give: (work: Work) => void) => void
-  responded: (id: string, payload: Buffer) => number
-  failed: (id: string, payload: Buffer) => number
-  initFailed: (payload: Buffer) => number
+export interface Outcome {
+  payload: Buffer
+  /** Sets the header `X-Amz-Function-Error`. */
+  isError: boolean
 }
 
-/** The Runtime API (2018-06-01) of one sandbox. */
-export interface RuntimeApi {
-  address: string
-  close: () => void
+export const maximumPayloadBytes = 6 * 1024 * 1024
+
+export const failedOutcome = (errorType: string, errorMessage: string): Outcome => ({
+  isError: true,
+  payload: Buffer.from(JSON.stringify({ errorType, errorMessage })),
+})
+
+interface Task {
+  work: Work
+  isSent: boolean
+  outcome?: Outcome
+  settle: (outcome: Outcome) => void
+}
+
+/** The state of one program's Runtime API: one task at a time. Methods for requests return the response status. */
+export class Runtime {
+  readonly #freeze: () => void
+  readonly #thaw: () => void
+  readonly #ready = Promise.withResolvers<boolean>()
+  #send: ((work: Work) => void) | undefined
+  #task: Task | undefined
+  #initError: Outcome | undefined
+  #end: ((id: string) => Outcome) | undefined
+
+  constructor(freeze: () => void, thaw: () => void) {
+    this.#freeze = freeze
+    this.#thaw = thaw
+  }
+
+  get isIdle(): boolean {
+    return this.#send !== undefined && this.#task === undefined
+  }
+
+  /** Resolves to false when the init failed. */
+  get whenReady(): Promise<boolean> {
+    return this.#ready.promise
+  }
+
+  /** Runs a task. Its outcome counts once the program requests the next one, or has ended. */
+  run(work: Work): Promise<Outcome> {
+    const { promise, resolve } = Promise.withResolvers<Outcome>()
+    this.#task = { work, isSent: false, settle: resolve }
+    const outcome = this.#initError ?? this.#end?.(work.id)
+    if (outcome === undefined) this.#sendTask()
+    else resolve(outcome)
+    return promise
+  }
+
+  /** Ends the current task and later ones with an outcome. */
+  end(outcomeOf: (id: string) => Outcome): void {
+    this.#end = outcomeOf
+    this.#send = undefined
+    this.#ready.resolve(false)
+    const task = this.#task
+    task?.settle(task.outcome ?? this.#initError ?? outcomeOf(task.work.id))
+  }
+
+  /** The program requests its next task. */
+  next(send: (work: Work) => void): void {
+    this.#send = send
+    this.#ready.resolve(true)
+    const task = this.#task
+    if (task?.outcome !== undefined) this.#task = undefined
+    if (this.#task === undefined) this.#freeze()
+    else this.#sendTask()
+    if (task?.outcome !== undefined) task.settle(task.outcome)
+  }
+
+  respond(id: string, payload: Buffer): number {
+    if (payload.length <= maximumPayloadBytes) return this.#conclude(id, { payload, isError: false }, 202)
+    const message = `The response is larger than ${maximumPayloadBytes} bytes.`
+    return this.#conclude(id, failedOutcome('Function.ResponseSizeTooLarge', message), 413)
+  }
+
+  fail(id: string, payload: Buffer): number {
+    return this.#conclude(id, { payload, isError: true }, 202)
+  }
+
+  failInit(payload: Buffer): number {
+    if (this.#send !== undefined) return 403
+    this.#initError = { payload, isError: true }
+    this.#ready.resolve(false)
+    this.#task?.settle(this.#initError)
+    return 202
+  }
+
+  #conclude(id: string, outcome: Outcome, status: number): number {
+    const task = this.#task
+    if (task?.work.id !== id || task.outcome !== undefined) return 400
+    task.outcome = outcome
+    return status
+  }
+
+  #sendTask(): void {
+    const task = this.#task
+    if (this.#send === undefined || task === undefined || task.isSent) return
+    task.isSent = true
+    this.#thaw()
+    this.#send(task.work)
+  }
 }
 
 const base = '/2018-06-01/runtime'
 
-/** Programs may wait for work without a time limit. */
-export async function serveRuntimeApi(listener: RuntimeListener): Promise<RuntimeApi> {
+/** Serves the Runtime API (2018-06-01) of one sandbox. Programs may wait for work without a time limit. */
+export async function serveRuntimeApi(runtime: Runtime): Promise<{ address: string; close: () => void }> {
   const server = createServer({ requestTimeout: 0, keepAliveTimeout: 0 })
   // A killed program breaks its connection.
-  server.on('request', (request, response) => void hear(listener, request, response).catch(() => response.destroy()))
+  server.on('request', (request, response) => void handle(runtime, request, response).catch(() => response.destroy()))
   const { port } = await listenAt(server, '127.0.0.1', 0)
   return {
     address: `127.0.0.1:${port}`,
@@ -41,26 +134,23 @@ export async function serveRuntimeApi(listener: RuntimeListener): Promise<Runtim
   }
 }
 
-async function hear(listener: RuntimeListener, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function handle(runtime: Runtime, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { method, url = '' } = request
   const payload = await buffer(request)
-  if (method === 'GET' && url === `${base}/invocation/next`) {
-    listener.next((work) => give(response, work))
-    return
-  }
-  const status = method === 'POST' ? statusOf(listener, url, payload) : 404
+  if (method === 'GET' && url === `${base}/invocation/next`) return runtime.next((work) => sendWork(response, work))
+  const status = method === 'POST' ? accept(runtime, url, payload) : 404
   response.writeHead(status, { 'content-type': 'application/json' })
-  response.end(JSON.stringify({ status: status === 202 ? 'OK' : 'Refused' }))
+  response.end(JSON.stringify({ status: status === 202 ? 'OK' : 'Rejected' }))
 }
 
-function statusOf(listener: RuntimeListener, url: string, payload: Buffer): number {
-  if (url === `${base}/init/error`) return listener.initFailed(payload)
-  const [, id = '', end] = /^\/invocation\/([\w-]+)\/(response|error)$/.exec(url.slice(base.length)) ?? []
-  if (end === undefined) return 404
-  return end === 'response' ? listener.responded(id, payload) : listener.failed(id, payload)
+function accept(runtime: Runtime, url: string, payload: Buffer): number {
+  if (url === `${base}/init/error`) return runtime.failInit(payload)
+  const [, id = '', kind] = /^\/invocation\/([\w-]+)\/(response|error)$/.exec(url.slice(base.length)) ?? []
+  if (kind === undefined) return 404
+  return kind === 'response' ? runtime.respond(id, payload) : runtime.fail(id, payload)
 }
 
-function give(response: ServerResponse, { id, payload, deadlineMs, functionArn }: Work): void {
+function sendWork(response: ServerResponse, { id, payload, deadlineMs, functionArn }: Work): void {
   response.writeHead(200, {
     'content-type': 'application/json',
     'content-length': payload.length,

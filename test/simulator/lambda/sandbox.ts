@@ -1,15 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Program } from './code.ts'
-import { Exchange, failedOutcome, type Outcome } from './exchange.ts'
-import { serveRuntimeApi, type Work } from './runtime-api.ts'
+import { failedOutcome, type Outcome, Runtime, serveRuntimeApi, type Work } from './runtime-api.ts'
 
 /** A process of a function: one invocation at a time, frozen in between. */
 export interface Sandbox {
   readonly pid: number | undefined
   readonly isIdle: boolean
   readonly hasEnded: boolean
-  begins: (limitMs: number) => Promise<boolean>
+  /** Whether the init succeeds within the limit. */
+  initialise: (limitMs: number) => Promise<boolean>
   /** Kills the process at the limit. */
   run: (work: Work, limitSeconds: number) => Promise<Outcome>
   end: () => Promise<void>
@@ -23,8 +23,8 @@ export interface SandboxOptions {
 
 export async function startSandbox({ program, environment, onOutput }: SandboxOptions): Promise<Sandbox> {
   const signal = (name: NodeJS.Signals) => () => signalGroup(child, name)
-  const exchange = new Exchange(signal('SIGSTOP'), signal('SIGCONT'))
-  const api = await serveRuntimeApi(exchange)
+  const runtime = new Runtime(signal('SIGSTOP'), signal('SIGCONT'))
+  const api = await serveRuntimeApi(runtime)
   const env = { ...program.environment, ...environment, AWS_LAMBDA_RUNTIME_API: api.address }
   // A process group, so that its children end with it.
   const child = spawn(process.execPath, program.arguments, {
@@ -35,32 +35,33 @@ export async function startSandbox({ program, environment, onOutput }: SandboxOp
   })
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', onOutput)
   let hasEnded = false
-  const gone = exitOf(child).then((outcome) => {
+  const waitForExit = async () => {
+    const outcomeOf = await exitOf(child)
     hasEnded = true
     api.close()
-    exchange.end(outcome)
-    return outcome
-  })
+    runtime.end(outcomeOf)
+  }
+  const ended = waitForExit()
   const end = async () => {
     signalGroup(child, 'SIGKILL')
-    await gone
+    await ended
   }
   return {
     pid: child.pid,
     get isIdle() {
-      return exchange.isIdle && !hasEnded
+      return runtime.isIdle && !hasEnded
     },
     get hasEnded() {
       return hasEnded
     },
-    begins: (limitMs) => withinLimit(exchange.whenReady, limitMs, () => false),
+    initialise: (limitMs) => withinLimit(runtime.whenReady, limitMs, () => false),
     run: (work, limitSeconds) => {
-      const cutOff = async () => {
-        exchange.end((id) => timedOut(id, limitSeconds))
+      const timeOut = async () => {
+        runtime.end((id) => timedOut(id, limitSeconds))
         await end()
         return timedOut(work.id, limitSeconds)
       }
-      return withinLimit(exchange.run(work), limitSeconds * 1000, cutOff)
+      return withinLimit(runtime.run(work), limitSeconds * 1000, timeOut)
     },
     end,
   }
@@ -75,9 +76,9 @@ function signalGroup({ pid, exitCode, signalCode }: ChildProcess, signal: NodeJS
   }
 }
 
-async function withinLimit<Result>(work: Promise<Result>, limitMs: number, late: () => Result | Promise<Result>) {
+async function withinLimit<Result>(work: Promise<Result>, limitMs: number, onLimit: () => Result | Promise<Result>) {
   const { promise, resolve } = Promise.withResolvers<Result>()
-  const timer = setTimeout(() => resolve(late()), limitMs)
+  const timer = setTimeout(() => resolve(onLimit()), limitMs)
   return Promise.race([work, promise]).finally(() => clearTimeout(timer))
 }
 

@@ -4,29 +4,64 @@ import { watchConnections } from '@platform/local/emulators/http/connections'
 import { AwsServiceError } from '@platform/local/emulators/http/error'
 import { readJson, requireLoopbackHost, requireSigner } from '@platform/local/emulators/http/request'
 import { listenAt } from '@platform/local/listening'
-import { invoke } from './invoke.ts'
-import type { Lambda } from './lambda.ts'
-import { maximumPayloadBytes } from './exchange.ts'
-import { requestTooLarge } from './refusals.ts'
-import { routeOf, type RouteMatch } from './routes.ts'
+import { conflict, invalidValue, notFound, notJson, requestTooLarge } from './errors.ts'
+import {
+  activateLater,
+  arnOf,
+  functionOf,
+  type Lambda,
+  latestVersion,
+  parseAddress,
+  type Revision,
+} from './function.ts'
+import * as operations from './operations.ts'
+import { maximumPayloadBytes } from './runtime-api.ts'
 
 /** A zip of the largest size in base64, with room for the rest. */
 const maximumRequestBytes = 70 * 1024 * 1024
 
-interface Answer {
+interface Response {
   status: number
   headers?: Record<string, string>
   body: Buffer
 }
+
+const functions = '/2015-03-31/functions'
+const one = `${functions}/{FunctionName}`
+
+const routes: readonly (readonly [method: string, path: string, status: number, operation: operations.Operation])[] = [
+  ['POST', functions, 201, operations.createFunction],
+  ['GET', functions, 200, operations.listFunctions],
+  ['GET', one, 200, operations.getFunction],
+  ['DELETE', one, 204, operations.deleteFunction],
+  ['GET', `${one}/configuration`, 200, operations.getFunctionConfiguration],
+  ['PUT', `${one}/configuration`, 200, operations.updateFunctionConfiguration],
+  ['PUT', `${one}/code`, 200, operations.updateFunctionCode],
+  ['POST', `${one}/versions`, 201, operations.publishVersion],
+  ['GET', `${one}/versions`, 200, operations.listVersions],
+  ['POST', `${one}/aliases`, 201, operations.createAlias],
+  ['GET', `${one}/aliases/{Name}`, 200, operations.getAlias],
+  ['PUT', `${one}/aliases/{Name}`, 200, operations.updateAlias],
+  ['GET', '/2017-03-31/tags/{Resource}', 200, operations.listTags],
+]
+
+const patternOf = (path: string): RegExp => new RegExp(`^${path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}/?$`)
+const table = routes.map(([method, path, status, operation]) => ({
+  method,
+  pattern: patternOf(path),
+  status,
+  operation,
+}))
+const invocations = patternOf(`${one}/invocations`)
 
 /** `close` completes requests that have arrived. */
 export async function serveLambda(lambda: Lambda, port: number, accessKeyId: string | undefined) {
   const server = createServer({ keepAliveTimeout: 65_000 })
   const connections = watchConnections(server)
   server.on('request', (request, response) => {
-    answer(lambda, request, accessKeyId)
-      .catch(faultAnswer)
-      .then((given) => send(response, given))
+    handle(lambda, request, accessKeyId)
+      .catch(errorResponse)
+      .then((result) => send(response, result))
       .catch(() => response.destroy())
   })
   const address = await listenAt(server, '127.0.0.1', port)
@@ -40,26 +75,41 @@ export async function serveLambda(lambda: Lambda, port: number, accessKeyId: str
   }
 }
 
-async function answer(lambda: Lambda, request: IncomingMessage, accessKeyId: string | undefined): Promise<Answer> {
+async function handle(lambda: Lambda, request: IncomingMessage, accessKeyId: string | undefined): Promise<Response> {
   requireLoopbackHost(request)
   requireSigner(request, accessKeyId)
-  const match = routeOf(request.method ?? '', request.url ?? '')
-  const { performed, status, input } = match
-  if (performed === 'invoke') return invoked(lambda, request, match)
-  const output = await performed(lambda, { ...(await readJson(request, maximumRequestBytes)), ...input })
-  return { status, body: status === 204 ? Buffer.alloc(0) : Buffer.from(JSON.stringify(output)) }
+  const { pathname, searchParams } = new URL(request.url ?? '', 'http://lambda')
+  const membersOf = (groups: Record<string, string> = {}): Record<string, string> => ({
+    ...Object.fromEntries(searchParams),
+    ...Object.fromEntries(Object.entries(groups).map(([name, value]) => [name, decodeURIComponent(value)])),
+  })
+  const invocation = request.method === 'POST' ? invocations.exec(pathname) : null
+  if (invocation !== null) return invoke(lambda, request, membersOf(invocation.groups))
+  for (const { method, pattern, status, operation } of table) {
+    const match = method === request.method ? pattern.exec(pathname) : null
+    if (match === null) continue
+    const body = await readJson(request, maximumRequestBytes)
+    const output = await operation(lambda, { ...body, ...membersOf(match.groups) })
+    return { status, body: status === 204 ? Buffer.alloc(0) : Buffer.from(JSON.stringify(output)) }
+  }
+  throw new AwsServiceError('UnknownOperationException', `${request.method} ${pathname} is not supported.`, 404)
 }
 
-async function invoked(lambda: Lambda, request: IncomingMessage, { input }: RouteMatch): Promise<Answer> {
-  const { FunctionName, Qualifier } = input
-  const { payload, isError, version, status } = await invoke(lambda, {
-    FunctionName: String(FunctionName),
-    Qualifier: Qualifier === undefined ? undefined : String(Qualifier),
-    type: String(request.headers['x-amz-invocation-type'] ?? 'RequestResponse'),
-    payload: await readPayload(request),
-  })
-  const headers = { 'x-amz-executed-version': version, ...(isError && { 'x-amz-function-error': 'Unhandled' }) }
-  return { status, headers, body: payload }
+async function invoke(
+  lambda: Lambda,
+  request: IncomingMessage,
+  { FunctionName = '', Qualifier }: Record<string, string>,
+): Promise<Response> {
+  const payload = await readPayload(request)
+  if (payload.length > maximumPayloadBytes) throw requestTooLarge(maximumPayloadBytes)
+  if (!isJson(payload)) throw notJson()
+  const type = request.headers['x-amz-invocation-type'] ?? 'RequestResponse'
+  if (type !== 'RequestResponse') throw invalidValue('Only synchronous invocations are supported.')
+  const revision = invokedRevision(lambda, FunctionName, Qualifier)
+  requireActive(lambda, revision)
+  const { isError, payload: body } = await lambda.fleet.invoke(revision, payload)
+  const version = { 'x-amz-executed-version': revision.version }
+  return { status: 200, headers: { ...version, ...(isError && { 'x-amz-function-error': 'Unhandled' }) }, body }
 }
 
 async function readPayload(request: IncomingMessage): Promise<Buffer> {
@@ -73,14 +123,46 @@ async function readPayload(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-function faultAnswer(error: unknown): Answer {
+function isJson(payload: Buffer): boolean {
+  try {
+    JSON.parse(payload.toString() || '{}')
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** An alias selects one of its versions by weight. */
+function invokedRevision(lambda: Lambda, FunctionName: string, Qualifier: string | undefined): Revision {
+  const { aliases, versions, active } = functionOf(lambda, { FunctionName })
+  const { name, qualifier = latestVersion } = parseAddress({ FunctionName, Qualifier })
+  const alias = aliases.get(qualifier)
+  const [[other, weight] = ['', 0]] = Object.entries(alias?.weights ?? {})
+  const version = lambda.random() < weight ? other : (alias?.version ?? qualifier)
+  const revision = version === latestVersion ? active : versions.get(version)
+  if (revision === undefined) throw notFound(arnOf(name, qualifier))
+  return revision
+}
+
+/** An invocation of an inactive function fails and reactivates it. */
+function requireActive(lambda: Lambda, revision: Revision): void {
+  const { functionName, version, state } = revision
+  if (state === 'Active') return
+  if (state === 'Inactive') {
+    revision.state = 'Pending'
+    activateLater(lambda, revision)
+  }
+  throw conflict(`${arnOf(functionName, version)} is in the state ${state} and cannot be invoked.`)
+}
+
+function errorResponse(error: unknown): Response {
   const fault = error instanceof AwsServiceError ? error : new AwsServiceError('ServiceException', String(error), 500)
   const Type = fault.status < 500 ? 'User' : 'Service'
   const body = Buffer.from(JSON.stringify({ Type, Message: fault.message, message: fault.message }))
   return { status: fault.status, headers: { 'x-amzn-errortype': fault.code }, body }
 }
 
-function send(response: ServerResponse, { status, headers, body }: Answer): void {
+function send(response: ServerResponse, { status, headers, body }: Response): void {
   const common = { 'content-type': 'application/json', 'x-amzn-requestid': crypto.randomUUID() }
   response.writeHead(status, { ...common, 'content-length': body.length, ...headers })
   response.end(body)

@@ -22,7 +22,7 @@ const objects = new Map<string, Buffer>()
 export const expiredAccessKey = 'EXPIRED'
 
 /** Starts the server on loopback; `onRequest` receives each request. */
-export async function startAws(onRequest: (what: string) => void): Promise<string> {
+export async function startAws(onRequest: (request: string) => void): Promise<string> {
   const server = createServer((request, response) => {
     void answer(request, response, onRequest)
   })
@@ -30,20 +30,25 @@ export async function startAws(onRequest: (what: string) => void): Promise<strin
   return `http://127.0.0.1:${port}`
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, onRequest: (what: string) => void) {
+async function answer(request: IncomingMessage, response: ServerResponse, onRequest: (request: string) => void) {
   const body = await buffer(request)
   const target = request.headers['x-amz-target']
   const [path = ''] = (request.url ?? '').split('?')
-  const isStatement = String(request.headers['content-type']).startsWith('application/x-www-form-urlencoded')
+  const isIdentityRequest = String(request.headers['content-type']).startsWith('application/x-www-form-urlencoded')
   onRequest(
-    typeof target === 'string' ? target : isStatement ? body.toString().split('&')[0]! : `${request.method} ${path}`,
+    typeof target === 'string'
+      ? target
+      : isIdentityRequest
+        ? body.toString().split('&')[0]!
+        : `${request.method} ${path}`,
   )
-  if (isStatement) identity(String(request.headers.authorization), response)
-  else if (typeof target === 'string') parameter(target.split('.')[1] ?? '', JSON.parse(body.toString()), response)
-  else object(request, decodeURIComponent(path), body, response)
+  if (isIdentityRequest) answerIdentity(String(request.headers.authorization), response)
+  else if (typeof target === 'string')
+    answerParameter(target.split('.')[1] ?? '', JSON.parse(body.toString()), response)
+  else answerObject(request, decodeURIComponent(path), body, response)
 }
 
-function identity(authorization: string, response: ServerResponse): void {
+function answerIdentity(authorization: string, response: ServerResponse): void {
   const [, key = ''] = /Credential=([^/]+)\//.exec(authorization) ?? []
   response.setHeader('content-type', 'text/xml')
   if (key === expiredAccessKey) {
@@ -51,30 +56,30 @@ function identity(authorization: string, response: ServerResponse): void {
     response.writeHead(403).end(`<ErrorResponse><Error><Type>Sender</Type>${reason}</Error></ErrorResponse>`)
     return
   }
-  const who = `<Arn>arn:aws:iam::${localAccountId}:user/deployer</Arn><Account>${localAccountId}</Account>`
+  const identity = `<Arn>arn:aws:iam::${localAccountId}:user/deployer</Arn><Account>${localAccountId}</Account>`
   response.end(
-    `<GetCallerIdentityResponse><GetCallerIdentityResult>${who}</GetCallerIdentityResult></GetCallerIdentityResponse>`,
+    `<GetCallerIdentityResponse><GetCallerIdentityResult>${identity}</GetCallerIdentityResult></GetCallerIdentityResponse>`,
   )
 }
 
-function parameter(action: string, { Name, Value }: Record<string, string>, response: ServerResponse): void {
+function answerParameter(action: string, { Name, Value }: Record<string, string>, response: ServerResponse): void {
   response.setHeader('content-type', 'application/x-amz-json-1.1')
-  const known = parameters.get(Name ?? '')
+  const value = parameters.get(Name ?? '')
   if (action === 'PutParameter') parameters.set(Name ?? '', Value ?? '')
   if (action === 'DeleteParameter') parameters.delete(Name ?? '')
   if (action !== 'GetParameter') response.end('{}')
-  else if (known === undefined) response.writeHead(400).end(JSON.stringify({ __type: 'ParameterNotFound' }))
-  else response.end(JSON.stringify({ Parameter: { Name, Value: known } }))
+  else if (value === undefined) response.writeHead(400).end(JSON.stringify({ __type: 'ParameterNotFound' }))
+  else response.end(JSON.stringify({ Parameter: { Name, Value: value } }))
 }
 
-function object(
+function answerObject(
   { method, url = '', headers }: IncomingMessage,
   key: string,
   body: Buffer,
   response: ServerResponse,
 ): void {
   response.setHeader('content-type', 'application/xml')
-  const known = objects.get(key)
+  const content = objects.get(key)
   if (method === 'PUT') {
     objects.set(key, String(headers['content-encoding']).includes('aws-chunked') ? withoutChunks(body) : body)
     response.setHeader('etag', '"any"').end()
@@ -83,18 +88,18 @@ function object(
     response.writeHead(204).end()
   } else if (url.includes('list-type=2')) {
     response.end('<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>')
-  } else if (known === undefined) response.writeHead(404).end('<Error><Code>NoSuchKey</Code></Error>')
-  else response.end(known)
+  } else if (content === undefined) response.writeHead(404).end('<Error><Code>NoSuchKey</Code></Error>')
+  else response.end(content)
 }
 
 /** Decodes a body that is sent in signed chunks. */
 function withoutChunks(body: Buffer): Buffer {
-  const parts: Buffer[] = []
-  for (let at = 0; ;) {
-    const end = body.indexOf('\r\n', at)
-    const size = Number.parseInt(body.subarray(at, end).toString(), 16)
-    if (!(size > 0)) return Buffer.concat(parts)
-    parts.push(body.subarray(end + 2, end + 2 + size))
-    at = end + 2 + size + 2
+  const chunks: Buffer[] = []
+  for (let offset = 0; ;) {
+    const end = body.indexOf('\r\n', offset)
+    const size = Number.parseInt(body.subarray(offset, end).toString(), 16)
+    if (!(size > 0)) return Buffer.concat(chunks)
+    chunks.push(body.subarray(end + 2, end + 2 + size))
+    offset = end + 2 + size + 2
   }
 }

@@ -17,39 +17,40 @@ function stackOf(name = ''): Stack {
   return [organisation, project, stage]
 }
 
-const given = (name: string): string => args[args.indexOf(name) + 1] ?? ''
+const option = (name: string): string => args[args.indexOf(name) + 1] ?? ''
 
 async function programFile(): Promise<string> {
   const [, main = ''] = /^main: (.*)$/m.exec(await readFile(join(backend, 'Pulumi.yaml'), 'utf8')) ?? []
   return main
 }
 
-function destroy(before: readonly Entry[], events: Events): { entries: Entry[]; isFine: boolean } {
-  const kept = before.find(({ protect }) => protect)
-  if (kept !== undefined) {
-    events.failed(kept.urn, `resource "${kept.urn}" cannot be deleted because it is protected`)
-    return { entries: [...before], isFine: false }
+function destroy(before: readonly Entry[], events: Events): { entries: Entry[]; isSuccessful: boolean } {
+  const protectedEntry = before.find(({ protect }) => protect)
+  if (protectedEntry !== undefined) {
+    const { urn } = protectedEntry
+    events.failed(urn, `resource "${urn}" cannot be deleted because it is protected`)
+    return { entries: [...before], isSuccessful: false }
   }
   for (const entry of before.toReversed()) {
-    events.begun('delete', entry, entry)
+    events.started('delete', entry, entry)
     events.done('delete', entry, entry)
   }
-  return { entries: [], isFine: true }
+  return { entries: [], isSuccessful: true }
 }
 
 async function run(): Promise<number> {
-  const stack = stackOf(given('--stack'))
+  const stack = stackOf(option('--stack'))
   const isPreview = command === 'preview'
-  const events = eventsTo(given('--event-log'), isPreview)
+  const events = eventsTo(option('--event-log'), isPreview)
   const before = await readCheckpoint(backend, stack)
-  const { entries, isFine } =
+  const { entries, isSuccessful } =
     command === 'destroy'
       ? destroy(before, events)
       : await evaluate({ file: await programFile(), stack, isPreview }, before, events)
   if (!isPreview) await writeCheckpoint(backend, stack, entries)
-  const line = { command, stage: stack[2], isFine, changes: events.end() }
+  const line = { command, stage: stack[2], isSuccessful, changes: events.end() }
   appendFileSync(process.env['ENGINE_LEDGER'] ?? '/dev/null', `${JSON.stringify(line)}\n`)
-  return isFine ? 0 : 1
+  return isSuccessful ? 0 : 1
 }
 
 if (command === 'version') console.log('v3.215.0')

@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
-import { resolveData } from '../graph/answers.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { resolveData, stateOf } from '../graph/answers.ts'
 import { type Entry, type Stack } from './checkpoint.ts'
-import { type Events } from './events.ts'
-import { keeping, made, operationFor } from './make.ts'
+import { type Events, type Operation } from './events.ts'
 
 export interface Program {
   file: string
@@ -13,7 +13,7 @@ export interface Program {
 
 export interface Outcome {
   entries: Entry[]
-  isFine: boolean
+  isSuccessful: boolean
 }
 
 const call = ({ token, inputs }: { token: string; inputs: Record<string, unknown> }) => resolveData(token, inputs)
@@ -29,12 +29,12 @@ export async function evaluate(
   const { runtime } = load('@pulumi/pulumi')
   const { MockMonitor } = load('@pulumi/pulumi/runtime/mocks')
   const { setMockOptions } = load('@pulumi/pulumi/runtime/settings')
-  const now = new Map<string, Entry>()
-  let isFine = true
+  const current = new Map<string, Entry>()
+  let isSuccessful = true
   const fail = (urn: string, error: unknown): void => {
     // Errors that follow from a failure add nothing.
-    if (urn !== '' || isFine) events.failed(urn, error instanceof Error ? error.message : String(error))
-    isFine = false
+    if (urn !== '' || isSuccessful) events.failed(urn, error instanceof Error ? error.message : String(error))
+    isSuccessful = false
   }
   const [organisation, project, stage] = stack
   await runtime.setMocks({ call }, project, stage, isPreview, organisation)
@@ -46,7 +46,7 @@ export async function evaluate(
     const urn = monitor.newUrn(request.getParent(), request.getType(), request.getName())
     try {
       const { entry, response } = await register(urn, request)
-      now.set(urn, entry)
+      current.set(urn, entry)
       callback(null, response)
     } catch (error) {
       fail(urn, error)
@@ -54,7 +54,7 @@ export async function evaluate(
     }
   }
   monitor.registerResourceOutputs = (request: any, callback: any) => {
-    const entry = now.get(request.getUrn())
+    const entry = current.get(request.getUrn())
     if (entry !== undefined) entry.outputs = request.getOutputs()?.toJavaScript() ?? {}
     callback(null, {})
   }
@@ -65,20 +65,20 @@ export async function evaluate(
   } catch (error) {
     fail('', error)
   }
-  return { entries: remaining(before, now, events, isFine), isFine }
+  return { entries: remaining(before, current, events, isSuccessful), isSuccessful }
 }
 
 /** Removes resources that the program no longer requests, after everything else. */
 function remaining(
   before: readonly Entry[],
-  now: ReadonlyMap<string, Entry>,
+  current: ReadonlyMap<string, Entry>,
   events: Events,
-  isFine: boolean,
+  isSuccessful: boolean,
 ): Entry[] {
-  const gone = before.filter(({ urn }) => !now.has(urn))
-  if (!isFine) return [...now.values(), ...gone]
-  for (const entry of gone) events.done('delete', entry, entry)
-  return [...now.values()]
+  const removed = before.filter(({ urn }) => !current.has(urn))
+  if (!isSuccessful) return [...current.values(), ...removed]
+  for (const entry of removed) events.done('delete', entry, entry)
+  return [...current.values()]
 }
 
 /** Registers a resource like the engine: new, changed or unchanged. */
@@ -89,14 +89,14 @@ function registrar(load: NodeJS.Require, before: (urn: string) => Entry | undefi
   return async (urn: string, request: any) => {
     const old = before(urn)
     const [type, name, custom] = [request.getType(), request.getName(), request.getCustom()]
-    const inputs = keeping(request.getObject()?.toJavaScript() ?? {}, request.getIgnorechangesList(), old)
+    const inputs = withIgnoredChanges(request.getObject()?.toJavaScript() ?? {}, request.getIgnorechangesList(), old)
     const operation = operationFor(inputs, type, old)
     const entry: Entry = { urn, type, custom, inputs, outputs: old?.outputs ?? {}, ...optionsOf(request) }
     if (custom) entry.id = old?.id ?? `${name}-id`
-    events.begun(operation, entry, old)
+    events.started(operation, entry, old)
     if (operation !== 'same' && custom) {
       const plain = rpc.deserializeProperties(Struct.fromJavaScript(inputs))
-      entry.outputs = await rpc.serializeProperties('', made({ type, name, inputs: plain }, old))
+      entry.outputs = await rpc.serializeProperties('', stateAfter({ type, name, inputs: plain }, old))
     }
     events.done(operation, entry, old)
     const response = new RegisterResourceResponse()
@@ -113,3 +113,37 @@ const optionsOf = (request: any) => ({
   ...(request.getProtect() && { protect: true }),
   ...(request.getRetainondelete() && { retainOnDelete: true }),
 })
+
+/** Inputs, except those that must keep their earlier values. */
+const withIgnoredChanges = (
+  inputs: Record<string, unknown>,
+  ignoreChanges: readonly string[],
+  old: Entry | undefined,
+): Record<string, unknown> => ({
+  ...inputs,
+  ...Object.fromEntries(ignoreChanges.flatMap((name) => (old && name in old.inputs ? [[name, old.inputs[name]]] : []))),
+})
+
+/** Types that perform an action: changed resources are replaced instead of updated. */
+const actionTypes = new Set(['aws:lambda/invocation:Invocation'])
+
+function operationFor(inputs: Record<string, unknown>, type: string, old: Entry | undefined): Operation {
+  if (old === undefined) return 'create'
+  if (isDeepStrictEqual(old.inputs, inputs)) return 'same'
+  return actionTypes.has(type) ? 'replace' : 'update'
+}
+
+const failure = process.env['ENGINE_INVOCATION_ERROR']
+
+/** Throws if the provider would fail. */
+function stateAfter(resource: { type: string; name: string; inputs: Record<string, unknown> }, old: Entry | undefined) {
+  const { type, inputs } = resource
+  if (type === 'aws:lambda/invocation:Invocation' && failure) {
+    throw new Error(`invoking Lambda Function (${String(inputs['functionName'])}): ${failure}`)
+  }
+  const state = stateOf(resource)
+  if (type !== 'aws:lambda/function:Function') return state
+  // Each change publishes a version.
+  const version = String(Number(old?.outputs['version'] ?? 0) + 1)
+  return { ...state, version, qualifiedArn: `${String(state['arn'])}:${version}` }
+}

@@ -6,14 +6,14 @@ import { type Entry } from './checkpoint.ts'
 export type Operation = 'same' | 'create' | 'update' | 'replace' | 'delete'
 
 export interface Events {
-  begun: (operation: Operation, entry: Entry, old: Entry | undefined) => void
+  started: (operation: Operation, entry: Entry, old: Entry | undefined) => void
   done: (operation: Operation, entry: Entry, old: Entry | undefined) => void
   failed: (urn: string, message: string) => void
   /** Number of changed resources by operation and type, such as `create aws:sqs/queue:Queue`. */
   end: () => Record<string, number>
 }
 
-export function eventsTo(file: string, planning: boolean): Events {
+export function eventsTo(file: string, isPreview: boolean): Events {
   const counts: Record<string, number> = {}
   const resourceChanges: Record<string, number> = {}
   let sequence = 0
@@ -23,7 +23,7 @@ export function eventsTo(file: string, planning: boolean): Events {
       `${JSON.stringify({ sequence: sequence++, timestamp: Math.floor(Date.now() / 1000), ...event })}\n`,
     )
   const metadata = (op: Operation, entry: Entry, old: Entry | undefined) => ({
-    planning,
+    planning: isPreview,
     metadata: {
       op,
       urn: entry.urn,
@@ -36,7 +36,7 @@ export function eventsTo(file: string, planning: boolean): Events {
     },
   })
   return {
-    begun: (operation, entry, old) => write({ resourcePreEvent: metadata(operation, entry, old) }),
+    started: (operation, entry, old) => write({ resourcePreEvent: metadata(operation, entry, old) }),
     done: (operation, entry, old) => {
       const kind = `${operation} ${entry.type}`
       resourceChanges[operation] = (resourceChanges[operation] ?? 0) + 1

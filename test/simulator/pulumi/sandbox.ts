@@ -11,7 +11,7 @@ import { text } from 'node:stream/consumers'
 import { functionNames } from '@platform/core/updates/function-names'
 import { localRegion } from '@platform/local/emulators/http/environment'
 import { startAws } from './aws.ts'
-import { type Answer, Command } from './command.ts'
+import { Command, type CommandResult } from './start.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const [folder = ''] = process.argv.slice(2)
@@ -36,7 +36,7 @@ async function copyProject(): Promise<void> {
 }
 
 /** SST looks for its engine here. */
-async function placeEngine(): Promise<void> {
+async function installEngine(): Promise<void> {
   const engine = join(config, 'sst/bin/pulumi')
   await mkdir(join(config, 'sst/bin'), { recursive: true })
   const script = `#!/bin/sh\nexec "${process.execPath}" "${join(import.meta.dirname, 'engine.ts')}" "$@"\n`
@@ -46,9 +46,9 @@ async function placeEngine(): Promise<void> {
 async function run(
   { script, args, environment }: Command,
   awsUrl: string,
-): Promise<Pick<Answer, 'exitCode' | 'output'>> {
-  const whole = script === 'sst' ? ['exec', '--', 'sst', ...args] : ['run', '--silent', script, '--', ...args]
-  const child = spawn('npm', whole, {
+): Promise<Pick<CommandResult, 'exitCode' | 'output'>> {
+  const npmArgs = script === 'sst' ? ['exec', '--', 'sst', ...args] : ['run', '--silent', script, '--', ...args]
+  const child = spawn('npm', npmArgs, {
     cwd: project,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
@@ -71,9 +71,9 @@ async function run(
 }
 
 execFileSync('ip', ['link', 'set', 'lo', 'up'])
-await Promise.all([copyProject(), placeEngine()])
+await Promise.all([copyProject(), installEngine()])
 const requests: string[] = []
-const awsUrl = await startAws((what) => requests.push(what))
+const awsUrl = await startAws((request) => requests.push(request))
 console.log('ready')
 for await (const line of createInterface({ input: process.stdin })) {
   requests.length = 0
@@ -82,9 +82,10 @@ for await (const line of createInterface({ input: process.stdin })) {
   for (const [name, content] of Object.entries(command.files)) await writeFile(join(project, name), content)
   const ended = await run(command, awsUrl)
   for (const name of Object.keys(command.files)) await rm(join(project, name))
-  const runs = (await readFile(ledger, 'utf8').catch(() => '')).split('\n').filter(Boolean)
-  const answer: Answer = { ...ended, requests: [...requests], runs: runs.map((each) => JSON.parse(each)) }
-  console.log(JSON.stringify(answer))
+  const lines = (await readFile(ledger, 'utf8').catch(() => '')).split('\n').filter(Boolean)
+  const operations = lines.map((each) => JSON.parse(each))
+  const result: CommandResult = { ...ended, requests: [...requests], operations }
+  console.log(JSON.stringify(result))
 }
 await rm(folder, { recursive: true, force: true })
 process.exit(0)

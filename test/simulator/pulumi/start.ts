@@ -4,17 +4,43 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import * as z from 'zod'
 import { installComponents } from '../graph/components.ts'
-import { Answer, type Command } from './command.ts'
 
-type Surroundings = Pick<Command, 'environment' | 'files'>
+/** A command of the project, as `npm run SCRIPT -- ARGS`; the script `sst` is SST itself. */
+export const Command = z.object({
+  script: z.string(),
+  args: z.array(z.string()),
+  environment: z.record(z.string(), z.string()),
+  /** Additional files in the project folder, by name. */
+  files: z.record(z.string(), z.string()),
+})
+export type Command = z.infer<typeof Command>
+
+export const CommandResult = z.object({
+  exitCode: z.number(),
+  output: z.string(),
+  requests: z.array(z.string()),
+  /** Operations of the engine with the number of changed resources by type. */
+  operations: z.array(
+    z.object({
+      command: z.string(),
+      stage: z.string(),
+      isSuccessful: z.boolean(),
+      changes: z.record(z.string(), z.number()),
+    }),
+  ),
+})
+export type CommandResult = z.infer<typeof CommandResult>
+
+type CommandContext = Pick<Command, 'environment' | 'files'>
 
 /** A sandbox where deployment commands run for real, except the engine and AWS. */
 export interface Sandbox extends AsyncDisposable {
-  run: (script: string, args: readonly string[], surroundings?: Partial<Surroundings>) => Promise<Answer>
+  run: (script: string, args: readonly string[], context?: Partial<CommandContext>) => Promise<CommandResult>
 }
 
-/** The reason why this machine cannot have one, or undefined. */
+/** The reason why this machine cannot run a sandbox, or undefined. */
 export function sandboxUnavailableReason(): string | undefined {
   try {
     execFileSync('unshare', ['-Urn', 'ip', 'link', 'set', 'lo', 'up'], { stdio: 'pipe' })
@@ -41,7 +67,7 @@ export async function startSandbox(): Promise<Sandbox> {
     run: async (script, args, { environment = {}, files = {} } = {}) => {
       const command: Command = { script, args: [...args], environment, files }
       child.stdin.write(`${JSON.stringify(command)}\n`)
-      return Answer.parse(JSON.parse(await next()))
+      return CommandResult.parse(JSON.parse(await next()))
     },
     [Symbol.asyncDispose]: async () => {
       child.stdin.end()

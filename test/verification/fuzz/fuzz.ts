@@ -5,7 +5,7 @@ import { client } from '@platform/core/db/table'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, test } from 'vitest'
 import { moduleWorld } from '../../functions/module-world.ts'
-import { rowNamed } from '../../functions/table.ts'
+import { operationNamed } from '../../functions/operations.ts'
 import { writes } from '../../functions/writes.ts'
 import { send, type TestResponse } from '../../support/request.ts'
 import { claimAtMost, claimNone } from '../support/claims.ts'
@@ -33,7 +33,7 @@ async function sendWire(operation: Operation, { authenticate }: Sender, wire: Wi
   const headers = { ...(await authenticate(wire)), ...wire.headers }
   const target = wire.query === '' ? wire.path : `${wire.path}?${wire.query}`
   const writesBefore = writes()
-  const response = await send(rowNamed(operation.name).handler, { method: operation.method, target, ...wire, headers })
+  const response = await send(operationNamed(operation.name).handler, { method: operation.method, target, ...wire, headers })
   return { response, writeCount: writes() - writesBefore }
 }
 
@@ -62,7 +62,7 @@ const withoutWaiting = (wire: Wire): Wire => ({
 })
 
 async function fuzz(operation: Operation, count: number): Promise<void> {
-  const row = rowNamed(operation.name)
+  const row = operationNamed(operation.name)
   const mutation = mutationOf(document, operation)
   let sender = await newSender(row)
   const sent = { requests: 0, malformed: 0 }

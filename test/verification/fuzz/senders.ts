@@ -10,9 +10,9 @@ import { dispatch } from '@platform/core/jobs/dispatch'
 import * as Job from '@platform/core/jobs/job'
 import { enroll } from '@platform/core/relays/enrollment'
 import { scriptJob } from '../../core/support/jobs.ts'
-import { type Ask, askOf, call } from '../../functions/fixtures.ts'
-import { password, type Person, personOf } from '../../functions/person.ts'
-import { type Row, rowNamed, withParameters } from '../../functions/table.ts'
+import { type RequestParts, validRequest, call } from '../../functions/fixtures.ts'
+import { password, type SignedInUser, newUser } from '../../functions/users.ts'
+import { type Operation, operationNamed, withParameters } from '../../functions/operations.ts'
 import { publicPortalHeaders } from '../../support/browser-session.ts'
 import { administrator, adminToken, enrollRequest, newCaller, newRelayKey, relayToken } from '../../support/fixtures.ts'
 import { decodedPath } from '../../support/request.ts'
@@ -26,7 +26,7 @@ export interface Sender {
   authenticate: (wire: Wire) => Promise<Record<string, string>> | Record<string, string>
 }
 
-const toValid = ({ params = {}, query = {}, body }: Ask, headers: Record<string, string> = {}): ValidRequest => ({
+const toValid = ({ params = {}, query = {}, body }: RequestParts, headers: Record<string, string> = {}): ValidRequest => ({
   params,
   query,
   headers,
@@ -35,13 +35,13 @@ const toValid = ({ params = {}, query = {}, body }: Ask, headers: Record<string,
 
 const platformPermissions = new Set(['platform:admin', 'modules:install'])
 
-async function userSender(row: Row): Promise<Sender> {
-  const user = await personOf(platformPermissions.has(row.endpoint.access) ? 'PlatformAdmin' : 'OrgAdmin')
-  return { valid: toValid(await askOf(row, user)), authenticate: () => user.headers }
+async function userSender(row: Operation): Promise<Sender> {
+  const user = await newUser(platformPermissions.has(row.endpoint.access) ? 'PlatformAdmin' : 'OrgAdmin')
+  return { valid: toValid(await validRequest(row, user)), authenticate: () => user.headers }
 }
 
 /** A relay with a job that it has claimed, except for the claim itself. */
-async function relaySender({ name }: Row): Promise<Sender> {
+async function relaySender({ name }: Operation): Promise<Sender> {
   const owner = await newCaller()
   const key = newRelayKey()
   const { id: clusterId, enrollmentToken } = await Cluster.register(owner, { name: newId('clus'), type: 'Hypervisor' })
@@ -56,7 +56,7 @@ async function relaySender({ name }: Row): Promise<Sender> {
   await dispatch({ organisationId: owner.organisationId, jobId })
   const params = { id: jobId }
   if (name.endsWith('/claim')) return { valid: toValid({ params }), authenticate }
-  const claim = rowNamed('POST /api/v1/relay/jobs/{id}/claim')
+  const claim = operationNamed('POST /api/v1/relay/jobs/{id}/claim')
   const path = withParameters(claim.endpoint.path, () => jobId)
   const { leaseId } = (await call(claim, { params }, await authenticate({ path, query: '', headers: {} }))).json
   const output = { leaseId, seq: 0, nodeId, stream: 'stdout', data: 'x' }
@@ -64,15 +64,15 @@ async function relaySender({ name }: Row): Promise<Sender> {
   return { valid: toValid({ params, body: name.endsWith('/output') ? output : completion }), authenticate }
 }
 
-const credentials = ({ username }: Person): Ask => ({ body: { username, password } })
-const refreshTokenOf = async ({ username }: Person): Promise<string> =>
+const credentials = ({ username }: SignedInUser): RequestParts => ({ body: { username, password } })
+const refreshTokenOf = async ({ username }: SignedInUser): Promise<string> =>
   (await signIn({ username, password }, { address: '192.0.2.1' })).refreshToken
 
 /** User names that mutations of the setup request produce repeatedly. */
 const repeatedNames = [...oddTexts, 'xxx', 'x'.repeat(64)].filter((text) => usernameRule.safeParse(text).success)
 
 /** Reopens setup and frees the names that earlier requests took. */
-async function reopenSetup(): Promise<Ask> {
+async function reopenSetup(): Promise<RequestParts> {
   await deleteItems(repeatedNames.map(keys.username))
   const initialAdminToken = await adminToken()
   const set = { setupComplete: false, tokenHash: sha256(initialAdminToken), tokenMintedAtMs: now() }
@@ -82,21 +82,21 @@ async function reopenSetup(): Promise<Ask> {
 }
 
 async function providerId(): Promise<string> {
-  const row = rowNamed('DELETE /api/v1/platform/identity/providers/{id}')
-  return (await askOf(row, await personOf('PlatformAdmin'))).params?.['id'] ?? ''
+  const row = operationNamed('DELETE /api/v1/platform/identity/providers/{id}')
+  return (await validRequest(row, await newUser('PlatformAdmin'))).params?.['id'] ?? ''
 }
 
-async function enrollment(user: Person): Promise<Ask> {
+async function enrollment(user: SignedInUser): Promise<RequestParts> {
   const body = { name: newId('clus'), type: 'Hypervisor' }
-  const { json } = await call(rowNamed('POST /api/v1/clusters'), { body }, user.strong)
+  const { json } = await call(operationNamed('POST /api/v1/clusters'), { body }, user.adminHeaders)
   return { body: enrollRequest(json.enrollmentToken) }
 }
 
 const state = 'x'.repeat(43)
-const consent = (): Ask => ({ query: { state, tenant: newId('org') } })
+const consent = (): RequestParts => ({ query: { state, tenant: newId('org') } })
 
 /** Public operations that need parameters or a body. */
-const publicRequests: Readonly<Record<string, (user: Person) => Ask | Promise<Ask>>> = {
+const publicRequests: Readonly<Record<string, (user: SignedInUser) => RequestParts | Promise<RequestParts>>> = {
   'GET /api/v1/setup/status': async () => (await reopenSetup(), {}),
   'POST /api/v1/setup/complete': reopenSetup,
   'POST /api/v1/auth/login': credentials,
@@ -124,8 +124,8 @@ export const withoutSuccess: ReadonlySet<string> = new Set([
   'POST /api/v1/platform/identity/consent-callback',
 ])
 
-async function publicSender({ name, endpoint }: Row): Promise<Sender> {
-  const user = await personOf('OrgAdmin')
+async function publicSender({ name, endpoint }: Operation): Promise<Sender> {
+  const user = await newUser('OrgAdmin')
   const request = (await publicRequests[name]?.(user)) ?? {}
   if (!endpoint.sameOriginOnly) return { valid: toValid(request), authenticate: () => ({}) }
   const isRefresh = name === 'POST /api/v1/auth/session/refresh'
@@ -134,7 +134,7 @@ async function publicSender({ name, endpoint }: Row): Promise<Sender> {
 }
 
 /** A new caller and a valid request of its own. */
-export function newSender(row: Row): Promise<Sender> {
+export function newSender(row: Operation): Promise<Sender> {
   const { access } = row.endpoint
   if (access === 'relay') return relaySender(row)
   return access === 'public' ? publicSender(row) : userSender(row)

@@ -11,8 +11,8 @@ import { newId, newSecret, sha256 } from '@platform/core/id'
 import { storeAttempt, storeCode } from '@platform/core/identity-providers/oidc/attempt'
 import { issueModuleToken, verifyAccessToken } from '@platform/core/signing/access-token'
 import { cloud } from '../../core/support/identity.ts'
-import { password, type Person, personOf } from '../../functions/person.ts'
-import { rowNamed } from '../../functions/table.ts'
+import { password, type SignedInUser, newUser } from '../../functions/users.ts'
+import { operationNamed } from '../../functions/operations.ts'
 import { administrator, adminToken, enrollRequest } from '../../support/fixtures.ts'
 import { encodeToken, type Forgeries, platformSigningKeys, signEdDsa } from '../../support/forged-tokens.ts'
 import { signed, signingKey } from '../../support/hostile-issuer.ts'
@@ -22,19 +22,19 @@ import { jsonRequest, send, type TestRequest, type TestResponse } from '../../su
 export const tokenOf = ({ authorization = '' }: Readonly<Record<string, string>>): string =>
   authorization.split(' ')[1] ?? ''
 
-export const callerOf = ({ headers }: Person): Promise<Caller> => verifyAccessToken(tokenOf(headers))
+export const callerOf = ({ headers }: SignedInUser): Promise<Caller> => verifyAccessToken(tokenOf(headers))
 
-const request = (operation: string, sent: TestRequest): Promise<TestResponse> => send(rowNamed(operation).handler, sent)
+const request = (operation: string, sent: TestRequest): Promise<TestResponse> => send(operationNamed(operation).handler, sent)
 
 /** Sends a JSON body to the operation `POST` of a path. */
 export const post = (path: string, body: unknown, headers?: Record<string, string>): Promise<TestResponse> =>
   request(`POST ${path}`, jsonRequest(path, body, headers))
 
-const newCluster = async (user: Person) =>
+const newCluster = async (user: SignedInUser) =>
   Cluster.register(await callerOf(user), { name: newId('clus'), type: 'Hypervisor' })
 
 /** A valid token of every kind, except access tokens and those of relays, and parts of some. */
-export async function tokensOfOtherKinds(user: Person): Promise<Forgeries> {
+export async function tokensOfOtherKinds(user: SignedInUser): Promise<Forgeries> {
   const caller = await callerOf(user)
   const { username, userId, organisationId, sessionId } = user
   const { refreshToken } = await signIn({ username, password }, { address: '192.0.2.1' })
@@ -88,7 +88,7 @@ export async function reopenSetup() {
   return { ...administrator, platformName: newId('org'), adminUsername: newId('user'), initialAdminToken }
 }
 
-export const expiringTokens: Readonly<Record<string, (user: Person) => Promise<Expiring>>> = {
+export const expiringTokens: Readonly<Record<string, (user: SignedInUser) => Promise<Expiring>>> = {
   'refresh token': async ({ username }) => {
     const { refreshToken } = await signIn({ username, password }, { address: '192.0.2.1' })
     const [sessionId = '', tokenId = ''] = refreshToken.split('.')
@@ -117,7 +117,7 @@ export const expiringTokens: Readonly<Record<string, (user: Person) => Promise<E
     return { expiresAtMs: now() + 24 * hourMs, key: keys.platform(), use }
   },
   'state of a request for consent': async () => {
-    const { headers } = await personOf('PlatformAdmin')
+    const { headers } = await newUser('PlatformAdmin')
     const path = '/api/v1/platform/identity'
     const { json: provider } = await post(`${path}/providers`, cloud, headers)
     const consent = jsonRequest(`${path}/providers/${provider.id}/consent`, '', headers)

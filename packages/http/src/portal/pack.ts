@@ -26,12 +26,12 @@ export interface PortalFiles {
   files: ReadonlyMap<string, PortalFile>
 }
 
-const Place = z.tuple([z.int(), z.int()])
+const Range = z.tuple([z.int(), z.int()])
 const Entry = z.object({
   contentType: z.string(),
   isHashed: z.boolean(),
   tag: z.string(),
-  places: z.object({ identity: Place, gzip: Place.exactOptional(), br: Place.exactOptional() }),
+  ranges: z.object({ identity: Range, gzip: Range.exactOptional(), br: Range.exactOptional() }),
 })
 type Entry = z.infer<typeof Entry>
 const Index = z.object({ shell: Entry, files: z.record(z.string(), Entry) })
@@ -42,13 +42,13 @@ const newline = 10
 export function packFiles({ shell, files }: PortalFiles): Uint8Array {
   const bodies: Uint8Array[] = []
   let end = 0
-  const placed = (body: Uint8Array): z.infer<typeof Place> => {
+  const append = (body: Uint8Array): z.infer<typeof Range> => {
     bodies.push(body)
     return [end, (end += body.length)]
   }
   const entryOf = ({ bodies: { identity, gzip, br }, ...file }: PortalFile): Entry => ({
     ...file,
-    places: { identity: placed(identity), ...(gzip && { gzip: placed(gzip) }), ...(br && { br: placed(br) }) },
+    ranges: { identity: append(identity), ...(gzip && { gzip: append(gzip) }), ...(br && { br: append(br) }) },
   })
   const entries = [...files].map(([path, file]) => [path, entryOf(file)] as const)
   const index: z.infer<typeof Index> = { shell: entryOf(shell), files: Object.fromEntries(entries) }
@@ -59,8 +59,8 @@ export function packFiles({ shell, files }: PortalFiles): Uint8Array {
 export function unpackFiles(pack: Uint8Array): PortalFiles {
   const start = pack.indexOf(newline) + 1
   const index = Index.parse(JSON.parse(Buffer.from(pack.subarray(0, start)).toString()))
-  const bodyAt = ([from, to]: z.infer<typeof Place>) => pack.subarray(start + from, start + to)
-  const fileOf = ({ places: { identity, gzip, br }, ...file }: Entry): PortalFile => ({
+  const bodyAt = ([from, to]: z.infer<typeof Range>) => pack.subarray(start + from, start + to)
+  const fileOf = ({ ranges: { identity, gzip, br }, ...file }: Entry): PortalFile => ({
     ...file,
     bodies: { identity: bodyAt(identity), ...(gzip && { gzip: bodyAt(gzip) }), ...(br && { br: bodyAt(br) }) },
   })

@@ -6,7 +6,7 @@ const contentPolicy = [
   "img-src 'self' data:",
   "font-src 'self'",
   "connect-src 'self'",
-  // Module scripts share this origin: none may register a service worker that answers for the portal.
+  // Module scripts share this origin: none may register a service worker for the portal.
   "worker-src 'none'",
   "frame-src 'self'",
   "manifest-src 'self'",
@@ -18,10 +18,10 @@ const contentPolicy = [
 ].join('; ')
 
 /** Browser features that neither the portal nor module pages use. */
-const refused = ['camera', 'display-capture', 'geolocation', 'microphone', 'payment', 'serial', 'usb']
+const deniedFeatures = ['camera', 'display-capture', 'geolocation', 'microphone', 'payment', 'serial', 'usb']
 
 /** HSTS for one year. Browsers ignore it over plain HTTP. */
-const keptToTls = { 'strict-transport-security': 'max-age=31536000' }
+const transportSecurity = { 'strict-transport-security': 'max-age=31536000' }
 
 /** The headers of the portal's page. `protocol` is the gateway's request protocol: `https` or `http`. */
 export const shellHeaders = (protocol: string | undefined): Record<string, string> => ({
@@ -29,6 +29,6 @@ export const shellHeaders = (protocol: string | undefined): Record<string, strin
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'same-origin',
-  'permissions-policy': refused.map((feature) => `${feature}=()`).join(', '),
-  ...(protocol === 'https' && keptToTls),
+  'permissions-policy': deniedFeatures.map((feature) => `${feature}=()`).join(', '),
+  ...(protocol === 'https' && transportSecurity),
 })

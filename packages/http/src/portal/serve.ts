@@ -13,60 +13,66 @@ import { shellHeaders } from './policy.ts'
  * else `route_not_found`. `load` returns a pack and runs once per process. No store calls.
  */
 export function servePortal(load: () => Promise<Uint8Array>): WithVersionProbe<GatewayEvent, GatewayResult> {
-  let held: Promise<PortalFiles> | undefined
+  let cached: Promise<PortalFiles> | undefined
   const files = () => {
-    held ??= load().then(unpackFiles)
+    cached ??= load().then(unpackFiles)
     // The next request retries.
-    held.catch(() => (held = undefined))
-    return held
+    cached.catch(() => (cached = undefined))
+    return cached
   }
-  const app = createApp((it) => it.use(toHonoHandler((context) => perform(context, files))))
+  const app = createApp((hono) => hono.use(toHonoHandler((context) => perform(context, files))))
   return withVersionProbe(async (event) => toResult(await app(event)))
 }
 
 async function perform(context: HttpContext, load: () => Promise<PortalFiles>): Promise<HttpResponse> {
   const { event } = context.env
   const { rawPath } = event
-  if (!isReading(event)) throw platformError('route_not_found')
+  if (!isRead(event)) throw platformError('route_not_found')
   const { shell, files } = await load()
   const file = files.get(rawPath)
-  if (file !== undefined) return fresh(context, file, fileHeaders(file))
+  if (file !== undefined) return respond(context, file, fileHeaders(file))
   if (!isNavigation(event)) throw platformError('route_not_found')
   const headers = { vary: 'accept, accept-encoding', ...shellHeaders(event.headers['x-forwarded-proto']) }
   // The portal renders "not found" itself.
   return isPortalPath(rawPath)
-    ? fresh(context, shell, { ...askedFor, ...headers })
-    : whole(context, 404, shell, headers)
+    ? respond(context, shell, { ...revalidate, ...headers })
+    : content(context, 404, shell, headers)
 }
 
-const isReading = ({ requestContext: { http } }: GatewayEvent): boolean =>
-  http.method === 'GET' || http.method === 'HEAD'
+const isRead = ({ requestContext: { http } }: GatewayEvent): boolean => http.method === 'GET' || http.method === 'HEAD'
 
-/** Whether the browser navigates. A missing hashed file is of another version and must not be answered by the page. */
+/** Whether the browser navigates. A missing hashed file belongs to another version and never gets the page. */
 const isNavigation = ({ rawPath, headers }: GatewayEvent): boolean =>
   rawPath === '/' || (!rawPath.startsWith(hashedFolder) && /\btext\/html\b/i.test(headers['accept'] ?? ''))
 
 /** Caches must revalidate. */
-const askedFor = { 'cache-control': 'no-cache' }
-const keptForever = { 'cache-control': 'public, max-age=31536000, immutable' }
+const revalidate = { 'cache-control': 'no-cache' }
+const immutable = { 'cache-control': 'public, max-age=31536000, immutable' }
 
 const fileHeaders = ({ isHashed }: PortalFile): Record<string, string> => ({
   vary: 'accept-encoding',
   'cross-origin-resource-policy': 'same-origin',
-  ...(isHashed ? keptForever : askedFor),
+  ...(isHashed ? immutable : revalidate),
 })
 
 /** A file, or 304 if the caller's copy is current. */
-function fresh(context: HttpContext, file: PortalFile, headers: Record<string, string>): HttpResponse {
+function respond(context: HttpContext, file: PortalFile, headers: Record<string, string>): HttpResponse {
   const encoding = encodingOf(context, file)
   // An ETag identifies one sequence of bytes, so each encoding has its own.
   const etag = encoding === 'identity' ? `"${file.tag}"` : `"${file.tag}-${encoding}"`
-  const named = { etag, ...headers }
-  return matchesEtag(etag, context) ? httpResponse(304, null, named) : whole(context, 200, file, named)
+  const taggedHeaders = { etag, ...headers }
+  return matchesEtag(etag, context)
+    ? httpResponse(304, null, taggedHeaders)
+    : content(context, 200, file, taggedHeaders)
 }
 
 /** The file's content; no body for HEAD. */
-function whole(context: HttpContext, status: number, file: PortalFile, headers: Record<string, string>): HttpResponse {
+function content(
+  context: HttpContext,
+  status: number,
+  file: PortalFile,
+  headers: Record<string, string>,
+): HttpResponse {
   const encoding = encodingOf(context, file)
   const body = context.env.event.requestContext.http.method === 'HEAD' ? null : (file.bodies[encoding] ?? null)
   return httpResponse(status, body, {

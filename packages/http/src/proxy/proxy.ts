@@ -7,7 +7,7 @@ import type { Deployment } from '@platform/core/modules/record'
 import { createApp, toHonoHandler } from '../app.ts'
 import { authenticate, identityOf } from '../authorize.ts'
 import type { HttpContext } from '../context.ts'
-import { type GatewayEvent, refuseLargeBody } from '../request.ts'
+import { type GatewayEvent, rejectLargeBody } from '../request.ts'
 import { type ProxyResponse, toClientResponse, isPageNavigation, redirectToPortal } from './response.ts'
 import { lookUpRouteOwner, refreshRouteOwner, type RouteOwner, negativeCacheMs } from './route-owner.ts'
 import { type ProxyRequest, toModuleRequest } from './request.ts'
@@ -24,13 +24,13 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
  * One Lambda function that proxies requests to modules. It authenticates, applies rate limits and filters headers in
  * both directions. Unknown paths need no token. Browser navigation to module pages redirects to the portal.
  */
-export function moduleProxy(ask: ModuleClient): WithVersionProbe<GatewayEvent, GatewayResult> {
-  const app = createApp((it) => it.use(toHonoHandler((context) => perform(context, ask))))
+export function moduleProxy(send: ModuleClient): WithVersionProbe<GatewayEvent, GatewayResult> {
+  const app = createApp((hono) => hono.use(toHonoHandler((context) => perform(context, send))))
   return withVersionProbe(async (event) => toResult(await app(event)))
 }
 
 /** The order decides which error a caller receives, as for the platform's own endpoints. */
-async function perform(context: HttpContext, ask: ModuleClient): Promise<HttpResponse> {
+async function perform(context: HttpContext, send: ModuleClient): Promise<HttpResponse> {
   const { event } = context.env
   if (isPageNavigation(event)) return redirectToPortal(event)
   const { rawPath } = event
@@ -39,34 +39,34 @@ async function perform(context: HttpContext, ask: ModuleClient): Promise<HttpRes
   if (owner === undefined) throw platformError('route_not_found')
   addLogFields({ moduleId: owner.moduleId })
 
-  refuseLargeBody(event)
+  rejectLargeBody(event)
   const caller = await authenticate('user', event)
   addLogFields(identityOf(caller))
   if (caller?.kind !== 'user') throw platformError('unauthenticated')
   limit(context, { method: 'get', path: rawPath, access: 'user' }, { caller, address, json: () => ({}) })
   const { moduleId } = owner
-  const answer = await besideOthers(`${moduleId} ${caller.organisationId}`, ofOneOrganisation, () =>
-    besideOthers(moduleId, atOnce, () => askOwner(ask, owner, event, caller)),
+  const response = await withBulkhead(`${moduleId} ${caller.organisationId}`, requestsPerOrganisation, () =>
+    withBulkhead(moduleId, requestsPerModule, () => sendToOwner(send, owner, event, caller)),
   )
-  const { status, headers, body } = toClientResponse(answer, owner, rawPath)
+  const { status, headers, body } = toClientResponse(response, owner, rawPath)
   return httpResponse(status, body ?? null, headers)
 }
 
 /** Sends the request to the known deployment, and once more to its successor if it was unreachable. */
-async function askOwner(
-  ask: ModuleClient,
+async function sendToOwner(
+  send: ModuleClient,
   owner: RouteOwner,
   event: GatewayEvent,
   caller: Caller,
 ): Promise<ProxyResponse> {
   const request = await toModuleRequest(event, owner.moduleId, caller)
   try {
-    return await ask(deploymentOf(owner), request)
+    return await send(deploymentOf(owner), request)
   } catch (error) {
     if (!(error instanceof PlatformError) || error.code !== 'module_unavailable') throw error
     const current = await successorOf(owner, event.rawPath)
     if (current === undefined) throw error
-    return ask(deploymentOf(current), request)
+    return send(deploymentOf(current), request)
   }
 }
 
@@ -87,7 +87,7 @@ function deploymentOf({ claim: { deployment } }: RouteOwner): Deployment {
 }
 
 /** Limits the connections and memory that a slow module can hold. */
-const atOnce = 100
+const requestsPerModule = 100
 /** One organisation's requests to a slow module leave room for others. */
-const ofOneOrganisation = 50
-const besideOthers = bulkhead(() => platformError('module_unavailable', { retryAfterSeconds: 1 }))
+const requestsPerOrganisation = 50
+const withBulkhead = bulkhead(() => platformError('module_unavailable', { retryAfterSeconds: 1 }))

@@ -15,7 +15,7 @@ export interface ProxyRequest {
 }
 
 /** Request headers that modules receive. Credentials and addresses are excluded. */
-const passed = [
+const forwardedHeaders = [
   'accept',
   'accept-language',
   'content-language',
@@ -32,16 +32,16 @@ const passed = [
 /** The module's request: filtered headers, and a token that identifies the caller. */
 export async function toModuleRequest(event: GatewayEvent, moduleId: string, caller: Caller): Promise<ProxyRequest> {
   const { method } = event.requestContext.http
-  const isBodiless = !event.body || method === 'GET' || method === 'HEAD'
+  const hasNoBody = !event.body || method === 'GET' || method === 'HEAD'
   return {
     method,
     path: encodedPath(event),
     headers: {
-      ...proxyHeaders(passed, event.headers),
+      ...proxyHeaders(forwardedHeaders, event.headers),
       traceparent: `00-${currentTraceId()}-${randomBytes(8).toString('hex')}-01`,
       'x-platform-user': await issueModuleToken(moduleId, caller),
     },
-    ...(!isBodiless && { body: bytesOf(event) }),
+    ...(!hasNoBody && { body: bytesOf(event) }),
   }
 }
 

@@ -14,7 +14,7 @@ export interface ProxyResponse {
 }
 
 /** Response headers that modules may set. */
-const passed = [
+const forwardedHeaders = [
   'accept-ranges',
   'allow',
   'cache-control',
@@ -45,24 +45,24 @@ const pagePolicy = [
 ].join('; ')
 
 /** Types that browsers never render as a document with active content. */
-const inert =
+const inertTypes =
   /^(?:application\/(?:json|[\w.-]+\+json|x-ndjson|javascript|wasm)|text\/(?:plain|css|csv|javascript)|image\/(?:png|jpeg|gif|webp|avif|x-icon|vnd\.microsoft\.icon)|font\/\w+|(?:audio|video)\/[\w-]+)$/
 
 const unknownType = 'application/octet-stream'
 const statusesWithoutBody = new Set([204, 205, 304])
 
 /** The filtered response for the caller. Throws `module_failed` for an invalid one. */
-export function toClientResponse(answer: ProxyResponse, owner: RouteOwner, path: string) {
-  const { status, headers } = answer
+export function toClientResponse(response: ProxyResponse, owner: RouteOwner, path: string) {
+  const { status, headers } = response
   if (!Number.isInteger(status) || status < 200 || status > 599) throw platformError('module_failed')
   const type = typeOf(headers['content-type'])
   const location = locationOf(headers['location'], owner, path)
   const hasBody = !statusesWithoutBody.has(status)
   return {
     status,
-    body: hasBody ? answer.body : undefined,
+    body: hasBody ? response.body : undefined,
     headers: {
-      ...proxyHeaders(passed, headers),
+      ...proxyHeaders(forwardedHeaders, headers),
       vary: [headers['vary'] ?? '', 'authorization', 'cookie', ...varyHeadersFor(path)]
         .filter((name) => name !== '' && isHeaderSafe(name))
         .join(', '),
@@ -74,7 +74,7 @@ export function toClientResponse(answer: ProxyResponse, owner: RouteOwner, path:
 }
 
 function policyOf(type: string): Record<string, string> {
-  if (inert.test(type)) return {}
+  if (inertTypes.test(type)) return {}
   return { 'content-security-policy': type === 'text/html' ? pagePolicy : 'sandbox' }
 }
 
@@ -96,14 +96,14 @@ function locationOf(value: string | undefined, { moduleId, claim }: RouteOwner, 
   return origin === base.origin && isOwn ? pathname + search + hash : undefined
 }
 
-const folder = '/modules/'
+const pagesPath = '/modules/'
 
 /** Module pages vary by `Sec-Fetch-Dest`; other paths do not. */
-const varyHeadersFor = (path: string): string[] => (path.startsWith(folder) ? ['sec-fetch-dest'] : [])
+const varyHeadersFor = (path: string): string[] => (path.startsWith(pagesPath) ? ['sec-fetch-dest'] : [])
 
 /** Whether a browser navigates to a module page at the top level, not in a frame. */
 export const isPageNavigation = ({ rawPath, headers, requestContext }: GatewayEvent): boolean =>
-  rawPath.startsWith(folder) && requestContext.http.method === 'GET' && headers['sec-fetch-dest'] === 'document'
+  rawPath.startsWith(pagesPath) && requestContext.http.method === 'GET' && headers['sec-fetch-dest'] === 'document'
 
 /**
  * Redirects to the portal, which shows the page in a frame. Only one function serves the portal's page: during an

@@ -14,26 +14,26 @@ export interface RouteOwner {
 }
 
 /** Every process learns of installs and removals within this time. */
-const believedMs = 1000
+const cacheMs = 1000
 /** A path that is unknown may have been installed a moment ago, but probing paths must not cost one call each. */
 export const negativeCacheMs = 100
 
-interface Reading {
+interface CachedRoutes {
   routes: Promise<ModuleRoutes>
   atMs: number
 }
 
-let last: Reading | undefined
+let last: CachedRoutes | undefined
 
 /** The reservations, read at most this long ago. Concurrent requests share one call. */
 function routesWithin(ageMs: number, stale: boolean): Promise<ModuleRoutes> {
   // The clock may be set back.
   const isFresh = last !== undefined && Math.abs(now() - last.atMs) < ageMs
   if (last === undefined || !isFresh) {
-    const reading = { routes: readRoutes({ stale }), atMs: now() }
-    last = reading
-    reading.routes.catch(() => {
-      if (last === reading) last = undefined
+    const read = { routes: readRoutes({ stale }), atMs: now() }
+    last = read
+    read.routes.catch(() => {
+      if (last === read) last = undefined
     })
   }
   return last.routes
@@ -42,7 +42,7 @@ function routesWithin(ageMs: number, stale: boolean): Promise<ModuleRoutes> {
 /** The owner of a path, or undefined. At most one call; known paths cost one call per second. */
 export async function lookUpRouteOwner(path: string): Promise<RouteOwner | undefined> {
   if (!isModulePath(path)) return undefined
-  return findRouteOwner(await routesWithin(believedMs, true), path) ?? refreshRouteOwner(path)
+  return findRouteOwner(await routesWithin(cacheMs, true), path) ?? refreshRouteOwner(path)
 }
 
 /** The current owner, except for the negative cache. At most one call, shared by concurrent requests. */

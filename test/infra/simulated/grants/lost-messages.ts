@@ -1,109 +1,147 @@
 import assert from 'node:assert/strict'
-import { setTimeout as delay } from 'node:timers/promises'
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { CreateSecretCommand, ListSecretsCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
+import { PutCommand } from '@aws-sdk/lib-dynamodb'
+import * as keys from '@platform/core/db/keys'
 import { clientSettings } from '@platform/local/emulators/http/environment'
 import { expectStatus } from '../../../conformance/support/answer.ts'
 import { finishedBatch, jobFor, submitBatch } from '../../../conformance/support/batch.ts'
 import { Platform } from '../../../conformance/support/platform.ts'
+import { startDeliveries, webhooksPath } from '../../../conformance/support/webhooks.ts'
+import type { Simulator } from '../../../simulator/simulator.ts'
 import { waitFor } from '../../../support/wait-for.ts'
-import { own } from './act.ts'
-import { swept, sweeps } from './sweep.ts'
-import { type Scene, without } from './withholding.ts'
+import { statementOf, usedActions } from '../../grant.ts'
+import type { Environment } from './environment.ts'
 
-/** What becomes of messages that are lost on their way, and of those that nobody could handle. */
+/** Messages that are lost or dead-lettered, and the sweep that repairs this. */
 
-/** Sends a message to a queue of the platform, as AWS does with those that nobody could handle. */
-export async function sendTo({ simulator }: Scene, queue: string, message: object): Promise<void> {
-  const client = new SQSClient(clientSettings(simulator.cloud.sqsUrl, simulator.cloud.accessKeyId))
-  const QueueUrl = `${simulator.cloud.sqsUrl}/000000000000/platform-dev-${queue}`
+type Deployment = Pick<Environment, 'simulator' | 'tick'>
+
+/** Withholds a grant while `work` runs: the messages that it would allow are lost. */
+export async function withoutGrant<Result>(
+  simulator: Simulator,
+  [name, grant]: readonly [name: string, grant: string],
+  work: () => Promise<Result>,
+): Promise<Result> {
+  using _ = simulator.cloud.iamProxy.withhold(statementOf(simulator, name, grant))
+  return await work()
+}
+
+/** Sends a message to a queue of the platform, as SQS does to dead-letter queues. */
+export async function sendTo({ cloud }: Simulator, queue: string, message: object): Promise<void> {
+  const client = new SQSClient(clientSettings(cloud.sqsUrl, cloud.accessKeyId))
+  const QueueUrl = `${cloud.sqsUrl}/000000000000/platform-dev-${queue}`
   await client.send(new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(message) }))
   client.destroy()
 }
 
-/** Submits a job whose message is lost. */
-const submitUnheard = async (scene: Scene, clusterId: string): Promise<string> =>
-  without(scene, ['jobs', 'queue:jobs'], async () => scene.platform.as(await scene.platform.tenant).submit(clusterId))
+/** Runs the sweep until the check succeeds. */
+export const sweepUntil = (
+  { tick }: Pick<Deployment, 'tick'>,
+  what: string,
+  check: () => Promise<boolean>,
+): Promise<boolean> =>
+  waitFor(what, async () => {
+    await tick('schedule/sweep')
+    return check()
+  })
 
-/** Submits a batch whose message is lost. */
-const batchUnheard = async (scene: Scene, clusterId: string): Promise<any> =>
-  without(scene, ['jobs', 'queue:batches'], async () =>
-    submitBatch(scene.platform.as(await scene.platform.tenant), { jobs: [jobFor(clusterId)] }),
+/** Submits a job without its queue message. */
+const submitUnannounced = async ({ simulator, platform }: Environment, clusterId: string): Promise<string> =>
+  withoutGrant(simulator, ['jobs', 'queue:jobs'], async () => platform.as(await platform.tenant).submit(clusterId))
+
+/** Submits a batch without its queue message. */
+const submitBatchUnannounced = async ({ simulator, platform }: Environment, clusterId: string): Promise<any> =>
+  withoutGrant(simulator, ['jobs', 'queue:batches'], async () =>
+    submitBatch(platform.as(await platform.tenant), { jobs: [jobFor(clusterId)] }),
   )
 
-const notificationAbout = async ({ platform }: Scene, resource: string) => {
-  const { client } = await platform.tenant
-  await waitFor(`a notification about ${resource}`, async () =>
-    expectStatus(await client.get('/api/v1/notifications?pageSize=100'), 200).items.some(
-      (item: any) => item.resource === resource,
+export async function deadLetterJob(environment: Environment): Promise<void> {
+  const { platform, simulator } = environment
+  const tenant = await platform.tenant
+  const theirs = platform.as(tenant)
+  const { id: clusterId } = await theirs.newCluster()
+  const jobId = await submitUnannounced(environment, clusterId)
+  await sendTo(simulator, 'jobs-dead-letter', { organisationId: tenant.organisationId, jobId })
+  await waitFor('the job to fail', async () => (await theirs.job(jobId)).statusReason === 'dead_lettered')
+  await waitFor('the notification', async () =>
+    expectStatus(await tenant.client.get('/api/v1/notifications?pageSize=100'), 200).items.some(
+      ({ resource }: any) => resource === jobId,
     ),
   )
 }
 
-export const jobBuried = own(
-  'a job whose message ends in the dead-letter queue fails, and its submitter is told',
-  async (scene) => {
-    const { organisationId } = await scene.platform.tenant
-    const theirs = scene.platform.as(await scene.platform.tenant)
-    const { id: clusterId } = await theirs.newCluster()
-    const jobId = await submitUnheard(scene, clusterId)
-    await sendTo(scene, 'jobs-dead-letter', { organisationId, jobId })
-    await waitFor('the job fails', async () => (await theirs.job(jobId)).status === 'Failed')
-    assert.equal((await theirs.job(jobId)).statusReason, 'dead_lettered')
-    await notificationAbout(scene, jobId)
-  },
-  { breaks: ['jobs'] },
-)
+export async function deadLetterBatch(environment: Environment): Promise<void> {
+  const { platform, simulator } = environment
+  const tenant = await platform.tenant
+  const theirs = platform.as(tenant)
+  const { id: clusterId } = await theirs.newCluster()
+  const { batchId } = await submitBatchUnannounced(environment, clusterId)
+  await sendTo(simulator, 'batches-dead-letter', { organisationId: tenant.organisationId, batchId })
+  const { counts } = await finishedBatch(theirs, batchId)
+  assert.equal(counts.failed, 1)
+}
 
-export const batchBuried = own(
-  'a batch whose message ends in the dead-letter queue finishes with its jobs failed',
-  async (scene) => {
-    const { organisationId } = await scene.platform.tenant
-    const theirs = scene.platform.as(await scene.platform.tenant)
-    const { id: clusterId } = await theirs.newCluster()
-    const { batchId } = await batchUnheard(scene, clusterId)
-    await sendTo(scene, 'batches-dead-letter', { organisationId, batchId })
-    const { counts } = await finishedBatch(theirs, batchId)
-    assert.equal(counts.failed, 1)
-  },
-  { breaks: ['jobs'] },
-)
+export async function sweepJobs(environment: Environment): Promise<void> {
+  const { platform } = environment
+  const relay = await platform.as(await platform.tenant).newRelay()
+  const jobId = await submitUnannounced(environment, relay.clusterId)
+  await sweepUntil(environment, 'the relay to receive the job', async () =>
+    expectStatus(await relay.heartbeat(), 200).jobs.includes(jobId),
+  )
+}
 
-export const sweepJobs = own(
-  'the sweep announces a job whose message was lost, and its relay is told',
-  async (scene) => {
-    const relay = await scene.platform.as(await scene.platform.tenant).newRelay()
-    const jobId = await submitUnheard(scene, relay.clusterId)
-    await swept(scene, 'the relay is told', async () => expectStatus(await relay.heartbeat(), 200).jobs.includes(jobId))
-  },
-  { breaks: ['jobs', ...sweeps] },
-)
+export async function sweepBatches(environment: Environment): Promise<void> {
+  const { platform } = environment
+  const relay = await platform.as(await platform.tenant).newRelay()
+  await submitBatchUnannounced(environment, relay.clusterId)
+  await sweepUntil(
+    environment,
+    'the relay to receive a job',
+    async () => expectStatus(await relay.heartbeat(), 200).jobs.length > 0,
+  )
+}
 
-export const sweepBatches = own(
-  'the sweep announces a batch whose message was lost, and its relay is told',
-  async (scene) => {
-    const relay = await scene.platform.as(await scene.platform.tenant).newRelay()
-    await batchUnheard(scene, relay.clusterId)
-    await swept(scene, 'the relay is told', async () => expectStatus(await relay.heartbeat(), 200).jobs.length > 0)
-  },
-  { breaks: ['jobs', ...sweeps] },
-)
+/** Uses a new organisation: other changes there would project the lost ones as well. */
+export async function sweepEvents({ simulator, platform, tick }: Environment): Promise<void> {
+  const { options, contract, cleanUp } = platform
+  const other = new Platform(options, contract, cleanUp)
+  const theirs = other.as(await other.tenant)
+  await sweepUntil({ tick }, 'the sweep to enqueue projections', async () => {
+    await withoutGrant(simulator, ['sites', 'queue:events'], () => theirs.newSite())
+    return usedActions(simulator, 'schedule/sweep', 'queue:events').size > 0
+  })
+}
 
-export const sweepEvents = own(
-  'the sweep announces changes whose message was lost, and they are on record',
-  async (scene) => {
-    const { options, contract, cleanUp } = scene.platform
-    // An organisation that nothing else is announced of: jobs would lead to its changes, too.
-    const fresh = new Platform(options, contract, cleanUp)
-    const { client } = await fresh.tenant
-    const isOnRecord = async (id: string) =>
-      expectStatus(await client.get(`/api/v1/platform/audit?resource=${id}`), 200).totalCount === 1
-    const unheard = await waitFor('a change goes unheard', async () => {
-      const { id } = await without(scene, ['sites', 'queue:events'], async () => fresh.as(await fresh.tenant).newSite())
-      // Somebody may be at the books of the organisation still, and find it.
-      await delay(1000)
-      return !(await isOnRecord(id)) && id
-    })
-    await swept(scene, 'it is on record', () => isOnRecord(unheard))
-  },
-  { breaks: ['sites', ...sweeps] },
-)
+export async function sweepDeliveries(environment: Environment): Promise<void> {
+  const { simulator, platform } = environment
+  await using deliveries = await startDeliveries(platform)
+  assert.ok(deliveries)
+  const { admin, receiver, newWebhook } = deliveries
+  const { id } = await newWebhook('/swept', ['platform.setup.*'])
+  await withoutGrant(simulator, ['webhooks', 'queue:webhooks'], async () =>
+    expectStatus(await admin.post(`${webhooksPath}/${id}/test`), 202),
+  )
+  await sweepUntil(environment, 'the delivery', async () => receiver.received.length > 0)
+}
+
+export async function sweepOrphanedSecrets({ simulator, tick }: Environment): Promise<void> {
+  const { secretsUrl, dynamoDbUrl, accessKeyId } = simulator.cloud
+  const { environment } = simulator.functions[0] ?? {}
+  const Name = `${environment?.['PLAT_SECRET_IDENTITY_PREFIX']}/${crypto.randomUUID()}`
+  using secrets = disposable(new SecretsManagerClient(clientSettings(secretsUrl, accessKeyId)))
+  using table = disposable(new DynamoDBClient(clientSettings(dynamoDbUrl, accessKeyId)))
+  await secrets.client.send(new CreateSecretCommand({ Name, SecretString: '{}' }))
+  const Item = { ...keys.orphanedSecret(Name), name: Name, ...keys.due(Name, Date.now()) }
+  await table.client.send(new PutCommand({ TableName: environment?.['PLAT_TABLE'], Item }))
+  await sweepUntil({ tick }, 'the secret to be deleted', async () => {
+    const { SecretList = [] } = await secrets.client.send(new ListSecretsCommand({ MaxResults: 100 }))
+    return SecretList.every((secret) => secret.Name !== Name)
+  })
+}
+
+const disposable = <Client extends { destroy: () => void }>(client: Client) => ({
+  client,
+  [Symbol.dispose]: () => client.destroy(),
+})

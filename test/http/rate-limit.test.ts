@@ -1,0 +1,142 @@
+import { limiter, type RateLimitState } from '@platform/http/rate-limit'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { handler as auth } from '../../functions/auth.ts'
+import { handler as relay } from '../../functions/relay.ts'
+import { jsonRequest, send } from '../support/request.ts'
+
+vi.hoisted(() =>
+  Object.assign(process.env, {
+    PLAT_LOG_LEVEL: 'error',
+    PLAT_LIMIT_ENROLL_PER_MINUTE: '3',
+    PLAT_LIMIT_REFRESH_PER_MINUTE: '2',
+  }),
+)
+
+describe('a limiter', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 1_700_000_000_000 }))
+  afterEach(() => void vi.useRealTimers())
+
+  const pass = (ms: number) => vi.setSystemTime(Date.now() + ms)
+  const take = (times: number, limit: (principal: string) => RateLimitState, principal = 'a'): RateLimitState[] =>
+    Array.from({ length: times }, () => limit(principal))
+  const countAllowed = (states: RateLimitState[]): number =>
+    states.filter(({ retryAfterSeconds }) => retryAfterSeconds === 0).length
+
+  test('allows a burst', () => {
+    const limit = limiter({ perMinute: 60, burst: 5 })
+    expect(take(5, limit).map(({ remaining }) => remaining)).toEqual([4, 3, 2, 1, 0])
+    expect(limit('a')).toEqual({ limit: 5, remaining: 0, resetSeconds: 5, retryAfterSeconds: 1 })
+    expect(countAllowed(take(10, limiter({ perMinute: 3, burst: 100 })))).toBe(3)
+  })
+
+  test.each([1, 3, 7, 10, 59, 600, 1_000_000])('allows one call after `Retry-After` at %d per minute', (perMinute) => {
+    const limit = limiter({ perMinute, burst: 4 })
+    const size = Math.min(4, perMinute)
+    expect(countAllowed(take(size, limit))).toBe(size)
+    const { retryAfterSeconds } = limit('a')
+    expect(retryAfterSeconds).toBeGreaterThan(0)
+    pass(retryAfterSeconds * 1000)
+    expect(limit('a').retryAfterSeconds).toBe(0)
+  })
+
+  test('maintains the average rate', () => {
+    const limit = limiter({ perMinute: 30, burst: 10 })
+    let count = 0
+    for (let second = 0; second < 600; second++) {
+      count += countAllowed(take(3, limit))
+      pass(1000)
+    }
+    expect(count).toBe(10 + 299)
+  })
+
+  test('does not count rejected calls', () => {
+    const limit = limiter({ perMinute: 10, burst: 10 })
+    take(1010, limit)
+    pass(6000)
+    expect(limit('a').retryAfterSeconds).toBe(0)
+  })
+
+  test('allows a full burst after the reset', () => {
+    const limit = limiter({ perMinute: 60, burst: 8 })
+    const { resetSeconds } = take(8, limit)[7] as RateLimitState
+    pass(resetSeconds * 1000)
+    expect(limit('a').remaining).toBe(7)
+    pass(3_600_000)
+    expect(countAllowed(take(20, limit))).toBe(8)
+  })
+
+  test('recovers after the clock is set back', () => {
+    const limit = limiter({ perMinute: 60, burst: 3 })
+    take(3, limit)
+    pass(-10_000)
+    expect(limit('a').retryAfterSeconds).toBeLessThanOrEqual(11)
+    pass(20_000)
+    expect(limit('a').retryAfterSeconds).toBe(0)
+  })
+
+  test('limits each principal separately, and keeps the ten thousand most recent ones', () => {
+    const limit = limiter({ perMinute: 1, burst: 1 })
+    for (let index = 0; index < 10_000; index++) expect(limit(`address ${index}`).retryAfterSeconds).toBe(0)
+    expect(limit('address 0').retryAfterSeconds).toBe(60)
+    limit('one more')
+    expect(limit('address 0').retryAfterSeconds).toBe(60)
+    expect(limit('address 1').retryAfterSeconds).toBe(0)
+  })
+})
+
+const enroll = (address: string, headers: Record<string, string> = {}) =>
+  send(relay, { ...jsonRequest('/api/v1/relay/enroll', {}, headers), address })
+
+test('limits enrollments by address, before validation', async () => {
+  for (const remaining of ['2', '1', '0']) {
+    const { status, headers } = await enroll('198.51.100.1')
+    expect(status).toBe(400)
+    expect(headers).toMatchObject({ 'ratelimit-limit': '3', 'ratelimit-remaining': remaining })
+  }
+  const limited = await enroll('198.51.100.1')
+  expect([limited.status, limited.json.error]).toEqual([429, 'rate_limited'])
+  expect(Number(limited.headers['retry-after'])).toBeGreaterThan(0)
+  expect(Number(limited.headers['ratelimit-reset'])).toBeGreaterThan(0)
+  expect((await enroll('198.51.100.2')).status).toBe(400)
+})
+
+test('limits an IPv6 network as one address, and ignores forwarding headers', async () => {
+  const statuses: number[] = []
+  for (let last = 1; last <= 4; last++) {
+    const forwarded = { 'X-Forwarded-For': `203.0.113.${last}`, Forwarded: `for=203.0.113.${last}` }
+    statuses.push((await enroll(`2001:db8:0:1::${last}`, forwarded)).status)
+  }
+  expect(statuses).toEqual([400, 400, 400, 429])
+  expect((await enroll('2001:db8:0:2::1')).status).toBe(400)
+})
+
+const sameOrigin = { 'sec-fetch-site': 'same-origin' }
+const refreshRequest = { method: 'POST', target: '/api/v1/auth/session/refresh' }
+const refresh = (refreshToken: unknown) => send(auth, jsonRequest('/api/v1/auth/refresh', { refreshToken }))
+const refreshBrowser = (token: string) =>
+  send(auth, { ...refreshRequest, headers: { ...sameOrigin, cookie: `__Host-plat_refresh=${token}` } })
+const continueSession = (refreshToken: string) =>
+  send(auth, jsonRequest('/api/v1/auth/session', { refreshToken }, sameOrigin))
+
+test.each([
+  ['a', [refreshBrowser, continueSession, refresh]],
+  ['b', [continueSession, refresh, refreshBrowser]],
+  ['c', [refresh, refresh, refreshBrowser]],
+])('limits refreshes by session for cookies and bodies together: %s', async (name, calls) => {
+  const statuses: number[] = []
+  for (const [index, call] of calls.entries()) statuses.push((await call(`session-${name}.${index}.secret`)).status)
+  expect(statuses).toEqual([401, 401, 429])
+  expect((await refresh(`session-${name}2.a.secret`)).status).toBe(401)
+})
+
+test('limits a browser without a cookie by address', async () => {
+  const statuses: number[] = []
+  for (const address of ['198.51.100.3', '198.51.100.3', '198.51.100.3', '198.51.100.4']) {
+    statuses.push((await send(auth, { ...refreshRequest, headers: sameOrigin, address })).status)
+  }
+  expect(statuses).toEqual([401, 401, 429, 401])
+})
+
+test.each([[7], [{ toString: 1, valueOf: 1 }]])('rejects the refresh token %j', async (token) => {
+  expect((await refresh(token)).json.error).toBe('validation_failed')
+})

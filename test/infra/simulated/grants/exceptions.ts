@@ -1,0 +1,55 @@
+/** Grants that the journeys of `grants.test.ts` do not use. */
+
+const deploying = ['modules:deploy', 'modules:deploy (images)', 'modules:deploy (registry)', 'modules:deploy (role)']
+const running = ['secret:signing-keys', 'modules:remove', 'modules:remove (list)', 'modules:invoke', ...deploying]
+
+/** Function → grants that `modules.long.test.ts` uses. */
+export const moduleGrants: Record<string, readonly string[]> = {
+  modules: ['queue:updates'],
+  'gateway/modules': ['table:read', 'secret:signing-keys', 'modules:invoke'],
+  'queue/events': ['queue:modules'],
+  'queue/modules': ['table:read', 'table:write', 'secret:signing-keys', 'modules:invoke', 'messages'],
+  'queue/updates': [...running, 'secret:registries', 'modules:remove (images)'],
+  'schedule/heartbeat': running,
+}
+
+/** Function → grants that `update.long.test.ts` uses. */
+export const releaseGrants: Record<string, readonly string[]> = {
+  updates: ['table:write', 'queue:events', 'queue:updates'],
+  'schedule/updates': ['table:write', 'queue:events'],
+  'schedule/sweep': ['queue:updates'],
+  'queue/updates': ['functions:revert', 'functions:update', 'queue:events'],
+  'queue/updates-dead-letter': ['table:read', 'table:write', 'queue:events', 'messages'],
+}
+
+const publishes = 'A module may publish events in any response; the reference module publishes none.'
+const compensates = 'Compensates for a worker that was killed during an installation or update.'
+
+/** Function → grant → the reason why no suite uses it. */
+export const unusedGrants: Record<string, Record<string, string>> = {
+  'gateway/modules': {
+    'table:write': 'Records the first use of an API token, like every function.',
+    'queue:events': publishes,
+  },
+  'queue/events': { 'queue:events': 'Continues with an organisation after fifteen seconds of work.' },
+  'queue/modules': {
+    'queue:events': publishes,
+    'queue:modules': 'Repeats failed deliveries and continues long ones.',
+  },
+  'queue/updates': { 'queue:updates': 'Repeats an attempt that failed.' },
+  'queue/updates-dead-letter': {
+    'functions:revert': compensates,
+    'modules:invoke': compensates,
+    'modules:remove': compensates,
+    'modules:remove (images)': compensates,
+    'modules:remove (list)': compensates,
+    'secret:signing-keys': compensates,
+  },
+  'schedule/heartbeat': {
+    'table:write': 'Records the health of each module.',
+    'secret:registries': 'Copies an image again that the account no longer has.',
+    'modules:remove (images)': 'Deletes the images with the last function of a module.',
+    'queue:events': publishes,
+    'queue:modules': 'Repeats lost messages of pending module events.',
+  },
+}
