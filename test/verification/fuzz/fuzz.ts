@@ -33,7 +33,12 @@ async function sendWire(operation: Operation, { authenticate }: Sender, wire: Wi
   const headers = { ...(await authenticate(wire)), ...wire.headers }
   const target = wire.query === '' ? wire.path : `${wire.path}?${wire.query}`
   const writesBefore = writes()
-  const response = await send(operationNamed(operation.name).handler, { method: operation.method, target, ...wire, headers })
+  const response = await send(operationNamed(operation.name).handler, {
+    method: operation.method,
+    target,
+    ...wire,
+    headers,
+  })
   return { response, writeCount: writes() - writesBefore }
 }
 

@@ -26,7 +26,10 @@ export interface Sender {
   authenticate: (wire: Wire) => Promise<Record<string, string>> | Record<string, string>
 }
 
-const toValid = ({ params = {}, query = {}, body }: RequestParts, headers: Record<string, string> = {}): ValidRequest => ({
+const toValid = (
+  { params = {}, query = {}, body }: RequestParts,
+  headers: Record<string, string> = {},
+): ValidRequest => ({
   params,
   query,
   headers,

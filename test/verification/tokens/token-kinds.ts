@@ -24,7 +24,8 @@ export const tokenOf = ({ authorization = '' }: Readonly<Record<string, string>>
 
 export const callerOf = ({ headers }: SignedInUser): Promise<Caller> => verifyAccessToken(tokenOf(headers))
 
-const request = (operation: string, sent: TestRequest): Promise<TestResponse> => send(operationNamed(operation).handler, sent)
+const request = (operation: string, sent: TestRequest): Promise<TestResponse> =>
+  send(operationNamed(operation).handler, sent)
 
 /** Sends a JSON body to the operation `POST` of a path. */
 export const post = (path: string, body: unknown, headers?: Record<string, string>): Promise<TestResponse> =>
