@@ -51,9 +51,7 @@ export function issuerOf({ type, settings }: Pick<ProviderRecord, 'type' | 'sett
 export const publicUrl = async (): Promise<string> =>
   withoutTrailingSlashes(new URL((await readState()).publicUrl ?? config.PLAT_API_URL).href)
 
-/** The redirect URI of sign-ins with a provider. */
 export const redirectUri = (portal: string, providerId: string): string =>
   `${portal}/api/v1/auth/oidc/${providerId}/callback`
 
-/** The redirect URI of consent requests. */
 export const consentRedirectUri = (portal: string): string => `${portal}/api/v1/platform/identity/consent-callback`

@@ -29,7 +29,6 @@ export function parseManifest(bytes: Uint8Array): ParsedManifest {
   return { manifest: parsed.data, document }
 }
 
-/** The error for a manifest beyond the size limit. */
 export const manifestTooLarge = (options?: ErrorOptions): PlatformError =>
   manifestInvalid([documentProblem('too_large', `must have at most ${manifestBytes} bytes`)], options)
 

@@ -142,7 +142,6 @@ const checkView = ({ name, status, tags, description, durationMs, checkedAtMs }:
   checkedAt: iso(checkedAtMs),
 })
 
-/** The API representation of a module. */
 function moduleView(record: ModuleRecord, health: ModuleHealthRecord | undefined): Module {
   const { repository, digest, version, manifest, isVerified, verifiedBy } = record.release
   return {

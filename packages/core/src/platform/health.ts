@@ -13,13 +13,11 @@ export async function ready(): Promise<{ ready: boolean; body: Readiness }> {
   return { ready: isReady, body: { status: isReady ? 'ok' : 'unavailable', aggregate, checks } }
 }
 
-/** The aggregate status of checks. */
 export function aggregateOf(checks: readonly HealthCheck[]): Readiness['aggregate'] {
   if (checks.some((check) => isCritical(check) && check.status === 'Unhealthy')) return 'Unhealthy'
   return checks.some((check) => check.status !== 'Healthy' && affectsAggregate(check)) ? 'Degraded' : 'Healthy'
 }
 
-/** The maximum of the contract. */
 const checkLimit = 1000
 
 const isCritical = ({ tags }: HealthCheck): boolean => tags.includes('critical')

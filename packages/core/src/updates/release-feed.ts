@@ -217,7 +217,6 @@ async function read(
   return { document, repository: `${client.registry}/${repository}`, digest, verifiedBy: verdict.by }
 }
 
-/** Limits text from registries. */
 const refused = (reason: string): InvalidReleaseError => ({ reason: reason.slice(0, 500).toWellFormed() })
 
 const isRelease = (content: Manifest | Index): content is Manifest =>

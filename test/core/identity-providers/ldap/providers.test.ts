@@ -3,7 +3,6 @@ import { acme, credentialsOf, directory, plainUrl, signInAs, signInError, skipRe
 import { canary, ports } from '../../support/directories.ts'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
 import { refresh, signIn as signInLocally } from '@platform/core/accounts/session'
-import { signInExternal } from '@platform/core/identity-providers/external-user'
 import { testLdap } from '@platform/core/identity-providers/ldap/test'
 import { type ProviderSettings } from '@platform/core/identity-providers/record'
 import { signIn } from '@platform/core/identity-providers/sign-in'
@@ -87,14 +86,6 @@ describe.skipIf(skipReason !== '')(`LDAP providers${skipReason}`, () => {
     await UserAdmin.remove(acme.caller, local.id)
   })
 
-  test('signs in a directory user whose name a user of another provider has', async () => {
-    const other = await providers.storeProvider(acme.caller.organisationId)
-    const identity = providers.externalIdentity({ username: 'curious' })
-    const { userId } = await providers.callerOfTokens(await signInExternal(other, identity, newOrigin()))
-    await directory()
-    expect((await signInAs('curious')).id).not.toBe(userId)
-  })
-
   test('tries the next directory if the first does not know the name or is unreachable', async () => {
     const idps = [await directory({ userSearchBase: groupsDn }), await directory()]
     expect(idps.map(({ id }) => id)).toContain((await signInAs('grace')).authProvider)
@@ -121,11 +112,5 @@ describe.skipIf(skipReason !== '')(`LDAP providers${skipReason}`, () => {
     const outcomes = await Promise.all(guesses.map((guess) => signInError('ada', guess)))
     const evaluated = outcomes.filter((outcome) => outcome !== 'rate_limited' && outcome !== 'no error')
     expect(evaluated.length).toBeLessThanOrEqual(5)
-  })
-
-  test('creates one user for concurrent first sign-ins', async () => {
-    await directory({ userLoginAttribute: 'cn' })
-    const users = await Promise.all(Array.from({ length: 8 }, () => signInAs('twin1')))
-    expect(new Set(users.map(({ id }) => id)).size).toBe(1)
   })
 })

@@ -41,7 +41,6 @@ export function childrenOf(
   return children
 }
 
-/** Encodes an element. */
 export const element = (tag: number, ...content: Uint8Array[]): Buffer => {
   const body = Buffer.concat(content)
   const length = Buffer.alloc(4)

@@ -69,7 +69,6 @@ const isValidUsername = (username: string): boolean => username.isWellFormed() &
 const isBlank = (password: string): boolean =>
   password.includes('\0') || /^[\s\p{Cc}\p{Default_Ignorable_Code_Point}]*$/u.test(password)
 
-/** Binds as the service account. */
 export async function bindService(
   client: Client,
   { bindDn = '' }: ProviderSettings,

@@ -11,7 +11,6 @@ import { newSecret, sha256 } from '../../id.ts'
  * stored under the hash of a secret that appears in URLs, and bound to a second secret in the browser.
  */
 
-/** Time for the user to sign in at the provider. */
 export const attemptSeconds = 600
 const codeSeconds = 60
 

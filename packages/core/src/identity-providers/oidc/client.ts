@@ -49,7 +49,6 @@ export async function discover(provider: ProviderRecord): Promise<CachedIssuer> 
   return { metadata, keysReadAtMs: 0 }
 }
 
-/** The metadata are for another issuer. */
 export class IssuerMismatch extends Error {
   override readonly name = 'IssuerMismatch'
 }

@@ -39,6 +39,5 @@ export const CatalogRepositoryRecord = z.object({
 })
 export type CatalogRepositoryRecord = z.infer<typeof CatalogRepositoryRecord>
 
-/** The result of the last scan. */
 export const CatalogScanRecord = z.object({ scannedAtMs: z.number(), problems: z.array(z.string()) })
 export type CatalogScanRecord = z.infer<typeof CatalogScanRecord>
