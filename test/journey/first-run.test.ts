@@ -92,6 +92,14 @@ test('cancels a running script, and ends one that exceeds its timeout', async ()
   expect(await finishedJob(timedOut)).toMatchObject({ status: 'Failed', statusReason: 'execution_timeout', result })
 })
 
+test('a removed cluster no longer accepts its relay', async () => {
+  expectStatus(await admin.delete(`/api/v1/clusters/${cluster.id}`), 204)
+  expectStatus(await admin.get(`/api/v1/clusters/${cluster.id}`), 404, 'cluster_not_found')
+  await relay.writes(/does not accept the identity of this relay/)
+  // The relay retries with increasing delays before it ends.
+  if (isLong) expect(await relay.ended).toMatchObject({ exitCode: 4 })
+})
+
 const processIds = async () => (await processesOf(organisationId, 'hello')).map(({ processId }) => processId)
 const expectHealthy = () =>
   waitFor('a Healthy hello-module', async () =>
@@ -128,14 +136,6 @@ test('uninstalls the module without leaving files, processes or database entries
   expect(await inCatalog(admin, 'hello')).toMatchObject({ installed: false })
   await waitForNoLeftovers(platform)
   expect(await processIds()).toEqual([])
-})
-
-test('a removed cluster no longer accepts its relay', async () => {
-  expectStatus(await admin.delete(`/api/v1/clusters/${cluster.id}`), 204)
-  expectStatus(await admin.get(`/api/v1/clusters/${cluster.id}`), 404, 'cluster_not_found')
-  await relay.writes(/does not accept the identity of this relay/)
-  // The relay retries with increasing delays before it ends.
-  if (isLong) expect(await relay.ended).toMatchObject({ exitCode: 4 })
 })
 
 /** A page on another port of the same host: same-site for a browser, which sends its cookies. */

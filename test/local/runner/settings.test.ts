@@ -61,10 +61,10 @@ test('reads trusted keys from files, named after them, and adds those of PLAT_MO
 
 test.for([
   ['a missing', undefined, 'cannot be read'],
-  ['an empty', '', 'must hold a public key'],
-  ['a private', generateKeyPair().privateKeyPem, 'must hold a public key'],
-  ['an SSH', 'ssh-ed25519 AAAA', 'must hold a public key'],
-  ['a weak', weakKey(), 'must hold a public key'],
+  ['an empty', '', 'must contain a public key'],
+  ['a private', generateKeyPair().privateKeyPem, 'must contain a public key'],
+  ['an SSH', 'ssh-ed25519 AAAA', 'must contain a public key'],
+  ['a weak', weakKey(), 'must contain a public key'],
 ] as const)('rejects %s trusted key with the name of its file', async ([, content, problem]) => {
   await using folder = await temporaryFolder()
   const file = join(folder.path, 'vendor.pem')
