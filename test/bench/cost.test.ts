@@ -1,9 +1,27 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { costByService, costOf, fleetMonth, type Inputs, plus, quantitiesOf, readInputs, times } from './cost/model.ts'
+import {
+  costByService,
+  costOf,
+  fleetMonth,
+  fleets,
+  type Inputs,
+  plus,
+  quantitiesOf,
+  readInputs,
+  times,
+} from './cost/model.ts'
+
+test('operations and flows stay within their budgets of store calls, write units and messages', async () => {
+  const run = promisify(execFile)(process.execPath, ['test/bench/main.ts', '--only', 'cost'])
+  const { stdout } = await run.catch((error: { stdout: string; stderr: string }) => error)
+  expect(stdout).toMatch(/(\d+) of \1 goals met/)
+})
 
 const inputs = await readInputs()
 
-test('quantities of a flow are those of a computation by hand', () => {
+test('computes the quantities of a flow', () => {
   const deployment = {
     ...inputs.units.deployment,
     accessLogBytes: 274,
@@ -16,8 +34,9 @@ test('quantities of a flow are those of a computation by hand', () => {
     invocations: 3,
     requests: 2,
     meteredRequests: 4,
-    answerBytes: 2000,
+    responseBytes: 2000,
     storeCalls: 9,
+    rounds: 6,
     readUnits: 10,
     writeUnits: 20,
     messages: 1,
@@ -28,29 +47,28 @@ test('quantities of a flow are those of a computation by hand', () => {
     metricBytes: 900,
     functions: { jobs: { invocations: 2, rounds: 4 }, 'queue/events': { invocations: 1, rounds: 2 } },
     metrics: [],
+    actions: {},
   }
   const example: Inputs = { ...inputs, units: { ...inputs.units, deployment, flows: { example: flow } } }
   const { gigabyteSeconds, logGb, keptLogGb, outGb, ...counts } = quantitiesOf(example, 'example')
-  // One message is sent; one batch of messages is received and deleted: three requests for two jobs.
+  // One message is sent; one batch of messages is received and deleted.
   const expected = { gatewayRequests: 2, invocations: 1.5, writeUnits: 10, readUnits: 5, queueRequests: 1.5 }
   expect(counts).toEqual({ ...expected, secretReads: 1 })
   // jobs: 2 × 4 ms + 4 × 8 ms = 40 ms at 0.5 GB; queue/events: 4 ms + 2 × 8 ms = 20 ms at 1 GB.
   expect(gigabyteSeconds).toBeCloseTo((0.5 * 0.04 + 1 * 0.02) / 2, 12)
-  // Own lines 1,200 + 5 × 26; the gateway's 2 × (274 + 26); Lambda's 3 × (420 + 2 × 26).
+  // Functions 1,200 + 5 × 26; gateway 2 × (274 + 26); Lambda 3 × (420 + 2 × 26).
   expect(logGb).toBeCloseTo((1330 + 600 + 1416) / 2 / 1e9, 15)
   expect(keptLogGb).toBeCloseTo((logGb ?? 0) * 0.15 * 10, 15)
   expect(outGb).toBeCloseTo(1e-6, 12)
 })
 
-test('cost is the sum of quantities times prices, by service', () => {
+test('sums quantities times prices by service', () => {
   const quantities = plus({ writeUnits: 2_000_000 }, times({ writeUnits: 500_000, metrics: 6 }, 2))
   expect(costOf(quantities, inputs)).toBeCloseTo(3 * 0.625 + 12 * 0.3, 10)
   expect([...costByService(quantities, inputs).keys()]).toEqual(['logs and metrics', 'table'])
 })
 
 test('the cost per cluster falls as a fleet grows', () => {
-  const perCluster = inputs.assumptions.fleets.map(
-    (fleet) => costOf(fleetMonth(inputs, fleet), inputs) / fleet.clusters,
-  )
+  const perCluster = fleets.map((fleet) => costOf(fleetMonth(inputs, fleet), inputs) / fleet.clusters)
   expect(perCluster).toEqual(perCluster.toSorted((one, other) => other - one))
 })

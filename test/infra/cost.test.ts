@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { deploymentOf } from '../bench/units/deployment.ts'
+import { deploymentOf } from '../bench/cost/deployment.ts'
 import { readInputs } from '../bench/cost/model.ts'
 import { production } from './stages.ts'
 

@@ -1,14 +1,14 @@
-/** `npm run cost`: prints what AWS charges, from measured units and prices. `--measure` measures the units again. */
+/** `npm run cost`: prints AWS cost. `--measure` measures the units again; `--prices FILE` uses other prices. */
 import { parseArgs } from 'node:util'
-import { printTable } from '../support/table.ts'
+import { printTable } from '../support/section.ts'
 import {
   batchJob,
   costByService,
   costOf,
   fleetMonth,
+  fleets,
   flowOf,
   idleMonth,
-  type Inputs,
   plus,
   type Quantities,
   quantitiesOf,
@@ -18,13 +18,14 @@ import {
   times,
 } from './model.ts'
 
-const million = 1_000_000
 const { values } = parseArgs({ options: { measure: { type: 'boolean' }, prices: { type: 'string' } } })
+if (values.measure) await (await import('./measure.ts')).measureUnits()
+const inputs = await readInputs(values.prices)
 
 const dollars = (usd: number): string => (usd >= 100 ? `$${Math.round(usd)}` : `$${usd.toFixed(2)}`)
 
 /** Services that make up at least 3 % of a cost. */
-function shares(quantities: Quantities, inputs: Inputs): string {
+function shares(quantities: Quantities): string {
   const total = costOf(quantities, inputs)
   return [...costByService(quantities, inputs)]
     .filter(([, usd]) => usd / total >= 0.03)
@@ -32,59 +33,36 @@ function shares(quantities: Quantities, inputs: Inputs): string {
     .join(', ')
 }
 
-function printCost(inputs: Inputs): void {
-  const perMillion = (name: string, quantities: Quantities, each: (key: 'storeCalls' | 'writeUnits') => number) => [
-    name,
-    dollars(costOf(times(quantities, million), inputs)),
-    each('storeCalls'),
-    each('writeUnits'),
-    shares(quantities, inputs),
-  ]
-  const flows = Object.keys(inputs.units.flows).filter((name) => !/^(schedule\/|an hour)/.test(name))
-  printTable(
-    `A million of each (${inputs.prices.region}, units measured on ${inputs.units.measuredAt})`,
-    ['operation', 'cost', 'store calls', 'write units', 'shares'],
-    flows.map((name) => {
-      const flow = flowOf(inputs, name)
-      return perMillion(name, quantitiesOf(inputs, name), (key) => Math.round((100 * flow[key]) / flow.per) / 100)
+printTable({
+  title: `A million of each (${inputs.prices.region}, units measured on ${inputs.units.measuredAt})`,
+  columns: ['operation', 'cost', 'store calls', 'write units', 'shares'],
+  rows: Object.keys(inputs.units.flows)
+    .filter((name) => !/^(schedule\/|an hour)/.test(name))
+    .map((name) => {
+      const { storeCalls, writeUnits, per } = flowOf(inputs, name)
+      const quantities = times(quantitiesOf(inputs, name), 1_000_000)
+      return [name, dollars(costOf(quantities, inputs)), storeCalls / per, writeUnits / per, shares(quantities)]
     }),
-  )
-  const month = (name: string, quantities: Quantities) => [
-    name,
-    dollars(costOf(quantities, inputs)),
-    shares(quantities, inputs),
-  ]
-  printTable(
-    'A month',
-    ['of', 'cost', 'shares'],
-    [
-      month('a deployment without relays and users', idleMonth(inputs)),
-      month(`an idle relay (a heartbeat every ${inputs.units.heartbeatSeconds} s)`, relayMonth(inputs)),
-      month('a relay with a job of a batch every hour', plus(relayMonth(inputs), times(batchJob(inputs), 730))),
-      month('10,000 single jobs', times(quantitiesOf(inputs, singleJob), 10_000)),
-    ],
-  )
-  printTable(
-    'Three fleets, a month',
-    ['fleet', 'clusters', 'users', 'cost', 'per cluster', 'shares'],
-    inputs.assumptions.fleets.map((fleet) => {
-      const quantities = fleetMonth(inputs, fleet)
-      const usd = costOf(quantities, inputs)
-      const { name, clusters, users } = fleet
-      return [name, clusters, users, dollars(usd), dollars(usd / clusters), shares(quantities, inputs)]
-    }),
-  )
+})
+const months: Record<string, Quantities> = {
+  'a deployment without relays and users': idleMonth(inputs),
+  [`an idle relay (a heartbeat every ${inputs.units.heartbeatSeconds} s)`]: relayMonth(inputs),
+  'a relay with a job of a batch every hour': plus(relayMonth(inputs), times(quantitiesOf(inputs, batchJob), 730)),
+  '10,000 single jobs': times(quantitiesOf(inputs, singleJob), 10_000),
 }
-
-if (values.measure) {
-  const { measureUnits } = await import('../units/measure.ts')
-  await measureUnits()
-}
-try {
-  printCost(await readInputs(values.prices))
-} catch (error) {
-  console.error(`The cost cannot be computed: ${error instanceof Error ? error.message : String(error)}`)
-  process.exitCode = 1
-}
-// The SDK's connections to the emulators stay open.
+printTable({
+  title: 'A month',
+  columns: ['of', 'cost', 'shares'],
+  rows: Object.entries(months).map(([name, month]) => [name, dollars(costOf(month, inputs)), shares(month)]),
+})
+printTable({
+  title: 'Three fleets, a month',
+  columns: ['fleet', 'clusters', 'users', 'cost', 'per cluster', 'shares'],
+  rows: fleets.map((fleet) => {
+    const month = fleetMonth(inputs, fleet)
+    const usd = costOf(month, inputs)
+    return [fleet.name, fleet.clusters, fleet.users, dollars(usd), dollars(usd / fleet.clusters), shares(month)]
+  }),
+})
+// Connections to the emulators stay open.
 if (values.measure) process.exit()

@@ -1,14 +1,12 @@
 import awsLambdaFastify from '@fastify/aws-lambda'
-import Fastify, { type FastifyRequest } from 'fastify'
-import { readCluster } from './domain/cluster.ts'
-import { type Submission, submitJob } from './domain/job.ts'
-import { type Claims, claimsOf } from './domain/token.ts'
+import Fastify from 'fastify'
+import { type Claims, readCluster, type Submission, submitJob, verifyToken } from './domain.ts'
 
-/** Both operations as users of Fastify write them: JSON schemas, a decorated request, a hook that authenticates. */
+/** The operations in Fastify: JSON schemas, and a hook that authenticates. */
 
 declare module 'fastify' {
   interface FastifyRequest {
-    claims: Claims | null
+    claims: Claims
   }
 }
 
@@ -27,24 +25,22 @@ const submission = {
 }
 
 const app = Fastify()
-app.decorateRequest('claims', null)
+app.decorateRequest('claims')
 app.addHook('onRequest', async (request, reply) => {
-  request.claims = (await claimsOf(request.headers.authorization)) ?? null
-  if (request.claims === null) return reply.code(401).send({ error: 'refused' })
+  const claims = await verifyToken(request.headers.authorization)
+  if (claims === undefined) return reply.code(401).send({ error: 'rejected' })
+  request.claims = claims
   return undefined
 })
 
-app.get<{ Params: { id: string } }>('/api/v1/clusters/:id', async (request, reply) => {
-  const cluster = await readCluster(orgOf(request), request.params.id)
-  return cluster ?? reply.code(404).send({ error: 'refused' })
+app.get<{ Params: { id: string } }>('/api/v1/clusters/:id', async ({ claims, params }, reply) => {
+  const cluster = await readCluster(claims.org, params.id)
+  return cluster ?? reply.code(404).send({ error: 'rejected' })
 })
 
 app.post<{ Body: Submission }>('/api/v1/jobs', { schema: { body: submission } }, async (request, reply) => {
-  if (request.claims === null) throw new Error('Nobody asks.')
   const job = await submitJob(request.claims, request.ip, request.body)
-  return job === undefined ? reply.code(404).send({ error: 'refused' }) : reply.code(202).send(job)
+  return job === undefined ? reply.code(404).send({ error: 'rejected' }) : reply.code(202).send(job)
 })
-
-const orgOf = ({ claims }: FastifyRequest): string => claims?.org ?? ''
 
 export const handler = awsLambdaFastify(app)

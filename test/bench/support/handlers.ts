@@ -1,56 +1,41 @@
-import { type ChildProcess, fork } from 'node:child_process'
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { GatewayEvent } from '@platform/http/request'
 import { send, type TestRequest } from '../../support/request.ts'
-import type { Outcome, Task } from './handler-process.ts'
+import type { HandlerResult } from './handler-process.ts'
 
-/** A process of its own that runs handlers, as a warm Lambda sandbox would. */
-export interface HandlerProcess extends AsyncDisposable {
-  /** Sends requests one after another; rejects when one is refused. */
-  run(module: string, requests: readonly TestRequest[]): Promise<Outcome>
+/** A process that runs handlers. */
+export interface HandlerProcess extends Disposable {
+  /** Sends requests one at a time; rejects if one fails. */
+  run(module: string, requests: readonly TestRequest[]): Promise<HandlerResult>
 }
 
-const program = new URL('handler-process.ts', import.meta.url)
-
-/** Log lines are written as in production, to nowhere. */
-export function startHandlers(environment: Record<string, string>): HandlerProcess {
-  const child = fork(program, {
-    env: { ...process.env, ...environment, PLAT_LOG_LEVEL: 'info' },
+/** Starts a process; its log lines are formatted as in production and discarded. */
+export function startHandlers(): HandlerProcess {
+  const child = fork(new URL('handler-process.ts', import.meta.url), {
+    env: { ...process.env, PLAT_LOG_LEVEL: 'info' },
     execArgv: [],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
+  const exited = once(child, 'exit').then((): HandlerResult[] => [])
   return {
     run: async (module, requests) => {
-      const address = new URL(`../../../${module}`, import.meta.url).href
-      return ask(child, { module: address, events: await Promise.all(requests.map(eventOf)) })
+      const url = new URL(`../../../${module}`, import.meta.url).href
+      child.send({ module: url, events: await Promise.all(requests.map(eventFor)) })
+      const [result]: HandlerResult[] = await Promise.race([once(child, 'message'), exited])
+      if (result === undefined) throw new Error(`The process of ${module} ended.`)
+      return result
     },
-    [Symbol.asyncDispose]: async () => {
-      if (child.exitCode !== null) return
-      child.kill()
-      await once(child, 'exit')
-    },
+    [Symbol.dispose]: () => void child.kill(),
   }
 }
 
-/** The event that a function is handed for a request. */
-export const eventOf = (sent: TestRequest): Promise<GatewayEvent> =>
+/** The event that a function receives for a request. */
+export const eventFor = (request: TestRequest): Promise<GatewayEvent> =>
   new Promise((resolve, reject) => {
     const catchEvent = async (event: GatewayEvent) => {
       resolve(event)
       return { statusCode: 204, headers: {}, body: '', isBase64Encoded: false }
     }
-    send(catchEvent, sent).catch(reject)
+    send(catchEvent, request).catch(reject)
   })
-
-async function ask(child: ChildProcess, task: Task): Promise<Outcome> {
-  const answer = new AbortController()
-  const died = once(child, 'exit', { signal: answer.signal }).then(
-    () => Promise.reject(new Error('A process of handlers died.')),
-    () => new Promise<never>(() => undefined),
-  )
-  child.send(task)
-  const [outcome]: Outcome[] = await Promise.race([once(child, 'message', { signal: answer.signal }), died])
-  answer.abort()
-  if (outcome === undefined) throw new Error('A process of handlers answered nothing.')
-  return outcome
-}

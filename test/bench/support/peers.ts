@@ -1,35 +1,41 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { build } from 'esbuild'
 
-const all = ['fastify', 'express'] as const
-export type Peer = (typeof all)[number]
-
-/** The packages of the peers, and autocannon: `npm ci --prefix test/bench/peers` installs them. */
-export const peerPackages = join(import.meta.dirname, '../peers/node_modules')
-
-/** Frameworks in which the same two operations are written; none where their packages are not installed. */
-export const peerNames: readonly Peer[] = existsSync(peerPackages) ? all : []
-
 const root = join(import.meta.dirname, '../../..')
-const outdir = 'dist/bench/peers'
+const isInstalled = existsSync(join(import.meta.dirname, '../peers/node_modules'))
 
-/** The built module of a peer. */
-export const peerModule = (name: Peer): string => `${outdir}/${name}.mjs`
+/** Frameworks that the platform is compared with; none before `npm install --prefix test/bench/peers`. */
+export const peerNames = isInstalled ? (['fastify', 'express'] as const) : []
+export type Peer = (typeof peerNames)[number]
+
+/** The bundle of a peer, relative to the repository. */
+export const peerModule = (name: Peer): string => `dist/bench/${name}.mjs`
 
 export async function buildPeers(): Promise<void> {
-  await build({
-    absWorkingDir: root,
-    entryPoints: peerNames.map((name) => `test/bench/peers/${name}.ts`),
-    outdir,
-    outExtension: { '.js': '.mjs' },
+  for (const name of peerNames) await bundleBare(`export * from '../peers/${name}.ts'`, name)
+}
+
+/** Bundles a program without the platform's build settings. `program` is its text, relative to the baseline. */
+export async function bundleBare(program: string, name: string): Promise<{ path: string; bytes: number }> {
+  const path = join(root, `dist/bench/${name}.mjs`)
+  const { outputFiles } = await build({
+    stdin: { contents: program, resolveDir: join(import.meta.dirname, '../baseline'), loader: 'ts' },
+    write: false,
     bundle: true,
+    minify: true,
     platform: 'node',
     target: 'node24',
     format: 'esm',
     mainFields: ['module', 'main'],
     banner: {
-      js: `import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);`,
+      js: `import { createRequire as requireOfBundle } from 'node:module'; const require = requireOfBundle(import.meta.url);`,
     },
+    legalComments: 'none',
   })
+  const contents = outputFiles[0]?.contents ?? Buffer.of()
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, contents)
+  return { path, bytes: contents.length }
 }

@@ -1,4 +1,4 @@
-/** Several measurements of one thing. */
+/** The spread of several measurements. */
 export interface Spread {
   median: number
   min: number
@@ -12,19 +12,19 @@ export function spread(values: readonly number[]): Spread {
   return { median, min: sorted[0] ?? 0, max: sorted.at(-1) ?? 0 }
 }
 
-/** The value that this share of all values does not exceed. */
+/** The smallest value that this share of all values does not exceed. */
 export const percentile = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * share) - 1)] ?? 0
 
-/** Pairs measurements of the same round: what slows a round down slows both. */
-export const ratios = (values: readonly number[], floor: readonly number[]): Spread =>
-  spread(values.map((value, round) => value / (floor[round] ?? 0)))
+/** Ratios of measurements of the same round: a slow round affects both sides. */
+export const ratios = (values: readonly number[], baseline: readonly number[]): Spread =>
+  spread(values.map((value, round) => value / (baseline[round] ?? 0)))
 
-/** The same things in a random order. */
-export const shuffled = <Thing>(things: readonly Thing[]): Thing[] =>
-  things
-    .map((thing) => ({ thing, rank: Math.random() }))
-    .toSorted((a, b) => a.rank - b.rank)
-    .map(({ thing }) => thing)
+/** The items in a random order. */
+export const shuffled = <Item>(items: readonly Item[]): Item[] =>
+  items
+    .map((item) => ({ item, key: Math.random() }))
+    .toSorted((a, b) => a.key - b.key)
+    .map(({ item }) => item)
 
 export const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index)

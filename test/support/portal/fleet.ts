@@ -20,6 +20,6 @@ export async function seedFleet(
 ): Promise<void> {
   const { organisationId } = expectStatus(await (await api.admin).get('/api/v1/auth/me'), 200)
   const environment = awsEnvironment({ ...(await readRuntimeFile(platform.dataDir)), sqsUrl: '' })
-  const { writeFleet } = await import('../../bench/paging/fleet.ts')
+  const { writeFleet } = await import('../../bench/support/stored-data.ts')
   await writeFleet(environment, count, organisationId)
 }

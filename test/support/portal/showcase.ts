@@ -45,7 +45,7 @@ async function writeHistory(platform: PlatformProcess, api: Platform): Promise<v
   const { organisationId } = expectStatus(await (await api.admin).get('/api/v1/auth/me'), 200)
   const environment = awsEnvironment({ ...(await readRuntimeFile(platform.dataDir)), sqsUrl: '' })
   const [{ writeItems }, keys] = await Promise.all([
-    import('../../bench/paging/write.ts'),
+    import('../../bench/support/stored-data.ts'),
     import('@platform/core/db/keys'),
   ])
   const nowMs = Math.floor(Date.now() / bucketMs) * bucketMs

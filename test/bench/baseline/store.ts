@@ -1,0 +1,40 @@
+import { type AttributeValue, DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import type { Key } from '@platform/core/db/keys'
+
+/** The raw SDK client, and the parts of an API Gateway event that the baseline handlers use. */
+
+export const store = new DynamoDBClient()
+
+export const TableName = process.env['PLAT_TABLE'] ?? ''
+
+export type Attributes = Record<string, AttributeValue>
+
+export const keyOf = ({ pk, sk }: Key) => ({ pk: { S: pk }, sk: { S: sk } })
+export const stringOf = (item: Attributes, name: string): string => item[name]?.S ?? ''
+
+/** An item with strings, numbers and booleans as plain values. */
+export const plain = (item: Attributes): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(item).map(([name, { S, N, BOOL }]) => [name, S ?? BOOL ?? Number(N)]))
+
+export interface BaselineEvent {
+  rawPath: string
+  headers: Readonly<Record<string, string | undefined>>
+  body?: string
+  requestContext: { http: { sourceIp: string } }
+}
+
+export interface BaselineResponse {
+  statusCode: number
+  headers: Record<string, string>
+  body: string
+  isBase64Encoded: false
+}
+
+export const respond = (statusCode: number, body: object): BaselineResponse => ({
+  statusCode,
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(body),
+  isBase64Encoded: false,
+})
+
+export const reject = (statusCode: number): BaselineResponse => respond(statusCode, { error: 'rejected' })

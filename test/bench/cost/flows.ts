@@ -1,0 +1,195 @@
+import { shiftClock } from '@platform/core/clock'
+import { config } from '@platform/core/config'
+import { scheduled } from '@platform/http/schedule'
+import { supervise } from '@platform/worker/modules/supervise'
+import type { ModuleRuntime } from '@platform/worker/runtimes/port'
+import { newCaller, enrolledCluster } from '../../support/fixtures.ts'
+import { jsonRequest } from '../../support/request.ts'
+import {
+  administrator,
+  type BenchRelay,
+  batchRequest,
+  changeRequest,
+  claimRequest,
+  completeRequest,
+  enrollRelay,
+  getRequest,
+  heartbeatRequest,
+  jobRequest,
+  outputRequest,
+  relayRequest,
+  sampleScript,
+} from '../support/requests.ts'
+import { range } from '../support/statistics.ts'
+import { handlerFor, newClusters, type Tenant } from '../support/tenant.ts'
+import { Recorder } from './recorder.ts'
+
+/** Flows whose costs `npm run cost` prints: what users, relays and schedules cause, with the messages that follow. */
+
+const pageSize = 20
+const silentClusters = 20
+const heartbeatMs = config.PLAT_HEARTBEAT_INTERVAL_SECONDS * 1000
+const offlineMs = 600_000
+/** Heartbeats until the record holds as many request nonces as it ever does. */
+const warmUpHeartbeats = 20
+/** Sweeps until no work is left from the setup. */
+const warmUpSweeps = 8
+
+/** Records all flows without jobs. `webhookHost` receives webhooks. */
+export async function recordFlows(recorder: Recorder, tenant: Tenant, webhookHost: string): Promise<void> {
+  await recorder.deliverMessages()
+  await recordSchedules(recorder)
+  await newClusters(tenant.accessToken, pageSize)
+  await recorder.deliverMessages()
+  await recordUserFlows(recorder, tenant)
+  await recordIdleRelay(recorder, tenant)
+  await recordWebhook(recorder, tenant, webhookHost)
+}
+
+/** Registers a cluster and enrolls its relay, with all messages. */
+export async function newRecordedRelay(recorder: Recorder, accessToken: string): Promise<BenchRelay> {
+  const relay = await enrollRelay((name, request) => recorder.request(name, request), accessToken)
+  await recorder.deliverMessages()
+  return relay
+}
+
+async function recordUserFlows(recorder: Recorder, { accessToken }: Tenant): Promise<void> {
+  const { clusterId } = await newRecordedRelay(recorder, accessToken)
+  const read = (target: string) => recorder.request('clusters', getRequest(target, accessToken))
+  const path = `/api/v1/clusters/${clusterId}`
+  const signIn = async () => {
+    const { refreshToken } = await recorder.request('auth', jsonRequest('/api/v1/auth/login', administrator))
+    await recorder.deliverMessages()
+    return refreshToken
+  }
+  const refreshToken = await signIn()
+  const refresh = jsonRequest('/api/v1/auth/refresh', { refreshToken })
+  await read(path)
+  await recorder.measure('GET cluster', () => read(path))
+  await recorder.measure(`list clusters, a page of ${pageSize}`, () => read(`/api/v1/clusters?pageSize=${pageSize}`))
+  await recorder.measure('sign in', signIn)
+  await recorder.measure('refresh a session', () => recorder.request('auth', refresh))
+  await recorder.measure('a change (PATCH cluster)', () => rename(recorder, clusterId, accessToken))
+  await recorder.measure('a cluster, registered and enrolled', () => newRecordedRelay(recorder, accessToken))
+}
+
+async function rename(recorder: Recorder, clusterId: string, accessToken: string): Promise<void> {
+  const body = { name: `renamed-${crypto.randomUUID().slice(0, 8)}` }
+  await recorder.request('clusters', changeRequest('PATCH', `/api/v1/clusters/${clusterId}`, accessToken, body))
+  await recorder.deliverMessages()
+}
+
+async function recordIdleRelay(recorder: Recorder, { accessToken }: Tenant): Promise<void> {
+  const relay = await newRecordedRelay(recorder, accessToken)
+  const heartbeats = async (count: number) => {
+    for (const _ of range(count)) {
+      shiftClock(heartbeatMs)
+      await recorder.request('relay', await heartbeatRequest(relay))
+    }
+  }
+  const perHour = 3_600_000 / heartbeatMs
+  await heartbeats(warmUpHeartbeats)
+  await recorder.measure('an hour of an idle relay', () => heartbeats(perHour))
+  shiftClock(-heartbeatMs * (warmUpHeartbeats + perHour))
+}
+
+/** A change that one webhook receives. */
+async function recordWebhook(recorder: Recorder, { accessToken }: Tenant, host: string): Promise<void> {
+  const { clusterId } = await newRecordedRelay(recorder, accessToken)
+  const body = { url: `http://${host}/hook`, events: ['*'] }
+  const { id } = await recorder.request('webhooks', changeRequest('POST', '/api/v1/webhooks', accessToken, body))
+  await recorder.deliverMessages()
+  await rename(recorder, clusterId, accessToken)
+  await recorder.measure('a change with one webhook', () => rename(recorder, clusterId, accessToken))
+  await recorder.request('webhooks', changeRequest('DELETE', `/api/v1/webhooks/${id}`, accessToken))
+  await recorder.deliverMessages()
+}
+
+/** Records a single job and a batch of `batchJobs`, from submission to result. */
+export async function recordJobs(recorder: Recorder, { accessToken }: Tenant, batchJobs: number): Promise<void> {
+  const relay = await newRecordedRelay(recorder, accessToken)
+  const jobId = await runJob(new Recorder(), accessToken, relay)
+  await recorder.measure('a single job', () => runJob(recorder, accessToken, relay))
+  const poll = getRequest(`/api/v1/jobs/${jobId}`, accessToken)
+  await recorder.measure('GET job', () => recorder.request('jobs', poll))
+  const goodbye = await relayRequest(relay, '/api/v1/relay/goodbye', { reason: 'done' })
+  await recorder.request('relay', goodbye, 'POST /relay/goodbye')
+  const relays: BenchRelay[] = []
+  while (relays.length < batchJobs) relays.push(await newRecordedRelay(recorder, accessToken))
+  await recorder.measure('a job of a batch', () => runBatch(recorder, accessToken, relays), batchJobs)
+}
+
+async function runJob(recorder: Recorder, accessToken: string, relay: BenchRelay): Promise<string> {
+  const { id } = await recorder.request('jobs', jobRequest(accessToken, relay.clusterId, sampleScript))
+  await recorder.deliverMessages()
+  const job = await claim(recorder, relay)
+  await recorder.deliverMessages()
+  await complete(recorder, job)
+  await recorder.deliverMessages()
+  return id
+}
+
+/** All relays claim their job, then all complete it: consumers receive full batches of messages. */
+async function runBatch(recorder: Recorder, accessToken: string, relays: readonly BenchRelay[]): Promise<void> {
+  const clusterIds = relays.map(({ clusterId }) => clusterId)
+  await recorder.request('jobs', batchRequest(accessToken, clusterIds), 'POST /jobs/batch, full')
+  await recorder.deliverMessages()
+  const claimed: ClaimedJob[] = []
+  for (const relay of relays) claimed.push(await claim(recorder, relay))
+  await recorder.deliverMessages()
+  for (const job of claimed) await complete(recorder, job)
+  await recorder.deliverMessages()
+}
+
+type ClaimedJob = Awaited<ReturnType<typeof claim>>
+
+/** The heartbeat that lists a job, its claim, and the next heartbeat. */
+async function claim(recorder: Recorder, relay: BenchRelay) {
+  const withJob = 'POST /relay/heartbeat, with a job'
+  const [jobId] = (await recorder.request('relay', await heartbeatRequest(relay), withJob)).jobs
+  const request = await claimRequest(relay, jobId)
+  const { leaseId } = await recorder.request('relay', request, 'POST /relay/jobs/{id}/claim')
+  await recorder.request('relay', await heartbeatRequest(relay), 'POST /relay/heartbeat')
+  return { relay, jobId, leaseId }
+}
+
+async function complete(recorder: Recorder, { relay, jobId, leaseId }: ClaimedJob): Promise<void> {
+  const output = await outputRequest(relay, jobId, leaseId)
+  await recorder.request('relay', output, 'POST /relay/jobs/{id}/output')
+  const completion = await completeRequest(relay, jobId, leaseId)
+  await recorder.request('relay', completion, 'POST /relay/jobs/{id}/complete')
+}
+
+/** A runtime without modules. */
+const reject = async (): Promise<never> => {
+  throw new Error('No module is installed.')
+}
+const emptyRuntime: ModuleRuntime = { deploy: reject, request: reject, remove: reject, list: async () => [] }
+
+/** Schedules of a platform with nothing to do, and a sweep that finds silent clusters. */
+async function recordSchedules(recorder: Recorder): Promise<void> {
+  const heartbeat = scheduled('heartbeat', () => supervise(async () => emptyRuntime))
+  const run = async (name: string) => {
+    const handler = name === 'schedule/heartbeat' ? heartbeat : await handlerFor(name)
+    return recorder.invoke(name, () => handler({}))
+  }
+  const sweepLater = async () => {
+    shiftClock(offlineMs)
+    await run('schedule/sweep')
+  }
+  for (const _ of range(warmUpSweeps)) {
+    await sweepLater()
+    await recorder.deliverMessages()
+  }
+  await recorder.measure('schedule/sweep', sweepLater)
+  const caller = await newCaller()
+  await Promise.all(range(silentClusters).map(() => enrolledCluster(caller)))
+  await recorder.deliverMessages()
+  const sweepAndDeliver = () => sweepLater().then(() => recorder.deliverMessages())
+  await recorder.measure('a cluster that goes offline', sweepAndDeliver, silentClusters)
+  shiftClock(-(warmUpSweeps + 2) * offlineMs)
+  await run('schedule/catalog')
+  for (const name of ['schedule/heartbeat', 'schedule/catalog', 'schedule/updates']) {
+    await recorder.measure(name, () => run(name))
+  }
+}

@@ -1,0 +1,54 @@
+import { capabilitiesOf, type EndpointDefinition } from '@platform/contract/endpoint'
+import { type Route, routes } from '@platform/contract/index'
+import { send, jsonRequest, type TestRequest } from '../../support/request.ts'
+import { askOf, sentOf } from '../../functions/fixtures.ts'
+import { password, type Person, personOf } from '../../functions/person.ts'
+import { rowNamed } from '../../functions/table.ts'
+import { expectSuccess } from '../support/requests.ts'
+import { type Recorder } from './recorder.ts'
+
+/** Not recorded: setup (works once), identity provider callbacks, a built file, and requests of relays (see flows). */
+const excluded = /\/setup\/|\/auth\/oidc\/|\/consent-callback$|\/events\/catalog$|\/relay\//
+
+/** Whether the function of an endpoint may use the table at all. */
+const usesTable = (endpoint: EndpointDefinition): boolean =>
+  capabilitiesOf(endpoint).some((capability) => capability.startsWith('table:'))
+
+/** Name of an operation in the tables: `GET /clusters/{id}`. */
+export const operationName = ({ method, endpoint }: Route): string =>
+  `${method} ${endpoint.path}`.replace('/api/v1/', '/').replaceAll(/\{\w+\}/g, '{id}')
+
+/** Records every operation of users: the second request of each, in a warm process. */
+export async function recordOperations(recorder: Recorder): Promise<void> {
+  for (const route of routes) {
+    if (excluded.test(route.endpoint.path) || !usesTable(route.endpoint)) continue
+    for (const operation of [undefined, operationName(route)]) {
+      await recorder.request(route.function, await requestFor(route, await personOf('PlatformAdmin')), operation)
+    }
+  }
+}
+
+async function requestFor({ method, endpoint }: Route, person: Person): Promise<TestRequest> {
+  const row = rowNamed(`${method} ${endpoint.path}`)
+  if (endpoint.access === 'public') return publicRequest(method, endpoint.path, person)
+  return sentOf(row, await askOf(row, person), person.headers)
+}
+
+const sameOrigin = { 'sec-fetch-site': 'same-origin' }
+
+async function publicRequest(method: string, path: string, { username }: Person): Promise<TestRequest> {
+  const signIn = (target: string) => jsonRequest(target, { username, password }, sameOrigin)
+  const open = async (target: string) => expectSuccess(await send(rowNamed(`POST ${target}`).handler, signIn(target)))
+  if (path.endsWith('/refresh') && !path.includes('/session')) {
+    return jsonRequest(path, { refreshToken: (await open('/api/v1/auth/login')).json.refreshToken })
+  }
+  if (/\/(?:login|local-login)$/.test(path) || (path.endsWith('/auth/session') && method === 'POST'))
+    return signIn(path)
+  if (!path.startsWith('/api/v1/auth/session')) return { method, target: path }
+  const { cookies } = await open('/api/v1/auth/session')
+  return {
+    method,
+    target: path,
+    headers: { ...sameOrigin, cookie: cookies.map((each) => each.split(';')[0]).join('; ') },
+  }
+}

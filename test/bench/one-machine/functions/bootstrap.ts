@@ -1,3 +1,0 @@
-import { handler as bootstrap } from '../../../../functions/bootstrap.ts'
-
-export const handler = bootstrap

@@ -1,3 +1,0 @@
-import { handler as setup } from '../../../../functions/setup.ts'
-
-export const handler = setup

@@ -1,0 +1,99 @@
+import { type KeyObject, randomBytes, randomUUID } from 'node:crypto'
+import { newRelayKey, relayToken } from '../../support/fixtures.ts'
+import { jsonRequest, type TestRequest, type TestResponse } from '../../support/request.ts'
+import { range } from './statistics.ts'
+
+/** Requests that the benchmarks send, with the data that they need. */
+
+export const administrator = { username: 'admin', password: 'correct horse battery' }
+
+export const bearer = (accessToken: string) => ({ Authorization: `Bearer ${accessToken}` })
+
+export const getRequest = (target: string, accessToken: string): TestRequest => ({
+  target,
+  headers: bearer(accessToken),
+})
+
+/** A request with a body and the given method. */
+export const changeRequest = (method: string, target: string, accessToken: string, body: object = {}): TestRequest => ({
+  ...jsonRequest(target, body, bearer(accessToken)),
+  method,
+})
+
+/** Throws unless the response is a success. */
+export function expectSuccess(response: TestResponse): TestResponse {
+  if (response.status < 300) return response
+  throw new Error(`The request failed with ${response.status}: ${response.text}`)
+}
+
+/** Registers a cluster with a unique name. */
+export const registerRequest = (accessToken: string): TestRequest =>
+  changeRequest('POST', '/api/v1/clusters', accessToken, { name: `bench-${randomUUID()}`, type: 'Hypervisor' })
+
+export const jobRequest = (accessToken: string, clusterId: string, script = 'uname'): TestRequest =>
+  changeRequest('POST', '/api/v1/jobs', accessToken, { clusterId, type: 'InvokeScript', payload: { script } })
+
+/** The largest number of jobs in one batch. */
+export const batchSize = 500
+
+/** Submits one job for each of these clusters. */
+export const batchRequest = (accessToken: string, clusterIds: readonly string[], script = () => sampleScript) =>
+  changeRequest('POST', '/api/v1/jobs/batch', accessToken, {
+    jobs: clusterIds.map((clusterId) => ({ clusterId, type: 'InvokeScript', payload: { script: script() } })),
+  })
+
+/** Repeats cluster ids until there is one for each job of a full batch. */
+export const fillBatch = (clusterIds: readonly string[]): string[] =>
+  range(batchSize).map((index) => clusterIds[index % clusterIds.length] ?? '')
+
+/** A script of 1 KB that compresses well. */
+export const sampleScript = '#!/bin/sh\nset -eu\nuname -a\ndf -h | sort\n'.padEnd(1024, 'true && ')
+
+/** A script of 1 KB that hardly compresses. */
+export const randomScript = (): string => Array.from(randomBytes(1024), (byte) => (byte % 36).toString(36)).join('')
+
+/** An enrolled relay. */
+export interface BenchRelay {
+  clusterId: string
+  relayId: string
+  privateKey: KeyObject
+  nodeIds: string[]
+}
+
+/** Sends a request and resolves to the JSON of its successful response. */
+export type SendJson = (functionName: string, request: TestRequest) => Promise<any>
+
+/** Registers a cluster and enrolls its relay. */
+export async function enrollRelay(sendJson: SendJson, accessToken: string): Promise<BenchRelay> {
+  const { id: clusterId, enrollmentToken } = await sendJson('clusters', registerRequest(accessToken))
+  const { privateKey, wire: publicKey } = newRelayKey()
+  const details = { displayName: 'relay on node-1', hostname: 'node-1', platform: 'linux', relayVersion: '0.1.0' }
+  const body = { enrollmentToken, publicKey, ...details, nodes: [{ name: 'node-1' }] }
+  const { relayId, nodes } = await sendJson('relay', jsonRequest('/api/v1/relay/enroll', body))
+  return { clusterId, relayId, privateKey, nodeIds: nodes.map(({ id }: { id: string }) => id) }
+}
+
+/** A request signed by a relay. */
+export async function relayRequest(relay: BenchRelay, target: string, body: object): Promise<TestRequest> {
+  const text = JSON.stringify(body)
+  return jsonRequest(target, text, await relayToken(relay.relayId, relay.privateKey, target, text))
+}
+
+/** A heartbeat of a relay with healthy nodes and no running job. */
+export const heartbeatRequest = (relay: BenchRelay, freeSlots = 4): Promise<TestRequest> => {
+  const nodes = relay.nodeIds.map((id) => ({ id, status: 'Online' }))
+  return relayRequest(relay, '/api/v1/relay/heartbeat', { nodes, running: [], freeSlots })
+}
+
+export const claimRequest = (relay: BenchRelay, jobId: string): Promise<TestRequest> =>
+  relayRequest(relay, `/api/v1/relay/jobs/${jobId}/claim`, {})
+
+export const outputRequest = (relay: BenchRelay, jobId: string, leaseId: string): Promise<TestRequest> => {
+  const output = { leaseId, seq: 0, nodeId: relay.nodeIds[0], stream: 'stdout', data: 'Linux\n' }
+  return relayRequest(relay, `/api/v1/relay/jobs/${jobId}/output`, output)
+}
+
+export const completeRequest = (relay: BenchRelay, jobId: string, leaseId: string): Promise<TestRequest> => {
+  const nodes = relay.nodeIds.map((nodeId) => ({ nodeId, exitCode: 0 }))
+  return relayRequest(relay, `/api/v1/relay/jobs/${jobId}/complete`, { leaseId, outcome: 'exited', exitCode: 0, nodes })
+}
