@@ -13,7 +13,8 @@ import {
   times,
 } from './cost/model.ts'
 
-test('operations and flows stay within their budgets of store calls, write units and messages', async () => {
+// Repeated, because a slow run may find caches expired.
+test('operations and flows stay within their budgets of calls, units and messages', { retry: 2 }, async () => {
   const run = promisify(execFile)(process.execPath, ['test/bench/main.ts', '--only', 'cost'])
   const { stdout } = await run.catch((error: { stdout: string; stderr: string }) => error)
   expect(stdout).toMatch(/(\d+) of \1 goals met/)

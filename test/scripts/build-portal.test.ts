@@ -1,32 +1,32 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { buildAssets } from '@platform/local/assets'
 import { portalPaths } from '@platform/contract/portal-paths'
 import { type PortalFiles, unpackFiles } from '@platform/http/portal/pack'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { buildPortal } from '../../scripts/build-portal.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { isLong } from '../support/long.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let portal: PortalFiles
 beforeAll(async () => {
-  folder = await temporaryFolder()
-  await buildPortal(join(folder.path, 'first.pack'))
-  portal = unpackFiles(await readFile(join(folder.path, 'first.pack')))
+  // Shared with the platforms that tests start.
+  await buildAssets(join(root, 'dist'), { wants: ['portal.pack'] })
+  portal = unpackFiles(await readFile(join(root, 'dist/portal.pack')))
 })
-afterAll(() => folder[Symbol.asyncDispose]())
 
 const textOf = (body: Uint8Array | undefined) => Buffer.from(body ?? []).toString()
 
 test.runIf(isLong)('the same sources give the same bytes', async () => {
-  await buildPortal(join(folder.path, 'second.pack'))
-  const [first, second] = await Promise.all(
-    ['first', 'second'].map((name) => readFile(join(folder.path, `${name}.pack`))),
-  )
-  expect(first?.equals(second ?? Buffer.of())).toBe(true)
+  await using folder = await temporaryFolder()
+  const build = async (name: string) => {
+    await buildPortal(join(folder.path, name))
+    return readFile(join(folder.path, name))
+  }
+  expect((await build('one')).equals(await build('two'))).toBe(true)
 })
 
 test('the page contains no inline script or style', () => {

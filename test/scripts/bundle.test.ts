@@ -1,22 +1,28 @@
-import { fileURLToPath } from 'node:url'
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
+import type { Plugin } from 'esbuild'
 import { beforeAll, expect, test, vi } from 'vitest'
 import { functions } from '@platform/contract/index'
 import { functionNames } from '@platform/core/updates/function-names'
 import { infrastructureRevision } from '@platform/core/updates/infrastructure'
 import type { GatewayHandler } from '@platform/http/response'
-import { functionNames as filesIn } from '../../packages/local/src/function-files.ts'
+import { functionNames as functionFiles } from '../../packages/local/src/function-files.ts'
 import { requireBuiltins } from '../../scripts/bundle-builtins.ts'
-import { type Bundle, bundle } from '../../scripts/bundle.ts'
+import { type Bundle, bundle, bundleAll } from '../../scripts/bundle.ts'
+import { root } from '../../scripts/source.ts'
+import { lambdaFlags } from '../simulator/lambda/node-program.ts'
 import { bundledFunctions } from '../support/build-cache.ts'
 import { send } from '../support/request.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 vi.hoisted(() => Object.assign(process.env, { PLAT_LOG_LEVEL: 'error' }))
 
-const names = await filesIn(fileURLToPath(new URL('../../functions', import.meta.url)))
-const kibibyte = 1024
+const names = await functionFiles(join(root, 'functions'))
 /** KiB that a function loads before its first response, and its gzip size. */
-const limits: readonly [RegExp, number, number][] = [
+const limits: readonly [RegExp, kib: number, gzipKib: number][] = [
   // Functions that call only the store and queues.
   [/^(?:bootstrap|schedule\/sweep|queue\/(?:jobs|batches|events|webhooks)(?:-dead-letter)?)$/, 400, 125],
   [/./, 490, 160],
@@ -27,43 +33,43 @@ beforeAll(async () => {
   bundles = await bundledFunctions()
 }, 300_000)
 
+const bundleOf = (name: string): Bundle => {
+  const built = bundles.get(name)
+  if (built === undefined) throw new Error(`${name} has no bundle.`)
+  return built
+}
+
+const textsOf = (name: string): string[] =>
+  [...bundleOf(name).files.values()].map((content) => Buffer.from(content).toString())
+
+const sourcesOf = (name: string): string[] =>
+  [...bundleOf(name).sources].filter(([, bytes]) => bytes > 0).map(([path]) => path)
+
 test('every function of the route table has a file', () => {
   expect(names).toEqual(expect.arrayContaining(Object.keys(functions)))
 })
 
-const made = (name: string): Bundle => {
-  const found = bundles.get(name)
-  if (found === undefined) throw new Error(`There is no bundle of ${name}.`)
-  return found
-}
-
-const sum = (sizes: readonly number[]): number => sizes.reduce((total, size) => total + size, 0)
-
 test.each(names)('the initial bundle of %s is small', (name) => {
-  const { files, initial } = made(name)
-  const [, limit, packedLimit] = limits.find(([of]) => of.test(name)) ?? [/./, 0, 0]
+  const { files, initial } = bundleOf(name)
+  const [, kib, gzipKib] = limits.find(([pattern]) => pattern.test(name)) ?? [/./, 0, 0]
   const contents = initial.map((file) => files.get(file) ?? Buffer.of())
+  const sum = (sizes: readonly number[]) => sizes.reduce((total, size) => total + size, 0)
   expect(contents.every(({ length }) => length > 0)).toBe(true)
-  expect(sum(contents.map(({ length }) => length))).toBeLessThan(limit * kibibyte)
-  expect(sum(contents.map((content) => gzipSync(content).length))).toBeLessThan(packedLimit * kibibyte)
+  expect(sum(contents.map(({ length }) => length))).toBeLessThan(kib * 1024)
+  expect(sum(contents.map((content) => gzipSync(content).length))).toBeLessThan(gzipKib * 1024)
 })
 
 test.each(names)('%s contains only environment credentials and no document generator', (name) => {
-  const texts = [...made(name).files.values()].map((content) => Buffer.from(content).toString())
-  const held = [...made(name).sources].filter(([, bytes]) => bytes > 0).map(([path]) => path)
-  // The replacement of the SDK's chain has its name in another namespace.
   const unwanted =
     /^(?!environment:).*credential-provider-(?!env)|nested-clients|zod-openapi|zod\/v4\/locales\/(?!en\.|index)|json-schema-processors|fast-check/
-  expect(held.filter((path) => unwanted.test(path) && !path.startsWith('unneeded:'))).toEqual([])
-  // Also in late chunks: places where other credential chains look.
-  expect(texts.filter((text) => /AWS_WEB_IDENTITY_TOKEN_FILE|169\.254\.170\.2\b/.test(text))).toEqual([])
+  expect(sourcesOf(name).filter((path) => unwanted.test(path) && !path.startsWith('unneeded:'))).toEqual([])
+  // Where other credential providers look; late chunks included.
+  expect(textsOf(name).filter((text) => /AWS_WEB_IDENTITY_TOKEN_FILE|169\.254\.170\.2\b/.test(text))).toEqual([])
 })
 
 test.each(names)('%s does not load fetch initially', (name) => {
-  for (const content of made(name).files.values()) {
-    // As an ES module, node:http loads it.
-    expect(Buffer.from(content).toString()).not.toMatch(/\bfrom\s*"node:|import\s*\(?["']node:/)
-  }
+  // Importing node:http as an ES module loads fetch.
+  expect(textsOf(name).filter((text) => /\bfrom\s*"node:|import\s*\(?["']node:/.test(text))).toEqual([])
 })
 
 test('Node modules are required under their own names', () => {
@@ -84,16 +90,53 @@ test('late imports of Node modules have a default export and are not ES modules'
   )
 })
 
-test('names and revision in a bundle are those of the contract', async () => {
-  expect(Buffer.from(made('schedule/updates').files.get('index.mjs') ?? []).toString()).toContain(
-    infrastructureRevision(),
-  )
-  const worker = [...made('queue/updates').files.values()].map((content) => Buffer.from(content).toString()).join('\n')
+test('bundles contain the revision and the function names of the contract', () => {
+  expect(textsOf('schedule/updates').join('\n')).toContain(infrastructureRevision())
+  const worker = textsOf('queue/updates').join('\n')
   expect(functionNames.filter((name) => !worker.includes(`"${name}"`))).toEqual([])
 })
 
-test('a bundle serves without anything beside it', async () => {
+test('a bundle serves without other files', async () => {
   const { path } = await bundle('health')
   const { handler }: { handler: GatewayHandler } = await import(path)
   expect(await send(handler, { target: '/health/live' })).toMatchObject({ status: 200, json: { status: 'ok' } })
+})
+
+test.each([
+  ['auth', /\/ldapts\/|ldap-|external-user|identity-(?:row|provider)\.ts|contract\/src\/setup/],
+  ['identity', /\/(?:ldapts|openid-client|oauth4webapi)\//],
+  ['modules', /\/tar-stream\/|icons\.ts|packages\/oci\/src\/(?:client|layer)\.ts/],
+  ['queue/updates', /\/tar-stream\/|\/client-(?:lambda|ecr)\/|icons\.ts|packages\/worker\/src\/updates\/(?!handlers)/],
+  ['schedule/heartbeat', /\/client-(?:lambda|ecr)\/|packages\/worker\/src\/runtimes\/(?:lambda|hosted)/],
+])('%s loads rarely used code on demand', (name, rare) => {
+  const { sources, files, initial } = bundleOf(name)
+  expect(sources.size).toBeGreaterThan(100)
+  expect(sourcesOf(name).filter((path) => rare.test(path))).toEqual([])
+  expect(files.size).toBeGreaterThan(initial.length)
+})
+
+/** A function with only late imports: a Node module, platform code and a CommonJS package. */
+const lateFunction: Plugin = {
+  name: 'late-function',
+  setup: (builder) =>
+    builder.onLoad({ filter: /\/functions\/health\.ts$/ }, () => ({
+      resolveDir: join(root, 'functions'),
+      contents: `export const handler = async () => {
+        const [http, { default: whole }, { layerEntries }] = await Promise.all([
+          import('node:http'), import('node:http'), import('@platform/oci/layer'),
+        ])
+        return [http.request === whole.request, http.default === whole, typeof layerEntries]
+      }`,
+    })),
+}
+
+test('late imports work where Node cannot require ES modules, as on Lambda', async () => {
+  const { files, initial = [] } = (await bundleAll(['health'], undefined, [lateFunction])).get('health') ?? {}
+  expect(files?.size).toBeGreaterThan(initial.length)
+  await using folder = await temporaryFolder()
+  for (const [name, content] of files ?? []) await writeFile(join(folder.path, name), content)
+  const program = `const { handler } = await import(process.argv[1]); console.log(JSON.stringify(await handler()))`
+  const args = [...lambdaFlags, '--input-type=module', '-e', program, join(folder.path, 'index.mjs')]
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env: {} })
+  expect(JSON.parse(stdout)).toEqual([true, true, 'function'])
 })

@@ -105,7 +105,7 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
   'GET /.well-known/jwks.json': reads(1),
 }
 
-/** Flows include the messages that follow, until all queues are empty. */
+/** Flows include the messages that follow, until all queues are empty. Expired caches may add a read or two. */
 export const flowBudgets: Readonly<Record<string, Budget>> = {
   'schedule/sweep': reads(4),
   'a cluster that goes offline': { storeCalls: 5, writeUnits: 28, messages: 2 },
@@ -114,13 +114,13 @@ export const flowBudgets: Readonly<Record<string, Budget>> = {
   'schedule/updates': { storeCalls: 3, writeUnits: 2 },
   'GET cluster': reads(1),
   'list clusters, a page of 20': reads(2),
-  'sign in': { storeCalls: 10, writeUnits: 26, messages: 1 },
+  'sign in': { storeCalls: 11, writeUnits: 26, messages: 1 },
   'refresh a session': { storeCalls: 3, writeUnits: 6 },
-  'a change (PATCH cluster)': { storeCalls: 11, writeUnits: 28, messages: 1 },
-  'a cluster, registered and enrolled': { storeCalls: 19, writeUnits: 80, messages: 3, secretReads: 1 },
+  'a change (PATCH cluster)': { storeCalls: 12, writeUnits: 28, messages: 1 },
+  'a cluster, registered and enrolled': { storeCalls: 22, writeUnits: 83, messages: 3, secretReads: 1 },
   'an hour of an idle relay': { storeCalls: 240, writeUnits: 180 },
-  'a change with one webhook': { storeCalls: 20, writeUnits: 52, messages: 2 },
-  'a single job': { storeCalls: 37, writeUnits: 117, messages: 4 },
+  'a change with one webhook': { storeCalls: 22, writeUnits: 52, messages: 2 },
+  'a single job': { storeCalls: 39, writeUnits: 117, messages: 4 },
   'GET job': reads(1),
-  'a job of a batch': { storeCalls: 16, writeUnits: 82, messages: 3 },
+  'a job of a batch': { storeCalls: 17, writeUnits: 82, messages: 3 },
 }

@@ -17,11 +17,12 @@ import {
   heartbeatRequest,
   jobRequest,
   outputRequest,
+  registerRequest,
   relayRequest,
   sampleScript,
 } from '../support/requests.ts'
 import { range } from '../support/statistics.ts'
-import { handlerFor, newClusters, type Tenant } from '../support/tenant.ts'
+import { handlerFor, type Tenant } from '../support/tenant.ts'
 import { Recorder } from './recorder.ts'
 
 /** Flows whose costs `npm run cost` prints: what users, relays and schedules cause, with the messages that follow. */
@@ -39,7 +40,7 @@ const warmUpSweeps = 8
 export async function recordFlows(recorder: Recorder, tenant: Tenant, webhookHost: string): Promise<void> {
   await recorder.deliverMessages()
   await recordSchedules(recorder)
-  await newClusters(tenant.accessToken, pageSize)
+  for (const _ of range(pageSize)) await recorder.request('clusters', registerRequest(tenant.accessToken))
   await recorder.deliverMessages()
   await recordUserFlows(recorder, tenant)
   await recordIdleRelay(recorder, tenant)

@@ -52,7 +52,13 @@ async function storedBytes(): Promise<number> {
   let ExclusiveStartKey: any
   do {
     const page = await store.send(new ScanCommand({ TableName: tableName, ExclusiveStartKey }))
-    for (const item of (page.Items ?? []) as any[]) {
+    for (const stored of page.Items ?? []) {
+      const item: any = Object.fromEntries(
+        Object.entries(stored).map(([name, value]) => [
+          name,
+          value.B === undefined ? value : { B: Buffer.from(value.B).toString('base64') },
+        ]),
+      )
       const indexes = Object.values(tableIndexes).filter((keys) => keys.every((key) => item[key] !== undefined))
       const entries = indexes.map((keys) => Object.fromEntries(['pk', 'sk', ...keys].map((key) => [key, item[key]])))
       for (const entry of [item, ...entries]) bytes += itemSize(entry) + 100
