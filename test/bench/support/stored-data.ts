@@ -86,7 +86,7 @@ function clusterItem(organisationId: string, cluster: StoredCluster, status: Clu
     nodesHash: '0123456789abcdef',
     beatNonce: newNonce(),
     // As many request nonces as a relay in service has.
-    recentTokens: `0,${range(5).map(() => sha256(newNonce()).slice(0, 16))}`,
+    recentTokens: ['0', ...range(5).map(() => sha256(newNonce()).slice(0, 16))].join(),
     lastSeenAtMs: Date.now() + aheadMs,
   }
   const item = {
