@@ -44,7 +44,7 @@ export async function* measureColdStarts({ isQuick }: Effort): AsyncGenerator<Se
   const programs = await buildPrograms(events)
   const lambda = await startLambda()
   try {
-    await buildAssets(join(root, 'dist'), { wants: ['portal.pack'] })
+    await buildAssets(join(root, 'dist'), { names: ['portal.pack'] })
     const environment = {
       PLAT_ASSETS_DIR: join(root, 'dist'),
       PLAT_MODULE_RUNTIME: 'lambda',

@@ -14,7 +14,7 @@ const root = join(import.meta.dirname, '../..')
 let portal: PortalFiles
 beforeAll(async () => {
   // Shared with the platforms that tests start.
-  await buildAssets(join(root, 'dist'), { wants: ['portal.pack'] })
+  await buildAssets(join(root, 'dist'), { names: ['portal.pack'] })
   portal = unpackFiles(await readFile(join(root, 'dist/portal.pack')))
 })
 
