@@ -1,4 +1,4 @@
-/** `npm run build:functions`: every function as the deployment takes it, into `dist/functions`. */
+/** `npm run build:functions`: builds every function as deployed into `dist/functions`. */
 import { buildFunctions, functionsDir } from './deploy/build.ts'
 
 const count = await buildFunctions()

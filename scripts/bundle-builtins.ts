@@ -2,28 +2,28 @@ import { isBuiltin } from 'node:module'
 import { type DynamicImport, parseSync, type StaticImport } from 'oxc-parser'
 
 /**
- * A program in which Node's own modules are taken as CommonJS takes them: to hand one out as an ES module all of its members
- * are evaluated, and those of node:http load the whole of `fetch`, 12 ms long.
+ * Replaces imports of Node's modules by CommonJS access: as an ES module, node:http would evaluate all its members and load
+ * `fetch`, which takes 12 ms.
  */
 export function requireBuiltins(text: string): string {
   const { staticImports, dynamicImports } = parseSync('program.mjs', text).module
-  const own = staticImports.filter(({ moduleRequest }) => isBuiltin(moduleRequest.value))
-  const ownLate = dynamicImports.filter((found) => isBuiltin(nameOf(found, text)))
+  const builtinImports = staticImports.filter(({ moduleRequest }) => isBuiltin(moduleRequest.value))
+  const lateImports = dynamicImports.filter((late) => isBuiltin(specifierOf(late, text)))
   const edits = [
-    ...own.map((found) => ({ start: found.start, end: found.end, words: taken(found) })),
-    ...ownLate.map((found) => ({ start: found.start, end: found.end, words: takenLate(nameOf(found, text)) })),
+    ...builtinImports.map((each) => ({ start: each.start, end: each.end, code: staticAccess(each) })),
+    ...lateImports.map((each) => ({ start: each.start, end: each.end, code: lateAccess(specifierOf(each, text)) })),
   ]
   return edits
     .toSorted((one, other) => other.start - one.start)
-    .reduce((whole, { start, end, words }) => whole.slice(0, start) + words + whole.slice(end), text)
+    .reduce((program, { start, end, code }) => program.slice(0, start) + code + program.slice(end), text)
 }
 
 const builtin = (name: string): string => `process.getBuiltinModule(${JSON.stringify(name)})`
 
-/** `import a, { b as c } from 'x'` in other words. */
-function taken({ entries, moduleRequest }: StaticImport): string {
+/** Replaces `import a, { b as c } from 'x'`. */
+function staticAccess({ entries, moduleRequest }: StaticImport): string {
   const module = builtin(moduleRequest.value)
-  // Neither the default nor a namespace has a name; both are the whole module, and so is `{ default as a }`.
+  // The default export and the namespace are the whole module.
   const targets = entries.map(({ importName, localName }) =>
     importName.name !== null && importName.name !== 'default'
       ? `{${JSON.stringify(importName.name)}:${localName.value}}`
@@ -32,9 +32,9 @@ function taken({ entries, moduleRequest }: StaticImport): string {
   return targets.map((target) => `const ${target}=${module};`).join('')
 }
 
-/** `import('x')` in other words: what it promises has a default, which is the whole module, and the members of that. */
-const takenLate = (name: string): string => `Promise.resolve({__proto__:${builtin(name)},default:${builtin(name)}})`
+/** Replaces `import('x')`: the module's members, and the module as its default export. */
+const lateAccess = (name: string): string => `Promise.resolve({__proto__:${builtin(name)},default:${builtin(name)}})`
 
-/** What a late import asks for; '' where that is worked out first. */
-const nameOf = ({ moduleRequest: { start, end } }: DynamicImport, text: string): string =>
+/** The specifier of a late import; '' if it is computed. */
+const specifierOf = ({ moduleRequest: { start, end } }: DynamicImport, text: string): string =>
   /^(["'`])([^"'`$]+)\1$/.exec(text.slice(start, end))?.[2] ?? ''

@@ -3,10 +3,7 @@ import type { Plugin } from 'esbuild'
 import { type Expression, parseSync, type Statement, type VariableDeclaration } from 'oxc-parser'
 import { root } from './source.ts'
 
-/**
- * Lambda hands credentials to a function in its environment. The SDK's own chain looks in nine places and brings the
- * clients of two more services for it: a quarter of the bundle.
- */
+/** Lambda sets credentials in the environment. The SDK's other credential providers are a quarter of the bundle. */
 const environmentCredentials: Plugin = {
   name: 'environment-credentials',
   setup(builder) {
@@ -19,7 +16,7 @@ const environmentCredentials: Plugin = {
   },
 }
 
-/** What is loaded for operations that stream events, and what makes JSON schemas of zod's: no function does either. */
+/** Leaves out event streams and zod's JSON schema generator, which no function uses. */
 const unneeded: Plugin = {
   name: 'unneeded',
   setup(builder) {
@@ -33,7 +30,7 @@ const unneeded: Plugin = {
   },
 }
 
-/** Functions read routes and generate no document. The package would bring its generator and all locales of zod. */
+/** Leaves out the OpenAPI generator and zod's locales: functions only read routes. */
 const plainRoutes: Plugin = {
   name: 'plain-routes',
   setup(builder) {
@@ -47,10 +44,7 @@ const plainRoutes: Plugin = {
   },
 }
 
-/**
- * A schema that nothing uses is left out: zod's methods are calls that might do anything, as far as esbuild knows, and a
- * function would make the schemas of every file that it imports one constant of. One instance serves one build.
- */
+/** Marks calls that create schemas as free of side effects, so that esbuild drops unused schemas. Caches for one build. */
 function unusedSchemas(): Plugin {
   const marked = new Map<string, Promise<string>>()
   return {
@@ -65,11 +59,10 @@ function unusedSchemas(): Plugin {
   }
 }
 
-/** Says of every constant of a file that a call of a schema or an endpoint makes: what makes it does nothing else. */
 function markCalls(path: string, text: string): string {
   const calls = parseSync(path, text)
     .program.body.flatMap(declarationsOf)
-    .flatMap(({ init }) => (init?.type === 'CallExpression' && makesSchema(init) ? [init] : []))
+    .flatMap(({ init }) => (init?.type === 'CallExpression' && createsSchema(init) ? [init] : []))
   const edits = calls.flatMap(({ start, end }) => [
     { at: start, mark: '/* @__PURE__ */ (() => ' },
     { at: end, mark: ')()' },
@@ -78,26 +71,26 @@ function markCalls(path: string, text: string): string {
 }
 
 function declarationsOf(statement: Statement): VariableDeclaration['declarations'] {
-  const declared = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement
-  return declared?.type === 'VariableDeclaration' ? declared.declarations : []
+  const declaration = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement
+  return declaration?.type === 'VariableDeclaration' ? declaration.declarations : []
 }
 
-/** `z.object({…}).meta({…})`, `Cluster.extend({…})`, `createRoute({…})`: schemas have names like types. */
-function makesSchema(expression: Expression): boolean {
-  if (expression.type === 'CallExpression') return makesSchema(expression.callee)
-  if (expression.type === 'MemberExpression') return makesSchema(expression.object)
+/** Such as `z.object({…}).meta({…})`, `Cluster.extend({…})` or `createRoute({…})`. */
+function createsSchema(expression: Expression): boolean {
+  if (expression.type === 'CallExpression') return createsSchema(expression.callee)
+  if (expression.type === 'MemberExpression') return createsSchema(expression.object)
   return expression.type === 'Identifier' && /^(?:z|createRoute|pageOf|[A-Z]\w*)$/.test(expression.name)
 }
 
-/** Modules that say what follows from the whole contract: names, and a digest. They are worked out here, without it. */
+/** Evaluates modules that derive constants from the whole contract, so that bundles do not contain it. */
 const derived: Plugin = {
   name: 'derived',
   setup(builder) {
     builder.onLoad(
       { filter: /\/packages\/core\/src\/updates\/(?:function-names|infrastructure)\.ts$/ },
       async ({ path }) => {
-        const exported: Record<string, unknown> = await import(path)
-        const lines = Object.entries(exported).map(([name, value]) =>
+        const exports: Record<string, unknown> = await import(path)
+        const lines = Object.entries(exports).map(([name, value]) =>
           typeof value === 'function'
             ? `export const ${name} = () => ${JSON.stringify(value())}`
             : `export const ${name} = ${JSON.stringify(value)}`,
@@ -108,5 +101,5 @@ const derived: Plugin = {
   },
 }
 
-/** What bundling does to code that functions are made of; new for each build. */
+/** All plugins, for one build. */
 export const plugins = (): Plugin[] => [environmentCredentials, plainRoutes, unneeded, derived, unusedSchemas()]

@@ -8,7 +8,7 @@ import { root } from './source.ts'
 const entryFile = 'index.mjs'
 const outdir = 'dist/bundles'
 
-/** How functions are bundled: without a trace of where and when. */
+/** Options that give the same bytes for the same sources. */
 const settings = {
   absWorkingDir: root,
   bundle: true,
@@ -19,7 +19,7 @@ const settings = {
   target: 'node24',
   format: 'esm',
   mainFields: ['module', 'main'],
-  // CommonJS inside of an ES module.
+  // For CommonJS packages inside the ES module.
   banner: { js: `const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);` },
   legalComments: 'none',
   logLevel: 'warning',
@@ -30,24 +30,24 @@ const settings = {
   chunkNames: '[name]-[hash]',
 } satisfies BuildOptions
 
-/** A bundled function: its files by name. `index.mjs` exports the handler, and loads what is beside it. */
 export interface Bundle {
+  /** File name → content. `index.mjs` exports the handler. */
   files: Map<string, Uint8Array>
-  /** Names of the files that are loaded before the handler is there; the others are when something needs them. */
+  /** Files that are loaded before the handler is exported; the others are loaded on demand. */
   initial: string[]
-  /** What the initial files hold: path of a source → how many bytes are left of it. */
+  /** Path of a source → its bytes in the initial files. */
   sources: Map<string, number>
 }
 
-/** Bundles `functions/<name>.ts` as the deployment ships it, and writes it to `dist/bundles/<name>`; `path` is its program. */
+/** Bundles `functions/<name>.ts` as deployed and writes it to `dist/bundles/<name>`; `path` is its `index.mjs`. */
 export async function bundle(name: string): Promise<Bundle & { path: string }> {
-  const made = (await bundleAll([name], undefined)).get(name)
-  if (made === undefined) throw new Error(`There is no function ${name}.`)
+  const built = (await bundleAll([name], undefined)).get(name)
+  if (built === undefined) throw new Error(`${name} is not a function.`)
   const folder = join(root, outdir, name)
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true })
-  for (const [file, content] of made.files) await writeFile(join(folder, file), content)
-  return { ...made, path: join(folder, entryFile) }
+  for (const [file, content] of built.files) await writeFile(join(folder, file), content)
+  return { ...built, path: join(folder, entryFile) }
 }
 
 /**
@@ -68,27 +68,27 @@ export async function bundleAll(
   const entryPoints = names.map((name) => ({ in: `functions/${name}.ts`, out: name }))
   const together = await build({ ...all, entryPoints })
   const bundles = names.map(async (name) => {
-    if (!loadsLate(together.metafile, name)) return [name, bundleOf(together, `${name}.mjs`)] as const
+    if (!hasLateImports(together.metafile, name)) return [name, bundleOf(together, `${name}.mjs`)] as const
     const entry = { in: `functions/${name}.ts`, out: 'index' }
     return [name, bundleOf(await build({ ...all, splitting: true, entryPoints: [entry] }), entryFile)] as const
   })
   return new Map(await Promise.all(bundles))
 }
 
-/** Whether a function, or something that it imports, imports code of the platform or a package late. */
-function loadsLate({ inputs, outputs }: Metafile, name: string): boolean {
-  const { inputs: held = {} } = outputs[`${outdir}/${name}.mjs`] ?? {}
-  return Object.entries(held).some(
+/** Whether a function has dynamic imports of code that is bundled. */
+function hasLateImports({ inputs, outputs }: Metafile, name: string): boolean {
+  const { inputs: bundled = {} } = outputs[`${outdir}/${name}.mjs`] ?? {}
+  return Object.entries(bundled).some(
     ([path, { bytesInOutput }]) =>
       bytesInOutput > 0 &&
       inputs[path]?.imports.some(
         ({ kind, external, path: target }) =>
-          kind === 'dynamic-import' && !external && (held[target]?.bytesInOutput ?? 0) > 0,
+          kind === 'dynamic-import' && !external && (bundled[target]?.bytesInOutput ?? 0) > 0,
       ),
   )
 }
 
-/** What of a build belongs to one program of it: whatever it may ever load. */
+/** The part of a build that one program can load. */
 function bundleOf({ outputFiles, metafile }: BuildResult<typeof settings>, program: string): Bundle {
   const entry = `${outdir}/${program}`
   const { outputs } = metafile
@@ -112,7 +112,7 @@ function bundleOf({ outputFiles, metafile }: BuildResult<typeof settings>, progr
   }
 }
 
-/** A node and all that leads from it. */
+/** All nodes reachable from a node. */
 function reach(from: string, next: (path: string) => { path: string }[]): Set<string> {
   const reached = new Set([from])
   for (const path of reached) for (const { path: further } of next(path)) reached.add(further)

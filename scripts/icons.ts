@@ -1,12 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import imports from 'lucide-react/dynamicIconImports'
 
-/** The icons that manifests may name: those of the library that the portal renders with. With `--check` it only compares. */
+/** Generates the list of icons for manifests from the portal's icon library. `--check` only compares. */
 const file = new URL('../packages/core/src/modules/icons.ts', import.meta.url)
 
 const lineLength = 116
 
-/** The list as the file should hold it. */
 function iconsText(): string {
   const lines = ['']
   for (const name of Object.keys(imports).toSorted()) {
@@ -29,7 +28,7 @@ ${lines.map((line) => `   ${line}`).join('\n')}
 function main(): void {
   if (!process.argv.includes('--check')) return writeFileSync(file, iconsText())
   if (readFileSync(file, 'utf8') === iconsText()) return
-  console.error('packages/core/src/modules/icons.ts is not what lucide-react has. Run: node scripts/icons.ts')
+  console.error('packages/core/src/modules/icons.ts is out of date. Run: node scripts/icons.ts')
   process.exitCode = 1
 }
 

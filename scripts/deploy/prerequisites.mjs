@@ -1,11 +1,11 @@
-/** In plain JavaScript and without imports of others: who lacks what the rest needs is the one that has to be told. */
+/** Plain JavaScript without dependencies, so that it runs before they are installed. */
 import { existsSync } from 'node:fs'
 
 const neededNode = 24
 const { node } = process.versions
 
 /** @param {string} problem */
-function refuse(problem) {
+function reject(problem) {
   console.error(
     `${problem}\nRun npm ci in this folder, without --ignore-scripts and --omit=dev, then the command again.`,
   )
@@ -13,7 +13,7 @@ function refuse(problem) {
   process.exit(2)
 }
 
-if (!existsSync(new URL('../../node_modules/.bin/sst', import.meta.url))) refuse('What deploys is not installed.')
+if (!existsSync(new URL('../../node_modules/.bin/sst', import.meta.url))) reject('SST is not installed.')
 if (Number(node.split('.')[0]) < neededNode) {
-  refuse(`This is Node ${node}; a deployment needs Node ${neededNode}, which npm ci installs.`)
+  reject(`This is Node ${node}; a deployment needs Node ${neededNode}, which npm ci installs.`)
 }
