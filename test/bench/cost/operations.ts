@@ -1,9 +1,9 @@
 import { capabilitiesOf, type EndpointDefinition } from '@platform/contract/endpoint'
 import { type Route, routes } from '@platform/contract/index'
 import { send, jsonRequest, type TestRequest } from '../../support/request.ts'
-import { askOf, sentOf } from '../../functions/fixtures.ts'
-import { password, type Person, personOf } from '../../functions/person.ts'
-import { rowNamed } from '../../functions/table.ts'
+import { toRequest, validRequest } from '../../functions/fixtures.ts'
+import { newUser, password, type SignedInUser } from '../../functions/users.ts'
+import { operationNamed } from '../../functions/operations.ts'
 import { expectSuccess } from '../support/requests.ts'
 import { type Recorder } from './recorder.ts'
 
@@ -23,22 +23,23 @@ export async function recordOperations(recorder: Recorder): Promise<void> {
   for (const route of routes) {
     if (excluded.test(route.endpoint.path) || !usesTable(route.endpoint)) continue
     for (const operation of [undefined, operationName(route)]) {
-      await recorder.request(route.function, await requestFor(route, await personOf('PlatformAdmin')), operation)
+      await recorder.request(route.function, await requestFor(route, await newUser('PlatformAdmin')), operation)
     }
   }
 }
 
-async function requestFor({ method, endpoint }: Route, person: Person): Promise<TestRequest> {
-  const row = rowNamed(`${method} ${endpoint.path}`)
-  if (endpoint.access === 'public') return publicRequest(method, endpoint.path, person)
-  return sentOf(row, await askOf(row, person), person.headers)
+async function requestFor({ method, endpoint }: Route, user: SignedInUser): Promise<TestRequest> {
+  const operation = operationNamed(`${method} ${endpoint.path}`)
+  if (endpoint.access === 'public') return publicRequest(method, endpoint.path, user)
+  return toRequest(operation, await validRequest(operation, user), user.headers)
 }
 
 const sameOrigin = { 'sec-fetch-site': 'same-origin' }
 
-async function publicRequest(method: string, path: string, { username }: Person): Promise<TestRequest> {
+async function publicRequest(method: string, path: string, { username }: SignedInUser): Promise<TestRequest> {
   const signIn = (target: string) => jsonRequest(target, { username, password }, sameOrigin)
-  const open = async (target: string) => expectSuccess(await send(rowNamed(`POST ${target}`).handler, signIn(target)))
+  const open = async (target: string) =>
+    expectSuccess(await send(operationNamed(`POST ${target}`).handler, signIn(target)))
   if (path.endsWith('/refresh') && !path.includes('/session')) {
     return jsonRequest(path, { refreshToken: (await open('/api/v1/auth/login')).json.refreshToken })
   }

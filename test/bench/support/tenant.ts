@@ -23,7 +23,7 @@ export const setUp = (): Promise<Tenant> => (tenant ??= signInAfterSetup())
 
 async function signInAfterSetup(): Promise<Tenant> {
   // This module completes the setup when it is imported.
-  await import('../../functions/person.ts')
+  await import('../../functions/users.ts')
   const { caller, accessToken } = await signInUser(administrator.username)
   return { organisationId: caller.organisationId, accessToken }
 }
