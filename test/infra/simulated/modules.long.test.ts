@@ -1,40 +1,33 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DeleteFunctionCommand, ListFunctionsCommand } from '@aws-sdk/client-lambda'
+import { buildImage } from '@platform/oci/build'
+import { pushImage } from '@platform/oci/push'
+import { generateKeyPair } from '@platform/oci/signature/key'
+import { signImage } from '@platform/oci/signature/sign'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectStatus } from '../../conformance/support/answer.ts'
 import type { Client } from '../../conformance/support/client.ts'
 import { checksOf, entriesOf, inCatalog, over } from '../../conformance/support/modules.ts'
-import { startModuleRegistry } from '../../support/module-registry.ts'
-import { giveCredentials, startPrivateRegistry } from '../../support/private-registry.ts'
+import { moduleLabels, writtenManifest } from '../../support/module-registry.ts'
 import { type SimulatedPlatform, startSimulatedPlatform } from '../../support/simulator.ts'
 import { waitFor } from '../../support/wait-for.ts'
 import { unusedActions, usedActions } from '../grant.ts'
 import { moduleGrants } from './grants/exceptions.ts'
 
-/** The reference module as a Lambda function, from a private registry. Tests build on earlier ones. */
+/** The reference module as a Lambda function. Tests build on earlier ones. */
 
 const hello = '/api/v1/modules/hello'
-const resources = new AsyncDisposableStack()
-let registry: Awaited<ReturnType<typeof startModuleRegistry>>
+const key = generateKeyPair()
 let environment: SimulatedPlatform
 let admin: Client
 
 beforeAll(async () => {
-  registry = resources.use(await startModuleRegistry())
-  const guarded = resources.use(await startPrivateRegistry(registry.host))
-  environment = resources.use(
-    await startSimulatedPlatform({
-      PLAT_REGISTRY_ALLOW: guarded.host,
-      PLAT_MODULE_SOURCES: ['hello', 'broken'].map((id) => `${guarded.host}/modules/${id}`).join(),
-      PLAT_MODULE_KEYS: registry.settings.PLAT_MODULE_KEYS,
-    }),
-  )
+  const keys = [{ name: 'tests', pem: key.publicKeyPem }]
+  environment = await startSimulatedPlatform({ PLAT_MODULE_KEYS: JSON.stringify(keys) })
   admin = await environment.api.admin
-  await giveCredentials(environment.simulator, guarded)
-  await pushHello('1.0.0')
 })
-afterAll(() => resources.disposeAsync())
+afterAll(() => environment[Symbol.asyncDispose]())
 
 /** The finished job of an accepted request. */
 async function jobOf(response: ReturnType<Client['post']>): Promise<any> {
@@ -43,16 +36,28 @@ async function jobOf(response: ReturnType<Client['post']>): Promise<any> {
   return job
 }
 
-const config = { Entrypoint: ['node', '/app/main.mjs'], WorkingDir: '/app' }
+/** Pushes a signed module and scans the catalog. */
+async function push(id: string, version: string, { program, manifest }: { program: string; manifest: string }) {
+  const { client } = environment.simulator.releases
+  const image = await buildImage({
+    files: [
+      { path: '/module.json', content: manifest },
+      { path: '/app/main.mjs', content: program },
+    ],
+    config: { Entrypoint: ['node', '/app/main.mjs'], WorkingDir: '/app' },
+    labels: moduleLabels(id, version),
+  })
+  const { digest } = await pushImage(client, `modules/${id}`, image, [version])
+  await signImage(client, `modules/${id}`, digest, key.privateKeyPem)
+  await environment.tick('schedule/catalog')
+}
 
-/** Pushes the reference module with a version, and scans the catalog. */
+/** Pushes the reference module with another version. */
 async function pushHello(version: string): Promise<void> {
   const textOf = async (path: string) =>
     (await readFile(join(import.meta.dirname, '../../..', path), 'utf8')).replaceAll('1.0.0', version)
-  const files = [{ path: '/app/main.mjs', content: await textOf('dist/hello.mjs') }]
-  const manifest = JSON.parse(await textOf('packages/hello/module.json'))
-  await registry.push('hello', { version, manifest, files, config })
-  await environment.tick('schedule/catalog')
+  const [program, manifest] = [await textOf('dist/hello.mjs'), await textOf('packages/hello/module.json')]
+  await push('hello', version, { program, manifest })
 }
 
 async function moduleFunctions(): Promise<string[]> {
@@ -61,6 +66,7 @@ async function moduleFunctions(): Promise<string[]> {
 }
 
 test('lists the signed module in the catalog', async () => {
+  await environment.tick('schedule/catalog')
   expect(await inCatalog(admin, 'hello')).toMatchObject({ version: '1.0.0', verified: true, installed: false })
 })
 
@@ -96,8 +102,8 @@ test('recreates a deleted function at the next health check', async () => {
 })
 
 test('removes the function of a module that does not start', async () => {
-  await registry.push('broken', { files: [{ path: '/app/main.mjs', content: 'process.exit(1)' }], config })
-  await environment.tick('schedule/catalog')
+  const manifest = JSON.stringify(writtenManifest('broken'))
+  await push('broken', '1.0.0', { program: 'process.exit(1)', manifest })
   expect(await jobOf(admin.post('/api/v1/modules/broken/install', {}))).toMatchObject({ status: 'Failed' })
   expect(await moduleFunctions()).toEqual(['platform-dev-mod-hello'])
 })

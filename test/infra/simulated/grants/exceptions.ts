@@ -9,7 +9,7 @@ export const moduleGrants: Record<string, readonly string[]> = {
   'gateway/modules': ['table:read', 'secret:signing-keys', 'modules:invoke'],
   'queue/events': ['queue:modules'],
   'queue/modules': ['table:read', 'table:write', 'secret:signing-keys', 'modules:invoke', 'messages'],
-  'queue/updates': [...running, 'secret:registries', 'modules:remove (images)'],
+  'queue/updates': [...running, 'modules:remove (images)'],
   'schedule/heartbeat': running,
 }
 
@@ -36,7 +36,10 @@ export const unusedGrants: Record<string, Record<string, string>> = {
     'queue:events': publishes,
     'queue:modules': 'Repeats failed deliveries and continues long ones.',
   },
-  'queue/updates': { 'queue:updates': 'Repeats an attempt that failed.' },
+  'queue/updates': {
+    'queue:updates': 'Repeats an attempt that failed.',
+    'secret:registries': 'Reads the images of modules from private registries.',
+  },
   'queue/updates-dead-letter': {
     'functions:revert': compensates,
     'modules:invoke': compensates,
