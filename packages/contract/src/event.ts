@@ -160,7 +160,7 @@ export const eventDescriptions: Record<EventName, string> = {
   'module.failed': 'A module could not be installed, or one that ran has failed.',
   'module.uninstalled': 'A module was uninstalled.',
   'module.health_changed': 'A module became Healthy, Degraded or Unhealthy.',
-  'module.heartbeat_missed': 'A module has not answered the platform twice in a row.',
+  'module.heartbeat_missed': 'A module has not responded to two consecutive health checks.',
   'identity.provider_configured': 'An identity provider was added or changed.',
   'identity.consent_received': 'The operator of an identity provider answered a request for consent.',
   'update.available': 'A newer release of the platform can be applied.',

@@ -14,7 +14,7 @@ export const HealthCheck = z
     source: z.string().max(100).meta({ description: '`platform`, or `module:<id>`', example: 'platform' }),
     durationMs: z.number().min(0).meta({ format: 'double', example: 4.2 }),
     checkedAt: timestamp,
-    description: z.string().max(500).meta({ example: 'The store answers.' }),
+    description: z.string().max(500).meta({ example: 'The store is available.' }),
   })
   .meta({ id: 'HealthCheck' })
 

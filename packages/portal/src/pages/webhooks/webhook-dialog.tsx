@@ -119,5 +119,5 @@ export function WebhookState({ webhook: { enabled, disabledAt, failureCount } }:
   if (disabledAt !== undefined) return <Badge variant="bad">Disabled after repeated failures</Badge>
   if (!enabled) return <Badge>Disabled</Badge>
   if (failureCount === 0) return <Badge variant="good">Enabled</Badge>
-  return <Badge variant="warn">{failureCount === 1 ? '1 failure' : `${failureCount} failures in a row`}</Badge>
+  return <Badge variant="warn">{failureCount === 1 ? '1 failure' : `${failureCount} consecutive failures`}</Badge>
 }
