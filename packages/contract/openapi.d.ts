@@ -1928,7 +1928,7 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             checkedAt: string;
-            /** @example The store answers. */
+            /** @example The store is available. */
             description: string;
         };
         SetupStatus: {
