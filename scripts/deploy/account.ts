@@ -9,7 +9,7 @@ export interface Account {
   arn: string
 }
 
-const patienceMs = 15_000
+const timeoutMs = 15_000
 
 const howTo = {
   credentials: [
@@ -56,7 +56,7 @@ const endpointOf = (region: string): string =>
 const element = (xml: string, name: string): string => new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1] ?? ''
 
 async function identify(url: URL, headers: Record<string, string>, body: string): Promise<Pick<Account, 'id' | 'arn'>> {
-  const signal = AbortSignal.timeout(patienceMs)
+  const signal = AbortSignal.timeout(timeoutMs)
   const response = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'manual' }).catch(
     (cause: unknown) => {
       const advice = 'Check the region and the network connection.'

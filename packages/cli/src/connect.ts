@@ -7,7 +7,7 @@ const restartSeconds = 60
 const followSeconds = 600
 
 /** The API as the signed-in user. Throws `CliError` without a session. */
-export const connect = (): Api => authorised(credentials(), { seconds, onceKnownSeconds: restartSeconds })
+export const connect = (): Api => authorised(credentials(), { seconds, knownServerSeconds: restartSeconds })
 
 /** Like `connect`, but survives some minutes of downtime. */
-export const connectToFollow = (): Api => authorised(credentials(), { seconds, onceKnownSeconds: followSeconds })
+export const connectToFollow = (): Api => authorised(credentials(), { seconds, knownServerSeconds: followSeconds })

@@ -146,7 +146,7 @@ test('is unavailable while the function is not ready, and continues at the next 
   await using fixtures = await startLambdaFixtures()
   const spec = await wordSpec(fixtures, 'one')
   fixtures.lambda.hold()
-  const deploying = fixtures.another({ patienceMs: 20 }).deploy(spec)
+  const deploying = fixtures.another({ timeoutMs: 20 }).deploy(spec)
   await expect(deploying).rejects.toMatchObject({ problem: 'unavailable' })
   await fixtures.lambda.release()
   expect((await fixtures.runtime.deploy(spec)).handle).toBe('mod-words:1')

@@ -58,7 +58,7 @@ test('waits while the function is being changed', async () => {
   await using fixtures = await startLambdaFixtures()
   const [one, two] = [await deployWord(fixtures, 'one'), await deployWord(fixtures, 'two')]
   fixtures.lambda.hold()
-  const deploying = fixtures.another({ patienceMs: 10 }).deploy(await wordSpec(fixtures, 'three'))
+  const deploying = fixtures.another({ timeoutMs: 10 }).deploy(await wordSpec(fixtures, 'three'))
   await expect(deploying).rejects.toMatchObject({ problem: 'unavailable' })
   // Its image is uploaded, but its environment is not set yet.
   expect(await unpublished(fixtures)).toBeUndefined()

@@ -9,31 +9,31 @@ export type Api = Client<paths>
 export type Schemas = components['schemas']
 
 /** Calls without a token. */
-export const anonymous = (server: string, patience: RetryPolicy): Api =>
+export const anonymous = (server: string, policy: RetryPolicy): Api =>
   createClient<paths>({
     baseUrl: server,
     redirect: 'manual',
-    fetch: (request) => withRetry(repeatable(request), patience),
+    fetch: (request) => withRetry(repeatable(request), policy),
   })
 
 export interface Credentials {
   server: string
   /** Returns a valid token. Pass a token that the platform rejected as expired to renew it. */
-  bearer: (patience: RetryPolicy, refused?: string) => Promise<string>
+  bearer: (policy: RetryPolicy, refused?: string) => Promise<string>
 }
 
 /** Calls with the caller's token and renews it when it expires. */
-export const authorised = ({ server, bearer }: Credentials, patience: RetryPolicy): Api =>
+export const authorised = ({ server, bearer }: Credentials, policy: RetryPolicy): Api =>
   createClient<paths>({
     baseUrl: server,
     redirect: 'manual',
     fetch: async (request) => {
       const keyed = repeatable(request)
-      const token = await bearer(patience)
-      const response = await withRetry(withToken(keyed, token), patience)
+      const token = await bearer(policy)
+      const response = await withRetry(withToken(keyed, token), policy)
       const isExpired = response.status === 401 && (await response.clone().text()).includes('"error":"token_expired"')
-      const fresh = isExpired ? await bearer(patience, token) : token
-      return fresh === token ? response : withRetry(withToken(keyed, fresh), patience)
+      const fresh = isExpired ? await bearer(policy, token) : token
+      return fresh === token ? response : withRetry(withToken(keyed, fresh), policy)
     },
   })
 

@@ -2,45 +2,45 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { CliError, messageOf } from '../exit.ts'
 import { say } from '../print/write.ts'
 
-const answerWithinSeconds = 60
-const firstPauseMs = 250
-const longestPauseMs = 5000
-/** The longest Retry-After that is followed. */
-const longestToldMs = 60_000
-const patienceWhenToldMs = 300_000
+const responseTimeoutSeconds = 60
+const initialPauseMs = 250
+const maximumPauseMs = 5000
+/** Longer values of Retry-After are not followed. */
+const maximumRetryAfterMs = 60_000
+const timeoutWithRetryAfterMs = 300_000
 /** Longer pauses are reported on standard error. */
-const noticedMs = 3000
+const reportedPauseMs = 3000
 
 /**
- * How long to retry without a response: `seconds` for a new address, `onceKnownSeconds` after the first response. With
+ * How long to retry without a response: `seconds` for a new address, `knownServerSeconds` after the first response. With
  * 0 seconds there is one attempt.
  */
 export interface RetryPolicy {
   seconds: number
-  onceKnownSeconds?: number
-  answerWithinSeconds?: number
+  knownServerSeconds?: number
+  responseTimeoutSeconds?: number
 }
 
 /**
  * Sends a request until it gets a definite response. Safe for every request: GET, PATCH, PUT and DELETE are idempotent,
  * and a POST has an Idempotency-Key. Throws `CliError` when the retries are used up.
  */
-export async function withRetry(request: Request, patience: RetryPolicy): Promise<Response> {
+export async function withRetry(request: Request, policy: RetryPolicy): Promise<Response> {
   const startedAtMs = performance.now()
-  let isMaybeDone = false
+  let mayHaveSucceeded = false
   for (let count = 0; ; count++) {
-    const { response, reason } = await once(request.clone(), patience)
-    if (response) patience.seconds = patience.onceKnownSeconds ?? patience.seconds
+    const { response, reason } = await sendOnce(request.clone(), policy)
+    if (response) policy.seconds = policy.knownServerSeconds ?? policy.seconds
     // An earlier attempt deleted the resource, and its response was lost.
-    if (response && request.method === 'DELETE' && isMaybeDone && (await isGone(response)))
+    if (response && request.method === 'DELETE' && mayHaveSucceeded && (await isGone(response)))
       return new Response(null, { status: 204 })
     if (response && !(await isUndecided(response))) return response
-    isMaybeDone ||= response === undefined || response.status >= 500
-    const toldMs = Math.min(longestToldMs, 1000 * (Number(response?.headers.get('retry-after')) || 0))
-    const pauseMs = toldMs + jittered(Math.min(longestPauseMs, firstPauseMs * 2 ** count))
-    const patienceMs = toldMs > 0 && patience.seconds > 0 ? patienceWhenToldMs : 1000 * patience.seconds
-    if (performance.now() - startedAtMs + pauseMs > patienceMs) return response ?? unreachable(request, reason)
-    if (pauseMs > noticedMs) say(noticeOf(response, reason, pauseMs))
+    mayHaveSucceeded ||= response === undefined || response.status >= 500
+    const retryAfterMs = Math.min(maximumRetryAfterMs, 1000 * (Number(response?.headers.get('retry-after')) || 0))
+    const pauseMs = retryAfterMs + jittered(Math.min(maximumPauseMs, initialPauseMs * 2 ** count))
+    const timeoutMs = retryAfterMs > 0 && policy.seconds > 0 ? timeoutWithRetryAfterMs : 1000 * policy.seconds
+    if (performance.now() - startedAtMs + pauseMs > timeoutMs) return response ?? unreachable(request, reason)
+    if (pauseMs > reportedPauseMs) say(noticeOf(response, reason, pauseMs))
     await sleep(pauseMs)
   }
 }
@@ -49,12 +49,12 @@ export async function withRetry(request: Request, patience: RetryPolicy): Promis
 const jittered = (pauseMs: number): number => pauseMs * (0.5 + Math.random() / 2)
 
 /** One attempt, body included: a truncated response counts as none. */
-async function once(request: Request, patience: RetryPolicy): Promise<{ response?: Response; reason?: string }> {
+async function sendOnce(request: Request, policy: RetryPolicy): Promise<{ response?: Response; reason?: string }> {
   try {
-    const limit = AbortSignal.timeout(1000 * (patience.answerWithinSeconds ?? answerWithinSeconds))
-    const answer = await fetch(request, { signal: limit })
-    const { status, headers } = answer
-    const body = await answer.arrayBuffer()
+    const limit = AbortSignal.timeout(1000 * (policy.responseTimeoutSeconds ?? responseTimeoutSeconds))
+    const response = await fetch(request, { signal: limit })
+    const { status, headers } = response
+    const body = await response.arrayBuffer()
     return { response: new Response(body.byteLength === 0 ? null : body, { status, headers }) }
   } catch (error) {
     return { reason: messageOf(error) }

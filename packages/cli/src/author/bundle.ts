@@ -46,16 +46,16 @@ export async function bundle(project: Project, how: typeof forImages | ReturnTyp
   }
 }
 
-const usualMs = 15_000
+const defaultTimeoutMs = 15_000
 
 /** Runs a module's main file up to `serve` and returns its description. Throws `CliError` if it fails before. */
-export async function describeProject(project: Project, limitMs = usualMs): Promise<ModuleDescription> {
+export async function describeProject(project: Project, timeoutMs = defaultTimeoutMs): Promise<ModuleDescription> {
   const folder = await mkdtemp(join(tmpdir(), 'plat-module-'))
-  const [program, told] = [join(folder, 'main.mjs'), join(folder, 'description.json')]
+  const [program, descriptionFile] = [join(folder, 'main.mjs'), join(folder, 'description.json')]
   try {
     await writeFile(program, await bundle(project, forAuthors(project)))
-    await runUpToServe(project, { program, told, limitMs })
-    const description = await readFile(told, 'utf8').catch(() => undefined)
+    await runUpToServe(project, { program, descriptionFile, timeoutMs })
+    const description = await readFile(descriptionFile, 'utf8').catch(() => undefined)
     if (description !== undefined) return JSON.parse(description)
     throw new CliError('usage', `${project.mainFile} must end with: await serve(module)`)
   } finally {
@@ -64,17 +64,25 @@ export async function describeProject(project: Project, limitMs = usualMs): Prom
 }
 
 /** Modules must not depend on the builder's environment, which the platform does not have. */
-const environmentFor = (told: string) => ({ PATH: process.env['PATH'], [environmentNames.describe]: told })
+const environmentFor = (descriptionFile: string) => ({
+  PATH: process.env['PATH'],
+  [environmentNames.describe]: descriptionFile,
+})
 
 async function runUpToServe(
   { folder, mainFile }: Project,
-  { program, told, limitMs }: { program: string; told: string; limitMs: number },
+  { program, descriptionFile, timeoutMs }: { program: string; descriptionFile: string; timeoutMs: number },
 ): Promise<void> {
   const args = ['--enable-source-maps', program]
-  const options = { cwd: folder, env: environmentFor(told), timeout: limitMs, killSignal: 'SIGKILL' } as const
+  const options = {
+    cwd: folder,
+    env: environmentFor(descriptionFile),
+    timeout: timeoutMs,
+    killSignal: 'SIGKILL',
+  } as const
   await promisify(execFile)(process.execPath, args, options).catch((error: ExecError) => {
     if (error.killed === true) {
-      const seconds = limitMs / 1000
+      const seconds = timeoutMs / 1000
       throw new CliError('usage', `${mainFile} did not reach serve(module) within ${seconds} seconds.`, error)
     }
     throw new CliError('usage', `${mainFile} failed before serve(module):\n${linesOf(error)}`, error)

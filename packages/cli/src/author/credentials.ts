@@ -48,7 +48,7 @@ async function ofHelper(helper: string, name: string): Promise<Credentials | und
   const failed = new Promise<string>((resolve) => child.on('error', () => resolve('')))
   child.stdin.on('error', () => {})
   child.stdin.end(name)
-  const told = parseJson(await Promise.race([text(child.stdout), failed]))
-  const [username, password] = [memberOf(told, 'Username'), memberOf(told, 'Secret')]
+  const output = parseJson(await Promise.race([text(child.stdout), failed]))
+  const [username, password] = [memberOf(output, 'Username'), memberOf(output, 'Secret')]
   return typeof username === 'string' && typeof password === 'string' ? { username, password } : undefined
 }

@@ -12,8 +12,10 @@ export interface OwnRegistry {
 /** Reads it from the data folder of `npm start` (`PLAT_DATA_DIR` or this checkout); undefined if no platform runs. */
 export async function ownRegistry(): Promise<OwnRegistry | undefined> {
   const folder = process.env['PLAT_DATA_DIR']
-  const told = await readJson(join(folder ? resolve(folder) : checkout.data, 'runtime.json'))
-  const [host, username, password] = ['host', 'username', 'password'].map((name) => memberOf(told, 'registry', name))
-  const isTold = typeof host === 'string' && typeof username === 'string' && typeof password === 'string'
-  return isTold ? { host, username, password } : undefined
+  const runtimeFile = await readJson(join(folder ? resolve(folder) : checkout.data, 'runtime.json'))
+  const [host, username, password] = ['host', 'username', 'password'].map((name) =>
+    memberOf(runtimeFile, 'registry', name),
+  )
+  const isComplete = typeof host === 'string' && typeof username === 'string' && typeof password === 'string'
+  return isComplete ? { host, username, password } : undefined
 }

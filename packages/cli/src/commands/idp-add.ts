@@ -120,7 +120,7 @@ async function configure(type: Request['type'], options: Addition): Promise<void
 /** An empty secret keeps the stored one. */
 async function secretOf(isFromInput: true | undefined): Promise<string> {
   if (isFromInput) return (await readInput()).replace(/\r?\n$/, '')
-  const told = process.env['PLAT_IDP_SECRET']
-  if (told !== undefined) return told
+  const secret = process.env['PLAT_IDP_SECRET']
+  if (secret !== undefined) return secret
   return canAsk() ? askSecret('Secret (empty keeps the stored one): ') : ''
 }

@@ -69,11 +69,11 @@ async function scan({ json, wait }: Shown & { wait: boolean }): Promise<void> {
 
 const pauseMs = 300
 /** A registry may take a minute to respond. */
-const patienceMs = 180_000
+const scanTimeoutMs = 180_000
 
 /** Waits until the catalog was scanned after `before`. */
 async function newCatalog(api: Api, before: string | undefined) {
-  const untilMs = performance.now() + patienceMs
+  const untilMs = performance.now() + scanTimeoutMs
   for (;;) {
     const found = await readCatalog(api)
     if (found.scannedAt !== before) return found

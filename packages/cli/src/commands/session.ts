@@ -57,14 +57,16 @@ async function asked(question: string): Promise<string> {
 
 async function logout({ json }: Shown): Promise<void> {
   if (readSession() === undefined) throw new CliError('notSignedIn', 'Not signed in.')
-  const told = await endSession().then(
-    () => ({ isTold: true, reason: '' }),
-    (error: unknown) => ({ isTold: false, reason: messageOf(error) }),
+  const result = await endSession().then(
+    () => ({ isEnded: true, reason: '' }),
+    (error: unknown) => ({ isEnded: false, reason: messageOf(error) }),
   )
   await withLock(async () => removeSession())
-  if (!told.isTold)
-    say(`Signed out locally. The platform could not be reached (${told.reason}); the session there ends within 7 days.`)
-  await (json ? writeJson({ signedOut: true, platformTold: told.isTold }) : say('Signed out.'))
+  if (!result.isEnded)
+    say(
+      `Signed out locally. The platform could not be reached (${result.reason}); the session there ends within 7 days.`,
+    )
+  await (json ? writeJson({ signedOut: true, platformReached: result.isEnded }) : say('Signed out.'))
 }
 
 const endSession = (): Promise<void> =>

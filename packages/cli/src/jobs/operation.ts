@@ -10,10 +10,10 @@ const pauseMs = 300
 
 /** Follows a platform job to its end, one line per step. Returns the exit code. */
 export async function followOperation(api: Api, id: string, { json }: Shown): Promise<number> {
-  const told = new Set<string>()
+  const printed = new Set<string>()
   for (;;) {
     const job = await getJob(api, id)
-    if (!json) tellSteps(job, told)
+    if (!json) printSteps(job, printed)
     if (job.completedAt !== undefined) {
       const outcome = job.result?.output ?? job.statusReason ?? ''
       await (json ? writeJson(job) : write(`${job.type} ${job.status}: ${oneLine(outcome)}\n`))
@@ -23,10 +23,10 @@ export async function followOperation(api: Api, id: string, { json }: Shown): Pr
   }
 }
 
-function tellSteps({ steps = [] }: Job, told: Set<string>): void {
+function printSteps({ steps = [] }: Job, printed: Set<string>): void {
   for (const { name, status, message } of steps) {
-    if (status === 'Pending' || status === 'Running' || told.has(name)) continue
-    told.add(name)
+    if (status === 'Pending' || status === 'Running' || printed.has(name)) continue
+    printed.add(name)
     say(`${name}: ${status}${message === undefined ? '' : ` (${message})`}`)
   }
 }

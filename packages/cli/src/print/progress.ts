@@ -19,10 +19,10 @@ export class Progress {
   #shown = ''
 
   /** Shows the progress, at most every few moments. */
-  update(standing: ProgressState): void {
+  update(state: ProgressState): void {
     const sinceMs = performance.now() - this.#shownAtMs
     if (sinceMs < (this.#isBar ? redrawMs : lineEveryMs)) return
-    this.#show(standing)
+    this.#show(state)
   }
 
   /** Clears the bar before other output. */

@@ -38,10 +38,10 @@ const notSignedIn = (what: string): CliError =>
 function stored(session: Session): Credentials {
   let current = session
   let renewing: Promise<Session> | undefined
-  const bearer = async (patience: RetryPolicy, refused?: string): Promise<string> => {
+  const bearer = async (policy: RetryPolicy, refused?: string): Promise<string> => {
     const isDue = refused === current.accessToken || current.expiresAtMs - marginMs < Date.now()
     if (isDue) {
-      renewing ??= renewed(current, patience).finally(() => (renewing = undefined))
+      renewing ??= renewed(current, policy).finally(() => (renewing = undefined))
       current = await renewing
     }
     return current.accessToken
@@ -76,7 +76,7 @@ async function renewedOnce(expired: Session): Promise<Session> {
 }
 
 async function refreshed({ server, refreshToken }: Session) {
-  const client = anonymous(server, { seconds: 0, answerWithinSeconds: 15 })
+  const client = anonymous(server, { seconds: 0, responseTimeoutSeconds: 15 })
   try {
     return tokensOf(await unwrap(client.POST('/api/v1/auth/refresh', { body: { refreshToken } })))
   } catch (error) {

@@ -9,7 +9,7 @@ import { folder } from './store.ts'
 const pollMs = 25
 /** Longer than any renewal, which stops after 15 seconds. */
 const staleAfterMs = 30_000
-const patienceMs = 45_000
+const timeoutMs = 45_000
 
 /**
  * Serialises work across processes of this user, because a refresh token works once. Takes over the lock of a dead
@@ -28,7 +28,7 @@ export async function withLock<Result>(work: () => Promise<Result>): Promise<Res
 }
 
 async function take(path: string, mine: string): Promise<void> {
-  const deadlineMs = performance.now() + patienceMs
+  const deadlineMs = performance.now() + timeoutMs
   const own = `${path}.${process.pid}.${randomUUID()}`
   writeFileSync(own, mine, { mode: 0o600 })
   try {

@@ -19,7 +19,7 @@ export interface LambdaControl {
   /** Interval between two reads while a change is in progress. */
   pollMs: number
   /** How long a change may take before the caller has to retry. */
-  patienceMs: number
+  timeoutMs: number
 }
 
 /** The control plane, for deployments of modules. */

@@ -13,7 +13,7 @@ import { type DeploymentSpec, RuntimeError } from '../port.ts'
  */
 export async function deployFunction(control: ModuleControl, spec: DeploymentSpec): Promise<Deployment> {
   const functionName = functionNameOf(control.prefix, spec.moduleId)
-  const untilMs = performance.now() + control.patienceMs
+  const untilMs = performance.now() + control.timeoutMs
   try {
     const version = (await publishedVersion(control, functionName, spec.id)) ?? (await publish(control, spec, untilMs))
     await whenActive(control, functionName, version, untilMs)
@@ -64,7 +64,7 @@ async function whenActive(control: ModuleControl, name: string, version: string,
 /** The change continues after the timeout, and a retry finds its progress. */
 async function pauseUntil(control: ModuleControl, functionName: string, untilMs: number): Promise<void> {
   if (performance.now() > untilMs) {
-    throw new RuntimeError('unavailable', `${functionName} is not ready after ${control.patienceMs / 1000} s.`)
+    throw new RuntimeError('unavailable', `${functionName} is not ready after ${control.timeoutMs / 1000} s.`)
   }
   await pause(control)
 }

@@ -16,7 +16,7 @@ import { deploymentIdIn, parseHandle } from './names.ts'
  * storage, because their use is not counted. Can be repeated. Throws `RuntimeError`. Three calls.
  */
 export async function removeDeployment(control: ModuleControl, deployment: Deployment): Promise<void> {
-  const untilMs = performance.now() + control.patienceMs
+  const untilMs = performance.now() + control.timeoutMs
   for (;;) {
     try {
       await removeNow(control, deployment)

@@ -10,7 +10,7 @@ import { type ModuleRuntime } from '../port.ts'
 export interface LambdaSettings
   extends
     Pick<ModuleControl, 'prefix' | 'role' | 'images' | 'tokenOf'>,
-    Partial<Pick<ModuleControl, 'memoryMegabytes' | 'logGroup' | 'timeoutSeconds' | 'pollMs' | 'patienceMs'>> {
+    Partial<Pick<ModuleControl, 'memoryMegabytes' | 'logGroup' | 'timeoutSeconds' | 'pollMs' | 'timeoutMs'>> {
   /** Endpoint and credentials of Lambda; from the environment by default. */
   aws?: LambdaClientConfig
 }
@@ -21,7 +21,7 @@ export interface LambdaSettings
  */
 export function lambdaRuntime({ aws = {}, ...settings }: LambdaSettings): ModuleRuntime {
   const client = new LambdaClient({ requestHandler: patient, ...aws })
-  const defaults = { memoryMegabytes: 256, logGroup: '', timeoutSeconds: 60, pollMs: 1000, patienceMs: 120_000 }
+  const defaults = { memoryMegabytes: 256, logGroup: '', timeoutSeconds: 60, pollMs: 1000, timeoutMs: 120_000 }
   const control: ModuleControl = { ...defaults, ...settings, client }
   return {
     deploy: (spec) => deployFunction(control, spec),

@@ -18,7 +18,7 @@ import { TargetError, type UpdateTarget } from './port.ts'
 
 /** The platform's functions in Lambda. */
 export interface LambdaAliasSettings
-  extends Pick<AliasControl, 'prefix' | 'alias'>, Partial<Pick<AliasControl, 'names' | 'pollMs' | 'patienceMs'>> {
+  extends Pick<AliasControl, 'prefix' | 'alias'>, Partial<Pick<AliasControl, 'names' | 'pollMs' | 'timeoutMs'>> {
   /** Endpoint and credentials of Lambda; from the environment by default. */
   aws?: LambdaClientConfig
 }
@@ -32,7 +32,7 @@ const patient = { connectionTimeout: 1000, requestTimeout: 30_000, throwOnReques
  */
 export function lambdaAlias({ aws = {}, ...settings }: LambdaAliasSettings): UpdateTarget {
   const client = new LambdaClient({ requestHandler: patient, maxAttempts: 6, retryMode: 'adaptive', ...aws })
-  const control: AliasControl = { names: functionNames, pollMs: 500, patienceMs: 60_000, ...settings, client }
+  const control: AliasControl = { names: functionNames, pollMs: 500, timeoutMs: 60_000, ...settings, client }
   const work: Work = { control, aliases: readAliases(control), numbers: new Map() }
   return {
     current: () => withTargetErrors(() => servingRelease(control, work.aliases)),

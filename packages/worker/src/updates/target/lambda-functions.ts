@@ -54,17 +54,17 @@ export async function invokeVersion(
   return text === '' ? undefined : JSON.parse(text)
 }
 
-/** Polls with exponential backoff up to `pollMs`. Throws after `patienceMs`; the change continues, and a retry finds it. */
+/** Polls with exponential backoff up to `pollMs`. Throws after `timeoutMs`; the change continues, and a retry finds it. */
 export async function pollUntil<Found>(
-  { pollMs, patienceMs }: LambdaControl,
+  { pollMs, timeoutMs }: LambdaControl,
   what: string,
   read: () => Promise<Found | undefined>,
 ): Promise<Found> {
-  const endMs = performance.now() + patienceMs
+  const endMs = performance.now() + timeoutMs
   for (let pauseMs = pollMs / 8; ; pauseMs = Math.min(pollMs, pauseMs * 2)) {
     const found = await read()
     if (found !== undefined) return found
-    if (performance.now() > endMs) throw new TargetError(`${what} is not ready after ${patienceMs / 1000} s.`)
+    if (performance.now() > endMs) throw new TargetError(`${what} is not ready after ${timeoutMs / 1000} s.`)
     await delay(pauseMs)
   }
 }
