@@ -1,9 +1,12 @@
 import { expect } from 'vitest'
-import { test } from './support/test.ts'
-import { expectStatus, invalidFields } from './support/answer.ts'
+import { waitFor } from '../support/wait-for.ts'
+import { expectStatus } from './support/answer.ts'
+import type { Client } from './support/client.ts'
 import { type KeySet, signJws, verifyJws } from './support/jws.ts'
+import type { TestUser } from './support/person.ts'
 import type { Platform } from './support/platform.ts'
 import { newRelayKey } from './support/relay.ts'
+import { test } from './support/test.ts'
 
 const me = '/api/v1/auth/me'
 
@@ -53,25 +56,6 @@ test('gives the same error for a wrong password and an unknown user', async ({ p
   }
 })
 
-test('names missing and mistyped fields', async ({ anonymous }) => {
-  expect(invalidFields(await anonymous.post('/api/v1/auth/login', { username: 7 }))).toEqual([
-    'body /username',
-    'body /password',
-  ])
-  expect(invalidFields(await anonymous.post('/api/v1/auth/refresh', {}))).toEqual(['body /refreshToken'])
-})
-
-test('returns the signed-in user and its permissions', async ({ admin, platform }) => {
-  const { options } = platform
-  const { username, roles, authProvider, permissions } = expectStatus(await admin.get(me), 200)
-  expect(username).toBe(options.username)
-  expect(authProvider).toBe('local')
-  expect(roles).toContain('PlatformAdmin')
-  for (const permission of ['clusters:admin', 'jobs:write', 'platform:admin']) {
-    expect(permissions, permission).toContain(permission)
-  }
-})
-
 test('publishes the public keys that verify access tokens', async ({ platform }) => {
   const published: KeySet = expectStatus(await platform.anonymous.get('/.well-known/jwks.json'), 200)
   for (const key of published.keys) expect(key.d).toBe(undefined)
@@ -81,8 +65,107 @@ test('publishes the public keys that verify access tokens', async ({ platform })
 
 test('rejects invalid credentials with 401', async ({ platform }) => {
   for (const [what, credential] of Object.entries(await badCredentials(platform))) {
-    const answer = await platform.anonymous.get(me, credential === '' ? {} : { authorization: credential })
-    expect(answer.status, what).toBe(401)
-    expectStatus(answer, 401, 'unauthenticated')
+    const response = await platform.anonymous.get(me, credential === '' ? {} : { authorization: credential })
+    expect(response.status, what).toBe(401)
+    expectStatus(response, 401, 'unauthenticated')
   }
+})
+
+const refresh = (client: Client, refreshToken: string) => client.post('/api/v1/auth/refresh', { refreshToken })
+const isDead = async (client: Client, refreshToken: string) =>
+  expectStatus(await refresh(client, refreshToken), 401, 'invalid_refresh_token')
+
+test('rotates the refresh token on every refresh', async ({ platform }) => {
+  const { anonymous } = platform
+  const tokens = new Set<string>()
+  let { refreshToken } = await platform.signIn()
+  for (let round = 0; round < 3; round++) {
+    tokens.add(refreshToken)
+    const set = expectStatus(await refresh(anonymous, refreshToken), 200)
+    expect(set.expiresIn).toBe(900)
+    expectStatus(await anonymous.withToken(set.accessToken).get('/api/v1/auth/me'), 200)
+    refreshToken = set.refreshToken
+  }
+  expect(tokens.size).toBe(3)
+  expect(tokens.has(refreshToken)).toBe(false)
+})
+
+test('ends only the session of a reused refresh token', async ({ platform }) => {
+  const { anonymous } = platform
+  const [{ refreshToken: first }, { refreshToken: other }] = [await platform.signIn(), await platform.signIn()]
+  const { refreshToken: second } = expectStatus(await refresh(anonymous, first), 200)
+  await isDead(anonymous, first)
+  await isDead(anonymous, second)
+  expectStatus(await refresh(anonymous, other), 200)
+})
+
+test('at most one of 16 concurrent refreshes succeeds, and its token is revoked', async ({ platform }) => {
+  const { anonymous } = platform
+  const { refreshToken } = await platform.signIn()
+  const responses = await Promise.all(Array.from({ length: 16 }, () => refresh(anonymous, refreshToken)))
+  const successors = responses.filter(({ status }) => status === 200)
+  expect(successors.length, `${successors.length} succeeded`).toBeLessThanOrEqual(1)
+  for (const { body } of successors) await isDead(anonymous, body.refreshToken)
+})
+
+test('logout revokes the refresh token and keeps the access token', async ({ platform }) => {
+  const { anonymous } = platform
+  const { accessToken, refreshToken } = await platform.signIn()
+  const client = anonymous.withToken(accessToken)
+  expectStatus(await client.post('/api/v1/auth/logout'), 204)
+  await isDead(anonymous, refreshToken)
+  expectStatus(await client.get('/api/v1/auth/me'), 200)
+  expectStatus(await client.post('/api/v1/auth/logout'), 204)
+})
+
+const sessionsPath = '/api/v1/users/me/sessions'
+const passwordPath = '/api/v1/users/me/password'
+
+/** Waits for a number of open sessions: lists may lag behind writes. */
+const sessionsOf = ({ client }: TestUser, count: number): Promise<any[]> =>
+  waitFor(`${count} sessions are listed`, async () => {
+    const { items } = expectStatus(await client.get(sessionsPath), 200)
+    return items.length === count && items
+  })
+
+test('lists sessions, newest first, and marks the current one', async ({ platform }) => {
+  const person = await platform.newPerson('Viewer')
+  await platform.signIn(person)
+  const [newest, oldest] = await sessionsOf(person, 2)
+  expect([newest.isCurrent, oldest.isCurrent]).toEqual([false, true])
+  expect(Date.parse(newest.createdAt)).toBeGreaterThanOrEqual(Date.parse(oldest.createdAt))
+  for (const { address } of [newest, oldest]) expect(address).toMatch(/^[0-9a-f.:]+$/)
+})
+
+test('ends one session and keeps the others', async ({ platform }) => {
+  const person = await platform.newPerson('Viewer')
+  const other = await platform.signIn(person)
+  const ended = (await sessionsOf(person, 2)).find(({ isCurrent }) => !isCurrent)
+  expectStatus(await person.client.delete(`${sessionsPath}/${ended.id}`), 204)
+  await isDead(platform.anonymous, other.refreshToken)
+  expectStatus(await person.client.delete(`${sessionsPath}/${ended.id}`), 404, 'session_not_found')
+  await sessionsOf(person, 1)
+  expectStatus(await refresh(platform.anonymous, person.tokens.refreshToken), 200)
+})
+
+test('lets an administrator end all sessions of a user', async ({ platform, admin }) => {
+  const person = await platform.newPerson('Viewer')
+  const other = await platform.signIn(person)
+  expectStatus(await admin.delete(`/api/v1/users/${person.id}/sessions`), 204)
+  for (const tokens of [person.tokens, other]) await isDead(platform.anonymous, tokens.refreshToken)
+  await platform.signIn(person)
+})
+
+test('ends all other sessions when the password changes', async ({ platform }) => {
+  const person = await platform.newPerson('Viewer')
+  const { username, password: currentPassword } = person
+  const other = await platform.signIn(person)
+  const newPassword = `${currentPassword} and more`
+  expectStatus(await person.client.put(passwordPath, { currentPassword, newPassword }), 204)
+  await isDead(platform.anonymous, other.refreshToken)
+  expectStatus(await refresh(platform.anonymous, person.tokens.refreshToken), 200)
+  expect((await sessionsOf(person, 1))[0].isCurrent).toBe(true)
+  const old = { username, password: currentPassword }
+  expectStatus(await platform.anonymous.post('/api/v1/auth/login', old), 401, 'invalid_credentials')
+  await platform.signIn({ username, password: newPassword })
 })

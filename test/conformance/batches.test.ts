@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
-import { test } from './support/test.ts'
-import { expectStatus, invalidFields } from './support/answer.ts'
-import { batchPath, finishedBatch, jobFor, readBatch, submitBatch } from './support/batch.ts'
 import { waitFor } from '../support/wait-for.ts'
+import { expectStatus, invalidFields } from './support/answer.ts'
+import { batchPath, waitForBatch, jobFor, readBatch, submitBatch, waitForJobs } from './support/batch.ts'
+import type { Platform } from './support/platform.ts'
+import type { Relay } from './support/relay.ts'
+import { test } from './support/test.ts'
 
 test('accepts 500 jobs that are readable immediately', async ({ platform, admin }) => {
   const clusters = [await platform.newCluster(), await platform.newCluster()]
@@ -43,10 +46,10 @@ test('rejects the whole batch for one foreign or unknown cluster without naming 
   for (const stranger of [foreign, 'clus_00000000000000000000000000', 'nothing']) {
     for (const position of [0, 250, 499]) {
       const jobs = Array.from({ length: 500 }, (_, index) => jobFor(index === position ? stranger : own))
-      const answer = await admin.post(batchPath, { jobs })
-      expectStatus(answer, 403, 'cluster_forbidden')
-      expect(answer.text).not.toContain(stranger)
-      expect(answer.text).not.toContain(own)
+      const response = await admin.post(batchPath, { jobs })
+      expectStatus(response, 403, 'cluster_forbidden')
+      expect(response.text).not.toContain(stranger)
+      expect(response.text).not.toContain(own)
     }
   }
   expectStatus(await admin.delete(`/api/v1/clusters/${own}`), 204)
@@ -89,7 +92,7 @@ test('lists a batch with its counts and finishes it once cancelled', async ({ pl
   })
   const asked = expectStatus(await admin.post(`${batchPath}/${batchId}/cancel`), 202)
   expect(asked.cancelRequestedAt).toBeDefined()
-  const ended = await finishedBatch(platform, batchId)
+  const ended = await waitForBatch(platform, batchId)
   expect(ended.counts).toEqual({ queued: 0, running: 0, completed: 0, failed: 0, cancelled: 7 })
   expect(ended.finishedAt).toBeDefined()
   for (const id of jobIds) {
@@ -100,18 +103,75 @@ test('lists a batch with its counts and finishes it once cancelled', async ({ pl
   expectStatus(await admin.delete(`/api/v1/clusters/${clusterId}`), 204)
 })
 
-test('returns 404 for every operation on an unknown batch', async ({ admin: client }) => {
-  for (const id of ['nothing', 'batch_00000000000000000000000000', 'job_00000000000000000000000000']) {
-    expectStatus(await client.get(`${batchPath}/${id}`), 404, 'batch_not_found')
-    expectStatus(await client.post(`${batchPath}/${id}/cancel`), 404, 'batch_not_found')
-    expectStatus(await client.post(`${batchPath}/${id}/retry`), 404, 'batch_not_found')
+/** Ends jobs in order of delivery with the given exit codes. Returns the maximum number of concurrent jobs. */
+async function endOneByOne(relay: Relay, exitCodes: readonly number[]): Promise<number> {
+  let most = 0
+  for (const exitCode of exitCodes) {
+    const [next = '', ...others] = await waitForJobs(relay, [])
+    most = Math.max(most, 1 + others.length)
+    const { leaseId } = await relay.claim(next)
+    expectStatus(await relay.complete(next, leaseId, exitCode), 200)
   }
+  return most
+}
+
+const jobsFor = (relay: Relay, count: number) =>
+  Array.from({ length: count }, (_, index) => jobFor(relay.clusterId, `echo ${index}`))
+
+const reasonsOf = async (platform: Platform, jobIds: string[]) => {
+  const jobs = await Promise.all(jobIds.map((id) => platform.job(id)))
+  return jobs.map(({ status, statusReason }) => [status, statusReason].filter(Boolean).join(' '))
+}
+
+test('releases at most maxConcurrency jobs at once and runs all of them', async ({ platform }) => {
+  const relay = await platform.newRelay()
+  const { batchId, jobIds } = await submitBatch(platform, { jobs: jobsFor(relay, 6), maxConcurrency: 2 })
+  expect((await readBatch(platform, batchId)).maxConcurrency).toBe(2)
+  const most = await endOneByOne(relay, [0, 0, 0, 0, 0, 0])
+  expect(most, `${most} jobs were let go at once`).toBeLessThanOrEqual(2)
+  const { counts } = await waitForBatch(platform, batchId)
+  expect(counts).toEqual({ queued: 0, running: 0, completed: 6, failed: 0, cancelled: 0 })
+  expect(new Set(await reasonsOf(platform, jobIds))).toEqual(new Set(['Completed']))
 })
 
-test('accepts a batch of the maximum body size', async ({ platform, admin }) => {
-  const { id: clusterId } = await platform.newCluster()
-  const jobs = Array.from({ length: 15 }, (_, index) => jobFor(clusterId, `# ${index}\n`.padEnd(260_000, 'x')))
-  const { batchId, jobIds } = await submitBatch(platform, { jobs })
-  expect((await platform.job(jobIds[14])).payload.script).toBe(jobs[14]?.payload.script)
+test('cancelling a batch ends its queued jobs and stops the running ones', async ({ platform, admin }) => {
+  const relay = await platform.newRelay()
+  const { batchId, jobIds } = await submitBatch(platform, { jobs: jobsFor(relay, 3), maxConcurrency: 1 })
+  const [running = ''] = await waitForJobs(relay, [])
+  const { leaseId } = await relay.claim(running)
   expectStatus(await admin.post(`${batchPath}/${batchId}/cancel`), 202)
+  await waitFor('the relay is asked to stop it', async () =>
+    expectStatus(await relay.heartbeat({ running: [running] }), 200).cancel.includes(running),
+  )
+  expectStatus(await relay.complete(running, leaseId, 'cancelled'), 200)
+  const { counts } = await waitForBatch(platform, batchId)
+  expect(counts).toEqual({ queued: 0, running: 0, completed: 0, failed: 0, cancelled: 3 })
+  expect(new Set(await reasonsOf(platform, jobIds))).toEqual(new Set(['Cancelled cancelled_by_user']))
+})
+
+test('retries failed and cancelled jobs as a new batch and keeps the old one', async ({ platform, admin }) => {
+  const relay = await platform.newRelay()
+  const { batchId, jobIds } = await submitBatch(platform, { jobs: jobsFor(relay, 3), maxConcurrency: 1 })
+  const retry = () => admin.post(`${batchPath}/${batchId}/retry`)
+  await endOneByOne(relay, [0, 3])
+  expectStatus(await retry(), 409, 'nothing_to_retry')
+  expectStatus(await admin.post(`${batchPath}/${batchId}/cancel`), 202)
+  const old = await waitForBatch(platform, batchId)
+  const headers = { 'idempotency-key': randomUUID() }
+  const retries = await Promise.all([1, 2].map(() => admin.post(`${batchPath}/${batchId}/retry`, undefined, headers)))
+  const [again, repeated] = retries.map((response) => expectStatus(response, 202))
+  expect(repeated).toEqual(again)
+  platform.cancelLater(admin, `${batchPath}/${again.batchId}`)
+  expect([again.submittedCount, again.jobIds.length]).toEqual([2, 2])
+  expect((await readBatch(platform, again.batchId)).retryOf).toBe(batchId)
+  const ended = await Promise.all(jobIds.map((id: string) => platform.job(id)))
+  const wanted: string[] = ended.filter(({ status }) => status !== 'Completed').map(({ payload }) => payload.script)
+  const tried: string[] = await Promise.all(
+    again.jobIds.map(async (id: string) => (await platform.job(id)).payload.script),
+  )
+  expect(tried.toSorted()).toEqual(wanted.toSorted())
+  expect(await readBatch(platform, batchId)).toEqual(old)
+  await endOneByOne(relay, [0, 0])
+  expect((await waitForBatch(platform, again.batchId)).counts.completed).toBe(2)
+  expectStatus(await admin.post(`${batchPath}/${again.batchId}/retry`), 409, 'nothing_to_retry')
 })

@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
-import { test } from './support/test.ts'
-import { type Answer, expectStatus } from './support/answer.ts'
+import { type ApiResponse, expectStatus } from './support/answer.ts'
 import type { Client } from './support/client.ts'
 import type { Platform } from './support/platform.ts'
+import { test } from './support/test.ts'
 
 const path = '/api/v1/auth/session'
 const me = '/api/v1/auth/me'
@@ -19,7 +19,7 @@ const ofOtherPage = ({ options }: Platform) => {
 
 type Headers = Record<string, string>
 
-const cookiesOf = ({ headers }: Answer): Headers => ({
+const cookiesOf = ({ headers }: ApiResponse): Headers => ({
   cookie: headers
     .getSetCookie()
     .map((cookie) => cookie.split(';')[0])
@@ -29,10 +29,10 @@ const cookiesOf = ({ headers }: Answer): Headers => ({
 async function signedIn(platform: Platform): Promise<{ client: Client; own: Headers; cookies: Headers }> {
   const { username, password } = await platform.newPerson('Viewer')
   const [client, own] = [platform.anonymous, ofOwnPage(platform)]
-  const answer = await client.post(path, { username, password }, own)
-  expect(expectStatus(answer, 200).expiresIn).toBe(900)
-  for (const cookie of answer.headers.getSetCookie()) expect(cookie).toMatch(/; HttpOnly; SameSite=Strict; Path=\//)
-  return { client, own, cookies: cookiesOf(answer) }
+  const response = await client.post(path, { username, password }, own)
+  expect(expectStatus(response, 200).expiresIn).toBe(900)
+  for (const cookie of response.headers.getSetCookie()) expect(cookie).toMatch(/; HttpOnly; SameSite=Strict; Path=\//)
+  return { client, own, cookies: cookiesOf(response) }
 }
 
 const renew = (client: Client, headers: Headers) => client.send('POST', `${path}/refresh`, { headers })

@@ -1,6 +1,8 @@
 import { expect } from 'vitest'
-import { test } from './support/test.ts'
+import { waitFor } from '../support/wait-for.ts'
 import { expectStatus, invalidFields } from './support/answer.ts'
+import type { Platform } from './support/platform.ts'
+import { test } from './support/test.ts'
 
 const path = '/api/v1/clusters'
 
@@ -33,10 +35,10 @@ test('trims names of 3 to 64 characters in any script', async ({ platform, admin
   const suffix = platform.newName()
   for (const name of [suffix.slice(-3), suffix.padEnd(64, 'x'), `Ω 集群 ${suffix}`]) {
     // Another run may use a name of three characters.
-    const answer = await admin.post(path, { name: ` ${name} `, type: 'Hypervisor' })
-    if (answer.status === 409) continue
-    const { id } = expectStatus(answer, 201)
-    expect(answer.body.name).toBe(name)
+    const response = await admin.post(path, { name: ` ${name} `, type: 'Hypervisor' })
+    if (response.status === 409) continue
+    const { id } = expectStatus(response, 201)
+    expect(response.body.name).toBe(name)
     expectStatus(await admin.delete(`${path}/${id}`), 204)
   }
 })
@@ -62,10 +64,10 @@ test('rejects invalid fields and registers nothing', async ({ platform, admin })
 test('registers one cluster when 16 requests race for a name in any case', async ({ platform, admin }) => {
   const name = platform.newName()
   const names = Array.from({ length: 16 }, (_, index) => (index % 2 === 0 ? name : name.toUpperCase()))
-  const answers = await Promise.all(names.map((each) => admin.post(path, { name: each, type: 'Hypervisor' })))
-  const winners = answers.filter(({ status }) => status === 201)
+  const responses = await Promise.all(names.map((each) => admin.post(path, { name: each, type: 'Hypervisor' })))
+  const winners = responses.filter(({ status }) => status === 201)
   expect(winners.length).toBe(1)
-  for (const answer of answers) if (!winners.includes(answer)) expectStatus(answer, 409, 'cluster_name_taken')
+  for (const response of responses) if (!winners.includes(response)) expectStatus(response, 409, 'cluster_name_taken')
   expectStatus(await admin.delete(`${path}/${winners[0]?.body.id}`), 204)
 })
 
@@ -89,20 +91,6 @@ test('moves a cluster into and out of a site and ignores an empty change', async
   expect(invalidFields(await admin.patch(`${path}/${id}`, { name: 'ab' }))).toEqual(['body /name'])
 })
 
-test('returns 404 for every operation on an unknown cluster', async ({ admin: client }) => {
-  for (const id of [
-    'nothing',
-    'clus_00000000000000000000000000',
-    'job_00000000000000000000000000',
-    'CLUS_%F0%9F%92%A5',
-  ]) {
-    expectStatus(await client.get(`${path}/${id}`), 404, 'cluster_not_found')
-    expectStatus(await client.patch(`${path}/${id}`, { name: 'any name' }), 404, 'cluster_not_found')
-    expectStatus(await client.delete(`${path}/${id}`), 404, 'cluster_not_found')
-    expectStatus(await client.post(`${path}/${id}/enrollment-token`), 404, 'cluster_not_found')
-  }
-})
-
 test('removing a cluster revokes its enrollment token and frees its name', async ({ platform, admin }) => {
   const { id, name, enrollmentToken } = await platform.newCluster()
   expectStatus(await admin.delete(`${path}/${id}`), 204)
@@ -110,4 +98,90 @@ test('removing a cluster revokes its enrollment token and frees its name', async
   expectStatus(await admin.delete(`${path}/${id}`), 404, 'cluster_not_found')
   await expect(platform.enroll(enrollmentToken)).rejects.toThrow(/enrollment_token_invalid/)
   await platform.newCluster({ name })
+})
+
+const timelinePath = (clusterId: string, query = '') => `/api/v1/clusters/${clusterId}/timeline?${query}`
+
+/** Waits until the timeline has this many entries. */
+const timelineOf = async (
+  platform: Platform,
+  clusterId: string,
+  isThere: (items: any[]) => boolean,
+): Promise<any[]> => {
+  const admin = await platform.admin
+  return waitFor(`the timeline of ${clusterId}`, async () => {
+    const { items } = expectStatus(await admin.get(timelinePath(clusterId, 'pageSize=100')), 200)
+    return isThere(items) && items
+  })
+}
+
+const has = (items: any[], wanted: object) =>
+  items.some((item) => Object.entries(wanted).every(([name, value]) => item[name] === value))
+
+test('lists job, status and audit entries of a cluster, newest first', async ({ platform, admin }) => {
+  const me = expectStatus(await admin.get('/api/v1/auth/me'), 200)
+  const relay = await platform.newRelay()
+  const { clusterId } = relay
+  expectStatus(await relay.heartbeat(), 200)
+  const { jobId, leaseId } = await platform.running(relay)
+  expectStatus(await relay.complete(jobId, leaseId, 3), 200)
+  expectStatus(await admin.patch(`/api/v1/clusters/${clusterId}`, { name: platform.newName() }), 200)
+
+  const items = await timelineOf(
+    platform,
+    clusterId,
+    (found) =>
+      has(found, { kind: 'status' }) &&
+      found.filter(({ kind, resource }) => kind === 'job' && resource === jobId).length === 3 &&
+      found.filter(({ kind, actor }) => kind === 'audit' && actor.id === me.id).length === 2,
+  )
+  const times: string[] = items.map(({ at }) => at)
+  expect(times).toEqual(times.toSorted().toReversed())
+  expect(new Set(items.map(({ id }) => id)).size).toBe(items.length)
+  const ended = items.find(({ resource }) => resource === jobId)
+  expect([ended.detail, ended.actor]).toEqual(['exit_nonzero', { kind: 'relay', id: relay.relayId }])
+})
+
+test('returns 404 for an unknown or removed cluster', async ({ platform, admin }) => {
+  const { id } = await platform.newCluster()
+  expectStatus(await admin.delete(`/api/v1/clusters/${id}`), 204)
+  for (const clusterId of [id, 'nothing', 'clus_00000000000000000000000000']) {
+    expectStatus(await admin.get(timelinePath(clusterId)), 404, 'cluster_not_found')
+  }
+})
+
+const sitesPath = '/api/v1/sites'
+
+test('creates, lists and removes a site', async ({ platform, admin }) => {
+  const site = await platform.newSite()
+  const isListed = async () =>
+    expectStatus(await admin.get(sitesPath), 200).items.some(
+      ({ id, name }: any) => id === site.id && name === site.name,
+    )
+  await waitFor('the site is listed', isListed)
+  expectStatus(await admin.delete(`${sitesPath}/${site.id}`), 204)
+  await waitFor('the site is no longer listed', async () => !(await isListed()))
+  expectStatus(await admin.delete(`${sitesPath}/${site.id}`), 404, 'site_not_found')
+})
+
+test('keeps site names unique and frees them on removal', async ({ platform, admin }) => {
+  const { id, name } = await platform.newSite()
+  expectStatus(await admin.post(sitesPath, { name }), 409, 'site_name_taken')
+  expectStatus(await admin.delete(`${sitesPath}/${id}`), 204)
+  const again = expectStatus(await admin.post(sitesPath, { name }), 201)
+  expectStatus(await admin.delete(`${sitesPath}/${again.id}`), 204)
+})
+
+test('rejects the removal of a site with clusters', async ({ platform, admin }) => {
+  const { id: siteId } = await platform.newSite()
+  const cluster = await platform.newCluster({ siteId })
+  expectStatus(await admin.delete(`${sitesPath}/${siteId}`), 409, 'site_in_use')
+  expectStatus(await admin.delete(`/api/v1/clusters/${cluster.id}`), 204)
+  expectStatus(await admin.delete(`${sitesPath}/${siteId}`), 204)
+})
+
+test('rejects invalid names', async ({ admin }) => {
+  for (const name of [undefined, '', ' ', 'x'.repeat(65), 'line\nbreak', 7, null]) {
+    expect(invalidFields(await admin.post(sitesPath, { name }))).toEqual(['body /name'])
+  }
 })

@@ -1,8 +1,9 @@
-import { expect } from 'vitest'
-import { test } from './support/test.ts'
 import { createHash, randomUUID } from 'node:crypto'
+import { expect } from 'vitest'
 import { expectStatus } from './support/answer.ts'
 import { verifyJws } from './support/jws.ts'
+import type { Platform } from './support/platform.ts'
+import { test } from './support/test.ts'
 
 const outputPath = (jobId: string, offset = 0) => `/api/v1/jobs/${jobId}/output?offset=${offset}`
 const outputOf = (items: { data: string }[]) => items.map(({ data }) => data).join('')
@@ -91,27 +92,6 @@ test('completes a job on exit code 0 and fails it on any other', async ({ platfo
   }
 })
 
-test('records the reason of each kind of failure', async ({ platform }) => {
-  const relay = await platform.newRelay()
-  const reasons = { timed_out: 'execution_timeout', rejected: 'relay_rejected', interrupted: 'interrupted' }
-  for (const [outcome, reason] of Object.entries(reasons)) {
-    const { jobId, leaseId } = await platform.running(relay)
-    expectStatus(await relay.complete(jobId, leaseId, outcome), 200)
-    const { status, statusReason } = await platform.job(jobId)
-    expect([status, statusReason]).toEqual(['Failed', reason])
-  }
-})
-
-test('keeps a late report without changing the job', async ({ platform }) => {
-  const relay = await platform.newRelay()
-  const { jobId, leaseId } = await platform.running(relay)
-  expectStatus(await relay.complete(jobId, leaseId, 'interrupted'), 200)
-  expectStatus(await relay.complete(jobId, leaseId, 0), 409, 'job_already_finished')
-  const { status, statusReason, lateResult } = await platform.job(jobId)
-  expect([status, statusReason]).toEqual(['Failed', 'interrupted'])
-  expect([lateResult.outcome, lateResult.exitCode]).toEqual(['exited', 0])
-})
-
 test('stops a running job and cancels it when its relay confirms', async ({ platform, admin }) => {
   const relay = await platform.newRelay()
   const { jobId, leaseId } = await platform.running(relay)
@@ -127,13 +107,30 @@ test('stops a running job and cancels it when its relay confirms', async ({ plat
   expectStatus(await admin.delete(`/api/v1/clusters/${relay.clusterId}`), 204)
 })
 
-test('keeps the first 256 KiB and the last 768 KiB of the output', async ({ platform }) => {
+const waitPath = (jobId: string, query: string) => `/api/v1/jobs/${jobId}/output?${query}`
+
+/** Reads output from an offset, waiting for more or for the end. */
+const waitForOutput = async (platform: Platform, jobId: string, offset: number) =>
+  expectStatus(await (await platform.admin).get(waitPath(jobId, `offset=${offset}&waitSeconds=20`)), 200)
+
+test('returns output as soon as it arrives and the end of the job when it ends', async ({ platform }) => {
   const relay = await platform.newRelay()
   const { jobId, leaseId } = await platform.running(relay)
-  const chunks = Array.from({ length: 20 }, (_, seq) => String.fromCodePoint(97 + seq).repeat(65_536))
-  for (const [seq, data] of chunks.entries()) expectStatus(await relay.output(jobId, { leaseId, seq, data }), 200)
+  const forMore = waitForOutput(platform, jobId, 6)
+  const forFirst = waitForOutput(platform, jobId, 0)
+  expectStatus(await relay.output(jobId, { leaseId, seq: 0, data: 'first\n' }), 200)
+  // The first request would return first if both waited for their timeouts.
+  const live = await Promise.race([forMore, forFirst])
+  expect([live.items[0]?.data, live.nextOffset, live.finished]).toEqual(['first\n', 6, false])
   expectStatus(await relay.complete(jobId, leaseId, 0), 200)
-  const { result } = await platform.job(jobId)
-  expect([result.truncated, result.totalBytes]).toEqual([true, 20 * 65_536])
-  expect(result.output).toBe(chunks.slice(0, 4).join('') + chunks.slice(8).join(''))
+  expect(await forMore).toEqual({ items: [], nextOffset: 6, status: 'Completed', finished: true })
+})
+
+test('returns when a job is cancelled', async ({ platform, admin }) => {
+  const { id: clusterId } = await platform.newCluster()
+  const jobId = await platform.submit(clusterId)
+  const waiting = waitForOutput(platform, jobId, 0)
+  expectStatus(await admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
+  const { status, finished } = await waiting
+  expect([status, finished]).toEqual(['Cancelled', true])
 })

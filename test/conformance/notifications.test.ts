@@ -1,11 +1,10 @@
 import { expect } from 'vitest'
-import { test } from './support/test.ts'
-import { expectStatus, invalidFields } from './support/answer.ts'
-import { finishedBatch, jobFor, submitBatch } from './support/batch.ts'
+import { waitFor } from '../support/wait-for.ts'
+import { expectStatus } from './support/answer.ts'
 import type { TestUser } from './support/person.ts'
 import type { Platform } from './support/platform.ts'
 import type { Relay } from './support/relay.ts'
-import { waitFor } from '../support/wait-for.ts'
+import { test } from './support/test.ts'
 
 const path = '/api/v1/notifications'
 /** The sweep runs once a minute. */
@@ -52,44 +51,6 @@ test('notifies only the submitter of a failed job', async ({ platform }) => {
   await removeCluster(platform, relay)
 })
 
-test('marks own notifications as read, by identifier or all at once', async ({ platform }) => {
-  const [person, other] = [await newMember(platform), await newMember(platform)]
-  const relay = await newRelay(platform)
-  const foreign = await failedJob(platform, other, relay)
-  const told = []
-  for (let count = 0; count < 3; count++) told.push(await failedJob(platform, person, relay))
-  const [first, second, third] = told
-  const mark = async (json: object) => expectStatus(await person.client.patch(path, json), 204)
-  await mark({ ids: [second.id, foreign.id, 'nothing', second.id] })
-  const all = await page(person)
-  expect([all.unreadCount, all.totalCount]).toEqual([2, 3])
-  expect(all.items).toEqual([third, { ...second, read: true }, first])
-  const unread = await page(person, 'unreadOnly=true&pageSize=1')
-  expect([unread.items, unread.unreadCount, unread.totalCount]).toEqual([[third], 2, 2])
-  expect((await page(person, 'unreadOnly=true&pageSize=1&page=2')).items).toEqual([first])
-  // With markAllRead the ids are ignored.
-  await mark({ ids: ['nothing'], markAllRead: true })
-  expect([(await page(person)).unreadCount, (await page(person, 'unreadOnly=true')).items]).toEqual([0, []])
-  expect((await page(other)).unreadCount).toBe(1)
-  await mark({})
-  await removeCluster(platform, relay)
-})
-
-test('notifies the submitter of a batch once, when it finishes', async ({ platform }) => {
-  const person = await newMember(platform)
-  const theirs = platform.as(person)
-  const relay = await newRelay(platform)
-  const { batchId, jobIds } = await submitBatch(theirs, { jobs: [jobFor(relay.clusterId), jobFor(relay.clusterId)] })
-  for (const id of jobIds) {
-    await theirs.told(relay, id)
-    expectStatus(await relay.complete(id, (await relay.claim(id)).leaseId, 3), 200)
-  }
-  await finishedBatch(theirs, batchId)
-  const told = await about(person, batchId, 'BatchFinished')
-  expect((await page(person)).items).toEqual([told])
-  await removeCluster(platform, relay)
-})
-
 test('notifies cluster readers when a cluster goes Offline and recovers', async ({ platform }) => {
   const viewer = await newMember(platform, 'Viewer')
   const relay = await newRelay(platform)
@@ -112,16 +73,4 @@ test('alerts a user when a refresh token is reused', async ({ platform }) => {
     const { items } = await page(person)
     return items.some(({ type, severity }: any) => type === 'SecurityAlert' && severity === 'critical')
   })
-})
-
-test('rejects invalid changes and filters', async ({ platform }) => {
-  const { client } = await newMember(platform, 'Viewer')
-  const wrong: [object, string][] = [
-    [{ ids: 'nothing' }, 'body /ids'],
-    [{ ids: [7] }, 'body /ids/0'],
-    [{ ids: Array(1001).fill('x') }, 'body /ids'],
-    [{ markAllRead: 'true' }, 'body /markAllRead'],
-  ]
-  for (const [json, field] of wrong) expect(invalidFields(await client.patch(path, json))).toEqual([field])
-  expect(invalidFields(await client.get(`${path}?unreadOnly=yes`))).toEqual(['query /unreadOnly'])
 })

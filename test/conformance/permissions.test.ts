@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
-import { test } from './support/test.ts'
-import { expectStatus, show } from './support/answer.ts'
+import { expectStatus, describeResponse } from './support/answer.ts'
 import type { Client } from './support/client.ts'
 import type { Operation } from './support/document.ts'
+import { test } from './support/test.ts'
 
 const reads = ['clusters:read', 'jobs:read', 'modules:read']
 const operates = [...reads, 'jobs:write']
@@ -44,30 +44,10 @@ test('rejects operations that the role does not permit and names the permission'
     const { client } = await platform.newPerson(role)
     for (const operation of guarded) {
       const permission = operation['x-permission'] ?? ''
-      const answer = await ask(client, operation)
-      if (held.includes(permission)) expect(answer.body?.error, `${role}: ${show(answer)}`).not.toBe('forbidden')
-      else expect(expectStatus(answer, 403, 'forbidden').requiredPermission).toBe(permission)
+      const response = await ask(client, operation)
+      if (held.includes(permission))
+        expect(response.body?.error, `${role}: ${describeResponse(response)}`).not.toBe('forbidden')
+      else expect(expectStatus(response, 403, 'forbidden').requiredPermission).toBe(permission)
     }
   }
-})
-
-test('permits operations without a required permission to every role', async ({ platform }) => {
-  const { client } = await platform.newPerson('Viewer')
-  const open = platform.contract.operations.filter(
-    ({ security = [], ...operation }) => 'bearer' in (security[0] ?? {}) && operation['x-permission'] === undefined,
-  )
-  for (const operation of open) {
-    const answer = await ask(client, operation)
-    expect(answer.status, show(answer)).not.toBe(403)
-  }
-})
-
-test('checks permissions before the request', async ({ platform }) => {
-  const { client } = await platform.newPerson('Viewer')
-  const { id } = await platform.newCluster()
-  expectStatus(await client.post('/api/v1/clusters', { name: 7 }), 403, 'forbidden')
-  expectStatus(await client.send('POST', '/api/v1/jobs/batch', { body: '{' }), 403, 'forbidden')
-  expectStatus(await client.delete(`/api/v1/clusters/${id}`), 403, 'forbidden')
-  expectStatus(await client.delete('/api/v1/clusters/nothing'), 403, 'forbidden')
-  expect((await platform.cluster(id)).id).toBe(id)
 })

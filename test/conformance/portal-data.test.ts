@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { test } from './support/test.ts'
-import { expectStatus, invalidFields } from './support/answer.ts'
+import { expectStatus } from './support/answer.ts'
 import type { Platform } from './support/platform.ts'
 import { waitFor } from '../support/wait-for.ts'
 
@@ -36,10 +36,10 @@ test('returns a summary with the same totals as the lists', async ({ platform })
   })
 })
 
-test('answers 304 when nothing has changed', async ({ platform }) => {
+test('responses 304 when nothing has changed', async ({ platform }) => {
   const { client } = await platform.newPerson('Viewer')
   for (const path of [paths.summary, paths.history, paths.navigation]) {
-    await waitFor(`the same answer of ${path} twice`, async () => {
+    await waitFor(`the same response of ${path} twice`, async () => {
       const etag = (await client.get(path)).headers.get('etag') ?? ''
       expect(etag).toMatch(/^"[^"]+"$/)
       const { status, text } = await client.get(path, { 'if-none-match': etag })
@@ -63,25 +63,4 @@ test('limits the summary and history to the permissions of an API token', async 
     return items[0].lastUsedAt ?? undefined
   })
   expect(Date.parse(used)).toBeGreaterThan(0)
-})
-
-test('returns the history in steps for up to 30 days', async ({ platform }) => {
-  const client = await tenant(platform)
-  for (const [hours, stepMinutes] of [
-    [1, 15],
-    [24, 15],
-    [720, 240],
-  ]) {
-    const body = expectStatus(await client.get(`${paths.history}?hours=${hours}`), 200)
-    expect(body.stepMinutes).toBe(stepMinutes)
-    expect(body.points.length).toBeLessThanOrEqual(200)
-    const { at, clusters, jobs } = body.points.at(-1)
-    expect(Date.parse(at)).toBeLessThanOrEqual(Date.now() + 60_000)
-    expect(sum(clusters.byStatus)).toBeGreaterThanOrEqual(0)
-    expect(jobs.submitted).toBeGreaterThanOrEqual(0)
-  }
-  for (const hours of ['0', '721', 'x']) {
-    const refused = await client.get(`${paths.history}?hours=${hours}`)
-    expect(invalidFields(refused)).toEqual(['query /hours'])
-  }
 })

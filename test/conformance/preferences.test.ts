@@ -44,12 +44,12 @@ test('saves one of eight layouts that race for a version', async ({ platform }) 
   expectStatus(await client.patch(layoutPath, { layout: [] }), 204)
   const etag = (await client.get(layoutPath)).headers.get('etag') ?? ''
   const names = Array.from({ length: 8 }, (_, index) => `widget ${index}`)
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     names.map((name) => client.patch(layoutPath, { layout: [widget(name)] }, { 'if-match': etag })),
   )
-  const winners = names.filter((_, index) => answers[index]?.status === 204)
+  const winners = names.filter((_, index) => responses[index]?.status === 204)
   expect(winners.length).toBe(1)
-  for (const answer of answers) if (answer.status !== 204) expectStatus(answer, 412, 'precondition_failed')
+  for (const response of responses) if (response.status !== 204) expectStatus(response, 412, 'precondition_failed')
   expect(expectStatus(await client.get(layoutPath), 200).layout[0].widgetId).toBe(winners[0])
 })
 

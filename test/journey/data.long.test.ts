@@ -2,7 +2,7 @@ import { readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
-import { over } from '../conformance/support/modules.ts'
+import { waitForJobEnd } from '../conformance/support/modules.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -20,7 +20,7 @@ test('a backup restored elsewhere has all users, sessions, jobs, relays, modules
   const session = await api.signIn()
   const jobId = await api.submit(cluster.id, { script: 'echo first' })
   await waitFor('the end of the job', async () => (await api.job(jobId)).completedAt !== undefined)
-  await over(api, expectStatus(await admin.post('/api/v1/modules/hello/install', {}), 202))
+  await waitForJobEnd(api, expectStatus(await admin.post('/api/v1/modules/hello/install', {}), 202))
   const before = {
     job: await api.job(jobId),
     users: expectStatus(await admin.get('/api/v1/users'), 200),

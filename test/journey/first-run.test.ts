@@ -6,7 +6,7 @@ import { listenAt } from '@platform/local/listening'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
 import type { Client } from '../conformance/support/client.ts'
-import { checksOf, inCatalog, over } from '../conformance/support/modules.ts'
+import { healthChecksOf, findCatalogItem, waitForJobEnd } from '../conformance/support/modules.ts'
 import type { Platform } from '../conformance/support/platform.ts'
 import { processesOf, waitForNoLeftovers } from '../support/leftovers.ts'
 import { isLong } from '../support/long.ts'
@@ -103,12 +103,12 @@ test('a removed cluster no longer accepts its relay', async () => {
 const processIds = async () => (await processesOf(organisationId, 'hello')).map(({ processId }) => processId)
 const expectHealthy = () =>
   waitFor('a Healthy hello-module', async () =>
-    (await checksOf(api, 'hello')).some(({ name, status }) => name === 'hello-module' && status === 'Healthy'),
+    (await healthChecksOf(api, 'hello')).some(({ name, status }) => name === 'hello-module' && status === 'Healthy'),
   )
 
 test('installs the verified reference module as a job with steps', async () => {
-  expect(await inCatalog(admin, 'hello')).toMatchObject({ verified: true, verifiedBy: 'this platform' })
-  const job = await over(api, expectStatus(await admin.post('/api/v1/modules/hello/install', {}), 202))
+  expect(await findCatalogItem(admin, 'hello')).toMatchObject({ verified: true, verifiedBy: 'this platform' })
+  const job = await waitForJobEnd(api, expectStatus(await admin.post('/api/v1/modules/hello/install', {}), 202))
   expect(job).toMatchObject({ type: 'ModuleInstall', status: 'Completed', result: { exitCode: 0 } })
   const names = ['verify', 'deploy', 'configure', 'start', 'probe', 'publish']
   expect(job.steps.map(({ name, status }: any) => [name, status])).toEqual(names.map((name) => [name, 'Completed']))
@@ -131,9 +131,9 @@ test.for(isLong ? (['stop', 'kill'] as const) : (['kill'] as const))(
 )
 
 test('uninstalls the module without leaving files, processes or database entries', async () => {
-  const job = await over(api, expectStatus(await admin.delete('/api/v1/modules/hello'), 202))
+  const job = await waitForJobEnd(api, expectStatus(await admin.delete('/api/v1/modules/hello'), 202))
   expect(job).toMatchObject({ type: 'ModuleUninstall', status: 'Completed' })
-  expect(await inCatalog(admin, 'hello')).toMatchObject({ installed: false })
+  expect(await findCatalogItem(admin, 'hello')).toMatchObject({ installed: false })
   await waitForNoLeftovers(platform)
   expect(await processIds()).toEqual([])
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
 import type { Client } from '../conformance/support/client.ts'
-import { over } from '../conformance/support/modules.ts'
+import { waitForJobEnd } from '../conformance/support/modules.ts'
 import { programOf } from '../support/author.ts'
 import { failpointsIn } from '../support/failpoints.ts'
 import { processesOf, waitForNoLeftovers } from '../support/leftovers.ts'
@@ -45,7 +45,7 @@ async function start() {
   const survive = async (points: readonly string[], request: Request, status = 'Completed'): Promise<void> => {
     let accepted: any
     await killAt(points, async () => (accepted = expectStatus(await request(), 202)))
-    const job = await over(api, accepted)
+    const job = await waitForJobEnd(api, accepted)
     expect(job.status, JSON.stringify(job)).toBe(status)
     expect(job.steps.filter((step: any) => ['Pending', 'Running'].includes(step.status))).toEqual([])
   }
@@ -97,7 +97,7 @@ test('modules are completely installed or absent after a kill at every failpoint
     const id = `new-${index}`
     await survive(points, await install(id, '1.0.0'))
     await expectVersion(id, '1.0.0')
-    expect(await over(api, expectStatus(await uninstall(id)(), 202))).toMatchObject({ status: 'Completed' })
+    expect(await waitForJobEnd(api, expectStatus(await uninstall(id)(), 202))).toMatchObject({ status: 'Completed' })
   }
   await survive(['module.compensated'], await install('refused', '1.0.0', 'throws'), 'Failed')
   await expectVersion('refused')

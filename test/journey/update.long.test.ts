@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
-import { over } from '../conformance/support/modules.ts'
+import { waitForJobEnd } from '../conformance/support/modules.ts'
 import { failpointsIn } from '../support/failpoints.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import {
@@ -69,12 +69,12 @@ test('a published release is announced once, applied and rolled back without a f
   expectStatus(await apply({ ...request, force: true }), 409, 'update_in_progress')
   expectStatus(await apply({ action: 'rollback', force: true }), 409, 'update_in_progress')
   expect((await check()).jobId).toBe(accepted.jobId)
-  expect(await over(api, accepted)).toMatchObject({ status: 'Completed', type: 'PlatformUpdate' })
+  expect(await waitForJobEnd(api, accepted)).toMatchObject({ status: 'Completed', type: 'PlatformUpdate' })
   expect(await check()).toMatchObject({ currentVersion: '9.1.0', previousVersion: currentVersion })
   await traffic.more(100)
   expectStatus(await apply({ ...request, force: true }), 422, 'version_not_available')
 
-  const rollback = await over(api, expectStatus(await apply({ action: 'rollback', force: true }), 202))
+  const rollback = await waitForJobEnd(api, expectStatus(await apply({ action: 'rollback', force: true }), 202))
   expect(rollback).toMatchObject({ status: 'Completed', type: 'PlatformRollback' })
   expect((await check()).currentVersion).toBe(currentVersion)
   await traffic.more(100)
@@ -172,7 +172,7 @@ test('an update completes after a kill at every step, with one version everywher
       hit.push(point)
     }
     await platform.restart()
-    const job = await over(api, accepted)
+    const job = await waitForJobEnd(api, accepted)
     expect(job.steps.filter(({ status }: any) => ['Pending', 'Running'].includes(status))).toEqual([])
     return job
   }

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
-import { finishedBatch, jobFor, submitBatch, told } from '../conformance/support/batch.ts'
+import { waitForBatch, jobFor, submitBatch, waitForJobs } from '../conformance/support/batch.ts'
 import { isLong } from '../support/long.ts'
 import { button, dialog, field, heading, link, mainLink } from '../support/portal/locators.ts'
 import { requestsDuring } from '../support/portal/requests.ts'
@@ -59,12 +59,12 @@ test('several clusters make a batch, whose failed jobs are retried as a new batc
   await status(page, 'Batch of 2 jobs')
   const batchId = idInPath(page)
   for (const [index, relay] of relays.entries()) {
-    for (const jobId of await told(relay, [])) {
+    for (const jobId of await waitForJobs(relay, [])) {
       const { leaseId } = await relay.claim(jobId)
       expectStatus(await relay.complete(jobId, leaseId, index), 200)
     }
   }
-  await finishedBatch(api, batchId)
+  await waitForBatch(api, batchId)
   await status(page, 'Finished')
   const counts = page.getByRole('list', { name: 'Jobs by status' })
   await counts.getByText('1 Failed').waitFor()

@@ -10,7 +10,7 @@ const maximumLagMs = 3000
 const changeIntervalMs = 700
 
 /** Short journeys that read their own writes. */
-const shortSelection = ['users', 'sites', 'clusters']
+const shortSelection = ['users', 'clusters']
 
 async function runWithLag(chooseLagMs?: () => number): Promise<boolean> {
   const receivers = (await freePorts(2)).map((port) => `127.0.0.1:${port}`).join()

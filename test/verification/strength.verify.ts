@@ -11,7 +11,7 @@ import {
   resolve,
   type ResponseObject,
 } from '../conformance/support/document.ts'
-import type { SeenResponse } from '../conformance/support/seen-answers.ts'
+import type { RecordedResponse } from '../conformance/support/seen-answers.ts'
 import { failpoints, failpointsIn } from '../support/failpoints.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { claimAll, claimNone } from './support/claims.ts'
@@ -41,7 +41,7 @@ const documentedErrors = new Set(
 )
 
 /** Runs the tests that send requests, and returns the responses that they record. */
-async function runTests(): Promise<{ isPassed: boolean; responses: SeenResponse[] }> {
+async function runTests(): Promise<{ isPassed: boolean; responses: RecordedResponse[] }> {
   await using folder = await temporaryFolder()
   const file = join(folder.path, 'responses')
   const paths = ['test/functions', 'test/core', 'test/conformance', 'test/journey/first-run', 'test/journey/update.']

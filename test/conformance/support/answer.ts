@@ -1,4 +1,4 @@
-export interface Answer {
+export interface ApiResponse {
   method: string
   path: string
   status: number
@@ -7,8 +7,8 @@ export interface Answer {
   body: any
 }
 
-export const show = ({ method, path, status, text }: Answer): string =>
-  `${method} ${path} answered ${status} ${text.slice(0, 400)}`
+export const describeResponse = ({ method, path, status, text }: ApiResponse): string =>
+  `${method} ${path} returned ${status} ${text.slice(0, 400)}`
 
 export function parseJson(text: string): unknown {
   try {
@@ -19,14 +19,14 @@ export function parseJson(text: string): unknown {
 }
 
 /** Returns the body of a response with this status and error code. Throws for any other response. */
-export function expectStatus(answer: Answer, status: number, code?: string): any {
-  const isExpected = answer.status === status && (code === undefined || answer.body?.error === code)
-  if (!isExpected) throw new Error(`Expected ${[status, code].join(' ')}: ${show(answer)}`)
-  return answer.body
+export function expectStatus(response: ApiResponse, status: number, code?: string): any {
+  const isExpected = response.status === status && (code === undefined || response.body?.error === code)
+  if (!isExpected) throw new Error(`Expected ${[status, code].join(' ')}: ${describeResponse(response)}`)
+  return response.body
 }
 
 /** The fields of a `validation_failed` error: part of the request and JSON Pointer. */
-export function invalidFields(answer: Answer): string[] {
-  const { details = [] } = expectStatus(answer, 400, 'validation_failed')
+export function invalidFields(response: ApiResponse): string[] {
+  const { details = [] } = expectStatus(response, 400, 'validation_failed')
   return [...new Set<string>(details.map(({ in: part, path }: any) => `${part} ${path}`))]
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Answer, expectStatus } from './answer.ts'
+import { type ApiResponse, expectStatus } from './answer.ts'
 import type { Client } from './client.ts'
 import type { Platform } from './platform.ts'
 import { waitFor } from '../../support/wait-for.ts'
@@ -22,10 +22,10 @@ interface Start {
   previousHash: string
 }
 
-export const startOf = (organisationId: string): Start => ({ seq: 0, previousHash: sha256(organisationId) })
+export const chainStartOf = (organisationId: string): Start => ({ seq: 0, previousHash: sha256(organisationId) })
 
 /** The sequence number of the first entry that does not match; undefined for an intact chain. */
-export function firstBroken({ seq, previousHash }: Start, entries: readonly any[]): number | undefined {
+export function firstInvalidSeq({ seq, previousHash }: Start, entries: readonly any[]): number | undefined {
   for (const { hash, ...content } of entries) {
     seq += 1
     const isInPlace = content.seq === seq && content.previousHash === previousHash
@@ -38,10 +38,10 @@ export function firstBroken({ seq, previousHash }: Start, entries: readonly any[
 export async function exportParts(client: Client, path: string): Promise<string[]> {
   const parts: string[] = []
   for (let next: string | undefined = path; next !== undefined;) {
-    const answer: Answer = await client.get(next)
-    expectStatus(answer, 200)
-    parts.push(answer.text)
-    next = /^<([^>]+)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1]
+    const response: ApiResponse = await client.get(next)
+    expectStatus(response, 200)
+    parts.push(response.text)
+    next = /^<([^>]+)>; rel="next"$/.exec(response.headers.get('link') ?? '')?.[1]
   }
   return parts
 }
@@ -78,7 +78,7 @@ export function parseCsv(text: string): any[] {
 }
 
 /** Waits until a query returns this number of entries. */
-export const entriesOf = (client: Client, query: string, count: number): Promise<any[]> =>
+export const waitForEntries = (client: Client, query: string, count: number): Promise<any[]> =>
   waitFor(`${count} entries of ${query}`, async () => {
     const { items, totalCount } = expectStatus(await client.get(`/api/v1/platform/audit?${query}&pageSize=100`), 200)
     return totalCount === count && items
@@ -89,6 +89,6 @@ export async function recordedCluster(platform: Platform, client: Client): Promi
   const body = { name: platform.newName(), type: 'Hypervisor' }
   const { id } = expectStatus(await client.post('/api/v1/clusters', body), 201)
   expectStatus(await client.delete(`/api/v1/clusters/${id}`), 204)
-  await entriesOf(client, `resource=${id}`, 2)
+  await waitForEntries(client, `resource=${id}`, 2)
   return id
 }

@@ -23,14 +23,14 @@ export const readBatch = async (platform: Platform, batchId: string): Promise<an
   expectStatus(await (await platform.admin).get(`${batchPath}/${batchId}`), 200)
 
 /** Waits for the end of a batch. */
-export const finishedBatch = (platform: Platform, batchId: string): Promise<any> =>
+export const waitForBatch = (platform: Platform, batchId: string): Promise<any> =>
   waitFor(`${batchId} is over`, async () => {
     const batch = await readBatch(platform, batchId)
     return batch.status === 'Finished' && batch
   })
 
 /** Sends heartbeats until the response contains an unclaimed job. */
-export const told = (relay: Relay, running: readonly string[]): Promise<string[]> =>
+export const waitForJobs = (relay: Relay, running: readonly string[]): Promise<string[]> =>
   waitFor('the relay is told of a job', async () => {
     const { jobs } = expectStatus(await relay.heartbeat({ running: [...running] }, 'wait=5'), 200)
     return jobs.length > 0 && jobs

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Answer, parseJson } from './answer.ts'
+import { type ApiResponse, parseJson } from './answer.ts'
 import type { Contract } from './contract.ts'
 
-export interface Sent {
+export interface RequestContent {
   json?: unknown
   body?: string | Uint8Array
   headers?: Record<string, string>
@@ -11,7 +11,7 @@ export interface Sent {
 /** Creates the `Authorization` header of a request. */
 export type Authorize = (path: string, body: string | Uint8Array) => string | Promise<string>
 
-const patienceSeconds = 60
+const maxWaitSeconds = 60
 
 /** Renews access tokens before they expire, because a run may take longer. */
 const renewalMs = 600_000
@@ -37,64 +37,65 @@ export class Client {
   }
 
   /** A client that renews its access token. */
-  renewing(accessToken: string, renewed: () => Promise<string>): Client {
+  renewing(accessToken: string, renew: () => Promise<string>): Client {
     let token = Promise.resolve(accessToken)
-    let sinceMs = performance.now()
+    let renewedAtMs = performance.now()
     return this.as(async () => {
-      if (performance.now() - sinceMs > renewalMs) {
-        sinceMs = performance.now()
-        token = renewed()
+      if (performance.now() - renewedAtMs > renewalMs) {
+        renewedAtMs = performance.now()
+        token = renew()
       }
       return `Bearer ${await token}`
     })
   }
 
-  get(path: string, headers: Record<string, string> = {}): Promise<Answer> {
+  get(path: string, headers: Record<string, string> = {}): Promise<ApiResponse> {
     return this.send('GET', path, { headers })
   }
 
-  post(path: string, json?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  post(path: string, json?: unknown, headers: Record<string, string> = {}): Promise<ApiResponse> {
     return this.send('POST', path, { json, headers })
   }
 
-  put(path: string, json: unknown): Promise<Answer> {
+  put(path: string, json: unknown): Promise<ApiResponse> {
     return this.send('PUT', path, { json })
   }
 
-  patch(path: string, json: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  patch(path: string, json: unknown, headers: Record<string, string> = {}): Promise<ApiResponse> {
     return this.send('PATCH', path, { json, headers })
   }
 
-  delete(path: string): Promise<Answer> {
+  delete(path: string): Promise<ApiResponse> {
     return this.send('DELETE', path)
   }
 
   /** Sends a request and waits for rate limits. Throws if the response violates the contract. */
-  async send(method: string, path: string, sent: Sent = {}): Promise<Answer> {
+  async send(method: string, path: string, content: RequestContent = {}): Promise<ApiResponse> {
     for (;;) {
-      const answer = await this.attempt(method, path, sent)
-      const waitSeconds = answer.status === 429 ? Number(answer.headers.get('retry-after')) : Infinity
-      if (waitSeconds > patienceSeconds) return answer
+      const response = await this.attempt(method, path, content)
+      const waitSeconds = response.status === 429 ? Number(response.headers.get('retry-after')) : Infinity
+      if (waitSeconds > maxWaitSeconds) return response
       await delay(waitSeconds * 1000)
     }
   }
 
   /** Sends a request once. */
-  async attempt(method: string, path: string, { json, body, headers = {} }: Sent = {}): Promise<Answer> {
-    const content = body ?? (json === undefined ? '' : JSON.stringify(json))
+  async attempt(method: string, path: string, { json, body, headers = {} }: RequestContent = {}): Promise<ApiResponse> {
+    const text = body ?? (json === undefined ? '' : JSON.stringify(json))
     const response = await fetch(`${this.#baseUrl}${path}`, {
       method,
       headers: {
         ...(json !== undefined && { 'content-type': 'application/json' }),
-        ...(this.#authorize && { authorization: await this.#authorize(path, content) }),
+        ...(this.#authorize && { authorization: await this.#authorize(path, text) }),
         ...headers,
       },
-      ...(content.length > 0 && { body: content }),
+      ...(text.length > 0 && { body: text }),
       redirect: 'manual',
     })
-    const text = await response.text()
-    const answer = { method, path, status: response.status, headers: response.headers, text, body: parseJson(text) }
-    this.#contract.check(answer)
-    return answer
+    const responseText = await response.text()
+    const { status, headers: responseHeaders } = response
+    const result = { method, path, status, headers: responseHeaders, text: responseText, body: parseJson(responseText) }
+    this.#contract.check(result)
+    return result
   }
 }

@@ -8,12 +8,12 @@ import { waitFor } from '../../support/wait-for.ts'
 export const modulesPath = '/api/v1/modules'
 export const catalogPath = `${modulesPath}/catalog`
 
-export async function inCatalog(client: Client, id: string): Promise<any> {
+export async function findCatalogItem(client: Client, id: string): Promise<any> {
   return expectStatus(await client.get(catalogPath), 200).items.find((item: any) => item.id === id)
 }
 
 /** Waits for the end of a platform job. */
-export const over = (platform: Platform, { jobId }: { jobId: string }): Promise<any> =>
+export const waitForJobEnd = (platform: Platform, { jobId }: { jobId: string }): Promise<any> =>
   waitFor(
     `${jobId} is over`,
     async () => {
@@ -23,12 +23,12 @@ export const over = (platform: Platform, { jobId }: { jobId: string }): Promise<
     200,
   )
 
-export async function entriesOf(client: Client, id: string): Promise<any[]> {
+export async function navigationEntriesOf(client: Client, id: string): Promise<any[]> {
   const { items } = expectStatus(await client.get('/api/v1/portal/navigation'), 200)
   return items.filter(({ source }: any) => source === `module:${id}`)
 }
 
-export async function checksOf({ anonymous }: Platform, id: string): Promise<any[]> {
+export async function healthChecksOf({ anonymous }: Platform, id: string): Promise<any[]> {
   const { checks } = (await anonymous.get('/health/ready')).body
   return checks.filter(({ source }: any) => source === `module:${id}`)
 }

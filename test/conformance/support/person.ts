@@ -20,7 +20,7 @@ export const newUserBody = (roles: readonly string[]) => {
 }
 
 /** Creates a user in the caller's organisation. It is removed at the end of the run. */
-export async function newUser(platform: Platform, roles: readonly string[]): Promise<TestUser> {
+export async function createUser(platform: Platform, roles: readonly string[]): Promise<TestUser> {
   const creator = await platform.admin
   const body = newUserBody(roles)
   const { id, organisationId } = expectStatus(await creator.post(usersPath, body), 201)
@@ -38,14 +38,14 @@ async function signedIn(platform: Platform, person: Omit<TestUser, 'client' | 't
  * The first OrgAdmin of another organisation. Organisations cannot be deleted, so those without users are reused. The
  * OrgAdmin removes itself at the end.
  */
-export async function newTenant(platform: Platform): Promise<TestUser> {
+export async function createTenant(platform: Platform): Promise<TestUser> {
   const admin = await platform.admin
   const body = newUserBody(['OrgAdmin'])
   for await (const organisationId of organisationIds(platform, admin)) {
-    const answer = await admin.post(usersPath, { ...body, organisationId })
+    const response = await admin.post(usersPath, { ...body, organisationId })
     // Another run uses it, or did not clean up.
-    if (answer.status === 409 && answer.body.error === 'organisation_has_users') continue
-    const { id } = expectStatus(answer, 201)
+    if (response.status === 409 && response.body.error === 'organisation_has_users') continue
+    const { id } = expectStatus(response, 201)
     const tenant = await signedIn(platform, { id, organisationId, ...body })
     const client = platform.lasting(body, tenant.tokens.accessToken)
     platform.removeLater(client, `${usersPath}/${id}`)

@@ -2,10 +2,9 @@ import { exec } from 'node:child_process'
 import { promisify } from 'node:util'
 import { freePorts } from '../../support/free-ports.ts'
 import { isLong } from '../../support/long.ts'
-import { options, PlatformProcess } from '../../support/platform.ts'
+import { options as credentials, PlatformProcess } from '../../support/platform.ts'
 import type { Options } from './platform.ts'
 import { completeSetup } from './setup.ts'
-import { readTarget, type Target } from './target.ts'
 
 /** Limits for parallel tests from one address. Failed sign-ins stay limited. */
 const settings = {
@@ -20,26 +19,42 @@ const settings = {
   ...(!isLong && { PLAT_FUNCTION_THREADS: '1' }),
 }
 
-/** Prepares the platform and sends its `Options` to the parent. Exits with the parent. */
-const stack = new AsyncDisposableStack()
-process.on('disconnect', () => void stack.disposeAsync().finally(() => process.exit()))
-const target = readTarget(process.env)
-const prepared = target === undefined ? startPlatform() : setUpTarget(target)
+const documentedPassword = 'correct horse battery'
+const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
+
+/** Prepares the platform and sends its `Options` to the parent process. Exits with the parent. */
+const resources = new AsyncDisposableStack()
+process.on('disconnect', () => void resources.disposeAsync().finally(() => process.exit()))
+const url = process.env['PLAT_CONFORMANCE_URL']
+const prepared = url === undefined ? startPlatform() : setUpPlatformAt(url)
 process.send?.(await prepared.catch((error: unknown) => ({ error: String(error) })))
 
 async function startPlatform(): Promise<Options> {
   const receivers = (await freePorts(2)).map((port) => `127.0.0.1:${port}`)
-  const platform = stack.use(await PlatformProcess.start({ ...settings, PLAT_OUTBOUND_ALLOW: receivers.join() }))
-  const started = { ...options, baseUrl: platform.url, receivers }
-  await completeSetup(started, (command) => platform.command(command))
-  return started
+  const platform = resources.use(await PlatformProcess.start({ ...settings, PLAT_OUTBOUND_ALLOW: receivers.join() }))
+  const options = { ...credentials, baseUrl: platform.url, receivers }
+  await completeSetup(options, (command) => platform.command(command))
+  return options
 }
 
-async function setUpTarget({ initialAdminToken, isLocal, tokenCommand, ...options }: Target): Promise<Options> {
+/** Uses PLAT_CONFORMANCE_*. The command of a platform on this machine retrieves the initial admin token. */
+async function setUpPlatformAt(url: string): Promise<Options> {
+  const { env } = process
+  const isLocal = loopback.test(new URL(url).hostname)
+  const password = env['PLAT_CONFORMANCE_PASSWORD'] ?? (isLocal ? documentedPassword : undefined)
+  if (password === undefined) throw new Error('Set PLAT_CONFORMANCE_PASSWORD: the platform is on another machine.')
+  const allowed = (env['PLAT_OUTBOUND_ALLOW'] ?? '').split(',').map((target) => target.trim())
+  const options = {
+    baseUrl: url.replace(/\/+$/, ''),
+    username: env['PLAT_CONFORMANCE_USERNAME'] ?? 'admin',
+    password,
+    receivers: isLocal ? allowed.filter((target) => loopback.test(target.replace(/:\d+$/, ''))) : [],
+  }
   await completeSetup(options, async (command) => {
-    if (initialAdminToken !== undefined) return initialAdminToken
+    const token = env['PLAT_INITIAL_ADMIN_TOKEN']
+    if (token !== undefined) return token
     if (!isLocal) throw new Error('Set PLAT_INITIAL_ADMIN_TOKEN: the platform is on another machine.')
-    return (await promisify(exec)(tokenCommand ?? command)).stdout
+    return (await promisify(exec)(env['PLAT_CONFORMANCE_TOKEN_COMMAND'] ?? command)).stdout
   })
   return options
 }

@@ -2,9 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { expectStatus } from './answer.ts'
 import { Client } from './client.ts'
 import { Contract } from './contract.ts'
-import { newUser, newTenant, type TestUser } from './person.ts'
+import { createUser, createTenant, type TestUser } from './person.ts'
 import { newRelayKey, Relay, requestEnrollment } from './relay.ts'
 import { waitFor } from '../../support/wait-for.ts'
+
+/** Environment variable with the URL of the global setup's `Options`. */
+export const optionsUrlVariable = 'PLAT_CONFORMANCE_OPTIONS_URL'
 
 export interface Options {
   /** Without a trailing slash. */
@@ -74,11 +77,11 @@ export class Platform {
 
   /** The OrgAdmin of another organisation. */
   get tenant(): Promise<TestUser> {
-    return (this.#tenant ??= newTenant(this))
+    return (this.#tenant ??= createTenant(this))
   }
 
   newPerson(...roles: string[]): Promise<TestUser> {
-    return newUser(this, roles)
+    return createUser(this, roles)
   }
 
   async signIn({ username, password }: { username: string; password: string } = this.options): Promise<any> {

@@ -1,5 +1,5 @@
 import { expectStatus } from './answer.ts'
-import { entriesOf } from './audit.ts'
+import { waitForEntries } from './audit.ts'
 import type { Client } from './client.ts'
 import type { TestUser } from './person.ts'
 import type { Platform } from './platform.ts'
@@ -8,12 +8,12 @@ import { waitFor } from '../../support/wait-for.ts'
 /** Creates, lists and removes a resource, and waits for the audit entry of each change. */
 async function createAndRemove(client: Client, path: string, json: object): Promise<void> {
   const { id } = expectStatus(await client.post(path, json), 201)
-  await entriesOf(client, `resource=${id}`, 1)
+  await waitForEntries(client, `resource=${id}`, 1)
   await waitFor(`${id} to be listed`, async () =>
     (await client.get(path)).body.items.some((item: any) => item.id === id),
   )
   expectStatus(await client.delete(`${path}/${id}`), 204)
-  await entriesOf(client, `resource=${id}`, 2)
+  await waitForEntries(client, `resource=${id}`, 2)
 }
 
 const inTenant = (path: string, json: (name: string) => object) => async (platform: Platform) =>
@@ -21,7 +21,7 @@ const inTenant = (path: string, json: (name: string) => object) => async (platfo
 
 async function newMember(platform: Platform, client: Client): Promise<TestUser> {
   const user = await platform.as(await platform.tenant).newPerson('Viewer')
-  await entriesOf(client, `actor=${user.id}&action=session.open`, 1)
+  await waitForEntries(client, `actor=${user.id}&action=session.open`, 1)
   return user
 }
 
@@ -56,9 +56,9 @@ export const recordedChanges = {
     const { client } = await platform.tenant
     const user = await newMember(platform, client)
     const { accessToken } = await platform.signIn(user)
-    await entriesOf(client, `actor=${user.id}&action=session.open`, 2)
+    await waitForEntries(client, `actor=${user.id}&action=session.open`, 2)
     expectStatus(await platform.anonymous.withToken(accessToken).post('/api/v1/auth/logout'), 204)
-    await entriesOf(client, `actor=${user.id}&action=session.close`, 1)
+    await waitForEntries(client, `actor=${user.id}&action=session.close`, 1)
   },
 
   'notifications marked as read': async (platform: Platform) => {
@@ -71,25 +71,25 @@ export const recordedChanges = {
     const path = '/api/v1/notifications'
     await waitFor('the alert', async () => expectStatus(await user.client.get(path), 200).unreadCount === 1)
     expectStatus(await user.client.patch(path, { markAllRead: true }), 204)
-    await entriesOf(client, `actor=${user.id}&action=notification.read`, 1)
+    await waitForEntries(client, `actor=${user.id}&action=notification.read`, 1)
   },
 
   'an enrolled relay': async (platform: Platform) => {
     const theirs = platform.as(await platform.tenant)
     const { id, enrollmentToken } = await theirs.newCluster()
-    await entriesOf(await theirs.admin, `resource=${id}`, 1)
+    await waitForEntries(await theirs.admin, `resource=${id}`, 1)
     await theirs.enroll(enrollmentToken)
-    await entriesOf(await theirs.admin, `resource=${id}&action=relay.enroll`, 1)
+    await waitForEntries(await theirs.admin, `resource=${id}&action=relay.enroll`, 1)
   },
 
   'a submitted and a cancelled job': async (platform: Platform) => {
     const theirs = platform.as(await platform.tenant)
     const client = await theirs.admin
     const { id: clusterId } = await theirs.newCluster()
-    await entriesOf(client, `resource=${clusterId}`, 1)
+    await waitForEntries(client, `resource=${clusterId}`, 1)
     const jobId = await theirs.submit(clusterId)
-    await entriesOf(client, `resource=${jobId}`, 1)
+    await waitForEntries(client, `resource=${jobId}`, 1)
     expectStatus(await client.post(`/api/v1/jobs/${jobId}/cancel`), 202)
-    await entriesOf(client, `resource=${jobId}&action=job.cancel`, 1)
+    await waitForEntries(client, `resource=${jobId}&action=job.cancel`, 1)
   },
 }

@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
-import { type Answer, expectStatus } from './answer.ts'
+import { type ApiResponse, expectStatus } from './answer.ts'
 import type { Client } from './client.ts'
 import { type KeySet, signJws } from './jws.ts'
 
@@ -18,7 +18,7 @@ export const requestEnrollment = (
   enrollmentToken: string,
   { publicKey }: RelayKey,
   nodes: readonly string[] = ['node-1'],
-): Promise<Answer> =>
+): Promise<ApiResponse> =>
   client.post('/api/v1/relay/enroll', {
     enrollmentToken,
     publicKey,
@@ -62,7 +62,7 @@ export class Relay {
   heartbeat(
     told: { nodes?: object[]; running?: string[]; freeSlots?: number } = {},
     prefer = 'wait=0',
-  ): Promise<Answer> {
+  ): Promise<ApiResponse> {
     const nodes = this.nodes.map(({ id }) => ({ id, status: 'Online' }))
     const body = { nodes, running: [], freeSlots: 4, ...told }
     return this.client.post('/api/v1/relay/heartbeat', body, { prefer })
@@ -73,23 +73,23 @@ export class Relay {
     return expectStatus(await this.#call(jobId, 'claim', undefined, { 'idempotency-key': claimKey }), 200)
   }
 
-  output(jobId: string, report: { leaseId: string; seq: number; data: string; stream?: string }): Promise<Answer> {
+  output(jobId: string, report: { leaseId: string; seq: number; data: string; stream?: string }): Promise<ApiResponse> {
     return this.#call(jobId, 'output', { nodeId: this.nodes[0]?.id, stream: 'stdout', ...report })
   }
 
   /** Completes a job, by default with an exit code. */
-  complete(jobId: string, leaseId: string, ended: number | string): Promise<Answer> {
+  complete(jobId: string, leaseId: string, ended: number | string): Promise<ApiResponse> {
     const exitCode = typeof ended === 'number' ? ended : null
     const outcome = typeof ended === 'number' ? 'exited' : ended
     const nodes = this.nodes.map(({ id }) => ({ nodeId: id, exitCode }))
     return this.#call(jobId, 'complete', { leaseId, outcome, exitCode, nodes })
   }
 
-  goodbye(): Promise<Answer> {
+  goodbye(): Promise<ApiResponse> {
     return this.client.post('/api/v1/relay/goodbye', { reason: 'conformance' })
   }
 
-  #call(jobId: string, verb: string, body?: object, headers?: Record<string, string>): Promise<Answer> {
+  #call(jobId: string, verb: string, body?: object, headers?: Record<string, string>): Promise<ApiResponse> {
     return this.client.post(`/api/v1/relay/jobs/${jobId}/${verb}`, body, headers)
   }
 }

@@ -7,7 +7,7 @@ const texts: Record<string, string> = {
 }
 
 /** An example object of a schema, with all optional fields. */
-export const sample = (document: OpenApi, schema: Schema): object =>
+export const sampleOf = (document: OpenApi, schema: Schema): object =>
   Object.fromEntries(
     Object.entries<Schema>(resolve(document, schema)['properties'] ?? {}).map(([name, property]) => [
       name,
@@ -22,7 +22,7 @@ function valueOf(document: OpenApi, schema: Schema): unknown {
   if (anyOf) return valueOf(document, anyOf[0])
   const [type] = [types].flat()
   if (type === 'array') return [valueOf(document, items)]
-  if (type === 'object') return sample(document, schema)
+  if (type === 'object') return sampleOf(document, schema)
   if (type === 'string') return texts[format] ?? 'x'.repeat(minLength ?? 43)
   return type === 'boolean' ? true : 1
 }

@@ -3,7 +3,7 @@ import { appendFileSync } from 'node:fs'
 /** File for the responses of a run, for `npm run verify -- strength`. */
 const file = process.env['PLAT_SEEN_RESPONSES'] ?? ''
 
-export interface SeenResponse {
+export interface RecordedResponse {
   method: string
   path: string
   status: number
@@ -13,7 +13,7 @@ export interface SeenResponse {
 const known = new Set<string>()
 
 /** Appends a response to the file. */
-export function recordResponse({ method, path, status, error }: SeenResponse): void {
+export function recordResponse({ method, path, status, error }: RecordedResponse): void {
   if (file === '') return
   const line = JSON.stringify({ method, path, status, error })
   if (known.has(line)) return

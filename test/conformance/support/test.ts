@@ -1,6 +1,5 @@
 import { test as base } from 'vitest'
-import { connect, type Options } from './platform.ts'
-import { optionsUrlVariable } from './target.ts'
+import { connect, type Options, optionsUrlVariable } from './platform.ts'
 
 /** `test` with the platform of the run. Resources of a file are removed after the file. */
 export const test = base

@@ -1,54 +1,109 @@
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { waitFor } from '../../support/wait-for.ts'
 import { expectStatus } from './answer.ts'
 import type { Client } from './client.ts'
 import type { Platform } from './platform.ts'
-import { type Received, type Receiver, receiverAt } from './receiver.ts'
-import { waitFor } from '../../support/wait-for.ts'
 
 export const webhooksPath = '/api/v1/webhooks'
 
+export interface ReceivedRequest {
+  path: string
+  headers: IncomingHttpHeaders
+  body: string
+}
+
+/** A webhook receiver on this machine. */
+export interface Receiver extends AsyncDisposable {
+  url: string
+  requests: ReceivedRequest[]
+  respondWith: (status: number, headers?: Record<string, string>) => void
+  /** Paths that never respond. */
+  hangingPaths: Set<string>
+}
+
+/** Listens on the first free `host:port`; undefined if all are in use. */
+export async function startReceiver(targets: readonly string[]): Promise<Receiver | undefined> {
+  for (const target of targets) {
+    const receiver = await listen(target).catch(() => undefined)
+    if (receiver !== undefined) return receiver
+  }
+  return undefined
+}
+
+async function listen(target: string): Promise<Receiver> {
+  const { hostname, port } = new URL(`http://${target}`)
+  const requests: ReceivedRequest[] = []
+  const hangingPaths = new Set<string>()
+  let [status, headers]: [number, Record<string, string>] = [204, {}]
+  const handle = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = await text(request)
+    const { url: path = '', headers: requestHeaders } = request
+    requests.push({ path, headers: requestHeaders, body })
+    if (!hangingPaths.has(path)) response.writeHead(status, headers).end()
+  }
+  const server = createServer((request, response) => void handle(request, response))
+  server.listen(Number(port || 80), hostname.replace(/^\[|\]$/g, ''))
+  await once(server, 'listening')
+  const address = server.address()
+  return {
+    url: `http://${hostname}:${typeof address === 'object' ? address?.port : port}`,
+    requests,
+    hangingPaths,
+    respondWith: (nextStatus, nextHeaders = {}) => {
+      ;[status, headers] = [nextStatus, nextHeaders]
+    },
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
 /** An organisation with a webhook receiver. Disposing removes the webhooks and the receiver. */
-export interface Deliveries extends AsyncDisposable {
-  theirs: Platform
+export interface WebhookTenant extends AsyncDisposable {
+  platform: Platform
   admin: Client
   receiver: Receiver
   newWebhook: (path: string, events: string[]) => Promise<any>
 }
 
 /** Listens on an allowed port of this machine; undefined if none is free. */
-export async function startDeliveries(platform: Platform): Promise<Deliveries | undefined> {
-  const receiver = await receiverAt(platform.options.receivers ?? [])
+export async function startWebhookTenant(platform: Platform): Promise<WebhookTenant | undefined> {
+  const receiver = await startReceiver(platform.options.receivers ?? [])
   if (receiver === undefined) return undefined
   const stack = new AsyncDisposableStack()
   stack.use(receiver)
-  const theirs = platform.as(await platform.tenant)
-  const admin = await theirs.admin
+  const tenantPlatform = platform.as(await platform.tenant)
+  const admin = await tenantPlatform.admin
   const newWebhook = async (path: string, events: string[]) => {
     const webhook = expectStatus(await admin.post(webhooksPath, { url: receiver.url + path, events }), 201)
     // The next test uses the same port and must not receive these events.
     stack.defer(async () => void (await admin.delete(`${webhooksPath}/${webhook.id}`)))
     return webhook
   }
-  return { theirs, admin, receiver, newWebhook, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+  return { platform: tenantPlatform, admin, receiver, newWebhook, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
-/** Waits for this many requests to a path. */
-export const came = ({ received }: Receiver, place: string, count: number): Promise<Received[]> =>
-  waitFor(`${count} requests to ${place}`, async () => {
-    const there = received.filter((request) => request.path === place)
-    return there.length >= count && there
+export const waitForRequests = ({ requests }: Receiver, path: string, count: number): Promise<ReceivedRequest[]> =>
+  waitFor(`${count} requests to ${path}`, async () => {
+    const matches = requests.filter((request) => request.path === path)
+    return matches.length >= count && matches
   })
 
-export const eventsAt = ({ received }: Receiver, place: string): any[] =>
-  received.filter((request) => request.path === place).map(({ body }) => JSON.parse(body))
+export const eventsAt = ({ requests }: Receiver, path: string): any[] =>
+  requests.filter((request) => request.path === path).map(({ body }) => JSON.parse(body))
 
-export const heardOf = (receiver: Receiver, place: string, clusterId: string): Promise<boolean> =>
-  waitFor(`${place} hears of ${clusterId}`, async () =>
-    eventsAt(receiver, place).some(({ data }) => data.clusterId === clusterId),
+export const waitForClusterEvent = (receiver: Receiver, path: string, clusterId: string): Promise<boolean> =>
+  waitFor(`an event of ${clusterId} at ${path}`, async () =>
+    eventsAt(receiver, path).some(({ data }) => data.clusterId === clusterId),
   )
 
 /** Waits until the newest delivery of a webhook matches. */
-export const newestDelivery = (admin: Client, webhookId: string, isSo: (newest: any) => boolean): Promise<any> =>
-  waitFor(`the delivery of ${webhookId}`, async () => {
+export const waitForDelivery = (admin: Client, webhookId: string, matches: (newest: any) => boolean): Promise<any> =>
+  waitFor(`a delivery of ${webhookId}`, async () => {
     const { items } = expectStatus(await admin.get(`${webhooksPath}/${webhookId}/deliveries`), 200)
-    return items.length > 0 && isSo(items[0]) && items[0]
+    return items.length > 0 && matches(items[0]) && items[0]
   })

@@ -8,7 +8,7 @@ import { signImage } from '@platform/oci/signature/sign'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectStatus } from '../../conformance/support/answer.ts'
 import type { Client } from '../../conformance/support/client.ts'
-import { checksOf, entriesOf, inCatalog, over } from '../../conformance/support/modules.ts'
+import { healthChecksOf, navigationEntriesOf, findCatalogItem, waitForJobEnd } from '../../conformance/support/modules.ts'
 import { moduleLabels, writtenManifest } from '../../support/module-registry.ts'
 import { type SimulatedPlatform, startSimulatedPlatform } from '../../support/simulator.ts'
 import { waitFor } from '../../support/wait-for.ts'
@@ -31,7 +31,7 @@ afterAll(() => environment[Symbol.asyncDispose]())
 
 /** The finished job of an accepted request. */
 async function jobOf(response: ReturnType<Client['post']>): Promise<any> {
-  const job = await over(environment.api, expectStatus(await response, 202))
+  const job = await waitForJobEnd(environment.api, expectStatus(await response, 202))
   expect(environment.simulator.cloud.iamProxy.denials).toEqual([])
   return job
 }
@@ -67,16 +67,16 @@ async function moduleFunctions(): Promise<string[]> {
 
 test('lists the signed module in the catalog', async () => {
   await environment.tick('schedule/catalog')
-  expect(await inCatalog(admin, 'hello')).toMatchObject({ version: '1.0.0', verified: true, installed: false })
+  expect(await findCatalogItem(admin, 'hello')).toMatchObject({ version: '1.0.0', verified: true, installed: false })
 })
 
 test('installs the module as a function that serves its API, page and health check', async () => {
   expect(await jobOf(admin.post(`${hello}/install`, {}))).toMatchObject({ type: 'ModuleInstall', status: 'Completed' })
   expect(expectStatus(await admin.get('/api/hello'), 200)).toMatchObject({ moduleId: 'hello', moduleVersion: '1.0.0' })
   expect((await admin.get('/modules/hello')).headers.get('content-type')).toMatch(/^text\/html/)
-  expect(await entriesOf(admin, 'hello')).toMatchObject([{ route: '/modules/hello' }])
+  expect(await navigationEntriesOf(admin, 'hello')).toMatchObject([{ route: '/modules/hello' }])
   await environment.tick('schedule/heartbeat')
-  expect(await checksOf(environment.api, 'hello')).toMatchObject([{ name: 'hello-module', status: 'Healthy' }])
+  expect(await healthChecksOf(environment.api, 'hello')).toMatchObject([{ name: 'hello-module', status: 'Healthy' }])
 })
 
 test('delivers events to the module', async () => {
@@ -111,7 +111,7 @@ test('removes the function of a module that does not start', async () => {
 test('uninstalls the module with its function and images', async () => {
   expect(await jobOf(admin.delete(hello))).toMatchObject({ type: 'ModuleUninstall', status: 'Completed' })
   expectStatus(await admin.get('/api/hello'), 404, 'route_not_found')
-  expect([await entriesOf(admin, 'hello'), await checksOf(environment.api, 'hello')]).toEqual([[], []])
+  expect([await navigationEntriesOf(admin, 'hello'), await healthChecksOf(environment.api, 'hello')]).toEqual([[], []])
   expect(await moduleFunctions()).toEqual([])
 })
 

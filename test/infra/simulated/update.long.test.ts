@@ -2,7 +2,7 @@ import { GetAliasCommand } from '@aws-sdk/client-lambda'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectStatus } from '../../conformance/support/answer.ts'
 import type { Client } from '../../conformance/support/client.ts'
-import { over } from '../../conformance/support/modules.ts'
+import { waitForJobEnd } from '../../conformance/support/modules.ts'
 import { waitFor } from '../../support/wait-for.ts'
 import { artifactOf } from '../../../scripts/release/artifact.ts'
 import { publish } from '../../../scripts/release/publish.ts'
@@ -36,7 +36,7 @@ afterAll(() => environment[Symbol.asyncDispose]())
 const check = async () => expectStatus(await admin.get(`${updates}/check`), 200)
 const apply = async (request: object): Promise<{ jobId: string }> =>
   expectStatus(await admin.put(`${updates}/apply`, request), 202)
-const jobOf = async (request: object) => over(environment.api, await apply(request))
+const jobOf = async (request: object) => waitForJobEnd(environment.api, await apply(request))
 
 async function release(version: string, change: Parameters<typeof builtFunctions>[1]): Promise<void> {
   const { client, name, privateKeyPem } = environment.simulator.releases
@@ -82,7 +82,7 @@ test('shifts traffic to the release step by step without a failed request', asyn
   await traffic.more(20)
   const accepted = await apply({ action: 'apply', targetVersion: '9.1.0' })
   await waitFor('both versions to respond', async () => (await respondingReleases()).size === 2, 150)
-  const job = await over(environment.api, accepted)
+  const job = await waitForJobEnd(environment.api, accepted)
   expect(job, JSON.stringify(job)).toMatchObject({ status: 'Completed', type: 'PlatformUpdate' })
   expect(await check()).toMatchObject({ currentVersion: '9.1.0', previousVersion: initialVersion })
   expect(await respondingReleases()).toEqual(new Set(['9.1.0']))
@@ -120,7 +120,7 @@ test('fails an update whose message was dead-lettered, and notifies the administ
   const { jobId } = await applyUnannounced('9.1.0')
   const { organisationId } = expectStatus(await admin.get('/api/v1/auth/me'), 200)
   await sendTo(environment.simulator, 'updates-dead-letter', { organisationId, jobId })
-  expect(await over(environment.api, { jobId })).toMatchObject({ status: 'Failed' })
+  expect(await waitForJobEnd(environment.api, { jobId })).toMatchObject({ status: 'Failed' })
   await waitFor(
     'the notification',
     hasNotification(({ resource }) => resource === jobId),

@@ -4,9 +4,9 @@ import { buildImage } from '@platform/oci/build'
 import { registryClient } from '@platform/oci/client'
 import { plainTransport } from '@platform/oci/plain-transport'
 import { pushImage } from '@platform/oci/push'
-import { expectStatus, show } from '../../conformance/support/answer.ts'
+import { expectStatus, describeResponse } from '../../conformance/support/answer.ts'
 import { jobFor, submitBatch } from '../../conformance/support/batch.ts'
-import { inCatalog, over } from '../../conformance/support/modules.ts'
+import { findCatalogItem, waitForJobEnd } from '../../conformance/support/modules.ts'
 import type { Platform } from '../../conformance/support/platform.ts'
 import { newRelayKey, Relay } from '../../conformance/support/relay.ts'
 import { programOf } from '../author.ts'
@@ -133,14 +133,14 @@ const resources: Record<string, (text: string) => object> = {
 /** Throws if the API rejects most payloads: the portal would not be tested. */
 async function createEach(api: Platform, path: string, body: (text: string) => object): Promise<void> {
   const admin = await api.admin
-  const rejected: Parameters<typeof show>[0][] = []
+  const rejected: Parameters<typeof describeResponse>[0][] = []
   for (const text of storedPayloads) {
     const response = await admin.post(path, body(text))
     if (response.status >= 300) rejected.push(response)
   }
   const [first] = rejected
   if (first && rejected.length > storedPayloads.length / 2)
-    throw new Error(`Most payloads were rejected: ${show(first)}`)
+    throw new Error(`Most payloads were rejected: ${describeResponse(first)}`)
 }
 
 /** Pushes modules with payloads to the platform's registry and installs `hostile`. Returns the failed job of `broken`. */
@@ -177,9 +177,9 @@ async function hostileModules(platform: PlatformProcess, api: Platform): Promise
   const admin = await api.admin
   expectStatus(await admin.post('/api/v1/modules/catalog/scan'), 202)
   const last = `offer-${storedPayloads.length - 1}`
-  await waitFor('catalog entries', async () => (await inCatalog(admin, last)) && inCatalog(admin, 'broken'))
+  await waitFor('catalog entries', async () => (await findCatalogItem(admin, last)) && findCatalogItem(admin, 'broken'))
   const install = async (id: string, status: string): Promise<string> => {
-    const job = await over(api, expectStatus(await admin.post(`/api/v1/modules/${id}/install`, {}), 202))
+    const job = await waitForJobEnd(api, expectStatus(await admin.post(`/api/v1/modules/${id}/install`, {}), 202))
     if (job.status !== status) throw new Error(`The installation of ${id} has ${job.status}: ${job.result?.output}`)
     return job.id
   }

@@ -1,6 +1,6 @@
 import { expectStatus } from '../../conformance/support/answer.ts'
-import { finishedBatch, jobFor, submitBatch, told } from '../../conformance/support/batch.ts'
-import { over } from '../../conformance/support/modules.ts'
+import { waitForBatch, jobFor, submitBatch, waitForJobs } from '../../conformance/support/batch.ts'
+import { waitForJobEnd } from '../../conformance/support/modules.ts'
 import type { Platform } from '../../conformance/support/platform.ts'
 import type { Relay } from '../../conformance/support/relay.ts'
 import { waitFor } from '../wait-for.ts'
@@ -47,7 +47,7 @@ export async function seed(api: Platform): Promise<SeedIds> {
   const installing = expectStatus(await (await api.admin).post('/api/v1/modules/hello/install', {}), 202)
   const ids = await seedOrganisation(api)
   for (const [path, body] of Object.entries(settings)) expectStatus(await (await api.admin).post(path, body), 201)
-  await over(api, installing)
+  await waitForJobEnd(api, installing)
   return { ...ids, moduleId: 'hello' }
 }
 
@@ -57,10 +57,10 @@ export async function seedOrganisation(api: Platform): Promise<OrganisationIds> 
   const batch = { jobs: [berlin, munich].map(({ clusterId }) => jobFor(clusterId, 'uptime')) }
   const { batchId } = await submitBatch(api, batch)
   for (const relay of [berlin, munich]) {
-    const [jobId = ''] = await told(relay, [])
+    const [jobId = ''] = await waitForJobs(relay, [])
     await runJob(relay, jobId, ' 09:14:02 up 41 days, load average: 0.08\n', relay === berlin ? 0 : 127)
   }
-  await finishedBatch(api, batchId)
+  await waitForBatch(api, batchId)
   const jobs = await seedJobs(api, berlin)
   const { batchId: openBatchId } = await submitBatch(api, batch)
   await Promise.all(['Operator', 'Viewer', 'Auditor'].map((role) => api.newPerson(role)))

@@ -1,4 +1,4 @@
-import type { Answer } from '../../conformance/support/answer.ts'
+import type { ApiResponse } from '../../conformance/support/answer.ts'
 
 export interface AcceptedBatch {
   id: string
@@ -6,7 +6,7 @@ export interface AcceptedBatch {
   /** The line that each job prints. */
   lines: string[]
   /** Reads with the permissions of the submitter. */
-  read: (path: string) => Promise<Answer>
+  read: (path: string) => Promise<ApiResponse>
 }
 
 /** Everything that the platform has acknowledged; all of it must exist exactly once. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Answer, show } from '../../conformance/support/answer.ts'
-import { type Authorize, Client, type Sent } from '../../conformance/support/client.ts'
+import { type ApiResponse, describeResponse } from '../../conformance/support/answer.ts'
+import { type Authorize, Client, type RequestContent } from '../../conformance/support/client.ts'
 import type { Contract } from '../../conformance/support/contract.ts'
 import type { ClientStats } from './records.ts'
 
@@ -27,7 +27,7 @@ export class RetryingClient extends Client {
     return new RetryingClient(...this.#parameters, authorize)
   }
 
-  override async send(method: string, path: string, sent: Sent = {}): Promise<Answer> {
+  override async send(method: string, path: string, sent: RequestContent = {}): Promise<ApiResponse> {
     const stats = this.#parameters[2]
     const headers = method === 'POST' ? { 'idempotency-key': randomUUID(), ...sent.headers } : { ...sent.headers }
     stats.calls++
@@ -44,7 +44,7 @@ export class RetryingClient extends Client {
       }
       stats.lastUndecidedAtMs = performance.now()
       mayHaveSucceeded ||= response === undefined || response.status >= 500
-      if (response !== undefined) last = show(response)
+      if (response !== undefined) last = describeResponse(response)
       const pauseMs = pauseAfter(response, attempts)
       if (performance.now() - startedAtMs + pauseMs > maximumDurationMs) {
         stats.abandoned.push(`${method} ${path}: ${last}`)
@@ -54,12 +54,12 @@ export class RetryingClient extends Client {
     }
   }
 
-  async #sendOnce(method: string, path: string, sent: Sent): Promise<Answer | undefined> {
+  async #sendOnce(method: string, path: string, sent: RequestContent): Promise<ApiResponse | undefined> {
     const stats = this.#parameters[2]
     try {
       const response = await this.attempt(method, path, sent)
       stats.responses++
-      if (response.status === 500) stats.serverErrors.push(show(response))
+      if (response.status === 500) stats.serverErrors.push(describeResponse(response))
       return response
     } catch (error) {
       // fetch reports connection errors as TypeError; other errors are contract violations.
@@ -70,10 +70,10 @@ export class RetryingClient extends Client {
   }
 }
 
-const isUndecided = ({ status, body }: Answer): boolean =>
+const isUndecided = ({ status, body }: ApiResponse): boolean =>
   status === 429 || status >= 500 || (status === 409 && body?.error === 'conflict')
 
-function pauseAfter(response: Answer | undefined, attempts: number): number {
+function pauseAfter(response: ApiResponse | undefined, attempts: number): number {
   const retryAfterMs = 1000 * Number(response?.headers.get('retry-after') ?? 0)
   return retryAfterMs + Math.min(maximumPauseMs, initialPauseMs * 2 ** attempts) * (0.5 + Math.random() / 2)
 }

@@ -1,5 +1,5 @@
 import { expectStatus } from '../../conformance/support/answer.ts'
-import { exportParts, firstBroken, parseLines, startOf } from '../../conformance/support/audit.ts'
+import { exportParts, firstInvalidSeq, parseLines, chainStartOf } from '../../conformance/support/audit.ts'
 import type { Client } from '../../conformance/support/client.ts'
 import { forEachLimit } from '@platform/core/lib/async'
 import { readWrittenLines } from '../../support/script.ts'
@@ -130,7 +130,7 @@ async function auditProblems(admin: Client): Promise<string[]> {
   const entries = parts.flatMap(parseLines)
   const single = entries.filter(({ action }) => singleActions.has(action))
   const names = single.map(({ action, resource }) => `${action} ${resource}`).toSorted()
-  const broken = firstBroken(startOf(organisationId), entries)
+  const broken = firstInvalidSeq(chainStartOf(organisationId), entries)
   return [
     ...repeated(names).map((name) => `audited twice: ${name}`),
     ...(broken === undefined ? [] : [`the audit chain is broken at ${broken}`]),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { expectStatus } from '../../../conformance/support/answer.ts'
-import { finishedBatch, jobFor, submitBatch } from '../../../conformance/support/batch.ts'
+import { waitForBatch, jobFor, submitBatch } from '../../../conformance/support/batch.ts'
 import { recordedChanges } from '../../../conformance/support/recorded-changes.ts'
 import * as webhooks from '../../../conformance/support/webhooks.ts'
 import { waitFor } from '../../../support/wait-for.ts'
@@ -20,9 +20,9 @@ const useToken =
   }
 
 const withReceiver =
-  (work: (deliveries: webhooks.Deliveries) => Promise<void>): Journey =>
+  (work: (deliveries: webhooks.WebhookTenant) => Promise<void>): Journey =>
   async ({ platform }) => {
-    await using deliveries = await webhooks.startDeliveries(platform)
+    await using deliveries = await webhooks.startWebhookTenant(platform)
     assert.ok(deliveries, 'No port for a receiver is free.')
     await work(deliveries)
   }
@@ -30,10 +30,10 @@ const withReceiver =
 /** Sends a test event to a receiver that responds with a status; waits for the first attempt. */
 const deliverTest = (status: number): Journey =>
   withReceiver(async ({ admin, receiver, newWebhook }) => {
-    receiver.answerWith(status)
+    receiver.respondWith(status)
     const { id } = await newWebhook('/test', ['platform.setup.*'])
     expectStatus(await admin.post(`${webhooks.webhooksPath}/${id}/test`), 202)
-    await webhooks.newestDelivery(admin, id, ({ attempts }) => attempts.length > 0)
+    await webhooks.waitForDelivery(admin, id, ({ attempts }) => attempts.length > 0)
   })
 
 const providersPath = '/api/v1/platform/identity/providers'
@@ -69,15 +69,15 @@ export const journeys: Record<string, Journey> = {
     const { id: clusterId } = await platform.newCluster()
     const { batchId } = await submitBatch(platform, { jobs: [jobFor(clusterId), jobFor(clusterId)] })
     expectStatus(await admin.post(`/api/v1/jobs/batch/${batchId}/cancel`), 202)
-    await finishedBatch(platform, batchId)
+    await waitForBatch(platform, batchId)
   },
   'a delivered test event': deliverTest(204),
   'a failed delivery, which is repeated': deliverTest(500),
   'a webhook that its receiver ends': deliverTest(410),
-  'a delivered event': withReceiver(async ({ theirs, receiver, newWebhook }) => {
+  'a delivered event': withReceiver(async ({ platform, receiver, newWebhook }) => {
     await newWebhook('/registered', ['platform.cluster.registered'])
-    const { id } = await theirs.newCluster()
-    await webhooks.heardOf(receiver, '/registered', id)
+    const { id } = await platform.newCluster()
+    await webhooks.waitForClusterEvent(receiver, '/registered', id)
   }),
   'a tested and a deleted identity provider': async ({ platform }) => {
     const admin = await platform.admin

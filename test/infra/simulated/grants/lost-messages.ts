@@ -6,9 +6,9 @@ import { PutCommand } from '@aws-sdk/lib-dynamodb'
 import * as keys from '@platform/core/db/keys'
 import { clientSettings } from '@platform/local/emulators/http/environment'
 import { expectStatus } from '../../../conformance/support/answer.ts'
-import { finishedBatch, jobFor, submitBatch } from '../../../conformance/support/batch.ts'
+import { waitForBatch, jobFor, submitBatch } from '../../../conformance/support/batch.ts'
 import { Platform } from '../../../conformance/support/platform.ts'
-import { startDeliveries, webhooksPath } from '../../../conformance/support/webhooks.ts'
+import { startWebhookTenant, webhooksPath } from '../../../conformance/support/webhooks.ts'
 import type { Simulator } from '../../../simulator/simulator.ts'
 import { waitFor } from '../../../support/wait-for.ts'
 import { statementOf, usedActions } from '../../grant.ts'
@@ -79,7 +79,7 @@ export async function deadLetterBatch(environment: Environment): Promise<void> {
   const { id: clusterId } = await theirs.newCluster()
   const { batchId } = await submitBatchUnannounced(environment, clusterId)
   await sendTo(simulator, 'batches-dead-letter', { organisationId: tenant.organisationId, batchId })
-  const { counts } = await finishedBatch(theirs, batchId)
+  const { counts } = await waitForBatch(theirs, batchId)
   assert.equal(counts.failed, 1)
 }
 
@@ -116,14 +116,14 @@ export async function sweepEvents({ simulator, platform, tick }: Environment): P
 
 export async function sweepDeliveries(environment: Environment): Promise<void> {
   const { simulator, platform } = environment
-  await using deliveries = await startDeliveries(platform)
+  await using deliveries = await startWebhookTenant(platform)
   assert.ok(deliveries)
   const { admin, receiver, newWebhook } = deliveries
   const { id } = await newWebhook('/swept', ['platform.setup.*'])
   await withoutGrant(simulator, ['webhooks', 'queue:webhooks'], async () =>
     expectStatus(await admin.post(`${webhooksPath}/${id}/test`), 202),
   )
-  await sweepUntil(environment, 'the delivery', async () => receiver.received.length > 0)
+  await sweepUntil(environment, 'the delivery', async () => receiver.requests.length > 0)
 }
 
 export async function sweepOrphanedSecrets({ simulator, tick }: Environment): Promise<void> {

@@ -1,10 +1,10 @@
-import { expect } from 'vitest'
-import { test } from './support/test.ts'
 import { createHash } from 'node:crypto'
+import { expect } from 'vitest'
 import { expectStatus } from './support/answer.ts'
 import { signJws } from './support/jws.ts'
 import type { Platform } from './support/platform.ts'
 import { newRelayKey, type Relay, requestEnrollment, tokenClaims } from './support/relay.ts'
+import { test } from './support/test.ts'
 
 const heartbeat = '/api/v1/relay/heartbeat'
 const beat = JSON.stringify({ nodes: [], running: [], freeSlots: 0 })
@@ -44,41 +44,13 @@ test('returns node identifiers in order and the keys to pin', async ({ platform 
   expect(relay.keys.keys.length).toBeGreaterThan(0)
 })
 
-test('returns the same result for the same token and key', async ({ platform }) => {
-  const { enrollmentToken } = await platform.newCluster()
-  const key = newRelayKey()
-  const answers = [1, 2].map(() => requestEnrollment(platform.anonymous, enrollmentToken, key))
-  answers.push(requestEnrollment(platform.anonymous, enrollmentToken, key))
-  const enrolled = (await Promise.all(answers)).map((answer) => {
-    const { serverTime: _, ...rest } = expectStatus(answer, 201)
-    return rest
-  })
-  expect(enrolled[1]).toEqual(enrolled[0])
-  expect(enrolled[2]).toEqual(enrolled[0])
-})
-
-test('rejects a used token with another key', async ({ platform }) => {
-  const { enrollmentToken } = await platform.newCluster()
-  await platform.enroll(enrollmentToken)
-  const answer = await requestEnrollment(platform.anonymous, enrollmentToken, newRelayKey())
-  expectStatus(answer, 409, 'enrollment_token_used')
-})
-
 test('accepts one of eight keys that race for a token', async ({ platform }) => {
   const { enrollmentToken } = await platform.newCluster()
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 8 }, () => requestEnrollment(platform.anonymous, enrollmentToken, newRelayKey())),
   )
-  expect(answers.filter(({ status }) => status === 201).length).toBe(1)
-  for (const answer of answers) if (answer.status !== 201) expectStatus(answer, 409, 'enrollment_token_used')
-})
-
-test('rejects invalid enrollment tokens', async ({ platform }) => {
-  const { enrollmentToken } = await platform.newCluster()
-  for (const token of ['text', '.', `${enrollmentToken}x`, enrollmentToken.toUpperCase()]) {
-    const answer = await requestEnrollment(platform.anonymous, token, newRelayKey())
-    expectStatus(answer, 401, 'enrollment_token_invalid')
-  }
+  expect(responses.filter(({ status }) => status === 201).length).toBe(1)
+  for (const response of responses) if (response.status !== 201) expectStatus(response, 409, 'enrollment_token_used')
 })
 
 test('revokes an unused token when a new one is issued', async ({ platform, admin }) => {
@@ -105,8 +77,8 @@ test('rejects requests that the relay has not signed for this body and time', as
   const relay = await platform.newRelay()
   for (const [what, authorization] of Object.entries(await badTokens(platform, relay))) {
     const headers = { 'content-type': 'application/json', ...(authorization !== '' && { authorization }) }
-    const answer = await platform.anonymous.send('POST', heartbeat, { body: beat, headers })
-    expect(answer.status, what).toBe(401)
+    const response = await platform.anonymous.send('POST', heartbeat, { body: beat, headers })
+    expect(response.status, what).toBe(401)
   }
 })
 
@@ -129,4 +101,52 @@ test('accepts a signed request once', async ({ platform }) => {
   const completion = { leaseId: first.leaseId, outcome: 'exited', exitCode: 0, nodes: [] }
   const ended = await sendTwice(claimPath.replace('claim', 'complete'), JSON.stringify(completion))
   expect(ended.first.status).toBe('Completed')
+})
+
+test('a heartbeat makes the cluster Healthy, its relay Connected and its nodes Online', async ({ platform }) => {
+  const relay = await platform.newRelay(['node-1', 'node-2'])
+  const { heartbeatIntervalSeconds, jobs, cancel } = expectStatus(await relay.heartbeat(), 200)
+  expect(heartbeatIntervalSeconds).toBeGreaterThanOrEqual(1)
+  expect([jobs, cancel]).toEqual([[], []])
+  const cluster = await platform.cluster(relay.clusterId)
+  expect([cluster.status, cluster.nodeCount]).toEqual(['Healthy', 2])
+  expect([cluster.relay.id, cluster.relay.status]).toEqual([relay.relayId, 'Connected'])
+  expect(cluster.nodes).toEqual(relay.nodes.map((node) => ({ ...node, status: 'Online' })))
+  expect(Date.parse(cluster.lastSeenAt)).toBeGreaterThanOrEqual(Date.parse(cluster.registeredAt))
+})
+
+test('an offline node makes the cluster Degraded, no online node makes it Offline', async ({ platform }) => {
+  const relay = await platform.newRelay(['node-1', 'node-2'])
+  const [first, second] = relay.nodes.map(({ id }) => id)
+  const online = { id: first, status: 'Online' }
+  const statusAfter = async (nodes: object[]) => {
+    expectStatus(await relay.heartbeat({ nodes }), 200)
+    return (await platform.cluster(relay.clusterId)).status
+  }
+  expect(await statusAfter([online, { id: second, status: 'Online' }])).toBe('Healthy')
+  expect(await statusAfter([online, { id: second, status: 'Offline' }])).toBe('Degraded')
+  expect(await statusAfter([online])).toBe('Degraded')
+  expect(await statusAfter([])).toBe('Offline')
+  // Nodes of other clusters are ignored.
+  expect(await statusAfter([{ id: 'node_00000000000000000000000000', status: 'Online' }])).toBe('Offline')
+})
+
+test('goodbye makes the cluster Offline until two heartbeats', async ({ platform }) => {
+  const relay = await platform.newRelay()
+  expectStatus(await relay.heartbeat(), 200)
+  expectStatus(await relay.goodbye(), 204)
+  const gone = await platform.cluster(relay.clusterId)
+  expect([gone.status, gone.relay.status, gone.nodes[0].status]).toEqual(['Offline', 'Disconnected', 'Unknown'])
+  expectStatus(await relay.heartbeat(), 200)
+  expect((await platform.cluster(relay.clusterId)).status).toBe('Offline')
+  expectStatus(await relay.heartbeat(), 200)
+  expect((await platform.cluster(relay.clusterId)).status).toBe('Healthy')
+})
+
+test('rejects the relay of a removed cluster', async ({ platform, admin }) => {
+  const relay = await platform.newRelay()
+  expectStatus(await relay.heartbeat(), 200)
+  expectStatus(await admin.delete(`/api/v1/clusters/${relay.clusterId}`), 204)
+  expectStatus(await relay.heartbeat(), 401, 'unauthenticated')
+  expectStatus(await relay.goodbye(), 401, 'unauthenticated')
 })

@@ -1,0 +1,176 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request as httpRequest } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { text as readText } from 'node:stream/consumers'
+import { assert, expect } from 'vitest'
+import { sampled } from '../support/long.ts'
+import { describeResponse, expectStatus, parseJson } from './support/answer.ts'
+import type { Client } from './support/client.ts'
+import type { Contract } from './support/contract.ts'
+import {
+  ambiguousValues,
+  type DeriveInvalid,
+  type InvalidBody,
+  notAnObject,
+  otherContentType,
+  tooLarge,
+  unusualText,
+  wrongType,
+} from './support/corpus.ts'
+import type { Operation, Schema } from './support/document.ts'
+import type { Platform } from './support/platform.ts'
+import { sampleOf } from './support/sample.ts'
+import { test } from './support/test.ts'
+
+/** Request targets that HTTP clients would normalise. */
+const unusualTargets = [
+  '/api/v1/../../etc/passwd',
+  '/api/v1/%2e%2e/%2e%2e/%2e%2e/etc/passwd',
+  '/api/v1/clusters/..%2f..%2f..%2fetc%2fpasswd',
+  '/api/v1/clusters/%2e%2e%2fjobs',
+  '/api/v1/clusters/%252e%252e%252fjobs',
+  '/relay/..%2fopenapi.json',
+  '/relay/%2e%2e/relay/relay.mjs',
+  String.raw`/api/v1/clusters/..\..\health`,
+  '/api/v1/clusters/..%5c..%5chealth',
+  '//api/v1/clusters',
+  '/api//v1/clusters',
+  '/./api/v1/clusters',
+  '/api/v1/clusters/%00',
+  '/api/v1/clusters/%0d%0aset-cookie:%20a=b',
+  '/api/v1/clusters%3fstatus=Healthy',
+  '/api/v1/clusters%23top',
+  '/api/v1/clusters/%ff',
+  '/api/v1/clusters/%zz',
+  '/api/v1/clusters/%',
+  '/api/v1/clusters/%ed%a0%80',
+  '/api/v1/jobs/__proto__',
+  '/api/v1/jobs/constructor',
+  `/api/v1/jobs/${'x'.repeat(4000)}`,
+]
+
+const unusualValues = ['', '%00', '__proto__', '-1', '1e400', '%F0%9F%92%A5', '9'.repeat(400), '[]', '%', '%zz', '%ff']
+
+/** Every query parameter of every operation, for resources that do not exist. */
+const queryParameters = ({ operations }: Contract) =>
+  operations.flatMap(({ method, template, parameters = [] }) =>
+    parameters
+      .filter((parameter) => parameter.in === 'query')
+      .map(({ name, schema }) => ({ method, path: template.replaceAll(/\{\w+\}/g, 'nothing'), name, schema })),
+  )
+
+/** Whether the schema accepts any text, as for identifiers. */
+const isFreeText = ({ type, enum: named, format, pattern }: Schema): boolean =>
+  type === 'string' && (named ?? format ?? pattern) === undefined
+
+/** Sends a GET request with an unchanged target: `fetch` would resolve dots and backslashes. */
+async function sendTarget({ options, contract }: Platform, target: string, authorization: string): Promise<number> {
+  const { protocol, hostname, port, pathname } = new URL(options.baseUrl)
+  const request = (protocol === 'https:' ? httpsRequest : httpRequest)({
+    hostname: hostname.replace(/^\[|\]$/g, ''),
+    port,
+    path: pathname.replace(/\/$/, '') + target,
+    headers: { authorization },
+  })
+  request.end()
+  const [incoming]: IncomingMessage[] = await once(request, 'response')
+  assert(incoming !== undefined)
+  const text = await readText(incoming)
+  const headers = new Headers(Object.entries(incoming.headersDistinct).map(([name, values]) => [name, String(values)]))
+  const status = incoming.statusCode ?? 0
+  contract.check({ method: 'GET', path: target, status, headers, text, body: parseJson(text) })
+  return status
+}
+
+test('rejects paths that decode to another path', async ({ platform }) => {
+  const { accessToken } = await platform.signIn()
+  for (const target of unusualTargets) {
+    expect([400, 404], target).toContain(await sendTarget(platform, target, `Bearer ${accessToken}`))
+  }
+})
+
+test('rejects invalid query parameters and ignores unknown ones', async ({ platform, admin: client }) => {
+  const { contract } = platform
+  for (const { method, path, name, schema } of queryParameters(contract)) {
+    for (const value of isFreeText(schema) ? [] : unusualValues) {
+      expectStatus(await client.send(method, `${path}?${name}=${value}`), 400, 'validation_failed')
+    }
+  }
+  expectStatus(await client.get('/api/v1/clusters?__proto__=1&constructor=2&%00=3&%ff=4&pageSize=1'), 200)
+})
+
+test('finds nothing for an unknown value of a free-text parameter', async ({ platform, admin: client }) => {
+  const { contract } = platform
+  for (const { method, path, name, schema } of queryParameters(contract)) {
+    for (const value of isFreeText(schema) ? unusualValues : []) {
+      // An empty search matches everything.
+      if (name === 'search' && value === '') continue
+      const response = await client.send(method, `${path}?${name}=${value}`)
+      // Invalid callbacks redirect to a page that explains the error.
+      const isRefused = [302, 400, 404].includes(response.status)
+      expect(
+        isRefused || (response.status === 200 && response.body.items.length === 0),
+        describeResponse(response),
+      ).toBe(true)
+    }
+  }
+})
+
+/**
+ * A client with the permission of the operation. Operations on the caller's own account use a separate session or user.
+ */
+async function clientsByScheme(platform: Platform): Promise<(operation: Operation) => Client> {
+  const { client: relay } = await platform.newRelay()
+  const { client: user } = await platform.newPerson('Viewer')
+  const admin = platform.anonymous.withToken((await platform.signIn()).accessToken)
+  return ({ security: [required = {}] = [], 'x-permission': permission }) => {
+    if ('relayToken' in required) return relay
+    if (!('bearer' in required)) return platform.anonymous
+    return permission === undefined ? user : admin
+  }
+}
+
+const pathOf = (template: string): string => template.replaceAll(/\{\w+\}/g, 'nothing')
+
+async function problemsOf(client: Client, { method, template }: Operation, bad: InvalidBody): Promise<string[]> {
+  const { body, type = 'application/json' } = bad
+  const sent = `to ${type} ${String(body).slice(0, 200)}`
+  try {
+    const response = await client.attempt(method, pathOf(template), { body, headers: { 'content-type': type } })
+    return response.status >= 400 && response.status < 500 ? [] : [`${describeResponse(response)} ${sent}`]
+  } catch (error) {
+    return [`${error instanceof Error ? error.message : String(error)} ${sent}`]
+  }
+}
+
+const kinds: [kind: string, deriveInvalid: DeriveInvalid][] = [
+  ['a missing body and a body that is not a JSON object', notAnObject],
+  ['a body of another content type', otherContentType],
+  ['fields of the wrong type', wrongType],
+  ['text with control characters and lone surrogates', unusualText],
+  ['out-of-range numbers, deep nesting and __proto__', ambiguousValues],
+  ['a body above 4 MiB', tooLarge],
+]
+
+test.for(kinds)('every operation rejects %s', async ([, deriveInvalid], { platform }) => {
+  const { contract } = platform
+  const clientOf = await clientsByScheme(platform)
+  const problems: string[] = []
+  for (const operation of contract.operations) {
+    const schema = operation.requestBody?.content['application/json']?.schema
+    const bodies = schema === undefined ? [] : sampled(deriveInvalid(sampleOf(contract.document, schema)))
+    for (const bad of bodies) problems.push(...(await problemsOf(clientOf(operation), operation, bad)))
+  }
+  expect(problems).toEqual([])
+})
+
+test('ignores an unexpected body, or rejects it when it is large', async ({ platform }) => {
+  const clientOf = await clientsByScheme(platform)
+  for (const operation of platform.contract.operations) {
+    if (operation.method === 'GET' || operation.requestBody !== undefined) continue
+    for (const body of ['{', '['.repeat(10_000), 'x'.repeat(5_000_000)]) {
+      const response = await clientOf(operation).attempt(operation.method, pathOf(operation.template), { body })
+      expect(response.status, describeResponse(response)).toBeLessThan(500)
+    }
+  }
+})

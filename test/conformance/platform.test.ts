@@ -1,0 +1,136 @@
+import { expect } from 'vitest'
+import { expectStatus } from './support/answer.ts'
+import { waitForEntries } from './support/audit.ts'
+import { completeSetupPath, setupBody, setupStatusPath } from './support/setup.ts'
+import { test } from './support/test.ts'
+
+// The global setup completes setup and checks its rules.
+test('rejects every setup request with 403 once setup is complete', async ({ anonymous, platform }) => {
+  const responses = [await anonymous.get(setupStatusPath)]
+  for (const json of [undefined, [], {}, { initialAdminToken: 'admin.wrong' }, setupBody(platform.options)]) {
+    responses.push(await anonymous.post(completeSetupPath, json))
+  }
+  for (const response of responses)
+    expect(expectStatus(response, 403, 'setup_already_complete').setupComplete).toBe(true)
+})
+
+test('records the completion of setup', async ({ admin }) => {
+  await waitForEntries(admin, 'action=setup.complete', 1)
+})
+
+test('liveness returns ok without a token', async ({ anonymous }) => {
+  expect(expectStatus(await anonymous.get('/health/live'), 200)).toEqual({ status: 'ok' })
+})
+
+test('readiness returns ok and an aggregate of the critical and degradable checks', async ({ anonymous }) => {
+  const { status, aggregate, checks } = expectStatus(await anonymous.get('/health/ready'), 200)
+  expect(status).toBe('ok')
+  const counting = checks.filter(({ tags }: { tags: string[] }) => !tags.includes('informational'))
+  const isSound = counting.every((check: { status: string }) => check.status === 'Healthy')
+  expect(aggregate).toBe(isSound ? 'Healthy' : 'Degraded')
+})
+
+test('startup returns ok once initialisation is complete', async ({ anonymous }) => {
+  expect(expectStatus(await anonymous.get('/health/startup'), 200)).toEqual({ status: 'ok' })
+})
+
+test('publishes an OpenAPI 3.1 document with unique operation ids', async ({ anonymous, platform }) => {
+  const {
+    contract: { operations },
+  } = platform
+  const { openapi } = expectStatus(await anonymous.get('/api/v1/openapi.json'), 200)
+  expect(openapi).toMatch(/^3\.1\./)
+  const names = operations.map(({ operationId }) => operationId)
+  expect(new Set(names).size).toBe(names.length)
+})
+
+test('serves a reference page that loads no external resource', async ({ anonymous }) => {
+  const { text, headers } = await anonymous.get('/docs')
+  expect(text).not.toMatch(
+    /(?:<(?:script|img|iframe|link)[^>]*(?:src|href)=["']?|@import\s*["']?|url\(["']?)(?:https?:)?\/\//i,
+  )
+  expect(headers.get('content-security-policy') ?? '').toMatch(/default-src 'none'/)
+})
+
+test('serves the relay program', async ({ anonymous }) => {
+  const { status, text } = await anonymous.get('/relay/relay.mjs')
+  expect(status).toBe(200)
+  expect(text.length).toBeGreaterThan(1000)
+})
+
+test('responses 304 to If-None-Match for static documents', async ({ anonymous }) => {
+  for (const path of ['/api/v1/openapi.json', '/docs', '/relay/relay.mjs', '/schemas/module/v1.json']) {
+    const { headers } = await anonymous.get(path)
+    const etag = headers.get('etag') ?? ''
+    expect(etag, path).not.toBe('')
+    const again = await anonymous.get(path, { 'if-none-match': etag })
+    expect([again.status, again.text], path).toEqual([304, ''])
+    expect((await anonymous.get(path, { 'if-none-match': '"other"' })).status, path).toBe(200)
+  }
+})
+
+const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
+const parent = '00f067aa0ba902b7'
+
+test('requires a token before it checks anything else', async ({ anonymous, platform }) => {
+  const { contract } = platform
+  const guarded = contract.operations.filter(({ security = [] }) => security.length > 0)
+  expect(guarded.length).toBeGreaterThan(0)
+  for (const { method, template } of guarded) {
+    const path = template.replaceAll(/\{\w+\}/g, 'nothing')
+    expectStatus(await anonymous.send(method, path, method === 'GET' ? {} : { body: '{' }), 401, 'unauthenticated')
+  }
+})
+
+test('returns 404 as JSON for unknown paths and methods', async ({ platform }) => {
+  const unknown = [
+    ['POST', '/'],
+    ['GET', '/api'],
+    ['GET', '/api/v1'],
+    ['GET', '/api/v2/clusters'],
+    ['GET', '/api/v1/clusters/'],
+    ['GET', '/API/V1/CLUSTERS'],
+    ['PUT', '/api/v1/clusters'],
+    ['OPTIONS', '/api/v1/clusters'],
+    ['POST', '/health/live'],
+    ['DELETE', '/api/v1/auth/me'],
+    ['PATCH', '/no/such/path'],
+  ] as const
+  for (const client of [platform.anonymous, await platform.admin]) {
+    for (const [method, path] of unknown) expectStatus(await client.send(method, path), 404, 'route_not_found')
+  }
+})
+
+test('serves the portal to browsers on any path and to API clients at the root only', async ({
+  anonymous,
+  platform,
+}) => {
+  const { options } = platform
+  const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+  for (const [path, headers, status] of [
+    ['/', {}, 200],
+    ['/', browser, 200],
+    ['/dashboard', browser, 200],
+    ['/no/such/page', browser, 404],
+  ] as const) {
+    // HTML pages are not part of the contract.
+    const response = await fetch(`${options.baseUrl}${path}`, { headers })
+    expect(response.status, path).toBe(status)
+    expect(response.headers.get('content-type') ?? '', path).toMatch(/^text\/html\b/)
+    expect(response.headers.get('content-security-policy') ?? '', path).toMatch(/frame-ancestors 'none'/)
+  }
+  for (const path of ['/dashboard', '/assets/none-00000000.js']) {
+    expectStatus(await anonymous.get(path), 404, 'route_not_found')
+  }
+})
+
+test('keeps the trace id of the caller', async ({ platform, admin }) => {
+  const headers = { traceparent: `00-${trace}-${parent}-01` }
+  const responses = [
+    await platform.anonymous.get('/health/live', headers),
+    await platform.anonymous.get('/api/v1/auth/me', headers),
+    await platform.anonymous.get('/no/such/path', headers),
+    await admin.get('/api/v1/clusters/nothing', headers),
+  ]
+  for (const response of responses) expect(response.headers.get('x-trace-id'), response.path).toBe(trace)
+})
