@@ -8,7 +8,12 @@ import { signImage } from '@platform/oci/signature/sign'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectStatus } from '../../conformance/support/answer.ts'
 import type { Client } from '../../conformance/support/client.ts'
-import { healthChecksOf, navigationEntriesOf, findCatalogItem, waitForJobEnd } from '../../conformance/support/modules.ts'
+import {
+  healthChecksOf,
+  navigationEntriesOf,
+  findCatalogItem,
+  waitForJobEnd,
+} from '../../conformance/support/modules.ts'
 import { moduleLabels, writtenManifest } from '../../support/module-registry.ts'
 import { type SimulatedPlatform, startSimulatedPlatform } from '../../support/simulator.ts'
 import { waitFor } from '../../support/wait-for.ts'
