@@ -6,7 +6,7 @@ import * as UserAdmin from '@platform/core/accounts/manage-users'
 import { find } from '@platform/core/accounts/user'
 import { iso, now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { get, remove, update } from '@platform/core/db/table'
+import { get, remove } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newSecret, sha256 } from '@platform/core/id'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -79,17 +79,6 @@ describe('creating an API token', () => {
     expect(await request).toBe('limit_reached')
     await UserAdmin.revokeTokens(tenant.caller, id)
     expect(await rightsOf((await newToken(user)).token)).toEqual(permissionsOf(['Viewer']))
-  })
-
-  test('takes two calls, as does removal, also for a record without a version', async () => {
-    const user = await newUser()
-    const withoutVersion = () => update(keys.user(user.caller.organisationId, user.id), { remove: ['version'] })
-    await withoutVersion()
-    expect(await countStoreCalls(() => newToken(user))).toBe(2)
-    const [token] = (await ApiToken.list(user.caller)).items
-    await withoutVersion()
-    expect(await countStoreCalls(() => ApiToken.remove(user.caller, token!.id))).toBe(2)
-    expect(await ApiToken.list(user.caller)).toEqual({ items: [] })
   })
 
   test('fails or is undone when all tokens or sessions end concurrently', async () => {
@@ -177,12 +166,6 @@ describe('revocation', () => {
     }
     expect((await find(user.caller.organisationId, user.id))?.tokenIds.size ?? 0).toBe(0)
   })
-
-  test('of another user requires all permissions of that user', async () => {
-    const { caller } = await createColleague(platform.caller, 'OrgAdmin')
-    await expectError(UserAdmin.revokeTokens(caller, platform.id), 'forbidden')
-    await expectError(UserAdmin.revokeTokens(platform.caller, tenant.id), 'user_not_found')
-  })
 })
 
 describe('verification', () => {
@@ -203,16 +186,6 @@ describe('verification', () => {
     `plat_${'_'.repeat(10_000)}`,
   ])('rejects the malformed token %s without a store call', async (text) => {
     expect(await countStoreCalls(() => expectRejected(text))).toBe(0)
-  })
-
-  test('takes one call for invalid and known tokens', async () => {
-    const { token } = await newToken(tenant)
-    const forged = token.slice(0, -43) + secret
-    expect(await countStoreCalls(() => expectRejected(`plat_${ulid}_${secret}`))).toBe(1)
-    expect(await countStoreCalls(() => expectRejected(forged))).toBe(1)
-    await verifyApiToken(token)
-    expect(await countStoreCalls(() => verifyApiToken(token))).toBe(1)
-    expect(await countStoreCalls(() => expectRejected(forged))).toBe(1)
   })
 
   test('records the hour of the last use, once an hour', async () => {

@@ -85,6 +85,7 @@ describe('administrators cannot exceed their own rights', () => {
     ['reset the password of', ({ caller }) => UserAdmin.update(caller, platform.id, newPassword)],
     ['change the roles of', ({ caller }) => UserAdmin.update(caller, platform.id, { roles: ['Viewer'] })],
     ['change the e-mail of', ({ caller }) => UserAdmin.update(caller, platform.id, { email: 'mine@example.com' })],
+    ['revoke the API tokens of', ({ caller }) => UserAdmin.revokeTokens(caller, platform.id)],
     ['end the sessions of', ({ caller }) => UserAdmin.endUserSessions(caller, platform.id)],
     ['remove', ({ caller }) => UserAdmin.remove(caller, platform.id)],
   ]

@@ -13,7 +13,7 @@ import { transact } from '@platform/core/db/transact'
 import { newId, newSecret } from '@platform/core/id'
 import * as SignIn from '@platform/core/identity-providers/sign-in'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
 import {
   advanceToNextMinute,
@@ -27,10 +27,12 @@ import {
   signInUser,
   userRequest,
 } from '../../support/fixtures.ts'
-import { rounds } from '../../support/long.ts'
 import { beforeCommand, countStoreCalls } from '../../support/store-calls.ts'
 import { pendingRecords } from '../support/outbox.ts'
 import { measureUsage } from '../support/usage.ts'
+
+// Every attempt hashes a password.
+vi.hoisted(() => Object.assign(process.env, { PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: '8' }))
 
 let platform: SignedInUser
 beforeAll(async () => {
@@ -77,22 +79,14 @@ describe('signing in', () => {
     expect(await profile(caller)).toMatchObject({ username: 'admin', authProvider: 'local', roles: ['PlatformAdmin'] })
   })
 
-  test('rejects all sign-ins of a user after too many failures in a minute', async () => {
+  test('limits the wrong passwords of a user per minute, also concurrent ones, then rejects all sign-ins', async () => {
     const user = await newUser()
     advanceToNextMinute()
-    for (let attempt = 0; attempt < limit; attempt++) expect(await guess(user)).toBe('invalid_credentials')
-    expect(await guess(user)).toBe('rate_limited')
+    const codes = await Promise.all(Array.from({ length: limit + 3 }, () => guess(user)))
+    expect(codes.toSorted()).toEqual([...Array(limit).fill('invalid_credentials'), ...Array(3).fill('rate_limited')])
     await expectError(signIn(user.credentials, newOrigin()), 'rate_limited')
     advanceClock(60_000)
     await signIn(user.credentials, newOrigin())
-  })
-
-  test('reports concurrent wrong passwords only up to the limit', async () => {
-    const user = await newUser()
-    advanceToNextMinute()
-    const codes = await Promise.all(Array.from({ length: 12 }, () => guess(user)))
-    expect(codes.filter((code) => code === 'invalid_credentials')).toHaveLength(limit)
-    expect(codes.filter((code) => code === 'rate_limited')).toHaveLength(12 - limit)
   })
 
   test('rejects the correct password when concurrent failures exceed the limit', async () => {
@@ -143,13 +137,6 @@ describe('signing in', () => {
     expect(LastEvaluatedKey).toBe(undefined)
     expect(JSON.stringify(Items)).toContain('FAILED-SIGN-INS#user:')
     expect(JSON.stringify(Items).toLowerCase()).not.toContain(typed)
-  })
-
-  test('does not query directories for a local user', async () => {
-    const user = await newUser()
-    const countCalls = (method: typeof signIn) => countStoreCalls(() => method(user.credentials, newOrigin()))
-    expect(await countCalls(SignIn.signIn)).toBe(await countCalls(signIn))
-    await expectOpen(await SignIn.signIn(user.credentials, newOrigin()))
   })
 
   test('records sign-in and sign-out with user and address', async () => {
@@ -257,13 +244,6 @@ describe('refreshing', () => {
     await transact([remove(keys.identityProvider(providerId))])
   })
 
-  test('takes one call for an ended session', async () => {
-    const user = await newUser()
-    await signOut(user.caller)
-    expect(await countStoreCalls(() => expectEnded(user))).toBe(1)
-    expect(await verifyAccessToken(user.accessToken)).toMatchObject({ kind: 'user' })
-  })
-
   test('refresh tokens expire after seven days, access tokens after fifteen minutes', async () => {
     const user = await newUser()
     advanceClock(16 * 60_000)
@@ -307,11 +287,6 @@ test.each([0, 1])('a refresh token used %i times ends its session; other texts e
   await expectEnded(current)
   const ends = (await recordsOf(user)).filter(({ action }) => action !== 'session.open')
   expect(ends).toMatchObject([{ action: 'session.close', address: '203.0.113.9' }])
-})
-
-test('signing out with an API token does nothing', async () => {
-  const { caller } = await newUser()
-  expect(await countStoreCalls(() => signOut({ ...caller, sessionId: '', tokenId: newId('tok') }))).toBe(0)
 })
 
 describe('changing the password', () => {
@@ -373,12 +348,6 @@ describe('changing the password', () => {
   })
 
   test('ends sessions that are refreshed concurrently', async () => {
-    for (let round = 0; round < rounds(1, 8); round++) {
-      const user = await newUser()
-      const other = await signInUser(user.username)
-      const [successor] = await Promise.allSettled([refresh(other), change(user)])
-      if (successor.status === 'fulfilled') await expectEnded(successor.value)
-    }
     const user = await newUser()
     const other = await signInUser(user.username)
     const isChanged = beforeCommand(/^TransactWrite/, () => change(user))
@@ -453,12 +422,10 @@ describe('the list of sessions', () => {
 
   test('contains the time of the last refresh', async () => {
     const user = await newUser()
-    const [before] = (await Session.list(user.caller)).items
     advanceClock(3_600_000)
     await refresh(user)
-    const [after] = (await Session.list(user.caller)).items
-    expect(Date.parse(after!.lastUsedAt) - Date.parse(before!.lastUsedAt)).toBeGreaterThanOrEqual(3_600_000)
-    expect(after!.createdAt).toBe(before!.createdAt)
+    const [session] = (await Session.list(user.caller)).items
+    expect(Date.parse(session!.lastUsedAt) - Date.parse(session!.createdAt)).toBeGreaterThanOrEqual(3_600_000)
   })
 
   test('allows users to end their open sessions only', async () => {

@@ -212,8 +212,6 @@ test('stores the last 32 heartbeat tokens, and rejects tokens as old as a droppe
   expect([1008, 1009].map((issued) => isAccepted(later, issued, 1041))).toEqual([false, true])
 })
 
-beforeAll(bootstrapPlatform)
-
 const hourMs = 3_600_000
 const origin = { address: '192.0.2.9' }
 

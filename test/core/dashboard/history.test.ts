@@ -15,7 +15,7 @@ import { advanceClock } from '../../support/clock.ts'
 import { bootstrapPlatform, callerWithCluster, enrolledCluster, newCaller } from '../../support/fixtures.ts'
 import { beforeCommand, countStoreCalls } from '../../support/store-calls.ts'
 import { dispatchedJob, runJob } from '../support/jobs.ts'
-import { commitEffects, drainOutbox, pendingRecords, statusChangedEffect } from '../support/outbox.ts'
+import { drainOutbox, pendingRecords } from '../support/outbox.ts'
 
 beforeAll(bootstrapPlatform)
 
@@ -190,22 +190,6 @@ test('returns the data of the own organisation that the caller may read', async 
   expect(await fieldsFor('clusters:read')).toEqual(['at', 'clusters'])
   const otherTenant = (await points(await newCaller(), 1)).at(-1)
   expect(otherTenant).toMatchObject({ clusters: { byStatus: noClusters }, jobs: noJobs })
-})
-
-test('reads take four calls, and projections three or four if a cluster status changed', async () => {
-  const caller = await newCaller()
-  const { organisationId } = caller
-  const projectionCalls = () => countStoreCalls(() => project(organisationId))
-  for (const hours of [1, 720]) expect(await countStoreCalls(() => readHistory(caller, hours))).toBe(4)
-  await register(caller, 'one')
-  // One call reads the outbox.
-  expect(await projectionCalls()).toBe(1 + 3)
-  await drainOutbox(organisationId)
-  await commitEffects(caller, { audit: { action: 'a', resource: 'b' } })
-  expect(await projectionCalls()).toBe(1)
-  expect(await historyProjection.writes?.(organisationId, await pendingRecords(organisationId))).toEqual([])
-  await commitEffects(caller, statusChangedEffect('clus', 'Healthy', 'Offline'))
-  expect(await projectionCalls()).toBe(1 + 3)
 })
 
 test('reads a full longest range in four calls', async () => {

@@ -9,7 +9,7 @@ import { expect, test } from 'vitest'
 import { errorCodeOf, expectError, newCaller } from '../../support/fixtures.ts'
 import { beforeCommand } from '../../support/store-calls.ts'
 import { crashAtCall, oidc, secretInUse, secretNames } from '../support/identity.ts'
-import { advanceClock } from '../support/notifications.ts'
+import { advanceClock } from '../../support/clock.ts'
 
 const admin = () => newCaller(undefined, 'PlatformAdmin')
 /** An administrator and a configured provider. */

@@ -115,17 +115,6 @@ test('submission stores the response, audit entry and event, and enqueues one me
   expect(record?.events).toMatchObject([{ name: 'job.queued', subject: jobId }])
 })
 
-test('accepts target nodes of the own cluster only', async () => {
-  const { caller, enrolled } = await callerWithCluster(['a', 'b'])
-  const [first, second] = enrolled.relay.nodes.map(({ id }) => id)
-  const submit = (...targetNodeIds: unknown[]) => Job.submit(caller, scriptJob(enrolled.cluster.id, { targetNodeIds }))
-  const { id } = await submit(first, second)
-  expect(await Job.read(caller, id)).toMatchObject({ payload: { targetNodeIds: [first, second] } })
-  await expectError(submit(first, 'node_x'), 'node_not_in_cluster')
-  await expectError(submit('node_x', first), 'node_not_in_cluster')
-  expect(await jobCounters(caller, enrolled)).toEqual([1, 0])
-})
-
 async function storeOrganisations(count: number): Promise<string[]> {
   await removeAll(keys.organisation(''))
   const ids = Array.from({ length: count }, (_, index) => newId('org', 1_700_000_000_000 + index))

@@ -9,7 +9,6 @@ import type { CatalogRelease } from '@platform/core/modules/catalog/record'
 import { latestOf, releaseOf } from '@platform/core/modules/catalog/select'
 import { beforeEach, expect, test } from 'vitest'
 import { newCaller } from '../../support/fixtures.ts'
-import { countStoreCalls } from '../../support/store-calls.ts'
 import { receiveMessages } from '../support/messages.ts'
 import { catalogRelease, putCatalog, putModule, releaseFor } from '../support/modules.ts'
 import { pendingRecords } from '../support/outbox.ts'
@@ -185,15 +184,4 @@ test('queues a scan, audits the request and returns the time of the last scan', 
   expect(await receiveMessages(config.PLAT_QUEUE_UPDATES)).toEqual([message, message])
   const [record] = await pendingRecords(organisationId)
   expect(record?.audit).toMatchObject({ action: 'catalog.scan', resource: 'catalog' })
-})
-
-test('costs two calls for a list, and two for a scan request', async () => {
-  const repositories = Array.from({ length: 60 }, (_, index) => [
-    `r.test/${index}`,
-    [catalogRelease(`m${index}`, '1.0.0')],
-  ])
-  await putCatalog(Object.fromEntries(repositories))
-  expect(await countStoreCalls(() => Catalog.list({}))).toBe(2)
-  const caller = await newCaller(undefined, 'PlatformAdmin')
-  expect(await countStoreCalls(() => Catalog.scan(caller))).toBe(2)
 })

@@ -9,10 +9,10 @@ import { type ModuleHealthRecord, type StoredCheck } from '@platform/core/module
 import { ready } from '@platform/core/platform/health'
 import { beforeEach, expect, test } from 'vitest'
 import { bootstrapPlatform } from '../../support/fixtures.ts'
-import { countStoreCalls, onStoreCall } from '../../support/store-calls.ts'
+import { onStoreCall } from '../../support/store-calls.ts'
 import { newModuleId, putHealth, putModule, releaseFor, storedCheck } from '../support/modules.ts'
-import { advanceClock, minute } from '../support/notifications.ts'
-import { measureUsage } from '../support/usage.ts'
+import { advanceClock } from '../../support/clock.ts'
+import { minute } from '../support/notifications.ts'
 
 await bootstrapPlatform()
 beforeEach(() => removeAll(keys.modules()))
@@ -67,13 +67,6 @@ test('shows a module being installed with its job and without health', async () 
   const module = await Module.read(id)
   expect(module).toMatchObject({ state: 'Installing', health: 'Unknown', jobId })
   expect('installedAt' in module || 'isolation' in module).toBe(false)
-})
-
-test('costs one call for a list and one for a module', async () => {
-  const id = await checkedModule([])
-  expect(await countStoreCalls(() => Module.list())).toBe(1)
-  expect(await countStoreCalls(() => Module.read(id))).toBe(1)
-  expect(await countStoreCalls(() => Module.read('Not an id').catch(() => undefined))).toBe(0)
 })
 
 test('adds checks of modules to the readiness of the platform', async () => {
@@ -175,10 +168,4 @@ test('reports the database as healthy if modules cannot be read', async () => {
     },
   })
   expect((await ready()).body).toMatchObject({ status: 'ok', checks: [{ name: 'database', status: 'Healthy' }] })
-})
-
-test('costs two concurrent calls for readiness', async () => {
-  await checkedModule([storedCheck('one')])
-  const { usage } = await measureUsage(ready)
-  expect([usage.calls.toSorted(), usage.rounds]).toEqual([['GetItem', 'Query'], 1])
 })

@@ -14,7 +14,7 @@ import { findStoredResponse } from '@platform/core/outbox/idempotency'
 import { afterAll, beforeEach, expect, test, vi } from 'vitest'
 import { bootstrapPlatform, errorCodeOf, expectError, newCaller } from '../../support/fixtures.ts'
 import { writtenManifest } from '../../support/module-registry.ts'
-import { beforeCommand, countStoreCalls } from '../../support/store-calls.ts'
+import { beforeCommand } from '../../support/store-calls.ts'
 import { clearModules, countInstallJobs, moduleRecord, newPlatformAdmin, offerReleases } from '../support/installs.ts'
 import { receiveMessages } from '../support/messages.ts'
 import { catalogRelease, newModuleId, putCatalog, putModule, releaseFor } from '../support/modules.ts'
@@ -125,14 +125,6 @@ test('stores the response with the idempotency key in the same transaction', asy
   const accepted = await installFromImage({ ...caller, idempotency: request }, { imageRef: reference })
   expect(await findStoredResponse(caller, request)).toEqual({ status: 202, body: accepted })
   expect(request.isStored).toBe(true)
-})
-
-test('costs three calls from the catalog and two from an image', async () => {
-  const { caller, install } = await pushed()
-  const id = newModuleId()
-  await offerReleases(registry, id, '1.0.0')
-  expect(await countStoreCalls(() => installFromCatalog(caller, id, {}))).toBe(3)
-  expect(await countStoreCalls(install)).toBe(2)
 })
 
 test('accepts one of several concurrent installs', async () => {

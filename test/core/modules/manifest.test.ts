@@ -224,8 +224,6 @@ test.each([
   expect(sdkRange(text)).toBe(range)
 })
 
-const digestOf = (index: number): string => `sha256:${String(index).padStart(64, '0')}`
-
 test('lists a module with many warnings', async () => {
   const id = newModuleId()
   const backgroundJobs = Array.from({ length: 20 }, (_, index) => ({
@@ -254,28 +252,6 @@ test.each([
   const data = { moduleId: subject, jobId: newId('job'), ...versions, ...fields }
   const schema = Notification.pick({ title: true, body: true, resource: true })
   expect(schema.safeParse(notificationFor({ id: newId('evt'), name, subject, data })).error?.issues).toBeUndefined()
-})
-
-test('stores a repository with releases and problems of maximum length', async () => {
-  const long = '\u0001'
-  const releases = Array.from({ length: 120 }, (_, index) =>
-    catalogRelease(newModuleId(), '1.0.0', {
-      digest: digestOf(index),
-      name: long.repeat(80),
-      description: long.repeat(300),
-      isVerified: false,
-      reason: 'x'.repeat(500),
-    }),
-  )
-  const others = Array.from({ length: 80 }, (_, index) => ({
-    digest: digestOf(1000 + index),
-    problem: long.repeat(150),
-  }))
-  const repository = { reference: 'registry.example.com/hostile', place: 0, releases, others }
-  await storeCatalog({ repositories: [repository], scan: { scannedAtMs: now(), problems: [] } }, { repositories: [] })
-  const { repositories, scan } = await readCatalog()
-  expect(scan).toBeDefined()
-  expect(repositories[0]?.releases.length).toBeGreaterThan(50)
 })
 
 test('stores the newest versions of as many modules as fit', async () => {

@@ -6,7 +6,8 @@ import { registryClientFor } from '@platform/core/modules/registries'
 import { generateKeyPair } from '@platform/oci/signature/key'
 import { afterAll, expect, test, vi } from 'vitest'
 import { captureLog } from '../../support/log.ts'
-import { advanceClock, minute } from '../support/notifications.ts'
+import { advanceClock } from '../../support/clock.ts'
+import { minute } from '../support/notifications.ts'
 
 /** Two registries that require Basic authentication, and the credentials of their requests. */
 const { received, first, second } = await vi.hoisted(async () => {

@@ -2,7 +2,7 @@ import { runningModule } from './module-platform.ts'
 import { commit } from '@platform/core/outbox/commit'
 import { newId } from '@platform/core/id'
 import { drainOutbox } from './outbox.ts'
-import { advanceClock } from './notifications.ts'
+import { advanceClock } from '../../support/clock.ts'
 
 let refreshes = 0
 /** Advances the clock until cached subscriptions expire; further each time, because the clock is reset after a test. */

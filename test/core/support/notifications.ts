@@ -5,8 +5,6 @@ import { type Effects } from '@platform/core/outbox/record'
 import { newCaller } from '../../support/fixtures.ts'
 import { drainOutbox, commitEffects } from './outbox.ts'
 
-export { advanceClock } from '../../support/clock.ts'
-
 export const minute = 60_000
 
 export const listNotifications = (caller: Caller, query: Partial<Parameters<typeof Notification.list>[1]> = {}) =>

@@ -12,8 +12,6 @@ import { vi } from 'vitest'
 import { type ReceivedRequest, type Receiver } from './receivers.ts'
 import { messagesSentBy } from './messages.ts'
 
-export { advanceClock } from '../../support/clock.ts'
-
 /** An event with arbitrary data. */
 export const newEvent = (name: 'job.completed' | 'cluster.deleted' = 'cluster.deleted'): EventOf => {
   if (name === 'cluster.deleted') {

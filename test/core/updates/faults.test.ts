@@ -12,7 +12,8 @@ import { afterAll, beforeEach, expect, test, vi } from 'vitest'
 import { bootstrapPlatform, errorCodeOf } from '../../support/fixtures.ts'
 import { onStoreCall } from '../../support/store-calls.ts'
 import { receiveMessages } from '../support/messages.ts'
-import { advanceClock, minute } from '../support/notifications.ts'
+import { advanceClock } from '../../support/clock.ts'
+import { minute } from '../support/notifications.ts'
 import { claimed } from '../support/operations.ts'
 import { pendingRecords } from '../support/outbox.ts'
 import * as updates from '../support/updates.ts'
@@ -101,18 +102,3 @@ test.each(moments)('announces a release once after a crash of a check %s any sto
     expect(await pendingEvents(caller, 'update.available')).toHaveLength(1)
   }),
 )
-
-test('queues an update by the sweep after a crash between commit and message', async () => {
-  const caller = await newPlatformAdmin()
-  await updates.storeUpdateState({ version }, { version: '0.0.9' })
-  vi.stubEnv('PLAT_FAILPOINT', 'commit.written=throw')
-  vi.resetModules()
-  const failing = await import('@platform/core/updates/request')
-  vi.unstubAllEnvs()
-  await expect(failing.update(caller, { action: 'rollback' })).rejects.toThrow('Failpoint commit.written')
-  expect(await receiveMessages(config.PLAT_QUEUE_UPDATES)).toEqual([])
-  const { jobId } = await readUpdateState()
-  advanceClock(2 * minute)
-  await sweep()
-  expect(await receiveMessages(config.PLAT_QUEUE_UPDATES)).toEqual([{ organisationId: caller.organisationId, jobId }])
-})

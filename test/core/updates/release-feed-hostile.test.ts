@@ -4,7 +4,7 @@ import { digestOf } from '@platform/oci/digest'
 import { mediaTypes } from '@platform/oci/types'
 import { afterAll, beforeEach, expect, test, vi } from 'vitest'
 import { expectError } from '../../support/fixtures.ts'
-import { advanceClock } from '../support/notifications.ts'
+import { advanceClock } from '../../support/clock.ts'
 
 /** A registry whose responses the tests set. */
 const registry = await vi.hoisted(async () => {

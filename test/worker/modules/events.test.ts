@@ -26,7 +26,7 @@ import { drainOutbox, pendingRecords } from '../../core/support/outbox.ts'
 import { messagesSentBy, receiveMessages } from '../../core/support/messages.ts'
 import { publishUserCreated, subscriber, userCreated } from '../../core/support/module-events.ts'
 import { newModuleId } from '../../core/support/modules.ts'
-import { advanceClock } from '../../core/support/notifications.ts'
+import { advanceClock } from '../../support/clock.ts'
 import { deliveriesOf } from '../../core/support/webhooks.ts'
 
 await bootstrapPlatform()

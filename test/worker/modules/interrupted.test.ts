@@ -28,7 +28,7 @@ import { isLong, sampled, stride } from '../../support/long.ts'
 import { onStoreCall } from '../../support/store-calls.ts'
 import { runModuleOperation } from '../../core/support/module-operations.ts'
 import { newModuleId } from '../../core/support/modules.ts'
-import { advanceClock } from '../../core/support/notifications.ts'
+import { advanceClock } from '../../support/clock.ts'
 import { claimed, pendingOperation } from '../../core/support/operations.ts'
 
 await bootstrapPlatform()

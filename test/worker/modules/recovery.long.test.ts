@@ -31,7 +31,7 @@ import { newCaller, bootstrapPlatform } from '../../support/fixtures.ts'
 import { deadLetterModuleOperation, runModuleOperation } from '../../core/support/module-operations.ts'
 import { receiveMessages } from '../../core/support/messages.ts'
 import { newModuleId } from '../../core/support/modules.ts'
-import { advanceClock } from '../../core/support/notifications.ts'
+import { advanceClock } from '../../support/clock.ts'
 
 await bootstrapPlatform()
 const admin = () => newCaller(undefined, 'PlatformAdmin')

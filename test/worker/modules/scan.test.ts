@@ -26,7 +26,7 @@ import { fastTimers } from '../../support/fast-timers.ts'
 import { artifactOf } from '../../../scripts/release/artifact.ts'
 import { publish } from '../../../scripts/release/publish.ts'
 import { newModuleId } from '../../core/support/modules.ts'
-import { advanceClock } from '../../core/support/notifications.ts'
+import { advanceClock } from '../../support/clock.ts'
 import { isLong } from '../../support/long.ts'
 
 const day = 24 * 3_600_000

@@ -21,7 +21,8 @@ import { waitFor } from '../../support/wait-for.ts'
 import { countStoreCalls } from '../../support/store-calls.ts'
 import { fastTimers } from '../../support/fast-timers.ts'
 import { newCaller, bootstrapPlatform } from '../../support/fixtures.ts'
-import { advanceClock, notificationTypes } from '../../core/support/notifications.ts'
+import { advanceClock } from '../../support/clock.ts'
+import { notificationTypes } from '../../core/support/notifications.ts'
 
 await bootstrapPlatform()
 const second = 1000
