@@ -6,7 +6,7 @@ import { readFile, readImage, thisPlatform } from '@platform/oci/image'
 import { type FileToPack, packLayer } from '@platform/oci/pack'
 import { pushImage } from '@platform/oci/push'
 import { replicateImage } from '@platform/oci/replicate'
-import { type Image, type ImageConfig, type Manifest, mediaTypes } from '@platform/oci/types'
+import { type ImageConfig, type Manifest, mediaTypes } from '@platform/oci/types'
 import { unpackImage } from '@platform/oci/unpack'
 import { describe, expect, test } from 'vitest'
 import { isLong } from '../support/long.ts'
@@ -51,17 +51,18 @@ describe('the same input gives the same image', () => {
     expect(await special).toEqual(await plain)
   })
 
-  test.each<[string, Parameters<typeof buildImage>[0]]>([
+  test.each<[string, Partial<Parameters<typeof buildImage>[0]>]>([
     ['content', { files: [{ path: 'a', content: '2' }] }],
     ['name', { files: [{ path: 'b', content: '1' }] }],
     ['mode', { files: [{ path: 'a', content: '1', mode: 0o755 }] }],
-    ['label', { files: [{ path: 'a', content: '1' }], labels: { a: '1' } }],
-    ['command', { files: [{ path: 'a', content: '1' }], config: { Cmd: ['a'] } }],
-    ['platform', { files: [{ path: 'a', content: '1' }], platform: { os: 'linux', architecture: 'riscv64' } }],
-    ['time', { files: [{ path: 'a', content: '1' }], created: '2025-01-01T00:00:00Z' }],
-  ])('but not for another %s', async (_name, input) => {
-    const { digest } = await buildImage({ files: [{ path: 'a', content: '1' }] })
-    expect((await buildImage(input)).digest).not.toBe(digest)
+    ['label', { labels: { a: '1' } }],
+    ['command', { config: { Cmd: ['a'] } }],
+    ['platform', { platform: { os: 'linux', architecture: 'riscv64' } }],
+    ['time', { created: '2025-01-01T00:00:00Z' }],
+  ])('but not for another %s', async (_name, change) => {
+    const input = { files: [{ path: 'a', content: '1' }] }
+    const [original, changed] = [await buildImage(input), await buildImage({ ...input, ...change })]
+    expect(changed.digest).not.toBe(original.digest)
   })
 })
 
@@ -88,27 +89,15 @@ test('builds a manifest and a configuration', async () => {
   })
 })
 
+const emptyFile = (path: string): FileToPack => ({ path, content: '' })
+
 describe('rejects', () => {
   test.each<[string, FileToPack[], RegExp]>([
-    ['a path upwards', [{ path: '../a', content: '' }], /is invalid in an image/],
-    ['a file as the root', [{ path: '/', content: '' }], /two files for \/,/],
-    [
-      'a file twice',
-      [
-        { path: 'a', content: '' },
-        { path: '/a', content: '' },
-      ],
-      /two files for \/a/,
-    ],
-    [
-      'a file that is a folder too',
-      [
-        { path: 'a', content: '' },
-        { path: 'a/b', content: '' },
-      ],
-      /is a file and a folder/,
-    ],
-    ['a whiteout', [{ path: 'a/.wh.b/c', content: '' }], /would hide files/],
+    ['a path upwards', [emptyFile('../a')], /is invalid in an image/],
+    ['a file as the root', [emptyFile('/')], /two files for \/,/],
+    ['a file twice', [emptyFile('a'), emptyFile('/a')], /two files for \/a/],
+    ['a file that is a folder too', [emptyFile('a'), emptyFile('a/b')], /is a file and a folder/],
+    ['a whiteout', [emptyFile('a/.wh.b/c')], /would hide files/],
     ['a missing source', [{ path: 'a', source: '/nowhere/at/all' }], /ENOENT/],
     ['a device as a source', [{ path: 'a', source: '/dev/null' }], /neither a file nor a folder/],
   ])('%s', async (_name, files, message) => {
@@ -122,7 +111,8 @@ describe('rejects', () => {
   })
 })
 
-async function withBase(client = memoryRegistry()): Promise<{ client: typeof client; base: Image }> {
+async function pushBase() {
+  const client = memoryRegistry()
   const built = await buildImage({
     files: [{ path: 'usr/bin/node', content: 'node' }],
     config: { Env: ['PATH=/usr/bin'], Entrypoint: ['node'], User: '1' },
@@ -130,14 +120,12 @@ async function withBase(client = memoryRegistry()): Promise<{ client: typeof cli
     platform: { os: 'linux', architecture: 'riscv64' },
   })
   await pushImage(client, 'team/base', built, ['1'])
-  const base = await readImage(client, 'team/base', '1')
-  if (base === undefined) throw new Error('The base image is missing.')
-  return { client, base }
+  return { client, base: (await readImage(client, 'team/base', '1'))! }
 }
 
 describe('an image with a base', () => {
   test('inherits its layers, platform, labels and configuration', async () => {
-    const { client, base } = await withBase()
+    const { client, base } = await pushBase()
     const input = { files: hello, base, config: { User: '2' }, labels: { color: 'red' } }
     await pushImage(client, 'team/hello', await buildImage(input), ['1'])
     const image = await readImage(client, 'team/hello', '1')
@@ -146,26 +134,20 @@ describe('an image with a base', () => {
       labels: { base: 'yes', color: 'red' },
       config: { architecture: 'riscv64', config: { Env: ['PATH=/usr/bin'], Entrypoint: ['node'], User: '2' } },
     })
-    const read = await readFile(client, image!, ['usr/bin/node'], 10)
-    expect(read?.toString()).toBe('node')
+    expect((await readFile(client, image!, ['usr/bin/node'], 10))?.toString()).toBe('node')
   })
 
   test('converts the media types of Docker layers', async () => {
-    const { base } = await withBase()
+    const { base } = await pushBase()
     const mediaType = 'application/vnd.docker.image.rootfs.diff.tar.gzip'
-    const docker: Image = {
-      ...base,
-      manifest: { ...base.manifest, layers: [{ ...base.manifest.layers[0]!, mediaType }] },
-    }
-    const { manifest } = await buildImage({ files: hello, base: docker })
-    expect((JSON.parse(manifest.toString()) as Manifest).layers.map((layer) => layer.mediaType)).toEqual([
-      mediaTypes.layer,
-      mediaTypes.layer,
-    ])
+    const docker = { ...base.manifest, layers: [{ ...base.manifest.layers[0]!, mediaType }] }
+    const { manifest } = await buildImage({ files: hello, base: { ...base, manifest: docker } })
+    const types = (JSON.parse(manifest.toString()) as Manifest).layers.map((layer) => layer.mediaType)
+    expect(types).toEqual([mediaTypes.layer, mediaTypes.layer])
   })
 
   test('orders the layers of the base, additional layers and files', async () => {
-    const { base } = await withBase()
+    const { base } = await pushBase()
     const middle = [await packLayer([{ path: 'm', content: '1' }]), await packLayer([{ path: 'm', content: '2' }])]
     const { layers } = await buildImage({ files: [{ path: 'm', content: '3' }], base, layers: middle })
     expect(layers).toHaveLength(4)
@@ -209,23 +191,15 @@ test('fails if the target registry stores a copy under another digest', async ()
 const cannotChangeRoot = process.platform !== 'linux' || process.getuid?.() !== 0
 
 // Also shown by modules that are built with `--with-node`.
-test.skipIf(cannotChangeRoot || !isLong)(
-  'the Node.js layer contains all libraries of Node.js, and nothing else',
-  async () => {
-    await using store = await temporaryFolder()
-    const client = memoryRegistry()
-    const built = await buildImage({
-      files: [{ path: 'main.js', content: 'console.log(process.version)' }],
-      layers: [await nodeLayer()],
-    })
-    await pushImage(client, 'team/node', built, ['1'])
-    const root = await unpackImage(client, (await readImage(client, 'team/node', '1'))!, store.path)
-    expect(await outputOf('env', '--unset=NODE_COMPILE_CACHE', 'chroot', root, '/usr/local/bin/node', '/main.js')).toBe(
-      `${process.version}\n`,
-    )
-    const files = Object.keys(await readTree(root)).filter((name) => !name.endsWith('/'))
-    expect(
-      files.filter((name) => !/^(usr\/local\/bin\/node|main\.js|(usr\/)?lib(64)?\/.*\.so[.\d]*)$/.test(name)),
-    ).toEqual([])
-  },
-)
+test.skipIf(cannotChangeRoot || !isLong)('the Node.js layer contains exactly the libraries of Node.js', async () => {
+  await using store = await temporaryFolder()
+  const client = memoryRegistry()
+  const files = [{ path: 'main.js', content: 'console.log(process.version)' }]
+  await pushImage(client, 'team/node', await buildImage({ files, layers: [await nodeLayer()] }), ['1'])
+  const root = await unpackImage(client, (await readImage(client, 'team/node', '1'))!, store.path)
+  const command = ['--unset=NODE_COMPILE_CACHE', 'chroot', root, '/usr/local/bin/node', '/main.js']
+  expect(await outputOf('env', ...command)).toBe(`${process.version}\n`)
+  const names = Object.keys(await readTree(root)).filter((name) => !name.endsWith('/'))
+  const expected = /^(usr\/local\/bin\/node|main\.js|(usr\/)?lib(64)?\/.*\.so[.\d]*)$/
+  expect(names.filter((name) => !expected.test(name))).toEqual([])
+})

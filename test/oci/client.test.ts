@@ -1,10 +1,10 @@
 import { digestOf } from '@platform/oci/digest'
 import { type Index, type Manifest, mediaTypes } from '@platform/oci/types'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startDockerRegistry } from '../support/docker-registry.ts'
-import { missingPrograms, outputOf } from '../support/installed-programs.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
-import { all, blobOf, clientOf, failureOf, labels, pushBySkopeo } from './support.ts'
+import { passwordGuard, startDockerRegistry } from '../support/docker-registry.ts'
+import { missingPrograms } from '../support/installed-programs.ts'
+import { startTokenServer, type TokenServer } from '../support/token-server.ts'
+import { ada, all, blobOf, clientOf, failureOf, labels, pushBySkopeo, useRegistry } from './support.ts'
 
 const noPeersReason = missingPrograms('docker-registry', 'skopeo')
 const empty = { mediaType: mediaTypes.empty, digest: digestOf('{}'), size: 2 }
@@ -12,24 +12,21 @@ const image = { schemaVersion: 2 as const, mediaType: mediaTypes.manifest, confi
 const imageOf = (members: object) => Buffer.from(JSON.stringify({ ...image, ...members }))
 
 describe.skipIf(noPeersReason !== '')(`a public registry${noPeersReason}`, () => {
-  let registry: Awaited<ReturnType<typeof startDockerRegistry>>
+  const registry = useRegistry()
   let digest: string
-
   beforeAll(async () => {
-    registry = await startDockerRegistry()
     digest = await pushBySkopeo(registry.host)
   })
-  afterAll(() => registry?.[Symbol.asyncDispose]())
 
   test('resolves and reads an image of skopeo by tag and digest', async () => {
     const { client, sent } = clientOf(registry.host)
     const descriptor = await client.resolve('team/hello', '1.0.0')
     expect(descriptor).toEqual({ mediaType: mediaTypes.manifest, digest, size: expect.any(Number) })
     for (const reference of ['1.0.0', digest]) {
-      const found = await client.manifest('team/hello', reference)
-      expect(found?.descriptor).toEqual(descriptor)
-      expect(found?.bytes.length).toBe(descriptor?.size)
-      expect(found?.content).toEqual(JSON.parse(String(found?.bytes)))
+      const manifest = await client.manifest('team/hello', reference)
+      expect(manifest?.descriptor).toEqual(descriptor)
+      expect(manifest?.bytes.length).toBe(descriptor?.size)
+      expect(manifest?.content).toEqual(JSON.parse(String(manifest?.bytes)))
     }
     expect(await client.resolve('team/hello', digest)).toEqual(descriptor)
     expect(sent.map((line) => line.split(' ')[0])).toEqual(['HEAD', 'GET', 'GET', 'HEAD'])
@@ -47,9 +44,9 @@ describe.skipIf(noPeersReason !== '')(`a public registry${noPeersReason}`, () =>
   test('reads an image of several platforms as an index', async () => {
     await using other = await startDockerRegistry()
     const top = await pushBySkopeo(other.host, ['amd64', 'arm64'])
-    const found = await clientOf(other.host).client.manifest('team/hello', '1.0.0')
-    expect(found?.descriptor).toMatchObject({ digest: top, mediaType: mediaTypes.index })
-    const { manifests } = found!.content as Index
+    const index = await clientOf(other.host).client.manifest('team/hello', '1.0.0')
+    expect(index?.descriptor).toMatchObject({ digest: top, mediaType: mediaTypes.index })
+    const { manifests } = index!.content as Index
     expect(manifests.map(({ platform }) => platform?.architecture)).toEqual(['amd64', 'arm64'])
   })
 
@@ -57,10 +54,10 @@ describe.skipIf(noPeersReason !== '')(`a public registry${noPeersReason}`, () =>
     const { client } = clientOf(registry.host)
     expect(await client.resolve('team/hello', '2.0.0')).toBeUndefined()
     expect(await client.manifest('team/hello', digestOf('nothing'))).toBeUndefined()
-    expect(await client.manifest('nobody/nothing', 'latest')).toBeUndefined()
+    expect(await client.manifest('missing/repository', 'latest')).toBeUndefined()
     const blob = await failureOf(client.blob('team/hello', blobOf('nowhere')))
     expect(blob).toMatchObject({ problem: 'not_found', message: expect.stringContaining('404 BLOB_UNKNOWN') })
-    expect(await failureOf(all(client.tags('nobody/nothing')))).toMatchObject({ problem: 'not_found' })
+    expect(await failureOf(all(client.tags('missing/repository')))).toMatchObject({ problem: 'not_found' })
   })
 
   test('lists repositories over several pages', async () => {
@@ -76,25 +73,6 @@ describe.skipIf(noPeersReason !== '')(`a public registry${noPeersReason}`, () =>
     expect(await all(client.tags(names[0]!))).toEqual(['one', 'two'])
   })
 
-  test('pushes images that skopeo can read', async () => {
-    const { client } = clientOf(registry.host)
-    const manifest = (await client.manifest('team/hello', '1.0.0'))!
-    const { config, layers } = manifest.content as Manifest
-    for (const blob of [config, ...layers]) {
-      expect(await client.putBlob('team/copy', await client.blob('team/hello', blob))).toEqual({
-        digest: blob.digest,
-        size: blob.size,
-      })
-    }
-    const sent = await client.putManifest('team/copy', 'mine', manifest.bytes, manifest.descriptor.mediaType)
-    expect(sent).toEqual(manifest.descriptor)
-    await using folder = await temporaryFolder()
-    const source = `docker://${registry.host}/team/copy:mine`
-    await outputOf('skopeo', 'copy', '--quiet', '--src-tls-verify=false', source, `dir:${folder.path}`)
-    const seen = await outputOf('skopeo', 'inspect', '--tls-verify=false', source)
-    expect(JSON.parse(seen)).toMatchObject({ Digest: digest, Labels: labels })
-  })
-
   test('uploads a blob once, and mounts it if another repository has it', async () => {
     const { client, sent } = clientOf(registry.host)
     const bytes = Buffer.alloc(3_000_000, 'large')
@@ -105,15 +83,13 @@ describe.skipIf(noPeersReason !== '')(`a public registry${noPeersReason}`, () =>
     }
     expect(await methodsOf(() => client.putBlob('one/blob', bytes))).toEqual(['HEAD', 'POST', 'PUT'])
     expect(await methodsOf(() => client.putBlob('one/blob', bytes))).toEqual(['HEAD'])
-    expect(await methodsOf(() => client.putBlob('two/blob', bytes, { mountFrom: 'one/blob' }))).toEqual([
-      'HEAD',
-      'POST',
-    ])
+    const mount = () => client.putBlob('two/blob', bytes, { mountFrom: 'one/blob' })
+    expect(await methodsOf(mount)).toEqual(['HEAD', 'POST'])
     const other = Buffer.from('in neither repository')
     const unmounted = () => client.putBlob('two/blob', other, { mountFrom: 'one/blob' })
     expect(await methodsOf(unmounted)).toEqual(['HEAD', 'POST', 'PUT'])
-    const found = await client.blob('two/blob', { digest: digestOf(bytes), size: bytes.length })
-    expect(found.equals(bytes)).toBe(true)
+    const mounted = await client.blob('two/blob', { digest: digestOf(bytes), size: bytes.length })
+    expect(mounted.equals(bytes)).toBe(true)
     await client.putBlob('two/blob', Buffer.alloc(0))
     expect(await client.blob('two/blob', { digest: digestOf(''), size: 0 })).toHaveLength(0)
   })
@@ -124,7 +100,7 @@ describe.skipIf(noPeersReason !== '')(`a public registry${noPeersReason}`, () =>
     expect(await client.referrers('team/hello', digest)).toEqual([])
     await client.putBlob('team/hello', Buffer.from('{}'))
     const referrer = { ...image, subject }
-    const annotations = { made: 'by hand' }
+    const annotations = { source: 'manual' }
     const first = await client.putReferrer('team/hello', { ...referrer, artifactType: 'test/first', annotations })
     const second = await client.putReferrer('team/hello', { ...referrer, artifactType: 'test/second' })
     const again = await client.putReferrer('team/hello', { ...referrer, artifactType: 'test/second' })
@@ -140,7 +116,7 @@ describe.skipIf(noPeersReason !== '')(`a public registry${noPeersReason}`, () =>
     await client.putBlob('team/others', Buffer.from('{}'))
     const subject = await client.putManifest('team/others', 'image', imageOf({}), mediaTypes.manifest)
     const theirs = { ...subject, artifactType: 'test/theirs', note: { deep: [1] } }
-    const index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests: [theirs], own: 'member' }
+    const index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests: [theirs], extension: 'value' }
     const tag = subject.digest.replace(':', '-')
     await client.putManifest('team/others', tag, Buffer.from(JSON.stringify(index)), mediaTypes.index)
     const ours = await client.putReferrer('team/others', { ...image, artifactType: 'test/ours', subject })
@@ -163,6 +139,67 @@ describe.skipIf(noPeersReason !== '')(`a public registry${noPeersReason}`, () =>
     expect(await failureOf(work)).toMatchObject({
       problem: 'refused',
       message: expect.stringContaining('400 MANIFEST_BLOB_UNKNOWN'),
+    })
+  })
+})
+
+const wrongCredentials = async () => ({ ...ada, password: 'wrong staple' })
+
+/** Expects that all operations work with credentials. */
+async function expectAccess(host: string): Promise<void> {
+  const digest = await pushBySkopeo(host)
+  const { client } = clientOf(host, { credentials: async () => ada })
+  expect(await client.resolve('team/hello', '1.0.0')).toMatchObject({ digest })
+  expect(await all(client.tags('team/hello'))).toEqual(['1.0.0'])
+  await client.putBlob('team/hello', Buffer.from('pushed'))
+  expect(await client.blob('team/hello', blobOf('pushed'))).toEqual(Buffer.from('pushed'))
+  expect(await client.putBlob('team/other', Buffer.from('pushed'), { mountFrom: 'team/hello' })).toMatchObject({
+    size: 6,
+  })
+  const manifest = (await client.manifest('team/hello', '1.0.0'))!
+  expect(await client.putManifest('team/hello', 'again', manifest.bytes, mediaTypes.manifest)).toMatchObject({ digest })
+  expect(await all(client.repositories())).toEqual(['team/hello', 'team/other'])
+  await client.remove('team/hello', digest)
+  expect(await client.resolve('team/hello', 'again')).toBeUndefined()
+}
+
+async function expectNoAccessWithoutCredentials(host: string): Promise<void> {
+  const anonymous = await failureOf(clientOf(host).client.resolve('team/hello', '1.0.0'))
+  expect(anonymous.problem).toBe('unauthorized')
+  const wrong = await failureOf(clientOf(host, { credentials: wrongCredentials }).client.resolve('team/hello', '1.0.0'))
+  expect(wrong).toMatchObject({ problem: 'unauthorized', message: expect.stringContaining('Check the credentials') })
+}
+
+let tokens: TokenServer | undefined
+const noTokensReason = missingPrograms('docker-registry', 'skopeo', 'openssl')
+
+describe.skipIf(noTokensReason !== '')(`a private registry${noTokensReason}`, () => {
+  beforeAll(async () => {
+    tokens = await startTokenServer()
+  })
+  afterAll(() => tokens?.[Symbol.asyncDispose]())
+
+  describe.each([
+    ['Basic', () => passwordGuard],
+    ['token', () => tokens?.guard],
+  ])('with %s authentication', (scheme, guard) => {
+    const registry = useRegistry(guard)
+
+    test('accepts all operations with credentials', () => expectAccess(registry.host))
+    test('rejects missing or wrong credentials', () => expectNoAccessWithoutCredentials(registry.host))
+
+    test('authenticates once per scope', async () => {
+      tokens?.granted.splice(0)
+      const { client, sent } = clientOf(registry.host, { credentials: async () => ada })
+      for (let times = 0; times < 3; times += 1) await client.resolve('team/hello', 'latest')
+      expect(sent).toHaveLength(scheme === 'token' ? 5 : 4)
+      await client.putBlob('team/mounted', Buffer.from('pushed'), { mountFrom: 'team/hello' })
+      const scopes = [
+        ['repository:team/hello:pull'],
+        ['repository:team/mounted:pull,push'],
+        ['repository:team/mounted:pull,push', 'repository:team/hello:pull'],
+      ]
+      expect(tokens?.granted).toEqual(scheme === 'token' ? scopes : [])
     })
   })
 })

@@ -10,14 +10,14 @@ import { generateKeyPair } from '@platform/oci/signature/key'
 import { signImage } from '@platform/oci/signature/sign'
 import { verifyImage } from '@platform/oci/signature/verify'
 import { type Index, mediaTypes } from '@platform/oci/types'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { startDockerRegistry } from '../support/docker-registry.ts'
 import { importLayout } from '../support/import-layout.ts'
 import { imageOfEntries } from '../support/image-layers.ts'
 import { missingPrograms, outputOf } from '../support/installed-programs.ts'
 import { memoryRegistry } from '../support/memory-registry.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { clientOf, copy, files, unpackByUmoci, unpackTag } from './support.ts'
+import { clientOf, copy, files, unpackByUmoci, unpackTag, useRegistry } from './support.ts'
 
 const imageOf = (content: string) => buildImage({ files: [{ path: 'a', content }] })
 
@@ -115,15 +115,11 @@ test.each([
 const noPeersReason = missingPrograms('docker-registry', 'skopeo', 'umoci')
 
 describe.skipIf(noPeersReason !== '')(`layouts and other tools${noPeersReason}`, () => {
-  let registry: Awaited<ReturnType<typeof startDockerRegistry>>
+  const registry = useRegistry()
   let client: RegistryClient
-
-  beforeAll(async () => {
-    registry = await startDockerRegistry()
+  beforeAll(() => {
     client = clientOf(registry.host).client
   })
-  afterAll(() => registry?.[Symbol.asyncDispose]())
-
   const address = (image: string) => `docker://${registry.host}/${image}`
 
   test('exports an image that skopeo and umoci can read', async () => {
@@ -132,17 +128,14 @@ describe.skipIf(noPeersReason !== '')(`layouts and other tools${noPeersReason}`,
     const built = await buildImage({ files })
     await exportLayout(built, layout, ['1', 'latest'])
     await exportLayout(await buildImage({ files: files.slice(1) }), layout, ['2'])
-    expect((await outputOf('umoci', 'ls', '--layout', layout)).trim().split('\n').toSorted()).toEqual([
-      '1',
-      '2',
-      'latest',
-    ])
+    const listed = (await outputOf('umoci', 'ls', '--layout', layout)).trim().split('\n')
+    expect(listed.toSorted()).toEqual(['1', '2', 'latest'])
     await copy(`oci:${layout}:1`, address('team/by-skopeo:1'))
     expect((await client.resolve('team/by-skopeo', '1'))?.digest).toBe(built.digest)
-    const sent = await importLayout(client, 'team/by-us', layout)
+    const sent = await importLayout(client, 'team/by-platform', layout)
     expect(new Set(sent.map(({ tag }) => tag))).toEqual(new Set(['1', '2', 'latest']))
-    expect((await client.manifest('team/by-us', 'latest'))?.bytes).toEqual(built.manifest)
-    expect(await unpackTag(client, 'team/by-us', '2')).not.toHaveProperty('module.json')
+    expect((await client.manifest('team/by-platform', 'latest'))?.bytes).toEqual(built.manifest)
+    expect(await unpackTag(client, 'team/by-platform', '2')).not.toHaveProperty('module.json')
   })
 
   test('transfers an index with all platforms and both kinds of signatures', async () => {
@@ -159,16 +152,10 @@ describe.skipIf(noPeersReason !== '')(`layouts and other tools${noPeersReason}`,
     expect(images.find(({ tag }) => tag === '1')?.digest).toBe(top.digest)
     const verify = (digests: string[], { publicKeyPem }: { publicKeyPem: string }) =>
       verifyImage(target, 'far/away', digests, [{ name: 'vendor', pem: publicKeyPem }])
-    const verdicts = [
-      await verify([amd], platformKey),
-      await verify([arm, top.digest], indexKey),
-      await verify([arm], indexKey),
-    ]
-    expect(verdicts).toMatchObject([
-      { isVerified: true, layout: 'tag' },
-      { isVerified: true, layout: 'referrer', digest: top.digest },
-      { isVerified: false, problem: 'unsigned' },
-    ])
+    expect(await verify([amd], platformKey)).toMatchObject({ isVerified: true, layout: 'tag' })
+    const indexSignature = { isVerified: true, layout: 'referrer', digest: top.digest }
+    expect(await verify([arm, top.digest], indexKey)).toMatchObject(indexSignature)
+    expect(await verify([arm], indexKey)).toMatchObject({ isVerified: false, problem: 'unsigned' })
     const image = await readImage(target, 'far/away', '1', { os: 'linux', architecture: 'arm64' })
     expect(image).toMatchObject({ digest: arm })
   })
@@ -185,8 +172,8 @@ describe.skipIf(noPeersReason !== '')(`layouts and other tools${noPeersReason}`,
       const refusal = importLayout(client, 'team/broken', `${part.path}/layout`)
       await expect(refusal).rejects.toMatchObject({ problem: 'invalid' })
       await outputOf('sh', '-c', `echo other > '${part.path}/layout/blobs/sha256/${name}'`)
-      const second = importLayout(client, 'team/broken', `${part.path}/layout`)
-      await expect(second).rejects.toMatchObject({ problem: 'invalid' })
+      const repeated = importLayout(client, 'team/broken', `${part.path}/layout`)
+      await expect(repeated).rejects.toMatchObject({ problem: 'invalid' })
     }
     expect(await client.resolve('team/broken', '1')).toBeUndefined()
   })

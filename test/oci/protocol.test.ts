@@ -1,11 +1,17 @@
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:https'
+import { join } from 'node:path'
 import { challengesOf } from '@platform/oci/challenge'
 import { registryClient } from '@platform/oci/client'
 import { digestOf } from '@platform/oci/digest'
 import { RegistryError } from '@platform/oci/error'
+import { plainTransport } from '@platform/oci/plain-transport'
 import { mediaTypes } from '@platform/oci/types'
 import { describe, expect, test } from 'vitest'
-import { type Respond, startServer } from '../support/http-server.ts'
-import { config, image, imageBytes, index, json, subject } from './hostility.ts'
+import { listen, type Respond, startServer } from '../support/http-server.ts'
+import { missingPrograms, outputOf } from '../support/installed-programs.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { config, image, imageBytes, index, json, subject } from './responses.ts'
 import { ada, all, blobOf, clientOf, failureOf, routed } from './support.ts'
 
 const credentials = async () => ada
@@ -223,4 +229,43 @@ describe('referrers', () => {
     expect(stored).toMatchObject({ manifests: [one, descriptor] })
     expect(writes).toHaveLength(2)
   })
+})
+
+const limits = { timeoutMs: 5000, maxBytes: 10 }
+
+test('returns a response unchanged, without following redirects, and limits its body', async () => {
+  await using server = await startServer(({ body }) => ({
+    status: 307,
+    headers: { location: '/x', 'X-Upper': 'a' },
+    body,
+  }))
+  const send = (body: Uint8Array) => plainTransport(`${server.url}/path?x=1`, { method: 'PUT', body, ...limits })
+  expect(await send(Buffer.from('0123456789'))).toMatchObject({
+    status: 307,
+    headers: { location: '/x', 'x-upper': 'a' },
+    body: Buffer.from('0123456789'),
+    isCutShort: false,
+  })
+  expect(await send(Buffer.from('0123456789+'))).toMatchObject({ body: Buffer.from('0123456789'), isCutShort: true })
+  expect(server.requests[0]).toMatchObject({ method: 'PUT', headers: { 'content-length': '10' } })
+})
+
+const skipReason = missingPrograms('openssl')
+test.skipIf(skipReason !== '')(`rejects a server with an untrusted certificate${skipReason}`, async () => {
+  await using folder = await temporaryFolder()
+  const [keyFile, certificateFile] = [join(folder.path, 'key.pem'), join(folder.path, 'certificate.pem')]
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost']
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', ...subject]
+  await outputOf('openssl', 'req', '-x509', ...newKey, '-keyout', keyFile, '-out', certificateFile)
+  let requests = 0
+  const options = { key: await readFile(keyFile), cert: await readFile(certificateFile) }
+  await using server = await listen(
+    createServer(options, (_incoming, outgoing) => {
+      requests += 1
+      outgoing.end()
+    }),
+  )
+  const work = plainTransport(server.url.replace('http://127.0.0.1', 'https://localhost'), { method: 'GET', ...limits })
+  await expect(work).rejects.toMatchObject({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+  expect(requests).toBe(0)
 })

@@ -8,7 +8,9 @@ import { plainTransport } from '@platform/oci/plain-transport'
 import type { Transport } from '@platform/oci/transport'
 import { join } from 'node:path'
 import { memoryRegistry } from '../support/memory-registry.ts'
-import { imageOfEntries, type RawEntry } from '../support/image-layers.ts'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import { type RegistryGuard, startDockerRegistry } from '../support/docker-registry.ts'
+import { imageOf, layerOf, type RawEntry, tarOf } from '../support/image-layers.ts'
 import { writeLayout } from '../support/oci-layout.ts'
 import { outputOf } from '../support/installed-programs.ts'
 import { readTree } from '../support/read-tree.ts'
@@ -16,15 +18,11 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 export const ada = { username: 'ada', password: 'correct horse battery' }
 
-/** A client of a local registry, and its requests so far. */
-export function clientOf(
-  host: string,
-  options: Partial<ClientOptions> = {},
-): { client: RegistryClient; sent: string[] } {
+/** A client of a local registry, and the log of its requests. */
+export function clientOf(host: string, options: Partial<ClientOptions> = {}) {
   const sent: string[] = []
   const transport: Transport = (url, request) => {
-    const { pathname } = new URL(url)
-    sent.push(`${request.method} ${pathname}`)
+    sent.push(`${request.method} ${new URL(url).pathname}`)
     return plainTransport(url, request)
   }
   return { client: registryClient(host, { transport, ...options }), sent }
@@ -102,20 +100,38 @@ export async function unpackByUmoci(address: string): Promise<Record<string, str
 }
 
 /** Unpacks an image with the platform, and reads its files. */
-export async function unpackTag(
-  client: RegistryClient,
-  repository: string,
-  tag: string,
-): Promise<Record<string, string>> {
+export async function unpackTag(client: RegistryClient, repository: string, tag: string) {
   await using store = await temporaryFolder()
   const image = await readImage(client, repository, tag)
   return await readTree(await unpackImage(client, image!, store.path))
 }
 
-/** Unpacks an image of layers, and reads its files. */
-export async function unpacked(...layers: RawEntry[][]): Promise<Record<string, string>> {
-  await using store = await temporaryFolder()
+/** An image of layers in a registry, and a folder that is removed after the test. `unpack` unpacks it to `store`. */
+export async function storeImage(...layers: (RawEntry[] | Parameters<typeof imageOf>[1])[]) {
+  const folder = await temporaryFolder()
+  onTestFinished(() => folder[Symbol.asyncDispose]())
   const client = memoryRegistry()
-  const root = await unpackImage(client, await imageOfEntries(client, ...layers), join(store.path, 'store'))
-  return await readTree(root)
+  const store = join(folder.path, 'a', 'store')
+  const built = layers.map(async (layer) => (Array.isArray(layer) ? layerOf(await tarOf(layer)) : layer))
+  const image = await imageOf(client, ...(await Promise.all(built)))
+  const unpack = (limits?: Parameters<typeof unpackImage>[3]) => unpackImage(client, image, store, limits)
+  return { client, image, folder: folder.path, store, unpack }
+}
+
+/** Unpacks an image of layers, and reads its files. */
+export const unpackLayers = async (...layers: Parameters<typeof storeImage>): Promise<Record<string, string>> =>
+  readTree(await (await storeImage(...layers)).unpack())
+
+/** A registry that runs while the tests of a suite run. */
+export function useRegistry(guard: () => RegistryGuard | undefined = () => undefined): { readonly host: string } {
+  let registry: Awaited<ReturnType<typeof startDockerRegistry>> | undefined
+  beforeAll(async () => {
+    registry = await startDockerRegistry(guard())
+  })
+  afterAll(() => registry?.[Symbol.asyncDispose]())
+  return {
+    get host() {
+      return registry?.host ?? ''
+    },
+  }
 }

@@ -2,8 +2,8 @@ import { unpackImage } from '@platform/oci/unpack'
 import { imageOfEntries } from '../support/image-layers.ts'
 import { memoryRegistry } from '../support/memory-registry.ts'
 
-/** Unpacks an image of two layers: `node unpacker.ts <store> whole`. With `stuck`, the upper layer never arrives. */
-const [store = '', how] = process.argv.slice(2)
+/** Unpacks an image of two layers: `node unpacker.ts <store> whole`. In mode `stuck`, the registry never sends the upper layer. */
+const [store = '', mode] = process.argv.slice(2)
 
 const client = memoryRegistry()
 const files = Array.from({ length: 200 }, (_, index) => ({ name: `d${index % 10}/${index}`, content: `${index}` }))
@@ -17,4 +17,4 @@ const stuck = {
     return new Promise<Buffer>(() => setTimeout(() => undefined, 600_000))
   },
 }
-console.log(await unpackImage(how === 'stuck' ? stuck : client, image, store))
+console.log(await unpackImage(mode === 'stuck' ? stuck : client, image, store))

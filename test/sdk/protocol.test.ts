@@ -38,8 +38,8 @@ test.for(paths)('rejects %s %s without the token of the deployment', async ([met
 })
 
 test('rejects all requests if the module has no token', async () => {
-  const { answerOf } = await import('@platform/modules/answer')
-  const response = answerOf(instanceOf({}).host, '')
+  const { requestHandlerOf } = await import('@platform/modules/request-handler')
+  const response = requestHandlerOf(instanceOf({}).host, '')
   for (const headers of [{}, { 'x-platform-token': '' }]) {
     expect((await response(new Request('http://module/_platform/v1/describe', { headers }))).status).toBe(403)
   }

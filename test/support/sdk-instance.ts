@@ -1,5 +1,5 @@
 import { defineModule, type ModuleDefinition } from '@platform/modules'
-import { answerOf } from '@platform/modules/answer'
+import { requestHandlerOf } from '@platform/modules/request-handler'
 import { ModuleHost } from '@platform/modules/host'
 import { controlPath, type PublishedEvent, publishedHeader, tokenHeader } from '@platform/modules/protocol'
 import { beforeEach, vi } from 'vitest'
@@ -31,7 +31,7 @@ export interface Instance {
 export function instanceOf(parts: Partial<ModuleDefinition>, { startsItself = false } = {}): Instance {
   const definition = defineModule({ id: 'sample', version: '1.2.3', ...parts })
   const host = new ModuleHost(definition, { organisationId: 'org_sample', startsItself, isPersistent: true })
-  const respond = answerOf(host, token)
+  const respond = requestHandlerOf(host, token)
   const send: Instance['send'] = (method, path, { headers = {}, body, signal } = {}) => {
     const all = { [tokenHeader]: token, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers }
     const parts = { headers: all, ...(body !== undefined && { body }), ...(signal && { signal }) }

@@ -5,7 +5,7 @@ import type { Credentials } from './client.ts'
 import { parseDocument } from './document.ts'
 import { RegistryError } from './error.ts'
 import { isConfidential } from './origin.ts'
-import type { TransportAnswer } from './transport.ts'
+import type { TransportResponse } from './transport.ts'
 
 /** The registry to authenticate with, and the means to do so. */
 export interface RegistryPrincipal {
@@ -14,7 +14,7 @@ export interface RegistryPrincipal {
   trustedRealms: readonly string[]
   credentials: () => Promise<Credentials | undefined>
   /** Sends a request without adding credentials. */
-  send: (url: URL, headers: Readonly<Record<string, string>>) => Promise<TransportAnswer>
+  send: (url: URL, headers: Readonly<Record<string, string>>) => Promise<TransportResponse>
 }
 
 const token = z.string().regex(/^[\w.~+/-]+=*$/)
@@ -26,7 +26,7 @@ const TokenResponse = z.union([z.object({ token }), z.object({ access_token: tok
  */
 export async function authorizationFor(
   principal: RegistryPrincipal,
-  rejection: TransportAnswer,
+  rejection: TransportResponse,
   scopes: readonly string[],
 ): Promise<string> {
   const challenges = challengesOf(headerOf(rejection, 'www-authenticate') ?? '')

@@ -3,7 +3,7 @@ import { digestOf } from './digest.ts'
 import { RegistryError } from './error.ts'
 import { scopeOf } from './names.ts'
 import { isConfidential, linkTo } from './origin.ts'
-import type { TransportAnswer } from './transport.ts'
+import type { TransportResponse } from './transport.ts'
 import type { Descriptor } from './types.ts'
 import type { Call, RegistryConnection } from './connection.ts'
 
@@ -42,7 +42,7 @@ export async function fetchBlob(
 }
 
 /** Follows redirects manually: credentials go only to the registry, and never after a redirect to another host. */
-async function download(connection: RegistryConnection, call: Call): Promise<TransportAnswer> {
+async function download(connection: RegistryConnection, call: Call): Promise<TransportResponse> {
   let response = await connection.send(call)
   let { url } = call
   let isSameRegistry = true

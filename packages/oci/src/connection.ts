@@ -3,7 +3,7 @@ import { authorizationFor, type RegistryPrincipal } from './authentication.ts'
 import type { ClientOptions } from './client.ts'
 import { RegistryError } from './error.ts'
 import { originOf } from './origin.ts'
-import type { TransportAnswer } from './transport.ts'
+import type { TransportResponse } from './transport.ts'
 
 /** One request to a registry. */
 export interface Call {
@@ -29,9 +29,9 @@ export interface RegistryConnection {
   /** URL of an API path such as `team/hello/tags/list`. */
   at: (path: string) => URL
   /** Sends a request to the registry, with credentials if the registry requires them. */
-  send: (call: Call) => Promise<TransportAnswer>
+  send: (call: Call) => Promise<TransportResponse>
   /** Sends a request to any URL, without credentials. */
-  sendBare: (call: Call) => Promise<TransportAnswer>
+  sendBare: (call: Call) => Promise<TransportResponse>
   isOwn: (url: URL) => boolean
   origin: URL
 }
@@ -74,7 +74,7 @@ export function connectRegistry(registry: string, options: ClientOptions): Regis
   }
 }
 
-function requireStatus(registry: string, { what, statuses }: Call, response: TransportAnswer): TransportAnswer {
+function requireStatus(registry: string, { what, statuses }: Call, response: TransportResponse): TransportResponse {
   if (statuses.includes(response.status)) return response
   throw failureOf(registry, what, response)
 }

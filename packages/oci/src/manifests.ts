@@ -4,7 +4,7 @@ import { digestOf, isDigest } from './digest.ts'
 import { IndexDocument, ManifestDocument, parseDocument } from './document.ts'
 import { RegistryError } from './error.ts'
 import { scopeOf } from './names.ts'
-import type { TransportAnswer } from './transport.ts'
+import type { TransportResponse } from './transport.ts'
 import { type Descriptor, mediaTypes } from './types.ts'
 import type { RegistryConnection } from './connection.ts'
 
@@ -110,7 +110,7 @@ export async function removeManifest(
 }
 
 /** Returns the media type of a response. Throws `RegistryError` if the request did not accept it. */
-function typeOf(connection: RegistryConnection, what: string, response: TransportAnswer): string {
+function typeOf(connection: RegistryConnection, what: string, response: TransportResponse): string {
   const mediaType = headerOf(response, 'content-type')?.split(';')[0]?.trim() ?? ''
   if (indexTypes.includes(mediaType) || manifestTypes.includes(mediaType)) return mediaType
   throw invalidResponse(connection, what, 'uses a media type that is neither OCI nor Docker version 2')
@@ -125,7 +125,7 @@ function checkDigestMatches(connection: RegistryConnection, what: string, refere
 function checkReportedDigest(
   connection: RegistryConnection,
   what: string,
-  response: TransportAnswer,
+  response: TransportResponse,
   digest: string,
 ): void {
   const reported = headerOf(response, 'docker-content-digest')

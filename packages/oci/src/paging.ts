@@ -3,7 +3,7 @@ import { headerOf } from './response.ts'
 import { parseDocument } from './document.ts'
 import { RegistryError } from './error.ts'
 import { linkTo } from './origin.ts'
-import type { TransportAnswer } from './transport.ts'
+import type { TransportResponse } from './transport.ts'
 import type { Call, RegistryConnection } from './connection.ts'
 
 const maxPages = 500
@@ -31,7 +31,7 @@ export async function* pagesOf<Page extends z.ZodType>(
     if (visited.has(url.href)) throw listTooLarge(connection, call.what, 'contains a page twice')
     if (visited.size === maxPages) throw listTooLarge(connection, call.what, `has more than ${maxPages} pages`)
     visited.add(url.href)
-    const response: TransportAnswer = await connection.send({
+    const response: TransportResponse = await connection.send({
       ...call,
       method: 'GET',
       url,
@@ -53,7 +53,7 @@ const listTooLarge = ({ registry }: RegistryConnection, what: string, how: strin
 function nextPageUrl(
   connection: RegistryConnection,
   what: string,
-  response: TransportAnswer,
+  response: TransportResponse,
   from: URL,
 ): URL | undefined {
   const link = headerOf(response, 'link')?.slice(0, 4096) ?? ''

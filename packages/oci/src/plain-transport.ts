@@ -1,6 +1,6 @@
 import * as http from 'node:http'
 import * as https from 'node:https'
-import type { Transport, TransportAnswer } from './transport.ts'
+import type { Transport, TransportResponse } from './transport.ts'
 
 /**
  * A transport for programs whose users may reach any host: the command line, tests. It does not restrict destinations.
@@ -29,7 +29,7 @@ export const plainTransport: Transport = (url, { method, headers, body, timeoutM
     outgoing.end(body)
   })
 
-async function read(incoming: http.IncomingMessage, maxBytes: number): Promise<TransportAnswer> {
+async function read(incoming: http.IncomingMessage, maxBytes: number): Promise<TransportResponse> {
   const parts: Buffer[] = []
   let bytes = 0
   for await (const part of incoming as AsyncIterable<Buffer>) {

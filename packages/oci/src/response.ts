@@ -1,15 +1,15 @@
 import { RegistryError, type RegistryErrorKind } from './error.ts'
-import type { TransportAnswer } from './transport.ts'
+import type { TransportResponse } from './transport.ts'
 
 /** Interpretation of registry responses. Errors never quote a response, because it may echo the request. */
 
 /** A header as one string; joins repeated headers. */
-export function headerOf({ headers }: TransportAnswer, name: string): string | undefined {
+export function headerOf({ headers }: TransportResponse, name: string): string | undefined {
   const value = headers[name]
   return typeof value === 'object' ? value.join(', ') : value
 }
 
-export const isRedirect = ({ status }: TransportAnswer): boolean => [301, 302, 303, 307, 308].includes(status)
+export const isRedirect = ({ status }: TransportResponse): boolean => [301, 302, 303, 307, 308].includes(status)
 
 /** Error codes of the OCI distribution specification and of Docker's registry. */
 const errorCode =
@@ -33,7 +33,7 @@ const advice: Readonly<Partial<Record<RegistryErrorKind, string>>> = {
 const maxErrorBytes = 64 * 1024
 
 /** The error for an unexpected response. */
-export function failureOf(registry: string, what: string, response: TransportAnswer): RegistryError {
+export function failureOf(registry: string, what: string, response: TransportResponse): RegistryError {
   if (isRedirect(response)) return new RegistryError('refused', redirectMessage(registry, what))
   const code = errorCode.exec(response.body.toString('utf8', 0, maxErrorBytes))?.[1]
   const problem = problemOf(response.status)
@@ -47,7 +47,7 @@ const redirectMessage = (registry: string, what: string): string =>
   `Registry ${registry} redirects ${what}, which is not followed. Name the registry by the address that it redirects to.`
 
 /** At most one day. A date is relative to the `Date` header of the registry. */
-function retryAfterOf(response: TransportAnswer): number | undefined {
+function retryAfterOf(response: TransportResponse): number | undefined {
   const text = headerOf(response, 'retry-after')?.trim() ?? ''
   const at = text.endsWith('GMT') ? Date.parse(text) : Number.NaN
   const seconds = /^\d+$/.test(text) ? Number(text) : (at - Date.parse(headerOf(response, 'date') ?? '')) / 1000

@@ -14,7 +14,7 @@ export interface TransportRequest {
 }
 
 /** A response with any status; redirects are not followed. Header names are lower-case. */
-export interface TransportAnswer {
+export interface TransportResponse {
   status: number
   headers: Readonly<Record<string, string | string[] | undefined>>
   body: Buffer
@@ -23,4 +23,4 @@ export interface TransportAnswer {
 }
 
 /** Sends one request. Rejects if there is no response within the timeout. */
-export type Transport = (url: string, request: TransportRequest) => Promise<TransportAnswer>
+export type Transport = (url: string, request: TransportRequest) => Promise<TransportResponse>

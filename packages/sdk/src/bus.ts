@@ -1,7 +1,7 @@
 import { type EventBus, type EventHandler, type ModuleEvent } from './events.ts'
 import { messageOf } from './message.ts'
 import { Outbox } from './outbox.ts'
-import { type EventsAnswer } from './protocol.ts'
+import { type EventsResponse } from './protocol.ts'
 import { Subscription } from './subscription.ts'
 
 /** The event bus of one instance. */
@@ -42,7 +42,7 @@ export class Bus implements EventBus {
    * Delivers events to their handlers in sequence and returns the result of each. When the signal aborts, all remaining
    * events fail.
    */
-  async deliver(events: readonly ModuleEvent[], signal: AbortSignal): Promise<EventsAnswer> {
+  async deliver(events: readonly ModuleEvent[], signal: AbortSignal): Promise<EventsResponse> {
     const handled: string[] = []
     const failed: { id: string; message: string }[] = []
     for (const event of events) {

@@ -6,7 +6,7 @@ import { HookError, toHookError } from './hook-error.ts'
 import { defaultHookMs, type ModuleHost } from './host.ts'
 import { Jobs } from './jobs.ts'
 import { type ModuleEvent } from './events.ts'
-import { controlPath, type EventsAnswer, graceHeader, type HookFailure } from './protocol.ts'
+import { controlPath, type EventsResponse, graceHeader, type HookFailure } from './protocol.ts'
 import { timeLimit } from './time-limit.ts'
 
 const statuses: Record<HookFailure['error'], ContentfulStatusCode> = {
@@ -56,7 +56,7 @@ export function controlOf(host: ModuleHost, health: HealthChecks): Hono {
     hook(() => host.dispose()),
   )
 
-  control.get('/health/:name', (c) => healthAnswer(health, c.req.param('name')))
+  control.get('/health/:name', (c) => healthResponse(health, c.req.param('name')))
   control.post('/jobs/:id', async (c) => {
     await host.whenStarted()
     return c.json(await jobs.run(c.req.param('id'), limitOf(c)))
@@ -70,7 +70,7 @@ export function controlOf(host: ModuleHost, health: HealthChecks): Hono {
 }
 
 /** The response of one health check: 200, or 503 if Unhealthy, or 404 if there is no such check. */
-export async function healthAnswer(health: HealthChecks, name: string): Promise<Response> {
+export async function healthResponse(health: HealthChecks, name: string): Promise<Response> {
   const result = await health.result(name)
   if (!result) return controlError(new HookError('not_found', `There is no health check ${name}.`))
   return Response.json(result, { status: result.status === 'Unhealthy' ? 503 : 200 })
@@ -82,7 +82,7 @@ function limitOf(c: Context): number {
 }
 
 /** Ends within the limit even if handlers do not, and reports the result of each event. */
-async function deliver(host: ModuleHost, events: readonly ModuleEvent[], limitMs: number): Promise<EventsAnswer> {
+async function deliver(host: ModuleHost, events: readonly ModuleEvent[], limitMs: number): Promise<EventsResponse> {
   using limit = timeLimit('The delivery of events', limitMs)
   return await host.bus.deliver(events, AbortSignal.any([limit.signal, host.stopping]))
 }

@@ -1,6 +1,6 @@
 import { type Hono } from 'hono'
 import { type ModuleContext } from './context.ts'
-import { type HealthAnswer } from './protocol.ts'
+import { type HealthResponse } from './protocol.ts'
 import { type ServiceCollection } from './services.ts'
 
 /** An entry in the portal's navigation. */
@@ -32,7 +32,7 @@ export type Slot = { [Id in keyof SlotRegistry]: { slotId: Id } & SlotRegistry[I
 export type HealthTag = 'informational' | 'degradable' | 'critical'
 
 /** Result of a health check. Operators see the description, truncated to 500 characters. */
-export type Health = HealthAnswer
+export type Health = HealthResponse
 
 /** A health check with a timeout of 4 seconds. It is Unhealthy if it throws or exceeds the timeout. */
 export interface HealthCheck {

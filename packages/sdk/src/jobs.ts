@@ -1,6 +1,6 @@
 import { HookError, toHookError } from './hook-error.ts'
 import { type ModuleHost } from './host.ts'
-import { type JobAnswer } from './protocol.ts'
+import { type JobResponse } from './protocol.ts'
 import { withinLimit } from './time-limit.ts'
 
 /** The background jobs of an instance. */
@@ -16,7 +16,7 @@ export class Jobs {
   /**
    * Runs a job unless it is running. Throws `HookError` if there is no such job, it throws, or it exceeds the timeout.
    */
-  async run(id: string, limitMs: number): Promise<JobAnswer> {
+  async run(id: string, limitMs: number): Promise<JobResponse> {
     const { definition, context, stopping } = this.#host
     const job = Object.hasOwn(definition.jobs ?? {}, id) ? definition.jobs?.[id] : undefined
     if (!job) throw new HookError('not_found', `There is no job ${id}.`)

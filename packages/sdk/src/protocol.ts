@@ -7,9 +7,9 @@
  * | GET /describe                | 200 `Description`                                                       |
  * | POST /configure, /start      | 200 `Description`; runs once, and returns the same when repeated        |
  * | POST /stop, /dispose         | 200 `Description`; dispose is allowed in every state                    |
- * | GET /health/{name}           | 200, or 503 if Unhealthy: `HealthAnswer`                                |
- * | POST /jobs/{id}              | 200 `JobAnswer`                                                         |
- * | POST /events                 | 200 `EventsAnswer`; the body is `EventsRequest`                         |
+ * | GET /health/{name}           | 200, or 503 if Unhealthy: `HealthResponse`                              |
+ * | POST /jobs/{id}              | 200 `JobResponse`                                                       |
+ * | POST /events                 | 200 `EventsResponse`; the body is `EventsRequest`                       |
  *
  * Errors return a `HookFailure`: 400 for a malformed body, 403 without the token, 404, 409 in a state that does not
  * allow the call, 500 if module code throws, 504 on timeout. Only `GET /health`, outside of this path, requires no
@@ -87,13 +87,13 @@ export interface HookFailure {
 }
 
 /** Response of a health check. */
-export interface HealthAnswer {
+export interface HealthResponse {
   status: 'Healthy' | 'Degraded' | 'Unhealthy'
   description?: string
 }
 
 /** Response of a job. `hasRun` is false if the previous run is still active and no new run was started. */
-export interface JobAnswer {
+export interface JobResponse {
   hasRun: boolean
 }
 
@@ -105,7 +105,7 @@ export interface EventsRequest {
 /**
  * The result of each event. A failed event may be sent again; handlers that have handled it do not receive it twice.
  */
-export interface EventsAnswer {
+export interface EventsResponse {
   handled: readonly string[]
   failed: readonly { id: string; message: string }[]
 }

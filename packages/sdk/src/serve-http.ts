@@ -1,4 +1,4 @@
-import { answerOf } from './answer.ts'
+import { requestHandlerOf } from './request-handler.ts'
 import { type ModuleDefinition } from './definition.ts'
 import { type ModuleEnvironment } from './environment.ts'
 import { defaultHookMs, drainMs, ModuleHost } from './host.ts'
@@ -10,7 +10,9 @@ export async function serveHttp(definition: ModuleDefinition, environment: Modul
   const host = new ModuleHost(definition, { ...environment, isPersistent: true })
   const log = host.context.getLogger('lifecycle')
   // Registers signal handlers before listening. An unhandled signal would end the process during a request.
-  const listening = Promise.resolve().then(() => listen(answerOf(host, environment.token), environment.address, log))
+  const listening = Promise.resolve().then(() =>
+    listen(requestHandlerOf(host, environment.token), environment.address, log),
+  )
   onTermination(async () => {
     const server = await listening
     const drained = server.drain()

@@ -1,4 +1,4 @@
-import { type ModuleResponse, answerOf } from './answer.ts'
+import { type RequestHandler, requestHandlerOf } from './request-handler.ts'
 import { type ModuleDefinition } from './definition.ts'
 import { type ModuleEnvironment } from './environment.ts'
 import { ModuleHost } from './host.ts'
@@ -24,7 +24,7 @@ export async function serveLambda(
     await host.dispose().catch(() => {})
   })
   if (environment.startsItself) await host.configure(initMs).catch((error) => failInit(api, error))
-  const handle = answerOf(host, environment.token)
+  const handle = requestHandlerOf(host, environment.token)
   for (;;) await processInvocation(api, handle, await api.next())
 }
 
@@ -33,7 +33,7 @@ async function failInit(api: RuntimeApi, error: unknown): Promise<never> {
   process.exit(1)
 }
 
-async function processInvocation(api: RuntimeApi, handle: ModuleResponse, { id, event }: Invocation): Promise<void> {
+async function processInvocation(api: RuntimeApi, handle: RequestHandler, { id, event }: Invocation): Promise<void> {
   const request = requestOf(event)
   if (!request) return api.fail(id, 'InvalidEvent', 'Only API Gateway events of format 2.0 are supported.')
   try {

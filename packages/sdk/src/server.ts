@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setImmediate as nextImmediate } from 'node:timers/promises'
-import { type ModuleResponse } from './answer.ts'
+import { type RequestHandler } from './request-handler.ts'
 import { type ModuleEnvironment } from './environment.ts'
 import { type Logger } from './logger.ts'
 
@@ -13,7 +13,7 @@ const maxBodyBytes = 8 * 1024 * 1024
 
 /** Starts an HTTP server on a Unix socket or a port. Rejects if it cannot listen there. */
 export async function listen(
-  handler: ModuleResponse,
+  handler: RequestHandler,
   address: ModuleEnvironment['address'],
   log: Logger,
 ): Promise<HttpServer> {
@@ -35,14 +35,14 @@ function removeStaleSocket(path: string): void {
 /** An HTTP server that can close although clients keep their connections. */
 class HttpServer {
   readonly #server: Server
-  readonly #handler: ModuleResponse
+  readonly #handler: RequestHandler
   readonly #log: Logger
   #isDraining = false
   #isClosed = false
   /** Number of accepted connections. */
   #accepted = 0
 
-  constructor(server: Server, handler: ModuleResponse, log: Logger) {
+  constructor(server: Server, handler: RequestHandler, log: Logger) {
     this.#server = server
     this.#handler = handler
     this.#log = log

@@ -15,11 +15,8 @@ import {
 } from './stored.ts'
 
 /** Stored signatures, trusted keys and the expected verdict. */
-/** What lies in a registry, who is trusted, and what comes of it. */
-export interface Case {
-  name: string
-  expected: 'verified' | UnverifiedProblem
-  store: (fixtures: SignatureFixtures, layout: SignatureLayout) => Promise<unknown>
+type Store = (fixtures: SignatureFixtures, layout: SignatureLayout) => Promise<unknown>
+interface Options {
   /** The trusted keys; the key p256 by default. */
   keys?: TrustedKey[]
   /** The verified digests; the image `ours` by default. */
@@ -27,12 +24,26 @@ export interface Case {
   /** Both layouts by default. */
   layouts?: SignatureLayout[]
 }
+type Case = [name: string, expected: 'verified' | UnverifiedProblem, store: Store, options?: Options]
 
 /** Stores a signature of `ours`, with changes. */
 const signedBy =
-  (key: KeyName, changes?: Changes) =>
-  (fixtures: SignatureFixtures, layout: SignatureLayout): Promise<unknown> =>
+  (key: KeyName, changes?: Changes): Store =>
+  (fixtures, layout) =>
     put[layout](fixtures, fixtures.ours, key, changes)
+
+/** Stores a signature of another image under `ours`. */
+const copiedFrom =
+  (image: 'theirs' | 'index', key: KeyName = 'p256'): Store =>
+  (fixtures, layout) =>
+    put[layout](fixtures, fixtures.ours, key, { names: fixtures[image] })
+
+/** Stores several signatures, one after the other. */
+const inOrder =
+  (...stores: Store[]): Store =>
+  async (fixtures, layout) => {
+    for (const store of stores) await store(fixtures, layout)
+  }
 
 /** Changes the payload before it is signed. */
 const rewritten = (from: string | RegExp, to: string): Changes => ({
@@ -46,54 +57,38 @@ const flipped = (bytes: Buffer): Buffer => {
   return copy
 }
 
+const withEnvelope = (bundle: { dsseEnvelope: object }, members: object): object => ({
+  ...bundle,
+  dsseEnvelope: { ...bundle.dsseEnvelope, ...members },
+})
+const twice = (bundle: { dsseEnvelope: { signatures: object[] } }): object =>
+  withEnvelope(bundle, { signatures: Array(2).fill(bundle.dsseEnvelope.signatures[0]) })
+const material = (verificationMaterial?: object): Changes => ({ bundle: (each) => ({ ...each, verificationMaterial }) })
+const secondSubject = `"subject":[{"digest":{"sha256":"${'0'.repeat(64)}"}},`
+
 /** Changes that only bundles can have. */
-const bundles: [name: string, expected: Case['expected'], changes: Changes][] = [
+const bundles: [name: string, expected: Case[1], changes: Changes][] = [
   ['with another media type', 'broken_signature', { bundle: (each) => ({ ...each, mediaType: 'application/json' }) }],
   ['without a media type', 'broken_signature', { bundle: (each) => ({ ...each, mediaType: undefined }) }],
   ['that is truncated', 'broken_signature', { bundle: (each) => Buffer.from(JSON.stringify(each).slice(0, -10)) }],
   ['that is a number', 'broken_signature', { bundle: () => 7 }],
   ['without an envelope', 'broken_signature', { bundle: (each) => ({ ...each, dsseEnvelope: undefined }) }],
   ['without signatures', 'broken_signature', { bundle: (each) => withEnvelope(each, { signatures: [] }) }],
-  [
-    'with two signatures',
-    'broken_signature',
-    { bundle: (each) => withEnvelope(each, { signatures: Array(2).fill(each.dsseEnvelope.signatures[0]) }) },
-  ],
+  ['with two signatures', 'broken_signature', { bundle: twice }],
   ['with another payload type', 'broken_signature', { payloadType: 'text/plain' }],
   [
     'with another payload type than was signed',
     'broken_signature',
     { bundle: (each) => withEnvelope(each, { payloadType: 'text/plain' }) },
   ],
-  [
-    'with a certificate instead of a key',
-    'broken_signature',
-    { bundle: (each) => ({ ...each, verificationMaterial: { certificate: { rawBytes: 'AAAA' } } }) },
-  ],
-  [
-    'without verification material',
-    'broken_signature',
-    { bundle: (each) => ({ ...each, verificationMaterial: undefined }) },
-  ],
-  [
-    'with the hint of another key',
-    'verified',
-    { bundle: (each) => ({ ...each, verificationMaterial: { publicKey: { hint: 'other' } } }) },
-  ],
+  ['with a certificate instead of a key', 'broken_signature', material({ certificate: { rawBytes: 'AAAA' } })],
+  ['without verification material', 'broken_signature', material()],
+  ['with the hint of another key', 'verified', material({ publicKey: { hint: 'other' } })],
   ['with another predicate', 'signature_of_other_image', rewritten('cosign/sign', 'cosign/vuln')],
   ['with an older statement type', 'signature_of_other_image', rewritten('Statement/v1', 'Statement/v0.1')],
-  [
-    'with two subjects, one of them the image',
-    'verified',
-    rewritten('"subject":[', `"subject":[{"digest":{"sha256":"${'0'.repeat(64)}"}},`),
-  ],
+  ['with two subjects, one of them the image', 'verified', rewritten('"subject":[', secondSubject)],
   ['without a subject', 'signature_of_other_image', rewritten(/"subject":\[.*?\]/, '"subject":[]')],
 ]
-
-const withEnvelope = (bundle: { dsseEnvelope: object }, members: object): object => ({
-  ...bundle,
-  dsseEnvelope: { ...bundle.dsseEnvelope, ...members },
-})
 
 const withLogEntry: Changes = {
   bundle: (each) => ({
@@ -114,53 +109,41 @@ async function storeWithTwoLayers(fixtures: SignatureFixtures): Promise<void> {
 /** Stores a payload under the tag, with other annotations than a valid signature. */
 const tagged =
   (annotations: (payload: Buffer) => Record<string, string>) =>
-  async ({ registry, ours }: SignatureFixtures): Promise<unknown> => {
+  async ({ registry, ours }: SignatureFixtures) => {
     const text = simpleSigning('x', ours)
     const blob = await registry.putBlob(repository, text)
     return putTagged(registry, ours, [{ mediaType: simpleSigningType, ...blob, annotations: annotations(text) }])
   }
 
+const referrer: Options = { layouts: ['referrer'] }
+const tag: Options = { layouts: ['tag'] }
+const certified = (text: Buffer) => ({
+  [signatureAnnotation]: signBytes('other', text, 'sha256').toString('base64'),
+  'dev.sigstore.cosign/certificate': '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
+  'dev.sigstore.cosign/bundle': '{"SignedEntryTimestamp":"AAAA"}',
+})
+const atomic = rewritten('cosign container', 'atomic container')
+
 const documentCases: Case[] = [
-  ...bundles.map(([name, expected, changes]): Case => {
-    return { name: `a bundle ${name}`, expected, store: signedBy('p256', changes), layouts: ['referrer'] }
-  }),
-  { name: 'a log entry', expected: 'verified', store: signedBy('p256', withLogEntry), layouts: ['referrer'] },
-  {
-    name: 'a log entry with an untrusted key',
-    expected: 'unknown_key',
-    store: signedBy('other', withLogEntry),
-    layouts: ['referrer'],
-  },
-  {
-    name: 'a manifest with a second layer',
-    expected: 'broken_signature',
-    store: storeWithTwoLayers,
-    layouts: ['referrer'],
-  },
-  {
-    name: 'a payload of another type',
-    expected: 'signature_of_other_image',
-    store: signedBy('p256', rewritten('cosign container', 'atomic container')),
-    layouts: ['tag'],
-  },
-  { name: 'a layer without a signature', expected: 'broken_signature', store: tagged(() => ({})), layouts: ['tag'] },
-  {
-    name: 'a certificate and a log entry with an untrusted key',
-    expected: 'unknown_key',
-    store: tagged((text) => ({
-      [signatureAnnotation]: signBytes('other', text, 'sha256').toString('base64'),
-      'dev.sigstore.cosign/certificate': '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
-      'dev.sigstore.cosign/bundle': '{"SignedEntryTimestamp":"AAAA"}',
-    })),
-    layouts: ['tag'],
-  },
+  ...bundles.map(([name, expected, changes]): Case => [
+    `a bundle ${name}`,
+    expected,
+    signedBy('p256', changes),
+    referrer,
+  ]),
+  ['a log entry', 'verified', signedBy('p256', withLogEntry), referrer],
+  ['a log entry with an untrusted key', 'unknown_key', signedBy('other', withLogEntry), referrer],
+  ['a manifest with a second layer', 'broken_signature', storeWithTwoLayers, referrer],
+  ['a payload of another type', 'signature_of_other_image', signedBy('p256', atomic), tag],
+  ['a layer without a signature', 'broken_signature', tagged(() => ({})), tag],
+  ['a certificate and a log entry with an untrusted key', 'unknown_key', tagged(certified), tag],
 ]
+
 const past = '2020-01-01T00:00:00Z'
 const future = '2100-01-01T00:00:00Z'
 
-/** A valid signature of `team/hello`, and lists of keys. */
-const lists: [name: string, expected: Case['expected'], ...limits: Partial<TrustedKey>[]][] = [
-  ['a key for this repository', 'verified', { repositories: ['team/hello'] }],
+/** The verdict for a valid signature of `team/hello`, with limits of the trusted keys. */
+const lists: [name: string, expected: Case[1], ...limits: Partial<TrustedKey>[]][] = [
   ['a key for the repository', 'verified', { repositories: ['team/hello'] }],
   ['a key for the parent folder', 'verified', { repositories: ['x', 'team'] }],
   ['a key for the parent folder with a slash', 'verified', { repositories: ['team/'] }],
@@ -182,145 +165,72 @@ const lists: [name: string, expected: Case['expected'], ...limits: Partial<Trust
   ['an expired and a foreign entry', 'key_out_of_time', { notAfter: past }, { repositories: ['elsewhere'] }],
 ]
 
-const keyCases: Case[] = lists.map(([name, expected, ...limits]) => ({
-  name,
-  expected,
-  store: signedBy('p256'),
-  keys: limits.map((each) => trust('p256', each)),
-}))
+const keyCases = lists.map(([name, expected, ...limits]): Case => {
+  return [name, expected, signedBy('p256'), { keys: limits.map((each) => trust('p256', each)) }]
+})
 
-const casesOf = (key: KeyName): Case[] => [
-  { name: `signed with ${key}`, expected: 'verified', store: signedBy(key), keys: [trust(key)] },
-  {
-    name: `signed by signImage with ${key}`,
-    expected: 'verified',
-    store: ({ registry, ours }, layout) => signImage(registry, repository, ours, privatePem(key), { layout }),
-    keys: [trust(key)],
-  },
-  { name: `signed with untrusted ${key}`, expected: 'unknown_key', store: signedBy(key), keys: [trust('other')] },
-  {
-    name: `changed after signing with ${key}`,
-    expected: 'unknown_key',
-    store: signedBy(key, { payload: flipped }),
-    keys: [trust(key)],
-  },
-]
+function casesOf(key: KeyName): Case[] {
+  const signed: Store = ({ registry, ours }, layout) =>
+    signImage(registry, repository, ours, privatePem(key), { layout })
+  const trusted = { keys: [trust(key)] }
+  return [
+    [`signed with ${key}`, 'verified', signedBy(key), trusted],
+    [`signed by signImage with ${key}`, 'verified', signed, trusted],
+    [`signed with untrusted ${key}`, 'unknown_key', signedBy(key), { keys: [trust('other')] }],
+    [`changed after signing with ${key}`, 'unknown_key', signedBy(key, { payload: flipped }), trusted],
+  ]
+}
 
-const bothDigests: Case['digests'] = ({ ours, index }) => [ours, index]
+const bothDigests: Options = { digests: ({ ours, index }) => [ours, index] }
+const signedIn =
+  (image: 'theirs' | 'index'): Store =>
+  (fixtures, layout) =>
+    put[layout](fixtures, fixtures[image], 'p256')
 
 const copies: Case[] = [
-  { name: 'an unsigned image', expected: 'unsigned', store: async () => undefined },
-  {
-    name: 'another signed image',
-    expected: 'unsigned',
-    store: (fixtures, layout) => put[layout](fixtures, fixtures.theirs, 'p256'),
-  },
-  {
-    name: 'a copied signature',
-    expected: 'signature_of_other_image',
-    store: (fixtures, layout) => signedBy('p256', { names: fixtures.theirs })(fixtures, layout),
-  },
-  {
-    name: 'a copied signature of an untrusted key',
-    expected: 'unknown_key',
-    store: (fixtures, layout) => signedBy('other', { names: fixtures.theirs })(fixtures, layout),
-  },
-  {
-    name: 'a copied signature and a valid one',
-    expected: 'verified',
-    store: async (fixtures, layout) => {
-      await signedBy('p256', { names: fixtures.theirs })(fixtures, layout)
-      await signedBy('p256')(fixtures, layout)
-    },
-  },
-  { name: 'a signed platform image', expected: 'verified', store: signedBy('p256'), digests: bothDigests },
-  {
-    name: 'a signed index',
-    expected: 'verified',
-    store: (fixtures, layout) => put[layout](fixtures, fixtures.index, 'p256'),
-    digests: bothDigests,
-  },
-  {
-    name: 'a signature of the index at the platform image',
-    expected: 'signature_of_other_image',
-    store: (fixtures, layout) => signedBy('p256', { names: fixtures.index })(fixtures, layout),
-    digests: bothDigests,
-  },
+  ['an unsigned image', 'unsigned', async () => undefined],
+  ['another signed image', 'unsigned', signedIn('theirs')],
+  ['a copied signature', 'signature_of_other_image', copiedFrom('theirs')],
+  ['a copied signature of an untrusted key', 'unknown_key', copiedFrom('theirs', 'other')],
+  ['a copied signature and a valid one', 'verified', inOrder(copiedFrom('theirs'), signedBy('p256'))],
+  ['a signed platform image', 'verified', signedBy('p256'), bothDigests],
+  ['a signed index', 'verified', signedIn('index'), bothDigests],
+  ['a signature of the index at the platform image', 'signature_of_other_image', copiedFrom('index'), bothDigests],
 ]
 
+const invalidSignature = (signature: Changes['signature']): Store =>
+  signedBy('p256', { ...(signature && { signature }) })
+const noJson = { text: () => Buffer.from('no JSON') }
+const otherType = signedBy('p256', { mediaType: 'application/json' })
+
 const damages: Case[] = [
-  { name: 'a changed signature', expected: 'unknown_key', store: signedBy('p256', { signature: flipped }) },
-  {
-    name: 'a truncated signature',
-    expected: 'unknown_key',
-    store: signedBy('p256', { signature: (each) => each.subarray(0, 20) }),
-  },
-  { name: 'an empty signature', expected: 'unknown_key', store: signedBy('p256', { signature: () => Buffer.of() }) },
-  {
-    name: 'a repeated signature',
-    expected: 'unknown_key',
-    store: signedBy('p256', { signature: (each) => Buffer.concat([each, each]) }),
-  },
-  {
-    name: 'a payload without a digest',
-    expected: 'signature_of_other_image',
-    store: signedBy('p256', rewritten(/sha256/g, 'SHA256')),
-  },
-  {
-    name: 'a payload that is not JSON',
-    expected: 'signature_of_other_image',
-    store: signedBy('p256', { text: () => Buffer.from('no JSON') }),
-  },
-  {
-    name: 'a layer of another media type',
-    expected: 'broken_signature',
-    store: signedBy('p256', { mediaType: 'application/json' }),
-  },
-  {
-    name: 'a missing payload',
-    expected: 'broken_signature',
-    store: async (fixtures, layout) => {
-      await signedBy('p256')(fixtures, layout)
-      fixtures.registry.blobs.clear()
-    },
-  },
-  {
-    name: 'a broken, an unknown and a valid signature',
-    expected: 'verified',
-    store: async (fixtures, layout) => {
-      await signedBy('p256', { mediaType: 'application/json' })(fixtures, layout)
-      await signedBy('other')(fixtures, layout)
-      await signedBy('p256')(fixtures, layout)
-    },
-  },
-  {
-    name: 'a valid signature in one layout and an unknown one in the other',
-    expected: 'verified',
-    store: async (fixtures, layout) => {
-      await put.referrer(fixtures, fixtures.ours, layout === 'referrer' ? 'p256' : 'other')
-      await put.tag(fixtures, fixtures.ours, layout === 'tag' ? 'p256' : 'other')
-    },
-  },
+  ['a changed signature', 'unknown_key', invalidSignature(flipped)],
+  ['a truncated signature', 'unknown_key', invalidSignature((each) => each.subarray(0, 20))],
+  ['an empty signature', 'unknown_key', invalidSignature(() => Buffer.of())],
+  ['a repeated signature', 'unknown_key', invalidSignature((each) => Buffer.concat([each, each]))],
+  ['a payload without a digest', 'signature_of_other_image', signedBy('p256', rewritten(/sha256/g, 'SHA256'))],
+  ['a payload that is not JSON', 'signature_of_other_image', signedBy('p256', noJson)],
+  ['a layer of another media type', 'broken_signature', otherType],
+  ['a missing payload', 'broken_signature', inOrder(signedBy('p256'), async ({ registry }) => registry.blobs.clear())],
+  ['a broken, an unknown and a valid signature', 'verified', inOrder(otherType, signedBy('other'), signedBy('p256'))],
+  [
+    'a valid signature in one layout and an unknown one in the other',
+    'verified',
+    inOrder(signedBy('p256'), (fixtures, layout) =>
+      put[layout === 'tag' ? 'referrer' : 'tag'](fixtures, fixtures.ours, 'other'),
+    ),
+  ],
 ]
+
+const severalKeys = { keys: [trust('other'), trust('rsa'), trust('p256')] }
 
 /** All cases. By default in both layouts, signed with P-256, whose key is trusted. */
 export const corpus: Case[] = [
   ...(['p256', 'p384', 'p521', 'ed25519', 'rsa'] as const).flatMap(casesOf),
-  ...(['sha256', 'sha384'] as const).map((hash): Case => {
-    return {
-      name: `P-384 with ${hash}`,
-      expected: 'verified',
-      store: signedBy('p384', { hash }),
-      keys: [trust('p384')],
-    }
-  }),
-  {
-    name: 'several trusted keys',
-    expected: 'verified',
-    store: signedBy('p256'),
-    keys: [trust('other'), trust('rsa'), trust('p256')],
-  },
-  { name: 'no trusted key', expected: 'unknown_key', store: signedBy('p256'), keys: [] },
+  ['P-384 with sha256', 'verified', signedBy('p384', { hash: 'sha256' }), { keys: [trust('p384')] }],
+  ['P-384 with sha384', 'verified', signedBy('p384', { hash: 'sha384' }), { keys: [trust('p384')] }],
+  ['several trusted keys', 'verified', signedBy('p256'), severalKeys],
+  ['no trusted key', 'unknown_key', signedBy('p256'), { keys: [] }],
   ...copies,
   ...damages,
   ...keyCases,

@@ -2,7 +2,7 @@ import { type CloudEvent } from '@platform/contract/event'
 import { type Deployment } from '@platform/core/modules/record'
 import * as z from 'zod'
 import { type ModuleClient } from '../../runtimes/port.ts'
-import { type EventsAnswer, type EventsRequest, type PublishedEvent } from '@platform/modules/protocol'
+import { type EventsResponse, type EventsRequest, type PublishedEvent } from '@platform/modules/protocol'
 import { callControl, sanitize } from './control-client.ts'
 
 /** The result of event delivery: each event is handled or failed. */
@@ -16,7 +16,7 @@ export interface Delivery {
 }
 
 const id = z.string().max(200)
-const Response: z.ZodType<EventsAnswer> = z.object({
+const Response: z.ZodType<EventsResponse> = z.object({
   handled: z.array(id).max(1000),
   failed: z.array(z.object({ id, message: z.string() })).max(1000),
 })

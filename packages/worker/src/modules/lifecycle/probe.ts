@@ -3,7 +3,7 @@ import { now } from '@platform/core/clock'
 import { type Deployment } from '@platform/core/modules/record'
 import * as z from 'zod'
 import { type ModuleClient } from '../../runtimes/port.ts'
-import { type HealthAnswer, type PublishedEvent } from '@platform/modules/protocol'
+import { type HealthResponse, type PublishedEvent } from '@platform/modules/protocol'
 import { responseTo, jsonOf, sanitize } from './control-client.ts'
 import { publishedIn } from './published.ts'
 
@@ -12,7 +12,7 @@ type DeclaredCheck = ModuleManifest['spec']['healthChecks'][number]
 /** The result of one health check of a module. */
 export interface CheckResult {
   name: string
-  status: HealthAnswer['status']
+  status: HealthResponse['status']
   tags: DeclaredCheck['tags']
   description: string
   durationMs: number
@@ -66,10 +66,10 @@ export async function probe(
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
-const unhealthy = (description: string): HealthAnswer => ({ status: 'Unhealthy', description })
+const unhealthy = (description: string): HealthResponse => ({ status: 'Unhealthy', description })
 
 /** The health in a response. A module without the SDK may report it by the status alone. */
-function healthOf(status: number, content: unknown): HealthAnswer {
+function healthOf(status: number, content: unknown): HealthResponse {
   const { data } = Health.safeParse(content)
   if (!isSuccess(status)) return unhealthy(data?.description ?? `It answers ${status}.`)
   return data

@@ -1,0 +1,92 @@
+import { type Hono } from 'hono'
+import { HTTPException } from 'hono/http-exception'
+import { readUserToken, type RequestEnvironment } from './caller.ts'
+import { controlError, controlOf, healthResponse } from './control.ts'
+import { HealthChecks } from './health.ts'
+import { HookError, toHookError } from './hook-error.ts'
+import { type ModuleHost } from './host.ts'
+import { type Logger } from './logger.ts'
+import { controlPath, notAskedHeader, publishedHeader, tokenHeader, userHeader } from './protocol.ts'
+import { tokenCheck } from './token-check.ts'
+
+/** Handles a request, regardless of its transport. */
+export type RequestHandler = (request: Request) => Promise<Response>
+
+/** Returns the request handler of an instance. All requests except `GET /health` require the deployment's token. */
+export function requestHandlerOf(host: ModuleHost, token: string): RequestHandler {
+  const health = new HealthChecks(host)
+  const control = controlOf(host, health)
+  const isToken = tokenCheck(token)
+  setDefaults(host.app, host.context.getLogger('routes'))
+
+  async function handle(request: Request, path: string): Promise<Response> {
+    if (!path.startsWith(`${controlPath}/`)) return handleRequest(host, health, request)
+    // Rejects control requests of users, even if a gateway forwards their path.
+    return request.headers.has(userHeader) ? forbidden() : control.fetch(request)
+  }
+
+  return async (request) => {
+    const path = new URL(request.url).pathname
+    if (request.method === 'GET' && path === '/health') return respondWithHealth(host, health)
+    if (!isToken(request.headers.get(tokenHeader))) return forbidden()
+    const response = await handle(request, path)
+    // After a disconnect, published events remain queued for the next response.
+    return withPublished(response, request.signal.aborted ? undefined : host.bus.outbox.take())
+  }
+}
+
+const forbidden = (): Response => controlError(new HookError('forbidden', 'Only the platform may send this request.'))
+
+async function respondWithHealth(host: ModuleHost, health: HealthChecks): Promise<Response> {
+  // If the module cannot start, the response contains its state.
+  await host.whenStarted().catch(() => {})
+  const aggregate = await health.aggregate()
+  return Response.json(aggregate, { status: aggregate.status === 'Unhealthy' ? 503 : 200 })
+}
+
+function withPublished(response: Response, published: string | undefined): Response {
+  const headers = new Headers(response.headers)
+  headers.delete(publishedHeader)
+  if (published !== undefined) headers.set(publishedHeader, published)
+  return new Response(response.body, { status: response.status, headers })
+}
+
+/** Sets the default responses for unknown routes and errors. A module may override both. */
+function setDefaults(app: Hono, log: Logger): void {
+  app.notFound((c) => c.json({ error: 'route_not_found', message: 'The module has no such route.' }, 404))
+  app.onError((error, c) => {
+    if (error instanceof HTTPException) return error.getResponse()
+    log.error('A request failed', { method: c.req.method, path: c.req.path, error })
+    return c.json({ error: 'internal_error', message: 'The module failed.' }, 500)
+  })
+}
+
+/** Handles requests outside of the control API: single health checks, and the module's routes. */
+async function handleRequest(host: ModuleHost, health: HealthChecks, request: Request): Promise<Response> {
+  try {
+    await host.whenStarted()
+  } catch (error) {
+    const { error: code, message } = toHookError(error)
+    return Response.json({ error: code, message }, { status: 503, headers: { [notAskedHeader]: '1' } })
+  }
+  const check = request.method === 'GET' ? checkNameOf(host, request) : undefined
+  return check === undefined ? host.during(callRoute(host, request)) : healthResponse(health, check)
+}
+
+function checkNameOf({ definition }: ModuleHost, { url }: Request): string | undefined {
+  const [, name = ''] = /^\/health\/([^/]+)$/.exec(new URL(url).pathname) ?? []
+  return Object.hasOwn(definition.healthChecks ?? {}, name) ? name : undefined
+}
+
+async function callRoute({ app, definition }: ModuleHost, request: Request): Promise<Response> {
+  const user = request.headers.get(userHeader)
+  const caller = user === null ? undefined : readUserToken(user, definition.id)
+  if (user !== null && !caller) {
+    return controlError(new HookError('forbidden', 'The user token is not for this module, or has expired.'))
+  }
+  const headers = new Headers(request.headers)
+  // Removes secrets of the platform, which a route could otherwise return or log.
+  for (const name of [tokenHeader, userHeader]) headers.delete(name)
+  const environment: RequestEnvironment = caller ? { caller } : {}
+  return app.fetch(new Request(request, { headers }), environment)
+}
