@@ -15,9 +15,9 @@ export const listClusters = (api: Api, extent: Extent, filter: ClusterFilter = {
 
 const isId = (text: string): boolean => /^clus_[0-9a-hjkmnp-tv-z]{26}$/.test(text)
 
-export async function findCluster(api: Api, wanted: string): Promise<Cluster> {
-  const [cluster] = await findClusters(api, [wanted])
-  if (cluster === undefined) throw unknownCluster(wanted)
+export async function findCluster(api: Api, nameOrId: string): Promise<Cluster> {
+  const [cluster] = await findClusters(api, [nameOrId])
+  if (cluster === undefined) throw unknownCluster(nameOrId)
   return cluster
 }
 
@@ -25,18 +25,18 @@ export async function findCluster(api: Api, wanted: string): Promise<Cluster> {
  * Finds clusters by name or id, in the given order, without duplicates. One id costs one call; names read the list
  * until all are found. Throws `CliError` for unknown and ambiguous names.
  */
-export async function findClusters(api: Api, wanted: readonly string[]): Promise<Cluster[]> {
-  const [only] = wanted
-  if (wanted.length === 1 && only !== undefined && isId(only)) return [await clusterById(api, only)]
-  const known = new Matches(wanted)
+export async function findClusters(api: Api, namesOrIds: readonly string[]): Promise<Cluster[]> {
+  const [only] = namesOrIds
+  if (namesOrIds.length === 1 && only !== undefined && isId(only)) return [await clusterById(api, only)]
+  const known = new Matches(namesOrIds)
   for await (const page of pagesOf(pageReader(api, {}))) {
     page.forEach((cluster) => known.add(cluster))
     if (known.isComplete) break
   }
   // The list may lag behind new registrations.
-  const found = wanted.map((one) => known.of(one) ?? (isId(one) ? clusterById(api, one) : undefined))
+  const found = namesOrIds.map((one) => known.of(one) ?? (isId(one) ? clusterById(api, one) : undefined))
   const clusters = await Promise.all(
-    found.map(async (cluster, index) => (await cluster) ?? unknownCluster(wanted[index])),
+    found.map(async (cluster, index) => (await cluster) ?? unknownCluster(namesOrIds[index])),
   )
   return [...new Map(clusters.map((cluster) => [cluster.id, cluster])).values()]
 }
@@ -44,15 +44,15 @@ export async function findClusters(api: Api, wanted: readonly string[]): Promise
 const clusterById = (api: Api, id: string): Promise<Cluster> =>
   unwrap(api.GET('/api/v1/clusters/{id}', { params: { path: { id } } }))
 
-function unknownCluster(wanted = ''): never {
-  throw new CliError('refused', `No cluster named ${cellOf(wanted)}. See: plat cluster list`)
+function unknownCluster(nameOrId = ''): never {
+  throw new CliError('refused', `No cluster named ${cellOf(nameOrId)}. See: plat cluster list`)
 }
 
 class Matches {
   readonly #found: Map<string, Cluster[]>
 
-  constructor(wanted: readonly string[]) {
-    this.#found = new Map(wanted.map((one) => [one.toLowerCase(), []]))
+  constructor(names: readonly string[]) {
+    this.#found = new Map(names.map((one) => [one.toLowerCase(), []]))
   }
 
   add(cluster: Cluster): void {
@@ -66,11 +66,11 @@ class Matches {
     return [...this.#found.values()].every((found) => found.length > 0)
   }
 
-  of(wanted: string): Cluster | undefined {
-    const found = this.#found.get(wanted.toLowerCase()) ?? []
+  of(nameOrId: string): Cluster | undefined {
+    const found = this.#found.get(nameOrId.toLowerCase()) ?? []
     if (found.length > 1) {
       const ids = found.map(({ id, name }) => `${id} (${cellOf(name)})`).join(', ')
-      throw new CliError('usage', `${cellOf(wanted)} matches several clusters: ${ids}. Use the id.`)
+      throw new CliError('usage', `${cellOf(nameOrId)} matches several clusters: ${ids}. Use the id.`)
     }
     return found[0]
   }

@@ -35,7 +35,7 @@ async function decided<Result extends { error?: unknown; response: Response }>(c
       throw new CliError('unreachable', `The response is not valid JSON (${messageOf(error)}).`, error)
     throw error
   })
-  if (!result.response.ok) throw refusalOf(result.response, result.error)
+  if (!result.response.ok) throw toApiRejection(result.response, result.error)
   return result
 }
 
@@ -52,7 +52,7 @@ export class ApiRejection extends CliError {
 export const isApiRejection = (error: unknown, code: string): boolean =>
   error instanceof ApiRejection && error.code === code
 
-function refusalOf(response: Response, error: unknown): CliError {
+function toApiRejection(response: Response, error: unknown): CliError {
   const body = new Map(Object.entries(typeof error === 'object' && error !== null ? error : {}))
   const code = body.get('error')
   if (typeof code !== 'string') return notThePlatform(response)

@@ -31,9 +31,9 @@ export const openBase = (reference: string, { spec }: ModuleManifest): Remote =>
 export async function readBase(remote: Remote, platform: Platform): Promise<Image> {
   const base = await readImage(remote.client, remote.repository, remote.target, platform)
   if (base === undefined) throw new CliError('refused', `Image not found: ${formatTarget(remote)}.`)
-  const [wanted, found] = [platform, base.config].map(formatPlatform)
-  if (found !== wanted) {
-    throw new CliError('refused', `${formatTarget(remote)} is built for ${found}, but the module for ${wanted}.`)
+  const [expected, actual] = [platform, base.config].map(formatPlatform)
+  if (actual !== expected) {
+    throw new CliError('refused', `${formatTarget(remote)} is built for ${actual}, but the module for ${expected}.`)
   }
   return base
 }

@@ -6,7 +6,7 @@ type Spec = ModuleManifest['spec']
 type Optional<Type, Name extends keyof Type> = Omit<Type, Name> & Partial<Pick<Type, Name>>
 
 /** The parts of a manifest that the code does not define. */
-export interface GivenParts {
+export interface AuthoredFields {
   $schema?: string
   metadata: Omit<Metadata, 'id' | 'version'>
   spec: Optional<Omit<Spec, 'navSlots' | 'healthChecks' | 'backgroundJobs'>, 'permissionsRequired'>
@@ -15,7 +15,10 @@ export interface GivenParts {
 /**
  * Combines the code's description with the given parts, in a fixed order. Throws a `ZodError` for an invalid manifest.
  */
-export const manifestOf = (description: ModuleDescription, { $schema, metadata, spec }: GivenParts): ModuleManifest => {
+export const manifestOf = (
+  description: ModuleDescription,
+  { $schema, metadata, spec }: AuthoredFields,
+): ModuleManifest => {
   const { id, version, slots, healthChecks, jobs } = description
   return ModuleManifest.parse({
     ...($schema !== undefined && { $schema }),

@@ -27,7 +27,7 @@ export async function renewManifest(project: Project): Promise<{ manifest: Modul
 /** The manifest as the file formats it: its bytes are part of the image. */
 export const manifestText = ({ manifestFile }: Project): Promise<Buffer> => readFile(manifestFile)
 
-type Given = Parameters<typeof manifestOf>[1]
+type AuthoredFields = Parameters<typeof manifestOf>[1]
 
 function checked(
   project: Project,
@@ -43,7 +43,7 @@ function checked(
 function parsed(project: Project, description: ModuleDescription, given: Readonly<Record<string, unknown>>) {
   try {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema judges it
-    return manifestOf(description, { metadata: {}, spec: {}, ...given } as unknown as Given)
+    return manifestOf(description, { metadata: {}, spec: {}, ...given } as unknown as AuthoredFields)
   } catch (error) {
     throw hasIssues(error) ? invalid(project, error.issues, error) : error
   }

@@ -19,7 +19,7 @@ export interface Pushed {
 }
 
 /** The target repository, if not the manifest's, and the private key (PEM) for signing. */
-interface Wish {
+interface PushOptions {
   to?: string
   privateKeyPem?: string
 }
@@ -28,7 +28,7 @@ interface Wish {
  * Pushes the built image under its version and `latest`. Signs it before the tags are set, so that no unsigned image is
  * visible. Throws `CliError`, also for an outdated image, and `RegistryError`.
  */
-export async function pushProject(project: Project, { to, privateKeyPem }: Wish): Promise<Pushed> {
+export async function pushProject(project: Project, { to, privateKeyPem }: PushOptions): Promise<Pushed> {
   const { version, image } = await builtImage(project)
   const remote = openRemote(to === undefined ? image.reference : repositoryOf(to))
   const { client, repository } = remote

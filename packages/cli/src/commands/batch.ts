@@ -67,8 +67,8 @@ export function addBatchCommands(program: Command): void {
 async function submit(file: string, { maxConcurrency, maxErrors, ...options }: Submitted): Promise<void> {
   const { entries, limits } = readBatchFile(file === '-' ? await readInput() : await readFileOf(file))
   const api = options.wait ? connectToFollow() : connect()
-  const wanted = entries.map(({ cluster }) => cluster)
-  const known = await clustersOf(api, wanted)
+  const clusterNames = entries.map(({ cluster }) => cluster)
+  const known = await clustersOf(api, clusterNames)
   const body = {
     jobs: entries.map(({ cluster, submission }) => Object.assign(submission, { clusterId: known.idOf(cluster) })),
     ...limits,
@@ -79,8 +79,8 @@ async function submit(file: string, { maxConcurrency, maxErrors, ...options }: S
 }
 
 /** Resolves names to ids. Costs no call if all are ids. */
-async function clustersOf(api: Api, wanted: readonly string[]) {
-  const distinct = [...new Set(wanted)]
+async function clustersOf(api: Api, clusterNames: readonly string[]) {
+  const distinct = [...new Set(clusterNames)]
   const isAllIds = distinct.every((one) => one.startsWith('clus_'))
   const found = isAllIds ? [] : await findClusters(api, distinct)
   const names = new Map(found.map(({ id, name }) => [id, name]))

@@ -60,15 +60,15 @@ export function addClusterCommands(program: Command): void {
   )
 }
 
-async function get(wanted: string, options: Shown): Promise<void> {
+async function get(nameOrId: string, options: Shown): Promise<void> {
   const api = connect()
-  const { id } = await findCluster(api, wanted)
+  const { id } = await findCluster(api, nameOrId)
   await showOne(options, await unwrap(api.GET('/api/v1/clusters/{id}', { params: { path: { id } } })))
 }
 
-async function timeline(wanted: string, { limit, all, ...options }: Shown & Extent): Promise<void> {
+async function timeline(nameOrId: string, { limit, all, ...options }: Shown & Extent): Promise<void> {
   const api = connect()
-  const { id } = await findCluster(api, wanted)
+  const { id } = await findCluster(api, nameOrId)
   const read = (query: { page: number; pageSize: number }) =>
     unwrap(api.GET('/api/v1/clusters/{id}/timeline', { params: { path: { id }, query } }))
   await showList(options, await readList({ limit, ...(all && { all }) }, read), [
@@ -93,24 +93,24 @@ async function register(name: string, { type, site: siteId, json }: Registration
   await write(`${cluster.relayCommand}\n`)
 }
 
-async function rename(wanted: string, name: string, options: Shown): Promise<void> {
+async function rename(nameOrId: string, name: string, options: Shown): Promise<void> {
   const api = connect()
-  const { id } = await findCluster(api, wanted)
+  const { id } = await findCluster(api, nameOrId)
   const call = api.PATCH('/api/v1/clusters/{id}', { params: { path: { id } }, body: { name } })
   await showOne(options, await unwrap(call))
 }
 
-async function remove(wanted: string, { json, yes }: Shown & { yes?: true }): Promise<void> {
+async function remove(nameOrId: string, { json, yes }: Shown & { yes?: true }): Promise<void> {
   const api = connect()
-  const { id, name } = await findCluster(api, wanted)
+  const { id, name } = await findCluster(api, nameOrId)
   await confirm(`Remove ${name} (${id}) and all its data?`, { ...(yes && { yes }) })
   await expectNoBody(api.DELETE('/api/v1/clusters/{id}', { params: { path: { id } } }))
   await (json ? writeJson({ id, deleted: true }) : say(`${name} removed.`))
 }
 
-async function issueToken(wanted: string, { json }: Shown): Promise<void> {
+async function issueToken(nameOrId: string, { json }: Shown): Promise<void> {
   const api = connect()
-  const { id, name } = await findCluster(api, wanted)
+  const { id, name } = await findCluster(api, nameOrId)
   const path = '/api/v1/clusters/{id}/enrollment-token'
   const enrollment: Schemas['Enrollment'] = await unwrap(api.POST(path, { params: { path: { id } } }))
   if (json) return writeJson(enrollment)

@@ -59,9 +59,9 @@ async function catalog({ json, installed, verified, search }: Filter): Promise<v
 
 async function scan({ json, wait }: Shown & { wait: boolean }): Promise<void> {
   const api = connect()
-  const asked = await unwrap(api.POST('/api/v1/modules/catalog/scan'))
-  if (!wait) return json ? showOne({ json }, asked) : say('Scan started. See: plat module catalog')
-  const { scannedAt, totalCount, problems } = await newCatalog(api, asked.scannedAt)
+  const accepted = await unwrap(api.POST('/api/v1/modules/catalog/scan'))
+  if (!wait) return json ? showOne({ json }, accepted) : say('Scan started. See: plat module catalog')
+  const { scannedAt, totalCount, problems } = await newCatalog(api, accepted.scannedAt)
   if (json) return showOne({ json }, { scannedAt, totalCount, problems })
   say(`The catalog is up to date: ${counted(totalCount, 'module')}.`)
   problems.forEach(say)

@@ -13,7 +13,7 @@ interface Awaited extends Shown {
   wait: boolean
 }
 
-interface Wish {
+interface InstallOptions {
   version?: string
   manifest?: string
 }
@@ -34,7 +34,7 @@ export function addInstallCommands(module: Command): void {
     .action(uninstall)
 }
 
-async function install(what: string, { version, manifest, ...options }: Awaited & Wish): Promise<void> {
+async function install(what: string, { version, manifest, ...options }: Awaited & InstallOptions): Promise<void> {
   const accept = what.includes('/')
     ? installImage(what, { ...(version && { version }), ...(manifest && { manifest }) })
     : installFromCatalog(what, { ...(version && { version }), ...(manifest && { manifest }) })
@@ -42,14 +42,14 @@ async function install(what: string, { version, manifest, ...options }: Awaited 
   await follow(api, await accept(api), options)
 }
 
-function installImage(imageRef: string, { version, manifest }: Wish) {
+function installImage(imageRef: string, { version, manifest }: InstallOptions) {
   if (version !== undefined)
     throw new CliError('usage', '--version requires a module id; an image has its own version.')
   const body = { imageRef, ...(manifest !== undefined && { manifestUrl: manifest }) }
   return (api: Api) => unwrap(api.POST('/api/modules/install', { body }))
 }
 
-function installFromCatalog(id: string, { version, manifest }: Wish) {
+function installFromCatalog(id: string, { version, manifest }: InstallOptions) {
   if (manifest !== undefined)
     throw new CliError('usage', '--manifest requires an image, such as host/modules/hello:1.0.0.')
   const body = version === undefined ? {} : { version }
@@ -73,7 +73,7 @@ async function acceptUninstall(api: Api, moduleId: string): Promise<Schemas['Uni
     return await unwrapOptional(api.DELETE('/api/v1/modules/{id}', { params }))
   } catch (error) {
     if (!isApiRejection(error, 'module_operation_in_progress')) throw error
-    const found = await unwrap(api.GET('/api/v1/modules/{id}', { params })).catch(ifGone)
+    const found = await unwrap(api.GET('/api/v1/modules/{id}', { params })).catch(undefinedIfNotFound)
     if (found === undefined) return undefined
     const { state, jobId } = found
     if (state !== 'Uninstalling' || jobId === undefined) throw error
@@ -82,7 +82,7 @@ async function acceptUninstall(api: Api, moduleId: string): Promise<Schemas['Uni
   }
 }
 
-function ifGone(error: unknown): undefined {
+function undefinedIfNotFound(error: unknown): undefined {
   if (!isApiRejection(error, 'module_not_found')) throw error
 }
 

@@ -53,8 +53,8 @@ async function push({ dir, to, key, json }: Push): Promise<void> {
     import('../author/keys.ts'),
   ])
   const privateKeyPem = key === undefined ? undefined : await readSigningKey(key)
-  const wish = { ...(to !== undefined && { to }), ...(privateKeyPem !== undefined && { privateKeyPem }) }
-  const { image, digest } = await pushProject(await openProject(dir), wish)
+  const options = { ...(to !== undefined && { to }), ...(privateKeyPem !== undefined && { privateKeyPem }) }
+  const { image, digest } = await pushProject(await openProject(dir), options)
   if (json) return showOne({ json }, { image, digest, isSigned: key !== undefined })
   say(`${image} pushed${key === undefined ? ', and not signed' : ' and signed'}: ${digest}`)
 }

@@ -34,10 +34,10 @@ export function addSessionCommands(program: Command): void {
   )
 }
 
-async function login({ server: named, username: given, passwordStdin, json }: LoginOptions): Promise<void> {
+async function login({ server: named, username: name, passwordStdin, json }: LoginOptions): Promise<void> {
   const server = serverOf(named ?? (process.env['PLAT_SERVER'] || defaultServer))
   if (isExposed(server)) say(`Warning: passwords and tokens are sent unencrypted to ${server}. Use https.`)
-  const username = given ?? (await asked('Username: '))
+  const username = name ?? (await askRequired('Username: '))
   const body = { username, password: await ownPassword(passwordStdin) }
   const tokens = tokensOf(await unwrap(anonymous(server, { seconds: 8 }).POST('/api/v1/auth/login', { body })))
   await withLock(async () => writeSession({ server, username, ...tokens }))
@@ -50,7 +50,7 @@ const isExposed = (server: string): boolean => {
   return protocol === 'http:' && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
 }
 
-async function asked(question: string): Promise<string> {
+async function askRequired(question: string): Promise<string> {
   if (!canAsk()) throw new CliError('usage', 'Give a user name with --username.')
   return (await ask(question)).trim()
 }

@@ -44,17 +44,20 @@ async function check({ json }: Shown): Promise<void> {
   else if (updateAvailable) say(`Next: plat update apply ${cellOf(latestVersion)}`)
 }
 
-async function apply(wanted: string | undefined, options: Agreed & { force?: true }): Promise<void> {
+async function apply(version: string | undefined, options: Agreed & { force?: true }): Promise<void> {
   const api = connectToFollow()
   const found = await readCheck(api)
   const { currentVersion, latestVersion, updateAvailable } = found
-  if (wanted === undefined && !updateAvailable) {
+  if (version === undefined && !updateAvailable) {
     if (options.json) return showOne({ json: options.json }, found)
     for (const { version, reason } of found.refused) say(`${cellOf(version)} cannot be applied: ${reason}`)
     return say(`${cellOf(currentVersion)} is up to date.`)
   }
-  const targetVersion = wanted ?? latestVersion
-  await confirm(`Update the platform from ${cellOf(currentVersion)} to ${cellOf(targetVersion)}?`, asked(options))
+  const targetVersion = version ?? latestVersion
+  await confirm(
+    `Update the platform from ${cellOf(currentVersion)} to ${cellOf(targetVersion)}?`,
+    confirmOptions(options),
+  )
   await follow(api, { action: 'apply', targetVersion, ...forced(options) }, options)
 }
 
@@ -62,13 +65,13 @@ async function rollback(options: Agreed & { force?: true }): Promise<void> {
   const api = connectToFollow()
   const { currentVersion, previousVersion } = await readCheck(api)
   const target = previousVersion === undefined ? 'the previous version' : cellOf(previousVersion)
-  await confirm(`Roll back the platform from ${cellOf(currentVersion)} to ${target}?`, asked(options))
+  await confirm(`Roll back the platform from ${cellOf(currentVersion)} to ${target}?`, confirmOptions(options))
   // Names the version, so that a retry cannot roll back further.
-  const wanted = previousVersion === undefined ? {} : { targetVersion: previousVersion }
-  await follow(api, { action: 'rollback', ...wanted, ...forced(options) }, options)
+  const selection = previousVersion === undefined ? {} : { targetVersion: previousVersion }
+  await follow(api, { action: 'rollback', ...selection, ...forced(options) }, options)
 }
 
-const asked = ({ yes }: Agreed) => ({ ...(yes && { yes }) })
+const confirmOptions = ({ yes }: Agreed) => ({ ...(yes && { yes }) })
 const forced = ({ force }: { force?: true }) => ({ ...(force && { force }) })
 
 async function follow(api: Api, body: Schemas['UpdateRequest'], { wait, json }: Agreed): Promise<void> {

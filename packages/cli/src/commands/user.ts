@@ -24,8 +24,8 @@ export function addUserCommands(program: Command): void {
       { title: 'ROLES', of: ({ roles }) => roles, isFlexible: true },
     ]),
   )
-  addCommand(user, 'get <user>', 'show a user by name or id').action(async (wanted: string, options: Shown) =>
-    showOne(options, await findUser(connect(), wanted)),
+  addCommand(user, 'get <user>', 'show a user by name or id').action(async (nameOrId: string, options: Shown) =>
+    showOne(options, await findUser(connect(), nameOrId)),
   )
   addCommand(user, 'create <username>', 'create a user; prompts for the password', [
     'plat user create grace --email grace@example.com --role Operator --password-stdin < password.txt',
@@ -45,11 +45,11 @@ export function addUserCommands(program: Command): void {
 const listUsers = (api: Api, extent: Extent) =>
   readList(extent, (query) => unwrap(api.GET('/api/v1/users', { params: { query } })))
 
-async function findUser(api: Api, wanted: string): Promise<User> {
-  if (wanted.startsWith('user_')) return unwrap(api.GET('/api/v1/users/{id}', { params: { path: { id: wanted } } }))
+async function findUser(api: Api, nameOrId: string): Promise<User> {
+  if (nameOrId.startsWith('user_')) return unwrap(api.GET('/api/v1/users/{id}', { params: { path: { id: nameOrId } } }))
   const { items } = await listUsers(api, { limit: Infinity, all: true })
-  const found = items.find(({ username }) => username.toLowerCase() === wanted.toLowerCase())
-  if (found === undefined) throw new CliError('refused', `No user named ${cellOf(wanted)}. See: plat user list`)
+  const found = items.find(({ username }) => username.toLowerCase() === nameOrId.toLowerCase())
+  if (found === undefined) throw new CliError('refused', `No user named ${cellOf(nameOrId)}. See: plat user list`)
   return found
 }
 
@@ -72,17 +72,17 @@ interface Update extends Shown {
   role?: Role[]
 }
 
-async function update(wanted: string, { email, role: roles, ...options }: Update): Promise<void> {
+async function update(nameOrId: string, { email, role: roles, ...options }: Update): Promise<void> {
   if (email === undefined && roles === undefined) throw new CliError('usage', 'Give a change: --email or --role.')
   const api = connect()
-  const { id } = await findUser(api, wanted)
+  const { id } = await findUser(api, nameOrId)
   const body = { ...(email !== undefined && { email }), ...(roles && { roles }) }
   await showOne(options, await unwrap(api.PATCH('/api/v1/users/{id}', { params: { path: { id } }, body })))
 }
 
-async function remove(wanted: string, { json, yes }: Shown & { yes?: true }): Promise<void> {
+async function remove(nameOrId: string, { json, yes }: Shown & { yes?: true }): Promise<void> {
   const api = connect()
-  const { id, username } = await findUser(api, wanted)
+  const { id, username } = await findUser(api, nameOrId)
   await confirm(`Remove ${username} (${id})?`, { ...(yes && { yes }) })
   await expectNoBody(api.DELETE('/api/v1/users/{id}', { params: { path: { id } } }))
   await (json ? writeJson({ id, deleted: true }) : say(`${username} removed.`))

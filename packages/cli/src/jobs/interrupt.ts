@@ -11,7 +11,7 @@ const samePressMs = 400
 export class Interrupt implements Disposable {
   #lastMs = -Infinity
   #cancel: (() => Promise<void>) | undefined
-  isAsked = false
+  isRequested = false
 
   constructor() {
     process.on('SIGINT', this.#onSignal)
@@ -20,7 +20,7 @@ export class Interrupt implements Disposable {
   /** Sets how to cancel the jobs. Resolves after a cancellation that was requested before. */
   async cancelWith(cancel: () => Promise<void>): Promise<void> {
     this.#cancel = cancel
-    if (this.isAsked) await this.#ask(cancel)
+    if (this.isRequested) await this.#ask(cancel)
   }
 
   [Symbol.dispose](): void {
@@ -31,8 +31,8 @@ export class Interrupt implements Disposable {
     const isSamePress = performance.now() - this.#lastMs < samePressMs
     this.#lastMs = performance.now()
     if (isSamePress) return
-    if (this.isAsked) process.exit(exitCodes.interrupted)
-    this.isAsked = true
+    if (this.isRequested) process.exit(exitCodes.interrupted)
+    this.isRequested = true
     // Starts a line below the terminal's ^C.
     if (process.stderr.isTTY) process.stderr.write('\n')
     say('Cancelling. Press Ctrl-C again to exit without waiting.')

@@ -29,19 +29,19 @@ export function rawPrinter(): OutputPrinter {
 
 /** Prints the output of several nodes, each line prefixed with its node. Terminals show control characters as text. */
 export function labelledPrinter(nameOf: ReadonlyMap<string, string>): OutputPrinter {
-  const begun = new Map<string, { chunk: Chunk; text: string }>()
+  const unfinished = new Map<string, { chunk: Chunk; text: string }>()
   const lines = (chunk: Chunk, text: string) =>
     writeTo(chunk.stream, labelled(nameOf.get(chunk.nodeId) ?? chunk.nodeId, text))
   return {
     async print(chunk) {
       const key = `${chunk.nodeId} ${chunk.stream}`
-      const text = (begun.get(key)?.text ?? '') + chunk.data
+      const text = (unfinished.get(key)?.text ?? '') + chunk.data
       const end = text.lastIndexOf('\n') + 1
-      begun.set(key, { chunk, text: text.slice(end) })
+      unfinished.set(key, { chunk, text: text.slice(end) })
       if (end > 0) await lines(chunk, text.slice(0, end))
     },
     async end() {
-      for (const { chunk, text } of begun.values()) if (text !== '') await lines(chunk, `${text}\n`)
+      for (const { chunk, text } of unfinished.values()) if (text !== '') await lines(chunk, `${text}\n`)
     },
   }
 }

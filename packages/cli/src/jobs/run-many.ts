@@ -30,7 +30,7 @@ export async function runOnMany(
   const run = new Run(api, clusters, options)
   using interrupt = new Interrupt()
   for (const jobs of batchesOf(clusters.map(({ id }) => submissionOf(id, script, options)))) {
-    if (interrupt.isAsked || run.isFailing) break
+    if (interrupt.isRequested || run.isFailing) break
     const { maxConcurrency, maxErrors } = options
     const left = maxErrors === undefined ? {} : { maxErrors: maxErrors - run.failedCount }
     const body = { jobs, ...(maxConcurrency && { maxConcurrency }), ...left }
@@ -46,7 +46,7 @@ export async function runOnMany(
   const code = options.detach ? await run.tellBatches() : run.tell()
   // A detached run does not know how far its cancellation came.
   const isWhole = code === exitCodes.ok && run.untriedCount === 0 && !options.detach
-  return interrupt.isAsked && !isWhole ? exitCodes.interrupted : code
+  return interrupt.isRequested && !isWhole ? exitCodes.interrupted : code
 }
 
 class Run {

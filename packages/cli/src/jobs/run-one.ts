@@ -46,7 +46,7 @@ export async function runOnOne(api: Api, cluster: Cluster, script: string, optio
   await interrupt.cancelWith(() => cancelJob(api, job.id))
   if (options.detach) {
     await (options.json ? writeJson(job) : write(`${job.id}\n`))
-    return interrupt.isAsked ? exitCodes.interrupted : exitCodes.ok
+    return interrupt.isRequested ? exitCodes.interrupted : exitCodes.ok
   }
   say(`${job.id} accepted.${hintOf(cluster)}`)
   const isLabelled = nodes.length > 1 && targets?.length !== 1
@@ -64,8 +64,8 @@ type Node = Schemas['Node']
 const nodesOf = async (api: Api, { id }: Cluster): Promise<Node[]> =>
   (await unwrap(api.GET('/api/v1/clusters/{id}', { params: { path: { id } } }))).nodes
 
-const nodeIdsOf = (wanted: readonly string[], nodes: readonly Node[], cluster: Cluster): string[] =>
-  wanted.map((one) => {
+const nodeIdsOf = (namesOrIds: readonly string[], nodes: readonly Node[], cluster: Cluster): string[] =>
+  namesOrIds.map((one) => {
     const found = nodes.filter(({ id, name }) => id === one || name === one)
     if (found[0] !== undefined && found.length === 1) return found[0].id
     const problem = found.length === 0 ? 'is not a node' : 'matches several nodes'
@@ -97,5 +97,5 @@ async function cancelJob(api: Api, id: string): Promise<void> {
 export function finalCode(job: Job, interrupt?: Interrupt): number {
   if (job.statusReason !== undefined && job.statusReason !== 'exit_nonzero') say(`${job.id} ended: ${endOf(job)}`)
   if (job.result?.truncated) say(`The output has ${job.result.totalBytes} bytes; its middle was dropped.`)
-  return interrupt?.isAsked && job.status === 'Cancelled' ? exitCodes.interrupted : exitCodeOf(job)
+  return interrupt?.isRequested && job.status === 'Cancelled' ? exitCodes.interrupted : exitCodeOf(job)
 }

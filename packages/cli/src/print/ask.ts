@@ -6,20 +6,20 @@ import { CliError } from '../exit.ts'
 /** Whether the user can be prompted. */
 export const canAsk = (): boolean => process.stdin.isTTY && process.stderr.isTTY
 
-export const ask = (question: string): Promise<string> => asked(question, process.stderr)
+export const ask = (question: string): Promise<string> => readAnswer(question, process.stderr)
 
 /** Prompts without echo. */
 export async function askSecret(question: string): Promise<string> {
   process.stderr.write(question)
-  const nowhere = new Writable({ write: (_chunk, _encoding, taken) => taken() })
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
   try {
-    return await asked('', nowhere)
+    return await readAnswer('', nowhere)
   } finally {
     process.stderr.write('\n')
   }
 }
 
-async function asked(question: string, output: NodeJS.WritableStream): Promise<string> {
+async function readAnswer(question: string, output: NodeJS.WritableStream): Promise<string> {
   const left = new AbortController()
   const lines = createInterface({ input: process.stdin, output, terminal: true })
   const leave = () => left.abort(new CliError('interrupted', 'Cancelled.'))

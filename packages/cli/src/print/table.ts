@@ -37,9 +37,9 @@ function fitted<Row>(columns: readonly Column<Row>[], natural: readonly number[]
     const widest = Math.max(0, ...flexible)
     if (widest === 0) break
     const next = Math.max(narrowest, ...flexible.filter((one) => one < widest))
-    const taken = Math.min(excess, widest - next || 1)
-    widths[flexible.indexOf(widest)] = widest - taken
-    excess -= taken
+    const reduction = Math.min(excess, widest - next || 1)
+    widths[flexible.indexOf(widest)] = widest - reduction
+    excess -= reduction
   }
   return widths
 }

@@ -18,19 +18,19 @@ const timeoutMs = 45_000
 export async function withLock<Result>(work: () => Promise<Result>): Promise<Result> {
   mkdirSync(folder(), { recursive: true, mode: 0o700 })
   const path = join(folder(), 'session.lock')
-  const mine = `${process.pid} ${hostname()} ${randomUUID()}`
-  await take(path, mine)
+  const owner = `${process.pid} ${hostname()} ${randomUUID()}`
+  await acquire(path, owner)
   try {
     return await work()
   } finally {
-    if (contentOf(path) === mine) rmSync(path, { force: true })
+    if (contentOf(path) === owner) rmSync(path, { force: true })
   }
 }
 
-async function take(path: string, mine: string): Promise<void> {
+async function acquire(path: string, owner: string): Promise<void> {
   const deadlineMs = performance.now() + timeoutMs
   const own = `${path}.${process.pid}.${randomUUID()}`
-  writeFileSync(own, mine, { mode: 0o600 })
+  writeFileSync(own, owner, { mode: 0o600 })
   try {
     while (!claimed(own, path)) {
       clearStale(path)

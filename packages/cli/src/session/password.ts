@@ -16,11 +16,11 @@ export const newPassword = (isFromInput: true | undefined): Promise<string> =>
 async function passwordFrom(
   isFromInput: true | undefined,
   variable: string,
-  asked: () => Promise<string>,
+  prompt: () => Promise<string>,
 ): Promise<string> {
   if (isFromInput) return (await readInput()).replace(/\r?\n$/, '')
   const password = process.env[variable]
   if (password) return password
   if (!canAsk()) throw new CliError('usage', `Give the password with --password-stdin or in ${variable}.`)
-  return asked()
+  return prompt()
 }
