@@ -114,7 +114,7 @@ export const errors = {
     'The module failed or returned an invalid response. Try again; if it persists, contact the module author.',
   ],
   module_unavailable: [503, 'The module is not running just now. Try again shortly.'],
-  module_timeout: [504, 'The module did not answer in time.'],
+  module_timeout: [504, 'The module did not respond in time.'],
   internal_error: [500, 'The server failed unexpectedly. Report the traceId.'],
   starting: [503, 'The platform is starting. Try again shortly.'],
   release_source_unreachable: [503, 'The releases cannot be read just now. Check PLAT_RELEASE_SOURCE and try again.'],

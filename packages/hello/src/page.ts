@@ -20,7 +20,7 @@ export const page = (greeting: string, version: string): string => `<!doctype ht
       <h1>${greeting}</h1>
       <p>This page comes from the module <code>hello</code>, version ${version}.</p>
       <button id="greet" type="button">Greet</button>
-      <p id="answer" role="status"></p>
+      <p id="greeting-text" role="status"></p>
     </main>
     <script>${script}</script>
   </body>
@@ -29,36 +29,36 @@ export const page = (greeting: string, version: string): string => `<!doctype ht
 
 /** Asks the module's own API by way of the portal, and looks as the portal does. */
 const script = `
-      const waiting = new Map()
-      const look = { locale: 'en', timeZone: 'UTC' }
+      const pending = new Map()
+      const preferences = { locale: 'en', timeZone: 'UTC' }
 
       let last = 0
 
       function request(path) {
         const id = ++last
         parent.postMessage({ platform: 'request', id, method: 'GET', path }, '*')
-        return new Promise((resolve) => waiting.set(id, resolve))
+        return new Promise((resolve) => pending.set(id, resolve))
       }
 
       addEventListener('message', ({ source, data }) => {
         if (source !== parent) return
         if (data.platform === 'surroundings') {
-          Object.assign(look, data)
+          Object.assign(preferences, data)
           document.documentElement.style.colorScheme = data.theme
         }
         if (data.platform === 'response') {
-          waiting.get(data.id)?.(data)
-          waiting.delete(data.id)
+          pending.get(data.id)?.(data)
+          pending.delete(data.id)
         }
       })
 
       document.getElementById('greet').addEventListener('click', async () => {
         const { status, body, error } = await request('/api/hello')
-        document.getElementById('answer').textContent = status === 200 ? told(JSON.parse(body)) : 'No greeting: ' + (error ?? status)
+        document.getElementById('greeting-text').textContent = status === 200 ? describe(JSON.parse(body)) : 'No greeting: ' + (error ?? status)
       })
 
-      function told({ message, timestamp }) {
-        const { locale, timeZone } = look
+      function describe({ message, timestamp }) {
+        const { locale, timeZone } = preferences
         return message + ' It is ' + new Date(timestamp).toLocaleTimeString(locale, { timeZone }) + ' where you are.'
       }
 

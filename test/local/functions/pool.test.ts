@@ -167,6 +167,6 @@ test.for([
   const settings = { functionThreads: 2, functionsDir }
   const log = (line: string) => lines.push(line)
   const starting = startVersion({ settings, environment: {}, warmUpTimeoutMs: 500, log }, ['hanging', 'health'])
-  await expect(starting).rejects.toThrow('hanging did not answer within 500 ms')
+  await expect(starting).rejects.toThrow('hanging did not respond within 500 ms')
   expect(lines).toEqual([])
 })

@@ -40,7 +40,7 @@ describe('a probe', () => {
           durationMs: expect.any(Number),
           checkedAtMs: expect.any(Number),
         },
-        expect.objectContaining({ name: 'missing', status: 'Unhealthy', description: 'It answers 404.' }),
+        expect.objectContaining({ name: 'missing', status: 'Unhealthy', description: 'It returned 404.' }),
       ],
       published: [],
     })

@@ -83,7 +83,7 @@ test('marks a module as Unhealthy after two missed heartbeats, and notifies user
     { name: 'module.health_changed', ...about, health: 'Unhealthy', previousHealth: 'Healthy' },
   ])
   // Without declared checks, the health endpoint is the only check.
-  const check = { name: 'health', status: 'Unhealthy', description: 'The health endpoint does not answer.' }
+  const check = { name: 'health', status: 'Unhealthy', description: 'The health endpoint does not respond.' }
   expect(await Module.read(id)).toMatchObject({ health: 'Unhealthy', checks: [check] })
   expect(await notificationTypes(caller)).toEqual(['ModuleFailed', 'ModuleInstalled'])
   expect(await notificationTypes(reader)).toEqual([])

@@ -19,8 +19,8 @@ const parameterGroups = { path: 'Path parameters', query: 'Query parameters', he
 
 function parameters(document: ApiDocument, all: readonly Parameter[]): Html[] {
   return Object.entries(parameterGroups).flatMap(([place, title]) => {
-    const found = all.filter((parameter) => parameter.in === place)
-    const rows = found.map(({ name, schema, required }) => row(document, name, schema, required === true))
+    const entries = all.filter((parameter) => parameter.in === place)
+    const rows = entries.map(({ name, schema, required }) => row(document, name, schema, required === true))
     return rows.length === 0
       ? []
       : html`<h4>${title}</h4>
@@ -39,9 +39,9 @@ function body(document: ApiDocument, content: Media | undefined): Html | undefin
   )
 }
 
-type Answer = readonly [status: string, description: string, content: Media | undefined]
+type ResponseEntry = readonly [status: string, description: string, content: Media | undefined]
 
-function answers(document: ApiDocument, { operation }: Entry): Answer[] {
+function responsesOf(document: ApiDocument, { operation }: Entry): ResponseEntry[] {
   return Object.entries(operation.responses).map(([status, response]) => {
     const { description, content } = responseOf(document, response)
     return [status, description, content]
@@ -49,9 +49,9 @@ function answers(document: ApiDocument, { operation }: Entry): Answer[] {
 }
 
 /** Errors are described by the codes in their description, other responses by their fields. */
-const isFailure = ([, , content]: Answer): boolean => jsonSchemaOf(content)?.$ref === '#/components/schemas/Error'
+const isFailure = ([, , content]: ResponseEntry): boolean => jsonSchemaOf(content)?.$ref === '#/components/schemas/Error'
 
-function heading([status, description, content]: Answer): Html {
+function heading([status, description, content]: ResponseEntry): Html {
   const type = Object.keys(content ?? {}).find((name) => name !== 'application/json')
   return html`<h4>
     <span class="status">${status}</span> ${line(description)} ${type !== undefined && html`<code>${type}</code>`}
@@ -59,23 +59,23 @@ function heading([status, description, content]: Answer): Html {
 }
 
 /** Groups responses with the same body, which is described once. */
-function successes(document: ApiDocument, found: readonly Answer[]): Html[] {
-  const bodies = Map.groupBy(found, ([, , content]) => JSON.stringify(jsonSchemaOf(content)))
+function successes(document: ApiDocument, entries: readonly ResponseEntry[]): Html[] {
+  const bodies = Map.groupBy(entries, ([, , content]) => JSON.stringify(jsonSchemaOf(content)))
   return [...bodies.values()].map((same) => {
     const schema = jsonSchemaOf(same[0]?.[2])
     return html`${same.map(heading)}${schema && fields(document, schema)}`
   })
 }
 
-function failures(found: readonly Answer[]): Html | undefined {
-  const rows = found.map(
+function failures(entries: readonly ResponseEntry[]): Html | undefined {
+  const rows = entries.map(
     ([status, description]) =>
       html`<tr>
         <th scope="row"><span class="status">${status}</span></th>
         <td>${prose(description)}</td>
       </tr>`,
   )
-  const statuses = found.map(([status]) => html` <span class="status">${status}</span>`)
+  const statuses = entries.map(([status]) => html` <span class="status">${status}</span>`)
   return html`<details class="errors">
     <summary>Errors${statuses}</summary>
     <table>
@@ -86,9 +86,9 @@ function failures(found: readonly Answer[]): Html | undefined {
   </details>`
 }
 
-function samples(document: ApiDocument, entry: Entry, found: readonly Answer[]): Html {
-  const answer = found.map(([, , content]) => jsonSchemaOf(content)).find((schema) => schema !== undefined)
-  const json = answer && JSON.stringify(exampleOf(document, answer), null, 2)
+function samples(document: ApiDocument, entry: Entry, entries: readonly ResponseEntry[]): Html {
+  const response = entries.map(([, , content]) => jsonSchemaOf(content)).find((schema) => schema !== undefined)
+  const json = response && JSON.stringify(exampleOf(document, response), null, 2)
   return html`<div class="samples">
     <p>Request</p>
     <pre><code>${curl(document, entry)}</code></pre>
@@ -103,15 +103,15 @@ function samples(document: ApiDocument, entry: Entry, found: readonly Answer[]):
 /** One operation: description, parameters, responses, example request. */
 export function operation(document: ApiDocument, entry: Entry): Html {
   const { operationId, summary, description, requestBody } = entry.operation
-  const all = answers(document, entry)
-  const found = all.filter((answer) => !isFailure(answer))
+  const all = responsesOf(document, entry)
+  const entries = all.filter((response) => !isFailure(response))
   return html`<article id="${operationId}" aria-labelledby="${operationId}-title">
     <div class="explanation">
       <h3 id="${operationId}-title"><a href="#${operationId}">${summary}</a></h3>
       <p class="route">${methodLabel(entry.method)} <code>${entry.path}</code></p>
       ${prose(description)} ${parameters(document, parametersOf(document, entry.operation))}
-      ${body(document, requestBody?.content)} ${successes(document, found)} ${failures(all.filter(isFailure))}
+      ${body(document, requestBody?.content)} ${successes(document, entries)} ${failures(all.filter(isFailure))}
     </div>
-    ${samples(document, entry, found)}
+    ${samples(document, entry, entries)}
   </article>`
 }

@@ -27,17 +27,17 @@ export async function request(caller: Caller, providerId: string): Promise<{ url
   const state = newSecret()
   const expiresAtMs = now() + requestMs
   const consentRequest = { providerId: provider.id, clientId: provider.settings.clientId ?? '', expiresAtMs }
-  const answer = { url: await consentUrl(provider, consentRedirectUri(await publicUrl()), state) }
+  const response = { url: await consentUrl(provider, consentRedirectUri(await publicUrl()), state) }
   const pending = { set: { consent: 'Pending', updatedAtMs: now() }, add: { revision: 1 } }
   await commit(caller, {
     writes: [
       create(keys.consentRequest(sha256(state)), { ...consentRequest, ttl: Math.ceil(expiresAtMs / 1000) }),
       orThrow(patch(keys.identityProvider(provider.id), pending), 'identity_provider_not_found'),
     ],
-    response: answer,
+    response,
     audit: { action: 'identity_provider.consent', resource: provider.id, detail: provider.displayName },
   })
-  return answer
+  return response
 }
 
 async function consentUrl(provider: ProviderRecord, returnTo: string, state: string): Promise<string> {

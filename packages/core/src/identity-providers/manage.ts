@@ -48,14 +48,14 @@ export async function test(caller: Caller, providerId: string): Promise<Provider
   const provider = await requireProvider(caller, providerId)
   const checks = await runChecks(provider, await secretOf(provider))
   const failed = checks.filter(({ ok }) => !ok).map(({ name }) => name)
-  const answer = { ok: checks.length > 0 && failed.length === 0, checks }
-  const detail = answer.ok ? 'succeeded' : `failed at ${failed.join(', ')}`
+  const response = { ok: checks.length > 0 && failed.length === 0, checks }
+  const detail = response.ok ? 'succeeded' : `failed at ${failed.join(', ')}`
   await commit(caller, {
     writes: [],
-    response: answer,
+    response,
     audit: { action: 'identity_provider.test', resource: provider.id, detail },
   })
-  return answer
+  return response
 }
 
 /** The provider clients are loaded on demand, for a fast cold start. */

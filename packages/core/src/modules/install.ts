@@ -101,18 +101,18 @@ export async function requestInstall(
       throw platformError('module_route_taken')
     if (module === undefined && !hasCapacity(routes)) throw platformError('limit_reached')
     const operation = newInstallOperation(caller, release, module)
-    const answer = acceptedResponse(operation, release)
+    const response = acceptedResponse(operation, release)
     const queued = queueChange(operation)
     const failure = await commit(caller, {
       writes: [...lockWrites(operation, release, state), ...queued.writes],
-      response: answer,
+      response,
       audit: { action: 'module.install', resource: release.moduleId, detail: auditDetail(release) },
       events: [installingEvent(operation, release, module), ...queued.events],
       transitions: queued.transitions,
     })
     if (failure !== undefined) return undefined
     await enqueueOperation({ organisationId: caller.organisationId, jobId: operation.id })
-    return answer
+    return response
   })
 }
 

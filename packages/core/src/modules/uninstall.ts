@@ -30,7 +30,7 @@ export async function uninstall(caller: Caller, moduleId: string): Promise<Unins
       plan: { moduleId, version },
       steps: uninstallSteps,
     })
-    const answer = { jobId: operation.id, moduleId, status: 'Uninstalling' as const }
+    const response = { jobId: operation.id, moduleId, status: 'Uninstalling' as const }
     const queued = queueChange(operation)
     const failure = await commit(caller, {
       writes: [
@@ -38,14 +38,14 @@ export async function uninstall(caller: Caller, moduleId: string): Promise<Unins
         reserveRoutesWrite(routes, moduleId, undefined),
         ...queued.writes,
       ],
-      response: answer,
+      response,
       audit: { action: 'module.uninstall', resource: moduleId, detail: version },
       events: queued.events,
       transitions: queued.transitions,
     })
     if (failure !== undefined) return undefined
     await enqueueOperation({ organisationId: caller.organisationId, jobId: operation.id })
-    return answer
+    return response
   })
 }
 

@@ -12,7 +12,7 @@ async function findPlatform(): Promise<RuntimeFile> {
     throw new Error(`No platform runs on the data in ${dataDir}. Start it with: npm start`)
   }
   if (response.status === 403) throw new Error('Setup is complete: there is no initial admin token.')
-  if (!response.ok) throw new Error(`The platform at ${runtime.apiUrl} is not ready: it answers ${response.status}.`)
+  if (!response.ok) throw new Error(`The platform at ${runtime.apiUrl} is not ready: it returned ${response.status}.`)
   return runtime
 }
 

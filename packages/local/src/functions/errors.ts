@@ -18,7 +18,7 @@ export class FunctionError extends Error {
 /** A function exceeded its time limit. It may still be running. */
 export class FunctionTimeout extends Error {
   constructor(functionName: string, timeoutMs: number) {
-    super(`${functionName} did not answer within ${timeoutMs} ms`)
+    super(`${functionName} did not respond within ${timeoutMs} ms`)
     this.name = 'FunctionTimeout'
   }
 }

@@ -6,7 +6,7 @@ import type { HttpResponse } from './result.ts'
 
 /** A timeout of a request; the error codes have no code for it. */
 const functionTimeout = () =>
-  new PlatformError('database_unavailable', 'The request took too long to answer. Try again shortly.', {
+  new PlatformError('database_unavailable', 'The request timed out. Try again shortly.', {
     retryAfterSeconds: 2,
   })
 

@@ -41,7 +41,7 @@ const unknownHealth: ModuleHealthRecord = {
 
 /**
  * One heartbeat of a module: probes it and calls its due background jobs. The module misses a heartbeat if its
- * health endpoint does not answer. A job misses a run if it fails or its previous run has not ended; runs are counted
+ * health endpoint does not respond. A job misses a run if it fails or its previous run has not ended; runs are counted
  * for each job, because some run daily. One small write, which claims the slots of the jobs so that only one of two
  * concurrent ticks calls them; a second write if the missed runs change. One more call if the module has subscribed to
  * events.
@@ -79,7 +79,7 @@ export async function checkModule(runtime: ModuleRuntime, { record, health }: He
 /** The health endpoint determines the health of a module that declares no checks. */
 function checksOf({ isResponding, isHealthy, checks }: Probe, checkedAtMs: number): StoredCheck[] {
   if (isHealthy || checks.length > 0) return checks
-  const description = isResponding ? 'The health endpoint reports an error.' : 'The health endpoint does not answer.'
+  const description = isResponding ? 'The health endpoint reports an error.' : 'The health endpoint does not respond.'
   return [{ name: 'health', status: 'Unhealthy', tags: ['degradable'], description, durationMs: 0, checkedAtMs }]
 }
 

@@ -67,7 +67,7 @@ export async function startInstance(plan: InstancePlan, signal: AbortSignal): Pr
   }
 }
 
-/** Settles when the instance answers; throws if it ends, times out or is aborted. */
+/** Settles when the instance responds; throws if it ends, times out or is aborted. */
 async function whenListening(plan: InstancePlan, child: WatchdogChild, gone: Promise<string>, signal: AbortSignal) {
   const finished = new AbortController()
   const signals = AbortSignal.any([signal, finished.signal])

@@ -59,7 +59,7 @@ async function failuresOf({ target }: UpdateWork, release: InstalledRelease, sin
 
 /**
  * Monitors a release at its share for the configured time, and longer until it has answered the requests of that time
- * or no longer can. Throws `UpdateError` if it does not answer its probes, or fails more than the version before. Two
+ * or no longer can. Throws `UpdateError` if it does not respond to its probes, or fails more than the version before. Two
  * calls to the store per second.
  */
 export async function bake(

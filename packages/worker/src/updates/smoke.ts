@@ -90,7 +90,7 @@ export async function smokeRequest({ target }: UpdateWork, release: InstalledRel
   if (!isAccepted) throw functionError(release, functionName, `responds ${statusCode} to GET ${path}`)
 }
 
-/** The release is at fault, unless its target does not answer either. */
+/** The release is at fault, unless its target does not respond either. */
 async function invoke(target: UpdateWork['target'], release: InstalledRelease, name: string, event: unknown) {
   try {
     return await target.invoke(release, name, event)

@@ -74,8 +74,8 @@ function matches({ installed, verified, name, description }: CatalogItem, filter
 /** Requests a scan of the sources; returns the time of the last one. Two calls and a message. */
 export async function scan(caller: Caller): Promise<{ scannedAt?: string }> {
   const item = await get(keys.catalogScan())
-  const answer = item ? { scannedAt: iso(CatalogScanRecord.parse(item).scannedAtMs) } : {}
-  await commit(caller, { writes: [], response: answer, audit: { action: 'catalog.scan', resource: 'catalog' } })
+  const response = item ? { scannedAt: iso(CatalogScanRecord.parse(item).scannedAtMs) } : {}
+  await commit(caller, { writes: [], response, audit: { action: 'catalog.scan', resource: 'catalog' } })
   await enqueueCatalogScan(caller.organisationId)
-  return answer
+  return response
 }

@@ -19,9 +19,9 @@ const layoutQuery = queryOptions({
   queryKey: ['dashboard-layout'],
   queryFn: async (): Promise<CachedLayout> => {
     let etag: string | undefined
-    const call = api.GET('/api/v1/users/me/dashboard-layout').then((answer) => {
-      etag = answer.response.headers.get('etag') ?? undefined
-      return answer
+    const call = api.GET('/api/v1/users/me/dashboard-layout').then((result) => {
+      etag = result.response.headers.get('etag') ?? undefined
+      return result
     })
     const layout = (await expectNoBody(call))?.layout
     return { layout, saved: layout, etag, changes: 0 }

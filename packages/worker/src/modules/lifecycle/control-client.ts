@@ -48,7 +48,7 @@ export async function callControl<Body>(
   if (status !== 200) return { isDone: false, status, message: reasonOf(content, status, method, path), published }
   const { success, data } = schema.safeParse(content)
   if (success) return { isDone: true, body: data, published }
-  return { isDone: false, status, message: `It answers ${method} ${path} with an invalid response.`, published }
+  return { isDone: false, status, message: `It returned an invalid response to ${method} ${path}.`, published }
 }
 
 /** Sends any request to an instance. Returns the response, or the error message. */
@@ -85,7 +85,7 @@ const isDeeper = (value: unknown, levels: number): boolean =>
 
 function reasonOf(content: unknown, status: number, method: string, path: string): string {
   const { success, data } = Failure.safeParse(content)
-  return success && data.message !== '' ? sanitize(data.message) : `It answers ${status} to ${method} ${path}.`
+  return success && data.message !== '' ? sanitize(data.message) : `It returned ${status} to ${method} ${path}.`
 }
 
 /** A module's text that is safe to store and to show. */

@@ -71,7 +71,7 @@ const unhealthy = (description: string): HealthResponse => ({ status: 'Unhealthy
 /** The health in a response. A module without the SDK may report it by the status alone. */
 function healthOf(status: number, content: unknown): HealthResponse {
   const { data } = Health.safeParse(content)
-  if (!isSuccess(status)) return unhealthy(data?.description ?? `It answers ${status}.`)
+  if (!isSuccess(status)) return unhealthy(data?.description ?? `It returned ${status}.`)
   return data
     ? { status: data.status, ...(data.description !== undefined && { description: data.description }) }
     : { status: 'Healthy' }

@@ -24,7 +24,7 @@ const notConnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUN
 
 const tooLarge = new Set(['RequestTooLargeException', 'SerializedRequestEntityTooLargeException'])
 
-/** Converts an error of an invocation that Lambda did not answer or refused to run. */
+/** Converts an error of an invocation that Lambda did not respond to or rejected. */
 export function invokeFailure(cause: unknown): RuntimeError {
   const { name, message } = cause instanceof Error ? cause : new Error(String(cause))
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
