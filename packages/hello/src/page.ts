@@ -27,7 +27,7 @@ export const page = (greeting: string, version: string): string => `<!doctype ht
 </html>
 `
 
-/** Asks the module's own API by way of the portal, and looks as the portal does. */
+/** Calls the module’s own API through the portal, and follows its theme and locale. */
 const script = `
       const pending = new Map()
       const preferences = { locale: 'en', timeZone: 'UTC' }
