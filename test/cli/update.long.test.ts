@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Plat } from '../support/plat.ts'
-import { builtFunctions, published, telling } from '../support/releases.ts'
+import { builtFunctions, published } from '../support/releases.ts'
 import { startProxy } from './support/proxy.ts'
 import { password, startWorkplace, type Workplace } from './support/workplace.ts'
 
@@ -34,7 +34,7 @@ test('does nothing without a newer release, and rejects a rollback without a pre
 })
 
 test('finds, applies and rolls back a release and prints each step', async () => {
-  await published(workplace.platform, { version: '9.1.0' }, await builtFunctions('9.1.0', telling))
+  await published(workplace.platform, { version: '9.1.0' }, await builtFunctions('9.1.0', 'reports version'))
   const check = await plat.run(['update', 'check'])
   expect(check.out).toMatch(/^latestVersion +9\.1\.0$/m)
   expect(check.err).toBe('Next: plat update apply 9.1.0\n')

@@ -241,7 +241,7 @@ test('a provider test detects a wrong secret', async () => {
 test('a hanging provider delays only its own tests', async () => {
   using _ = fastTimers(5000)
   const silent = newIssuer()
-  silent.instead.set('/.well-known/openid-configuration', () => new Promise(() => undefined))
+  silent.overrides.set('/.well-known/openid-configuration', () => new Promise(() => undefined))
   const organisationId = newId('org')
   const { id } = await newProvider(silent.url, { organisationId })
   const headers = await bearer(['PlatformAdmin'], organisationId)

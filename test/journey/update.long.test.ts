@@ -3,16 +3,7 @@ import { expectStatus } from '../conformance/support/answer.ts'
 import { waitForJobEnd } from '../conformance/support/modules.ts'
 import { failpointsIn } from '../support/failpoints.ts'
 import { PlatformProcess } from '../support/platform.ts'
-import {
-  builtFunctions,
-  failingForUsers,
-  failingHalfTheTime,
-  hangingForUsers,
-  published,
-  releaseHeader,
-  telling,
-  throwingForUsers,
-} from '../support/releases.ts'
+import { builtFunctions, published, releaseHeader } from '../support/releases.ts'
 import { Traffic } from '../support/traffic.ts'
 import { waitFor } from '../support/wait-for.ts'
 
@@ -89,9 +80,9 @@ test('rolls back a release that fails, throws or hangs for signed-in users', { t
   const { platform, api, admin, check, apply } = updatable
   const { currentVersion } = await check()
   for (const [version, change] of [
-    ['9.0.2', failingForUsers],
-    ['9.0.3', throwingForUsers],
-    ['9.0.4', hangingForUsers],
+    ['9.0.2', 'fails for users'],
+    ['9.0.3', 'throws for users'],
+    ['9.0.4', 'hangs for users'],
   ] as const) {
     await published(platform, { version }, await builtFunctions(version, change))
     await using traffic = await Traffic.start(api, 10)
@@ -155,8 +146,8 @@ const killPoints: readonly (readonly [apply: string[], rollback: string[]])[] = 
 test('an update completes after a kill at every step, with one version everywhere', { timeout: 900_000 }, async () => {
   await using updatable = await startUpdatable({ PLAT_OPERATION_LEASE_SECONDS: '3' })
   const { platform, api, check, apply } = updatable
-  await published(platform, { version: '9.1.0' }, await builtFunctions('9.1.0', telling))
-  await published(platform, { version: '9.2.0' }, await builtFunctions('9.2.0', failingHalfTheTime))
+  await published(platform, { version: '9.1.0' }, await builtFunctions('9.1.0', 'reports version'))
+  await published(platform, { version: '9.2.0' }, await builtFunctions('9.2.0', 'fails'))
   const { currentVersion } = await check()
   const hit: string[] = []
 

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
 import { button, dialog, field, heading, link, mainLink } from '../support/portal/locators.ts'
 import { testOnOwnPlatform } from '../support/portal/test.ts'
-import { builtFunctions, published, pushed, telling } from '../support/releases.ts'
+import { builtFunctions, published, pushed } from '../support/releases.ts'
 import { zipOf } from '../../scripts/release/zip.ts'
 
 /**
@@ -131,7 +131,7 @@ test('a check finds a release, and explains why another one cannot be applied', 
   await history(page).getByText('No updates yet.').waitFor()
   expect(await page.getByRole('button', { name: /^(Update|Roll back) to/ }).count()).toBe(0)
   const releaseNotesUrl = 'https://example.com/9.1.0'
-  await published(platform, { version: '9.1.0', releaseNotesUrl }, await builtFunctions('9.1.0', telling))
+  await published(platform, { version: '9.1.0', releaseNotesUrl }, await builtFunctions('9.1.0', 'reports version'))
   await pushed(platform, { version: '9.9.9' }, new Map([['meta', zipOf({ 'index.mjs': Buffer.from('') })]]))
   await button(page, 'Check now').click()
   await release(page).getByText('Update available').waitFor()

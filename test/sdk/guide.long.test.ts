@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { waitFor } from '../support/wait-for.ts'
 import { patternOf, sectionsOf, type Step } from '../support/guide.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { type CommandResult, Terminal } from '../support/terminal.ts'
+import { type CommandOutput, Terminal } from '../support/terminal.ts'
 
 /**
  * Follows the ten-minute tutorial of docs/modules.md: types each command in its own home folder, and expects the output
@@ -87,7 +87,7 @@ async function follow(step: Step): Promise<void> {
 }
 
 /** Reads the terminal of the platform. */
-let readPlatform: () => CommandResult
+let readPlatform: () => CommandOutput
 
 async function untilShown(terminal: Terminal, command: string, pattern: RegExp): Promise<void> {
   readPlatform = terminal.type(command)
@@ -129,7 +129,7 @@ test('the guide works: Ctrl-C stops the platform', async () => {
   expect(await isLive()).toBe(true)
   const terminal = terminalOf('platform')
   terminal.interrupt()
-  await waitFor('npm start ends', async () => terminal.isEmpty || readPlatform().exitCode !== undefined)
+  await waitFor('npm start ends', async () => terminal.isGone || readPlatform().exitCode !== undefined)
   expect(await isLive()).toBe(false)
 })
 

@@ -1,6 +1,6 @@
 import { environmentNames } from '@platform/modules/protocol'
 import { describe, expect, test } from 'vitest'
-import { LambdaRuntimeApi } from '../support/lambda-runtime-api.ts'
+import { startRuntimeApi } from '../support/lambda-runtime-api.ts'
 import { hooksIn } from '../support/module-process.ts'
 import { Program } from '../support/program.ts'
 
@@ -19,7 +19,7 @@ const httpEvent = (method: string, rawPath: string, more: object = {}) => ({
 
 /** Runs a module as a process with an emulated Runtime API. */
 async function sandbox(main: string, args: string[] = [], settings: Record<string, string> = {}) {
-  const api = await LambdaRuntimeApi.start()
+  const api = await startRuntimeApi()
   const program = new Program(process.execPath, [`test/support/modules/${main}.ts`, ...args], {
     cwd: process.cwd(),
     env: {
@@ -129,7 +129,7 @@ describe('a module on Lambda', () => {
   test('stops and disposes of itself at SIGTERM', async () => {
     await using box = await sandbox('calm')
     await box.api.invoke(httpEvent('GET', '/api/calm'))
-    box.program.terminate()
+    box.program.signal('SIGTERM')
     expect(await box.program.ended).toEqual({ exitCode: 0, signal: null })
     expect(hooksIn(box.program.text).slice(-3)).toEqual(['stop', 'dispose', 'disposables'])
   })
@@ -145,7 +145,7 @@ describe('a module on Lambda that fails to initialize', () => {
       header: 'PLAT-MOD-5004',
     })
     expect((await box.program.ended).exitCode).toBe(1)
-    expect(box.api.requestedEvents).toBe(0)
+    expect(box.api.countPolls()).toBe(0)
   })
 
   test('is not configured if its id differs from the manifest, but can be described', async () => {

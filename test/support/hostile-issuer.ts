@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
-import { type ServerReply, type Respond, type ReceivedRequest, startServer, type TestServer } from './http-server.ts'
+import { type ServerReply, type Respond, startServer, type TestServer } from './http-server.ts'
 
 /** An OIDC issuer with programmable responses. */
 
@@ -27,42 +27,48 @@ export const signed = (claims: Record<string, unknown>, { kid, privateKey }: Sig
 export class HostileIssuer {
   readonly server: TestServer
   key = signingKey()
-  keys: object[] = []
+  keys: object[] = [this.key.wire]
   metadata: Record<string, unknown> = {}
   userinfo: Record<string, unknown> = {}
   token: () => Promise<string> | string = () => ''
   /** Responses by path, in place of the default. */
-  readonly instead = new Map<string, Respond>()
+  readonly overrides = new Map<string, Respond>()
 
   constructor(server: TestServer) {
     this.server = server
-    this.keys = [this.key.wire]
   }
 
   get url(): string {
     return this.server.url
   }
 
-  asked = (path: string): number => this.server.requests.filter(({ url }) => url.pathname === path).length
+  countRequests = (path: string): number => this.server.requests.filter(({ url }) => url.pathname === path).length
 
   claims = (clientId: string, nonce: string, iat: number): Record<string, unknown> => {
     return { iss: this.url, aud: clientId, sub: 'somebody', nonce, iat, exp: iat + 300, preferred_username: 'somebody' }
   }
 
-  answer = async (seen: ReceivedRequest, outgoing: Parameters<Respond>[1]): Promise<ServerReply | undefined> => {
-    const { pathname } = seen.url
-    const other = this.instead.get(pathname)
-    if (other !== undefined) return other(seen, outgoing)
-    if (pathname === '/.well-known/openid-configuration') return json({ ...this.usual(), ...this.metadata })
-    if (pathname === '/jwks') return json({ keys: this.keys })
-    if (pathname === '/token') {
-      return json({ access_token: 'at', token_type: 'Bearer', expires_in: 300, id_token: await this.token() })
+  respond: Respond = async (request, outgoing) => {
+    const { pathname } = request.url
+    const override = this.overrides.get(pathname)
+    if (override !== undefined) return override(request, outgoing)
+    const tokens = async () => ({
+      access_token: 'at',
+      token_type: 'Bearer',
+      expires_in: 300,
+      id_token: await this.token(),
+    })
+    const bodies: Record<string, () => Promise<object> | object> = {
+      '/.well-known/openid-configuration': () => ({ ...this.defaultMetadata(), ...this.metadata }),
+      '/jwks': () => ({ keys: this.keys }),
+      '/token': tokens,
+      '/userinfo': () => this.userinfo,
     }
-    if (pathname === '/userinfo') return json(this.userinfo)
-    return { status: 404 }
+    const body = bodies[pathname]
+    return body === undefined ? { status: 404 } : json(await body())
   }
 
-  usual(): Record<string, unknown> {
+  defaultMetadata(): Record<string, unknown> {
     return {
       issuer: this.url,
       authorization_endpoint: `${this.url}/authorize`,
@@ -77,8 +83,7 @@ export class HostileIssuer {
 }
 
 export async function startHostileIssuer(): Promise<HostileIssuer> {
-  let issuer: HostileIssuer | undefined
-  const server = await startServer((seen, outgoing) => issuer?.answer(seen, outgoing))
-  issuer = new HostileIssuer(server)
+  const server = await startServer((request, outgoing) => issuer.respond(request, outgoing))
+  const issuer = new HostileIssuer(server)
   return issuer
 }

@@ -1,87 +1,56 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo } from 'node:net'
-import { text } from 'node:stream/consumers'
+import type { ServerResponse } from 'node:http'
+import { startServer } from './http-server.ts'
 
-export interface InvocationResult {
+interface InvocationError {
   errorType: string
   errorMessage: string
   header: string | undefined
 }
 
-type Outcome = { result: any } | { error: InvocationResult }
-
-interface Invocation {
+interface Invocation extends PromiseWithResolvers<any> {
   event: unknown
-  settle: (outcome: Outcome) => void
 }
 
 /** The Lambda Runtime API for one instance, over HTTP. Delivers one event at a time. */
-export class LambdaRuntimeApi implements AsyncDisposable {
-  readonly #server = createServer((incoming, outgoing) => void this.#serve(incoming, outgoing))
-  readonly #queue: Invocation[] = []
-  readonly #running = new Map<string, Invocation>()
-  #poll: ServerResponse | undefined
-  #count = 0
-  readonly #initError = Promise.withResolvers<InvocationResult>()
-  /** How often the instance requested an event. */
-  requestedEvents = 0
-
-  static async start(): Promise<LambdaRuntimeApi> {
-    const api = new LambdaRuntimeApi()
-    api.#server.listen(0, '127.0.0.1')
-    await once(api.#server, 'listening')
-    return api
-  }
-
-  /** The value of `AWS_LAMBDA_RUNTIME_API`. */
-  get address(): string {
-    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`
-  }
-
-  get initError(): Promise<InvocationResult> {
-    return this.#initError.promise
-  }
-
-  /** Delivers an event and returns the result. Rejects like the AWS SDK if the function fails. */
-  async invoke(event: unknown): Promise<any> {
-    const outcome = await new Promise<Outcome>((settle) => {
-      this.#queue.push({ event, settle })
-      this.#deliver()
-    })
-    if ('error' in outcome) throw Object.assign(new Error(outcome.error.errorMessage), outcome.error)
-    return outcome.result
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections()
-    this.#server.close()
-    await once(this.#server, 'close')
-  }
-
-  async #serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    const [, id = '', part = ''] =
-      /^\/2018-06-01\/runtime\/(?:invocation\/)?([^/]+)(?:\/(\w+))?$/.exec(incoming.url ?? '') ?? []
-    if (id === 'next') {
-      this.requestedEvents += 1
-      this.#poll = outgoing
-      return this.#deliver()
-    }
-    const body = JSON.parse(await text(incoming))
-    const error = { ...body, header: incoming.headers['lambda-runtime-function-error-type'] }
-    if (id === 'init') this.#initError.resolve(error)
-    else this.#running.get(id)?.settle(part === 'response' ? { result: body } : { error })
-    outgoing.writeHead(202).end('{"status":"OK"}')
-  }
-
-  #deliver(): void {
-    const outgoing = this.#poll
-    const invocation = outgoing && this.#queue.shift()
+export async function startRuntimeApi() {
+  const invocations: Invocation[] = []
+  const initError = Promise.withResolvers<InvocationError>()
+  let [delivered, polls] = [0, 0]
+  let poll: ServerResponse | undefined
+  const deliver = () => {
+    const invocation = poll && invocations[delivered]
     if (!invocation) return
-    this.#poll = undefined
-    const id = `request-${(this.#count += 1)}`
-    this.#running.set(id, invocation)
-    outgoing.setHeader('lambda-runtime-aws-request-id', id)
-    outgoing.end(JSON.stringify(invocation.event))
+    poll?.setHeader('lambda-runtime-aws-request-id', `request-${delivered++}`).end(JSON.stringify(invocation.event))
+    poll = undefined
+  }
+  const server = await startServer(({ url: { pathname }, headers, body }, outgoing) => {
+    const [, id = '', part] = /\/runtime\/(?:invocation\/)?([^/]+)(?:\/(\w+))?$/.exec(pathname) ?? []
+    if (id === 'next') {
+      polls++
+      poll = outgoing
+      deliver()
+      return undefined
+    }
+    const result = JSON.parse(body.toString())
+    const error = { ...result, header: headers['lambda-runtime-function-error-type'] }
+    const invocation = invocations[Number(id.split('-')[1])]
+    if (id === 'init') initError.resolve(error)
+    else if (part === 'response') invocation?.resolve(result)
+    else invocation?.reject(Object.assign(new Error(error.errorMessage), error))
+    return { status: 202, body: '{"status":"OK"}' }
+  })
+  return {
+    /** The value of `AWS_LAMBDA_RUNTIME_API`. */
+    address: server.host,
+    initError: initError.promise,
+    countPolls: () => polls,
+    /** Delivers an event and returns the result. Rejects like the AWS SDK if the function fails. */
+    invoke: (event: unknown): Promise<any> => {
+      const invocation = { event, ...Promise.withResolvers<any>() }
+      invocations.push(invocation)
+      deliver()
+      return invocation.promise
+    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   }
 }

@@ -1,14 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { request as httpRequest } from 'node:http'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { type CloudEvent } from '@platform/contract/event'
 import { type Deployment } from '@platform/core/modules/record'
+import { callInstance } from '@platform/worker/runtimes/instance-request'
 import {
   type DeploymentSpec,
   type DeploymentStatus,
@@ -18,17 +14,15 @@ import {
   RuntimeError,
   type RequestLimits,
 } from '@platform/worker/runtimes/port'
-import { environmentNames, tokenHeader } from '@platform/modules/protocol'
+import { environmentNames } from '@platform/modules/protocol'
 import { onTestFinished } from 'vitest'
-import { waitFor } from './wait-for.ts'
-
-const projectDir = fileURLToPath(new URL('../..', import.meta.url))
+import { Program } from './program.ts'
+import { isListening, waitFor } from './wait-for.ts'
 
 interface Running {
   deployment: Deployment
-  child: ChildProcess
+  program: Program
   token: string
-  output: string
 }
 
 /** An event for the subscriptions of `publishes`. */
@@ -46,11 +40,6 @@ export const cloudEvent = (id: string): CloudEvent => ({
 /** Output lines with a single word: `calm` and `hooks` print the names of their hooks. */
 export const hooksIn = (output: string): string[] => output.match(/^\w+$/gm) ?? []
 
-interface ExitStatus {
-  exitCode: number | null
-  signal: string | null
-}
-
 /**
  * A minimal runtime: each deployment is a Node process on a Unix socket, without restarts. The repository of a spec is
  * the path of the module's main file, with its arguments.
@@ -60,83 +49,64 @@ export class ModuleProcesses implements ModuleRuntime, AsyncDisposable {
   readonly #running = new Map<string, Running>()
 
   async deploy(spec: DeploymentSpec): Promise<Deployment> {
-    const existing = this.#running.get(spec.id)
-    if (existing) return existing.deployment
-    const running = this.#spawn(spec)
-    this.#running.set(spec.id, running)
-    await waitFor(`${spec.id} listens`, async () => {
-      if (hasEnded(running.child)) throw new RuntimeError('init_failed', `It exited at start:\n${running.output}`)
-      return isListening(running.deployment.handle)
+    const { id } = spec
+    if (!this.#running.has(id)) this.#running.set(id, this.#start(spec))
+    const { deployment, program } = this.#find(id)
+    await waitFor(`${id} listens`, async () => {
+      if (program.hasEnded) throw new RuntimeError('init_failed', `It exited at start:\n${program.text}`)
+      return isListening({ path: deployment.handle })
     })
-    return running.deployment
+    return deployment
   }
 
-  request({ id, handle }: Deployment, request: ModuleRequest, limits: RequestLimits): Promise<ModuleResponse> {
+  async request({ id, handle }: Deployment, request: ModuleRequest, limits: RequestLimits): Promise<ModuleResponse> {
     const running = this.#running.get(id)
-    if (!running || hasEnded(running.child)) {
-      return Promise.reject(new RuntimeError('unavailable', 'It does not run.'))
-    }
-    return sendRequest(handle, running.token, request, limits)
+    if (!running || running.program.hasEnded) throw new RuntimeError('unavailable', 'It does not run.')
+    return callInstance(handle, running.token, request, limits)
   }
 
   async remove({ id }: Deployment, graceMs: number): Promise<void> {
-    const running = this.#running.get(id)
-    if (!running) return
-    const { child } = running
-    const timer = setTimeout(() => child.kill('SIGKILL'), graceMs)
-    child.kill('SIGTERM')
-    await ended(child)
+    const program = this.#running.get(id)?.program
+    if (!program) return
+    const timer = setTimeout(() => program.signal('SIGKILL'), graceMs)
+    program.signal('SIGTERM')
+    await program.ended
     clearTimeout(timer)
     this.#running.delete(id)
   }
 
   async list(): Promise<DeploymentStatus[]> {
-    return [...this.#running.values()].map(({ deployment, child }) => ({
+    return [...this.#running.values()].map(({ deployment, program }) => ({
       deployment,
-      state: hasEnded(child) ? 'failed' : 'running',
+      state: program.hasEnded ? 'failed' : 'running',
       crashes: 0,
     }))
   }
 
-  token({ id }: Deployment): string {
-    return this.#find(id).token
-  }
+  token = ({ id }: Deployment): string => this.#find(id).token
 
-  output({ id }: Deployment): string {
-    return this.#find(id).output
-  }
+  output = ({ id }: Deployment): string => this.#find(id).program.text
 
-  hooks(deployment: Deployment): string[] {
-    return hooksIn(this.output(deployment))
-  }
+  hooks = (deployment: Deployment): string[] => hooksIn(this.output(deployment))
 
   /** The log lines of a deployment. */
   lines(deployment: Deployment): Record<string, any>[] {
-    return this.output(deployment)
-      .split('\n')
-      .filter((line) => line.startsWith('{') && line.endsWith('}'))
-      .map((line) => JSON.parse(line))
+    const lines = this.output(deployment).split('\n')
+    return lines.filter((line) => line.startsWith('{') && line.endsWith('}')).map((line) => JSON.parse(line))
   }
 
   /** Sends a signal and waits for the process to exit. */
-  async end(deployment: Deployment, signal: NodeJS.Signals): Promise<ExitStatus> {
+  end(deployment: Deployment, signal: NodeJS.Signals): Program['ended'] {
     this.signal(deployment, signal)
     return this.ended(deployment)
   }
 
-  signal({ id }: Deployment, signal: NodeJS.Signals): void {
-    this.#find(id).child.kill(signal)
-  }
+  signal = ({ id }: Deployment, signal: NodeJS.Signals): void => this.#find(id).program.signal(signal)
 
-  /** Waits for the process to exit. */
-  ended({ id }: Deployment): Promise<ExitStatus> {
-    return ended(this.#find(id).child)
-  }
+  ended = ({ id }: Deployment): Program['ended'] => this.#find(id).program.ended
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const children = [...this.#running.values()].map(({ child }) => child)
-    for (const child of children) child.kill('SIGKILL')
-    await Promise.all(children.map(ended))
+    await Promise.all([...this.#running.values()].map(({ program }) => program.kill()))
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
@@ -146,7 +116,7 @@ export class ModuleProcesses implements ModuleRuntime, AsyncDisposable {
     return running
   }
 
-  #spawn({ id, moduleId, version, repository, digest, organisationId, startsItself }: DeploymentSpec): Running {
+  #start({ id, moduleId, version, repository, digest, organisationId, startsItself }: DeploymentSpec): Running {
     const handle = join(this.#folder, `${this.#running.size}.sock`)
     const token = randomBytes(32).toString('base64url')
     const env = {
@@ -158,25 +128,10 @@ export class ModuleProcesses implements ModuleRuntime, AsyncDisposable {
       [environmentNames.deployment]: id,
       [environmentNames.startsItself]: startsItself ? '1' : '0',
     }
-    const child = spawn(process.execPath, repository.split(' '), {
-      cwd: projectDir,
-      env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
+    const program = new Program(process.execPath, repository.split(' '), { cwd: process.cwd(), env })
     const deployment = { runtime: 'process', isolation: 'none', id, moduleId, version, digest, handle } as const
-    const running = { deployment, child, token, output: '' }
-    const append = (part: Buffer) => (running.output = (running.output + part.toString()).slice(-1_000_000))
-    child.stdout.on('data', append)
-    child.stderr.on('data', append)
-    return running
+    return { deployment, program, token }
   }
-}
-
-const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null
-
-async function ended(child: ChildProcess): Promise<ExitStatus> {
-  if (!hasEnded(child)) await once(child, 'exit')
-  return { exitCode: child.exitCode, signal: child.signalCode }
 }
 
 /** A runtime that is disposed of when the test ends. */
@@ -184,48 +139,4 @@ export function moduleProcesses(): ModuleProcesses {
   const runtime = new ModuleProcesses()
   onTestFinished(() => runtime[Symbol.asyncDispose]())
   return runtime
-}
-
-const isListening = (path: string): Promise<boolean> =>
-  new Promise((resolve) => {
-    const socket = connect(path, () => resolve(true))
-    socket.on('connect', () => socket.end()).on('error', () => resolve(false))
-  })
-
-function sendRequest(
-  socketPath: string,
-  token: string,
-  { method, path, headers, body }: ModuleRequest,
-  { timeoutMs, maxBytes }: RequestLimits,
-): Promise<ModuleResponse> {
-  return new Promise((resolve, reject) => {
-    const fail = (...[problem, message]: ConstructorParameters<typeof RuntimeError>) => {
-      clearTimeout(timer)
-      outgoing.destroy()
-      reject(new RuntimeError(problem, message))
-    }
-    const timer = setTimeout(() => fail('timeout', `No response within ${timeoutMs} ms.`), timeoutMs)
-    const options = { socketPath, method, path, headers: { [tokenHeader]: token, ...headers }, agent: false }
-    const outgoing = httpRequest(options, (incoming) => {
-      const chunks: Buffer[] = []
-      let bytes = 0
-      incoming.on('data', (chunk: Buffer) => {
-        chunks.push(chunk)
-        bytes += chunk.length
-        if (bytes > maxBytes) fail('too_large', `The response is larger than ${maxBytes} bytes.`)
-      })
-      incoming.on('error', (error) => fail('crashed', error.message))
-      incoming.on('end', () => {
-        clearTimeout(timer)
-        const { 'set-cookie': _cookies, ...rest } = incoming.headers
-        const entries = Object.entries(rest).map(([name, value]) => [name, String(value)])
-        resolve({
-          status: incoming.statusCode ?? 0,
-          headers: Object.fromEntries(entries),
-          body: Buffer.concat(chunks),
-        })
-      })
-    })
-    outgoing.on('error', (error) => fail('crashed', error.message)).end(body)
-  })
 }

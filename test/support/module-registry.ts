@@ -1,28 +1,26 @@
-import { startRegistry } from '@platform/local/registry/server'
 import { buildImage, type ImageToBuild } from '@platform/oci/build'
-import { registryClient } from '@platform/oci/client'
-import { plainTransport } from '@platform/oci/plain-transport'
 import { pushImage } from '@platform/oci/push'
 import { generateKeyPair } from '@platform/oci/signature/key'
 import { signImage } from '@platform/oci/signature/sign'
-import { temporaryFolder } from './temporary-folder.ts'
+import { type ReceivedRequest, type ServerReply, startServer } from './http-server.ts'
+import { startTestRegistry } from './registry.ts'
 
-/** A registry with module images. Must not import core, which reads the settings that it creates. */
-
-const password = 'correct horse battery'
+/** Must not import core, which reads the settings that a registry creates. */
 
 /** Properties of an image; the default is a valid, signed module. */
 export interface ImageOptions {
   version?: string
   repository?: string
-  tag?: string
+  /** By default the version. */
+  tags?: string[]
   /** `module.json`; by default it matches the labels. `false`: no manifest. */
   manifest?: unknown
   labels?: Record<string, string>
   /** The signer. `false`: no signature. */
-  signer?: 'trusted' | 'stranger' | 'scoped' | false
+  signer?: 'trusted' | 'stranger' | 'scoped' | { privateKeyPem: string } | false
   config?: ImageToBuild['config']
   files?: ImageToBuild['files']
+  created?: string
 }
 
 export const writtenManifest = (id: string, version = '1.0.0', spec: object = {}, metadata: object = {}) => ({
@@ -45,13 +43,8 @@ export const moduleLabels = (id: string, version = '1.0.0') => ({
 
 /** Starts a registry, with the settings to use it. */
 export async function startModuleRegistry() {
-  await using starting = new AsyncDisposableStack()
-  const folder = starting.use(await temporaryFolder()).path
-  const registry = await startRegistry({ folder, port: 0, password, log: () => undefined })
-  starting.defer(() => registry.close(0))
-  const { host } = registry
-  const credentials = async () => ({ username: 'platform', password })
-  const client = registryClient(host, { transport: plainTransport, credentials })
+  const registry = await startTestRegistry()
+  const { host, client } = registry
   const keys = { trusted: generateKeyPair(), stranger: generateKeyPair(), scoped: generateKeyPair() }
   const settings = {
     PLAT_REGISTRY_ALLOW: host,
@@ -61,25 +54,48 @@ export async function startModuleRegistry() {
     ]),
   }
 
-  /** Pushes a module image. */
-  async function push(id: string, wish: ImageOptions = {}) {
-    const {
-      version = '1.0.0',
-      repository = `modules/${id}`,
-      tag = version.replace('+', '_'),
-      signer = 'trusted',
-    } = wish
-    const { manifest = writtenManifest(id, version), labels = moduleLabels(id, version), config, files = [] } = wish
+  /** Pushes a module image; adds its tags after its signature. */
+  async function push(id: string, options: ImageOptions = {}) {
+    const { version = '1.0.0', repository = `modules/${id}`, signer = 'trusted' } = options
+    const { manifest = writtenManifest(id, version), labels = moduleLabels(id, version) } = options
+    const { tags = [version.replace('+', '_')], files = [], config, created } = options
     const content = typeof manifest === 'string' ? manifest : JSON.stringify(manifest)
-    const own = manifest === false ? [] : [{ path: '/module.json', content }]
-    const built = await buildImage({ files: [...own, ...files], labels, ...(config && { config }) })
-    const { digest } = await pushImage(client, repository, built, [tag])
-    if (signer !== false) await signImage(client, repository, digest, keys[signer].privateKeyPem)
-    return { reference: `${host}/${repository}:${tag}`, repository: `${host}/${repository}`, digest }
+    const manifestFiles = manifest === false ? [] : [{ path: '/module.json', content }]
+    const parts = { labels, ...(config && { config }), ...(created !== undefined && { created }) }
+    const built = await buildImage({ files: [...manifestFiles, ...files], ...parts })
+    const { digest } = await pushImage(client, repository, built, [])
+    const key = typeof signer === 'string' ? keys[signer] : signer
+    if (key !== false) await signImage(client, repository, digest, key.privateKeyPem)
+    await pushImage(client, repository, built, tags)
+    return { reference: `${host}/${repository}:${tags[0]}`, repository: `${host}/${repository}`, digest }
   }
-
-  const started = starting.move()
-  return { host, client, keys, settings, push, [Symbol.asyncDispose]: () => started.disposeAsync() }
+  return { ...registry, keys, settings, push }
 }
 
 export type ModuleRegistry = Awaited<ReturnType<typeof startModuleRegistry>>
+
+type Page = (request: ReceivedRequest) => ServerReply | undefined
+
+/** Starts a registry and a server of manifests, and applies their settings. */
+export async function startModuleFixtures(settings: Record<string, string> = {}) {
+  const registry = await startModuleRegistry()
+  const pages = new Map<string, Page>()
+  const server = await startServer((request) => {
+    const page = pages.get(request.url.pathname)
+    return page === undefined ? { status: 404 } : page(request)
+  })
+  Object.assign(process.env, registry.settings, { PLAT_OUTBOUND_ALLOW: server.host }, settings)
+
+  /** Serves a response at a new URL. */
+  function page(response: Page | string): string {
+    const path = `/page-${pages.size}/module.json`
+    pages.set(path, typeof response === 'string' ? () => ({ status: 200, body: response }) : response)
+    return `${server.url}${path}`
+  }
+
+  async function close(): Promise<void> {
+    await server[Symbol.asyncDispose]()
+    await registry[Symbol.asyncDispose]()
+  }
+  return { ...registry, page, close }
+}

@@ -1,8 +1,7 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { type Context, Provider } from 'oidc-provider'
+import { listen } from './http-server.ts'
 
 /** A real OpenID provider that signs in without a page. */
 
@@ -15,53 +14,47 @@ export interface OidcClient {
 
 type Claims = Record<string, unknown>
 
-type Serve = (request: IncomingMessage, response: ServerResponse) => Promise<void>
-const silent: Serve = async (_request, response) => void response.end()
-
 export function newSigningKey(): Record<string, unknown> {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   return { ...privateKey.export({ format: 'jwk' }), kid: randomUUID(), use: 'sig', alg: 'ES256' }
 }
 
 export async function startOidcProvider() {
-  let serve = silent
+  let respond: RequestListener = (_request, response) => void response.end()
   const paths: string[] = []
-  const server = createServer((request, response) => {
-    paths.push(request.url?.split('?')[0] ?? '')
-    serve(request, response).catch(() => response.destroy())
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
-  const issuer = `http://${host}`
-  const people = new Map<string, Claims>()
-  let present = ''
+  const server = await listen(
+    createServer((request, response) => {
+      paths.push(request.url?.split('?')[0] ?? '')
+      respond(request, response)
+    }),
+  )
+  const users = new Map<string, Claims>()
+  let accountId = ''
 
   /** Starts the provider with these clients and keys. Earlier tokens become invalid. */
   function open(clients: readonly OidcClient[], keys: readonly object[] = [newSigningKey()], isLean = true): void {
-    const provider = new Provider(issuer, configuration(clients, keys, isLean, people))
+    const provider = new Provider(server.url, configuration(clients, keys, isLean, users))
     const callback = provider.callback()
-    serve = async (request, response) => {
+    const handle = async (request: IncomingMessage, response: ServerResponse) => {
       if (!request.url?.startsWith('/interaction/')) return callback(request, response)
       const refusal = { error: 'access_denied', error_description: '<script>alert(1)</script>' }
-      const result = present === '' ? refusal : { login: { accountId: present }, consent: {} }
+      const result = accountId === '' ? refusal : { login: { accountId }, consent: {} }
       return provider.interactionFinished(request, response, result)
     }
+    respond = (request, response) => void handle(request, response).catch(() => response.destroy())
   }
 
   return {
-    issuer,
-    host,
+    issuer: server.url,
+    host: server.host,
     paths,
     open,
     /** Sets the user of the browser and the claims; '' rejects the sign-in. */
     present: (subject: string, claims: Claims = {}) => {
-      present = subject
-      people.set(subject, claims)
+      accountId = subject
+      users.set(subject, claims)
     },
-    close: () => {
-      server.closeAllConnections()
-      server.close()
-    },
+    close: () => server[Symbol.asyncDispose](),
   }
 }
 
@@ -69,7 +62,7 @@ const configuration = (
   clients: readonly OidcClient[],
   keys: readonly object[],
   isLean: boolean,
-  people: ReadonlyMap<string, Claims>,
+  users: ReadonlyMap<string, Claims>,
 ) => ({
   clients: clients.map(({ clientId, clientSecret, redirectUri, method = 'client_secret_basic' }) => ({
     client_id: clientId,
@@ -92,7 +85,7 @@ const configuration = (
   ttl: { Interaction: 600, Session: 600, Grant: 600, AccessToken: 600, IdToken: 600, AuthorizationCode: 60 },
   findAccount: (_: unknown, accountId: string) => ({
     accountId,
-    claims: () => ({ sub: accountId, ...people.get(accountId) }),
+    claims: () => ({ sub: accountId, ...users.get(accountId) }),
   }),
   loadExistingGrant: async ({ oidc }: Context) => {
     const { clientId } = oidc.client

@@ -103,7 +103,7 @@ export class PlatformProcess implements AsyncDisposable {
 
   /** Stops it with SIGTERM. */
   stop(): Program['ended'] {
-    this.#program.terminate()
+    this.#program.signal('SIGTERM')
     return this.#program.ended
   }
 

@@ -39,6 +39,12 @@ function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
+interface ProgramOptions {
+  cwd: string
+  env: NodeJS.ProcessEnv
+  input?: boolean
+}
+
 /** A program in a process group of its own. */
 export class Program implements AsyncDisposable {
   readonly #child: ChildProcess
@@ -48,13 +54,16 @@ export class Program implements AsyncDisposable {
   #isRead = false
   #shownUpTo = 0
 
-  constructor(command: string, args: readonly string[], options: { cwd: string; env: NodeJS.ProcessEnv }) {
-    this.#child = spawn(command, args, { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  /** With an `input` the program reads what `write` sends. */
+  constructor(command: string, args: readonly string[], { input = false, ...options }: ProgramOptions) {
+    const stdio = [input ? 'pipe' : 'ignore', 'pipe', 'pipe'] as const
+    this.#child = spawn(command, args, { ...options, detached: true, stdio: [...stdio] })
     this.#group = Number(this.#child.pid)
     running.set(this.#group, this)
     const keep = (part: Buffer) => (this.#text += part.toString())
     this.#child.stdout?.on('data', keep)
     this.#child.stderr?.on('data', keep)
+    this.#child.stdin?.on('error', () => {})
     // Output may arrive after the exit.
     this.#child.once('close', () => (this.#isRead = true))
     this.#ended = once(this.#child, 'exit').then(([exitCode, signal]) => ({ exitCode, signal }))
@@ -76,6 +85,10 @@ export class Program implements AsyncDisposable {
     return this.#text.slice(from)
   }
 
+  write(input: string): void {
+    this.#child.stdin?.write(input)
+  }
+
   /** Waits for output that matches. Rejects if the program exits first. */
   writes(pattern: RegExp): Promise<RegExpExecArray> {
     return waitFor(`${pattern} is written`, async () => {
@@ -89,9 +102,19 @@ export class Program implements AsyncDisposable {
     return this.#ended
   }
 
-  /** Sends SIGTERM to the process, but not to its children, as a supervisor does. */
-  terminate(): void {
-    this.#child.kill('SIGTERM')
+  /** Whether all processes of the group have exited. */
+  get isGone(): boolean {
+    return !signalGroup(this.#group, 0)
+  }
+
+  /** Whether the process has exited. */
+  get hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null
+  }
+
+  /** Signals the process, but not its children, as a supervisor does. */
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name)
   }
 
   /** Sends SIGINT to the process group, as Ctrl-C does. */
@@ -103,7 +126,7 @@ export class Program implements AsyncDisposable {
   async kill(): Promise<void> {
     signalGroup(this.#group, 'SIGKILL')
     await this.#ended
-    await waitFor('its processes are gone', async () => !signalGroup(this.#group, 0))
+    await waitFor('its processes are gone', async () => this.isGone)
     running.delete(this.#group)
   }
 

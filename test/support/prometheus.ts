@@ -18,46 +18,41 @@ const label = String.raw`[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*"`
 const sampleLine = new RegExp(
   String.raw`^(${metricName})(?:\{(${label}(?:,${label})*)\})? (NaN|[+-]Inf|[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?)$`,
 )
-const suffixes = {
-  counter: /^$/,
-  gauge: /^$/,
-  histogram: /^(_bucket|_sum|_count)$/,
-  summary: /^(|_sum|_count)$/,
-} as const
+const metricLines = new RegExp(
+  String.raw`# HELP (${metricName}) (.+)\n# TYPE \1 (counter|gauge|histogram|summary)\n((?:[^#\n].*\n|\n)*)`,
+  'gy',
+)
+const suffixes = { counter: /^$/, gauge: /^$/, histogram: /^(_bucket|_sum|_count)$/, summary: /^(|_sum|_count)$/ }
 
 /** Parses metrics by name. Throws for invalid text. */
 export function parseMetrics(text: string): Map<string, Metric> {
-  if (!text.endsWith('\n')) throw new Error('The last line does not end.')
   const metrics = new Map<string, Metric>()
-  const seen = new Set<string>()
-  let current: { name: string; help: string; metric?: Metric } | undefined
-  for (const line of text.slice(0, -1).split('\n')) {
-    const [, help, helpText = ''] = new RegExp(`^# HELP (${metricName}) (.+)$`).exec(line) ?? []
-    const [, typed, type] = new RegExp(`^# TYPE (${metricName}) (counter|gauge|histogram|summary)$`).exec(line) ?? []
-    if (line === '') continue
-    if (help !== undefined) {
-      current = { name: help, help: helpText }
-    } else if (typed !== undefined) {
-      if (current?.name !== typed || metrics.has(typed)) throw new Error(`A type without help, or twice: ${line}`)
-      current.metric = { type: type as Metric['type'], help: current.help, samples: [] }
-      metrics.set(typed, current.metric)
-    } else {
-      if (current?.metric === undefined) throw new Error(`A sample of nothing: ${line}`)
-      if (seen.has(line.slice(0, line.lastIndexOf(' ')))) throw new Error(`A sample twice: ${line}`)
-      seen.add(line.slice(0, line.lastIndexOf(' ')))
-      current.metric.samples.push(sampleOf(line, current.name, current.metric.type))
+  const seriesNames = new Set<string>()
+  let length = 0
+  for (const [part, name = '', help = '', type, lines = ''] of text.matchAll(metricLines)) {
+    if (metrics.has(name)) throw new Error(`Repeated metric: ${name}`)
+    const metric: Metric = { type: type as Metric['type'], help, samples: [] }
+    for (const line of lines.split('\n').filter(Boolean)) {
+      const seriesName = line.slice(0, line.lastIndexOf(' '))
+      if (seriesNames.has(seriesName)) throw new Error(`Repeated sample: ${line}`)
+      seriesNames.add(seriesName)
+      metric.samples.push(sampleOf(line, name, metric.type))
     }
+    if (metric.type === 'histogram') checkHistogram(name, metric)
+    metrics.set(name, metric)
+    length += part.length
   }
-  for (const [name, metric] of metrics) if (metric.type === 'histogram') checkHistogram(name, metric)
+  if (length < text.length) throw new Error(`Invalid line: ${text.slice(length).split('\n', 1)[0]}`)
   return metrics
 }
 
 function sampleOf(line: string, metric: string, type: Metric['type']): Sample {
   const [, name = '', labels = '', value = ''] = sampleLine.exec(line) ?? []
-  if (!name.startsWith(metric) || !suffixes[type].test(name.slice(metric.length))) throw new Error(`No sample: ${line}`)
+  if (!name.startsWith(metric) || !suffixes[type].test(name.slice(metric.length)))
+    throw new Error(`Invalid sample: ${line}`)
   const pairs = [...labels.matchAll(/([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g)]
   const number = value.endsWith('Inf') ? Number(`${value.replace('Inf', '')}Infinity`) : Number(value)
-  if (type === 'counter' && !(number >= 0)) throw new Error(`A counter below zero: ${line}`)
+  if (type === 'counter' && !(number >= 0)) throw new Error(`Negative counter: ${line}`)
   return { name, labels: Object.fromEntries(pairs.map(([, key, text]) => [key, text])), value: number }
 }
 
@@ -72,16 +67,16 @@ function checkHistogram(name: string, { samples }: Metric): void {
     const count = group.find((sample) => sample.name === `${name}_count`)?.value
     const grows = buckets.every(({ value }, index) => value >= (buckets[index - 1]?.value ?? 0))
     const isWhole = buckets.at(-1)?.labels['le'] === '+Inf' && buckets.at(-1)?.value === count
-    if (!grows || !isWhole) throw new Error(`The histogram ${name} of ${labels} is not in order.`)
+    if (!grows || !isWhole) throw new Error(`The histogram ${name} with ${labels} is not cumulative.`)
   }
 }
 
 /** The value of the sample with these labels; 0 if there is none. */
 export function valueOf(metrics: Map<string, Metric>, name: string, labels: Record<string, string> = {}): number {
   const metric = metrics.get(name) ?? metrics.get(name.replace(/_(bucket|sum|count)$/, ''))
-  const wanted = Object.entries(labels)
-  const found = (metric?.samples ?? []).filter(
-    (sample) => sample.name === name && wanted.every(([key, value]) => sample.labels[key] === value),
+  const expected = Object.entries(labels)
+  const samples = (metric?.samples ?? []).filter(
+    (sample) => sample.name === name && expected.every(([key, value]) => sample.labels[key] === value),
   )
-  return found.reduce((sum, { value }) => sum + value, 0)
+  return samples.reduce((sum, { value }) => sum + value, 0)
 }

@@ -8,14 +8,12 @@ import {
   releaseMediaType,
   tagOf,
 } from '@platform/core/updates/release-document'
-import { startRegistry } from '@platform/local/registry/server'
-import { type RegistryClient, registryClient } from '@platform/oci/client'
+import { type RegistryClient } from '@platform/oci/client'
 import { RegistryError } from '@platform/oci/error'
-import { plainTransport } from '@platform/oci/plain-transport'
 import { generateKeyPair } from '@platform/oci/signature/key'
 import { signImage } from '@platform/oci/signature/sign'
 import { type Descriptor, type Manifest, mediaTypes } from '@platform/oci/types'
-import { temporaryFolder } from './temporary-folder.ts'
+import { startTestRegistry } from './registry.ts'
 
 /** Small signed releases. Must not import core, which reads the settings that a test creates. */
 
@@ -28,12 +26,6 @@ export interface ReleaseWish {
   /** Changes the manifest before it is signed. */
   tamper?: (manifest: Manifest) => object
   tag?: string
-}
-
-export interface PushedRelease {
-  version: string
-  digest: string
-  document: ReleaseDocument
 }
 
 const zipOf = (content: string | Uint8Array): Uint8Array =>
@@ -57,7 +49,7 @@ export async function pushRelease(
   version: string,
   privateKeyPem: string | undefined,
   wish: ReleaseWish = {},
-): Promise<PushedRelease> {
+) {
   const { functions = tinyFunctions(version), document: other = {}, tamper = (manifest) => manifest } = wish
   const zips = Object.entries(functions).map(([name, content]) => [name, zipOf(content)] as const)
   const layers: Descriptor[] = []
@@ -96,16 +88,9 @@ export type Signer = 'release' | 'module' | 'stranger' | false
 
 /** Starts a registry for releases, with the settings to use it. */
 export async function startReleaseRegistry() {
-  await using starting = new AsyncDisposableStack()
-  const folder = starting.use(await temporaryFolder()).path
-  const password = 'correct horse battery'
-  const startAt = (port: number) => startRegistry({ folder, port, password, log: () => undefined })
-  let registry = await startAt(0)
-  starting.defer(() => registry.close(0))
-  const { host } = registry
+  const registry = await startTestRegistry()
+  const { host, client } = registry
   const repository = 'platform/releases'
-  const credentials = async () => ({ username: 'platform', password })
-  const client = registryClient(host, { transport: plainTransport, credentials })
   const keys = { release: generateKeyPair(), module: generateKeyPair(), stranger: generateKeyPair() }
   const settings = {
     PLAT_REGISTRY_ALLOW: host,
@@ -113,7 +98,6 @@ export async function startReleaseRegistry() {
     PLAT_RELEASE_KEYS: JSON.stringify([{ name: 'releases', pem: keys.release.publicKeyPem }]),
     PLAT_MODULE_KEYS: JSON.stringify([{ name: 'modules', pem: keys.module.publicKeyPem }]),
   }
-
   const push = (version: string, { signer = 'release', ...wish }: ReleaseWish & { signer?: Signer } = {}) =>
     pushRelease(client, repository, version, signer === false ? undefined : keys[signer].privateKeyPem, wish)
 
@@ -126,27 +110,12 @@ export async function startReleaseRegistry() {
     }
     for (const tag of tags) await client.remove(repository, tag)
   }
+  return { ...registry, repository, keys, settings, push, clear }
+}
 
-  /** Makes the registry unreachable during an operation. */
-  async function away<Result>(work: () => Promise<Result>): Promise<Result> {
-    await registry.close(0)
-    try {
-      return await work()
-    } finally {
-      registry = await startAt(Number(host.split(':')[1]))
-    }
-  }
-
-  const started = starting.move()
-  return {
-    host,
-    repository,
-    client,
-    keys,
-    settings,
-    push,
-    clear,
-    away,
-    [Symbol.asyncDispose]: () => started.disposeAsync(),
-  }
+/** Starts a registry for releases and applies its settings. */
+export async function startReleaseFixtures() {
+  const registry = await startReleaseRegistry()
+  Object.assign(process.env, registry.settings)
+  return { ...registry, close: () => registry[Symbol.asyncDispose]() }
 }

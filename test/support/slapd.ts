@@ -1,7 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { join } from 'node:path'
-import { waitFor } from './wait-for.ts'
+import { isListening, waitFor } from './wait-for.ts'
 import { outputOf } from './installed-programs.ts'
 import { Program } from './program.ts'
 import { temporaryFolder } from './temporary-folder.ts'
@@ -54,32 +53,24 @@ access to attrs=userPassword by anonymous auth by * none
 access to * by dn.exact="${serviceAccount.bindDn}" read by * none
 `
 
-const entry = (dn: string, attributes: Record<string, string | readonly string[]>): string =>
-  [
-    `dn: ${dn}`,
-    ...Object.entries(attributes).flatMap(([name, values]) =>
-      [values].flat().map((value) => `${name}:${value.startsWith(': ') ? value : ` ${value}`}`),
-    ),
-  ].join('\n')
+type Attributes = Record<string, string | readonly string[]>
+
+const entry = (dn: string, attributes: Attributes): string =>
+  Object.entries({ dn, ...attributes })
+    .flatMap(([name, values]) => [values].flat().map((value) => [name, value] as const))
+    .map(([name, value]) => `${name}:${value.startsWith(': ') ? value : ` ${value}`}`)
+    .join('\n')
 
 /** A user as LDIF, with the password `password of <uid>`. */
-export const userEntry = (uid: string, others: Record<string, string | readonly string[]> = {}): string =>
-  entry(`uid=${uid},${usersDn}`, {
-    objectClass: 'inetOrgPerson',
-    uid,
-    cn: uid,
-    sn: uid,
-    mail: `${uid}@acme.test`,
-    userPassword: `password of ${uid}`,
-    ...others,
-  })
+export function userEntry(uid: string, others: Attributes = {}): string {
+  const fields = { uid, cn: uid, sn: uid, mail: `${uid}@acme.test`, userPassword: `password of ${uid}` }
+  return entry(`uid=${uid},${usersDn}`, { objectClass: 'inetOrgPerson', ...fields, ...others })
+}
 
-export const groupEntry = (cn: string, ...members: string[]): string =>
-  entry(`cn=${cn},${groupsDn}`, {
-    objectClass: 'groupOfNames',
-    cn,
-    member: members.map((uid) => `uid=${uid},${usersDn}`),
-  })
+export function groupEntry(cn: string, ...members: string[]): string {
+  const member = members.map((uid) => `uid=${uid},${usersDn}`)
+  return entry(`cn=${cn},${groupsDn}`, { objectClass: 'groupOfNames', cn, member })
+}
 
 const base = [
   entry(suffix, { objectClass: ['dcObject', 'organization'], dc: 'acme', o: 'Acme' }),
@@ -104,14 +95,9 @@ export async function startSlapd({ plain, secure }: { plain: number; secure: num
   const urls = `ldap://127.0.0.1:${plain}/ ldaps://127.0.0.1:${secure}/`
   const args = ['-d', '0', '-h', urls, '-f', join(folder, 'slapd.conf')]
   const program = starting.use(new Program('slapd', args, { cwd: folder, env: { PATH: process.env['PATH'] } }))
-  await Promise.all([plain, secure].map((port) => waitFor(`slapd answers at ${port}`, () => isListening(port))))
+  await Promise.all(
+    [plain, secure].map((port) => waitFor(`slapd answers at ${port}`, () => isListening({ port, host: '127.0.0.1' }))),
+  )
   const started = starting.move()
   return { ca, program, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
-
-const isListening = (port: number): Promise<true | undefined> =>
-  new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1')
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(undefined))
-    socket.once('connect', () => socket.destroy())
-  })

@@ -39,6 +39,11 @@ export interface StoreCall {
   input: any
 }
 
+export interface CallHook {
+  before: () => Promise<void>
+  after: () => Promise<void>
+}
+
 /** Runs actions before each store call and before its response is used, until disposed of. */
 export function onStoreCall(hook: {
   before?: (call: StoreCall) => Promise<void>
@@ -56,6 +61,33 @@ export function onStoreCall(hook: {
     { step: 'initialize', name },
   )
   return { [Symbol.dispose]: () => void client.middlewareStack.remove(name) }
+}
+
+/**
+ * Runs the work and fails all store calls from the n-th one: before it is sent, or after it has taken effect. Returns
+ * whether the work made that many calls. `watchOthers` adds the calls of other services.
+ */
+export async function crashAtCall(
+  n: number,
+  when: 'before' | 'after',
+  work: () => Promise<unknown>,
+  watchOthers: (hook: CallHook) => Disposable | undefined = () => undefined,
+): Promise<boolean> {
+  let calls = 0
+  const crash = new Error('The process has crashed.')
+  const hook = {
+    before: async () => {
+      if ((when === 'before' ? ++calls : calls++) >= n) throw crash
+    },
+    after: async () => {
+      if (when === 'after' && calls >= n) throw crash
+    },
+  }
+  using hooks = new DisposableStack()
+  hooks.use(onStoreCall(hook))
+  hooks.use(watchOthers(hook))
+  await work().catch(() => undefined)
+  return calls >= n
 }
 
 const isTransaction = ({ command }: StoreCall): boolean => command.startsWith('TransactWrite')

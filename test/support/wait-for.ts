@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { connect, type NetConnectOpts } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
 const pollMs = 50
@@ -12,7 +13,7 @@ export const abortWaitsOn = <Result>(signal: AbortSignal, work: () => Promise<Re
 const isAborted = (): boolean => abortSignal.getStore()?.aborted === true
 
 /**
- * Repeats `look` until it returns a truthy value, and returns that value. Throws after a generous deadline, which is
+ * Repeats a check until it returns a truthy value, and returns that value. Throws after a generous deadline, which is
  * not part of the test.
  */
 export async function waitFor<Found>(
@@ -26,5 +27,12 @@ export async function waitFor<Found>(
     if (found !== undefined && found !== false) return found
     await delay(pollMs)
   }
-  throw new Error(isAborted() ? `Waited in vain: ${what}` : `Waited ${withinSeconds} seconds in vain: ${what}`)
+  throw new Error(isAborted() ? `Wait aborted: ${what}` : `Waited ${withinSeconds} seconds in vain: ${what}`)
 }
+
+/** Whether a server accepts connections. */
+export const isListening = (address: NetConnectOpts): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(address, () => resolve(true))
+    socket.on('connect', () => socket.end()).on('error', () => resolve(false))
+  })

@@ -7,8 +7,8 @@ import { isOrphanedSecret } from '@platform/core/identity-providers/orphaned-sec
 import { findProvider } from '@platform/core/identity-providers/provider'
 import { expect, test } from 'vitest'
 import { errorCodeOf, expectError, newCaller } from '../../support/fixtures.ts'
-import { beforeCommand } from '../../support/store-calls.ts'
-import { crashAtCall, oidc, secretInUse, secretNames } from '../support/identity.ts'
+import { beforeCommand, crashAtCall } from '../../support/store-calls.ts'
+import { onSecretCall, oidc, secretInUse, secretNames } from '../support/identity.ts'
 import { advanceClock } from '../../support/clock.ts'
 
 const admin = () => newCaller(undefined, 'PlatformAdmin')
@@ -43,7 +43,7 @@ test.each(['before', 'after'] as const)(
     let crashes = 0
     for (let [n, isCrashed] = [1, true]; isCrashed; n++) {
       const caller = await admin()
-      isCrashed = await crashAtCall(n, when, () => configure(caller, oidc))
+      isCrashed = await crashAtCall(n, when, () => configure(caller, oidc), onSecretCall)
       const [stored] = (await Providers.list(caller)).items
       const { id } = stored ?? (await configure(caller, oidc))
       expect(await secretInUse(id)).toBe('first secret')
@@ -59,7 +59,7 @@ test.each(['before', 'after'] as const)('keeps a usable secret if a change crash
   const secrets = new Set<string | undefined>()
   for (let [n, isCrashed] = [1, true]; isCrashed; n++) {
     const { caller, id } = await configured()
-    isCrashed = await crashAtCall(n, when, () => configure(caller, changed))
+    isCrashed = await crashAtCall(n, when, () => configure(caller, changed), onSecretCall)
     const secret = await secretInUse(id)
     secrets.add(secret)
     await expectNoOrphans(id)
@@ -74,7 +74,7 @@ test.each(['before', 'after'] as const)(
     const outcomes = new Set<boolean>()
     for (let [n, isCrashed] = [1, true]; isCrashed; n++) {
       const { caller, id } = await configured()
-      isCrashed = await crashAtCall(n, when, () => Providers.remove(caller, id))
+      isCrashed = await crashAtCall(n, when, () => Providers.remove(caller, id), onSecretCall)
       const isStored = (await findProvider(id)) !== undefined
       expect(await secretInUse(id)).toBe(isStored ? 'first secret' : undefined)
       outcomes.add(isStored)
@@ -87,7 +87,7 @@ test.each(['before', 'after'] as const)(
 
 test('does not sweep a new secret', async () => {
   const { caller, id } = await configured()
-  await crashAtCall(5, 'before', () => configure(caller, changed))
+  await crashAtCall(5, 'before', () => configure(caller, changed), onSecretCall)
   expect(await secretNames(id)).toHaveLength(2)
   await sweep()
   expect(await secretNames(id)).toHaveLength(2)

@@ -20,7 +20,7 @@ import { receiveMessages } from '../support/messages.ts'
 import { catalogRelease, newModuleId, putCatalog, putModule, releaseFor } from '../support/modules.ts'
 import { pendingRecords } from '../support/outbox.ts'
 
-const registry = await vi.hoisted(async () => (await import('../support/module-registry.ts')).startModuleFixtures())
+const registry = await vi.hoisted(async () => (await import('../../support/module-registry.ts')).startModuleFixtures())
 afterAll(registry.close)
 await bootstrapPlatform()
 

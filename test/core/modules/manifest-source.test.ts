@@ -6,7 +6,7 @@ import { newModuleId } from '../support/modules.ts'
 import { manifestErrors, resolve, resolveError, resolveErrorCode } from '../support/releases.ts'
 
 const registry = await vi.hoisted(async () => {
-  const { startModuleFixtures } = await import('../support/module-registry.ts')
+  const { startModuleFixtures } = await import('../../support/module-registry.ts')
   return startModuleFixtures({ PLAT_ALLOW_UNVERIFIED_MODULES: 'true' })
 })
 afterAll(registry.close)
@@ -23,7 +23,7 @@ test('reads the manifest of an unsigned image from its URL, even if the image ha
   const id = newModuleId()
   const manifestUrl = hosted(writtenManifest(id, '1.0.0', {}, { name: 'Elsewhere' }))
   for (const [tag, manifest] of [['a', false] as const, ['b', writtenManifest(id)] as const]) {
-    const { reference } = await registry.push(id, { manifest, signer: false, tag })
+    const { reference } = await registry.push(id, { manifest, signer: false, tags: [tag] })
     const release = await resolve(reference, { manifestUrl })
     expect([release.manifest.metadata.name, release.isVerified]).toEqual(['Elsewhere', false])
     expect('verifiedBy' in release).toBe(false)

@@ -12,7 +12,7 @@ import { clearModules, countInstallJobs, moduleRecord, newPlatformAdmin, offerRe
 import { catalogRelease, newModuleId, putCatalog, putModule, releaseFor } from '../support/modules.ts'
 import { pendingRecords } from '../support/outbox.ts'
 
-const registry = await vi.hoisted(async () => (await import('../support/module-registry.ts')).startModuleFixtures())
+const registry = await vi.hoisted(async () => (await import('../../support/module-registry.ts')).startModuleFixtures())
 afterAll(registry.close)
 await bootstrapPlatform()
 beforeEach(clearModules)

@@ -2,7 +2,7 @@ import { ListSecretsCommand, SecretsManagerClient } from '@aws-sdk/client-secret
 import { type ProviderRequest } from '@platform/contract/identity'
 import { config } from '@platform/core/config'
 import { findProvider, secretOf } from '@platform/core/identity-providers/provider'
-import { onStoreCall } from '../../support/store-calls.ts'
+import { type CallHook } from '../../support/store-calls.ts'
 
 /** Requests that create identity providers, and their secrets. */
 
@@ -53,7 +53,7 @@ export async function secretInUse(providerId: string): Promise<string | undefine
 }
 
 /** Runs hooks around each call to Secrets Manager until disposed. */
-function onSecretCall(hook: { before: () => Promise<void>; after: () => Promise<void> }): Disposable {
+export function onSecretCall(hook: CallHook): Disposable {
   const prototype: { send: unknown } = SecretsManagerClient.prototype
   const { send } = prototype
   prototype.send = async function hooked(this: SecretsManagerClient, ...args: unknown[]) {
@@ -63,31 +63,4 @@ function onSecretCall(hook: { before: () => Promise<void>; after: () => Promise<
     return result
   }
   return { [Symbol.dispose]: () => void (prototype.send = send) }
-}
-
-/**
- * Runs the work and fails all calls to the store and Secrets Manager from the n-th one: before it is sent, or after it has
- * taken effect. Returns whether the work made that many calls.
- */
-export async function crashAtCall(n: number, when: 'before' | 'after', work: () => Promise<unknown>): Promise<boolean> {
-  let calls = 0
-  const failIf = async (isCrashed: boolean) => {
-    if (isCrashed) throw new Error('The process has crashed.')
-  }
-  const hook = {
-    before: async () => {
-      await failIf(when === 'before' ? calls + 1 >= n : calls >= n)
-      calls++
-    },
-    after: () => failIf(when === 'after' && calls >= n),
-  }
-  using stack = new DisposableStack()
-  stack.use(onStoreCall(hook))
-  stack.use(onSecretCall(hook))
-  const isRejected = await work().then(
-    () => false,
-    () => true,
-  )
-  // Errors of best-effort calls do not reject the work.
-  return isRejected || (when === 'before' ? calls + 1 >= n : calls >= n)
 }

@@ -4,11 +4,9 @@ import { expect } from 'vitest'
 import { type Caller } from '@platform/core/caller'
 import * as Job from '@platform/core/jobs/job'
 import { type OperationReference } from '@platform/core/aws/queues'
-import { runModuleOperation } from './module-operations.ts'
 import { supervise } from '@platform/worker/modules/supervise'
 import { newCaller } from '../../support/fixtures.ts'
 import { newModuleId } from './modules.ts'
-import { onStoreCall } from '../../support/store-calls.ts'
 
 /** A queued operation on a module, and its expected end. */
 export interface Case {
@@ -62,29 +60,4 @@ export async function expectEnd({ caller, id, accepted, version, status }: Case)
   expect(deployments).toEqual([row?.deployment?.id])
   expect(JSON.parse(String(claim)).deployment).toEqual(row?.deployment)
   return undefined
-}
-
-/**
- * Runs the operation and fails all store calls from the n-th one: before it is sent, or after it has taken effect. Returns
- * whether the operation made that many calls.
- */
-export async function crashAtStoreCall(
-  accepted: OperationReference,
-  n: number,
-  when: 'before' | 'after',
-): Promise<boolean> {
-  let calls = 0
-  const failIf = (isCut: boolean) => {
-    if (isCut) throw new Error('The connection has ended.')
-  }
-  using _ = onStoreCall({
-    before: async () => {
-      if (when === 'after') failIf(calls >= n)
-      calls++
-      if (when === 'before') failIf(calls >= n)
-    },
-    after: async () => failIf(when === 'after' && calls >= n),
-  })
-  await runModuleOperation(accepted, platform.pick).catch(() => undefined)
-  return calls >= n
 }

@@ -1,5 +1,5 @@
 // Imported first: it sets the addresses that the platform may reach, which core reads when it is imported.
-import { folder, pushModule, type PushedModule } from './module-images.ts'
+import { pushModule, type PushedModule } from './module-images.ts'
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { tmpdir } from 'node:os'
@@ -38,7 +38,7 @@ export const output: string[] = []
 export const openRuntime = (name: string, images = 'images'): Promise<SupervisedRuntime> =>
   superviseModules({
     launcher: processLauncher,
-    images: new Images(join(folder, images), (image, place) => fetchImage(registryClientFor, image, place)),
+    images: new Images(join(runFolder, images), (image, place) => fetchImage(registryClientFor, image, place)),
     runFolder: join(runFolder, name),
     tokenOf,
     onLog: (moduleId, line) => void output.push(`${moduleId} ${line}`),

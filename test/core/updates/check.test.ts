@@ -18,7 +18,7 @@ import { drainOutbox } from '../support/outbox.ts'
 import * as updates from '../support/updates.ts'
 
 const { loadUpdatesAt, newPlatformAdmin, pendingEvents, storeUpdateState } = updates
-const registry = await vi.hoisted(async () => (await import('../support/release-registry.ts')).startReleaseFixtures())
+const registry = await vi.hoisted(async () => (await import('../../support/release.ts')).startReleaseFixtures())
 afterAll(registry.close)
 await bootstrapPlatform()
 beforeEach(async () => {
@@ -27,7 +27,7 @@ beforeEach(async () => {
   await removeAll(keys.organisation(''))
 })
 
-const { push, away } = registry
+const { push, stopDuring } = registry
 const releaseNotesUrl = 'https://example.com/notes/1.2.0'
 
 describe('a check', () => {
@@ -82,7 +82,7 @@ describe('a check without access to the registry', () => {
     await push('1.2.0', { document: { releaseNotesUrl } })
     const result = await check(caller)
     advanceClock(60 * minute)
-    expect(await away(() => check(caller))).toEqual(result)
+    expect(await stopDuring(() => check(caller))).toEqual(result)
     const next = await check(caller)
     expect(next).toEqual({ ...result, checkedAt: next.checkedAt })
     expect(Date.parse(next.checkedAt)).toBeGreaterThanOrEqual(Date.parse(result.checkedAt) + 60 * minute)
@@ -90,12 +90,12 @@ describe('a check without access to the registry', () => {
 
   test('fails without a result of the same repository', async () => {
     const caller = await newPlatformAdmin()
-    expect(await away(() => errorCodeOf(check(caller)))).toBe('release_source_unreachable')
+    expect(await stopDuring(() => errorCodeOf(check(caller)))).toBe('release_source_unreachable')
     expect(await get(keys.updateCheck())).toBeUndefined()
     await push('1.2.0')
     await check(caller)
     await transact([patch(keys.updateCheck(), { set: { source: 'registry.example.com/other' } })])
-    expect(await away(() => errorCodeOf(check(caller)))).toBe('release_source_unreachable')
+    expect(await stopDuring(() => errorCodeOf(check(caller)))).toBe('release_source_unreachable')
   })
 
   test('does not offer a version that has been applied since', async () => {
@@ -105,8 +105,8 @@ describe('a check without access to the registry', () => {
     await check(caller)
     const [updated, newer] = [await loadUpdatesAt('1.2.0'), await loadUpdatesAt('1.4.0')]
     const current = { currentVersion: '1.2.0', latestVersion: '1.2.0', updateAvailable: false }
-    expect(await away(() => updated.check(caller))).toMatchObject({ ...current, refused: [{ version: '1.3.0' }] })
-    expect(await away(() => newer.check(caller))).toMatchObject({ latestVersion: '1.4.0', refused: [] })
+    expect(await stopDuring(() => updated.check(caller))).toMatchObject({ ...current, refused: [{ version: '1.3.0' }] })
+    expect(await stopDuring(() => newer.check(caller))).toMatchObject({ latestVersion: '1.4.0', refused: [] })
   })
 })
 
@@ -178,14 +178,14 @@ describe('a scheduled check', () => {
     expect(await countStoreCalls(checkRegularly)).toBe(3)
     expect(await pendingEvents(caller, 'update.available')).toHaveLength(1)
     const checkedAt = iso(Number((await get(keys.updateCheck()))?.['checkedAtMs']))
-    expect(await away(() => check(caller))).toMatchObject({ latestVersion: '1.2.0', checkedAt })
+    expect(await stopDuring(() => check(caller))).toMatchObject({ latestVersion: '1.2.0', checkedAt })
   })
 
   test('does nothing before setup is complete, and ignores an unreachable registry', async () => {
     await push('1.2.0')
     expect(await countStoreCalls(checkRegularly)).toBe(1)
     await newPlatformAdmin()
-    expect(await away(checkRegularly)).toBeUndefined()
+    expect(await stopDuring(checkRegularly)).toBeUndefined()
     expect(await get(keys.updateCheck())).toBeUndefined()
   })
 })

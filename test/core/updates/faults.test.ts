@@ -19,7 +19,7 @@ import { pendingRecords } from '../support/outbox.ts'
 import * as updates from '../support/updates.ts'
 
 const { clearUpdates, newPlatformAdmin, pendingEvents, readUpdateState } = updates
-const registry = await vi.hoisted(async () => (await import('../support/release-registry.ts')).startReleaseFixtures())
+const registry = await vi.hoisted(async () => (await import('../../support/release.ts')).startReleaseFixtures())
 afterAll(registry.close)
 await bootstrapPlatform()
 beforeEach(async () => {

@@ -10,7 +10,7 @@ import { errorOf, expectError } from '../../support/fixtures.ts'
 import { sampled } from '../../support/long.ts'
 import type { ReleaseWish, Signer } from '../../support/release.ts'
 
-const registry = await vi.hoisted(async () => (await import('../support/release-registry.ts')).startReleaseFixtures())
+const registry = await vi.hoisted(async () => (await import('../../support/release.ts')).startReleaseFixtures())
 afterAll(registry.close)
 beforeEach(registry.clear)
 

@@ -21,7 +21,7 @@ import { commitEffects, drainOutbox } from '../support/outbox.ts'
 import * as updates from '../support/updates.ts'
 
 const { claimUpdateOperation, newPlatformAdmin, pendingEvents, readUpdateState, storeUpdateState } = updates
-const registry = await vi.hoisted(async () => (await import('../support/release-registry.ts')).startReleaseFixtures())
+const registry = await vi.hoisted(async () => (await import('../../support/release.ts')).startReleaseFixtures())
 afterAll(registry.close)
 await bootstrapPlatform()
 let caller: Caller

@@ -17,7 +17,7 @@ import { pendingRecords } from '../support/outbox.ts'
 import { clearUpdates, loadUpdatesAt, newPlatformAdmin, readUpdateState, storeUpdateState } from '../support/updates.ts'
 
 const { errorCodeOf, errorOf, expectError, newCaller, requestErrorCode } = fixtures
-const registry = await vi.hoisted(async () => (await import('../support/release-registry.ts')).startReleaseFixtures())
+const registry = await vi.hoisted(async () => (await import('../../support/release.ts')).startReleaseFixtures())
 afterAll(registry.close)
 await fixtures.bootstrapPlatform()
 beforeEach(async () => {
@@ -26,7 +26,7 @@ beforeEach(async () => {
   await clearUpdates()
 })
 
-const { push, away } = registry
+const { push, stopDuring } = registry
 const repository = `${registry.host}/${registry.repository}`
 const apply = (targetVersion: string) => ({ action: 'apply' as const, targetVersion })
 const rollback = { action: 'rollback' as const }
@@ -121,9 +121,9 @@ test('distinguishes a missing release from an unreachable registry', async () =>
   await expectError(update(caller, apply('1.2.0')), 'version_not_available')
   await expectError(update(caller, apply('no version')), 'version_not_available')
   const unreachable = 'release_source_unreachable'
-  expect(await away(() => errorCodeOf(update(caller, apply('1.2.0'))))).toBe(unreachable)
+  expect(await stopDuring(() => errorCodeOf(update(caller, apply('1.2.0'))))).toBe(unreachable)
   const request = (endpoint: string, body?: object) =>
-    away(() => requestErrorCode('updates', endpoint, [caller, 'PlatformAdmin'], body))
+    stopDuring(() => requestErrorCode('updates', endpoint, [caller, 'PlatformAdmin'], body))
   expect(await request(route, apply('1.2.0'))).toBe(unreachable)
   expect(await request('GET /api/v1/platform/updates/check')).toBe(unreachable)
 })
@@ -140,7 +140,7 @@ test('checks the current rights of the caller', async () => {
 test('rolls back to the previous release without the registry', async () => {
   const caller = await newPlatformAdmin()
   await storeUpdateState({ version }, previous)
-  const { jobId, ...accepted } = await away(() => update(caller, rollback))
+  const { jobId, ...accepted } = await stopDuring(() => update(caller, rollback))
   expect(accepted).toEqual({ action: 'rollback', targetVersion: '0.0.9', status: 'InProgress' })
   const operation = await operationOf(caller, jobId)
   const payload = { action: 'rollback', targetVersion: '0.0.9', previousVersion: version, image: expect.any(String) }

@@ -6,7 +6,7 @@ import { waitForJobEnd } from '../../conformance/support/modules.ts'
 import { waitFor } from '../../support/wait-for.ts'
 import { artifactOf } from '../../../scripts/release/artifact.ts'
 import { publish } from '../../../scripts/release/publish.ts'
-import { builtFunctions, failingHalfTheTime, releaseHeader, telling } from '../../support/releases.ts'
+import { builtFunctions, releaseHeader } from '../../support/releases.ts'
 import { type SimulatedPlatform, startSimulatedPlatform } from '../../support/simulator.ts'
 import { Traffic } from '../../support/traffic.ts'
 import { unusedActions, usedActions } from '../grant.ts'
@@ -61,7 +61,7 @@ const hasNotification = (isExpected: (notification: any) => boolean) => async ()
 
 test('finds a release on schedule and notifies the administrator', async () => {
   expect(await check()).toMatchObject({ latestVersion: initialVersion, updateAvailable: false })
-  await release('9.1.0', telling)
+  await release('9.1.0', 'reports version')
   await environment.tick('schedule/updates')
   expect(await check()).toMatchObject({ latestVersion: '9.1.0', updateAvailable: true, refused: [] })
   await waitFor(
@@ -107,7 +107,7 @@ const applyUnannounced = (targetVersion: string) =>
   withoutGrant(environment.simulator, ['updates', 'queue:updates'], () => apply({ action: 'apply', targetVersion }))
 
 test('sweeps an update whose message was lost, and serves no request with a failing release', async () => {
-  await release('9.2.0', failingHalfTheTime)
+  await release('9.2.0', 'fails')
   const { jobId } = await applyUnannounced('9.2.0')
   const isCompleted = async () => (await environment.api.job(jobId)).completedAt !== undefined
   await sweepUntil(environment, 'the update to end', isCompleted)

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 
-/** Answers everything with 100 MB. */
+/** Responds to every request with 100 MB. */
 const chunk = Buffer.alloc(1_000_000, ' ')
 
 createServer((_incoming, outgoing) => {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 
-/** Answers everything with JSON of another shape, and publishes what is not its own. */
+/** Responds to every request with JSON of another shape, and publishes invalid events. */
 const published = [
   { type: 'platform.cluster.deleted', data: {} },
   { type: 'module.hello.greeted', data: {} },

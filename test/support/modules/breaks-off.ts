@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 
-/** Promises an answer and breaks off in the middle of it. */
+/** Closes the connection in the middle of every response. */
 createServer((_incoming, outgoing) => {
   outgoing.writeHead(200, { 'content-length': '1000' })
   outgoing.write('{"id":')

@@ -1,5 +1,5 @@
 import { subscribe } from 'node:diagnostics_channel'
 
-/** `calm`, told to end in the very moment from which on it can be reached. */
+/** `calm`, which receives SIGTERM as soon as it listens. */
 subscribe('tracing:net.server.listen:asyncEnd', () => process.kill(process.pid, 'SIGTERM'))
 await import('./calm.ts')

@@ -1,3 +1,3 @@
-/** Ends before anybody can ask it anything. */
+/** Exits before it listens. */
 console.error('There is nothing to do.')
 process.exit(4)

@@ -1,6 +1,6 @@
 import { defineModule, serve } from '@platform/modules'
 
-/** Ends by itself a moment after it has started. */
+/** Exits shortly after it has started. */
 await serve(
   defineModule({ id: 'ends-soon', version: '1.0.0', start: () => void setTimeout(() => process.exit(5), 50) }),
 )

@@ -2,7 +2,7 @@ import { defineModule, serve } from '@platform/modules'
 
 let count = 0
 
-/** Is well from the third time on that somebody asks. */
+/** Becomes healthy at the third health check. */
 await serve(
   defineModule({
     id: 'healthy-later',

@@ -1,9 +1,9 @@
 import { defineModule, serve } from '@platform/modules'
 import type { HostileParts } from '../portal/hostile.ts'
 
-/** Whatever it says of itself is hostile: the words are its first argument. Asked to fail, it does so in such words, too. */
-const [words = '', id = 'hostile', how] = process.argv.slice(2)
-const { slots, jobs, checks, lines }: HostileParts = JSON.parse(words)
+/** A module with payloads in all its texts, which are its first argument; `fails` adds an error with payloads. */
+const [parts = '', id = 'hostile', how] = process.argv.slice(2)
+const { slots, jobs, checks, lines }: HostileParts = JSON.parse(parts)
 
 await serve(
   defineModule({

@@ -1,6 +1,6 @@
 import { defineModule, serve } from '@platform/modules'
 
-/** Cannot be asked to end. */
+/** Ignores SIGTERM. */
 await serve(defineModule({ id: 'ignores-sigterm', version: '1.0.0' }))
 process.removeAllListeners('SIGTERM')
 process.on('SIGTERM', () => console.log('I stay.'))

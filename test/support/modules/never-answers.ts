@@ -1,4 +1,4 @@
 import { createServer } from 'node:http'
 
-/** Takes every request and answers none. */
+/** Never responds to a request. */
 createServer(() => {}).listen(process.env['PLATFORM_SOCKET'])

@@ -1,2 +1,2 @@
-/** Lives, and nobody can ask it anything. */
+/** Runs without listening. */
 setInterval(() => {}, 60_000)

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 
-/** A fine web application that knows nothing of the platform. */
+/** A web application without the control protocol. */
 createServer((incoming, outgoing) => {
   const isFound = incoming.url === '/api/no-protocol' || incoming.url === '/health'
   outgoing.writeHead(isFound ? 200 : 404).end(isFound ? 'Hello' : 'Not found')

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http'
 
-/** Does what it is told: each request's body is an expression, and the answer is its value, or the code of its error. */
+/** Evaluates the expression in the body of each request; responds with its value, or the code of its error. */
 console.log('puppet is up', process.env['PLATFORM_STARTS_ITSELF'])
 
 async function outcomeOf(incoming: IncomingMessage): Promise<object> {

@@ -1,6 +1,6 @@
 import { defineModule, serve } from '@platform/modules'
 
-/** Tries to take over its users' browsers and the platform's own headers. */
+/** Sets cookies and headers that only the platform may set. */
 await serve(
   defineModule({
     id: 'sets-cookies',

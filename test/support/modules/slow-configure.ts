@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { defineModule, serve } from '@platform/modules'
 
-/** Takes half a second to be configured, and cannot be started. */
+/** Configures for half a second; its start fails. */
 await serve(
   defineModule({
     id: 'slow-configure',

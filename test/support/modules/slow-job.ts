@@ -1,6 +1,6 @@
 import { defineModule, serve } from '@platform/modules'
 
-/** Has a job that never ends and listens to no signal. */
+/** Has a job that never ends and ignores its signal. */
 await serve(
   defineModule({
     id: 'slow-job',

@@ -1,6 +1,6 @@
 import { defineModule, serve } from '@platform/modules'
 
-/** Is the module that its arguments say, in that version. It lends its answers something that is gone once it is disposed of. */
+/** Its id and version are its arguments. Responds from a resource that `dispose` closes. */
 const [id = '', version = '', how] = process.argv.slice(2)
 let isOpen = false
 
@@ -10,8 +10,8 @@ await serve(
     version,
     jobs: { tick: { description: 'Ticks.', intervalSeconds: 1, run: ({ getLogger }) => getLogger().info('tick') } },
     configure({ disposables, eventBus, getLogger }) {
-      const heard = ({ subject = '' }) => getLogger().info(`heard of ${subject}`)
-      disposables.use(eventBus.subscribe('platform.cluster.registered', heard))
+      const logEvent = ({ subject = '' }) => getLogger().info(`heard of ${subject}`)
+      disposables.use(eventBus.subscribe('platform.cluster.registered', logEvent))
       if (how === 'throws') throw new Error('This version cannot be configured.')
       isOpen = true
       disposables.defer(() => void (isOpen = false))

@@ -1,6 +1,6 @@
 import { defineModule, serve } from '@platform/modules'
 
-/** Runs, and is never well. */
+/** Runs, but is never healthy. */
 await serve(
   defineModule({
     id: 'unhealthy',

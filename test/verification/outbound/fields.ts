@@ -80,7 +80,7 @@ async function useMetadata(metadata: Record<string, string>, { issuer }: Allowed
     await signInWith(issuer, await newProvider(issuer.url))
   } finally {
     issuer.metadata = {}
-    issuer.instead.clear()
+    issuer.overrides.clear()
   }
 }
 
@@ -129,10 +129,10 @@ function redirections(allowed: AllowedServers): readonly UrlField[] {
     ...['/.well-known/openid-configuration', '/token', '/jwks', '/userinfo'].map((path) => ({
       name: `redirect of ${path}`,
       use: (address: URL) => {
-        issuer.instead.set(path, () => redirectTo(address))
+        issuer.overrides.set(path, () => redirectTo(address))
         return useMetadata({ userinfo_endpoint: `${issuer.url}/userinfo` }, allowed)
       },
-      countVisits: () => issuer.asked(path),
+      countVisits: () => issuer.countRequests(path),
     })),
   ]
 }

@@ -11,7 +11,7 @@ import {
   storedTraces,
   takeEvents,
 } from '../../core/support/module-platform.ts'
-import { client, pushModule, registry } from '../../core/support/module-images.ts'
+import { pushModule, registry } from '../../core/support/module-images.ts'
 import { describe, expect, test } from 'vitest'
 import * as Job from '@platform/core/jobs/job'
 import * as Module from '@platform/core/modules/module'
@@ -123,8 +123,8 @@ describe('an installation', () => {
     const { caller, id } = await setUp()
     const { reference, digest } = await pushModule({ id })
     const request = await requestInstall(caller, reference)
-    const [signature] = await client.referrers(`modules/${id}`, digest)
-    await client.remove(`modules/${id}`, deleted === 'image' ? digest : (signature?.digest ?? ''))
+    const [signature] = await registry.client.referrers(`modules/${id}`, digest)
+    await registry.client.remove(`modules/${id}`, deleted === 'image' ? digest : (signature?.digest ?? ''))
     await runModuleOperation(request, pick)
     const reason = deleted === 'image' ? `${registry.host}/modules/${id}@${digest} no longer exists.` : 'No signature'
     const result = { output: expect.stringContaining(reason) }

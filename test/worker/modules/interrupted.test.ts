@@ -12,7 +12,7 @@ import {
   takeEventData,
   storedTraces,
 } from '../../core/support/module-platform.ts'
-import { cases, crashAtStoreCall, expectEnd } from '../../core/support/module-cases.ts'
+import { cases, expectEnd } from '../../core/support/module-cases.ts'
 import { pushModule } from '../../core/support/module-images.ts'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import * as keys from '@platform/core/db/keys'
@@ -25,7 +25,7 @@ import { type ModuleRuntime, RuntimeError } from '@platform/worker/runtimes/port
 import { waitFor } from '../../support/wait-for.ts'
 import { newCaller, bootstrapPlatform } from '../../support/fixtures.ts'
 import { isLong, sampled, stride } from '../../support/long.ts'
-import { onStoreCall } from '../../support/store-calls.ts'
+import { crashAtCall, onStoreCall } from '../../support/store-calls.ts'
 import { runModuleOperation } from '../../core/support/module-operations.ts'
 import { newModuleId } from '../../core/support/modules.ts'
 import { advanceClock } from '../../support/clock.ts'
@@ -43,7 +43,7 @@ test.each(sampled(kills))(
     let wasKilled = true
     for (let n = 1; wasKilled; n += stride) {
       const operation = await cases[name]()
-      wasKilled = await crashAtStoreCall(operation.accepted, n, when)
+      wasKilled = await crashAtCall(n, when, () => runModuleOperation(operation.accepted, pick))
       // The message is redelivered immediately and after the lease.
       await runModuleOperation(operation.accepted, pick)
       expireLease()

@@ -10,8 +10,8 @@ import {
   runningModule,
   takeEventData,
 } from '../../core/support/module-platform.ts'
-import { cases, crashAtStoreCall, expectEnd } from '../../core/support/module-cases.ts'
-import { pushModule, registry, withoutRegistry } from '../../core/support/module-images.ts'
+import { cases, expectEnd } from '../../core/support/module-cases.ts'
+import { pushModule, registry } from '../../core/support/module-images.ts'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -25,7 +25,7 @@ import * as Module from '@platform/core/modules/module'
 import { operationLeaseMs } from '@platform/core/operations/operation'
 import { supervise } from '@platform/worker/modules/supervise'
 import { RuntimeError } from '@platform/worker/runtimes/port'
-import { beforeCommand } from '../../support/store-calls.ts'
+import { beforeCommand, crashAtCall } from '../../support/store-calls.ts'
 import { waitFor } from '../../support/wait-for.ts'
 import { newCaller, bootstrapPlatform } from '../../support/fixtures.ts'
 import { deadLetterModuleOperation, runModuleOperation } from '../../core/support/module-operations.ts'
@@ -108,7 +108,7 @@ test('fails a module that cannot be configured after a restart, and runs the oth
 test('counts a missed heartbeat while an image is unavailable, and runs the module later', async () => {
   const { id } = await runningModule()
   const { other, tick } = await restarted('no-images')
-  await withoutRegistry(tick)
+  await registry.stopDuring(tick)
   expect((await storedTraces(id)).row?.state).toBe('Running')
   expect((await storedTraces(id)).health).toMatchObject({ missed: 1 })
   await tick()
@@ -168,7 +168,7 @@ test('retries an installation after the registry was unreachable', async () => {
   const { reference } = await pushModule({ id })
   const accepted = await requestInstall(caller, reference)
   await receiveMessages(config.PLAT_QUEUE_UPDATES)
-  await withoutRegistry(() => runModuleOperation(accepted, pick))
+  await registry.stopDuring(() => runModuleOperation(accepted, pick))
   const job = await Job.read(caller, accepted.jobId)
   expect(job).toMatchObject({ status: 'Running', steps: [{ name: 'verify', status: 'Running' }, {}, {}, {}, {}, {}] })
   expect(job.steps?.[0]?.message).toContain('Retrying after')
@@ -206,7 +206,7 @@ test('uninstalls a module that cannot be stopped, and removes it later', async (
 test('fails an operation whose worker was killed five times', async () => {
   const { caller, id, accepted } = await cases.installation()
   for (let attempt = 1; attempt <= 5; attempt++) {
-    await crashAtStoreCall(accepted, 6, 'before')
+    await crashAtCall(6, 'before', () => runModuleOperation(accepted, pick))
     advanceClock(operationLeaseMs + 1)
   }
   expect((await Job.read(caller, accepted.jobId)).status).toBe('Running')

@@ -1,14 +1,5 @@
 // First: it sets the allowed outbound addresses, which core reads at import.
-import {
-  client,
-  pushModule,
-  registry,
-  unresponsiveHost,
-  temporaryKey,
-  newKey,
-  privateKey,
-  withoutRegistry,
-} from '../../core/support/module-images.ts'
+import { pushModule, registry, unresponsiveHost, temporaryKey } from '../../core/support/module-images.ts'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { buildImage } from '@platform/oci/build'
 import { pushImage } from '@platform/oci/push'
@@ -29,6 +20,7 @@ import { newModuleId } from '../../core/support/modules.ts'
 import { advanceClock } from '../../support/clock.ts'
 import { isLong } from '../../support/long.ts'
 
+const { client } = registry
 const day = 24 * 3_600_000
 
 afterEach(() => removeAll(keys.catalog()))
@@ -60,7 +52,7 @@ test('finds releases by digest, with version labels, names from module.json and 
   const created = '2026-02-03T04:05:06Z'
   const one = await pushModule({ id, version: '1.0.0', tags: ['1.0.0', 'abc123'] })
   const two = await pushModule({ id, version: '1.10.0-rc.1', tags: ['latest', 'main'], created })
-  const three = await pushModule({ id, version: '1.9.0', tags: ['1.9.0'], signedBy: null })
+  const three = await pushModule({ id, version: '1.9.0', tags: ['1.9.0'], signer: false })
   await scan(sourceOf(id))
   const about = { moduleId: id, name: `Module ${id}`, description: 'A module under test.' }
   const signed = { isVerified: true, verifiedBy: 'tests' }
@@ -88,7 +80,7 @@ test('does not read known releases again, and makes two store calls', async () =
   await pushModule({ id, version: '1.0.0', tags: ['1.0.0', 'latest'] })
   const { digest } = await pushModule({ id, version: '1.1.0' })
   // A signature tag and an image of no module.
-  await signImage(client, `modules/${id}`, digest, newKey().privateKey, { layout: 'tag' })
+  await signImage(client, `modules/${id}`, digest, registry.keys.stranger.privateKeyPem, { layout: 'tag' })
   await pushImage(client, `modules/${id}`, await buildImage({ files: [] }), ['no-module'])
   const first = await requestsOf(() => scan(sourceOf(id)))
   const again = await requestsOf(() => scan(sourceOf(id)))
@@ -103,7 +95,7 @@ test('does not read known releases again, and makes two store calls', async () =
 test('does not write an unchanged repository', async () => {
   const id = newModuleId()
   await pushModule({ id, version: '1.0.0' })
-  await pushModule({ id, version: '1.1.0', signedBy: null })
+  await pushModule({ id, version: '1.1.0', signer: false })
   await scan(sourceOf(id))
   const row = keys.catalogRepository(sourceOf(id))
   await transact([patch(row, { set: { mark: 'of the test' } })])
@@ -116,15 +108,15 @@ test('does not write an unchanged repository', async () => {
 
 test('verifies signatures at every scan: a signature may be added, and a key may expire', async () => {
   const [late, early] = [newModuleId(), newModuleId()]
-  const { digest } = await pushModule({ id: late, signedBy: newKey().privateKey })
-  await pushModule({ id: early, signedBy: temporaryKey.privateKey })
+  const { digest } = await pushModule({ id: late, signer: 'stranger' })
+  await pushModule({ id: early, signer: temporaryKey })
   const sources = [late, early].map(sourceOf).join(', ')
   await scan(sources)
   expect(await releasesOf(late)).toMatchObject([
     { isVerified: false, reason: expect.stringContaining('no trusted key') },
   ])
   expect(await releasesOf(early)).toMatchObject([{ isVerified: true, verifiedBy: 'for a day' }])
-  await signImage(client, `modules/${late}`, digest, privateKey, { layout: 'tag' })
+  await signImage(client, `modules/${late}`, digest, registry.keys.trusted.privateKeyPem, { layout: 'tag' })
   advanceClock(2 * day)
   await scan(sources)
   const [release] = (await releasesOf(late)) ?? []
@@ -190,7 +182,7 @@ test('reports an unreachable registry once and keeps its releases', async () => 
   const sources = `${sourceOf(one)},${sourceOf(two)},${registry.host}/team/*`
   await scan(sources)
   const before = (await readCatalog()).repositories
-  await withoutRegistry(() => scan(sources))
+  await registry.stopDuring(() => scan(sources))
   expect((await readCatalog()).repositories).toEqual(before)
   expect(await problems()).toHaveLength(2)
   await scan(sources)
@@ -228,7 +220,7 @@ test.runIf(isLong)('limits the scan to the newest tags', async () => {
 test('ignores releases of the platform in the same registry, without a problem', async () => {
   const release = { version: '9.0.0', createdAt: '2026-02-03T04:05:06.000Z' }
   const artifact = artifactOf(release, new Map([['health', Buffer.from('a zip')]]))
-  await publish({ client, name: 'platform/releases' }, artifact, privateKey)
+  await publish({ client, name: 'platform/releases' }, artifact, registry.keys.trusted.privateKeyPem)
   await scan(`${registry.host}/platform/*`)
   const { repositories } = await readCatalog()
   expect(await problems()).toEqual([])

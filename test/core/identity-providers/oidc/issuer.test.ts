@@ -74,14 +74,14 @@ const invalidResponses: [string, Respond, string][] = [
 
 test.each(invalidResponses)('rejects %s as metadata', async (_, respond, error) => {
   const issuer = newIssuer()
-  issuer.instead.set(discovery, respond)
+  issuer.overrides.set(discovery, respond)
   expect(await startFailure(issuer.url)).toEqual(failure(error))
 })
 
 /** The outcome of a sign-in whose issuer responds differently at one path. */
 async function signInWithResponse(issuer: HostileIssuer, path: string, respond: Respond) {
   issuer.metadata = { userinfo_endpoint: `${issuer.url}/userinfo` }
-  issuer.instead.set(path, respond)
+  issuer.overrides.set(path, respond)
   return signInWith(issuer, await newProvider(issuer.url))
 }
 
@@ -90,9 +90,9 @@ const laterPaths = ['/token', '/jwks', '/userinfo']
 test.each(laterPaths.flatMap((path) => invalidResponses.map(([name, respond]) => [name, path, respond] as const)))(
   'rejects %s from %s',
   async (_, path, respond) => {
-    sharedIssuer.instead.clear()
+    sharedIssuer.overrides.clear()
     expect(await signInWithResponse(sharedIssuer, path, respond)).toEqual(anyFailure)
-    expect(sharedIssuer.asked(path)).toBeGreaterThan(0)
+    expect(sharedIssuer.countRequests(path)).toBeGreaterThan(0)
   },
 )
 
@@ -102,7 +102,7 @@ test('stops waiting for a slow response after five seconds', async () => {
     [noResponse, slowResponse].map((respond) => {
       const issuer = newIssuer()
       if (path !== discovery) return signInWithResponse(issuer, path, respond)
-      issuer.instead.set(path, respond)
+      issuer.overrides.set(path, respond)
       return startFailure(issuer.url)
     }),
   )
@@ -111,12 +111,12 @@ test('stops waiting for a slow response after five seconds', async () => {
 
 test('caches a failed discovery for five seconds', async () => {
   const issuer = newIssuer()
-  issuer.instead.set(discovery, () => ({ status: 500 }))
+  issuer.overrides.set(discovery, () => ({ status: 500 }))
   const provider = await newProvider(issuer.url)
   await Promise.all([1, 2, 3].map(() => Oidc.startSignIn(provider.id, {})))
   for (let count = 0; count < 5; count++) await Oidc.startSignIn(provider.id, {})
-  expect(issuer.asked(discovery)).toBe(1)
-  issuer.instead.clear()
+  expect(issuer.countRequests(discovery)).toBe(1)
+  issuer.overrides.clear()
   shiftClock(5001)
   expect((await startSignIn(provider)).address.origin).toBe(issuer.url)
 })
@@ -153,19 +153,19 @@ test.each(['token_endpoint', 'jwks_uri', 'userinfo_endpoint'])(
 
 test('rejects metadata larger than 1 MiB', async () => {
   const issuer = newIssuer()
-  issuer.instead.set(discovery, () => json(JSON.stringify(issuer.usual()).padEnd(1024 * 1024 + 1)))
+  issuer.overrides.set(discovery, () => json(JSON.stringify(issuer.defaultMetadata()).padEnd(1024 * 1024 + 1)))
   expect(await startFailure(issuer.url)).toEqual(failure('answer_invalid'))
 })
 
 test('rejects the URL of the metadata as the issuer', async () => {
   const issuer = newIssuer()
   expect(await startFailure(`${issuer.url}${discovery}`)).toEqual(failure('answer_invalid'))
-  expect(issuer.asked(discovery)).toBe(1)
+  expect(issuer.countRequests(discovery)).toBe(1)
 })
 
 test('rejects a cloud directory that accepts users of any tenant', async () => {
   const issuer = newIssuer()
-  issuer.instead.set(`/common/v2.0${discovery}`, () =>
+  issuer.overrides.set(`/common/v2.0${discovery}`, () =>
     json({ issuer: `${issuer.url}/{tenantid}/v2.0`, authorization_endpoint: `${issuer.url}/authorize` }),
   )
   const settings = { authorityHost: issuer.url, tenantId: 'common', clientId: 'platform' }
@@ -178,7 +178,7 @@ test.each([
 ])('derives the issuer of a %s provider from its settings', async (type, path, settings) => {
   const issuer = newIssuer()
   const iss = `${issuer.url}${path}`
-  issuer.instead.set(`${path}${discovery}`, () => json({ ...issuer.usual(), issuer: iss }))
+  issuer.overrides.set(`${path}${discovery}`, () => json({ ...issuer.defaultMetadata(), issuer: iss }))
   const provider = await newProvider('', { type, settings: { ...settings(issuer.url), clientId: 'platform' } })
   const signIn = await startSignIn(provider)
   issuer.token = () => signed({ ...issuer.claims('platform', signIn.nonce, nowSeconds()), iss }, issuer.key)

@@ -84,7 +84,7 @@ test.each<[string, string, (signIn: Started) => Forgery | Promise<Forgery>]>([
   const { providerId = signIn.provider.id, browser = signIn.browser, ...callback } = await forge(signIn)
   const outcome = await completeSignIn(providerId, { ...signIn.callback, ...callback }, browser)
   expect(outcome).toEqual({ error, traceId: '' })
-  expect(signIn.issuer.asked('/token')).toBe(0)
+  expect(signIn.issuer.countRequests('/token')).toBe(0)
 })
 
 test('completes a sign-in after callbacks with a wrong cookie and a wrong path', async () => {
@@ -100,12 +100,12 @@ test('accepts one of several concurrent callbacks', async () => {
   expect(outcomes.filter(({ code }) => code !== undefined)).toHaveLength(1)
   expect(outcomes.filter(({ error }) => error === 'sign_in_expired')).toHaveLength(4)
   expect(await complete()).toMatchObject({ error: 'sign_in_expired' })
-  expect(issuer.asked('/token')).toBe(1)
+  expect(issuer.countRequests('/token')).toBe(1)
 })
 
 test('reports a code that the issuer rejects', async () => {
   const { issuer, complete } = await started()
-  issuer.instead.set('/token', () => ({ ...json({ error: 'invalid_grant' }), status: 400 }))
+  issuer.overrides.set('/token', () => ({ ...json({ error: 'invalid_grant' }), status: 400 }))
   expect(await complete()).toEqual({ error: 'provider_error', traceId: '' })
 })
 

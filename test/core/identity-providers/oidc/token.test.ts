@@ -52,9 +52,9 @@ test.each<[string, Claims]>([
   ['a list as subject', { sub: ['user'] }],
   ['a subject of 256 characters', { sub: 's'.repeat(256) }],
 ])('rejects an ID token with %s', async (_, change) => {
-  const requests = sharedIssuer.asked('/token')
+  const requests = sharedIssuer.countRequests('/token')
   expect(await signIn(change, undefined, sharedIssuer)).toEqual(rejected)
-  expect(sharedIssuer.asked('/token')).toBe(requests + 1)
+  expect(sharedIssuer.countRequests('/token')).toBe(requests + 1)
 })
 
 const hmac = (claims: Claims, secret: string, header: Claims = {}) =>
@@ -104,7 +104,7 @@ test('rejects the ID token of another sign-in', async () => {
 test('reloads keys for an unknown key id, and all metadata after five minutes', async () => {
   const issuer = newIssuer()
   const provider = await newProvider(issuer.url)
-  const requests = () => [issuer.asked('/jwks'), issuer.asked('/.well-known/openid-configuration')]
+  const requests = () => [issuer.countRequests('/jwks'), issuer.countRequests('/.well-known/openid-configuration')]
   for (let count = 0; count < 3; count++) expect(await signInWith(issuer, provider)).toEqual(accepted)
   expect(requests()).toEqual([1, 1])
   const revoked = issuer.key
@@ -124,9 +124,9 @@ test('reloads keys for unknown key ids at most every ten seconds', async () => {
   const provider = await newProvider(issuer.url)
   const forge = () => signInWith(issuer, provider, undefined, (claims) => signed(claims, signingKey()))
   for (let count = 0; count < 5; count++) expect(await forge()).toEqual(rejected)
-  expect(issuer.asked('/jwks')).toBe(1)
+  expect(issuer.countRequests('/jwks')).toBe(1)
   shiftClock(11_000)
   for (let count = 0; count < 5; count++) await forge()
-  expect(issuer.asked('/jwks')).toBe(2)
+  expect(issuer.countRequests('/jwks')).toBe(2)
   expect(await signInWith(issuer, provider)).toEqual(accepted)
 })
