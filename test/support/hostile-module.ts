@@ -33,7 +33,7 @@ export async function runInstance(respond = ok, { moduleId = newModuleId(), isCl
     void buffer(request).then((body) => {
       const { method = '', url = '', headers } = request
       requests.push({ method, url, headers, body })
-      respond(request, response)
+      return respond(request, response)
     })
   })
   const handle = join(folder.path, 's')
