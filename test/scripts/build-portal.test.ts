@@ -64,7 +64,7 @@ test('bundles the production build of React', () => {
 
 test("the contract lists exactly the portal's pages", async () => {
   const source = await readFile(join(root, 'packages/portal/src/app/routes.tsx'), 'utf8')
-  const routes = [...source.matchAll(/^ +path: '([^']+)'/gm)].map(([, path = '']) =>
+  const routes = [...source.matchAll(/^ +path: '([^']+)'|= page\(\s*'([^']+)'/gm)].map(([, own, path = own ?? '']) =>
     path.replaceAll(/\$(\w+)/g, '{$1}'),
   )
   expect(routes.filter((path) => !path.startsWith('/modules/')).toSorted()).toEqual([...portalPaths].toSorted())
