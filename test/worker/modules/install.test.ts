@@ -12,15 +12,21 @@ import {
   takeEvents,
 } from '../../core/support/module-platform.ts'
 import { pushModule, registry } from '../../core/support/module-images.ts'
-import { describe, expect, test } from 'vitest'
+import { cases, expectEnd } from '../../core/support/module-cases.ts'
+import { describe, expect, test, vi } from 'vitest'
 import * as Job from '@platform/core/jobs/job'
 import * as Module from '@platform/core/modules/module'
+import { reportedState } from '@platform/worker/modules/records'
 import { supervise } from '@platform/worker/modules/supervise'
-import { countStoreCalls } from '../../support/store-calls.ts'
+import { countStoreCalls, onStoreCall } from '../../support/store-calls.ts'
 import { newCaller, bootstrapPlatform } from '../../support/fixtures.ts'
 import { runModuleOperation } from '../../core/support/module-operations.ts'
 import { newModuleId } from '../../core/support/modules.ts'
 import { rounds, sampled } from '../../support/long.ts'
+import { holdLease } from '@platform/core/operations/lease'
+import { operationLeaseMs } from '@platform/core/operations/operation'
+import { advanceClock } from '../../support/clock.ts'
+import { claimed, pendingOperation } from '../../core/support/operations.ts'
 
 await bootstrapPlatform()
 
@@ -63,32 +69,30 @@ describe('an installation', () => {
     })
   })
 
-  test.each(
-    sampled([
-      ['throws in configure', { throwsIn: 'configure' }, 'configure', 'PLAT-MOD-5004', 'It throws in configure.'],
-      ['throws in start', { throwsIn: 'start' }, 'start', 'PLAT-MOD-5005', 'It throws in start.'],
-      ['has another id in its code', { codeId: 'other' }, 'configure', 'PLAT-MOD-5001', 'The code says other'],
-      ['exits at start', { entrypoint: ['node', '/nowhere.mjs'] }, 'deploy', 'PLAT-MOD-5007', ''],
-      ['is no Node program', { entrypoint: ['python3', '/x.py'] }, 'deploy', 'PLAT-MOD-5007', 'cannot run here'],
-    ] as const),
-  )('fails without traces if the module %s, and reports the reason', async (_, module, step, code, reason) => {
-    const { caller, id } = await setUp()
-    const neighbour = newModuleId()
-    await install(caller, { id: neighbour })
-    await takeEvents(caller)
-    const job = await install(caller, { id, ...module })
-    expect(job).toMatchObject({ status: 'Failed', statusReason: 'module_operation_failed', result: { exitCode: 1 } })
-    expect(job.result?.output).toContain(reason)
-    expect(job.steps?.find(({ status }) => status === 'Failed')?.name).toBe(step)
-    expect(await storedTraces(id)).toEqual(noTraces)
-    const [failed, ...others] = (await takeEvents(caller)).filter(({ name }) => name === 'module.failed')
-    expect([failed?.data, others]).toEqual([
-      { moduleId: id, version: '1.0.0', jobId: job.id, code, message: expect.any(String) },
-      [],
-    ])
-    expect(job.result?.output).toBe(`${failed?.data.message} (${code})`)
-    expect((await readActorLog(neighbour)).hooks).toEqual(running)
-  })
+  test.each([
+    ['throws in start', { throwsIn: 'start' }, 'start', 'PLAT-MOD-5005', 'It throws in start.'],
+    ['exits at start', { entrypoint: ['node', '/nowhere.mjs'] }, 'deploy', 'PLAT-MOD-5007', ''],
+  ] as const)(
+    'fails without traces if the module %s, and reports the reason',
+    async (_, module, step, code, reason) => {
+      const { caller, id } = await setUp()
+      const neighbour = newModuleId()
+      await install(caller, { id: neighbour })
+      await takeEvents(caller)
+      const job = await install(caller, { id, ...module })
+      expect(job).toMatchObject({ status: 'Failed', statusReason: 'module_operation_failed', result: { exitCode: 1 } })
+      expect(job.result?.output).toContain(reason)
+      expect(job.steps?.find(({ status }) => status === 'Failed')?.name).toBe(step)
+      expect(await storedTraces(id)).toEqual(noTraces)
+      const [failed, ...others] = (await takeEvents(caller)).filter(({ name }) => name === 'module.failed')
+      expect([failed?.data, others]).toEqual([
+        { moduleId: id, version: '1.0.0', jobId: job.id, code, message: expect.any(String) },
+        [],
+      ])
+      expect(job.result?.output).toBe(`${failed?.data.message} (${code})`)
+      expect((await readActorLog(neighbour)).hooks).toEqual(running)
+    },
+  )
 
   test('runs beside others, and each module gets its path', async () => {
     const { caller } = await setUp()
@@ -103,12 +107,12 @@ describe('an installation', () => {
     }
   })
 
-  test('keeps at most 50 subscriptions, with a warning', async () => {
-    const { caller, id } = await setUp()
-    const subscribes = Array.from({ length: 60 }, (_, index) => `module.other.event${index}`)
-    expect(await install(caller, { id, subscribes })).toMatchObject({ status: 'Completed' })
-    expect((await Module.read(id)).warnings).toEqual(['Only 50 of its subscriptions count.'])
-    expect(JSON.parse(String((await storedTraces(id)).claim)).subscriptions).toHaveLength(50)
+  test('keeps at most 50 subscriptions, with a warning', () => {
+    const subscriptions = Array.from({ length: 60 }, (_, index) => `module.other.event${index}`)
+    expect(reportedState({ subscriptions, warnings: [] })).toEqual({
+      subscriptions: subscriptions.slice(0, 50),
+      warnings: ['Only 50 of its subscriptions count.'],
+    })
   })
 
   test('makes 11 store calls, and an uninstallation 9', async () => {
@@ -208,7 +212,8 @@ describe('an upgrade', () => {
     const { caller, id } = await setUp()
     const { reference } = await pushModule({ id })
     await runModuleOperation(await requestInstall(caller, reference), pick)
-    await crashUntilFailed(id)
+    const list = async () => (await runtime.list()).map((status) => ({ ...status, state: 'failed' as const }))
+    await supervise(async () => ({ ...runtime, list }))
     const before = await comparableTraces(id)
     expect(before.row).toMatchObject({ state: 'Failed', error: { code: 'PLAT-MOD-5008' } })
     expect((await install(caller, { id, version: '1.0.1', throwsIn: 'configure' })).status).toBe('Failed')
@@ -220,15 +225,45 @@ describe('an upgrade', () => {
   })
 })
 
-/** Crashes a module until its runtime stops restarting it, and runs the supervision. */
-async function crashUntilFailed(id: string): Promise<void> {
-  const { row } = await storedTraces(id)
-  const limits = { timeoutMs: 1000, maxBytes: 1000 }
-  const stateOf = async () =>
-    (await runtime.list()).find(({ deployment }) => deployment.id === row?.deployment?.id)?.state
-  while ((await stateOf()) !== 'failed') {
-    await runtime.request(row!.deployment!, { method: 'POST', path: `/api/${id}/exit` }, limits).catch(() => undefined)
-    await new Promise((resolve) => setTimeout(resolve, 50))
+const names = Object.keys(cases) as (keyof typeof cases)[]
+
+const failpoints = {
+  installation: ['operation.begun', 'module.verified', 'module.deployed', 'module.loaded', 'module.published'],
+  'installation that fails': ['module.compensated'],
+  upgrade: ['module.deployed', 'module.loaded', 'module.published'],
+  'upgrade that fails': ['module.compensated'],
+  uninstallation: ['module.stopped', 'module.forgotten'],
+} as const
+
+const interruptions = names.flatMap((name) => failpoints[name].map((failpoint) => [name, failpoint] as const))
+
+test.each(sampled(interruptions, 5))('resumes an %s that stops at %s', async (name, failpoint) => {
+  const operation = await cases[name]()
+  vi.stubEnv('PLAT_FAILPOINT', `${failpoint}=throw`)
+  vi.resetModules()
+  // The failpoint is read at import: this worker has its own module instances.
+  const failing = await import('../../core/support/module-operations.ts')
+  vi.unstubAllEnvs()
+  await failing.runModuleOperation(operation.accepted, pick).catch(() => undefined)
+  const { status } = await Job.read(operation.caller, operation.accepted.jobId)
+  expect(status).toBe(failpoint === 'module.published' ? 'Completed' : 'Running')
+  advanceClock(operationLeaseMs + 1)
+  await runModuleOperation(operation.accepted, pick)
+  await expectEnd(operation)
+})
+
+test('continues with the next step after a lease renewal has failed', async () => {
+  const caller = await newCaller()
+  const operation = await pendingOperation(caller)
+  const lease = holdLease(await claimed(operation))
+  {
+    using _ = onStoreCall({
+      before: async () => {
+        throw new Error('The connection has ended.')
+      },
+    })
+    await expect(lease.renew()).rejects.toThrow('The connection has ended.')
   }
-  await supervise(pick)
-}
+  await lease.startStep('deploy')
+  expect((await Job.read(caller, operation.id)).steps).toMatchObject([{ status: 'Running' }, { status: 'Pending' }])
+})

@@ -9,12 +9,14 @@ import {
   noTraces,
   runningModule,
   takeEventData,
+  requestUninstall,
+  readActorLog,
 } from '../../core/support/module-platform.ts'
 import { cases, expectEnd } from '../../core/support/module-cases.ts'
 import { pushModule, registry } from '../../core/support/module-images.ts'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo } from 'node:net'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
@@ -24,14 +26,15 @@ import * as Job from '@platform/core/jobs/job'
 import * as Module from '@platform/core/modules/module'
 import { operationLeaseMs } from '@platform/core/operations/operation'
 import { supervise } from '@platform/worker/modules/supervise'
-import { RuntimeError } from '@platform/worker/runtimes/port'
-import { beforeCommand, crashAtCall } from '../../support/store-calls.ts'
+import { RuntimeError, type ModuleRuntime } from '@platform/worker/runtimes/port'
+import { beforeCommand, crashAtCall, onStoreCall } from '../../support/store-calls.ts'
 import { waitFor } from '../../support/wait-for.ts'
 import { newCaller, bootstrapPlatform } from '../../support/fixtures.ts'
 import { deadLetterModuleOperation, runModuleOperation } from '../../core/support/module-operations.ts'
 import { receiveMessages } from '../../core/support/messages.ts'
 import { newModuleId } from '../../core/support/modules.ts'
 import { advanceClock } from '../../support/clock.ts'
+import { sampled, stride } from '../../support/long.ts'
 
 await bootstrapPlatform()
 const admin = () => newCaller(undefined, 'PlatformAdmin')
@@ -278,4 +281,93 @@ test('fails an installation whose module record was deleted, and removes its dep
   const result = { output: 'The module has been changed by something else.' }
   expect(await Job.read(caller, accepted.jobId)).toMatchObject({ status: 'Failed', result })
   expect((await storedTraces(id)).deployments).toEqual([])
+})
+
+const expireLease = () => advanceClock(operationLeaseMs + 1)
+const names = Object.keys(cases) as (keyof typeof cases)[]
+const kills = names.flatMap((name) => (['before', 'after'] as const).map((when) => [name, when] as const))
+
+test.each(sampled(kills))(
+  'completes an %s whose worker was killed at any store call, %s its effect',
+  async (name, when) => {
+    let wasKilled = true
+    for (let n = 1; wasKilled; n += stride) {
+      const operation = await cases[name]()
+      wasKilled = await crashAtCall(n, when, () => runModuleOperation(operation.accepted, pick))
+      // The message is redelivered immediately and after the lease.
+      await runModuleOperation(operation.accepted, pick)
+      expireLease()
+      await runModuleOperation(operation.accepted, pick)
+      await runModuleOperation(operation.accepted, pick)
+      await expectEnd(operation)
+    }
+  },
+  240_000,
+)
+
+/** A runtime that can be shut down while it is in use, as when the platform stops. */
+async function stoppableRuntime() {
+  const opened = await openRuntime(newModuleId())
+  onTestFinished(() => opened.close(0))
+  let isStopped = false
+  const fail = () => Promise.reject(new RuntimeError('unavailable', 'The module host does not answer.'))
+  const guarded: ModuleRuntime = {
+    ...opened,
+    deploy: (spec) => (isStopped ? fail() : opened.deploy(spec)),
+    list: () => (isStopped ? fail() : opened.list()),
+  }
+  const stop = async () => {
+    await waitFor('the module is deployed', async () => (await opened.list()).length > 0)
+    isStopped = true
+    await opened.close(1000)
+  }
+  return { stop, pick: async () => guarded }
+}
+
+test('does not fail modules that are being restarted when the platform stops', async () => {
+  const { caller, id } = await runningModule({ configureMs: 1500 })
+  const stoppable = await stoppableRuntime()
+  const supervising = supervise(stoppable.pick)
+  await stoppable.stop()
+  await supervising
+  expect((await Module.read(id)).state).toBe('Running')
+  expect(await takeEventData(caller)).toEqual([])
+  await supervise(pick)
+  expect((await Module.read(id)).health).toBe('Healthy')
+})
+
+test('continues an installation after the platform has stopped and started', async () => {
+  const [caller, id] = [await newCaller(undefined, 'PlatformAdmin'), newModuleId()]
+  const { reference } = await pushModule({ id, configureMs: 1500 })
+  const request = await requestInstall(caller, reference)
+  const stoppable = await stoppableRuntime()
+  const installing = runModuleOperation(request, stoppable.pick)
+  await stoppable.stop()
+  await installing
+  expect((await Job.read(caller, request.jobId)).status).toBe('Running')
+  advanceClock(60_000)
+  await runModuleOperation(request, pick)
+  expect((await Job.read(caller, request.jobId)).status).toBe('Completed')
+  expect((await storedTraces(id)).row?.state).toBe('Running')
+})
+
+test('an expired uninstallation does not stop a module that was installed again', async () => {
+  const { caller, id } = await runningModule()
+  const { reference } = await pushModule({ id })
+  const removal = await requestUninstall(caller, id)
+  let isOvertaken = false
+  using _ = onStoreCall({
+    before: async ({ command, input }) => {
+      // The first worker is about to read the module that it stops.
+      if (isOvertaken || !command.startsWith('Get') || input.Key.sk !== keys.module(id).sk) return
+      isOvertaken = true
+      expireLease()
+      await runModuleOperation(removal, pick)
+      expect(await storedTraces(id)).toEqual(noTraces)
+      await runModuleOperation(await requestInstall(caller, reference), pick)
+    },
+  })
+  await runModuleOperation(removal, pick)
+  expect([isOvertaken, (await Module.read(id)).state]).toEqual([true, 'Running'])
+  expect((await readActorLog(id)).hooks).not.toContain('stop')
 })

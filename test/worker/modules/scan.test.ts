@@ -12,6 +12,7 @@ import { removeAll, transact } from '@platform/core/db/transact'
 import { get, patch } from '@platform/core/db/table'
 import { scan } from '@platform/worker/modules/scan'
 import { parseSources, ModuleSources } from '@platform/core/lib/settings/module-sources'
+import { moduleLabels } from '../../support/module-registry.ts'
 import { countStoreCalls } from '../../support/store-calls.ts'
 import { fastTimers } from '../../support/fast-timers.ts'
 import { artifactOf } from '../../../scripts/release/artifact.ts'
@@ -131,9 +132,11 @@ test('ignores images of no module, and reports broken modules at every scan', as
   const id = newModuleId()
   await pushModule({ id, version: '1.0.0' })
   await pushModule({ id, version: '1.1.0', manifest: '{"metadata": {}}' })
-  await pushModule({ id, version: '1.2.0', labels: label(id, '9.9.9') })
-  await pushModule({ id, version: '1.3.0', labels: label('other', '1.3.0') })
-  await pushImage(client, `modules/${id}`, await buildImage({ files: [], labels: label(id, '1.4.0') }), ['empty'])
+  await pushModule({ id, version: '1.2.0', labels: moduleLabels(id, '9.9.9') })
+  await pushModule({ id, version: '1.3.0', labels: moduleLabels('other', '1.3.0') })
+  await pushImage(client, `modules/${id}`, await buildImage({ files: [], labels: moduleLabels(id, '1.4.0') }), [
+    'empty',
+  ])
   await pushImage(client, `modules/${id}`, await buildImage({ files: [], labels: { unlike: 'all' } }), ['no-module'])
   for (let round = 0; round < 2; round++) {
     await scan(sourceOf(id))
@@ -142,12 +145,6 @@ test('ignores images of no module, and reports broken modules at every scan', as
     expect(reported).toHaveLength(4)
     expect(reported.every((problem) => problem.startsWith(`${sourceOf(id)}: sha256:`))).toBe(true)
   }
-})
-
-const label = (id: string, version: string) => ({
-  'org.platform.module': 'true',
-  'org.platform.module.id': id,
-  'org.platform.module.version': version,
 })
 
 test('drops releases without a tag', async () => {

@@ -1,11 +1,13 @@
 import {
-  GetFunctionConfigurationCommand,
   PublishVersionCommand,
   UpdateFunctionConfigurationCommand,
   waitUntilFunctionUpdatedV2,
+  CreateFunctionCommand,
+  ListTagsCommand,
+  GetFunctionConfigurationCommand,
 } from '@aws-sdk/client-lambda'
 import { functionNameOf } from '@platform/worker/runtimes/lambda/names'
-import { expect, test } from 'vitest'
+import { expect, test as base } from 'vitest'
 import {
   deploymentsOf,
   deployWord,
@@ -16,11 +18,20 @@ import {
   startLambdaFixtures,
   versionsOf,
   wordSpec,
+  readWord,
 } from '../../support/lambda-runtime.ts'
 import { deploymentSpecOf } from '../../support/local-runtime.ts'
 import { sampled } from '../../support/long.ts'
 import { pushProgram } from '../../support/module-image.ts'
 import { waitFor } from '../../support/wait-for.ts'
+
+const test = base.extend<{ fixtures: LambdaFixtures }>({
+  // oxlint-disable-next-line no-empty-pattern -- vitest requires a destructured parameter
+  fixtures: async ({}, use) => {
+    await using fixtures = await startLambdaFixtures({ settings: { logGroup: '/aws/lambda/mod' } })
+    await use(fixtures)
+  },
+})
 
 /** Runs the work before each publication of a version. */
 const beforePublish =
@@ -33,8 +44,7 @@ const beforePublish =
 const twoSpecs = async (fixtures: LambdaFixtures) =>
   [await wordSpec(fixtures, 'mine'), await wordSpec(fixtures, 'theirs')] as const
 
-test('creates one deployment for repeated and concurrent requests', async () => {
-  await using fixtures = await startLambdaFixtures()
+test('creates one deployment for repeated and concurrent requests', async ({ fixtures }) => {
   const spec = await wordSpec(fixtures, 'one')
   const [first, second] = await Promise.all([fixtures.runtime.deploy(spec), fixtures.another().deploy(spec)])
   expect(second).toEqual(first)
@@ -43,18 +53,22 @@ test('creates one deployment for repeated and concurrent requests', async () => 
   expect(await fixtures.runtime.list()).toEqual([{ deployment: first, state: 'running', crashes: 0 }])
 })
 
-test('writes all modules to the configured log group', async () => {
-  await using fixtures = await startLambdaFixtures({ settings: { logGroup: '/aws/lambda/mod' } })
-  for (const word of ['one', 'two']) {
-    const { handle } = await deployWord(fixtures, word)
-    const [FunctionName, Qualifier] = handle.split(':')
-    const command = new GetFunctionConfigurationCommand({ FunctionName, Qualifier })
-    expect((await fixtures.client.send(command)).LoggingConfig).toEqual({ LogGroup: '/aws/lambda/mod' })
-  }
+test('sets log group, tags, limits and role of a function', async ({ fixtures }) => {
+  const { id } = await deployWord(fixtures, 'one')
+  const version = new GetFunctionConfigurationCommand({ FunctionName: 'mod-words', Qualifier: '1' })
+  expect(await fixtures.client.send(version)).toMatchObject({
+    LoggingConfig: { LogGroup: '/aws/lambda/mod' },
+    Description: `deployment ${id}`,
+    MemorySize: 256,
+    Timeout: 20,
+    Role: 'arn:aws:iam::000000000000:role/modules',
+  })
+  const Resource = 'arn:aws:lambda:us-east-1:000000000000:function:mod-words'
+  const { Tags } = await fixtures.client.send(new ListTagsCommand({ Resource }))
+  expect(Tags).toEqual({ 'platform:prefix': 'mod', 'platform:module': 'words' })
 })
 
-test('keeps the previous release when it deploys another one', async () => {
-  await using fixtures = await startLambdaFixtures()
+test('keeps the previous release when it deploys another one', async ({ fixtures }) => {
   const { runtime } = fixtures
   const [one, two] = await twoSpecs(fixtures)
   const before = await runtime.deploy(one)
@@ -66,17 +80,7 @@ test('keeps the previous release when it deploys another one', async () => {
   expect(await deploymentsOf(runtime)).toEqual([before, after])
 })
 
-test('gives concurrent releases of a module their own image and environment', async () => {
-  await using fixtures = await startLambdaFixtures()
-  await deployWord(fixtures, 'zero')
-  const specs = await Promise.all(['one', 'two', 'three'].map((word) => wordSpec(fixtures, word)))
-  const deployments = await Promise.all(specs.map((spec) => fixtures.another().deploy(spec)))
-  const resources = await Promise.all(deployments.map((deployment) => lambdaResourcesOf(fixtures, deployment)))
-  expect(resources).toEqual(specs.map(({ id, digest }) => [id, digest]))
-})
-
-test('waits while another process changes the function', async () => {
-  await using fixtures = await startLambdaFixtures()
+test('waits while another process changes the function', async ({ fixtures }) => {
   await deployWord(fixtures, 'one')
   let reads = 0
   const runtime = fixtures.another({}, async ({ method, path }, send) => {
@@ -92,8 +96,7 @@ test('waits while another process changes the function', async () => {
   expect(await lambdaResourcesOf(fixtures, await deploying)).toEqual([spec.id, spec.digest])
 })
 
-test('does not publish a change of another process as its own', async () => {
-  await using fixtures = await startLambdaFixtures()
+test('does not publish a change of another process as its own', async ({ fixtures }) => {
   const [mine, theirs] = await twoSpecs(fixtures)
   const runtime = fixtures.another(
     {},
@@ -103,8 +106,7 @@ test('does not publish a change of another process as its own', async () => {
   expect(await versionsOf(fixtures)).toHaveLength(3)
 })
 
-test('returns a version that another worker has published for the same deployment', async () => {
-  await using fixtures = await startLambdaFixtures()
+test('returns a version that another worker has published for the same deployment', async ({ fixtures }) => {
   const [mine, theirs] = await twoSpecs(fixtures)
   const overtake = async () => {
     await fixtures.runtime.deploy(mine)
@@ -114,8 +116,7 @@ test('returns a version that another worker has published for the same deploymen
   expect(await versionsOf(fixtures)).toHaveLength(3)
 })
 
-test('finds a release among several pages of versions', async () => {
-  await using fixtures = await startLambdaFixtures()
+test('finds a release among several pages of versions', async ({ fixtures }) => {
   const { client, runtime } = fixtures
   const image = await pushWord(fixtures, 'one')
   const FunctionName = 'mod-words'
@@ -135,15 +136,13 @@ test('finds a release among several pages of versions', async () => {
   expect(await deploymentsOf(runtime)).toContainEqual(deployment)
 })
 
-test('reports a rejection by Lambda', async () => {
-  await using fixtures = await startLambdaFixtures()
+test('reports a rejection by Lambda', async ({ fixtures }) => {
   const deploying = fixtures.another({ role: 'invalid' }).deploy(await wordSpec(fixtures, 'one'))
   const message = expect.stringMatching(/^Lambda: ValidationException: /)
   await expect(deploying).rejects.toMatchObject({ problem: 'refused', message })
 })
 
-test('is unavailable while the function is not ready, and continues at the next attempt', async () => {
-  await using fixtures = await startLambdaFixtures()
+test('is unavailable while the function is not ready, and continues at the next attempt', async ({ fixtures }) => {
   const spec = await wordSpec(fixtures, 'one')
   fixtures.lambda.hold()
   const deploying = fixtures.another({ timeoutMs: 20 }).deploy(spec)
@@ -152,10 +151,9 @@ test('is unavailable while the function is not ready, and continues at the next 
   expect((await fixtures.runtime.deploy(spec)).handle).toBe('mod-words:1')
 })
 
-test.each(sampled(['after', 'before'] as const))(
+test.for(sampled(['after', 'before'] as const))(
   'completes a deployment whose worker was killed %s any call',
-  async (when) => {
-    await using fixtures = await startLambdaFixtures()
+  async (when, { fixtures }) => {
     const { runtime } = fixtures
     const image = await pushWord(fixtures, 'one')
     let isComplete = false
@@ -191,8 +189,7 @@ test.each(sampled(['after', 'before'] as const))(
   },
 )
 
-test('keeps the previous release if Lambda cannot unpack an image', async () => {
-  await using fixtures = await startLambdaFixtures()
+test('keeps the previous release if Lambda cannot unpack an image', async ({ fixtures }) => {
   const { runtime, target, registry } = fixtures
   const one = await deployWord(fixtures, 'one')
   const broken = deploymentSpecOf(await pushProgram(registry, 'modules/words', 'broken', { labels: { is: 'broken' } }))
@@ -210,8 +207,7 @@ test('keeps the previous release if Lambda cannot unpack an image', async () => 
   expect(await lambdaResourcesOf(fixtures, await runtime.deploy(next))).toEqual([next.id, next.digest])
 })
 
-test('retries the first release of a module after Lambda could not unpack it', async () => {
-  await using fixtures = await startLambdaFixtures()
+test('retries the first release of a module after Lambda could not unpack it', async ({ fixtures }) => {
   const { runtime, target } = fixtures
   const spec = await wordSpec(fixtures, 'one')
   const blob = target.blob.bind(target)
@@ -232,4 +228,140 @@ test('limits function names to 64 characters and keeps them unique', () => {
   expect(names.map((name) => name.length)).toEqual([64, 64])
   expect(names[0]).not.toBe(names[1])
   expect(functionNameOf('platform-mod', `${long}a`)).toBe(`platform-mod-${long}a`)
+})
+
+/** The deployment that is not published yet. */
+const unpublished = async ({ runtime }: LambdaFixtures) =>
+  (await runtime.list()).find(({ state }) => state === 'restarting')?.deployment
+
+test('removes one release, and with the last one the function and its images', async ({ fixtures }) => {
+  const { runtime, target } = fixtures
+  const [one, two] = [await deployWord(fixtures, 'one'), await deployWord(fixtures, 'two')]
+  await runtime.remove(one, 0)
+  await expect(readWord(runtime, one)).rejects.toMatchObject({ problem: 'unavailable' })
+  expect(await readWord(runtime, two)).toBe(`two ${two.id}`)
+  await runtime.remove(one, 0)
+  expect(target.manifests.size).toBe(2)
+  await runtime.remove(two, 0)
+  await runtime.remove(two, 0)
+  expect([await runtime.list(), target.manifests.size]).toEqual([[], 0])
+})
+
+test('tolerates a concurrent removal', async ({ fixtures }) => {
+  const one = await deployWord(fixtures, 'one')
+  const runtime = fixtures.another({}, async ({ method }, send) => {
+    if (method === 'DELETE') await fixtures.runtime.remove(one, 0)
+    return send()
+  })
+  await runtime.remove(one, 0)
+  expect(await runtime.list()).toEqual([])
+})
+
+test('clears the environment when it removes the newest release first', async ({ fixtures }) => {
+  const { runtime } = fixtures
+  const [one, two] = [await deployWord(fixtures, 'one'), await deployWord(fixtures, 'two')]
+  await runtime.remove(two, 0)
+  const latest = await fixtures.client.send(new GetFunctionConfigurationCommand({ FunctionName: 'mod-words' }))
+  expect(latest.Environment?.Variables ?? {}).toEqual({})
+  expect(await deploymentsOf(runtime)).toEqual([one])
+  await runtime.remove(one, 0)
+  expect(await runtime.list()).toEqual([])
+})
+
+test('waits while the function is being changed', async ({ fixtures }) => {
+  const [one, two] = [await deployWord(fixtures, 'one'), await deployWord(fixtures, 'two')]
+  fixtures.lambda.hold()
+  const deploying = fixtures.another({ timeoutMs: 10 }).deploy(await wordSpec(fixtures, 'three'))
+  await expect(deploying).rejects.toMatchObject({ problem: 'unavailable' })
+  // Its image is uploaded, but its environment is not set yet.
+  expect(await unpublished(fixtures)).toBeUndefined()
+  let conflicts = 0
+  const removing = fixtures
+    .another({}, async ({ method }, send) => {
+      const response = await send()
+      if (method === 'PUT' && response.response.statusCode === 409) conflicts++
+      return response
+    })
+    .remove(two, 0)
+  await waitFor('the removal conflicts twice', async () => conflicts >= 2)
+  await fixtures.lambda.release()
+  await removing
+  expect(await deploymentsOf(fixtures.runtime)).toEqual([one])
+})
+
+test('lists and removes a deployment that was never published', async ({ fixtures }) => {
+  const one = await deployWord(fixtures, 'one')
+  const failing = fixtures.another({}, async ({ method, path }, send) => {
+    if (method === 'POST' && path.endsWith('/versions')) throw new Error('The worker is killed.')
+    return send()
+  })
+  const spec = await wordSpec(fixtures, 'two')
+  await expect(failing.deploy(spec)).rejects.toMatchObject({ problem: 'unavailable' })
+  const deployment = await unpublished(fixtures)
+  expect(deployment).toMatchObject({ id: spec.id, handle: 'mod-words:$LATEST' })
+  await fixtures.runtime.remove(deployment!, 0)
+  expect(await deploymentsOf(fixtures.runtime)).toEqual([one])
+  const other = await wordSpec(fixtures, 'alone', 'modules/alone')
+  await expect(failing.deploy(other)).rejects.toMatchObject({ problem: 'unavailable' })
+  await fixtures.runtime.remove((await unpublished(fixtures))!, 0)
+  expect(await versionsOf(fixtures, 'mod-alone').catch(({ name }) => name)).toBe('ResourceNotFoundException')
+})
+
+test('keeps the function for a deployment in progress when it removes the last release', async ({ fixtures }) => {
+  const one = await deployWord(fixtures, 'one')
+  const spec = await wordSpec(fixtures, 'two')
+  const slow = fixtures.another({}, async ({ method, path }, send) => {
+    if (method === 'POST' && path.endsWith('/versions')) await fixtures.runtime.remove(one, 0)
+    return send()
+  })
+  const two = await slow.deploy(spec)
+  expect(await lambdaResourcesOf(fixtures, two)).toEqual([spec.id, spec.digest])
+  expect(await deploymentsOf(fixtures.runtime)).toEqual([two])
+})
+
+test('creates a function again that was deleted during a deployment', async ({ fixtures }) => {
+  const one = await deployWord(fixtures, 'one')
+  const spec = await wordSpec(fixtures, 'two')
+  let isRemoved = false
+  const slow = fixtures.another({}, async ({ method, path }, send) => {
+    if (method === 'PUT' && path.endsWith('/code') && !isRemoved) {
+      isRemoved = true
+      await fixtures.runtime.remove(one, 0)
+      await slow.deploy(spec)
+    }
+    return send()
+  })
+  expect(await lambdaResourcesOf(fixtures, await slow.deploy(spec))).toEqual([spec.id, spec.digest])
+})
+
+test('lists the modules of its prefix among all functions of the account', async ({ fixtures }) => {
+  const { runtime } = fixtures
+  const { digest } = await pushProgram(fixtures.target, 'foreign', '')
+  const ImageUri = `lambda.test/foreign@${digest}`
+  const Role = 'arn:aws:iam::000000000000:role/another'
+  for (let index = 0; index < 55; index++) {
+    const FunctionName = `mod-${String(index).padStart(2, '0')}`
+    const input = { FunctionName, PackageType: 'Image', Code: { ImageUri }, Role } as const
+    await fixtures.client.send(new CreateFunctionCommand(input))
+  }
+  const deployments = [
+    await deployWord(fixtures, 'z', 'modules/zebra'),
+    await deployWord(fixtures, 'a', 'modules/aardvark'),
+  ]
+  expect(new Set(await deploymentsOf(runtime))).toEqual(new Set(deployments))
+  const other = fixtures.another({ prefix: 'mod-other' })
+  expect(await other.list()).toEqual([])
+  const foreign = await other.deploy(await wordSpec(fixtures, 's', 'modules/strange'))
+  expect(await deploymentsOf(other)).toEqual([foreign])
+  expect(await runtime.list()).toHaveLength(2)
+})
+
+test('reports an inactive function as running and activates it with the first request', async ({ fixtures }) => {
+  const { runtime } = fixtures
+  const deployment = await deployWord(fixtures, 'one')
+  fixtures.lambda.deactivate('mod-words', '1')
+  expect(await runtime.list()).toEqual([{ deployment, state: 'running', crashes: 0 }])
+  await expect(readWord(runtime, deployment)).rejects.toMatchObject({ problem: 'unavailable' })
+  const response = async () => readWord(runtime, deployment).catch(() => undefined)
+  expect(await waitFor('the function is active', response)).toBe(`one ${deployment.id}`)
 })

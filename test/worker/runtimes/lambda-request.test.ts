@@ -1,16 +1,90 @@
-import { type Deployment } from '@platform/core/modules/record'
-import { type ModuleRequest } from '@platform/worker/runtimes/port'
+import { ListFunctionsCommand } from '@aws-sdk/client-lambda'
+import { startRegistry } from '@platform/local/registry/server'
+import { runJob } from '@platform/worker/modules/lifecycle/jobs'
+import { runLifecycle } from '@platform/worker/modules/lifecycle/run'
+import { probe } from '@platform/worker/modules/lifecycle/probe'
+import { shutDown } from '@platform/worker/modules/lifecycle/shut-down'
+import { buildImage } from '@platform/oci/build'
+import { registryClient } from '@platform/oci/client'
+import { plainTransport } from '@platform/oci/plain-transport'
+import { pushImage } from '@platform/oci/push'
 import { build } from 'esbuild'
 import { expect, test } from 'vitest'
+import manifest from '../../../packages/hello/module.json' with { type: 'json' }
 import {
+  type LambdaFixtures,
+  startLambdaFixtures,
   type InterceptCall,
   type LambdaOptionsInput,
   moduleSource,
-  startLambdaFixtures,
 } from '../../support/lambda-runtime.ts'
 import { deploymentSpecOf, limits, textOf } from '../../support/local-runtime.ts'
-import { sampled } from '../../support/long.ts'
-import { pushProgram } from '../../support/module-image.ts'
+import { pushFixture, pushProgram } from '../../support/module-image.ts'
+import { manifestFor } from '../../support/module-manifest.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { type Deployment } from '@platform/core/modules/record'
+import { type ModuleRequest } from '@platform/worker/runtimes/port'
+
+const get = (path: string): ModuleRequest => ({ method: 'GET', path })
+const control = (method: string, path: string) => ({ method, path: `/_platform/v1${path}` })
+
+/** Deploys a module of test/support/modules. */
+const deployFixture = async ({ runtime, registry }: LambdaFixtures, name: string, args: string[] = [], spec = {}) =>
+  runtime.deploy(deploymentSpecOf(await pushFixture(registry, name, args), spec))
+
+const credentials = async () => ({ username: 'platform', password: 'secret' })
+
+test('installs hello from a registry, runs its hooks, routes and job, and removes it completely', async () => {
+  await using folder = await temporaryFolder()
+  const registry = await startRegistry({ folder: folder.path, port: 0, password: 'secret', log: () => undefined })
+  await using _ = { [Symbol.asyncDispose]: () => registry.close(0) }
+  const source = registryClient(registry.host, { transport: plainTransport, credentials })
+  const options = { bundle: true, platform: 'node', format: 'esm', write: false } as const
+  const { outputFiles } = await build({ entryPoints: ['packages/hello/src/main.ts'], ...options })
+  const files = [{ path: '/app/main.mjs', content: outputFiles[0]?.text ?? '' }]
+  const config = { Entrypoint: ['/usr/local/bin/node', '/app/main.mjs'] }
+  const { digest } = await pushImage(source, 'platform/hello', await buildImage({ files, config }), ['1.0.0'])
+
+  await using fixtures = await startLambdaFixtures({ source })
+  const { runtime } = fixtures
+  const deployment = await runtime.deploy(deploymentSpecOf({ repository: `${registry.host}/platform/hello`, digest }))
+  expect(deployment).toMatchObject({ runtime: 'lambda', moduleId: 'hello', digest, handle: 'mod-hello:1' })
+  const hello = { deployment, manifest: manifestFor('hello', manifest.spec as object) }
+  expect(await runLifecycle(runtime, [hello])).toMatchObject([{ outcome: 'Running', warnings: [] }])
+  expect(JSON.parse(textOf(await runtime.request(deployment, get('/api/hello'), limits)))).toMatchObject({
+    moduleId: 'hello',
+    moduleVersion: '1.0.0',
+  })
+  const page = await runtime.request(deployment, get('/modules/hello'), limits)
+  expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=UTF-8'])
+  expect(await probe(runtime, deployment, hello.manifest)).toMatchObject({ checks: [{ status: 'Healthy' }] })
+  expect(await runJob(runtime, deployment, 'heartbeat', 5000)).toMatchObject({ outcome: 'Completed' })
+  await expect.poll(() => fixtures.output()).toContain('The hello module is alive')
+
+  expect(await shutDown(runtime, deployment)).toMatchObject({ problems: [] })
+  expect(await runtime.list()).toEqual([])
+  expect((await fixtures.client.send(new ListFunctionsCommand({}))).Functions).toEqual([])
+  expect(fixtures.target.manifests.size).toBe(0)
+})
+
+test('configures each sandbox, and starts it on request during installation and before its first request later', async () => {
+  await using fixtures = await startLambdaFixtures()
+  const { runtime, lambda } = fixtures
+  const deployment = await deployFixture(fixtures, 'calm', [], { startsItself: false })
+  const description = await runtime.request(deployment, control('GET', '/describe'), limits)
+  expect(JSON.parse(textOf(description))).toMatchObject({ id: 'calm', state: 'Configured' })
+  expect(fixtures.output()).not.toContain('start\n')
+  await runtime.request(deployment, control('POST', '/start'), limits)
+  await expect.poll(() => fixtures.output().match(/^start$/gm)).toHaveLength(1)
+  await lambda.reap()
+  const headers = { Accept: 'text/html', 'x-any': 'thing' }
+  const response = await runtime.request(deployment, { ...get('/api/calm/headers'), headers }, limits)
+  expect(JSON.parse(textOf(response))).toMatchObject({ accept: 'text/html', 'x-any': 'thing' })
+  expect(textOf(response)).not.toContain('x-platform-token')
+  await expect
+    .poll(() => fixtures.output().match(/^(configure|start)$/gm))
+    .toEqual(['configure', 'start', 'configure', 'start'])
+})
 
 /** Deploys a program as a function. */
 async function deployProgram(source: string, options: LambdaOptionsInput = {}) {
@@ -22,7 +96,6 @@ async function deployProgram(source: string, options: LambdaOptionsInput = {}) {
   return { ...fixtures, deployment, send, [Symbol.asyncDispose]: () => fixtures[Symbol.asyncDispose]() }
 }
 
-const get = (path: string): ModuleRequest => ({ method: 'GET', path })
 const ok = moduleSource('JSON.stringify({ statusCode: 200 })')
 const never = 'new Promise(() => setInterval(() => {}, 1000))'
 
@@ -82,14 +155,6 @@ test.each<[string, string, InterceptCall]>([
   })
   await expect(runtime.request(fixtures.deployment, get('/'), limits)).rejects.toMatchObject({ problem })
   if (problem === 'crashed') expect(calls).toBe(1)
-})
-
-test('does not retry a request beyond the concurrency limit', async () => {
-  const slow = `new Promise((resolve) => setTimeout(resolve, 300, JSON.stringify({ statusCode: 200 })))`
-  await using fixtures = await deployProgram(moduleSource(slow), { concurrency: 1 })
-  const results = await Promise.allSettled([fixtures.send(), fixtures.send()])
-  expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
-  expect(results).toContainEqual({ status: 'rejected', reason: expect.objectContaining({ problem: 'unavailable' }) })
 })
 
 test('rejects a request that exceeds the payload limit of Lambda', async () => {
@@ -173,32 +238,12 @@ test('rejects a response that exceeds the payload limit of Lambda', async () => 
 const initError = (error: string) =>
   `await fetch('http://' + process.env.AWS_LAMBDA_RUNTIME_API + '/2018-06-01/runtime/init/error', { method: 'POST', body: ${JSON.stringify(error)} }); process.exit(1)`
 
-test.each(
-  sampled(
-    [
-      ['exits at start', 'crashed', 'process.exit(3)', /exit status 3/],
-      [
-        'reports a timeout',
-        'timeout',
-        initError('{"errorMessage":"7f Task timed out after 1.00 seconds"}'),
-        /^7f Task/,
-      ],
-      [
-        'reports an init error',
-        'init_failed',
-        initError('{"errorType":"PLAT-MOD-5004","errorMessage":"No."}'),
-        /^No\.$/,
-      ],
-      ['is killed during a request', 'crashed', moduleSource(`process.kill(process.pid, 'SIGKILL')`), /SIGKILL/],
-      ['exits during a request', 'crashed', moduleSource('process.exit(5)'), /exit status 5/],
-      ['reports an invalid error', 'crashed', initError('garbage'), /without a message/],
-      ['never responds', 'timeout', moduleSource(never), /Task timed out/],
-      ['never requests an event', 'timeout', 'setInterval(() => {}, 1000)', /Task timed out/],
-      ['reports a long error', 'crashed', initError(JSON.stringify({ errorMessage: 'x'.repeat(5000) })), /^x{1000}$/],
-    ] as const,
-    2,
-  ),
-)('a function that %s has %s', async (name, problem, source, message) => {
+test.each([
+  ['exits at start', 'crashed', 'process.exit(3)', /exit status 3/],
+  ['reports an init error', 'init_failed', initError('{"errorType":"PLAT-MOD-5004","errorMessage":"No."}'), /^No\.$/],
+  ['reports an invalid error', 'crashed', initError('garbage'), /without a message/],
+  ['never responds', 'timeout', moduleSource(never), /Task timed out/],
+] as const)('a function that %s has %s', async (name, problem, source, message) => {
   const isEndless = name.startsWith('never')
   await using fixtures = await deployProgram(
     source,

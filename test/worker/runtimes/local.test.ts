@@ -13,8 +13,29 @@ import {
 } from '../../support/local-runtime.ts'
 import { pushFixture, pushProgram } from '../../support/module-image.ts'
 import { isLong } from '../../support/long.ts'
+import { shiftClock } from '@platform/core/clock'
+import { type Deployment } from '@platform/core/modules/record'
+import { type ModuleRuntime } from '@platform/worker/runtimes/port'
+import { CrashCounter, restartDelayMs } from '@platform/worker/runtimes/supervisor'
+import { waitFor } from '../../support/wait-for.ts'
 
 const get = { method: 'GET', path: '/' }
+
+/** Makes a puppet exit, and expects that its request crashes. */
+const crash = (runtime: ModuleRuntime, deployment: Deployment) =>
+  expect(
+    evaluateInModule(runtime, deployment, 'console.error("Out of order") ?? process.exit(7)'),
+  ).rejects.toMatchObject({
+    problem: 'crashed',
+  })
+
+const stateOf = async (runtime: ModuleRuntime) => (await runtime.list())[0]
+
+const waitUntilRunning = (runtime: ModuleRuntime, crashes: number) =>
+  waitFor('the module runs again', async () => {
+    const status = await stateOf(runtime)
+    return status?.state === 'running' && status.crashes === crashes
+  })
 
 describe.each(localModes)('as a %s%s', (mode, reason) => {
   const isMissing = reason !== ''
@@ -31,6 +52,9 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     expect(JSON.parse(textOf(response))).toMatchObject({ orgId: 'org_1', module: { id: 'calm' } })
     expect(await runtime.list()).toEqual([{ deployment, state: 'running', crashes: 0 }])
     expect(await processesWith(marker)).not.toEqual([])
+    expect((await stat(join(runtime.folder, 'run'))).mode & 0o777).toBe(0o700)
+    expect((await stat(dirname(deployment.handle))).mode & 0o777).toBe(0o700)
+    expect(runtime.isolation.length).toBeLessThanOrEqual(200)
 
     await Promise.all([runtime.remove(deployment, 20_000), runtime.remove(deployment, 20_000)])
     expect(runtime.lines.map(({ line }) => line)).toEqual(expect.arrayContaining(['stop', 'dispose']))
@@ -173,12 +197,78 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     await expect(runtime.deploy(deploymentSpecOf(image))).rejects.toMatchObject({ problem: 'unavailable' })
   })
 
-  test.skipIf(isMissing)('restricts access to the socket folders, and describes its isolation briefly', async () => {
+  test.skipIf(isMissing)('a crashed module is unavailable until its restart, and then starts itself', async () => {
     await using runtime = await localRuntime(mode)
-    const { handle } = await runtime.deploy(deploymentSpecOf(await pushFixture(runtime.registry, 'puppet')))
-    expect((await stat(join(runtime.folder, 'run'))).mode & 0o777).toBe(0o700)
-    expect((await stat(dirname(handle))).mode & 0o777).toBe(0o700)
-    expect(runtime.isolation.length).toBeLessThanOrEqual(200)
+    const spec = deploymentSpecOf(await pushFixture(runtime.registry, 'puppet'), { startsItself: false })
+    const deployment = await runtime.deploy(spec)
+    await crash(runtime, deployment)
+    await waitFor('the module restarts', async () => (await stateOf(runtime))?.state === 'restarting')
+    await expect(runtime.request(deployment, get, limits)).rejects.toMatchObject({ problem: 'unavailable' })
+    await waitUntilRunning(runtime, 1)
+    expect((await stateOf(runtime))?.lastCrash).toMatch(/exit code 7.*Out of order/s)
+    expect(await evaluateInModule(runtime, deployment, 'process.env.PLATFORM_STARTS_ITSELF')).toBe('1')
+    expect(runtime.lines.map(({ line }) => line).filter((line) => line.startsWith('puppet'))).toEqual([
+      'puppet is up 0',
+      'puppet is up 1',
+    ])
+  })
+
+  test.skipIf(isSkipped)('a module that crashes five times in ten minutes is not restarted', async () => {
+    await using runtime = await localRuntime(mode, { pauseMs: () => 50 })
+    const spec = deploymentSpecOf(await pushFixture(runtime.registry, 'puppet'))
+    const deployment = await runtime.deploy(spec)
+    await crash(runtime, deployment)
+    await waitUntilRunning(runtime, 1)
+    for (const crashes of [2, 3, 4]) {
+      await crash(runtime, deployment)
+      await waitUntilRunning(runtime, crashes)
+    }
+    await crash(runtime, deployment)
+    await waitFor('the module has failed', async () => (await stateOf(runtime))?.state === 'failed')
+    expect(await stateOf(runtime)).toMatchObject({ crashes: 5, lastCrash: expect.stringContaining('exit code 7') })
+    await expect(runtime.request(deployment, get, limits)).rejects.toMatchObject({ problem: 'unavailable' })
+    await expect(runtime.deploy(spec)).rejects.toMatchObject({ problem: 'crashed' })
+    expect(runtime.lines.filter(({ line }) => line.startsWith('puppet'))).toHaveLength(5)
+    await runtime.remove(deployment, 0)
+    expect([await runtime.leftovers(), await runtime.unpacked(), await runtime.list()]).toEqual([[], [], []])
+  })
+
+  test.skipIf(isSkipped)('a restart that does not become ready is another crash', async () => {
+    await using runtime = await localRuntime(mode, { readyMs: 1000 })
+    const source = `
+      import { createServer } from 'node:http'
+      const server = createServer(({ url }, outgoing) => (url === '/end' ? process.exit(1) : outgoing.end()))
+      if (process.env.PLATFORM_STARTS_ITSELF === '0') server.listen(process.env.PLATFORM_SOCKET)
+      else setInterval(() => {}, 1000)`
+    const image = await pushProgram(runtime.registry, 'once', source)
+    const deployment = await runtime.deploy(deploymentSpecOf(image, { startsItself: false }))
+    const ending = runtime.request(deployment, { method: 'GET', path: '/end' }, limits)
+    await expect(ending).rejects.toMatchObject({ problem: 'crashed' })
+    await waitFor('the module has crashed twice', async () => (await stateOf(runtime))?.crashes === 2)
+    expect((await stateOf(runtime))?.lastCrash).toMatch(/did not respond/)
+  })
+
+  test.skipIf(isSkipped)('a module that is removed while it waits for its restart is not restarted', async () => {
+    await using runtime = await localRuntime(mode)
+    const deployment = await runtime.deploy(deploymentSpecOf(await pushFixture(runtime.registry, 'puppet')))
+    await crash(runtime, deployment)
+    await waitFor('the module restarts', async () => (await stateOf(runtime))?.state === 'restarting')
+    await runtime.remove(deployment, 0)
+    expect([await runtime.leftovers(), await runtime.unpacked(), await runtime.list()]).toEqual([[], [], []])
+  })
+
+  test.skipIf(isMissing)('an instance whose watchdog is killed is replaced and leaves no process', async () => {
+    await using runtime = await localRuntime(mode)
+    const marker = `marker-guard-${mode}-${process.pid}`
+    const deployment = await runtime.deploy(deploymentSpecOf(await pushFixture(runtime.registry, 'puppet', [marker])))
+    const before = await processesWith(marker)
+    expect(before).not.toEqual([])
+    const [watchdog = 0] = await processesWith('read -r line', runtime.folder)
+    process.kill(watchdog, 'SIGKILL')
+    await waitUntilRunning(runtime, 1)
+    expect(await evaluateInModule(runtime, deployment, '1 + 1')).toBe(2)
+    const after = await processesWith(marker)
+    expect(before.filter((id) => after.includes(id))).toEqual([])
   })
 })
 
@@ -198,4 +288,31 @@ test('rejects a missing image, an invalid reference and a broken image', async (
   for (const key of runtime.registry.blobs.keys()) runtime.registry.blobs.set(key, Buffer.from('broken'))
   await expect(runtime.deploy(deploymentSpecOf(image))).rejects.toMatchObject({ problem: 'refused' })
   expect(await runtime.unpacked()).toEqual([])
+})
+
+test('restart delays double from half a second to half a minute, with jitter', () => {
+  for (const [crashes, maxMs] of [
+    [1, 500],
+    [2, 1000],
+    [3, 2000],
+    [4, 4000],
+    [7, 30_000],
+    [1000, 30_000],
+  ] as const) {
+    const delays = Array.from({ length: 100 }, () => restartDelayMs(crashes))
+    expect(Math.max(...delays)).toBeLessThanOrEqual(maxMs)
+    expect(Math.min(...delays)).toBeGreaterThanOrEqual(maxMs * 0.75)
+    expect(new Set(delays).size).toBeGreaterThan(50)
+  }
+})
+
+test('counts the crashes of the last ten minutes, at most four', () => {
+  const crashes = new CrashCounter()
+  for (const reason of ['one', 'two', 'three', 'four']) crashes.record(reason)
+  expect(crashes).toMatchObject({ recent: 4, areTooMany: false, last: 'four' })
+  shiftClock(599_000)
+  crashes.record('five')
+  expect(crashes).toMatchObject({ recent: 5, areTooMany: true, last: 'five' })
+  shiftClock(2000)
+  expect(crashes).toMatchObject({ recent: 1, areTooMany: false, last: 'five' })
 })

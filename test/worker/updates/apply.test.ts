@@ -2,9 +2,9 @@ import { describe, expect, test, vi } from 'vitest'
 import * as keys from '@platform/core/db/keys'
 import { get, patch } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
-import { type InstalledRelease, isSameRelease } from '@platform/core/updates/record'
+import { type InstalledRelease, isSameRelease, type UpdatePlan } from '@platform/core/updates/record'
 import { TargetError } from '@platform/worker/updates/target/port'
-import { MemoryTarget } from './support/memory-target.ts'
+import { MemoryTarget, good, type TargetCall } from './support/memory-target.ts'
 import {
   advanceOnHealthCheck,
   attempt,
@@ -18,12 +18,22 @@ import {
   queueUpdate,
   readUpdateState,
   setUpUpdates,
+  type QueuedUpdate,
 } from './support/updating.ts'
+import { runOperation } from '@platform/core/operations/run'
+import { updateHandlers } from '@platform/worker/updates/handlers'
+import { platformFunctions } from './support/feed.ts'
+import { onStoreCall } from '../../support/store-calls.ts'
+import { isLong, stride } from '../../support/long.ts'
+import { PlatformError, platformError } from '@platform/core/error'
+import { RegistryError } from '@platform/oci/error'
+import { classifyUpdateError, describeError, UpdateError } from '@platform/worker/updates/errors'
 
 const feed = await vi.hoisted(async () => (await import('./support/feed.ts')).startFeed())
 const { released, newReleases, newUpdate } = await setUpUpdates(feed)
 
 const unavailable = () => new TargetError('Unavailable.')
+const final = (message: string) => new TargetError(message, { isFinal: true })
 const keyOf = ({ version, digest }: InstalledRelease) => `${version} ${digest}`
 const digestOf = (digit: string) => `sha256:${digit.repeat(64)}`
 
@@ -257,4 +267,253 @@ describe('preflight', () => {
       expect(output).toContain('was deployed, not applied')
     },
   )
+})
+
+const broken = () => 'nonsense'
+
+/** Records the calls that change the target. */
+function recordChanges(target: MemoryTarget): string[] {
+  const changes: string[] = []
+  const { before } = target.hook
+  target.hook.before = async (call) => {
+    await before?.(call)
+    if (['stage', 'shift', 'commit', 'revert'].includes(call.name)) changes.push(call.name)
+  }
+  return changes
+}
+
+/** Another deployment replaces what serves after the release has been staged. */
+const deployAfterStage = (target: MemoryTarget) => {
+  target.hook.after = async ({ name }) => {
+    if (name === 'stage') target.serving = { version: '7.0.0' }
+  }
+}
+
+test('completes an update that fails after its release serves alone', async () => {
+  const { target, update, newer } = await newUpdate()
+  target.hook.after = async ({ name }) => {
+    if (name === 'commit') throw final('The previous version could not be removed.')
+  }
+  expect(await expectAttempt(update, target, 'Completed')).toBe(`Version ${newer.version} serves.`)
+})
+
+test('reverts as far as possible if another deployment has changed part of the target', async () => {
+  const { target, update, older } = await newUpdate(broken)
+  let hasFailed = false
+  target.hook.after = async ({ name }) => {
+    if (name === 'invoke') hasFailed = true
+    if (name === 'current' && hasFailed) throw final('Two versions serve.')
+  }
+  const changes = recordChanges(target)
+  await attempt(update, target.port)
+  const { status, result } = await jobOf(update)
+  expect([status, changes]).toEqual(['Failed', ['stage', 'revert']])
+  expect(result?.output).toMatch(new RegExp(`reports no version\\. Version ${older.version} serves\\.$`))
+})
+
+test('reverts later if the target is unavailable', async () => {
+  const { target, update } = await newUpdate(broken)
+  let isAway = false
+  target.hook.after = async ({ name }) => {
+    if (name === 'invoke') isAway = true
+    if (name === 'current' && isAway) throw new TargetError('Unavailable.')
+  }
+  await attempt(update, target.port).catch(() => undefined)
+  expect((await jobOf(update)).status).toBe('Running')
+  target.hook = {}
+  expireLease()
+  await expectAttempt(update, target, 'Failed')
+})
+
+test('reports an incomplete rollback', async () => {
+  const { target, update, older } = await newUpdate(broken)
+  target.hook.before = async ({ name }) => {
+    if (name === 'revert') throw final('A function is missing.')
+  }
+  await attempt(update, target.port)
+  const { status, result } = await jobOf(update)
+  expect(status).toBe('Failed')
+  expect(result?.output).toMatch(
+    new RegExp(`\\. The rollback to version ${older.version} is incomplete: A function is missing\\.$`),
+  )
+  expect((await readUpdateState()).jobId).toBeUndefined()
+})
+
+test('keeps a version that was deployed during the update, without a share for the release', async () => {
+  const { target, update, newer } = await newUpdate(good('9.9.9'))
+  deployAfterStage(target)
+  const changes = recordChanges(target)
+  await attempt(update, target.port)
+  expect(changes).toEqual(['stage', 'shift'])
+  expect([target.whole, target.shares]).toEqual([{ version: '7.0.0' }, [`${newer.version} 0`]])
+  expect((await jobOf(update)).result?.output).toMatch(/Version 7\.0\.0 serves\.$/)
+})
+
+test('ends even if the share of the release cannot be removed', async () => {
+  const { target, update } = await newUpdate(broken)
+  deployAfterStage(target)
+  target.hook.before = async ({ name }) => {
+    if (name === 'shift') throw new TargetError('Unavailable.')
+  }
+  await attempt(update, target.port)
+  expect((await jobOf(update)).status).toBe('Failed')
+})
+
+test('uses one target for run and rollback', async () => {
+  const { target, update } = await newUpdate(broken)
+  let picks = 0
+  const pick = async () => {
+    picks++
+    return target.port
+  }
+  await runOperation(update.reference, updateHandlers(pick, platformFunctions))
+  await expectEnd(update, target, 'Failed')
+  expect(picks).toBe(1)
+})
+
+/** A queued update, and how it ends if no worker is killed. */
+interface Case {
+  update: QueuedUpdate
+  target: MemoryTarget
+  status: 'Completed' | 'Failed'
+}
+
+const [older, newer, bad] = [await released('1.0.0'), await released('1.1.0'), await released('1.2.0')]
+
+const caseOf = async (plan: UpdatePlan, status: Case['status'], more: MemoryTarget['hook'] = {}): Promise<Case> => {
+  const target = new MemoryTarget(plan.before)
+  target.hook = { before: advanceOnHealthCheck, ...more }
+  return { update: await queueUpdate(plan), target, status }
+}
+
+const cases = {
+  'an update': () => caseOf({ action: 'apply', release: newer, before: older }, 'Completed'),
+  'a failing update': () =>
+    caseOf({ action: 'apply', release: bad, before: older }, 'Failed', {
+      // Real requests fail at 100 percent.
+      after: async ({ name, input }) => {
+        if (name === 'shift' && input[1] === 100) await countErrors(bad.version, 50)
+      },
+    }),
+  'a rollback': () => caseOf({ action: 'rollback', release: older, before: newer }, 'Completed'),
+} satisfies Record<string, () => Promise<Case>>
+
+const names = Object.keys(cases) as (keyof typeof cases)[]
+
+/** Calls with an effect outside the worker. */
+const isCounted = ({ name }: TargetCall): boolean => name !== 'invoke' && name !== 'unanswered'
+
+const disconnected = (): Error => new Error('The connection has ended.')
+
+/** Kills a worker at its n-th call, before or after the effect of the call. Returns whether it came that far. */
+async function killAt({ update, target }: Case, n: number, when: 'before' | 'after'): Promise<boolean> {
+  const { before, after } = target.hook
+  let calls = 0
+  const enter = () => {
+    if (calls >= n || (++calls >= n && when === 'before')) throw disconnected()
+  }
+  const leave = () => {
+    if (calls >= n) throw disconnected()
+  }
+  target.hook = {
+    before: async (call) => {
+      if (calls >= n || isCounted(call)) enter()
+      await before?.(call)
+    },
+    after: async (call) => {
+      await after?.(call)
+      leave()
+    },
+  }
+  using _ = onStoreCall({ before: async () => enter(), after: async () => leave() })
+  await attempt(update, target.port).catch(() => undefined)
+  target.hook = { ...(before && { before }), ...(after && { after }) }
+  return calls >= n
+}
+
+const kills = names.flatMap((name) => (['before', 'after'] as const).map((when) => [name, when] as const))
+
+test.each(kills.filter((_, index) => isLong || index % 3 === 0))(
+  'leaves exactly one release after the worker of %s is killed at any call, %s its effect',
+  async (name, when) => {
+    let [wasKilled, tried] = [true, 0]
+    for (let n = 1; wasKilled; n += stride) {
+      const each = await cases[name]()
+      wasKilled = await killAt(each, n, when)
+      await attempt(each.update, each.target.port)
+      expireLease()
+      await attempt(each.update, each.target.port)
+      expireLease()
+      await expectAttempt(each.update, each.target, each.status)
+      tried = n
+    }
+    expect(tried).toBeGreaterThan(15)
+  },
+  300_000,
+)
+
+test.each(names)(
+  'leaves exactly one release after any response to %s is lost',
+  async (name) => {
+    let wasLost = true
+    for (let n = 1; wasLost; n += stride) {
+      const each = await cases[name]()
+      let calls = 0
+      const { after } = each.target.hook
+      each.target.hook.after = async (call) => {
+        await after?.(call)
+        if (isCounted(call) && ++calls === n) throw new TargetError('No response.')
+      }
+      await attemptRepeatedly(each.update, each.target.port)
+      await expectEnd(each.update, each.target, each.status)
+      wasLost = calls >= n
+    }
+  },
+  120_000,
+)
+
+test('reverts nothing after a worker has lost its lease', async () => {
+  const { update, target } = await cases['an update']()
+  let hasBegun = false
+  target.hook.before = async (call) => {
+    await advanceOnHealthCheck(call)
+    if (call.name !== 'shift' || hasBegun) return
+    hasBegun = true
+    expireLease()
+    await expectAttempt(update, target, 'Completed')
+  }
+  await expectAttempt(update, target, 'Completed')
+  expect(hasBegun).toBe(true)
+})
+
+const unexpected = 'Unexpected error; see the log.'
+const platformFailure = (code: ConstructorParameters<typeof PlatformError>[0]) => new PlatformError(code, 'Message.')
+
+test.each([
+  ['a final target error', new TargetError('Message.', { isFinal: true }), true],
+  ['a target error', new TargetError('Message.'), false],
+  ['a missing version', platformFailure('version_not_available'), true],
+  ['other infrastructure', platformFailure('infrastructure_update_required'), true],
+  ['an unreachable release source', platformFailure('release_source_unreachable'), false],
+  ['an unavailable database', platformFailure('database_unavailable'), false],
+  ['a registry error', new RegistryError('not_found', 'Message.'), true],
+  ['an unreachable registry', new RegistryError('unreachable', 'Message.'), false],
+] as const)('classifies %s', (_, cause, isFinal) => {
+  expect(classifyUpdateError(cause)).toEqual({ message: 'Message.', isFinal, cause })
+})
+
+test('classifies an update error as final, without a cause to log', () => {
+  expect(classifyUpdateError(new UpdateError('Message.'))).toEqual({ message: 'Message.', isFinal: true })
+})
+
+test('retries after unexpected errors and hides their message', () => {
+  for (const cause of [new RangeError('x'), 'x']) {
+    expect(classifyUpdateError(cause)).toEqual({ message: unexpected, isFinal: false, cause })
+  }
+})
+
+test('describes any value by its message, at most 500 characters', () => {
+  expect(describeError(platformError('forbidden'))).toBe(platformError('forbidden').message)
+  expect(['a text', undefined].map(describeError)).toEqual(['a text', 'undefined'])
+  expect(describeError(new Error('x'.repeat(501)))).toBe('x'.repeat(500))
 })

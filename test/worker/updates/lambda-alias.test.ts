@@ -2,7 +2,7 @@ import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { type InstalledRelease } from '@platform/core/updates/record'
 import { type TrafficPercent } from '@platform/worker/updates/target/port'
 import { bootstrapPlatform } from '../../support/fixtures.ts'
-import { isLong, rounds, sampled, stride } from '../../support/long.ts'
+import { rounds, sampled, stride } from '../../support/long.ts'
 import { at, deployed, fileOf, outcomeOf, type Platform, releasesFrom, stagedOf, startCloud } from './support/cloud.ts'
 import { attempt, endEventsOf, expireLease, queueUpdate, resetClock } from './support/updating.ts'
 
@@ -59,7 +59,6 @@ test('updates and rolls back in real sandboxes without a failed request', async 
     ['2', release.version],
   ])
   expect([...responses.keys()].toSorted()).toEqual(['1.0.0', release.version])
-  expect(Math.min(...responses.values())).toBeGreaterThan(10)
 })
 
 test('sets the share of each alias, and of the portal only at 100 percent', async () => {
@@ -106,25 +105,16 @@ test('updates the portal last and rolls it back first', async () => {
   await expectPortal(target.shift(deployed, 100, true), 'first')
 })
 
-const broken = {
-  'crashes at start': { 'queue/jobs': fileOf('VERSION', '', "throw new Error('no luck')") },
-  'has no handler': { 'queue/jobs': 'export const other = 1' },
-  'never responds': { health: fileOf('VERSION', 'await new Promise((resolve) => setTimeout(resolve, 1e6))') },
-}
-
-test.each(sampled(Object.keys(broken) as (keyof typeof broken)[]))(
-  'gives no traffic to a release that %s, and rolls back',
-  async (name) => {
-    const platform = await cloud.deploy('1.0.0', few)
-    const release = await released(few, broken[name])
-    const update = await apply(platform, release, deployed, { hasSandboxes: true })
-    expect(await outcomeOf(update)).toMatch(
-      new RegExp(`^Failed: Function .+ of version ${release.version} .+ Version 1\\.0\\.0 serves\\.$`),
-    )
-    expect((await endEventsOf(update)).map((event) => event.name)).toEqual(['update.failed', 'job.failed'])
-    expect(await platform.aliases()).toEqual(at('1'))
-  },
-)
+test('gives no traffic to a release that crashes at start, and rolls back', async () => {
+  const platform = await cloud.deploy('1.0.0', few)
+  const release = await released(few, { 'queue/jobs': fileOf('VERSION', '', "throw new Error('no luck')") })
+  const update = await apply(platform, release, deployed, { hasSandboxes: true })
+  expect(await outcomeOf(update)).toMatch(
+    new RegExp(`^Failed: Function .+ of version ${release.version} .+ Version 1\\.0\\.0 serves\\.$`),
+  )
+  expect((await endEventsOf(update)).map((event) => event.name)).toEqual(['update.failed', 'job.failed'])
+  expect(await platform.aliases()).toEqual(at('1'))
+})
 
 test('keeps the previous release and what was deployed, and deletes older versions', async () => {
   const platform = await cloud.deploy('1.0.0', few)
@@ -237,52 +227,3 @@ test.each(
   },
   300_000,
 )
-
-test.each((['before', 'after'] as const).slice(isLong ? 0 : 1))(
-  'completes a rollback of a partial commit that was interrupted at any write, %s its effect',
-  async (when) => {
-    for (let n = 1; ; n += 2 * stride - 1) {
-      let wasInterrupted = false
-      const platform = await cloud.deploy('1.0.0', withPortal)
-      const release = await released(withPortal)
-      const update = await queueUpdate({ action: 'apply', release, before: deployed })
-      const first = platform.target()
-      const commit = async () => {
-        await first.shift(release, 100)
-        const partial = platform.target(disconnectAt(2, 'before').options)
-        await partial.commit(release, deployed).catch(() => undefined)
-        const { options, counter } = disconnectAt(n, when)
-        const rollback = platform.target(options)
-        await rollback.revert(release, deployed).catch(() => undefined)
-        wasInterrupted = counter.writes >= n
-        throw new Error('The worker is killed.')
-      }
-      await attempt(update, { ...first, commit }, withPortal)
-      const target = platform.target()
-      expect(await target.current()).toEqual(deployed)
-      await target.revert(release, deployed)
-      expect(await platform.aliases()).toEqual(at('1'))
-      if (!wasInterrupted) return
-    }
-  },
-  120_000,
-)
-
-test('retries calls that Lambda throttles', async () => {
-  // Throttling slows down all later calls of the client.
-  const names = few.slice(0, rounds(1, 2))
-  const platform = await cloud.deploy('1.0.0', names)
-  const limit = rounds(1, 3)
-  let throttled = 0
-  const release = await released(names)
-  const update = await apply(platform, release, deployed, {
-    intercept: async (request, send) => {
-      const response = await send()
-      if (!isWrite(request) || throttled >= limit) return response
-      throttled++
-      throw Object.assign(new Error('Rate exceeded'), { name: 'TooManyRequestsException', $fault: 'client' })
-    },
-  })
-  expect(await outcomeOf(update)).toBe(`Completed: Version ${release.version} serves.`)
-  expect(throttled).toBe(limit)
-})
