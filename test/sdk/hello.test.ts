@@ -2,7 +2,7 @@ import { ModuleManifest } from '@platform/contract/manifest'
 import { hello } from '@platform/hello/hello'
 import manifest from '../../packages/hello/module.json' with { type: 'json' }
 import { deliverEvents } from '@platform/worker/modules/lifecycle/events'
-import { runJob } from '@platform/worker/modules/lifecycle/jobs'
+import { runJob } from '@platform/worker/modules/lifecycle/events'
 import { runLifecycle } from '@platform/worker/modules/lifecycle/run'
 import { shutDown } from '@platform/worker/modules/lifecycle/shut-down'
 import { manifestOf } from '@platform/cli/author/manifest-from-code'

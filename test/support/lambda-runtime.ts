@@ -7,7 +7,7 @@ import {
 import { type Deployment } from '@platform/core/modules/record'
 import { type LambdaOptions, type RunningLambda, startLambda } from '../simulator/lambda/start.ts'
 import { lambdaRuntime, type LambdaSettings } from '@platform/worker/runtimes/lambda/runtime'
-import { ociTarget } from '@platform/worker/runtimes/lambda/registry-target'
+import { ociTarget } from '@platform/worker/runtimes/lambda/image'
 import { type ModuleRuntime } from '@platform/worker/runtimes/port'
 import { type RegistryClient } from '@platform/oci/client'
 import { thisPlatform } from '@platform/oci/image'

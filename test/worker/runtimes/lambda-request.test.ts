@@ -1,6 +1,6 @@
 import { ListFunctionsCommand } from '@aws-sdk/client-lambda'
 import { startRegistry } from '@platform/local/registry/server'
-import { runJob } from '@platform/worker/modules/lifecycle/jobs'
+import { runJob } from '@platform/worker/modules/lifecycle/events'
 import { runLifecycle } from '@platform/worker/modules/lifecycle/run'
 import { probe } from '@platform/worker/modules/lifecycle/probe'
 import { shutDown } from '@platform/worker/modules/lifecycle/shut-down'

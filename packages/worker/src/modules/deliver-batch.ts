@@ -9,20 +9,15 @@ import { log } from '@platform/core/log'
 import { deliverEvents } from './lifecycle/events.ts'
 import { probe } from './lifecycle/probe.ts'
 import { type ModuleClient } from '../runtimes/port.ts'
-import { type DeliveryLease } from './delivery-lease.ts'
+import { type DeliveryLease, type PendingEvent } from './delivery-state.ts'
 import { ownEvents, recordPublished } from './lifecycle/published.ts'
 import { type ServingModule } from './records.ts'
-import { type PendingEvent } from './pending-event.ts'
 
-/** Delivers events to a module and evaluates the results. */
-
-/** Time limit for all handlers of a batch. */
 const batchMs = 10_000
 /** An event is dropped after this many individual failures. One without a response from the module counts twice. */
 const triesLimit = 5
 const [firstPauseMs, maxPauseMs] = [5000, 900_000]
 
-/** A module that serves, and the runtime that it serves in. */
 export interface DeliveryTarget {
   runtime: ModuleClient
   record: ServingModule

@@ -1,11 +1,17 @@
 import { now } from '@platform/core/clock'
 import { enqueueModuleDelivery } from '@platform/core/aws/queues'
 import { type ModuleClient } from '../runtimes/port.ts'
-import { releaseDelivery, acquireDelivery, type DeliveryLease } from './delivery-lease.ts'
+import {
+  releaseDelivery,
+  acquireDelivery,
+  type DeliveryLease,
+  deleteEvents,
+  hasEvents,
+  nextEvents,
+} from './delivery-state.ts'
 import { deliverBatch, deliverOne, type DeliveryTarget } from './deliver-batch.ts'
 import { findModule, hasDeployment } from './records.ts'
 import { moduleClient } from './client.ts'
-import { deleteEvents, hasEvents, nextEvents } from './pending-event.ts'
 
 /**
  * Delivers pending events to modules: in order, at least once, by one worker at a time for each module. A failing

@@ -9,7 +9,6 @@ import { forceUninstall, uninstall } from './uninstall.ts'
 /** Opens the module runtime. Tests pass their own. */
 export type RuntimeFactory = () => Promise<ModuleRuntime>
 
-/** Handlers of module operations. */
 export function moduleHandlers(pick: RuntimeFactory = moduleRuntime): OperationHandlers {
   const handlerOf = (run: typeof install, compensate: typeof revertInstall): OperationHandler => ({
     run: async (lease) => run(lease, await pick()),

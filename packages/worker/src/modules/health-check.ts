@@ -10,23 +10,21 @@ import { type ModuleHealthRecord, type ModuleRecord, type StoredCheck, serialise
 import { enqueueModuleDelivery } from '@platform/core/aws/queues'
 import { type ModuleHealth } from '@platform/contract/module'
 import * as keys from '@platform/core/db/keys'
-import { runJob } from './lifecycle/jobs.ts'
+import { runJob } from './lifecycle/events.ts'
 import { type Probe, probe } from './lifecycle/probe.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
 import { recordPublished } from './lifecycle/published.ts'
 import { resumeLifecycle } from './restart.ts'
 import { type ServingModule } from './records.ts'
 import { dueJobs } from './job-schedule.ts'
-import { hasEvents } from './pending-event.ts'
+import { hasEvents } from './delivery-state.ts'
 
 /** Time limits of each health check and each background job. Together they end before the next tick. */
 const probeMs = 5000
 const jobMs = 20_000
 
-/** A module and its previous health. */
 export interface HealthCheckInput {
   record: ServingModule
-  /** As stored by the last heartbeat. */
   health: ModuleHealthRecord | undefined
 }
 
@@ -139,7 +137,6 @@ function changeEvents(
   return events.length > 0 ? { events } : {}
 }
 
-/** Calls jobs concurrently and returns the outcome of each run. */
 async function callJobs(runtime: ModuleRuntime, record: ServingModule, jobIds: readonly string[], atMs: number) {
   const runs = await Promise.all(
     jobIds.map(async (jobId) => {
@@ -180,7 +177,6 @@ export function healthOf({ checks, ...counts }: HealthCounts): ModuleHealth {
 const isInformational = (tags: StoredCheck['tags']): boolean =>
   tags.includes('informational') && !tags.includes('critical') && !tags.includes('degradable')
 
-/** The stored form of a heartbeat's result. */
 export const healthItem = (record: Omit<ModuleHealthRecord, 'health'>): Item => ({
   ...record,
   health: healthOf(record),

@@ -1,4 +1,11 @@
 import { now } from '@platform/core/clock'
+import { config } from '@platform/core/config'
+import { type ModuleRelease, type Deployment, serialise } from '@platform/core/modules/record'
+import { registryClientFor } from '@platform/core/modules/registries'
+import { readImage } from '@platform/oci/image'
+import { parseReference } from '@platform/oci/reference'
+import { verifyImage } from '@platform/oci/signature/verify'
+import { OperationFailure } from './errors.ts'
 import * as keys from '@platform/core/db/keys'
 import { patch, replace } from '@platform/core/db/table'
 import { failpoint } from '@platform/core/lib/failpoint'
@@ -6,19 +13,36 @@ import { log } from '@platform/core/log'
 import { type InstallState } from '@platform/core/modules/install-state'
 import { installPlan } from '@platform/core/modules/plans'
 import { reserveRoutesWrite, findRouteConflict } from '@platform/core/modules/routes'
-import { type Deployment, type ModuleRelease, serialise } from '@platform/core/modules/record'
 import { type OperationRecord } from '@platform/core/operations/record'
 import { runLifecycle, type LifecycleResult, deploymentExists } from './lifecycle/run.ts'
 import { probe } from './lifecycle/probe.ts'
 import { shutDown } from './lifecycle/shut-down.ts'
 import { type DeploymentSpec, type ModuleRuntime, RuntimeError } from '../runtimes/port.ts'
-import { OperationFailure } from './errors.ts'
 import { healthItem } from './health-check.ts'
 import { type OperationLease } from '@platform/core/operations/lease'
 import { finishWith, type FinishChange } from './finish.ts'
 import { recordPublished } from './lifecycle/published.ts'
 import { reportedState, type ServingModule } from './records.ts'
-import { reverifyRelease } from './verify.ts'
+
+const registryMs = 30_000
+
+/**
+ * Verifies a release again before use: its image must still exist, and its signature is checked again because keys may
+ * have left the trust list since it was accepted. The rest is immutable, because it is identified by digest. A handful
+ * of requests.
+ */
+export async function reverifyRelease(release: ModuleRelease): Promise<ModuleRelease> {
+  const { verifiedBy: _, ...unverified } = release
+  const { registry = '', repository = '' } = parseReference(release.repository) ?? {}
+  const client = registryClientFor(registry, { untilMs: now() + registryMs })
+  const image = await readImage(client, repository, release.digest)
+  if (image === undefined) throw new OperationFailure(`${release.repository}@${release.digest} no longer exists.`)
+  // The image of this digest runs: a signature of one member of an index does not cover the others.
+  const verdict = await verifyImage(client, repository, [release.digest], config.PLAT_MODULE_KEYS, { atMs: now() })
+  if (verdict.isVerified) return { ...unverified, isVerified: true, verifiedBy: verdict.by }
+  if (config.PLAT_ALLOW_UNVERIFIED_MODULES !== 'true') throw new OperationFailure(verdict.reason)
+  return { ...unverified, isVerified: false }
+}
 
 /**
  * Installs a release, or replaces the installed one. Every attempt runs all steps again, and each step is
@@ -62,13 +86,11 @@ const specOf = ({ id, organisationId }: OperationRecord, release: ModuleRelease)
   startsItself: false,
 })
 
-/** A release to be published. */
 interface Candidate {
   release: ModuleRelease
   deployment: Deployment
 }
 
-/** Runs the module's hooks until it is healthy. */
 async function runHooks(
   lease: OperationLease,
   runtime: ModuleRuntime,

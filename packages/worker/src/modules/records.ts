@@ -5,7 +5,6 @@ import { isServing } from '@platform/core/modules/module'
 import { type Deployment, type ModuleRecord, parseModule } from '@platform/core/modules/record'
 import { parseRoutes } from '@platform/core/modules/routes'
 
-/** A serving module with a deployment. */
 export type ServingModule = ModuleRecord & { deployment: Deployment }
 
 export const hasDeployment = (record: ModuleRecord): record is ServingModule =>

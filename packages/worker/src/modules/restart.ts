@@ -19,7 +19,6 @@ import { reportedState, type ServingModule } from './records.ts'
 
 const describeMs = 5000
 
-/** A module and its current deployment. */
 interface Redeployed {
   record: ServingModule
   deployment: Deployment

@@ -17,21 +17,17 @@ import { verifyImage } from '@platform/oci/signature/verify'
 import compareBuild from 'semver/functions/compare-build.js'
 import valid from 'semver/functions/valid.js'
 
-/** Concurrent requests to one repository. */
 const maxConcurrentRequests = 4
 /** Maximum number of resolved tags: several may refer to one release. */
 const tagLimit = 2 * releaseLimit
-/** Maximum number of listed tags. */
 const listLimit = 5000
 const [reasonLength, problemLength] = [500, 150]
 
-/** A repository to scan. */
 export interface Repository {
   client: RegistryClient
   name: string
 }
 
-/** The contents of a repository. */
 export interface RepositoryContents {
   releases: CatalogRelease[]
   others: InvalidRelease[]

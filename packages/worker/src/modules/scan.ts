@@ -10,13 +10,10 @@ import { type RegistryClient } from '@platform/oci/client'
 import { RegistryError } from '@platform/oci/error'
 import { scanRepository } from './scan-repository.ts'
 
-/** Scans all module sources into the catalog. */
-
 /** Time limit for one registry. Unread repositories keep their state, and the next scan continues from there. */
 const registryMs = 60_000
 const [repositoryLimit, repositoriesAtOnce] = [1000, 4]
 
-/** A repository of a source. */
 interface ScanTarget {
   reference: string
   name: string

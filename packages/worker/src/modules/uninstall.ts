@@ -12,7 +12,7 @@ import { type OperationLease } from '@platform/core/operations/lease'
 import { finishWith, type FinishChange } from './finish.ts'
 import { recordPublished } from './lifecycle/published.ts'
 import { findModule } from './records.ts'
-import { deleteEvents } from './pending-event.ts'
+import { deleteEvents } from './delivery-state.ts'
 
 /**
  * Stops a module that is no longer routed to, and deletes its record, health, remaining route reservation and pending

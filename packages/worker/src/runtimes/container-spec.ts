@@ -1,9 +1,7 @@
 /** The configuration of a container (OCI runtime specification 1.0). */
 
-/** The options of one container. */
 export interface ContainerOptions {
   name: string
-  /** Folder of the unpacked image. */
   root: string
   args: readonly string[]
   cwd: string
@@ -16,7 +14,6 @@ export interface ContainerOptions {
   files: Readonly<Record<string, string>>
 }
 
-/** The capabilities of the machine. */
 export interface MachineCapabilities {
   /** Created by an unprivileged user, which requires a user namespace with some privileges. */
   isRootless: boolean
@@ -24,7 +21,6 @@ export interface MachineCapabilities {
   hasLimits: boolean
 }
 
-/** Path of the socket folder in a container. */
 export const containerSocketFolder = '/run/platform'
 
 export const memoryMegabytes = 256

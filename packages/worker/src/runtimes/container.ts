@@ -1,5 +1,16 @@
+import { execFile } from 'node:child_process'
+import { basename, posix, join } from 'node:path'
+import { promisify } from 'node:util'
+import {
+  systemPath,
+  type Command,
+  imageVariables,
+  instanceSocket,
+  type Launch,
+  type Launcher,
+  type UnpackedImage,
+} from './launcher.ts'
 import { chown, rm, stat, writeFile } from 'node:fs/promises'
-import { join, posix } from 'node:path'
 import { environmentNames } from '@platform/modules/protocol'
 import {
   type MachineCapabilities,
@@ -10,23 +21,36 @@ import {
   memoryMegabytes,
   temporaryMegabytes,
 } from './container-spec.ts'
-import {
-  type Command,
-  imageVariables,
-  instanceSocket,
-  type Launch,
-  type Launcher,
-  systemPath,
-  type UnpackedImage,
-} from './launcher.ts'
 import { nodeStartOf, pathIn, startOf, workingDirectory } from './node-command.ts'
-import { type BundledNode } from './bundled-node.ts'
 
-/** The settings for containers. */
+/** The platform's own Node for images without one: it needs no files of the image. */
+export interface BundledNode {
+  command: readonly string[]
+  files: Readonly<Record<string, string>>
+}
+
+const folder = '/run/node'
+
+/**
+ * The running Node, its libraries and their loader, mounted into a separate folder of a container: they neither
+ * conflict with the image's libraries nor need them. Throws if the machine does not list them.
+ */
+export async function bundledNode(): Promise<BundledNode> {
+  const { stdout } = await promisify(execFile)('ldd', [process.execPath], { env: { PATH: systemPath } })
+  const libraries = [...stdout.matchAll(/^\s*(?:(\S+) => )?(\/\S+) \(0x/gm)]
+  // `ldd` lists the loader by its path alone, or together with the path that it resolves to.
+  const loader = libraries.find(([, name = '/', path = '']) => name.startsWith('/') && /\/ld[^/]*\.so/.test(path))?.[2]
+  if (loader === undefined) throw new Error(`The libraries of ${process.execPath} are not known.`)
+  const inside = (path: string) => posix.join(folder, basename(path))
+  const files = libraries.map(([, , path = '']) => [inside(path), path])
+  return {
+    command: [inside(loader), '--library-path', folder, inside('node')],
+    files: { ...Object.fromEntries(files), [inside('node')]: process.execPath },
+  }
+}
+
 export interface ContainerSettings extends MachineCapabilities {
-  /** Absolute path of runc. */
   runc: string
-  /** Folder for runc's state of running containers. */
   stateFolder: string
   node: BundledNode
 }
@@ -34,7 +58,6 @@ export interface ContainerSettings extends MachineCapabilities {
 /** User id of instances if the image sets none: an id that no machine assigns to a person. */
 const unprivilegedUserId = 65_532
 
-/** Runs images as runc containers. */
 export const containerLauncher = (settings: ContainerSettings): Launcher => ({
   kind: 'container',
   isolation: isolationOf(settings),

@@ -8,10 +8,8 @@ import { tokenOf as derivedToken } from './token.ts'
 
 /** The address of the module host; from the settings by default. */
 export interface HostedOptions {
-  /** `http://127.0.0.1:<port>` */
   url?: string
   token?: string
-  /** Returns the token of a deployment. */
   tokenOf?: (deploymentId: string) => Promise<string>
 }
 

@@ -1,13 +1,10 @@
 import { access, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { removeFolder } from './folder.ts'
-import { type UnpackedImage } from './launcher.ts'
+import { removeFolder, type UnpackedImage } from './launcher.ts'
 import { type DeploymentSpec } from './port.ts'
 
-/** The image of an assignment. */
 export type ImageName = Pick<DeploymentSpec, 'repository' | 'digest'>
 
-/** Fetches an image into a folder. Throws `RuntimeError`. */
 export type FetchImage = (name: ImageName, folder: string) => Promise<UnpackedImage>
 
 /**
@@ -46,7 +43,6 @@ export class Images {
     await this.removeUnheld(digest)
   }
 
-  /** Removes an image unless it is held. */
   async removeUnheld(digest: string): Promise<void> {
     if (this.#held.has(digest)) return
     const removal = this.#afterRemoval(digest).then(() => removeFolder(this.#folderOf(digest)))

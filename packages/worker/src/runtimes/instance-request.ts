@@ -17,7 +17,6 @@ export const hopByHop: ReadonlySet<string> = new Set([
 
 /** HTTP client for servers on this machine: an instance on its Unix socket, or the module host on loopback. */
 
-/** The address of a server. */
 export type InstanceAddress = { socketPath: string } | { host: string; port: number }
 
 /**

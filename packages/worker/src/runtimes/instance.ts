@@ -2,17 +2,14 @@ import { link, lstat, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sendRequest } from './instance-request.ts'
-import { emptyFolder, removeFolder } from './folder.ts'
+import { emptyFolder, removeFolder, instanceSocket, type Launch, type Launcher } from './launcher.ts'
 import { type WatchdogChild, spawnWithWatchdog } from './watchdog.ts'
-import { instanceSocket, type Launch, type Launcher } from './launcher.ts'
 import { captureOutput } from './output-capture.ts'
 import { RuntimeError } from './port.ts'
 
-/** The options for starting an instance. */
 export interface InstancePlan extends Pick<Launch, 'name' | 'folder' | 'image' | 'protocol'> {
   launcher: Launcher
   onLine: (line: string) => void
-  /** Time limit for it to accept requests. */
   readyMs: number
 }
 
@@ -26,13 +23,11 @@ export interface Instance {
   end: (graceMs: number) => Promise<void>
 }
 
-/** The socket for requests to an instance. */
 export const socketOf = (folder: string): string => join(folder, 'm')
 
 /** The folder for the socket that the instance creates, and that it can access. */
 const socketFolderOf = (folder: string): string => join(folder, 's')
 
-/** The longest socket path of an instance in a folder. */
 export const longestSocket = (folder: string): string => join(socketFolderOf(folder), instanceSocket)
 
 const pollMs = 15

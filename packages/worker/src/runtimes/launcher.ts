@@ -1,15 +1,14 @@
 import { type ImageConfig } from '@platform/oci/types'
 import { type Deployment } from '@platform/core/modules/record'
+import { execFile } from 'node:child_process'
+import { mkdir, rm } from 'node:fs/promises'
+import { promisify } from 'node:util'
 
-/** An unpacked image on this machine. */
 export interface UnpackedImage {
-  /** Absolute path of the image's root folder. */
   root: string
-  /** The start configuration of the image. */
   config: ImageConfig['config']
 }
 
-/** One start of an instance. */
 export interface Launch {
   /** Unique on this machine: letters, digits and `-`. */
   name: string
@@ -22,11 +21,9 @@ export interface Launch {
   protocol: Readonly<Record<string, string>>
 }
 
-/** The command that runs an instance. */
 export interface Command {
   /** The program's absolute path and its arguments. */
   args: readonly string[]
-  /** The complete environment. */
   env: Readonly<Record<string, string>>
   cwd: string
   /** A command that removes leftovers of the instance's process group; it may fail if there are none. */
@@ -35,7 +32,6 @@ export interface Command {
   onListening?: () => Promise<void>
 }
 
-/** Runs images on this machine. */
 export interface Launcher {
   kind: Exclude<Deployment['runtime'], 'lambda'>
   /** For users: how an instance is isolated from the platform, and how it is not. */
@@ -47,7 +43,6 @@ export interface Launcher {
 /** Search path for programs of this machine, regardless of the platform's own environment. */
 export const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-/** The name of an instance's socket in its folder. */
 export const instanceSocket = 'm'
 
 /** The image's variables, except those reserved for the platform and those that no system can pass on. */
@@ -57,4 +52,20 @@ export function imageVariables({ config }: UnpackedImage): Record<string, string
     return name === '' || name.startsWith('PLATFORM_') ? [] : [[name, value]]
   })
   return Object.fromEntries(variables)
+}
+
+/** Removes a folder of the platform, regardless of the files and permissions that a module has created in it. */
+export async function removeFolder(path: string): Promise<void> {
+  const remove = () => rm(path, { recursive: true, force: true, maxRetries: 3 })
+  await remove().catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EACCES' && error.code !== 'EPERM') throw error
+    await promisify(execFile)('chmod', ['-R', 'u+rwx', path], { env: { PATH: systemPath } })
+    await remove()
+  })
+}
+
+/** Creates an empty folder that only the platform can access. */
+export async function emptyFolder(path: string): Promise<void> {
+  await removeFolder(path)
+  await mkdir(path, { recursive: true, mode: 0o700 })
 }

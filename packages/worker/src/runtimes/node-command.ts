@@ -15,7 +15,6 @@ export function startOf({ config }: UnpackedImage): string[] {
   return command
 }
 
-/** A Node command: its name or path in the image, and its arguments. */
 export interface NodeStart {
   program: string
   args: string[]
@@ -28,7 +27,6 @@ export function nodeStartOf(image: UnpackedImage): NodeStart | undefined {
   return ['node', 'nodejs'].includes(posix.basename(program)) ? { program, args } : undefined
 }
 
-/** The working directory, as an absolute path in the image. */
 export const workingDirectory = ({ config }: UnpackedImage): string => posix.join('/', config.WorkingDir ?? '')
 
 /** The host path of an image path; relative paths start at the working directory. */

@@ -3,9 +3,7 @@ import { iso, now } from '@platform/core/clock'
 
 /** Reads the output of an instance as lines. All output is read, and lines over the limits are dropped. */
 
-/** Maximum length of a line; the rest is omitted. */
 const maxLineBytes = 8192
-/** Limits per second. */
 const maxLines = 200
 const maxBytes = 65_536
 const windowMs = 1000
@@ -18,12 +16,10 @@ const droppedMessage = 'Output limit exceeded; lines were dropped'
 
 const lineFeed = 10
 
-/** The last output of an instance. */
 export interface OutputTail {
   tail: () => string
 }
 
-/** Reads streams to their ends and passes on their lines, except empty ones. */
 export function captureOutput(streams: readonly Readable[], onLine: (line: string) => void): OutputTail {
   const lastLines: string[] = []
   const append = (line: string) => {

@@ -6,7 +6,6 @@ export interface DeploymentSpec {
   id: string
   moduleId: string
   version: string
-  /** `registry/repository`. */
   repository: string
   /** Digest of the verified manifest or index. */
   digest: string
@@ -21,7 +20,6 @@ export interface DeploymentSpec {
 /** One request for any purpose: lifecycle, health, jobs, events and traffic all use HTTP. */
 export interface ModuleRequest {
   method: string
-  /** Including the query. */
   path: string
   headers?: Readonly<Record<string, string>>
   body?: Uint8Array
@@ -34,32 +32,26 @@ export interface ModuleResponse {
   body: Uint8Array
 }
 
-/** Limits for a response. */
 export interface RequestLimits {
   timeoutMs: number
   maxBytes: number
 }
 
-/** The status of a deployment in its runtime. */
 export interface DeploymentStatus {
   deployment: Deployment
   /** `failed`: it has crashed too often and is not restarted. */
   state: 'running' | 'restarting' | 'failed'
-  /** Crashes in the last ten minutes. */
   crashes: number
   lastCrash?: string
 }
 
 export type RuntimeErrorKind =
-  /** The deployment does not run at present. */
   | 'unavailable'
-  /** No response in time. */
   | 'timeout'
   /** The instance ended, or its response is incomplete. */
   | 'crashed'
   /** The instance ended before it accepted requests. */
   | 'init_failed'
-  /** The request or response exceeds a limit. */
   | 'too_large'
   /** The runtime cannot run this image, or the request is invalid. */
   | 'refused'
@@ -75,7 +67,6 @@ export class RuntimeError extends Error {
   }
 }
 
-/** A client that can only call deployments. */
 export type ModuleClient = Pick<ModuleRuntime, 'request'>
 
 /** Runs module code, isolated from the platform. A runtime does not know lifecycles. */
@@ -86,7 +77,6 @@ export interface ModuleRuntime {
   request: (deployment: Deployment, request: ModuleRequest, limits: RequestLimits) => Promise<ModuleResponse>
   /** Ends a deployment: SIGTERM, grace period, SIGKILL; or deletes its function. A missing one is not an error. */
   remove: (deployment: Deployment, graceMs: number) => Promise<void>
-  /** All deployments of the runtime. */
   list: () => Promise<DeploymentStatus[]>
   /** Removes stored images that do not run, except those with these digests. */
   tidy?: (digests: readonly string[]) => Promise<void>

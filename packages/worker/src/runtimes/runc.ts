@@ -2,13 +2,11 @@ import { execFile } from 'node:child_process'
 import { access, constants, mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type ContainerSettings, runContainer } from './container.ts'
+import { type ContainerSettings, runContainer, bundledNode } from './container.ts'
 import { containerSocketFolder } from './container-spec.ts'
-import { emptyFolder, removeFolder } from './folder.ts'
+import { emptyFolder, removeFolder, systemPath } from './launcher.ts'
 import { spawnWithWatchdog } from './watchdog.ts'
 import { captureOutput } from './output-capture.ts'
-import { systemPath } from './launcher.ts'
-import { bundledNode } from './bundled-node.ts'
 
 /** Determines whether this machine can run containers, by running one. */
 

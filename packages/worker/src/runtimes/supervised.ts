@@ -3,20 +3,17 @@ import { join } from 'node:path'
 import { type Deployment } from '@platform/core/modules/record'
 import { environmentNames as names } from '@platform/modules/protocol'
 import { callInstance } from './instance-request.ts'
-import { emptyFolder } from './folder.ts'
+import { emptyFolder, type Launcher } from './launcher.ts'
 import { type Images } from './images.ts'
 import { longestSocket, socketOf } from './instance.ts'
-import { type Launcher } from './launcher.ts'
 import { type DeploymentSpec, type ModuleRuntime, RuntimeError } from './port.ts'
 import { restartDelayMs as defaultPauseMs, Supervisor } from './supervisor.ts'
 
-/** Options of a runtime that runs modules on this machine. */
 export interface SupervisedOptions {
   launcher: Launcher
   images: Images
   /** Folder for files of running instances such as sockets; emptied at startup. Short: see `checkRunFolder`. */
   runFolder: string
-  /** Returns the token of a deployment. */
   tokenOf: (deploymentId: string) => Promise<string>
   onLog: (moduleId: string, line: string) => void
   /** Time limit for an instance to accept requests; 15 s by default. */
@@ -27,11 +24,9 @@ export interface SupervisedOptions {
 
 /** A runtime that owns its processes: they end with it. */
 export interface SupervisedRuntime extends ModuleRuntime {
-  /** Ends all instances; images are kept. */
   close: (graceMs: number) => Promise<void>
 }
 
-/** A deployment that is running, starting or ending. */
 interface Running {
   deployment: Deployment
   supervisor: Supervisor

@@ -5,8 +5,6 @@ import { type Instance, type InstancePlan, startInstance } from './instance.ts'
 import { type UnpackedImage } from './launcher.ts'
 import { type DeploymentStatus } from './port.ts'
 
-/** The restart policy after crashes. */
-
 const windowMs = 600_000
 const limit = 5
 const firstMs = 500
@@ -16,7 +14,6 @@ const longestMs = 30_000
 export const restartDelayMs = (crashes: number): number =>
   Math.min(longestMs, firstMs * 2 ** Math.max(0, crashes - 1)) * (0.75 + 0.25 * jitter())
 
-/** The crashes of one deployment. */
 export class CrashCounter {
   #times: number[] = []
   #last: string | undefined
@@ -26,7 +23,6 @@ export class CrashCounter {
     this.#last = reason
   }
 
-  /** Crashes in the last ten minutes. */
   get recent(): number {
     this.#times = this.#times.filter((time) => time > now() - windowMs)
     return this.#times.length
@@ -42,11 +38,9 @@ export class CrashCounter {
   }
 }
 
-/** The options of a supervised deployment. */
 export interface SupervisorPlan extends Omit<InstancePlan, 'image' | 'protocol'> {
   /** The environment of an instance. The platform may run the hooks of the first one; each later one starts itself. */
   protocolOf: (isFirst: boolean) => InstancePlan['protocol']
-  /** Delay before the next start after this many crashes. */
   pauseMs: (crashes: number) => number
 }
 
@@ -68,7 +62,6 @@ export class Supervisor {
     this.#plan = plan
   }
 
-  /** Throws `RuntimeError`. */
   async start(image: UnpackedImage): Promise<void> {
     const instance = await this.#startInstance(image, true)
     this.#supervision = this.#supervise(image, instance)

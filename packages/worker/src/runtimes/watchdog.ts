@@ -14,7 +14,6 @@ export interface WatchdogChild {
   exited: Promise<string>
   /** Settles once the whole process group has ended and its leftovers are removed. */
   gone: Promise<void>
-  /** Sends SIGTERM to the process. */
   terminate: () => void
   /** Kills the process, its group and its container immediately. */
   kill: () => void

@@ -2,18 +2,28 @@ import { failpoint } from '@platform/core/lib/failpoint'
 import { LeaseLost } from '@platform/core/operations/operation'
 import { type OperationLease } from '@platform/core/operations/lease'
 import { finishUpdate } from '@platform/core/updates/finish'
-import { rollbackSteps, type UpdatePlan, updatePlan, updateSteps } from '@platform/core/updates/record'
-import { classifyUpdateError } from './errors.ts'
-import { preflight } from './preflight.ts'
+import {
+  rollbackSteps,
+  type UpdatePlan,
+  updatePlan,
+  updateSteps,
+  type InstalledRelease,
+  parseUpdateState,
+  isSameRelease,
+} from '@platform/core/updates/record'
+import { classifyUpdateError, UpdateError } from './errors.ts'
 import { runSmokeTests } from './smoke.ts'
-import { type TrafficPercent, type UpdateTarget } from './target/port.ts'
+import { type TrafficPercent, type UpdateTarget, type StagedRelease } from './target/port.ts'
 import { bake, measureBaseline, shiftToZero } from './bake.ts'
+import * as keys from '@platform/core/db/keys'
+import { get } from '@platform/core/db/table'
+import { infrastructureRevision } from '@platform/core/updates/infrastructure'
+import { type Release } from '@platform/core/updates/release-document'
+import { fetchFunction, releaseByDigest } from '@platform/core/updates/release-feed'
 
-/** The dependencies of an update. */
 export interface UpdateWork {
   lease: OperationLease
   target: UpdateTarget
-  /** Every function of the platform. */
   names: readonly string[]
 }
 
@@ -61,4 +71,63 @@ async function shiftAll(work: UpdateWork, plan: UpdatePlan): Promise<void> {
 const trafficStepsOf = ({ action }: UpdatePlan): TrafficPercent[] => {
   const steps: readonly string[] = action === 'apply' ? updateSteps : rollbackSteps
   return ([10, 50, 100] as const).filter((share) => steps.includes(`shift-${share}`))
+}
+
+/**
+ * Checks that the plan is still valid. Returns the release to stage; undefined if it already serves, because an earlier
+ * attempt got that far. One call to the store, plus those to the target and for the release.
+ */
+export async function preflight(work: UpdateWork, plan: UpdatePlan): Promise<StagedRelease | undefined> {
+  const { lease, target, names } = work
+  const { release, before } = plan
+  const { jobId } = parseUpdateState(await get(keys.updateState()))
+  if (jobId !== lease.operation.id) throw new UpdateError('Another operation changes the platform.')
+  const serving = await target.current()
+  if (isSameRelease(serving, release)) return undefined
+  if (!isSameRelease(serving, before)) {
+    throw new UpdateError(
+      `Version ${serving.version} serves instead of ${before.version}: it was deployed after the request.`,
+    )
+  }
+  const staged = await stagedRelease(plan, names)
+  // Reverts leftovers of an earlier attempt: a share, or an interrupted commit.
+  if (lease.operation.attempts > 1) await target.revert(release, before)
+  return staged
+}
+
+/**
+ * An update verifies its release again, because keys may have left the trust list since it was accepted. A rollback to
+ * a release that is still ready needs no verification, so that it works while the registry is unreachable.
+ */
+async function stagedRelease(
+  { action, release }: UpdatePlan,
+  functionNames: readonly string[],
+): Promise<StagedRelease> {
+  let verified: Promise<Release> | undefined
+  const verify = () => (verified ??= reverify(release, functionNames))
+  if (action === 'apply') await verify()
+  return { ...release, functionNames, fetchFunction: async (name) => fetchFunction(await verify(), name) }
+}
+
+async function reverify({ repository, digest }: InstalledRelease, names: readonly string[]): Promise<Release> {
+  if (repository === undefined || digest === undefined) {
+    throw new UpdateError('The release was deployed, not applied, and is no longer ready.')
+  }
+  const release = await releaseByDigest(repository, digest)
+  requireCompatible(release, names)
+  return release
+}
+
+function requireCompatible(
+  { document: { infrastructure, functions } }: Release,
+  functionNames: readonly string[],
+): void {
+  if (infrastructure !== infrastructureRevision()) {
+    throw new UpdateError('The release needs other infrastructure. Deploy it instead of applying it.')
+  }
+  const missing = functionNames.filter((name) => !Object.hasOwn(functions, name))
+  const unknown = Object.keys(functions).filter((name) => !functionNames.includes(name))
+  if (missing.length + unknown.length > 0) {
+    throw new UpdateError(`The release has other functions: ${[...missing, ...unknown].join(', ').slice(0, 400)}.`)
+  }
 }

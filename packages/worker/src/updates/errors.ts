@@ -25,6 +25,5 @@ function classify(error: unknown): ErrorClassification {
   return { message: 'Unexpected error; see the log.', isFinal: false }
 }
 
-/** The message of an error, for users. */
 export const describeError = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).slice(0, 500)

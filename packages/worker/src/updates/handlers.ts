@@ -10,7 +10,6 @@ import { type UpdateTarget } from './target/port.ts'
 /** Opens the update target for one attempt. Tests pass their own. */
 export type TargetFactory = () => Promise<UpdateTarget>
 
-/** Handlers of updates and rollbacks: both have the same steps, and a rollback omits some. */
 export function updateHandlers(
   pick: TargetFactory = updateTarget,
   names: readonly string[] = functionNames,

@@ -37,7 +37,6 @@ export interface SmokeRequest {
 
 export const readiness: SmokeRequest = { functionName: 'health', path: '/health/ready', status: 200 }
 
-/** Requests with a single correct status. */
 const exactRequests: readonly SmokeRequest[] = [readiness, { functionName: fallback.function, path: '/', status: 200 }]
 
 /** One request for each function that serves the API; most responses require authentication. */

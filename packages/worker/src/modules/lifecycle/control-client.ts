@@ -11,10 +11,8 @@ export type ControlResponse<Body> = { published: PublishedEvent[] } & (
   | { isDone: false; message: string; status?: number }
 )
 
-/** A call of the control protocol. */
 export interface ControlRequest<Body> {
   method: 'GET' | 'POST'
-  /** Relative to the control path. */
   path: string
   body?: object
   /** Time limit that is sent to the instance; the platform waits slightly longer. */
@@ -24,12 +22,10 @@ export interface ControlRequest<Body> {
 
 /** Additional time to wait after the instance's own time limit. */
 const marginMs = 1000
-/** Maximum size of a control response. */
 const maxResponseBytes = 262_144
 
 const Failure = z.object({ message: z.string() })
 
-/** Sends a control request to an instance. */
 export async function callControl<Body>(
   runtime: ModuleClient,
   deployment: Deployment,

@@ -5,7 +5,6 @@ import { type Description, states } from '@platform/modules/protocol'
 
 const text = z.string().max(300)
 
-/** An instance's description of itself. */
 export const InstanceDescription: z.ZodType<Description> = z.object({
   sdkVersion: text,
   id: text,
@@ -17,7 +16,6 @@ export const InstanceDescription: z.ZodType<Description> = z.object({
   subscriptions: z.array(text).max(200),
 })
 
-/** Maximum number of warnings that are stored and shown for a module. */
 const maxWarnings = 20
 
 /** Differences between code and manifest that do not prevent the module from running. */

@@ -1,13 +1,12 @@
 import { type CloudEvent } from '@platform/contract/event'
 import { type Deployment } from '@platform/core/modules/record'
 import * as z from 'zod'
-import { type ModuleClient } from '../../runtimes/port.ts'
+import { type ModuleClient, type ModuleRuntime } from '../../runtimes/port.ts'
 import { type EventsResponse, type EventsRequest, type PublishedEvent } from '@platform/modules/protocol'
 import { callControl, sanitize } from './control-client.ts'
 
 /** The result of event delivery: each event is handled or failed. */
 export interface Delivery {
-  /** Event ids. */
   handled: string[]
   failed: { id: string; message: string }[]
   /** Why the module could not be called. All events then count as failed, although some may have been handled. */
@@ -44,4 +43,32 @@ export async function deliverEvents(
     failed: failed.map((event) => ({ id: event.id, message: messages.get(event.id) ?? 'No reason reported.' })),
     published,
   }
+}
+
+/** The result of a background job call. `Skipped`: the previous run has not ended. */
+export interface JobRun {
+  outcome: 'Completed' | 'Skipped' | 'Failed'
+  message?: string
+  published: PublishedEvent[]
+}
+
+const JobResponse = z.object({ hasRun: z.boolean() })
+
+/** Calls a background job of a module. Never throws. */
+export async function runJob(
+  runtime: ModuleRuntime,
+  deployment: Deployment,
+  jobId: string,
+  timeoutMs: number,
+): Promise<JobRun> {
+  const path = `/jobs/${encodeURIComponent(jobId)}`
+  const response = await callControl(runtime, deployment, {
+    method: 'POST',
+    path,
+    limitMs: timeoutMs,
+    schema: JobResponse,
+  })
+  const { published } = response
+  if (!response.isDone) return { outcome: 'Failed', message: response.message, published }
+  return { outcome: response.body.hasRun ? 'Completed' : 'Skipped', published }
 }

@@ -9,7 +9,6 @@ import { publishedIn } from './published.ts'
 
 type DeclaredCheck = ModuleManifest['spec']['healthChecks'][number]
 
-/** The result of one health check of a module. */
 export interface CheckResult {
   name: string
   status: HealthResponse['status']
@@ -19,7 +18,6 @@ export interface CheckResult {
   checkedAtMs: number
 }
 
-/** The result of a probe. */
 export interface Probe {
   /** The health endpoint answered in time, with any status: the module is alive. */
   isResponding: boolean

@@ -40,7 +40,6 @@ function parse(value: string): z.infer<typeof Published> {
 /** Events that modules publish become platform events with their own names. */
 
 const maxTextLength = 200
-/** For free-form JSON. */
 const maxDepth = 16
 
 /** The permitted events of a response: only the module's own types, within the limits for number and size. */

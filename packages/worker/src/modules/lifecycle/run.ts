@@ -8,7 +8,6 @@ import { callControl, type ControlResponse, sanitize } from './control-client.ts
 import { InstanceDescription, warningsOf } from './description.ts'
 import { probe } from './probe.ts'
 
-/** A deployed module whose hooks are to be run. */
 export interface Candidate {
   deployment: Deployment
   manifest: ModuleManifest
@@ -16,21 +15,18 @@ export interface Candidate {
 
 export type LoadPhase = 'configure' | 'start' | 'probe'
 
-/** The result for one module. */
 export interface LifecycleResult {
   moduleId: string
   outcome: 'Running' | 'Failed'
   error?: { code: ModuleErrorCode; message: string }
   /** Problems that do not prevent it from running. */
   warnings: string[]
-  /** Subscribed event types. */
   subscriptions: string[]
   /** Events that it published while its hooks ran. */
   published: PublishedEvent[]
 }
 
 export interface LifecycleOptions {
-  /** Time limit of each hook. */
   hookMs?: number
   /** Time limit for the module to become healthy after its start. */
   probeMs?: number
@@ -63,7 +59,6 @@ async function all(tasks: readonly Promise<void>[]): Promise<void> {
   await Promise.all(tasks)
 }
 
-/** The lifecycle of one module. */
 class ModuleStart {
   readonly result: LifecycleResult
   readonly #runtime: ModuleRuntime

@@ -9,7 +9,6 @@ const disposeMs = 15_000
 /** A disposed module has no reason to keep running. */
 const removeMs = 5000
 
-/** The result of a shutdown. */
 export interface ShutdownResult {
   problems: string[]
   published: PublishedEvent[]

@@ -14,7 +14,6 @@ import { type TokenOf } from './request.ts'
 /** Lambda's control plane, for functions of modules and of the platform itself. */
 export interface LambdaControl {
   client: LambdaClient
-  /** Function names start with it. */
   prefix: string
   /** Interval between two reads while a change is in progress. */
   pollMs: number

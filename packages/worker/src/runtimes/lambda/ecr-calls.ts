@@ -12,9 +12,7 @@ import { isAws } from '@platform/core/aws/sdk'
 export interface EcrCalls {
   /** Returns `user:password` for Basic authentication; the registry treats its bearer as the caller of this method. */
   token: () => Promise<string>
-  /** An existing repository is not an error. */
   create: (repository: string) => Promise<void>
-  /** Replaces an existing policy. */
   setPolicy: (repository: string, policy: string) => Promise<void>
   /** Removes a repository with its contents; a missing one is not an error. */
   remove: (repository: string) => Promise<void>

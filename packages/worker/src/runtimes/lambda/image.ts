@@ -3,10 +3,42 @@ import { RegistryError } from '@platform/oci/error'
 import { type Platform, readImage } from '@platform/oci/image'
 import { formatReference, parseReference } from '@platform/oci/reference'
 import { replicateImage } from '@platform/oci/replicate'
-import { type TargetRegistry } from './registry-target.ts'
 import { type DeploymentSpec, RuntimeError } from '../port.ts'
 
-/** The source and target registries of images. */
+/** The registry that Lambda reads images from: one repository for each module. */
+export interface TargetRegistry {
+  client: RegistryClient
+  /** Parent path of the repositories: `platform/modules`. */
+  path: string
+  /** Called before anything is sent to a repository; an existing one is not an error. */
+  ensureRepository: (repository: string) => Promise<void>
+  /** Removes a repository with all its images; a missing one is not an error. */
+  removeRepository: (repository: string) => Promise<void>
+}
+
+/** A registry that creates repositories on demand. A repository without manifests counts as missing. */
+export const ociTarget = (client: RegistryClient, path: string): TargetRegistry => ({
+  client,
+  path,
+  ensureRepository: async () => {},
+  removeRepository: async (repository) => {
+    for (const digest of await digestsIn(client, repository)) await client.remove(repository, digest)
+  },
+})
+
+async function digestsIn(client: RegistryClient, repository: string): Promise<Set<string>> {
+  const digests = new Set<string>()
+  try {
+    for await (const tag of client.tags(repository)) {
+      const current = await client.resolve(repository, tag)
+      if (current !== undefined) digests.add(current.digest)
+    }
+  } catch (error) {
+    if (!(error instanceof RegistryError) || error.problem !== 'not_found') throw error
+  }
+  return digests
+}
+
 export interface ImageRoute {
   source: (registry: string) => RegistryClient
   target: TargetRegistry
@@ -14,7 +46,6 @@ export interface ImageRoute {
   platform: Platform
 }
 
-/** The repository of a module's images. */
 export const repositoryOf = ({ path }: TargetRegistry, moduleId: string): string => `${path}/${moduleId}`
 
 /**

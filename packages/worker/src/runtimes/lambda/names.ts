@@ -60,7 +60,6 @@ export function deploymentIn(configuration: Configuration): Deployment | undefin
 
 const isolation = 'A function of AWS Lambda: isolated virtual machines, with the permissions of its role.'
 
-/** The deployment of a function's version. */
 export const deploymentOf = (
   functionName: string,
   functionVersion: string,
@@ -75,7 +74,6 @@ export const deploymentOf = (
   handle: `${functionName}:${functionVersion}`,
 })
 
-/** The function and version in a handle. */
 export function parseHandle({ handle }: Deployment): { functionName: string; functionVersion: string } {
   const [functionName = '', functionVersion = latestVersion] = handle.split(':')
   return { functionName, functionVersion }

@@ -11,7 +11,6 @@ import { RuntimeError } from '../port.ts'
 /** The desired state of `$LATEST` before it is published. */
 export interface DesiredState {
   functionName: string
-  /** The deployment id. */
   id: string
   moduleId: string
   /** By digest. */

@@ -6,7 +6,6 @@ import { type ModuleRuntime, RuntimeError } from '../port.ts'
 
 /** The gateway needs only this file, which contains no deployment code. */
 
-/** Derives the token of a deployment. */
 export type TokenOf = (deploymentId: string) => Promise<string>
 
 /**

@@ -1,12 +1,69 @@
-import { LambdaClient, type LambdaClientConfig } from '@aws-sdk/client-lambda'
-import { type ModuleControl } from './control.ts'
+import {
+  type FunctionConfiguration,
+  ListFunctionsCommand,
+  LambdaClient,
+  type LambdaClientConfig,
+} from '@aws-sdk/client-lambda'
+import { findFunction, findVersions, type ModuleControl } from './control.ts'
+import { changeFailure } from './errors.ts'
+import { deploymentIdIn, deploymentIn, functionNameOf } from './names.ts'
+import { type DeploymentStatus, type ModuleRuntime } from '../port.ts'
 import { deployFunction } from './deploy.ts'
-import { listDeployments } from './list.ts'
 import { removeDeployment } from './remove.ts'
 import { lambdaRequest } from './request.ts'
-import { type ModuleRuntime } from '../port.ts'
 
-/** The settings of modules on Lambda. */
+/**
+ * All deployments, including unpublished ones. Lambda counts no crashes, because every invocation may have a new
+ * sandbox. One call for every 50 functions of the account, one for each module and one for each deployment. Throws
+ * `RuntimeError`.
+ */
+export async function listDeployments(control: ModuleControl): Promise<DeploymentStatus[]> {
+  try {
+    const names = await functionNames(control)
+    const current = await Promise.all(names.map((name) => deploymentsOf(control, name)))
+    return current.flat()
+  } catch (error) {
+    throw changeFailure(error)
+  }
+}
+
+/** Other functions may share the prefix; `statusOf` ignores those whose name is not derived from a module id. */
+async function functionNames({ client, prefix }: ModuleControl): Promise<string[]> {
+  const names: string[] = []
+  let Marker: string | undefined
+  do {
+    const response = await client.send(new ListFunctionsCommand({ Marker }))
+    for (const { FunctionName = '' } of response.Functions ?? []) {
+      if (FunctionName.startsWith(`${prefix}-`)) names.push(FunctionName)
+    }
+    Marker = response.NextMarker
+  } while (Marker !== undefined)
+  return names
+}
+
+async function deploymentsOf(control: ModuleControl, functionName: string): Promise<DeploymentStatus[]> {
+  const { latest, published } = await findVersions(control, functionName)
+  const isUnpublished =
+    latest !== undefined && !published.some((version) => deploymentIdIn(version) === deploymentIdIn(latest))
+  const current = await Promise.all(
+    [...(isUnpublished ? [latest] : []), ...published].map((each) => statusOf(control, each)),
+  )
+  return current.filter((status) => status !== undefined)
+}
+
+async function statusOf(control: ModuleControl, listed: FunctionConfiguration): Promise<DeploymentStatus | undefined> {
+  const deployment = deploymentIn(listed)
+  if (deployment === undefined || functionNameOf(control.prefix, deployment.moduleId) !== listed.FunctionName) {
+    return undefined
+  }
+  const current = await findFunction(control, listed.FunctionName, listed.Version)
+  if (current === undefined) return undefined
+  const { State, StateReason = 'The function failed.' } = current.configuration
+  if (State === 'Failed') return { deployment, state: 'failed', crashes: 0, lastCrash: StateReason }
+  const isReady = current.configuration.Version !== '$LATEST' && State !== 'Pending'
+  return { deployment, state: isReady ? 'running' : 'restarting', crashes: 0 }
+}
+
 export interface LambdaSettings
   extends
     Pick<ModuleControl, 'prefix' | 'role' | 'images' | 'tokenOf'>,

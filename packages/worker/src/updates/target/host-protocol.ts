@@ -58,5 +58,4 @@ export const SwapRequest = z.strictObject({ release: Installed, before: Installe
 
 export const HostFailure = z.object({ message: z.string(), isFinal: z.boolean() })
 
-/** Maximum size of a function's zip. */
 export const maxZipBytes = 50 * 1024 * 1024

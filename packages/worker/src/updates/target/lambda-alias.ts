@@ -11,12 +11,10 @@ import {
   releaseIn,
   targetFailure,
 } from './lambda-functions.ts'
-import { servingRelease } from './lambda-current.ts'
+import { servingRelease, findNumber, pruneVersions, publish } from './lambda-versions.ts'
 import { readAliases, type AliasStates } from './lambda-aliases.ts'
-import { findNumber, pruneVersions, publish } from './lambda-versions.ts'
 import { TargetError, type UpdateTarget } from './port.ts'
 
-/** The platform's functions in Lambda. */
 export interface LambdaAliasSettings
   extends Pick<AliasControl, 'prefix' | 'alias'>, Partial<Pick<AliasControl, 'names' | 'pollMs' | 'timeoutMs'>> {
   /** Endpoint and credentials of Lambda; from the environment by default. */

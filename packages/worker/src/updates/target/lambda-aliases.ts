@@ -7,7 +7,6 @@ import { TargetError } from './port.ts'
 export interface AliasState {
   main: string
   other?: string
-  /** From 0 to 1. */
   weight: number
 }
 

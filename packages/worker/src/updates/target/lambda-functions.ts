@@ -8,7 +8,6 @@ import { TargetError } from './port.ts'
 /** Lambda's control plane, for the platform's own functions. */
 export interface AliasControl extends LambdaControl {
   alias: string
-  /** Every function of the platform. */
   names: readonly string[]
 }
 

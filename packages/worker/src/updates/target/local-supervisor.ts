@@ -5,12 +5,10 @@ import { TargetError, type UpdateTarget } from './port.ts'
 
 /** The address of the platform process that replaces its functions; from the settings by default. */
 export interface LocalSupervisorOptions {
-  /** `http://127.0.0.1:<port>` */
   url?: string
   token?: string
 }
 
-/** Time limit of a smoke test call. */
 const invokeMs = 30_000
 /** Calls run one after another, and a release that hangs is aborted after a minute. */
 const callMs = 130_000

@@ -1,16 +1,56 @@
-import { now, nowSeconds } from '@platform/core/clock'
+import { CloudEvent } from '@platform/contract/event'
+import { nowSeconds, now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { get, tryUpdate } from '@platform/core/db/table'
+import { removeAll, transact } from '@platform/core/db/transact'
+import { query, remove, get, tryUpdate } from '@platform/core/db/table'
+import { log } from '@platform/core/log'
+import * as z from 'zod'
 import { newNonce } from '@platform/core/id'
 import { eventRetentionSeconds } from '@platform/core/modules/event-projection'
-import * as z from 'zod'
+
+/** Pending events of a module, as stored by the outbox projection. */
+
+const StoredEvent = z.object({
+  sk: z.string(),
+  event: z.string().transform((text) => CloudEvent.parse(JSON.parse(text))),
+  ttl: z.number(),
+  /** Failures in individual delivery. */
+  tries: z.number().default(0),
+})
+export type PendingEvent = z.infer<typeof StoredEvent>
+
+const pageSize = 50
+
+/** The next events, oldest first; undefined if none. Drops expired and unreadable events. One call, or two. */
+export async function nextEvents(moduleId: string): Promise<PendingEvent[] | undefined> {
+  const { items } = await query({ ...keys.moduleEvents(moduleId), limit: pageSize })
+  if (items.length === 0) return undefined
+  const parsed = items.flatMap((item) => StoredEvent.safeParse(item).data ?? [])
+  const pending = parsed.filter(({ ttl }) => ttl > nowSeconds())
+  const pendingKeys = new Set<unknown>(pending.map(({ sk }) => sk))
+  const dropped = items.flatMap(({ sk }) => (pendingKeys.has(sk) ? [] : [String(sk)]))
+  if (dropped.length > 0) {
+    log('warn', 'Dropped expired or unreadable module events', { moduleId, dropped: dropped.length })
+    await transact(dropped.map((sk) => remove(keys.moduleEvent(moduleId, sk))))
+  }
+  return pending
+}
+
+export async function hasEvents(moduleId: string): Promise<boolean> {
+  const { items } = await query({ ...keys.moduleEvents(moduleId), limit: 1 })
+  return items.length > 0
+}
+
+export async function deleteEvents(moduleId: string): Promise<void> {
+  await removeAll(keys.moduleEvents(moduleId))
+  await transact([remove(keys.moduleDelivery(moduleId))])
+}
 
 /** One worker at a time delivers events to a module, which keeps them in order. Its progress is kept. */
 
 /** Longer than the processing of a message. A killed worker delays the module's events by at most this time. */
 const leaseMs = 60_000
 
-/** The state of event delivery to a module. */
 export interface Progress {
   /** Consecutive failures: the module was unreachable or rejected its events. */
   failures: number
