@@ -5,18 +5,18 @@ import { waitFor } from '../support/wait-for.ts'
 import type { Plat } from '../support/plat.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
 import { waitForFileScript } from '../support/script.ts'
-import { startWorkplace, type Workplace } from './support/workplace.ts'
+import { startEnvironment, type Environment } from './support/environment.ts'
 import { isLong, sampled } from '../support/long.ts'
 
 let folder: string
 let plat: Plat
-let workplace: Workplace
+let environment: Environment
 
 beforeAll(async () => {
-  workplace = await startWorkplace('berlin-1', 'munich-1')
-  ;({ plat, folder } = workplace)
+  environment = await startEnvironment('berlin-1', 'munich-1')
+  ;({ plat, folder } = environment)
 })
-afterAll(() => workplace[Symbol.asyncDispose]())
+afterAll(() => environment[Symbol.asyncDispose]())
 
 test('runs a script on a cluster by name with the script’s output and exit code', async () => {
   const { exitCode, out, err } = await plat.run(['run', '--cluster', 'BERLIN-1', '--', 'echo Ω; echo oops >&2; exit 7'])
@@ -62,17 +62,11 @@ test.runIf(isLong)('continues a run after a restart of the platform', async () =
     `echo begun >&2; ${waitForFileScript(gate)}; echo done; exit 6`,
   ])
   await running.says(/begun/)
-  await workplace.platform.kill()
+  await environment.platform.kill()
   await running.says(/retrying|ECONNREFUSED/)
-  await workplace.platform.restart()
+  await environment.platform.restart()
   await writeFile(gate, '')
   expect(await running.ended).toMatchObject({ exitCode: 6, out: 'done\n' })
-})
-
-test.runIf(isLong)('exits with 125 and the reason if a job ends without an exit code', async () => {
-  const { exitCode, err } = await plat.run(['run', '--cluster', 'berlin-1', '--timeout', '1', '--', 'sleep 600'])
-  expect(exitCode).toBe(125)
-  expect(err).toContain('execution_timeout')
 })
 
 test('Ctrl-C cancels the job and exits with 130, even if npm repeats the signal', async () => {
@@ -127,12 +121,6 @@ test.runIf(isLong)('labels each line with its node if a cluster has several', as
   await plat.prints(['cluster', 'delete', 'two-nodes', '--yes'])
 })
 
-test.runIf(isLong)('--all with --json prints one line of JSON per cluster', async () => {
-  const lines = (await plat.prints(['run', '--all', '--json', '--', 'echo hi'])).trim().split('\n')
-  const jobs = lines.map((line) => JSON.parse(line))
-  expect(jobs.map(({ result }) => result.output)).toEqual(['hi\n', 'hi\n'])
-})
-
 test.runIf(isLong)('--output-dir writes the exact output to one file per cluster', async () => {
   const results = join(folder, 'results')
   await plat.prints(['run', '--all', '--output-dir', results, '--', String.raw`printf 'a\033[31m\r\n'`])
@@ -159,16 +147,6 @@ test('submits a batch from lines of standard input and retries its failed jobs',
   expect((await plat.run(['batch', 'wait', again.batchId])).exitCode).toBe(9)
 })
 
-test.runIf(isLong)('submits a batch file in the format of the API unchanged', async () => {
-  const cluster = await plat.json(['cluster', 'get', 'berlin-1'])
-  const file = join(folder, 'batch.json')
-  const job = { clusterId: cluster.id, type: 'InvokeScript', payload: { script: 'true', timeoutSeconds: 60 } }
-  await writeFile(file, JSON.stringify({ jobs: [job, job], maxConcurrency: 1 }))
-  const { batchId } = await plat.json(['batch', 'submit', file])
-  expect((await plat.run(['batch', 'wait', batchId])).exitCode).toBe(0)
-  expect(await plat.json(['batch', 'get', batchId])).toMatchObject({ maxConcurrency: 1, counts: { completed: 2 } })
-})
-
 test('exits with 1 for a rejected request and prints code, advice and trace id', async () => {
   const missing = 'job_00000000000000000000000000'
   const { exitCode, out, err } = await plat.run(['job', 'get', missing, '--json'])
@@ -179,20 +157,38 @@ test('exits with 1 for a rejected request and prints code, advice and trace id',
 })
 
 test.for(
-  sampled([
-    'cluster',
-    'clusters list',
-    'cluster list --limit 0',
-    'cluster delete munich-1',
-    'run -- true',
-    'run --cluster berlin-1',
-    'run --cluster berlin-1 --all -- true',
-    'run --cluster berlin-1 -f missing.sh',
-    'run --cluster berlin-1 --node nowhere -- true',
-    'batch submit -',
-  ]),
+  sampled(
+    [
+      'cluster',
+      'module build --with-node --from example.com/node',
+      'update apply 1.0.0 2.0.0',
+      'clusters list',
+      'idp add oidc --issuer https://id.example.com --client-id platform --map ops=King',
+      'module install example.com/modules/hello --version 1.0.0',
+      'update rollback 1.0.0',
+      'idp add saml',
+      'idp add oidc --client-id platform',
+      'idp add oidc --issuer https://id.example.com --client-id platform --bind-dn cn=x',
+      'idp add oidc --issuer https://id.example.com --client-id platform --secret s3cret',
+      'idp add ldap --url ldaps://a.example --bind-dn cn=a --user-search-base dc=a --ca-file missing.pem',
+      'idp remove',
+      'module install',
+      'module install hello --manifest https://example.com/module.json',
+      'module uninstall',
+      'module verify example.com/modules/hello',
+      'cluster list --limit 0',
+      'cluster delete munich-1',
+      'run -- true',
+      'run --cluster berlin-1',
+      'run --cluster berlin-1 --all -- true',
+      'run --cluster berlin-1 -f missing.sh',
+      'run --cluster berlin-1 --node nowhere -- true',
+      'batch submit -',
+    ],
+    6,
+  ),
 )('%s is invalid usage: exit code 2, no output', async (line) => {
   const { exitCode, out, err } = await plat.run(line.split(' '))
   expect([exitCode, out]).toEqual([2, ''])
-  expect(err).not.toBe('')
+  expect(err).not.toMatch(/^$|Unexpected error/)
 })

@@ -6,16 +6,18 @@ import { program } from '@platform/cli/program'
 import { execFile, spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const run = promisify(execFile)
+const main = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url))
 const places = placesOf(program())
 const hasShell = (name: string): boolean => spawnSync(name, ['-c', 'exit']).status === 0
 
 /** Completions of a command line in bash. */
-async function offered(...line: string[]): Promise<string[]> {
+async function completionsOf(...line: string[]): Promise<string[]> {
   await using folder = await temporaryFolder()
   const file = join(folder.path, 'plat.bash')
   await writeFile(file, bashScript(places))
@@ -28,7 +30,7 @@ test.for([
   ['bash', bashScript, ['-n']],
   ['zsh', zshScript, ['-n']],
   ['fish', fishScript, ['--no-execute']],
-] as const)('%s takes its script', async ([shell, script, args], { skip }) => {
+] as const)('%s parses its script', async ([shell, script, args], { skip }) => {
   skip(!hasShell(shell), `${shell} is not installed`)
   await using folder = await temporaryFolder()
   const file = join(folder.path, `plat.${shell}`)
@@ -37,37 +39,53 @@ test.for([
 })
 
 test('bash completes commands, options and option values', async () => {
-  expect(await offered('plat', 'clu')).toEqual(['cluster'])
-  expect(await offered('plat', 'cluster', 'l')).toEqual(['list'])
-  expect(await offered('plat', 'cluster', 'list', '--sta')).toEqual(['--status'])
-  expect(await offered('plat', 'cluster', 'list', '--status', '')).toEqual([
+  expect(await completionsOf('plat', 'clu')).toEqual(['cluster'])
+  expect(await completionsOf('plat', 'cluster', 'l')).toEqual(['list'])
+  expect(await completionsOf('plat', 'cluster', 'list', '--sta')).toEqual(['--status'])
+  expect(await completionsOf('plat', 'cluster', 'list', '--status', '')).toEqual([
     'Healthy',
     'Degraded',
     'Pending',
     'Offline',
   ])
-  expect(await offered('plat', 'cluster', 'list', '--status', 'Healthy', '--j')).toEqual(['--json'])
-  expect(await offered('plat', 'completion', 'z')).toEqual(['zsh'])
+  expect(await completionsOf('plat', 'cluster', 'list', '--status', 'Healthy', '--j')).toEqual(['--json'])
+  expect(await completionsOf('plat', 'completion', 'z')).toEqual(['zsh'])
 })
 
 test('each shell’s completion contains every command', () => {
-  const last = places.map(({ path }) => path.split(' ').at(-1)!)
+  const names = places.map(({ path }) => path.split(' ').at(-1)!)
   for (const script of [bashScript(places), zshScript(places), fishScript(places)]) {
-    expect(last.filter((word) => !script.includes(word))).toEqual([])
+    expect(names.filter((name) => !script.includes(name))).toEqual([])
   }
 })
 
 test('every command has a description, and every command with output has --json', () => {
   const leaves = places.filter(({ path }) => !places.some((other) => other.path.startsWith(`${path} `)))
-  const textual = ['plat completion', 'plat audit export']
-  const silent = leaves.filter(({ words }) => words.some(({ meaning, text }) => meaning === '' && text.startsWith('-')))
-  expect(silent.map(({ path }) => path)).toEqual([])
+  const textCommands = ['plat completion', 'plat audit export']
+  const undescribed = leaves.filter(({ words }) =>
+    words.some(({ meaning, text }) => meaning === '' && text.startsWith('-')),
+  )
+  expect(undescribed.map(({ path }) => path)).toEqual([])
   const withoutJson = leaves.filter(({ words }) => !words.some(({ text }) => text === '--json'))
-  expect(withoutJson.map(({ path }) => path).toSorted()).toEqual(textual.toSorted())
+  expect(withoutJson.map(({ path }) => path).toSorted()).toEqual(textCommands.toSorted())
 })
 
 test('npx plat uses the project’s Node', async () => {
   const path = process.env['PATH']!.split(delimiter).filter((folder) => !folder.includes('node_modules'))
   const { stdout } = await run('npx', ['plat', '--version'], { env: { ...process.env, PATH: path.join(delimiter) } })
   expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+})
+
+test('loads the module tools only for module commands', async () => {
+  const hooks = `import { registerHooks } from 'node:module'
+    registerHooks({ load: (url, context, next) => (process.stderr.write(url + '\\n'), next(url, context)) })`
+  const args = ['--import', `data:text/javascript,${encodeURIComponent(hooks)}`, main]
+  for (const line of [['--version'], ['module', '--help'], ['module', 'push', '--help']]) {
+    const { stderr } = await run(process.execPath, [...args, ...line])
+    const loaded = stderr.split('\n').filter((url) => url.startsWith('file:'))
+    expect(loaded).toContainEqual(expect.stringMatching(/commands\/module-author\.ts$/))
+    expect(loaded.filter((url) => !/\/packages\/cli\/|\/node_modules\/(commander|openapi-fetch)\//.test(url))).toEqual(
+      [],
+    )
+  }
 })

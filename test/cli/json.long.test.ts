@@ -1,121 +1,134 @@
 import { placesOf } from '@platform/cli/completion/tree'
 import { program } from '@platform/cli/program'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { password, startWorkplace } from './support/workplace.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Plat } from '../support/plat.ts'
+import { type Environment, password, startEnvironment } from './support/environment.ts'
+
+let environment: Environment
+let plat: Plat
+
+beforeAll(async () => {
+  environment = await startEnvironment('berlin-1')
+  plat = environment.plat
+})
+afterAll(() => environment[Symbol.asyncDispose]())
+
+const oidc = ['idp', 'add', 'oidc', '--issuer', 'https://id.example.com', '--client-id', 'platform']
+const directory = ['--url', 'ldaps://ldap.invalid', '--bind-dn', 'cn=a,dc=acme', '--user-search-base', 'dc=acme']
+const commands = placesOf(program())
+  .filter(({ words }) => words.some(({ text }) => text === '--json'))
+  .map(({ path }) => path.replace('plat ', ''))
 
 test('every command with structured output prints JSON with --json', async () => {
-  await using workplace = await startWorkplace('berlin-1')
-  const dataDir = await workplace.platform.command('printf %s "$PLAT_DATA_DIR"')
-  const plat = workplace.plat.with({ PLAT_DATA_DIR: dataDir }).in(workplace.folder)
-  const inFolder = ['--dir', 'greeting']
-  const { id: jobId } = await plat.json(['run', '--cluster', 'berlin-1', '--', 'echo', 'hi'])
-  const { batchId } = await plat.json(['batch', 'submit', '-'], '{"cluster": "berlin-1", "script": "exit 1"}')
-  await plat.run(['batch', 'wait', batchId])
-  const site = await plat.json(['site', 'create', 'Berlin'])
-  const token = await plat.json(['token', 'create', 'nightly'])
-  const webhook = await plat.json(['webhook', 'create', 'https://example.com/hook', '--event', 'platform.job.*'])
-  const newPassword = ['--email', 'grace@example.com', '--role', 'Viewer', '--password-stdin']
-  const grace = await plat.json(['user', 'create', 'grace', ...newPassword], 'another long password')
-  await plat.json(['cluster', 'register', 'hamburg-1', '--type', 'CloudLocal', '--site', site.id])
-  const queued = (await plat.prints(['run', '--cluster', 'hamburg-1', '--detach', '--', 'true'])).trim()
-  const waiting = await plat.json(['batch', 'submit', '-'], '{"cluster": "hamburg-1", "script": "true"}')
-  const test = await plat.json(['webhook', 'test', webhook.id])
-  const asClient = ['--client-id', 'platform', '--secret-stdin']
-  const cloud = await plat.json(['idp', 'add', 'cloud-directory', '--tenant-id', 'acme', ...asClient], 'a secret')
-  const place = ['--base-url', 'https://id.example.com', '--realm', 'acme']
-  const directory = ['--url', 'ldaps://ldap.invalid', '--bind-dn', 'cn=a,dc=acme', '--user-search-base', 'dc=acme']
-  const lines = [
-    ['whoami'],
-    ['cluster', 'list'],
-    ['cluster', 'get', 'berlin-1'],
-    ['cluster', 'timeline', 'berlin-1'],
-    ['cluster', 'enrollment-token', 'hamburg-1'],
-    ['cluster', 'rename', 'hamburg-1', 'hamburg-2'],
-    ['job', 'list'],
-    ['job', 'get', jobId],
-    ['job', 'wait', jobId],
-    ['job', 'cancel', queued],
-    ['batch', 'list'],
-    ['batch', 'get', batchId],
-    ['batch', 'cancel', waiting.batchId],
-    ['cluster', 'delete', 'hamburg-2', '--yes'],
-    ['site', 'list'],
-    ['site', 'delete', site.id],
-    ['token', 'list'],
-    ['token', 'delete', token.id],
-    ['user', 'list'],
-    ['user', 'get', 'grace'],
-    ['user', 'update', grace.id, '--role', 'Operator'],
-    ['user', 'delete', 'grace', '--yes'],
-    ['organisation', 'create', 'Acme'],
-    ['organisation', 'list'],
-    ['notification', 'list', '--unread'],
-    ['notification', 'read', '--all'],
-    ['webhook', 'list'],
-    ['webhook', 'deliveries', webhook.id],
-    ['webhook', 'disable', webhook.id],
-    ['webhook', 'enable', webhook.id],
-    ['webhook', 'redeliver', webhook.id, test.id],
-    ['webhook', 'delete', webhook.id],
-    ['idp', 'add', 'oidc', '--issuer', 'https://id.example.com', ...asClient],
-    ['idp', 'add', 'open-source-idp', ...place, ...asClient],
-    ['idp', 'add', 'ldap', ...directory, '--secret-stdin'],
-    ['idp', 'list'],
-    ['idp', 'consent', cloud.id],
-    ['idp', 'test', cloud.id],
-    ['idp', 'remove', cloud.id, '--yes'],
-    ['update', 'check'],
-    ['update', 'apply'],
-    ['audit', 'list'],
-    ['audit', 'verify'],
-    ['module', 'catalog'],
-    ['module', 'install', 'hello'],
-    ['module', 'list'],
-    ['module', 'get', 'hello'],
-    ['module', 'uninstall', 'hello'],
-    ['module', 'new', 'greeting'],
-    ['module', 'key', 'ada'],
-    ['module', 'manifest', ...inFolder],
-    ['module', 'build', ...inFolder],
-    ['module', 'push', ...inFolder, '--key', 'ada.key'],
-    ['module', 'scan'],
-    ['job', 'output', jobId],
-    ['batch', 'wait', waiting.batchId],
-    ['batch', 'retry', batchId],
-    ['logout'],
-    ['login', '--username', 'ada', '--password-stdin'],
-  ]
+  const dataDir = await environment.platform.command('printf %s "$PLAT_DATA_DIR"')
+  const here = plat.with({ PLAT_DATA_DIR: dataDir }).in(environment.folder)
+  const { id: jobId } = await here.json(['run', '--cluster', 'berlin-1', '--', 'echo', 'hi'])
+  const { batchId } = await here.json(['batch', 'submit', '-'], '{"cluster": "berlin-1", "script": "exit 1"}')
+  await here.run(['batch', 'wait', batchId])
+  const site = await here.json(['site', 'create', 'Berlin'])
+  const token = await here.json(['token', 'create', 'nightly'])
+  const webhook = await here.json(['webhook', 'create', 'https://example.com/hook', '--event', 'platform.job.*'])
+  const newUser = ['grace', '--email', 'grace@example.com', '--role', 'Viewer', '--password-stdin']
+  const grace = await here.json(['user', 'create', ...newUser], 'another long password')
+  await here.json(['cluster', 'register', 'hamburg-1', '--type', 'CloudLocal', '--site', site.id])
+  const queued = (await here.prints(['run', '--cluster', 'hamburg-1', '--detach', '--', 'true'])).trim()
+  const queuedBatch = await here.json(['batch', 'submit', '-'], '{"cluster": "hamburg-1", "script": "true"}')
+  const delivery = await here.json(['webhook', 'test', webhook.id])
+  const client = '--client-id platform --secret-stdin'
+  const cloudDirectory = `idp add cloud-directory --tenant-id acme ${client}`
+  const cloud = await here.json(cloudDirectory.split(' '), 'a secret')
   const { host } = JSON.parse(await readFile(join(dataDir, 'runtime.json'), 'utf8')).registry
   const image = `${host}/modules/greeting:0.1.0`
-  lines.push(['module', 'sign', image, '--key', 'ada.key'], ['module', 'verify', image, '--key', 'ada.pub'])
+  const lines = Object.entries({
+    whoami: [''],
+    cluster: ['list', 'get berlin-1', 'timeline berlin-1', 'enrollment-token hamburg-1', 'rename hamburg-1 hamburg-2'],
+    job: ['list', `get ${jobId}`, `wait ${jobId}`, `output ${jobId}`, `cancel ${queued}`],
+    batch: [
+      'list',
+      `get ${batchId}`,
+      `cancel ${queuedBatch.batchId}`,
+      `wait ${queuedBatch.batchId}`,
+      `retry ${batchId}`,
+    ],
+    'cluster delete': ['hamburg-2 --yes'],
+    site: ['list', `delete ${site.id}`],
+    token: ['list', `delete ${token.id}`],
+    user: ['list', 'get grace', `update ${grace.id} --role Operator`, 'delete grace --yes'],
+    organisation: ['create Acme', 'list'],
+    notification: ['list --unread', 'read --all'],
+    webhook: ['list', `deliveries ${webhook.id}`, `disable ${webhook.id}`, `enable ${webhook.id}`],
+    'webhook redeliver': [`${webhook.id} ${delivery.id}`],
+    'webhook delete': [webhook.id],
+    'idp add': [
+      `oidc --issuer https://id.example.com ${client}`,
+      `open-source-idp --base-url https://id.example.com --realm acme ${client}`,
+      `ldap ${directory.join(' ')} --secret-stdin`,
+    ],
+    idp: ['list', `consent ${cloud.id}`, `test ${cloud.id}`, `remove ${cloud.id} --yes`],
+    update: ['check', 'apply'],
+    audit: ['list', 'verify'],
+    module: ['catalog', 'install hello', 'list', 'get hello', 'uninstall hello', 'new greeting', 'key ada', 'scan'],
+    'module manifest': ['--dir greeting'],
+    'module build': ['--dir greeting'],
+    'module push': ['--dir greeting --key ada.key'],
+    'module sign': [`${image} --key ada.key`],
+    'module verify': [`${image} --key ada.pub`],
+    logout: [''],
+    login: ['--username ada --password-stdin'],
+  }).flatMap(([command, variants]) => variants.map((rest) => `${command} ${rest}`.trim()))
   for (const line of lines) {
-    const { out, err } = await plat.run([...line, '--json'], password)
-    const documents = line[1] === 'output' ? out.split('\n').filter(Boolean) : [out]
-    expect(() => documents.forEach((document) => JSON.parse(document)), `${line.join(' ')}: ${err}`).not.toThrow()
+    const { out, err } = await here.run([...line.split(' '), '--json'], password)
+    const documents = line.startsWith('job output') ? out.split('\n').filter(Boolean) : [out]
+    expect(() => documents.forEach((document) => JSON.parse(document)), `${line}: ${err}`).not.toThrow()
   }
-  const used = [
-    'run',
-    'cluster register',
-    'batch submit',
-    'site create',
-    'token create',
-    'user create',
-    'webhook create',
-    'webhook test',
-    'idp add cloud-directory',
-    // No previous version exists; update.long.test.ts tests the JSON of a rollback.
-    'update rollback',
-  ]
-  const tried = new Set([...used, ...lines.map(commandOf)])
-  const takers = placesOf(program()).filter(({ words }) => words.some(({ text }) => text === '--json'))
-  expect(takers.map(({ path }) => path.replace('plat ', '')).filter((path) => !tried.has(path))).toEqual([])
+  const prepared = ['run', 'cluster register', 'batch submit', 'site create', 'token create', 'user create']
+  // No previous version exists; update.long.test.ts tests the JSON of a rollback.
+  prepared.push('webhook create', 'webhook test', 'update rollback', cloudDirectory)
+  const isTested = (command: string) => [...prepared, ...lines].some((line) => `${line} `.startsWith(`${command} `))
+  expect(commands.filter((command) => !isTested(command))).toEqual([])
 })
 
-const commandOf = (line: readonly string[]): string =>
-  placesOf(program())
-    .map(({ path }) => path.split(' ').slice(1))
-    .filter((words) => words.length > 0 && words.every((word, index) => word === line[index]))
-    .reduce((longest, words) => (words.length > longest.length ? words : longest))
-    .join(' ')
+test('adds, updates, lists and removes an identity provider', async () => {
+  const mappings = ['--map', 'cn=ops,dc=acme=Operator', '--map', 'auditors=Auditor']
+  const options = ['--scope', 'openid', '--scope', 'groups', ...mappings, '--secret-stdin']
+  const added = await plat.json([...oidc, ...options], 's3cret\n')
+  expect(added).toMatchObject({
+    type: 'OIDC',
+    issuer: 'https://id.example.com',
+    clientId: 'platform',
+    scopes: ['openid', 'groups'],
+    roleMappings: [
+      { group: 'cn=ops,dc=acme', role: 'Operator' },
+      { group: 'auditors', role: 'Auditor' },
+    ],
+    enabled: true,
+  })
+  const changed = await plat.json([...oidc, '--display-name', 'Acme', '--default-role', 'Auditor', '--disabled'])
+  expect(changed).toMatchObject({ id: added.id, displayName: 'Acme', enabled: false, roleMappings: [] })
+  const { out } = await plat.run(['idp', 'list'])
+  expect(out).toMatch(new RegExp(`^${added.id} +OIDC +Acme +Disabled +https://id\\.example\\.com$`, 'm'))
+  const unconfirmed = await plat.run(['idp', 'remove', added.id])
+  expect([unconfirmed.exitCode, unconfirmed.err]).toEqual([2, expect.stringContaining('Use --yes to confirm.')])
+  expect(await plat.json(['idp', 'remove', added.id, '--yes'])).toEqual({ id: added.id, deleted: true })
+})
+
+test('reads the secret of a provider from the environment and never prints it', async () => {
+  const automation = plat.with({ PLAT_IDP_SECRET: 'very secret' })
+  const args = ['idp', 'add', 'cloud-directory', '--tenant-id', 'acme.example.com', '--client-id', 'platform']
+  const { exitCode, out, err } = await automation.run(args)
+  expect([exitCode, err]).toEqual([0, ''])
+  expect(out).not.toContain('very secret')
+})
+
+test('accepts a bind password and certificates for LDAP, and exits with 1 if a test fails', async () => {
+  const file = join(environment.folder, 'ca.pem')
+  await writeFile(file, '-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n')
+  const add = ['idp', 'add', 'ldap', ...directory, '--secret-stdin']
+  const rejected = await plat.run([...add, '--ca-file', file], 'secret')
+  expect([rejected.exitCode, rejected.err]).toEqual([1, expect.stringContaining('(idp_config_invalid)')])
+  const { id } = await plat.json(add, 'secret')
+  const result = await plat.run(['idp', 'test', id])
+  expect([result.exitCode, result.out]).toEqual([1, expect.stringMatching(/^FAILED \S+: /m)])
+})

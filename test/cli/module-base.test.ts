@@ -39,8 +39,8 @@ test('an image with a base image is complete in its folder and can be pushed', a
   await author.plat.prints(['module', 'build', '--dir', 'greeting', ...from])
   const { digest } = await author.plat.json(['module', 'push', '--dir', 'greeting'])
 
-  const found = (await client.manifest('modules/greeting', digest))!
-  const { layers, config } = JSON.parse(found.bytes.toString())
+  const manifest = (await client.manifest('modules/greeting', digest))!
+  const { layers, config } = JSON.parse(manifest.bytes.toString())
   expect(layers).toHaveLength(2)
   expect(layers[0].digest).toBe(base.layers[0]!.descriptor.digest)
   for (const layer of layers) await readFile(join(author.module, 'dist/image/blobs', ...layer.digest.split(':')))
@@ -59,7 +59,7 @@ test('an image with a base image is complete in its folder and can be pushed', a
   expect([exitCode, err]).toEqual([1, `Image not found: ${registry.host}/library/node:25.\n`])
 })
 
-test('builds an image for another platform without the local Node.js', async () => {
+test.runIf(isLong)('builds an image for another platform without the local Node.js', async () => {
   await using author = await startAuthor()
   const build = ['module', 'build', '--dir', 'greeting', '--platform', elsewhere]
   await author.plat.prints(build)
@@ -73,11 +73,11 @@ test('builds an image for another platform without the local Node.js', async () 
   expect([exitCode, err]).toEqual([2, expect.stringContaining('--from <image>')])
 })
 
-const lacking = missingPrograms('runc')
+const missing = missingPrograms('runc')
 
 // Long, because the image contains Node.js.
-test.skipIf(lacking !== '' || !isLong)(
-  `an image with Node.js does not use the machine’s Node.js${lacking}`,
+test.skipIf(missing !== '' || !isLong)(
+  `an image with Node.js does not use the machine’s Node.js${missing}`,
   async () => {
     await using author = await startAuthor()
     await author.change('src/main.ts', `'/modules/greeting', (c) => c.html(`, `'/x', (c) => c.text(process.execPath + `)

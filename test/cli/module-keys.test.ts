@@ -2,6 +2,7 @@ import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startServer, type TestServer } from '../support/http-server.ts'
+import { sampled } from '../support/long.ts'
 import { type Author, startAuthor } from './support/author.ts'
 
 let author: Author
@@ -21,42 +22,24 @@ describe('a key', () => {
     expect(await readFile(file, 'utf8')).toBe(before)
   })
 
-  test('is not created if one of its files exists', async () => {
-    await writeFile(join(author.folder, 'half.pub'), 'mine')
-    expect(await author.plat.run(['module', 'key', 'half'])).toMatchObject({ exitCode: 2 })
-    await expect(stat(join(author.folder, 'half.key'))).rejects.toThrow('ENOENT')
-  })
-
   const encrypted =
     '-----BEGIN ENCRYPTED SIGSTORE PRIVATE KEY-----\nYQ==\n-----END ENCRYPTED SIGSTORE PRIVATE KEY-----\n'
 
-  test.for([
-    ['sign', 'nowhere.key', undefined, 'plat module key'],
-    ['sign', 'text.key', 'no key', 'PEM'],
-    ['sign', 'ada.pub', undefined, 'It is a public key'],
-    ['sign', 'cosign.key', encrypted, 'cosign'],
-    ['verify', 'ada.key', undefined, 'It is a private key'],
-    ['verify', 'text.pub', 'no key', 'PEM'],
-  ] as const)(
-    'that is none to %s with, %s, is said to be so before anything is asked',
-    async ([verb, name, text, said]) => {
-      if (text !== undefined) await writeFile(join(author.folder, name), text)
-      // Port 9 is closed: a request would fail.
-      const { exitCode, err } = await author.plat.run(['module', verb, '127.0.0.1:9/modules/greeting:1', '--key', name])
-      expect([exitCode, err]).toEqual([2, expect.stringContaining(said)])
-      expect(err).toContain(name)
-    },
-  )
-
-  test('does not help without a response: exit code 4', async () => {
-    const { exitCode, err } = await author.plat.run([
-      'module',
-      'sign',
-      '127.0.0.1:9/modules/greeting:1',
-      '--key',
-      'ada.key',
-    ])
-    expect([exitCode, err]).toEqual([4, expect.stringContaining('127.0.0.1:9')])
+  test.for(
+    sampled([
+      ['sign', 'nowhere.key', undefined, 'plat module key'],
+      ['sign', 'text.key', 'no key', 'PEM'],
+      ['sign', 'ada.pub', undefined, 'It is a public key'],
+      ['sign', 'cosign.key', encrypted, 'cosign'],
+      ['verify', 'ada.key', undefined, 'It is a private key'],
+      ['verify', 'text.pub', 'no key', 'PEM'],
+    ] as const),
+  )('to %s with is rejected before any request: %s', async ([verb, name, text, message]) => {
+    if (text !== undefined) await writeFile(join(author.folder, name), text)
+    // Port 9 is closed: a request would fail.
+    const { exitCode, err } = await author.plat.run(['module', verb, '127.0.0.1:9/modules/greeting:1', '--key', name])
+    expect([exitCode, err]).toEqual([2, expect.stringContaining(message)])
+    expect(err).toContain(name)
   })
 })
 
@@ -74,7 +57,7 @@ describe('a registry is called', () => {
     for (const each of ['.docker', 'data']) await rm(join(author.folder, each), { recursive: true, force: true })
   })
 
-  const given = () =>
+  const credentials = () =>
     server.requests.flatMap(({ headers: { authorization } }) =>
       authorization === undefined ? [] : Buffer.from(authorization.replace('Basic ', ''), 'base64').toString(),
     )
@@ -85,34 +68,27 @@ describe('a registry is called', () => {
   test('without credentials exits with 1 and advice', async () => {
     const { exitCode, err } = await call()
     expect([exitCode, err]).toEqual([1, expect.stringContaining('Set PLAT_REGISTRY_USERNAME')])
-    expect([server.requests.length > 0, given()]).toEqual([true, []])
+    expect([server.requests.length > 0, credentials()]).toEqual([true, []])
   })
 
   test('with the owner’s password for the platform’s own registry, despite other credentials', async () => {
     const registry = { host: server.host, username: 'platform', password: 'own' }
     await store('data/runtime.json', { registry })
     await call(environment)
-    expect(given()).toEqual(['platform:own'])
+    expect(credentials()).toEqual(['platform:own'])
     await author.plat.prints(['module', 'new', 'other'])
     const manifest = await readFile(join(author.folder, 'other/module.json'), 'utf8')
     expect(manifest).toContain(`"${server.host}/modules/other:0.1.0"`)
   })
 
-  test('with the credentials of the environment before those of docker', async () => {
-    await store('.docker/config.json', { auths: { [server.host]: { auth: pair('docker', 'two') } } })
-    await call(environment)
-    expect(given()).toEqual(['environment:one'])
-  })
-
-  test('never with incomplete credentials', async () => {
-    expect(await call({ PLAT_REGISTRY_USERNAME: 'environment' })).toMatchObject({ exitCode: 2 })
-    expect(given()).toEqual([])
-  })
-
-  test('with the credentials of docker login', async () => {
-    await store('.docker/config.json', { auths: { [server.host]: { auth: pair('docker', 't:wo') } } })
-    await call()
-    expect(given()).toEqual(['docker:t:wo'])
+  test.for([
+    ['of the environment before those of docker', environment, 'environment:one'],
+    ['of docker login', {}, 'docker:t:wo'],
+  ] as const)('with the credentials %s', async ([, settings, expected]) => {
+    const auth = Buffer.from('docker:t:wo').toString('base64')
+    await store('.docker/config.json', { auths: { [server.host]: { auth } } })
+    await call(settings)
+    expect(credentials()).toEqual([expected])
   })
 
   test('with docker’s credential helper, and without credentials if it is missing', async () => {
@@ -128,18 +104,16 @@ describe('a registry is called', () => {
       const PATH = [join(helper, '..'), process.env['PATH']].join(delimiter)
       expect(await call({ PATH })).toMatchObject({ exitCode: 1 })
     }
-    expect(given()).toEqual([`get:${server.host}`])
+    expect(credentials()).toEqual([`get:${server.host}`])
   })
 
   test('never with the password of another registry, such as that of the base image', async () => {
     const build = ['module', 'build', '--dir', 'greeting', '--from', `${server.host}/library/node:24`]
     const { exitCode, err } = await author.plat.with(environment).run(build)
     expect([exitCode, err]).toEqual([1, expect.stringContaining('requires credentials')])
-    expect([server.requests.length > 0, given()]).toEqual([true, []])
+    expect([server.requests.length > 0, credentials()]).toEqual([true, []])
   })
 })
-
-const pair = (username: string, password: string): string => Buffer.from(`${username}:${password}`).toString('base64')
 
 async function store(file: string, content: object): Promise<void> {
   const path = join(author.folder, file)

@@ -3,26 +3,25 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Plat } from '../support/plat.ts'
 import { type Author, startAuthor } from './support/author.ts'
-import { startProxy } from './support/proxy.ts'
-import { password, startWorkplace, type Workplace } from './support/workplace.ts'
+import { startEnvironment, type Environment } from './support/environment.ts'
 
 /** The tests depend on each other's order. */
 
-let workplace: Workplace
+let environment: Environment
 let author: Author
 let plat: Plat
 let registry: string
 
 beforeAll(async () => {
-  workplace = await startWorkplace()
-  const dataDir = await workplace.platform.command('printf %s "$PLAT_DATA_DIR"')
+  environment = await startEnvironment()
+  const dataDir = await environment.platform.command('printf %s "$PLAT_DATA_DIR"')
   registry = JSON.parse(await readFile(join(dataDir, 'runtime.json'), 'utf8')).registry.host
-  plat = workplace.plat.with({ PLAT_DATA_DIR: dataDir })
+  plat = environment.plat.with({ PLAT_DATA_DIR: dataDir })
   author = await startAuthor({ PLAT_DATA_DIR: dataDir })
 })
 afterAll(async () => {
   await author[Symbol.asyncDispose]()
-  await workplace[Symbol.asyncDispose]()
+  await environment[Symbol.asyncDispose]()
 })
 
 async function release(version: string): Promise<string> {
@@ -55,19 +54,6 @@ test('installs, shows and uninstalls a catalog module by version', async () => {
   expect(await plat.run(['module', 'get', 'hello'])).toMatchObject({ exitCode: 1, out: '' })
 })
 
-test('completes an uninstallation if its first response is lost', async () => {
-  await plat.run(['module', 'install', 'hello', '--version', '1.0.0'])
-  await using proxy = await startProxy(workplace.platform.url)
-  const away = plat.with({ PLAT_SERVER: proxy.url, XDG_CONFIG_HOME: join(workplace.folder, 'away') })
-  await away.prints(['login', '--username', 'ada', '--password-stdin'], `${password}\n`)
-  proxy.spoil('DELETE /api/v1/modules/hello', 'lose the answer')
-  const uninstalled = await away.run(['module', 'uninstall', 'hello'])
-  expect(uninstalled.exitCode).toBe(0)
-  // The operation runs or has ended before the retry.
-  expect(uninstalled.out).toMatch(/^(ModuleUninstall Completed: It is gone\.|moduleId +hello\nstatus +Uninstalled)\n$/)
-  expect(await plat.run(['module', 'list'])).toMatchObject({ exitCode: 0, err: 'No items.\n' })
-})
-
 test('lists an unsigned module after a scan with the reason why it cannot be installed', async () => {
   const image = await release('0.1.1')
   expect(image).toBe(`${registry}/modules/greeting:0.1.1`)
@@ -82,8 +68,8 @@ test('lists an unsigned module after a scan with the reason why it cannot be ins
 })
 
 test('installs and upgrades an unsigned image if allowed, and keeps the old version if an upgrade fails', async () => {
-  await workplace.platform.stop()
-  await workplace.platform.restart({ PLAT_ALLOW_UNVERIFIED_MODULES: 'true' })
+  await environment.platform.stop()
+  await environment.platform.restart({ PLAT_ALLOW_UNVERIFIED_MODULES: 'true' })
   const accepted = await plat.json(['module', 'install', `${registry}/modules/greeting:0.1.1`, '--no-wait'])
   expect(accepted).toMatchObject({ moduleId: 'greeting', version: '0.1.1', status: 'Installing', verified: false })
   expect((await plat.run(['job', 'wait', accepted.jobId])).exitCode).toBe(0)
@@ -104,16 +90,3 @@ test('installs and upgrades an unsigned image if allowed, and keeps the old vers
 })
 
 const jsonOf = async (args: readonly string[]) => JSON.parse((await plat.run([...args, '--json'])).out)
-
-test.for([
-  'module install',
-  'module install hello --manifest https://example.com/module.json',
-  'module install example.com/modules/hello --version 1.0.0',
-  'module uninstall',
-  'module verify example.com/modules/hello',
-  'module build --with-node --from example.com/node',
-])('plat %s is wrong use: 2, nothing on standard output', async (line) => {
-  const { exitCode, out, err } = await plat.run(line.split(' '))
-  expect([exitCode, out]).toEqual([2, ''])
-  expect(err).not.toMatch(/^$|Unexpected/)
-})

@@ -44,7 +44,7 @@ test.for([
   ['[{"cluster": "c", "script": "s"}]'],
   ['{"cluster": "c", "script": "s"}'],
   ['{"cluster": "c", "payload": {"script": "s"}}\n\n'],
-])('%s is a batch', ([text]) => {
+])('reads the batch %s', ([text]) => {
   const submission = { type: 'InvokeScript', payload: { script: 's' } }
   expect(readBatchFile(text!).entries).toEqual([{ cluster: 'c', submission }])
 })
@@ -68,7 +68,7 @@ test.for([
   '[{"script": "s"}]',
   '[{"cluster": "c", "script": 7}]',
   '[{"cluster": "c", "script": "s", "scirpt": 1}]',
-])('%s is no batch', (text) => {
+])('rejects the batch %s', (text) => {
   expect(() => readBatchFile(text)).toThrow(CliError)
 })
 
@@ -90,7 +90,42 @@ test.for([
   ['Failed', null, 125],
   ['Failed', 0, 125],
   ['Cancelled', null, 125],
-] as const)('a job that is %s with %s ends the command with %s', ([status, exitCode, expected]) => {
+] as const)('a job %s with exit code %s ends the command with %s', ([status, exitCode, expected]) => {
   const result = { exitCode, output: '', nodes: [], truncated: false, totalBytes: 0 }
   expect(exitCodeOf({ status, result })).toBe(expected)
+})
+
+const batchJob = { cluster: 'edge', script: 'true' }
+const readBatch = (batch: object) => readBatchFile(JSON.stringify(batch))
+
+test('passes on the limits of the batch and of each job', () => {
+  const limited = { ...batchJob, timeoutSeconds: 60, deliverWithinSeconds: 5 }
+  expect(readBatch({ jobs: [limited], maxConcurrency: 1, maxErrors: 0 })).toEqual({
+    entries: [
+      {
+        cluster: 'edge',
+        submission: { type: 'InvokeScript', payload: { script: 'true', timeoutSeconds: 60 }, deliverWithinSeconds: 5 },
+      },
+    ],
+    limits: { maxConcurrency: 1, maxErrors: 0 },
+  })
+  expect(readBatch([batchJob]).limits).toEqual({})
+})
+
+test.each([
+  ['maxConcurrency', { jobs: [batchJob], maxConcurrency: '1' }, 'The batch has a maxConcurrency that is not a number.'],
+  ['maxErrors', { jobs: [batchJob], maxErrors: null }, 'The batch has a maxErrors that is not a number.'],
+  ['an unknown field', { jobs: [batchJob], maxconcurrency: 1 }, 'The batch has an unknown field maxconcurrency.'],
+  [
+    'timeoutSeconds',
+    [batchJob, { ...batchJob, timeoutSeconds: '60' }],
+    'Job 2 of the batch has a timeoutSeconds that is not a number.',
+  ],
+  [
+    'deliverWithinSeconds',
+    [{ ...batchJob, deliverWithinSeconds: '5' }],
+    'Job 1 of the batch has a deliverWithinSeconds that is not a number.',
+  ],
+])('rejects an invalid limit instead of ignoring it: %s', (_, batch, message) => {
+  expect(() => readBatch(batch)).toThrow(message)
 })

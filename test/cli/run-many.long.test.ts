@@ -1,19 +1,19 @@
 import { expect, test } from 'vitest'
 import { seedFleet } from '../support/portal/fleet.ts'
 import { startProxy } from './support/proxy.ts'
-import { password, startWorkplace } from './support/workplace.ts'
+import { logIn, startEnvironment } from './support/environment.ts'
 
 test('Ctrl-C between two batches exits with 130 and the number of remaining clusters', async () => {
-  await using workplace = await startWorkplace()
-  await seedFleet(workplace.platform, await workplace.platform.api(), 501)
-  await using proxy = await startProxy(workplace.platform.url)
-  const plat = workplace.plat.with({ PLAT_SERVER: proxy.url })
-  await plat.prints(['login', '--username', 'ada', '--password-stdin'], `${password}\n`)
+  await using environment = await startEnvironment()
+  await seedFleet(environment.platform, await environment.platform.api(), 501)
+  await using proxy = await startProxy(environment.platform.url)
+  const plat = environment.plat.with({ PLAT_SERVER: proxy.url })
+  await logIn(plat)
   const { promise: holdUntil, resolve: release } = Promise.withResolvers<void>()
-  proxy.spoil('POST /api/v1/jobs/batch', { holdUntil })
+  proxy.inject('POST /api/v1/jobs/batch', { holdUntil })
 
   const running = plat.start(['run', '--all', '--detach', '--', 'true'])
-  await expect.poll(() => proxy.seen).toContain('POST /api/v1/jobs/batch')
+  await expect.poll(() => proxy.requests).toContain('POST /api/v1/jobs/batch')
   running.interrupt()
   await running.says(/Cancelling/)
   release()

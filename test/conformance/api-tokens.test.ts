@@ -5,7 +5,7 @@ import type { Platform } from './support/platform.ts'
 import { test } from './support/test.ts'
 
 const path = '/api/v1/users/me/tokens'
-const me = '/api/v1/auth/me'
+const mePath = '/api/v1/auth/me'
 
 /** Creates an API token and a client that uses it. */
 async function newToken(platform: Platform, { client }: TestUser, rest: object = {}) {
@@ -14,78 +14,78 @@ async function newToken(platform: Platform, { client }: TestUser, rest: object =
 }
 
 test('shows an API token once and accepts it as its user', async ({ platform }) => {
-  const person = await platform.newPerson('Operator')
-  const { id, token, client, ...created } = await newToken(platform, person)
+  const user = await platform.newUser('Operator')
+  const { id, token, client, ...created } = await newToken(platform, user)
   expect(token).toMatch(/^plat_[0-9a-z]+_\S+$/)
   expect(created.lastUsedAt).toBe(null)
-  const mine = expectStatus(await person.client.get(me), 200)
-  expect(expectStatus(await client.get(me), 200)).toEqual(mine)
-  expect(created.permissions.toSorted()).toEqual(mine.permissions.toSorted())
-  const list = await person.client.get(path)
+  const account = expectStatus(await user.client.get(mePath), 200)
+  expect(expectStatus(await client.get(mePath), 200)).toEqual(account)
+  expect(created.permissions.toSorted()).toEqual(account.permissions.toSorted())
+  const list = await user.client.get(path)
   expect(expectStatus(list, 200).items.map((item: any) => item.id)).toEqual([id])
   expect(list.text).not.toContain(token)
 })
 
 test('limits a token to its own permissions', async ({ platform }) => {
-  const person = await platform.newPerson('ClusterAdmin')
-  const { client } = await newToken(platform, person, { permissions: ['clusters:read'] })
-  expect(expectStatus(await client.get(me), 200).permissions).toEqual(['clusters:read'])
+  const user = await platform.newUser('ClusterAdmin')
+  const { client } = await newToken(platform, user, { permissions: ['clusters:read'] })
+  expect(expectStatus(await client.get(mePath), 200).permissions).toEqual(['clusters:read'])
   expectStatus(await client.get('/api/v1/clusters'), 200)
-  const refused = expectStatus(await client.post('/api/v1/clusters', {}), 403, 'forbidden')
-  expect(refused.requiredPermission).toBe('clusters:write')
+  const rejection = expectStatus(await client.post('/api/v1/clusters', {}), 403, 'forbidden')
+  expect(rejection.requiredPermission).toBe('clusters:write')
   expectStatus(await client.get('/api/v1/jobs'), 403, 'forbidden')
 })
 
 test('limits a token to the current permissions of its user', async ({ platform, admin }) => {
-  const person = await platform.newPerson('ClusterAdmin')
-  const { client } = await newToken(platform, person)
+  const user = await platform.newUser('ClusterAdmin')
+  const { client } = await newToken(platform, user)
   expectStatus(await client.post('/api/v1/clusters', {}), 400, 'validation_failed')
   const demoted = { roles: ['Viewer'] }
-  expectStatus(await admin.patch(`/api/v1/users/${person.id}`, demoted), 200)
+  expectStatus(await admin.patch(`/api/v1/users/${user.id}`, demoted), 200)
   expectStatus(await client.post('/api/v1/clusters', {}), 403, 'forbidden')
   expectStatus(await client.get('/api/v1/clusters'), 200)
 })
 
 test('rejects a revoked token and the tokens of a removed user', async ({ platform, admin }) => {
-  const person = await platform.newPerson('Viewer')
-  const [first, second] = [await newToken(platform, person), await newToken(platform, person)]
-  for (const { client } of [first, second]) expectStatus(await client.get(me), 200)
-  expectStatus(await person.client.delete(`${path}/${first.id}`), 204)
-  expectStatus(await first.client.get(me), 401, 'unauthenticated')
-  expectStatus(await person.client.delete(`${path}/${first.id}`), 404, 'token_not_found')
-  expectStatus(await second.client.get(me), 200)
-  expectStatus(await admin.delete(`/api/v1/users/${person.id}`), 204)
-  expectStatus(await second.client.get(me), 401, 'unauthenticated')
+  const user = await platform.newUser('Viewer')
+  const [first, second] = [await newToken(platform, user), await newToken(platform, user)]
+  for (const { client } of [first, second]) expectStatus(await client.get(mePath), 200)
+  expectStatus(await user.client.delete(`${path}/${first.id}`), 204)
+  expectStatus(await first.client.get(mePath), 401, 'unauthenticated')
+  expectStatus(await user.client.delete(`${path}/${first.id}`), 404, 'token_not_found')
+  expectStatus(await second.client.get(mePath), 200)
+  expectStatus(await admin.delete(`/api/v1/users/${user.id}`), 204)
+  expectStatus(await second.client.get(mePath), 401, 'unauthenticated')
 })
 
 test('does not let a token list, create or revoke tokens', async ({ platform }) => {
-  const person = await platform.newPerson('Viewer')
-  const { id, client } = await newToken(platform, person)
+  const user = await platform.newUser('Viewer')
+  const { id, client } = await newToken(platform, user)
   expectStatus(await client.get(path), 403, 'forbidden')
   expectStatus(await client.post(path, { name: 'another' }), 403, 'forbidden')
   expectStatus(await client.delete(`${path}/${id}`), 403, 'forbidden')
-  expectStatus(await client.get(me), 200)
+  expectStatus(await client.get(mePath), 200)
 })
 
 test('keeps a token valid after logout and a password change', async ({ platform }) => {
-  const person = await platform.newPerson('Viewer')
-  const { client } = await newToken(platform, person)
-  const { password: currentPassword } = person
+  const user = await platform.newUser('Viewer')
+  const { client } = await newToken(platform, user)
+  const { password: currentPassword } = user
   const change = { currentPassword, newPassword: `${currentPassword}.` }
-  expectStatus(await person.client.put('/api/v1/users/me/password', change), 204)
-  expectStatus(await person.client.post('/api/v1/auth/logout'), 204)
-  expectStatus(await client.get(me), 200)
+  expectStatus(await user.client.put('/api/v1/users/me/password', change), 204)
+  expectStatus(await user.client.post('/api/v1/auth/logout'), 204)
+  expectStatus(await client.get(mePath), 200)
 })
 
 test('rejects malformed and mixed API tokens', async ({ platform }) => {
-  const person = await platform.newPerson('Viewer')
-  const { token, client } = await newToken(platform, person)
+  const user = await platform.newUser('Viewer')
+  const { token, client } = await newToken(platform, user)
   const [, tokenId] = token.split('_')
-  const { token: other } = await newToken(platform, person)
+  const { token: other } = await newToken(platform, user)
   const mixed = `plat_${tokenId}_${other.slice(other.indexOf('_', 5) + 1)}`
-  const wrong = ['plat_', 'plat__', `plat_${tokenId}`, `plat_${tokenId}_`, `${token}x`, token.slice(0, -1), mixed]
-  for (const text of wrong) {
-    expectStatus(await platform.anonymous.withToken(text).get(me), 401, 'unauthenticated')
+  const invalid = ['plat_', 'plat__', `plat_${tokenId}`, `plat_${tokenId}_`, `${token}x`, token.slice(0, -1), mixed]
+  for (const text of invalid) {
+    expectStatus(await platform.anonymous.withToken(text).get(mePath), 401, 'unauthenticated')
   }
-  expectStatus(await client.get(me), 200)
+  expectStatus(await client.get(mePath), 200)
 })

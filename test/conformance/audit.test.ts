@@ -39,24 +39,24 @@ test.for(Object.entries(recordedChanges))('records %s', ([, change], { platform 
 
 test('records neither reads nor rejected requests', async ({ platform }) => {
   const { client } = await platform.tenant
-  const person = await platform.as(await platform.tenant).newPerson('Auditor')
-  const entries = await waitForEntries(client, `actor=${person.id}`, 1)
-  expectStatus(await person.client.get('/api/v1/clusters'), 200)
-  expectStatus(await person.client.post('/api/v1/clusters', {}), 403, 'forbidden')
+  const user = await platform.as(await platform.tenant).newUser('Auditor')
+  const entries = await waitForEntries(client, `actor=${user.id}`, 1)
+  expectStatus(await user.client.get('/api/v1/clusters'), 200)
+  expectStatus(await user.client.post('/api/v1/clusters', {}), 403, 'forbidden')
   // Entries keep their order: once a later change is recorded, no earlier one is missing.
   await recordedCluster(platform, client)
-  expect(await waitForEntries(client, `actor=${person.id}`, 1)).toEqual(entries)
+  expect(await waitForEntries(client, `actor=${user.id}`, 1)).toEqual(entries)
 })
 
 test('names the API token beside its user', async ({ platform }) => {
   const { client } = await platform.tenant
-  const person = await platform.as(await platform.tenant).newPerson('ClusterAdmin')
-  const { id: tokenId, token } = expectStatus(await person.client.post('/api/v1/users/me/tokens', { name: 'x' }), 201)
+  const user = await platform.as(await platform.tenant).newUser('ClusterAdmin')
+  const { id: tokenId, token } = expectStatus(await user.client.post('/api/v1/users/me/tokens', { name: 'x' }), 201)
   const body = { name: platform.newName(), type: 'Hypervisor' }
   const { id } = expectStatus(await platform.anonymous.withToken(token).post('/api/v1/clusters', body), 201)
   platform.removeLater(client, `/api/v1/clusters/${id}`)
   const [entry] = await waitForEntries(client, `resource=${id}`, 1)
-  expect(entry.actor).toEqual({ kind: 'user', id: person.id, tokenId })
+  expect(entry.actor).toEqual({ kind: 'user', id: user.id, tokenId })
 })
 
 test('lets a platform administrator add an entry and marks it as extra', async ({ platform, admin }) => {
@@ -109,17 +109,6 @@ test('verifies the chain up to the last hash of an export', async ({ platform })
   const copy = await exported(client)
   expect(firstInvalidSeq(chainStartOf(organisationId), copy)).toBeUndefined()
   expect(copy[found.headSeq - 1].hash).toBe(found.headHash)
-})
-
-test('resumes an export after any entry', async ({ platform }) => {
-  const { client } = await platform.tenant
-  await recordedCluster(platform, client)
-  const entries = await exported(client)
-  const from = entries.length - 2
-  expect((await exported(client, `format=ndjson&after=${from}`)).slice(0, 2)).toEqual(entries.slice(from))
-  expect(await exported(client, 'after=999999999')).toEqual([])
-  expect(invalidFields(await client.get(`${path}/export?format=xml`))).toEqual(['query /format'])
-  expect(invalidFields(await client.get(`${path}/export?after=-1`))).toEqual(['query /after'])
 })
 
 test('exports CSV with the same entries and no spreadsheet formulas', async ({ platform, admin }) => {

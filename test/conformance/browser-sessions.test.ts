@@ -5,14 +5,14 @@ import type { Platform } from './support/platform.ts'
 import { test } from './support/test.ts'
 
 const path = '/api/v1/auth/session'
-const me = '/api/v1/auth/me'
+const mePath = '/api/v1/auth/me'
 
 /** Headers of requests from a page of the platform, and from a page on another port. */
-const ofOwnPage = ({ options }: Platform) => ({
+const sameOriginHeaders = ({ options }: Platform) => ({
   origin: new URL(options.baseUrl).origin,
   'sec-fetch-site': 'same-origin',
 })
-const ofOtherPage = ({ options }: Platform) => {
+const crossOriginHeaders = ({ options }: Platform) => {
   const { protocol, hostname } = new URL(options.baseUrl)
   return { origin: `${protocol}//${hostname}:9`, 'sec-fetch-site': 'same-site' }
 }
@@ -27,8 +27,8 @@ const cookiesOf = ({ headers }: ApiResponse): Headers => ({
 })
 
 async function signedIn(platform: Platform): Promise<{ client: Client; own: Headers; cookies: Headers }> {
-  const { username, password } = await platform.newPerson('Viewer')
-  const [client, own] = [platform.anonymous, ofOwnPage(platform)]
+  const { username, password } = await platform.newUser('Viewer')
+  const [client, own] = [platform.anonymous, sameOriginHeaders(platform)]
   const response = await client.post(path, { username, password }, own)
   expect(expectStatus(response, 200).expiresIn).toBe(900)
   for (const cookie of response.headers.getSetCookie()) expect(cookie).toMatch(/; HttpOnly; SameSite=Strict; Path=\//)
@@ -39,11 +39,11 @@ const renew = (client: Client, headers: Headers) => client.send('POST', `${path}
 
 test('signs in, reads, refreshes and signs out with HttpOnly cookies', async ({ platform }) => {
   const { client, own, cookies } = await signedIn(platform)
-  expectStatus(await client.get(me, { ...own, ...cookies }), 200)
+  expectStatus(await client.get(mePath, { ...own, ...cookies }), 200)
   const renewed = await renew(client, { ...own, ...cookies })
   expect(expectStatus(renewed, 200).expiresIn).toBe(900)
   const now = cookiesOf(renewed)
-  expectStatus(await client.get(me, { ...own, ...now }), 200)
+  expectStatus(await client.get(mePath, { ...own, ...now }), 200)
   for (let time = 0; time < 2; time++) {
     const left = await client.send('DELETE', path, { headers: { ...own, ...now } })
     expectStatus(left, 204)
@@ -54,9 +54,9 @@ test('signs in, reads, refreshes and signs out with HttpOnly cookies', async ({ 
 
 test('rejects cross-origin requests and keeps the session', async ({ platform }) => {
   const { client, own, cookies } = await signedIn(platform)
-  const headers = { ...ofOtherPage(platform), ...cookies }
+  const headers = { ...crossOriginHeaders(platform), ...cookies }
   for (const [method, target] of [
-    ['GET', me],
+    ['GET', mePath],
     ['PATCH', '/api/v1/notifications'],
     ['POST', '/api/v1/auth/logout'],
     ['POST', `${path}/refresh`],

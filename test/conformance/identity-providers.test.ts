@@ -6,8 +6,8 @@ import type { Platform } from './support/platform.ts'
 import { test } from './support/test.ts'
 
 const path = '/api/v1/platform/identity/providers'
-const back = '/api/v1/platform/identity/consent-callback'
-const secret = 'a secret that nobody shall see again'
+const callbackPath = '/api/v1/platform/identity/consent-callback'
+const secret = 'a secret that is never returned'
 
 /** A provider for a unique tenant, disabled so that sign-in pages do not show it. */
 const newTenant = () => ({
@@ -26,19 +26,19 @@ async function newProvider(platform: Platform, request: object = newTenant()): P
   return provider
 }
 
-const listed = async (platform: Platform, id: string): Promise<any> => {
+const findListed = async (platform: Platform, id: string): Promise<any> => {
   const { items } = expectStatus(await (await platform.admin).get(path), 200)
   return items.find((each: any) => each.id === id)
 }
 
 /** Starts a consent and returns its URL and state. */
-async function ask(platform: Platform, id: string): Promise<{ url: URL; state: string }> {
+async function startConsent(platform: Platform, id: string): Promise<{ url: URL; state: string }> {
   const url = new URL(expectStatus(await (await platform.admin).post(`${path}/${id}/consent`), 200).url)
   return { url, state: url.searchParams.get('state') ?? '' }
 }
 
 /** The parameters of the redirect to the portal. */
-function sentTo(response: ApiResponse): [string, Record<string, string>] {
+function redirectOf(response: ApiResponse): [string, Record<string, string>] {
   expectStatus(response, 302)
   const { pathname, searchParams } = new URL(response.headers.get('location') ?? '')
   return [pathname.slice(-'/settings/identity'.length), Object.fromEntries(searchParams)]
@@ -60,30 +60,30 @@ test('adds, lists, changes and removes a provider without returning its secret',
   expect(changed.createdAt).toBe(provider.createdAt)
   await waitFor(
     'the change is listed',
-    async () => expect(await listed(platform, provider.id)).toEqual(changed) ?? true,
+    async () => expect(await findListed(platform, provider.id)).toEqual(changed) ?? true,
   )
   expect((await admin.get(path)).text).not.toContain(secret)
   expectStatus(await admin.delete(`${path}/${provider.id}`), 204)
   expectStatus(await admin.delete(`${path}/${provider.id}`), 404, 'identity_provider_not_found')
-  expect(await listed(platform, provider.id)).toBe(undefined)
+  expect(await findListed(platform, provider.id)).toBe(undefined)
 })
 
 test('accepts each consent response once, by GET and by POST', async ({ platform, admin }) => {
   const { anonymous } = platform
   const { id, tenantId: tenant, consentRedirectUri } = await newProvider(platform, { ...newTenant(), enabled: true })
-  const { url, state } = await ask(platform, id)
+  const { url, state } = await startConsent(platform, id)
   expect([url.protocol, url.searchParams.get('redirect_uri')]).toEqual(['https:', consentRedirectUri])
-  expect((await listed(platform, id)).status).toBe('ConsentPending')
+  expect((await findListed(platform, id)).status).toBe('ConsentPending')
   const response = search({ state, tenant, admin_consent: 'True' })
-  const granted = await anonymous.get(`${back}?${response}`)
-  expect(sentTo(granted)).toEqual(['/settings/identity', { provider: id, consent: 'granted' }])
-  expect((await listed(platform, id)).status).toBe('ConsentGranted')
-  expectStatus(await anonymous.get(`${back}?${response}`), 401, 'unauthenticated')
+  const granted = await anonymous.get(`${callbackPath}?${response}`)
+  expect(redirectOf(granted)).toEqual(['/settings/identity', { provider: id, consent: 'granted' }])
+  expect((await findListed(platform, id)).status).toBe('ConsentGranted')
+  expectStatus(await anonymous.get(`${callbackPath}?${response}`), 401, 'unauthenticated')
 
-  const { state: second } = await ask(platform, id)
+  const { state: second } = await startConsent(platform, id)
   const body = search({ state: second, error: 'access_denied', error_description: '<script>' })
-  const denied = await anonymous.send('POST', back, { body, headers: form })
-  expect(sentTo(denied)).toEqual(['/settings/identity', { provider: id, consent: 'denied' }])
-  expectStatus(await anonymous.send('POST', back, { body, headers: form }), 401, 'unauthenticated')
+  const denied = await anonymous.send('POST', callbackPath, { body, headers: form })
+  expect(redirectOf(denied)).toEqual(['/settings/identity', { provider: id, consent: 'denied' }])
+  expectStatus(await anonymous.send('POST', callbackPath, { body, headers: form }), 401, 'unauthenticated')
   expectStatus(await admin.delete(`${path}/${id}`), 204)
 })

@@ -92,7 +92,7 @@ test('rejects paths that decode to another path', async ({ platform }) => {
 test('rejects invalid query parameters and ignores unknown ones', async ({ platform, admin: client }) => {
   const { contract } = platform
   for (const { method, path, name, schema } of queryParameters(contract)) {
-    for (const value of isFreeText(schema) ? [] : unusualValues) {
+    for (const value of isFreeText(schema) ? [] : sampled(unusualValues)) {
       expectStatus(await client.send(method, `${path}?${name}=${value}`), 400, 'validation_failed')
     }
   }
@@ -102,14 +102,14 @@ test('rejects invalid query parameters and ignores unknown ones', async ({ platf
 test('finds nothing for an unknown value of a free-text parameter', async ({ platform, admin: client }) => {
   const { contract } = platform
   for (const { method, path, name, schema } of queryParameters(contract)) {
-    for (const value of isFreeText(schema) ? unusualValues : []) {
+    for (const value of isFreeText(schema) ? sampled(unusualValues) : []) {
       // An empty search matches everything.
       if (name === 'search' && value === '') continue
       const response = await client.send(method, `${path}?${name}=${value}`)
       // Invalid callbacks redirect to a page that explains the error.
-      const isRefused = [302, 400, 404].includes(response.status)
+      const isRejected = [302, 400, 404].includes(response.status)
       expect(
-        isRefused || (response.status === 200 && response.body.items.length === 0),
+        isRejected || (response.status === 200 && response.body.items.length === 0),
         describeResponse(response),
       ).toBe(true)
     }
@@ -121,7 +121,7 @@ test('finds nothing for an unknown value of a free-text parameter', async ({ pla
  */
 async function clientsByScheme(platform: Platform): Promise<(operation: Operation) => Client> {
   const { client: relay } = await platform.newRelay()
-  const { client: user } = await platform.newPerson('Viewer')
+  const { client: user } = await platform.newUser('Viewer')
   const admin = platform.anonymous.withToken((await platform.signIn()).accessToken)
   return ({ security: [required = {}] = [], 'x-permission': permission }) => {
     if ('relayToken' in required) return relay
@@ -130,9 +130,11 @@ async function clientsByScheme(platform: Platform): Promise<(operation: Operatio
   }
 }
 
+let clients: ReturnType<typeof clientsByScheme> | undefined
+
 const pathOf = (template: string): string => template.replaceAll(/\{\w+\}/g, 'nothing')
 
-async function problemsOf(client: Client, { method, template }: Operation, bad: InvalidBody): Promise<string[]> {
+async function violationsOf(client: Client, { method, template }: Operation, bad: InvalidBody): Promise<string[]> {
   const { body, type = 'application/json' } = bad
   const sent = `to ${type} ${String(body).slice(0, 200)}`
   try {
@@ -154,19 +156,19 @@ const kinds: [kind: string, deriveInvalid: DeriveInvalid][] = [
 
 test.for(kinds)('every operation rejects %s', async ([, deriveInvalid], { platform }) => {
   const { contract } = platform
-  const clientOf = await clientsByScheme(platform)
-  const problems: string[] = []
+  const clientOf = await (clients ??= clientsByScheme(platform))
+  const violations: string[] = []
   for (const operation of contract.operations) {
     const schema = operation.requestBody?.content['application/json']?.schema
-    const bodies = schema === undefined ? [] : sampled(deriveInvalid(sampleOf(contract.document, schema)))
-    for (const bad of bodies) problems.push(...(await problemsOf(clientOf(operation), operation, bad)))
+    const bodies = schema === undefined ? [] : sampled(deriveInvalid(sampleOf(contract.document, schema)), 12)
+    for (const bad of bodies) violations.push(...(await violationsOf(clientOf(operation), operation, bad)))
   }
-  expect(problems).toEqual([])
+  expect(violations).toEqual([])
 })
 
 test('ignores an unexpected body, or rejects it when it is large', async ({ platform }) => {
-  const clientOf = await clientsByScheme(platform)
-  for (const operation of platform.contract.operations) {
+  const clientOf = await (clients ??= clientsByScheme(platform))
+  for (const operation of sampled(platform.contract.operations)) {
     if (operation.method === 'GET' || operation.requestBody !== undefined) continue
     for (const body of ['{', '['.repeat(10_000), 'x'.repeat(5_000_000)]) {
       const response = await clientOf(operation).attempt(operation.method, pathOf(operation.template), { body })

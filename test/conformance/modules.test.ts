@@ -15,13 +15,9 @@ import type { Platform } from './support/platform.ts'
 import { test } from './support/test.ts'
 
 const helloPath = `${modulesPath}/hello`
-const imagePath = '/api/modules/install'
 
 /** Errors of installations while another run installs or removes the module. */
 const concurrencyErrors = new Set(['module_operation_in_progress', 'module_already_installed', 'module_not_installed'])
-
-/** Registries that callers must not reach. */
-const privateHosts = ['127.0.0.1:1', 'localhost:1', '10.0.0.1', '169.254.169.254', '[::1]:1', '192.168.0.1:5000']
 
 async function expectInstalled(platform: Platform): Promise<void> {
   const admin = await platform.admin
@@ -77,28 +73,6 @@ test('installs, runs, shows and completely removes hello', async ({ platform, ad
   await expectUninstalled(platform)
 })
 
-test('filters the catalog', async ({ admin }) => {
-  const list = async (query: string) => expectStatus(await admin.get(`${catalogPath}?${query}`), 200)
-  for (const verified of [true, false]) {
-    const { items } = await list(`verified=${verified}`)
-    expect(items.every((item: any) => item.verified === verified)).toBe(true)
-  }
-  for (const installed of [true, false]) {
-    const { items } = await list(`installed=${installed}`)
-    expect(items.every((item: any) => item.installed === installed)).toBe(true)
-  }
-  const all = await list('')
-  expect([all.totalCount, new Set(all.items.map(({ id }: any) => id)).size]).toEqual(Array(2).fill(all.items.length))
-  for (const { id, name } of all.items) {
-    const { items } = await list(`search=${encodeURIComponent(` ${name.toUpperCase()} `)}`)
-    expect(
-      items.some((item: any) => item.id === id),
-      name,
-    ).toBe(true)
-  }
-  expect((await list('search=nothing-has-such-a-name')).items).toEqual([])
-})
-
 test('scans the catalog sources on request', async ({ admin }) => {
   const scan = await admin.post(`${catalogPath}/scan`)
   const { scannedAt } = expectStatus(scan, 202)
@@ -132,12 +106,6 @@ test('returns 404 for paths of no module', async ({ platform }) => {
   }
 })
 
-test('does not contact a registry on a private address', async ({ admin }) => {
-  for (const host of privateHosts) {
-    expectStatus(await admin.post(imagePath, { imageRef: `${host}/modules/x:1.0.0` }), 422, 'image_unreachable')
-  }
-})
-
 test('publishes a closed JSON Schema of module.json', async ({ anonymous }) => {
   const schema = expectStatus(await anonymous.get('/schemas/module/v1.json'), 200)
   expect(schema.$schema).toBe('https://json-schema.org/draft/2020-12/schema')
@@ -147,6 +115,6 @@ test('publishes a closed JSON Schema of module.json', async ({ anonymous }) => {
   const metadata = { id: 'x', name: 'X', version: '1.0.0', description: 'X.', author: 'X' }
   const spec = { sdkVersion: '*', image: 'r.example.com/x:1', apiBasePath: '/api/x', healthEndpoint: '/health' }
   expect(isValid({ metadata, spec }), JSON.stringify(isValid.errors)).toBe(true)
-  const wrong = [{ metadata }, { metadata, spec, more: 1 }, { metadata, spec: { ...spec, apiBasePath: '/api/v1' } }]
-  for (const manifest of wrong) expect(isValid(manifest), JSON.stringify(manifest)).toBe(false)
+  const invalid = [{ metadata }, { metadata, spec, more: 1 }, { metadata, spec: { ...spec, apiBasePath: '/api/v1' } }]
+  for (const manifest of invalid) expect(isValid(manifest), JSON.stringify(manifest)).toBe(false)
 })

@@ -11,43 +11,43 @@ const path = '/api/v1/notifications'
 const sweepSeconds = 150
 
 /** Uses its own organisation: all users of an organisation receive notifications about its clusters. */
-const newMember = async (platform: Platform, role = 'Operator') => platform.as(await platform.tenant).newPerson(role)
+const newMember = async (platform: Platform, role = 'Operator') => platform.as(await platform.tenant).newUser(role)
 const newRelay = async (platform: Platform) => platform.as(await platform.tenant).newRelay()
 
 const page = async ({ client }: TestUser, query = '') => expectStatus(await client.get(`${path}?${query}`), 200)
 
-const about = (person: TestUser, resource: string, type: string): Promise<any> =>
+const about = (user: TestUser, resource: string, type: string): Promise<any> =>
   waitFor(
     `${type} about ${resource}`,
     async () => {
-      const { items } = await page(person, 'pageSize=100')
+      const { items } = await page(user, 'pageSize=100')
       return items.find((item: any) => item.resource === resource && item.type === type)
     },
     sweepSeconds,
   )
 
 /** Fails a job and returns the notification. */
-async function failedJob(platform: Platform, person: TestUser, relay: Relay): Promise<any> {
-  const { jobId, leaseId } = await platform.as(person).running(relay)
+async function failedJob(platform: Platform, user: TestUser, relay: Relay): Promise<any> {
+  const { jobId, leaseId } = await platform.as(user).startJob(relay)
   expectStatus(await relay.complete(jobId, leaseId, 3), 200)
-  return about(person, jobId, 'JobFailed')
+  return about(user, jobId, 'JobFailed')
 }
 
 const removeCluster = async (platform: Platform, { clusterId }: Relay) =>
   expectStatus(await (await platform.tenant).client.delete(`/api/v1/clusters/${clusterId}`), 204)
 
 test('notifies only the submitter of a failed job', async ({ platform }) => {
-  const [person, other] = [await newMember(platform), await newMember(platform)]
+  const [user, other] = [await newMember(platform), await newMember(platform)]
   const relay = await newRelay(platform)
-  expect((await page(person)).items).toEqual([])
-  const told = await failedJob(platform, person, relay)
-  expect([told.read, (await page(person)).unreadCount]).toEqual([false, 1])
+  expect((await page(user)).items).toEqual([])
+  const told = await failedJob(platform, user, relay)
+  expect([told.read, (await page(user)).unreadCount]).toEqual([false, 1])
   expect(told.title.length).toBeGreaterThan(0)
   expect(Date.parse(told.createdAt)).toBeGreaterThan(0)
   // Notifications keep their order: a later job of another submitter proves that none is missing.
   const second = await failedJob(platform, other, relay)
   expect((await page(other)).items).toEqual([second])
-  expect((await page(person)).items).toEqual([told])
+  expect((await page(user)).items).toEqual([told])
   await removeCluster(platform, relay)
 })
 
@@ -64,13 +64,13 @@ test('notifies cluster readers when a cluster goes Offline and recovers', async 
 })
 
 test('alerts a user when a refresh token is reused', async ({ platform }) => {
-  const person = await newMember(platform, 'Viewer')
-  const { refreshToken } = person.tokens
+  const user = await newMember(platform, 'Viewer')
+  const { refreshToken } = user.tokens
   const refresh = () => platform.anonymous.post('/api/v1/auth/refresh', { refreshToken })
   expectStatus(await refresh(), 200)
   expectStatus(await refresh(), 401, 'invalid_refresh_token')
   await waitFor('the alarm', async () => {
-    const { items } = await page(person)
+    const { items } = await page(user)
     return items.some(({ type, severity }: any) => type === 'SecurityAlert' && severity === 'critical')
   })
 })

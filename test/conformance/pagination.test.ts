@@ -13,8 +13,8 @@ test('every list rejects a page or page size out of range and names it', async (
   expect(paged.length).toBeGreaterThan(5)
   for (const { template } of paged) {
     const path = template.replaceAll(/\{\w+\}/g, 'nothing')
-    for (const wrong of ['page=0', 'pageSize=0', 'pageSize=101', 'page=1.5', 'pageSize=ten', 'page=01']) {
-      expect(invalidFields(await admin.get(`${path}?${wrong}`))).toEqual([`query /${wrong.split('=')[0]}`])
+    for (const invalid of ['page=0', 'pageSize=0', 'pageSize=101', 'page=1.5', 'pageSize=ten', 'page=01']) {
+      expect(invalidFields(await admin.get(`${path}?${invalid}`))).toEqual([`query /${invalid.split('=')[0]}`])
     }
   }
 })

@@ -58,7 +58,7 @@ test('serves the relay program', async ({ anonymous }) => {
   expect(text.length).toBeGreaterThan(1000)
 })
 
-test('responses 304 to If-None-Match for static documents', async ({ anonymous }) => {
+test('returns 304 for If-None-Match for static documents', async ({ anonymous }) => {
   for (const path of ['/api/v1/openapi.json', '/docs', '/relay/relay.mjs', '/schemas/module/v1.json']) {
     const { headers } = await anonymous.get(path)
     const etag = headers.get('etag') ?? ''
@@ -83,7 +83,7 @@ test('requires a token before it checks anything else', async ({ anonymous, plat
 })
 
 test('returns 404 as JSON for unknown paths and methods', async ({ platform }) => {
-  const unknown = [
+  const unknownPaths = [
     ['POST', '/'],
     ['GET', '/api'],
     ['GET', '/api/v1'],
@@ -97,7 +97,7 @@ test('returns 404 as JSON for unknown paths and methods', async ({ platform }) =
     ['PATCH', '/no/such/path'],
   ] as const
   for (const client of [platform.anonymous, await platform.admin]) {
-    for (const [method, path] of unknown) expectStatus(await client.send(method, path), 404, 'route_not_found')
+    for (const [method, path] of unknownPaths) expectStatus(await client.send(method, path), 404, 'route_not_found')
   }
 })
 

@@ -17,8 +17,8 @@ const sum = (counts: Record<string, number>): number => Object.values(counts).re
 
 test('returns the portal configuration without secrets to anyone', async ({ platform }) => {
   const body = expectStatus(await platform.anonymous.get(paths.configuration), 200)
-  const known = new Set(['platformName', 'publicUrl', 'setupComplete', 'timezone', 'version'])
-  expect(Object.keys(body).every((name) => known.has(name))).toBe(true)
+  const fields = new Set(['platformName', 'publicUrl', 'setupComplete', 'timezone', 'version'])
+  expect(Object.keys(body).every((name) => fields.has(name))).toBe(true)
   expect(body.setupComplete).toBe(true)
   expect(body.version).toMatch(/^\d+\.\d+\.\d+/)
 })
@@ -36,10 +36,10 @@ test('returns a summary with the same totals as the lists', async ({ platform })
   })
 })
 
-test('responses 304 when nothing has changed', async ({ platform }) => {
-  const { client } = await platform.newPerson('Viewer')
+test('returns 304 when nothing has changed', async ({ platform }) => {
+  const { client } = await platform.newUser('Viewer')
   for (const path of [paths.summary, paths.history, paths.navigation]) {
-    await waitFor(`the same response of ${path} twice`, async () => {
+    await waitFor(`two equal responses of ${path} twice`, async () => {
       const etag = (await client.get(path)).headers.get('etag') ?? ''
       expect(etag).toMatch(/^"[^"]+"$/)
       const { status, text } = await client.get(path, { 'if-none-match': etag })
@@ -49,7 +49,7 @@ test('responses 304 when nothing has changed', async ({ platform }) => {
 })
 
 test('limits the summary and history to the permissions of an API token', async ({ platform }) => {
-  const { client } = await platform.newPerson('Operator')
+  const { client } = await platform.newUser('Operator')
   const body = { name: 'portal', permissions: ['jobs:read'] }
   const { token } = expectStatus(await client.post('/api/v1/users/me/tokens', body), 201)
   const program = platform.anonymous.withToken(token)

@@ -10,7 +10,7 @@ const clustersPath = '/api/v1/clusters'
 const widget = (widgetId: string) => ({ widgetId, x: 0, y: 1, w: 4, h: 3 })
 
 test('saves a dashboard layout per user', async ({ platform }) => {
-  const [{ client }, { client: other }] = [await platform.newPerson('Viewer'), await platform.newPerson('Viewer')]
+  const [{ client }, { client: other }] = [await platform.newUser('Viewer'), await platform.newUser('Viewer')]
   const none = await client.get(layoutPath)
   expect([none.status, none.text]).toEqual([204, ''])
   for (const layout of [[widget('a'), widget('Ω 💥')], [], [widget('b')]]) {
@@ -23,7 +23,7 @@ test('saves a dashboard layout per user', async ({ platform }) => {
 })
 
 test('saves a layout with If-Match only over the named version', async ({ platform }) => {
-  const { client } = await platform.newPerson('Viewer')
+  const { client } = await platform.newUser('Viewer')
   const save = (name: string, headers = {}) => client.patch(layoutPath, { layout: [widget(name)] }, headers)
   expectStatus(await save('first', { 'if-match': '*' }), 412, 'precondition_failed')
   expectStatus(await save('first'), 204)
@@ -40,7 +40,7 @@ test('saves a layout with If-Match only over the named version', async ({ platfo
 })
 
 test('saves one of eight layouts that race for a version', async ({ platform }) => {
-  const { client } = await platform.newPerson('Viewer')
+  const { client } = await platform.newUser('Viewer')
   expectStatus(await client.patch(layoutPath, { layout: [] }), 204)
   const etag = (await client.get(layoutPath)).headers.get('etag') ?? ''
   const names = Array.from({ length: 8 }, (_, index) => `widget ${index}`)
@@ -54,23 +54,23 @@ test('saves one of eight layouts that race for a version', async ({ platform }) 
 })
 
 test('rejects an invalid layout and keeps the saved one', async ({ platform }) => {
-  const { client } = await platform.newPerson('Viewer')
+  const { client } = await platform.newUser('Viewer')
   expectStatus(await client.patch(layoutPath, { layout: [widget('a')] }), 204)
-  const wrong: [unknown, string][] = [
+  const invalid: [unknown, string][] = [
     [undefined, 'body /layout'],
     [{}, 'body /layout'],
     [[{ ...widget('a'), x: -1 }], 'body /layout/0/x'],
     [[{ ...widget('a'), w: 1.5 }], 'body /layout/0/w'],
     [[widget('a'), widget('')], 'body /layout/1/widgetId'],
   ]
-  for (const [layout, field] of wrong) {
+  for (const [layout, field] of invalid) {
     expect(invalidFields(await client.patch(layoutPath, { layout }))).toEqual([field])
   }
   expect(expectStatus(await client.get(layoutPath), 200).layout).toEqual([widget('a')])
 })
 
 test('saves, lists and removes filters unchanged', async ({ platform }) => {
-  const [{ client }, { client: other }] = [await platform.newPerson('Viewer'), await platform.newPerson('Viewer')]
+  const [{ client }, { client: other }] = [await platform.newUser('Viewer'), await platform.newUser('Viewer')]
   const filter = { status: 'Offline', nested: { list: [1, 0.5, null, true, 'Ω 💥'] }, constructor: '' }
   const saved = expectStatus(await client.post(filtersPath, { name: 'mine', context: 'clusters', filter }), 201)
   expect([saved.name, saved.context, saved.filter]).toEqual(['mine', 'clusters', filter])
@@ -84,21 +84,21 @@ test('saves, lists and removes filters unchanged', async ({ platform }) => {
 })
 
 test('rejects an invalid filter', async ({ platform }) => {
-  const { client } = await platform.newPerson('Viewer')
-  const good = { name: 'mine', context: 'clusters', filter: {} }
-  const wrong: [object, string[]][] = [
+  const { client } = await platform.newUser('Viewer')
+  const valid = { name: 'mine', context: 'clusters', filter: {} }
+  const invalid: [object, string[]][] = [
     [{}, ['body /name', 'body /context', 'body /filter']],
-    [{ ...good, name: ' ' }, ['body /name']],
-    [{ ...good, filter: [] }, ['body /filter']],
-    [{ ...good, filter: 'status' }, ['body /filter']],
-    [{ ...good, filter: { text: 'x'.repeat(17_000) } }, ['body /filter']],
+    [{ ...valid, name: ' ' }, ['body /name']],
+    [{ ...valid, filter: [] }, ['body /filter']],
+    [{ ...valid, filter: 'status' }, ['body /filter']],
+    [{ ...valid, filter: { text: 'x'.repeat(17_000) } }, ['body /filter']],
   ]
-  for (const [json, fields] of wrong) expect(invalidFields(await client.post(filtersPath, json))).toEqual(fields)
+  for (const [json, fields] of invalid) expect(invalidFields(await client.post(filtersPath, json))).toEqual(fields)
   expect(expectStatus(await client.get(filtersPath), 200).items).toEqual([])
 })
 
 test('applies a saved filter to the cluster list below explicit parameters', async ({ platform }) => {
-  const { client } = await platform.newPerson('Viewer')
+  const { client } = await platform.newUser('Viewer')
   const [cloud, local] = [await platform.newCluster({ type: 'CloudLocal' }), await platform.newCluster()]
   const filter = { type: 'CloudLocal', status: 'Pending' }
   const { id } = expectStatus(await client.post(filtersPath, { name: 'mine', context: 'clusters', filter }), 201)
@@ -116,7 +116,7 @@ test('applies a saved filter to the cluster list below explicit parameters', asy
 })
 
 test('does not apply a filter of another user or another list', async ({ platform }) => {
-  const [{ client }, { client: other }] = [await platform.newPerson('Viewer'), await platform.newPerson('Viewer')]
+  const [{ client }, { client: other }] = [await platform.newUser('Viewer'), await platform.newUser('Viewer')]
   const save = async (context: string, filter: object) =>
     expectStatus(await client.post(filtersPath, { name: 'mine', context, filter }), 201).id
   const mine = await save('clusters', { status: 'Offline' })

@@ -9,7 +9,7 @@ const standingOf = ({ headers }: ApiResponse): number[] =>
   ['limit', 'remaining', 'reset'].map((name) => Number(headers.get(`ratelimit-${name}`) ?? Number.NaN))
 
 test('returns the rate limit state with every response to a signed-in caller', async ({ platform }) => {
-  const { client } = await platform.newPerson('Viewer')
+  const { client } = await platform.newUser('Viewer')
   for (const [response, status] of [
     [await client.get('/api/v1/clusters'), 200],
     [await client.get('/api/v1/clusters/nothing'), 404],
@@ -26,15 +26,15 @@ test('returns the rate limit state with every response to a signed-in caller', a
 })
 
 test('limits failed sign-ins per user, even with the right password afterwards', async ({ platform }) => {
-  const { username, password } = await platform.newPerson('Viewer')
+  const { username, password } = await platform.newUser('Viewer')
   const attempt = (secret: string) =>
     platform.anonymous.attempt('POST', '/api/v1/auth/login', { json: { username, password: secret } })
   let refusal: ApiResponse | undefined
   for (let failures = 0; refusal === undefined && failures < manyFailures; failures++) {
-    const wrong = await attempt(`${password}.`)
-    if (wrong.status !== 429) expectStatus(wrong, 401, 'invalid_credentials')
+    const failure = await attempt(`${password}.`)
+    if (failure.status !== 429) expectStatus(failure, 401, 'invalid_credentials')
     // A platform that is busy with password checks also returns 429.
-    const right = wrong.status === 429 ? await attempt(password) : undefined
+    const right = failure.status === 429 ? await attempt(password) : undefined
     if (right?.status === 429) refusal = right
   }
   assert(refusal !== undefined, `${manyFailures} failures in a row were not limited`)

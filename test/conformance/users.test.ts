@@ -38,33 +38,33 @@ test('creates, lists, signs in and removes a user', async ({ platform, admin }) 
 })
 
 test('names invalid fields and never returns a password', async ({ admin }) => {
-  const good = newUserBody(['Viewer'])
-  const wrong: [object, string[]][] = [
+  const valid = newUserBody(['Viewer'])
+  const invalid: [object, string[]][] = [
     [{}, ['body /username', 'body /email', 'body /password', 'body /roles']],
-    [{ ...good, username: 'line\nbreak' }, ['body /username']],
-    [{ ...good, email: 'nobody' }, ['body /email']],
-    [{ ...good, password: '7 chars' }, ['body /password']],
-    [{ ...good, password: 'x'.repeat(1025) }, ['body /password']],
-    [{ ...good, roles: [] }, ['body /roles']],
-    [{ ...good, roles: ['Viewer', 'Root'] }, ['body /roles/1']],
-    [{ ...good, roles: 'Viewer' }, ['body /roles']],
+    [{ ...valid, username: 'line\nbreak' }, ['body /username']],
+    [{ ...valid, email: 'nobody' }, ['body /email']],
+    [{ ...valid, password: '7 chars' }, ['body /password']],
+    [{ ...valid, password: 'x'.repeat(1025) }, ['body /password']],
+    [{ ...valid, roles: [] }, ['body /roles']],
+    [{ ...valid, roles: ['Viewer', 'Root'] }, ['body /roles/1']],
+    [{ ...valid, roles: 'Viewer' }, ['body /roles']],
   ]
-  for (const [json, fields] of wrong) {
+  for (const [json, fields] of invalid) {
     const response = await admin.post(path, json)
     expect(invalidFields(response)).toEqual(fields)
-    expect(response.text).not.toContain(good.password)
+    expect(response.text).not.toContain(valid.password)
     expect(response.text).not.toContain('7 chars')
   }
-  expectStatus(await admin.post(path, { ...good, organisationId: 'nothing' }), 404, 'organisation_not_found')
+  expectStatus(await admin.post(path, { ...valid, organisationId: 'nothing' }), 404, 'organisation_not_found')
 })
 
 test('applies changed roles on the next refresh', async ({ platform, admin }) => {
-  const person = await platform.newPerson('Viewer')
+  const user = await platform.newUser('Viewer')
   const register = { name: platform.newName(), type: 'Hypervisor' }
   const body = { roles: ['ClusterAdmin'], email: 'other@example.com' }
-  const changed = expectStatus(await admin.patch(`${path}/${person.id}`, body), 200)
+  const changed = expectStatus(await admin.patch(`${path}/${user.id}`, body), 200)
   expect([changed.roles, changed.email]).toEqual([body.roles, body.email])
-  const { refreshToken } = person.tokens
+  const { refreshToken } = user.tokens
   const { accessToken } = expectStatus(await platform.anonymous.post('/api/v1/auth/refresh', { refreshToken }), 200)
   const client = platform.anonymous.withToken(accessToken)
   const { id } = expectStatus(await client.post('/api/v1/clusters', register), 201)
@@ -72,7 +72,7 @@ test('applies changed roles on the next refresh', async ({ platform, admin }) =>
 })
 
 test('ends all sessions when an administrator sets a password', async ({ platform, admin }) => {
-  const { id, username, password, tokens } = await platform.newPerson('Viewer')
+  const { id, username, password, tokens } = await platform.newUser('Viewer')
   const renewed = `${password} renewed`
   expectStatus(await admin.patch(`${path}/${id}`, { password: renewed }), 200)
   const { refreshToken } = tokens

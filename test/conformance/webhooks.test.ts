@@ -231,7 +231,7 @@ const promised = [
 ]
 
 test('lists every event once with a description', async ({ platform }) => {
-  const { client } = await platform.newPerson('Viewer')
+  const { client } = await platform.newUser('Viewer')
   const { items } = expectStatus(await client.get('/api/v1/events/catalog'), 200)
   const types: string[] = items.map(({ type }: any) => type)
   expect(new Set(types).size).toBe(types.length)
@@ -246,7 +246,7 @@ test('publishes schemas that compile and validate event data', async ({ platform
   const schemas = await eventSchemas(platform)
   expect(schemas.size).toBeGreaterThan(0)
   for (const [type, validate] of schemas) {
-    for (const wrong of [null, [], 'text', {}]) expect(validate(wrong), type).toBe(false)
+    for (const invalid of [null, [], 'text', {}]) expect(validate(invalid), type).toBe(false)
   }
   const registered = schemas.get('platform.cluster.registered')
   const cluster = { clusterId: 'clus_00000000000000000000000000', name: 'berlin-1', type: 'Hypervisor' }

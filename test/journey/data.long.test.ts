@@ -16,7 +16,7 @@ test('a backup restored elsewhere has all users, sessions, jobs, relays, modules
   const cluster = await api.newCluster()
   await using relay = runRelayCommand(cluster.relayCommand, folder.path)
   await relay.writes(/Enrolled/)
-  const user = await api.newPerson('Operator')
+  const user = await api.newUser('Operator')
   const session = await api.signIn()
   const jobId = await api.submit(cluster.id, { script: 'echo first' })
   await waitFor('the end of the job', async () => (await api.job(jobId)).completedAt !== undefined)

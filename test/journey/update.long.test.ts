@@ -50,7 +50,7 @@ test('a published release is announced once, applied and rolled back without a f
   expect(await notifications()).toHaveLength(1)
 
   const relay = await api.newRelay()
-  const { jobId, leaseId } = await api.running(relay)
+  const { jobId, leaseId } = await api.startJob(relay)
   const request = { action: 'apply', targetVersion: '9.1.0' }
   expectStatus(await apply(request), 409, 'active_jobs')
   await using traffic = await Traffic.start(api, 10)

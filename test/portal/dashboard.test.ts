@@ -10,7 +10,7 @@ import { testAsAdministrator } from '../support/portal/test.ts'
 
 /** Each test has a user with a dashboard of their own. */
 const test = testAsAdministrator.extend('person', ({ api, seed: _seeded }): Promise<TestUser> =>
-  api.newPerson('OrgAdmin'),
+  api.newUser('OrgAdmin'),
 )
 
 const path = '/api/v1/users/me/dashboard-layout'

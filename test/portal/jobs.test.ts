@@ -33,7 +33,7 @@ test('runs a script and shows its output while it runs', async ({ open, api, rel
   const jobId = idInPath(page)
   expect((await api.job(jobId)).payload).toEqual({ script: '#!/bin/sh\necho <b>hello</b>' })
 
-  await api.told(relay, jobId)
+  await api.waitForOffer(relay, jobId)
   const { leaseId } = await relay.claim(jobId)
   expectStatus(await relay.output(jobId, { leaseId, seq: 0, data: '<b>hello</b>\n' }), 200)
   await outputContains(page, '<b>hello</b>')

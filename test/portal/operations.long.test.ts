@@ -62,7 +62,7 @@ test('rejects unknown versions, images and manifest addresses in their form', as
 })
 
 test('shows the progress of an installation after a reload; other users get the entry', async ({ api, open }) => {
-  const [page, other] = [await open('/modules'), await open('/health', { as: await api.newPerson('Viewer') })]
+  const [page, other] = [await open('/modules'), await open('/health', { as: await api.newUser('Viewer') })]
   expect(await mainLink(other, 'Hello World').count()).toBe(0)
   await button(moduleRow(page), 'Install').click()
   await button(dialog(page, 'Install Hello World?'), 'Install').click()
@@ -143,7 +143,7 @@ test('a check finds a release, and explains why another one cannot be applied', 
 
 test('an update needs confirmation while jobs run, and shows its progress after a reload', async ({ api, open }) => {
   const relay = await api.newRelay()
-  const { jobId, leaseId } = await api.running(relay)
+  const { jobId, leaseId } = await api.startJob(relay)
   const page = await open('/settings/updates', { allow: [/^response 409 PUT/, ...replacing] })
   await button(page, 'Update to 9.1.0').click()
   const confirmation = dialog(page, 'Update the platform to 9.1.0?')

@@ -93,7 +93,7 @@ test('runs actions, and offers only those that the user may run', async ({ open,
   await page.keyboard.type('register')
   await optionTexts(page).toEqual(['Register cluster'])
 
-  const viewer = await open('/health', { as: await api.newPerson('Viewer'), allow: [/^response 401 /] })
+  const viewer = await open('/health', { as: await api.newUser('Viewer'), allow: [/^response 401 /] })
   await button(viewer, 'Search').click()
   await field(viewer).waitFor()
   const offered = await options(viewer).allInnerTexts()

@@ -225,7 +225,7 @@ test.runIf(isLong)('a sign-out during a renewal waits for it and leaves no sessi
 test.runIf(isLong)('a tab shows no data of the previous user', async ({ open, api, user }) => {
   const page = await open('/settings/account')
   await page.getByText(`${user.username}@example.com`).first().waitFor()
-  const { username, password } = await api.newPerson('Viewer')
+  const { username, password } = await api.newUser('Viewer')
   const other = await page.context().newPage()
   await other.goto('/sign-in?returnTo=/clusters')
   await heading(other, 'Clusters').waitFor()

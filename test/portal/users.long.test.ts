@@ -53,7 +53,7 @@ test('a user is created with described roles; errors are shown at their fields',
 })
 
 test('e-mail, roles and password are changed at an address', async ({ open, api }) => {
-  const user = await api.newPerson('Operator')
+  const user = await api.newUser('Operator')
   const page = await open('/settings/users')
   await openAction(page, user.username, 'Edit')
   await page.waitForURL(`**/settings/users?user=${user.id}`)
@@ -71,7 +71,7 @@ test('e-mail, roles and password are changed at an address', async ({ open, api 
 })
 
 test('an edit keeps roles that were changed at the same time; reopening shows them', async ({ open, api }) => {
-  const { id, username } = await api.newPerson('Operator')
+  const { id, username } = await api.newUser('Operator')
   const admin = await api.admin
   const page = await open('/settings/users')
   const form = await openAction(page, username, 'Edit')
@@ -88,7 +88,7 @@ test('an edit keeps roles that were changed at the same time; reopening shows th
 })
 
 test('arrow keys move between rows without opening menus', async ({ open, api }) => {
-  for (let count = 0; count < 2; count++) await api.newPerson('Viewer')
+  for (let count = 0; count < 2; count++) await api.newUser('Viewer')
   const page = await open('/settings/users')
   const buttons = button(page, /^Actions for /)
   await buttons.first().press('ArrowDown')
@@ -97,7 +97,7 @@ test('arrow keys move between rows without opening menus', async ({ open, api })
 })
 
 test('sessions, API tokens and users are removed after confirmation', async ({ open, api }) => {
-  const user = await api.newPerson('Operator')
+  const user = await api.newUser('Operator')
   const { token } = expectStatus(await user.client.post('/api/v1/users/me/tokens', { name: 'nightly' }), 201)
   const page = await open('/settings/users')
   const confirm = async (action: string) => {
@@ -152,7 +152,7 @@ test.for([
   ['Operator', '/settings/users', 'users:admin'],
   ['Operator', '/settings/organisations', 'platform:admin'],
 ] as const)('%s cannot open %s', async ([role, path, permission], { open, api }) => {
-  const page = await open(path, { as: await api.newPerson(role) })
+  const page = await open(path, { as: await api.newUser(role) })
   await page.getByText('Access denied').waitFor()
   await page.getByText(permission).waitFor()
   expect(await page.getByRole('main').getByRole('button').count()).toBe(0)
@@ -164,7 +164,7 @@ test('offers a viewer no changes', async ({ open, api, seed: _seeded }) => {
   const jobId = await api.submit(clusterId)
   const { batchId } = await submitBatch(api, { jobs: [jobFor(clusterId)] })
   await api.newSite()
-  const page = await open('/clusters', { as: await api.newPerson('Viewer') })
+  const page = await open('/clusters', { as: await api.newUser('Viewer') })
   await button(page, 'Sites').click()
   await dialog(page).getByRole('listitem').first().waitFor()
   expect(await dialog(page).getByRole('button').allInnerTexts()).toEqual([''])
@@ -187,10 +187,10 @@ test('offers a viewer no changes', async ({ open, api, seed: _seeded }) => {
 })
 
 test('an auditor adds no entries, and an organisation administrator grants no PlatformAdmin', async ({ open, api }) => {
-  const audit = await open('/settings/audit', { as: await api.newPerson('Auditor') })
+  const audit = await open('/settings/audit', { as: await api.newUser('Auditor') })
   await audit.getByRole('table', { name: 'Audit entries' }).getByRole('row').nth(1).waitFor()
   expect(await button(audit, 'Add entry').count()).toBe(0)
-  const users = await open('/settings/users', { as: await api.newPerson('OrgAdmin') })
+  const users = await open('/settings/users', { as: await api.newUser('OrgAdmin') })
   await button(users, 'Create user').click()
   const isDisabled = (name: RegExp) => dialog(users).getByRole('checkbox', { name }).isDisabled()
   expect([await isDisabled(/^PlatformAdmin/), await isDisabled(/^OrgAdmin/)]).toEqual([true, false])
@@ -198,7 +198,7 @@ test('an auditor adds no entries, and an organisation administrator grants no Pl
 
 /** The account page of a new operator. */
 async function openAccount(api: Platform, open: Open, tab: string, allow: RegExp[] = []) {
-  const user = await api.newPerson('Operator')
+  const user = await api.newUser('Operator')
   return { page: await open(`/settings/account?tab=${tab}`, { as: user, allow }), user }
 }
 

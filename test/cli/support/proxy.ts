@@ -1,62 +1,54 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { buffer } from 'node:stream/consumers'
+import { startServer } from '../../support/http-server.ts'
 
-/** Loses or delays the response, or responds without forwarding the request. */
+/** Drops or delays the response, or responds without forwarding the request. */
 export type Fault =
-  | 'lose the answer'
+  | 'drop response'
   | { holdUntil: Promise<unknown> }
   | { status: number; headers?: Record<string, string>; body?: string }
 
 export interface Proxy extends AsyncDisposable {
   url: string
-  seen: string[]
-  /** Applies a fault to the next requests with this prefix of method and path. */
-  spoil: (begin: string, ...faults: Fault[]) => void
+  /** Method and target of each request. */
+  requests: string[]
+  /** Applies faults to the next requests with this prefix of method and target. */
+  inject: (prefix: string, ...faults: Fault[]) => void
 }
 
 export async function startProxy(target: string): Promise<Proxy> {
-  const seen: string[] = []
-  const planned: { begin: string; fault: Fault }[] = []
-  const server = createServer((incoming, outgoing) => {
-    const line = `${incoming.method} ${incoming.url}`
-    seen.push(line)
-    const index = planned.findIndex(({ begin }) => line.startsWith(begin))
-    const [plan] = index < 0 ? [] : planned.splice(index, 1)
-    void answer(target, incoming, outgoing, plan?.fault)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  const { port } = server.address() as AddressInfo
+  const requests: string[] = []
+  const planned: { prefix: string; fault: Fault }[] = []
+  const server = await startServer(async ({ method, url, headers, body }, outgoing) => {
+    const line = `${method} ${url.pathname}${url.search}`
+    requests.push(line)
+    const index = planned.findIndex(({ prefix }) => line.startsWith(prefix))
+    const fault = index < 0 ? undefined : planned.splice(index, 1)[0]?.fault
+    if (typeof fault === 'object' && 'status' in fault) {
+      return { ...fault, headers: { 'content-type': 'application/json', ...fault.headers } }
+    }
+    const { host: _h, connection: _c, 'content-length': _n, ...forwarded } = headers
+    const response = await fetch(new URL(line.slice(method.length + 1), target), {
+      method,
+      headers: Object.entries(forwarded).map(([name, value]) => [name, String(value)] as [string, string]),
+      ...(body.length > 0 && { body: new Uint8Array(body) }),
+      redirect: 'manual',
+    })
+    // fetch has decoded the content.
+    const {
+      'content-encoding': _e,
+      'content-length': _l,
+      'transfer-encoding': _t,
+      ...responseHeaders
+    } = Object.fromEntries(response.headers)
+    const content = Buffer.from(await response.arrayBuffer())
+    if (typeof fault === 'object') await fault.holdUntil
+    if (fault === 'drop response') outgoing.destroy()
+    else return { status: response.status, headers: responseHeaders, body: content }
+    return undefined
+  })
   return {
-    url: `http://127.0.0.1:${port}`,
-    seen,
-    spoil: (begin, ...faults) => planned.push(...faults.map((fault) => ({ begin, fault }))),
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      server.close()
-    },
+    url: server.url,
+    requests,
+    inject: (prefix, ...faults) => planned.push(...faults.map((fault) => ({ prefix, fault }))),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   }
-}
-
-async function answer(
-  target: string,
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  fault?: Fault,
-): Promise<void> {
-  const body = await buffer(incoming)
-  if (typeof fault === 'object' && 'status' in fault) {
-    outgoing.writeHead(fault.status, { 'content-type': 'application/json', ...fault.headers }).end(fault.body)
-    return
-  }
-  const { method, headers } = incoming
-  const onward = request(new URL(incoming.url ?? '/', target), { method, headers, agent: false })
-  onward.end(body)
-  const [response]: IncomingMessage[] = await once(onward, 'response')
-  const text = await buffer(response!)
-  if (typeof fault === 'object') await fault.holdUntil
-  if (fault === 'lose the answer') outgoing.destroy()
-  else outgoing.writeHead(response!.statusCode!, { ...response!.headers, 'content-length': text.length }).end(text)
 }

@@ -4,7 +4,7 @@ import type { Client } from './client.ts'
 import type { Platform } from './platform.ts'
 import { waitFor } from '../../support/wait-for.ts'
 
-/** Verifies the audit trail with only the contract of `AuditEntry`. */
+/** Verifies the audit trail as `AuditEntry` documents it. */
 
 const sha256 = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex')
 
@@ -17,19 +17,19 @@ function canonicalJson(value: unknown): string {
 }
 
 /** Where an export starts: the preceding sequence number and hash. */
-interface Start {
+interface ChainStart {
   seq: number
   previousHash: string
 }
 
-export const chainStartOf = (organisationId: string): Start => ({ seq: 0, previousHash: sha256(organisationId) })
+export const chainStartOf = (organisationId: string): ChainStart => ({ seq: 0, previousHash: sha256(organisationId) })
 
 /** The sequence number of the first entry that does not match; undefined for an intact chain. */
-export function firstInvalidSeq({ seq, previousHash }: Start, entries: readonly any[]): number | undefined {
+export function firstInvalidSeq({ seq, previousHash }: ChainStart, entries: readonly any[]): number | undefined {
   for (const { hash, ...content } of entries) {
     seq += 1
-    const isInPlace = content.seq === seq && content.previousHash === previousHash
-    if (!isInPlace || sha256(canonicalJson(content)) !== hash) return seq
+    const isNext = content.seq === seq && content.previousHash === previousHash
+    if (!isNext || sha256(canonicalJson(content)) !== hash) return seq
     previousHash = hash
   }
   return undefined

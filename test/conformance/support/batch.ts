@@ -31,7 +31,7 @@ export const waitForBatch = (platform: Platform, batchId: string): Promise<any> 
 
 /** Sends heartbeats until the response contains an unclaimed job. */
 export const waitForJobs = (relay: Relay, running: readonly string[]): Promise<string[]> =>
-  waitFor('the relay is told of a job', async () => {
+  waitFor('a job for the relay', async () => {
     const { jobs } = expectStatus(await relay.heartbeat({ running: [...running] }, 'wait=5'), 200)
     return jobs.length > 0 && jobs
   })

@@ -1,4 +1,4 @@
-/** The used parts of an OpenAPI document. */
+/** The parts of an OpenAPI document that the tests use. */
 export interface OpenApi {
   openapi: string
   paths: Record<string, Record<string, OperationObject>>
@@ -63,10 +63,13 @@ export const operationsOf = ({ paths }: OpenApi): Operation[] =>
 
 /** The operation that matches a request. */
 export const operationOf = (operations: readonly Operation[], method: string, path: string): Operation | undefined =>
-  operations.find((operation) => operation.method === method && fits(operation.template, path.split('?', 1)[0] ?? ''))
+  operations.find(
+    (operation) => operation.method === method && matchesTemplate(operation.template, path.split('?', 1)[0] ?? ''),
+  )
 
-function fits(template: string, path: string): boolean {
-  const [wanted, given] = [template.split('/'), path.split('/')]
-  const isFit = (part: string, index: number) => (part.startsWith('{') ? given[index] !== '' : part === given[index])
-  return wanted.length === given.length && wanted.every(isFit)
+function matchesTemplate(template: string, path: string): boolean {
+  const [expected, actual] = [template.split('/'), path.split('/')]
+  const isMatch = (part: string, index: number) =>
+    part.startsWith('{') ? actual[index] !== '' : part === actual[index]
+  return expected.length === actual.length && expected.every(isMatch)
 }

@@ -28,8 +28,8 @@ export async function createUser(platform: Platform, roles: readonly string[]): 
   return signedIn(platform, { id, organisationId, ...body })
 }
 
-async function signedIn(platform: Platform, person: Omit<TestUser, 'client' | 'tokens'>): Promise<TestUser> {
-  const { id, organisationId, username, password } = person
+async function signedIn(platform: Platform, user: Omit<TestUser, 'client' | 'tokens'>): Promise<TestUser> {
+  const { id, organisationId, username, password } = user
   const tokens = await platform.signIn({ username, password })
   return { id, organisationId, username, password, tokens, client: platform.anonymous.withToken(tokens.accessToken) }
 }
@@ -47,7 +47,7 @@ export async function createTenant(platform: Platform): Promise<TestUser> {
     if (response.status === 409 && response.body.error === 'organisation_has_users') continue
     const { id } = expectStatus(response, 201)
     const tenant = await signedIn(platform, { id, organisationId, ...body })
-    const client = platform.lasting(body, tenant.tokens.accessToken)
+    const client = platform.renewingClient(body, tenant.tokens.accessToken)
     platform.removeLater(client, `${usersPath}/${id}`)
     return { ...tenant, client }
   }

@@ -8,7 +8,7 @@ import { completeSetup } from './setup.ts'
 
 /** Limits for parallel tests from one address. Failed sign-ins stay limited. */
 const settings = {
-  PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: '30',
+  PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: '8',
   ...Object.fromEntries(
     ['SIGN_IN_ADDRESS', 'SIGN_IN_STEP', 'REFRESH', 'ENROLL', 'BATCH', 'API'].map((name) => [
       `PLAT_LIMIT_${name}_PER_MINUTE`,

@@ -72,7 +72,7 @@ export class Platform {
   }
 
   get admin(): Promise<Client> {
-    return (this.#admin ??= this.signIn().then(({ accessToken }) => this.lasting(this.options, accessToken)))
+    return (this.#admin ??= this.signIn().then(({ accessToken }) => this.renewingClient(this.options, accessToken)))
   }
 
   /** The OrgAdmin of another organisation. */
@@ -80,7 +80,7 @@ export class Platform {
     return (this.#tenant ??= createTenant(this))
   }
 
-  newPerson(...roles: string[]): Promise<TestUser> {
+  newUser(...roles: string[]): Promise<TestUser> {
     return createUser(this, roles)
   }
 
@@ -89,7 +89,7 @@ export class Platform {
   }
 
   /** A client that renews its tokens for the whole run. */
-  lasting(credentials: { username: string; password: string }, accessToken: string): Client {
+  renewingClient(credentials: { username: string; password: string }, accessToken: string): Client {
     return this.anonymous.renewing(accessToken, async () => (await this.signIn(credentials)).accessToken)
   }
 
@@ -143,15 +143,15 @@ export class Platform {
   }
 
   /** Submits a script and claims its job. */
-  async running(relay: Relay, payload?: object): Promise<{ jobId: string; leaseId: string }> {
+  async startJob(relay: Relay, payload?: object): Promise<{ jobId: string; leaseId: string }> {
     const jobId = await this.submit(relay.clusterId, payload)
-    await this.told(relay, jobId)
+    await this.waitForOffer(relay, jobId)
     return { jobId, leaseId: (await relay.claim(jobId)).leaseId }
   }
 
   /** Sends heartbeats until the response contains the job. */
-  async told(relay: Relay, jobId: string): Promise<void> {
-    await waitFor(`the relay is told of ${jobId}`, async () =>
+  async waitForOffer(relay: Relay, jobId: string): Promise<void> {
+    await waitFor(`the offer of ${jobId}`, async () =>
       expectStatus(await relay.heartbeat({}, 'wait=5'), 200).jobs.includes(jobId),
     )
   }

@@ -20,7 +20,7 @@ const inTenant = (path: string, json: (name: string) => object) => async (platfo
   createAndRemove((await platform.tenant).client, path, json(platform.newName()))
 
 async function newMember(platform: Platform, client: Client): Promise<TestUser> {
-  const user = await platform.as(await platform.tenant).newPerson('Viewer')
+  const user = await platform.as(await platform.tenant).newUser('Viewer')
   await waitForEntries(client, `actor=${user.id}&action=session.open`, 1)
   return user
 }
@@ -69,25 +69,25 @@ export const recordedChanges = {
       expectStatus(await platform.anonymous.post('/api/v1/auth/refresh', { refreshToken }), status)
     }
     const path = '/api/v1/notifications'
-    await waitFor('the alert', async () => expectStatus(await user.client.get(path), 200).unreadCount === 1)
+    await waitFor('the security alert', async () => expectStatus(await user.client.get(path), 200).unreadCount === 1)
     expectStatus(await user.client.patch(path, { markAllRead: true }), 204)
     await waitForEntries(client, `actor=${user.id}&action=notification.read`, 1)
   },
 
   'an enrolled relay': async (platform: Platform) => {
-    const theirs = platform.as(await platform.tenant)
-    const { id, enrollmentToken } = await theirs.newCluster()
-    await waitForEntries(await theirs.admin, `resource=${id}`, 1)
-    await theirs.enroll(enrollmentToken)
-    await waitForEntries(await theirs.admin, `resource=${id}&action=relay.enroll`, 1)
+    const tenantPlatform = platform.as(await platform.tenant)
+    const { id, enrollmentToken } = await tenantPlatform.newCluster()
+    await waitForEntries(await tenantPlatform.admin, `resource=${id}`, 1)
+    await tenantPlatform.enroll(enrollmentToken)
+    await waitForEntries(await tenantPlatform.admin, `resource=${id}&action=relay.enroll`, 1)
   },
 
   'a submitted and a cancelled job': async (platform: Platform) => {
-    const theirs = platform.as(await platform.tenant)
-    const client = await theirs.admin
-    const { id: clusterId } = await theirs.newCluster()
+    const tenantPlatform = platform.as(await platform.tenant)
+    const client = await tenantPlatform.admin
+    const { id: clusterId } = await tenantPlatform.newCluster()
     await waitForEntries(client, `resource=${clusterId}`, 1)
-    const jobId = await theirs.submit(clusterId)
+    const jobId = await tenantPlatform.submit(clusterId)
     await waitForEntries(client, `resource=${jobId}`, 1)
     expectStatus(await client.post(`/api/v1/jobs/${jobId}/cancel`), 202)
     await waitForEntries(client, `resource=${jobId}&action=job.cancel`, 1)

@@ -60,11 +60,11 @@ export class Relay {
 
   /** A heartbeat; all nodes are Online by default. */
   heartbeat(
-    told: { nodes?: object[]; running?: string[]; freeSlots?: number } = {},
+    state: { nodes?: object[]; running?: string[]; freeSlots?: number } = {},
     prefer = 'wait=0',
   ): Promise<ApiResponse> {
     const nodes = this.nodes.map(({ id }) => ({ id, status: 'Online' }))
-    const body = { nodes, running: [], freeSlots: 4, ...told }
+    const body = { nodes, running: [], freeSlots: 4, ...state }
     return this.client.post('/api/v1/relay/heartbeat', body, { prefer })
   }
 
@@ -78,9 +78,9 @@ export class Relay {
   }
 
   /** Completes a job, by default with an exit code. */
-  complete(jobId: string, leaseId: string, ended: number | string): Promise<ApiResponse> {
-    const exitCode = typeof ended === 'number' ? ended : null
-    const outcome = typeof ended === 'number' ? 'exited' : ended
+  complete(jobId: string, leaseId: string, outcomeOrExitCode: number | string): Promise<ApiResponse> {
+    const exitCode = typeof outcomeOrExitCode === 'number' ? outcomeOrExitCode : null
+    const outcome = typeof outcomeOrExitCode === 'number' ? 'exited' : outcomeOrExitCode
     const nodes = this.nodes.map(({ id }) => ({ nodeId: id, exitCode }))
     return this.#call(jobId, 'complete', { leaseId, outcome, exitCode, nodes })
   }

@@ -10,13 +10,13 @@ export interface RecordedResponse {
   error?: string
 }
 
-const known = new Set<string>()
+const recordedLines = new Set<string>()
 
 /** Appends a response to the file. */
 export function recordResponse({ method, path, status, error }: RecordedResponse): void {
   if (file === '') return
   const line = JSON.stringify({ method, path, status, error })
-  if (known.has(line)) return
-  known.add(line)
+  if (recordedLines.has(line)) return
+  recordedLines.add(line)
   appendFileSync(file, `${line}\n`)
 }

@@ -27,7 +27,7 @@ export async function completeSetup(options: Options, retrieve: (command: string
   for (const json of [[], null, 'text', 7])
     expectStatus(await anonymous.post(completeSetupPath, json), 400, 'invalid_json')
   const commands = new Set<string>()
-  for (const json of [{}, ...['', 7, 'admin.wrong'].map((initialAdminToken) => ({ initialAdminToken }))]) {
+  for (const json of [{}, ...['', 7, 'admin.invalid'].map((initialAdminToken) => ({ initialAdminToken }))]) {
     const rejection = await anonymous.post(completeSetupPath, json)
     commands.add(expectStatus(rejection, 422, 'initial_admin_token_invalid').howToRetrieve)
   }
@@ -35,8 +35,8 @@ export async function completeSetup(options: Options, retrieve: (command: string
   assert.match(command, /\S/)
   assert.deepEqual(others, [])
   const body = { ...setupBody(options), initialAdminToken: (await retrieve(command)).trim() }
-  const wrong = { adminPassword: 'short', publicUrl: 'http://platform.example.com', timezone: 'Nowhere/Land' }
-  for (const [name, value] of Object.entries(wrong)) {
+  const invalid = { adminPassword: 'short', publicUrl: 'http://platform.example.com', timezone: 'Nowhere/Land' }
+  for (const [name, value] of Object.entries(invalid)) {
     assert.deepEqual(invalidFields(await anonymous.post(completeSetupPath, { ...body, [name]: value })), [
       `body /${name}`,
     ])

@@ -47,7 +47,7 @@ export async function hostileCluster(api: Platform, text: string): Promise<{ rel
   const names = { displayName: text, hostname: text, platform: text, relayVersion: text }
   const body = { enrollmentToken, publicKey: key.publicKey, ...names, nodes: [{ name: text }, { name: 'other' }] }
   const relay = new Relay(api.anonymous, key, expectStatus(await api.anonymous.post('/api/v1/relay/enroll', body), 201))
-  const { jobId, leaseId } = await api.running(relay, { script: `#!${text}\n${text}` })
+  const { jobId, leaseId } = await api.startJob(relay, { script: `#!${text}\n${text}` })
   const data = `${text}\n\u001B]8;;javascript:alert(__xss=20)\u0007${text}\u001B]8;;\u0007\u001B[31m${text}\n`
   expectStatus(await relay.output(jobId, { leaseId, seq: 0, data }), 200)
   expectStatus(await relay.complete(jobId, leaseId, 1), 200)

@@ -63,7 +63,7 @@ export async function seedOrganisation(api: Platform): Promise<OrganisationIds> 
   await waitForBatch(api, batchId)
   const jobs = await seedJobs(api, berlin)
   const { batchId: openBatchId } = await submitBatch(api, batch)
-  await Promise.all(['Operator', 'Viewer', 'Auditor'].map((role) => api.newPerson(role)))
+  await Promise.all(['Operator', 'Viewer', 'Auditor'].map((role) => api.newUser(role)))
   const admin = await api.admin
   await waitFor('notifications', async () => (await admin.get('/api/v1/notifications')).body.totalCount >= 2)
   const clusters = { healthy: berlin.clusterId, degraded: munich.clusterId, offline: cologne.clusterId, pending }
@@ -104,7 +104,7 @@ async function runJob(relay: Relay, jobId: string, output: string, exitCode: num
 /** Submits a script, runs it and returns the id of its job. */
 export async function submitAndRun(api: Platform, relay: Relay, script: string, output: string, exitCode = 0) {
   const jobId = await api.submit(relay.clusterId, { script })
-  await api.told(relay, jobId)
+  await api.waitForOffer(relay, jobId)
   await runJob(relay, jobId, output, exitCode)
   return jobId
 }
@@ -113,7 +113,7 @@ export async function submitAndRun(api: Platform, relay: Relay, script: string, 
 async function seedJobs(api: Platform, relay: Relay): Promise<OrganisationIds['jobs']> {
   const completed = await submitAndRun(api, relay, '#!/bin/sh\ndf -h /\n', '/dev/vda1   40G   11G   27G  29% /\n')
   const failed = await submitAndRun(api, relay, 'systemctl restart nginx', 'Unit nginx.service not found.\n', 5)
-  const { jobId: running, leaseId } = await api.running(relay, { script: 'apt-get -y upgrade' })
+  const { jobId: running, leaseId } = await api.startJob(relay, { script: 'apt-get -y upgrade' })
   expectStatus(await relay.output(running, { leaseId, seq: 0, data: 'Reading package lists...\n' }), 200)
   const heartbeat = () => relay.heartbeat({ running: [running], freeSlots: 0 })
   // The platform may have stopped by then.

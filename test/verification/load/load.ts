@@ -48,7 +48,7 @@ export async function startLoad({ userCount, pauseMs = 0 }: { userCount: number;
 export type Load = Awaited<ReturnType<typeof startLoad>>
 
 async function createUser(api: Platform, anonymous: RetryingClient) {
-  const { tokens } = await api.newPerson('OrgAdmin')
+  const { tokens } = await api.newUser('OrgAdmin')
   const { enrollmentToken } = await api.newCluster()
   const key = newRelayKey()
   const enrolled = expectStatus(await requestEnrollment(anonymous, enrollmentToken, key), 201)

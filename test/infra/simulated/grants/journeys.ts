@@ -14,7 +14,7 @@ export type Journey = (environment: Environment) => Promise<void>
 const useToken =
   (path: string): Journey =>
   async ({ platform }) => {
-    const { client } = await platform.newPerson('Operator')
+    const { client } = await platform.newUser('Operator')
     const { token } = expectStatus(await client.post('/api/v1/users/me/tokens', { name: 'use' }), 201)
     expectStatus(await platform.anonymous.withToken(token).get(path), 200)
   }

@@ -9,35 +9,32 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 export const password = 'correct horse battery'
 
 /** A platform with relays, and a signed-in administrator. */
-export interface Workplace extends AsyncDisposable {
+export interface Environment extends AsyncDisposable {
   platform: PlatformProcess
   plat: Plat
   folder: string
 }
 
-export const startWorkplace = (...clusters: string[]): Promise<Workplace> => startWorkplaceWith({}, clusters)
-
-async function startWorkplaceWith(
-  settings: Record<string, string>,
-  clusters: readonly string[] = [],
-): Promise<Workplace> {
+export async function startEnvironment(...clusters: string[]): Promise<Environment> {
   await using starting = new AsyncDisposableStack()
-  const platform = starting.use(
-    await PlatformProcess.start({ PLAT_LIMIT_BATCH_PER_MINUTE: '1000', PLAT_UPDATE_BAKE_SECONDS: '1', ...settings }),
-  )
+  const settings = { PLAT_LIMIT_BATCH_PER_MINUTE: '1000', PLAT_UPDATE_BAKE_SECONDS: '1' }
+  const platform = starting.use(await PlatformProcess.start(settings))
   const { path: folder } = starting.use(await temporaryFolder())
   await platform.setUp()
   const plat = new Plat(folder, { PLAT_SERVER: platform.url })
-  await plat.prints(['login', '--username', 'ada', '--password-stdin'], `${password}\n`)
+  await logIn(plat)
   for (const name of clusters) {
     const relayCommand = await plat.prints(['cluster', 'register', name])
     await mkdir(join(folder, name))
     starting.use(runRelayCommand(relayCommand, join(folder, name)))
   }
-  await waitFor('every cluster is Healthy', async () => {
+  await waitFor('all clusters to be Healthy', async () => {
     const { items } = await plat.json(['cluster', 'list', '--status', 'Healthy'])
     return items.length === clusters.length
   })
-  const started = starting.move()
-  return { platform, plat, folder, [Symbol.asyncDispose]: () => started.disposeAsync() }
+  const resources = starting.move()
+  return { platform, plat, folder, [Symbol.asyncDispose]: () => resources.disposeAsync() }
 }
+
+export const logIn = (plat: Plat): Promise<string> =>
+  plat.prints(['login', '--username', 'ada', '--password-stdin'], `${password}\n`)
