@@ -25,8 +25,8 @@ test('runs a script on a cluster by name with the script’s output and exit cod
 })
 
 test.runIf(isLong)('passes several arguments after -- unchanged', async () => {
-  const words = ['printf', '<%s>', `it's`, '$HOME', 'a  b']
-  expect(await plat.prints(['run', '--cluster', 'berlin-1', '--', ...words])).toBe(`<it's><$HOME><a  b>`)
+  const args = ['printf', '<%s>', `it's`, '$HOME', 'a  b']
+  expect(await plat.prints(['run', '--cluster', 'berlin-1', '--', ...args])).toBe(`<it's><$HOME><a  b>`)
 })
 
 test('reads a script from a file or standard input and runs it on a node by name', async () => {
@@ -45,9 +45,9 @@ test('prints output while the script runs', async () => {
     '--cluster',
     'berlin-1',
     '--',
-    `echo begun >&2; ${waitForFileScript(gate)}; echo done`,
+    `echo started >&2; ${waitForFileScript(gate)}; echo done`,
   ])
-  await running.says(/begun/)
+  await running.says(/started/)
   await writeFile(gate, '')
   expect(await running.ended).toMatchObject({ exitCode: 0, out: 'done\n' })
 })
@@ -59,9 +59,9 @@ test.runIf(isLong)('continues a run after a restart of the platform', async () =
     '--cluster',
     'berlin-1',
     '--',
-    `echo begun >&2; ${waitForFileScript(gate)}; echo done; exit 6`,
+    `echo started >&2; ${waitForFileScript(gate)}; echo done; exit 6`,
   ])
-  await running.says(/begun/)
+  await running.says(/started/)
   await environment.platform.kill()
   await running.says(/retrying|ECONNREFUSED/)
   await environment.platform.restart()
@@ -70,8 +70,8 @@ test.runIf(isLong)('continues a run after a restart of the platform', async () =
 })
 
 test('Ctrl-C cancels the job and exits with 130, even if npm repeats the signal', async () => {
-  const running = plat.start(['run', '--cluster', 'berlin-1', '--', 'echo begun >&2; sleep 600'])
-  await running.says(/begun/)
+  const running = plat.start(['run', '--cluster', 'berlin-1', '--', 'echo started >&2; sleep 600'])
+  await running.says(/started/)
   running.interrupt()
   running.interrupt()
   const { exitCode, err } = await running.ended
@@ -108,11 +108,11 @@ test('prints the output of several clusters under their names and exits with the
 
 test.runIf(isLong)('labels each line with its node if a cluster has several', async () => {
   const nodes = { nodes: ['gate', 'worker'].map((name) => ({ name, executor: 'local' })) }
-  const place = join(folder, 'two-nodes')
-  await mkdir(place)
-  await writeFile(join(place, 'nodes.json'), JSON.stringify(nodes))
+  const relayFolder = join(folder, 'two-nodes')
+  await mkdir(relayFolder)
+  await writeFile(join(relayFolder, 'nodes.json'), JSON.stringify(nodes))
   const relayCommand = (await plat.prints(['cluster', 'register', 'two-nodes'])).trim()
-  await using relay = runRelayCommand(`${relayCommand} --nodes nodes.json`, place)
+  await using relay = runRelayCommand(`${relayCommand} --nodes nodes.json`, relayFolder)
   await relay.writes(/Connected/)
   const out = await plat.prints(['run', '--cluster', 'two-nodes', '--', String.raw`printf 'one\n'; printf 'two'`])
   const lines = ['gate | one', 'gate | two', 'worker | one', 'worker | two']

@@ -86,11 +86,11 @@ describe('a new module', () => {
   )
 
   test('does not overwrite existing files', async () => {
-    await writeFile(join(author.folder, 'taken'), 'mine')
+    await writeFile(join(author.folder, 'taken'), 'content')
     for (const id of ['greeting', 'taken']) {
       expect(await author.plat.run(['module', 'new', id])).toMatchObject({ exitCode: 2, out: '' })
     }
-    expect(await readFile(join(author.folder, 'taken'), 'utf8')).toBe('mine')
+    expect(await readFile(join(author.folder, 'taken'), 'utf8')).toBe('content')
   })
 
   test('rejects an invalid registry', async () => {
@@ -123,12 +123,12 @@ describe('a build', () => {
       healthChecks: [{ name: 'greeting', path: '/health/greeting', tags: ['informational'] }],
       backgroundJobs: [{ id: 'tick', intervalSeconds: 60 }],
     })
-    const dense = JSON.stringify(manifest)
-    await writeFile(file, dense)
+    const compact = JSON.stringify(manifest)
+    await writeFile(file, compact)
     expect((await author.plat.run(['module', 'manifest', '--dir', 'greeting'])).err).toMatch(
       /valid, and up to date\.$/m,
     )
-    expect(await readFile(file, 'utf8')).toBe(dense)
+    expect(await readFile(file, 'utf8')).toBe(compact)
     await author.change('src/main.ts', `version: '0.1.0'`, `version: '0.2.0+build.7'`)
     const { metadata, spec } = await author.plat.json(['module', 'manifest', '--dir', 'greeting'])
     expect([metadata.version, spec.image]).toEqual(['0.2.0+build.7', '127.0.0.1:8081/modules/greeting:0.2.0_build.7'])

@@ -15,7 +15,7 @@ let plat: Plat
 let digest: string
 const resources = new AsyncDisposableStack()
 const image = (tag: string) => `${registry.host}/modules/greeting:${tag}`
-const verdict = async (tag: string, ...keys: string[]) => {
+const verify = async (tag: string, ...keys: string[]) => {
   const { exitCode, out } = await plat.run([
     'module',
     'verify',
@@ -47,7 +47,7 @@ test('pushed without a key is reported as not verified', async () => {
   const pushed = await plat.json(['module', 'push', '--dir', 'greeting'])
   expect(pushed).toEqual({ image: image('0.1.0'), digest, isSigned: false })
   expect((await tagsIn('modules/greeting')).toSorted()).toEqual(['0.1.0', 'latest'])
-  expect(await verdict('0.1.0', 'ada')).toMatchObject({ exitCode: 1, isVerified: false, problem: 'unsigned' })
+  expect(await verify('0.1.0', 'ada')).toMatchObject({ exitCode: 1, isVerified: false, problem: 'unsigned' })
   const { exitCode, out, err } = await plat.run(['module', 'verify', image('0.1.0'), '--key', 'ada.pub'])
   expect([exitCode, out]).toEqual([1, ''])
   expect(err).toBe(`${image('0.1.0')} is not verified: No signature of ${digest} is in modules/greeting.\n`)
@@ -57,8 +57,8 @@ test('pushed with a key is verified with that key only', async () => {
   expect(await plat.json(['module', 'push', '--dir', 'greeting', '--key', 'ada.key'])).toMatchObject({
     isSigned: true,
   })
-  expect(await verdict('latest', 'eve')).toMatchObject({ exitCode: 1, problem: 'unknown_key' })
-  expect(await verdict('latest', 'eve', 'ada')).toMatchObject({
+  expect(await verify('latest', 'eve')).toMatchObject({ exitCode: 1, problem: 'unknown_key' })
+  expect(await verify('latest', 'eve', 'ada')).toMatchObject({
     exitCode: 0,
     by: 'ada.pub',
     digest,
@@ -69,14 +69,14 @@ test('pushed with a key is verified with that key only', async () => {
 test('can be signed in the legacy layout', async () => {
   const signed = ['module', 'sign', image('0.1.0'), '--key', 'eve.key', '--legacy']
   expect(await plat.json(signed)).toEqual({ image: image('0.1.0'), digest })
-  expect(await verdict('0.1.0', 'eve')).toMatchObject({ exitCode: 0, by: 'eve.pub', layout: 'tag' })
+  expect(await verify('0.1.0', 'eve')).toMatchObject({ exitCode: 0, by: 'eve.pub', layout: 'tag' })
 })
 
 test('is not verified after its tag moved to another image', async () => {
   await author.change('src/main.ts', 'Here I am', 'Here I was')
   await plat.prints(['module', 'build', '--dir', 'greeting'])
   await plat.prints(['module', 'push', '--dir', 'greeting'])
-  expect(await verdict('0.1.0', 'ada', 'eve')).toMatchObject({ exitCode: 1, problem: 'unsigned' })
+  expect(await verify('0.1.0', 'ada', 'eve')).toMatchObject({ exitCode: 1, problem: 'unsigned' })
 })
 
 test('that changed after its build is not pushed', async () => {

@@ -8,8 +8,8 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 
 test('escapes control characters, line breaks and direction marks in foreign text', () => {
-  const evil = 'a\u001b[2Jb\r\nc\u009b31md\u202ee\u2028f'
-  expect(oneLine(evil)).toBe(String.raw`a\u{1b}[2Jb\r\nc\u{9b}31md\u{202e}e\u{2028}f`)
+  const text = 'a\u001b[2Jb\r\nc\u009b31md\u202ee\u2028f'
+  expect(oneLine(text)).toBe(String.raw`a\u{1b}[2Jb\r\nc\u{9b}31md\u{202e}e\u{2028}f`)
   expect(sanitiseText('a\tb\n\u001b[0m')).toBe('a\tb\n\\u{1b}[0m')
   expect(cellOf(['a\nb', 'c'])).toBe(String.raw`a\nb, c`)
 })

@@ -9,23 +9,23 @@ import { logIn, startEnvironment, type Environment } from './support/environment
 
 let environment: Environment
 let plat: Plat
-let serving: string
+let currentVersion: string
 
 beforeAll(async () => {
   environment = await startEnvironment()
   plat = environment.plat
-  serving = (await plat.json(['update', 'check'])).currentVersion
+  currentVersion = (await plat.json(['update', 'check'])).currentVersion
 })
 afterAll(() => environment[Symbol.asyncDispose]())
 
 test('does nothing without a newer release, and rejects a rollback without a previous version', async () => {
   const check = await plat.run(['update', 'check'])
   expect(check.out).toMatch(
-    new RegExp(`^currentVersion +${serving}\nlatestVersion +${serving}\nupdateAvailable +false\n`),
+    new RegExp(`^currentVersion +${currentVersion}\nlatestVersion +${currentVersion}\nupdateAvailable +false\n`),
   )
   const apply = await plat.run(['update', 'apply'])
   expect([apply.exitCode, apply.out]).toEqual([0, ''])
-  expect(apply.err).toBe(`${serving} is the newest version that there is for this platform.\n`)
+  expect(apply.err).toBe(`${currentVersion} is the newest version that there is for this platform.\n`)
   expect(await plat.json(['update', 'apply'])).toMatchObject({ updateAvailable: false })
   const rollback = await plat.run(['update', 'rollback', '--yes'])
   expect([rollback.exitCode, rollback.err]).toEqual([1, expect.stringContaining('(no_previous_version)')])
@@ -39,10 +39,10 @@ test('finds, applies and rolls back a release and prints each step', async () =>
   expect(check.out).toMatch(/^latestVersion +9\.1\.0$/m)
   expect(check.err).toBe('Next: plat update apply 9.1.0\n')
 
-  const unsure = await plat.run(['update', 'apply'])
-  expect([unsure.exitCode, unsure.err]).toEqual([
+  const unconfirmed = await plat.run(['update', 'apply'])
+  expect([unconfirmed.exitCode, unconfirmed.err]).toEqual([
     2,
-    `Update the platform from ${serving} to 9.1.0? Use --yes to confirm.\n`,
+    `Update the platform from ${currentVersion} to 9.1.0? Use --yes to confirm.\n`,
   ])
   const applied = await plat.run(['update', 'apply', '--yes'])
   expect(applied).toMatchObject({ exitCode: 0, out: 'PlatformUpdate Completed: Version 9.1.0 serves.\n' })
@@ -50,17 +50,17 @@ test('finds, applies and rolls back a release and prints each step', async () =>
   expect(applied.err).toBe(steps.map((step) => `${step}: Completed\n`).join(''))
 
   const accepted = await plat.json(['update', 'rollback', '--yes', '--no-wait'])
-  expect(accepted).toMatchObject({ action: 'rollback', targetVersion: serving, status: 'InProgress' })
+  expect(accepted).toMatchObject({ action: 'rollback', targetVersion: currentVersion, status: 'InProgress' })
   expect((await plat.run(['job', 'wait', accepted.jobId])).exitCode).toBe(0)
-  expect(await plat.json(['update', 'check'])).toMatchObject({ currentVersion: serving })
+  expect(await plat.json(['update', 'check'])).toMatchObject({ currentVersion })
 })
 
 test('follows an update if its first response is lost', async () => {
   await using proxy = await startProxy(environment.platform.url)
-  const away = plat.with({ PLAT_SERVER: proxy.url, XDG_CONFIG_HOME: join(environment.folder, 'away') })
-  await logIn(away)
+  const proxied = plat.with({ PLAT_SERVER: proxy.url, XDG_CONFIG_HOME: join(environment.folder, 'proxied') })
+  await logIn(proxied)
   proxy.inject('PUT /api/v1/platform/updates/apply', 'drop response')
-  const applied = await away.run(['update', 'apply', '9.1.0', '--yes'])
+  const applied = await proxied.run(['update', 'apply', '9.1.0', '--yes'])
   expect(applied).toMatchObject({ exitCode: 0, out: 'PlatformUpdate Completed: Version 9.1.0 serves.\n' })
   expect(applied.err).toMatch(/^Already running: job_\w+\.$/m)
   expect(proxy.requests.filter((line) => line.startsWith('PUT '))).toHaveLength(2)
@@ -68,7 +68,7 @@ test('follows an update if its first response is lost', async () => {
   // On most machines the rollback has ended before the retry; the retry must not roll back again.
   const later = { status: 503, headers: { 'retry-after': '8' }, body: '{"error":"unavailable"}' }
   proxy.inject('PUT /api/v1/platform/updates/apply', 'drop response', later)
-  const back = await away.run(['update', 'rollback', '--yes'])
-  expect([back.exitCode, back.err]).toEqual([0, expect.stringMatching(/(^Already running: |is already active\.$)/m)])
-  expect(await plat.json(['update', 'check'])).toMatchObject({ currentVersion: serving })
+  const rollback = await proxied.run(['update', 'rollback', '--yes'])
+  expect([rollback.exitCode, rollback.err]).toEqual([0, expect.stringMatching(/(^Already running: |is already active\.$)/m)])
+  expect(await plat.json(['update', 'check'])).toMatchObject({ currentVersion })
 })
