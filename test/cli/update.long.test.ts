@@ -69,6 +69,9 @@ test('follows an update if its first response is lost', async () => {
   const later = { status: 503, headers: { 'retry-after': '8' }, body: '{"error":"unavailable"}' }
   proxy.inject('PUT /api/v1/platform/updates/apply', 'drop response', later)
   const rollback = await proxied.run(['update', 'rollback', '--yes'])
-  expect([rollback.exitCode, rollback.err]).toEqual([0, expect.stringMatching(/(^Already running: |is already active\.$)/m)])
+  expect([rollback.exitCode, rollback.err]).toEqual([
+    0,
+    expect.stringMatching(/(^Already running: |is already active\.$)/m),
+  ])
   expect(await plat.json(['update', 'check'])).toMatchObject({ currentVersion })
 })
