@@ -79,13 +79,13 @@ test('prefers the token of the environment over the session and does not store i
 
 test('concurrent processes renew a session once', async () => {
   await changeSession({ expiresAtMs: 0 })
-  const others = 5
+  const others = 2
   const holdUntil = waitFor('the other processes to wait or renew', async () => {
     return (await countWaiting()) === others || countRequests('POST /api/v1/auth/refresh') > others
   })
   proxy.inject('POST /api/v1/auth/refresh', { holdUntil })
   const ended = await Promise.all(Array.from({ length: 1 + others }, () => plat.run(['whoami'])))
-  expect(ended.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0, 0, 0])
+  expect(ended.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0])
   expect(countRequests('POST /api/v1/auth/refresh')).toBe(1)
   await changeSession({ expiresAtMs: 0 })
   expect((await plat.run(['whoami'])).exitCode).toBe(0)
@@ -148,7 +148,7 @@ test('submits a job once if its response is lost', async () => {
   expect(items.map((job: any) => job.id)).toEqual([id])
 })
 
-test('removes a cluster if the response is lost', async () => {
+test.runIf(isLong)('removes a cluster if the response is lost', async () => {
   await plat.prints(['cluster', 'register', 'lossy-2'])
   proxy.inject('DELETE /api/v1/clusters', 'drop response')
   expect(await plat.json(['cluster', 'delete', 'lossy-2', '--yes'])).toMatchObject({ deleted: true })
