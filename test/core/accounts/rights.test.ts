@@ -1,6 +1,6 @@
 import { permissionsOf, type Role, roleNames } from '@platform/contract/permission'
-import * as ApiToken from '@platform/core/accounts/api-token'
 import { verifyApiToken } from '@platform/core/accounts/api-token-caller'
+import * as ApiToken from '@platform/core/accounts/api-token'
 import { reauthorize, requireCurrentRights } from '@platform/core/accounts/current-rights'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
 import * as Organisation from '@platform/core/accounts/organisation'
@@ -15,7 +15,7 @@ import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import * as Enrollment from '@platform/core/relays/enrollment'
 import * as Webhook from '@platform/core/webhooks/webhook'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   createColleague,
   createTenantAdministrator,
@@ -107,6 +107,9 @@ describe('administrators cannot exceed their own rights', () => {
   test.each(attempts)('a %s cannot %s: %s', async (administrator, _, code, attempt) => {
     await expectError(attempt(await newAdministrators[administrator]()), code)
     expect(await User.read(platform.caller, platform.id)).toMatchObject({ roles: ['PlatformAdmin'] })
+  })
+
+  afterAll(async () => {
     expect(await signIn(platform.credentials, newOrigin())).toMatchObject({ tokenType: 'Bearer' })
   })
 })

@@ -1,25 +1,46 @@
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb'
-import { type ProviderRequest } from '@platform/contract/identity'
+import type { ProviderRequest } from '@platform/contract/identity'
 import { permissionsOf } from '@platform/contract/permission'
 import { deleteSecret, readSecret } from '@platform/core/aws/secrets'
+import { sweep } from '@platform/core/background/sweep'
 import { config } from '@platform/core/config'
+import * as keys from '@platform/core/db/keys'
+import { get, query } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { configure, providerLimit } from '@platform/core/identity-providers/configure'
 import * as Providers from '@platform/core/identity-providers/manage'
+import { isOrphanedSecret } from '@platform/core/identity-providers/orphaned-secrets'
 import { enabledProviders, findProvider, issuerOf, secretOf } from '@platform/core/identity-providers/provider'
-import { type ProviderRecord } from '@platform/core/identity-providers/record'
+import type { ProviderRecord } from '@platform/core/identity-providers/record'
 import { beforeAll, expect, test } from 'vitest'
-import * as fixtures from '../../support/fixtures.ts'
-import { countStoreCalls } from '../../support/store-calls.ts'
-import { cloud, everyType, ldap, oidc, openSource, secretInUse, secretNames } from '../support/identity.ts'
+import { advanceClock } from '../../support/clock.ts'
+import {
+  administrator,
+  errorCodeOf,
+  expectError,
+  newCaller,
+  requestErrorCode,
+  setUpPlatform,
+  type SignedInUser,
+} from '../../support/fixtures.ts'
+import { beforeCommand, countStoreCalls, crashAtCall } from '../../support/store-calls.ts'
+import {
+  cloud,
+  onSecretCall,
+  everyType,
+  ldap,
+  oidc,
+  openSource,
+  secretInUse,
+  secretNames,
+} from '../support/identity.ts'
 import { pendingRecords } from '../support/outbox.ts'
 
-const { expectError, newCaller } = fixtures
 const admin = () => newCaller(undefined, 'PlatformAdmin')
 
-let platform: fixtures.SignedInUser
+let platform: SignedInUser
 beforeAll(async () => {
-  platform = await fixtures.setUpPlatform()
+  platform = await setUpPlatform()
 })
 
 async function recordOf(id: string): Promise<ProviderRecord> {
@@ -45,7 +66,7 @@ test('applies the defaults of each type', async () => {
   const caller = await admin()
   const claims = { usernameClaim: 'preferred_username', emailClaim: 'email', groupsClaim: 'groups' }
   const defaults = { ...claims, scopes: ['openid', 'profile', 'email'] }
-  const portal = fixtures.administrator.publicUrl
+  const portal = administrator.publicUrl
   const acme = await configure(caller, oidc)
   expect(acme).toMatchObject({ ...defaults, displayName: 'id.example.com' })
   expect(acme.redirectUri).toBe(`${portal}/api/v1/auth/oidc/${acme.id}/callback`)
@@ -192,7 +213,7 @@ test('limits the providers of an organisation but not changes of them', async ()
   await expectError(configure(caller, request(providerLimit)), 'limit_reached')
   const endpoint = 'POST /api/v1/platform/identity/providers'
   const requester = [caller, 'PlatformAdmin'] as const
-  expect(await fixtures.requestErrorCode('identity', endpoint, requester, request(providerLimit))).toBe('limit_reached')
+  expect(await requestErrorCode('identity', endpoint, requester, request(providerLimit))).toBe('limit_reached')
   await configure(caller, { ...request(0), displayName: 'changed' })
   const { items } = await Providers.list(caller)
   expect(items).toHaveLength(providerLimit)
@@ -240,4 +261,119 @@ test('rejects role mappings beyond the rights of the caller or the organisation'
 test('rejects a caller whose permission was revoked after the token was issued', async () => {
   const revoked = { ...(await newCaller(newId('org'), 'Viewer')), permissions: new Set(['platform:admin'] as const) }
   await expectError(configure(revoked, oidc), 'forbidden')
+})
+
+/** An administrator and a configured provider. */
+async function configured() {
+  const caller = await admin()
+  return { caller, ...(await configure(caller, oidc)) }
+}
+const changed = { ...oidc, clientSecret: 'second secret' }
+
+async function orphanMarkers() {
+  const shards = Array.from({ length: keys.dueShards }, (_, shard) =>
+    query({ index: 'due', pk: keys.duePartition(shard) }),
+  )
+  return (await Promise.all(shards)).flatMap(({ items }) => items).filter(isOrphanedSecret)
+}
+
+async function expectNoOrphans(id: string): Promise<void> {
+  advanceClock(11 * 60_000)
+  await sweep()
+  const record = await findProvider(id)
+  expect(await secretNames(id)).toEqual(record === undefined ? [] : [record.secretName])
+  expect(await orphanMarkers()).toEqual([])
+}
+
+const providerCount = async ({ organisationId }: { organisationId: string }) =>
+  (await get(keys.identityProviderCount(organisationId)))?.['count']
+
+test.each(['before', 'after'] as const)(
+  'adds a provider completely or not at all if a crash comes %s any call',
+  async (when) => {
+    let crashes = 0
+    for (let [n, isCrashed] = [1, true]; isCrashed; n++) {
+      const caller = await admin()
+      isCrashed = await crashAtCall(n, when, () => configure(caller, oidc), onSecretCall)
+      const [stored] = (await Providers.list(caller)).items
+      const { id } = stored ?? (await configure(caller, oidc))
+      expect(await secretInUse(id)).toBe('first secret')
+      await expectNoOrphans(id)
+      expect(await providerCount(caller)).toBe(1)
+      crashes += Number(isCrashed)
+    }
+    expect(crashes).toBeGreaterThanOrEqual(5)
+  },
+)
+
+test.each(['before', 'after'] as const)('keeps a usable secret if a change crashes %s any call', async (when) => {
+  const secrets = new Set<string | undefined>()
+  for (let [n, isCrashed] = [1, true]; isCrashed; n++) {
+    const { caller, id } = await configured()
+    isCrashed = await crashAtCall(n, when, () => configure(caller, changed), onSecretCall)
+    const secret = await secretInUse(id)
+    secrets.add(secret)
+    await expectNoOrphans(id)
+    expect(await secretInUse(id)).toBe(secret)
+  }
+  expect(secrets).toEqual(new Set(['first secret', 'second secret']))
+})
+
+test.each(['before', 'after'] as const)(
+  'removes a provider with its secret if a crash comes %s any call',
+  async (when) => {
+    const outcomes = new Set<boolean>()
+    for (let [n, isCrashed] = [1, true]; isCrashed; n++) {
+      const { caller, id } = await configured()
+      isCrashed = await crashAtCall(n, when, () => Providers.remove(caller, id), onSecretCall)
+      const isStored = (await findProvider(id)) !== undefined
+      expect(await secretInUse(id)).toBe(isStored ? 'first secret' : undefined)
+      outcomes.add(isStored)
+      await expectNoOrphans(id)
+      expect(await providerCount(caller)).toBe(Number(isStored))
+    }
+    expect(outcomes.size).toBe(2)
+  },
+)
+
+test('does not sweep a new secret', async () => {
+  const { caller, id } = await configured()
+  await crashAtCall(5, 'before', () => configure(caller, changed), onSecretCall)
+  expect(await secretNames(id)).toHaveLength(2)
+  await sweep()
+  expect(await secretNames(id)).toHaveLength(2)
+  await expectNoOrphans(id)
+})
+
+test('rejects a change whose new secret was swept', async () => {
+  const { caller, id } = await configured()
+  const sweepLater = async () => {
+    advanceClock(11 * 60_000)
+    await sweep()
+  }
+  const isSwept = beforeCommand(/TransactWrite/, sweepLater, 2)
+  await expectError(configure(caller, changed), 'conflict')
+  expect(isSwept()).toBe(true)
+  expect(await secretInUse(id)).toBe('first secret')
+  await expectNoOrphans(id)
+})
+
+test('removes a provider once among concurrent requests', async () => {
+  const { caller, id } = await configured()
+  const outcomes = await Promise.all([1, 2, 3].map(() => errorCodeOf(Providers.remove(caller, id))))
+  expect(outcomes.filter((outcome) => outcome === 'no error')).toHaveLength(1)
+  await configure(caller, oidc)
+  expect((await Providers.list(caller)).items).toHaveLength(1)
+})
+
+test('stores one provider with one secret among concurrent changes', async () => {
+  const caller = await admin()
+  const secrets = Array.from({ length: 8 }, (_, index) => `secret ${index}`)
+  const providers = await Promise.all(secrets.map((clientSecret) => configure(caller, { ...oidc, clientSecret })))
+  const [id = '', ...others] = new Set(providers.map((provider) => provider.id))
+  expect(others).toEqual([])
+  expect(secrets).toContain(await secretInUse(id))
+  const record = await findProvider(id)
+  expect(await secretNames(id)).toEqual([record?.secretName])
+  expect(record?.revision).toBe(8)
 })

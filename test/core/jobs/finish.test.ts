@@ -285,6 +285,18 @@ test('stores output once per sequence number and rejects gaps', async () => {
   expect((await readOutput(caller, jobId, 0)).items.map(({ data }) => data)).toEqual(['once'])
 })
 
+test('reads output from any offset', async () => {
+  const { caller, enrolled, jobId, leaseId } = await runningJob()
+  for (const [seq, data] of ['hel', 'lo\n'].entries()) {
+    await append(enrolled.request(), jobId, outputChunk(leaseId, seq, data))
+  }
+  const items = [
+    { offset: 1, data: 'el' },
+    { offset: 3, data: 'lo\n' },
+  ]
+  expect(await readOutput(caller, jobId, 1)).toMatchObject({ items, nextOffset: 6, finished: false })
+})
+
 async function resultOf(chunks: readonly string[]) {
   const { caller, enrolled, jobId, leaseId } = await runningJob()
   const nodeId = enrolled.relay.nodes[0]?.id ?? ''

@@ -1,51 +1,279 @@
 import { outboxRetryMs } from '@platform/core/aws/queues'
-import { now } from '@platform/core/clock'
+import { readSecret } from '@platform/core/aws/secrets'
+import { now, nowSeconds } from '@platform/core/clock'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
-import { batchPut, get, upsert } from '@platform/core/db/table'
+import { batchPut, get, update, upsert } from '@platform/core/db/table'
 import { removeAll, transact } from '@platform/core/db/transact'
-import { newId } from '@platform/core/id'
+import { newId, sha256 } from '@platform/core/id'
 import { isAnyJobRunning } from '@platform/core/jobs/active'
-import { claim } from '@platform/core/jobs/claim'
-import { complete } from '@platform/core/jobs/complete'
+import { checkLease, claim, findOwnJob, nextCheckWhileRunning, renewLease } from '@platform/core/jobs/claim'
+import { dispatch } from '@platform/core/jobs/dispatch'
 import * as Job from '@platform/core/jobs/job'
-import { append, readOutput } from '@platform/core/jobs/output'
 import { findStoredResponse } from '@platform/core/outbox/idempotency'
-import { heartbeat } from '@platform/core/relays/heartbeat'
+import { enroll, issue } from '@platform/core/relays/enrollment'
+import { compactVerify, importJWK } from 'jose'
 import { beforeAll, expect, test } from 'vitest'
-import { bootstrapPlatform, callerWithCluster, errorCodeOf, expectError, newCaller } from '../../support/fixtures.ts'
-import { countStoreCalls, onStoreCall } from '../../support/store-calls.ts'
-import { completionReport, jobCounters, runJob, scriptJob, storeJob, waitingJob } from '../support/jobs.ts'
+import { advanceClock } from '../../support/clock.ts'
+import {
+  bootstrapPlatform,
+  callerWithCluster,
+  enrolledCluster,
+  enrollRequest,
+  errorCodeOf,
+  expectError,
+  newCaller,
+} from '../../support/fixtures.ts'
+import { beforeCommand, countStoreCalls, onStoreCall } from '../../support/store-calls.ts'
+import {
+  dispatchedJob,
+  inboxItems,
+  jobCounters,
+  runJob,
+  runningJob,
+  scriptJob,
+  storeJob,
+  waitingJob,
+} from '../support/jobs.ts'
 import { receiveMessages } from '../support/messages.ts'
 import { pendingRecords } from '../support/outbox.ts'
+import { measureUsage } from '../support/usage.ts'
 
 beforeAll(bootstrapPlatform)
 
-test('a job is queued, offered by a heartbeat, claimed, and completed with its output', async () => {
-  const { caller, enrolled, jobId } = await waitingJob()
-  const nodeId = enrolled.relay.nodes[0]?.id ?? ''
-  const offeredJobs = async () => (await heartbeat(enrolled.request(), enrolled.heartbeat)).response.jobs
-  expect(await offeredJobs()).toEqual([jobId])
-  const { leaseId } = await claim(enrolled.request(), jobId, undefined)
-  expect(await offeredJobs()).toEqual([])
-  expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Running' })
-  for (const [seq, data] of ['hel', 'lo\n'].entries()) {
-    await append(enrolled.request(), jobId, { leaseId, seq, nodeId, stream: 'stdout', data })
-  }
-  const output = (offset: number) => readOutput(caller, jobId, offset)
-  const items = [{ offset: 3, data: 'lo\n' }]
-  expect(await output(3)).toMatchObject({ items, nextOffset: 6, finished: false })
-  expect(await output(1)).toMatchObject({ items: [{ offset: 1, data: 'el' }, { offset: 3 }] })
-  const response = await complete(enrolled.request(), jobId, completionReport(enrolled, leaseId))
-  expect(response).toEqual({ jobId, status: 'Completed' })
-  expect(await output(6)).toMatchObject({ items: [], nextOffset: 6, finished: true })
-  const nodes = [{ nodeId, exitCode: 0, output: 'hello\n' }]
-  expect(await Job.read(caller, jobId)).toMatchObject({
-    status: 'Completed',
-    result: { output: 'hello\n', exitCode: 0, truncated: false, totalBytes: 6, nodes },
+async function submittedJob() {
+  const { caller, enrolled } = await callerWithCluster()
+  const { id: jobId } = await Job.submit(caller, scriptJob(enrolled.cluster.id))
+  const { organisationId } = caller
+  return { caller, enrolled, jobId, key: keys.job(organisationId, jobId), reference: { organisationId, jobId } }
+}
+
+const storeCallsOf = async (work: () => Promise<unknown>): Promise<string[]> =>
+  (await measureUsage(work)).usage.calls.filter((call) => call !== 'SendMessage')
+
+test('dispatches a waiting job to the inbox and schedules its delivery timeout', async () => {
+  const { caller, enrolled, jobId, key, reference } = await submittedJob()
+  await receiveMessages(config.PLAT_QUEUE_EVENTS)
+  expect(await storeCallsOf(() => dispatch(reference))).toEqual(['GetItem', 'TransactWriteItems'])
+  expect(await inboxItems(enrolled.cluster.id)).toEqual([jobId])
+  expect(await jobCounters(caller, enrolled)).toEqual([1, 1])
+  const item = await get(key)
+  expect(keys.dueTimeOf(String(item?.['duesk']))).toBe(item?.['expiresAtMs'])
+  expect(item?.['dispatchedAtMs']).toEqual(expect.any(Number))
+  // The message of a new job also leads to the projections.
+  const { organisationId } = caller
+  expect(await receiveMessages(config.PLAT_QUEUE_EVENTS)).toContainEqual({ organisationId })
+})
+
+test('ignores messages for unknown, dispatched, running, ended and throttled jobs', async () => {
+  const { caller, enrolled, jobId, key, reference } = await submittedJob()
+  const expectIgnored = async (job = reference) => expect(await storeCallsOf(() => dispatch(job))).toEqual(['GetItem'])
+  await expectIgnored({ ...reference, jobId: newId('job') })
+  await update(key, { set: { isThrottled: true } })
+  await expectIgnored()
+  await update(key, { set: { status: 'Running' }, remove: ['isThrottled'] })
+  await expectIgnored()
+  await update(key, { set: { status: 'Queued' } })
+  await dispatch(reference)
+  await expectIgnored()
+  await claim(enrolled.request(), jobId, undefined)
+  await expectIgnored()
+  const ended = { ...reference, jobId: await dispatchedJob(caller, enrolled) }
+  await Job.cancel(caller, ended.jobId)
+  await receiveMessages(config.PLAT_QUEUE_EVENTS)
+  await expectIgnored(ended)
+  expect(await receiveMessages(config.PLAT_QUEUE_EVENTS)).toEqual([])
+  expect(await inboxItems(enrolled.cluster.id)).toEqual([])
+})
+
+test.each([
+  ['cancelled', ({ caller, jobId }: Submitted) => Job.cancel(caller, jobId), [0, 0]],
+  [
+    'dispatched and claimed',
+    async ({ enrolled, jobId, reference }: Submitted) => {
+      await dispatch(reference)
+      await claim(enrolled.request(), jobId, undefined)
+    },
+    [1, 0],
+  ],
+] as const)('does not dispatch a job that is concurrently %s', async (_, change, counters) => {
+  const job = await submittedJob()
+  const isChanged = beforeCommand(/^TransactWrite/, () => Promise.resolve(change(job)))
+  await dispatch(job.reference)
+  expect(isChanged()).toBe(true)
+  expect(await inboxItems(job.enrolled.cluster.id)).toEqual([])
+  expect(await jobCounters(job.caller, job.enrolled)).toEqual(counters)
+})
+
+type Submitted = Awaited<ReturnType<typeof submittedJob>>
+
+test('repeated and concurrent messages dispatch a job once', async () => {
+  const { caller, enrolled, reference } = await submittedJob()
+  await Promise.all(Array.from({ length: 5 }, () => dispatch(reference)))
+  await dispatch(reference)
+  expect(await jobCounters(caller, enrolled)).toEqual([1, 1])
+})
+
+test('a claim leases the job for ten minutes and returns a statement about job, cluster and payload', async () => {
+  const { caller, enrolled, jobId, record, key } = await waitingJob()
+  const startedMs = now()
+  const lease = await claim(enrolled.request(), jobId, 'key')
+  const leasedMs = Date.parse(lease.leaseExpiresAt) - startedMs
+  expect(leasedMs).toBeGreaterThanOrEqual(600_000)
+  expect(leasedMs).toBeLessThan(630_000)
+  const { statement: signingKeys } = JSON.parse((await readSecret(config.PLAT_SECRET_SIGNING_KEYS)) ?? '')
+  const publicKey = await importJWK({ kty: 'OKP', crv: 'Ed25519', x: signingKeys[0].jwk.x }, 'EdDSA')
+  const { payload, protectedHeader } = await compactVerify(lease.statement, publicKey)
+  expect(protectedHeader).toEqual({ alg: 'EdDSA', typ: 'job-statement+jws', kid: signingKeys[0].kid })
+  const claims = JSON.parse(new TextDecoder().decode(payload))
+  const stored = await get(keys.payload(caller.organisationId, jobId))
+  expect(claims).toEqual({
+    jobId,
+    clusterId: enrolled.cluster.id,
+    payloadSha256: sha256(String(stored?.['payload'])),
+    iat: claims.iat,
+    exp: claims.iat + 600,
   })
-  expect(await jobCounters(caller, enrolled)).toEqual([0, 0])
+  expect(Math.abs(claims.iat - nowSeconds())).toBeLessThan(30)
+  expect(await record()).toMatchObject({ status: 'Running', leaseId: lease.leaseId, claimKey: 'key' })
+  expect(keys.dueTimeOf(String((await get(key))?.['duesk']))).toBe(nextCheckWhileRunning(await record(), 0))
+  expect(await inboxItems(enrolled.cluster.id)).toEqual([])
+})
+
+test('a claim commits an event and a status transition', async () => {
+  const { caller, enrolled, jobId } = await waitingJob()
+  await claim(enrolled.request(), jobId, undefined)
+  const records = await pendingRecords(caller.organisationId)
+  const events = records.flatMap((record) => record.events).filter(({ name }) => name === 'job.started')
+  const data = { jobId, clusterId: enrolled.cluster.id, relayId: enrolled.relay.relayId, type: 'InvokeScript' }
+  expect(events).toMatchObject([{ subject: jobId, data }])
+  const transitions = records.flatMap((record) => record.transitions).map(({ from, to }) => [from, to])
+  expect(transitions).toEqual([
+    [undefined, 'Queued'],
+    ['Queued', 'Running'],
+  ])
+})
+
+test('one of several concurrent claims succeeds, and may be repeated with its key', async () => {
+  const { caller, enrolled, jobId } = await waitingJob()
+  const claimWith = (key: string | undefined) => claim(enrolled.request(), jobId, key)
+  const codes = await Promise.all(Array.from({ length: 6 }, (_, index) => errorCodeOf(claimWith(`key-${index}`))))
+  expect(codes.filter((code) => code === 'no error')).toHaveLength(1)
+  expect(codes.filter((code) => code === 'job_not_claimable')).toHaveLength(5)
+  const key = `key-${codes.indexOf('no error')}`
+  const [first, second] = await Promise.all([claimWith(key), claimWith(key)])
+  const { leaseId, payload, leaseExpiresAt } = first
+  expect(second).toMatchObject({ leaseId, payload, leaseExpiresAt })
+  expect(payload).toEqual({ script: 'echo hello' })
+  for (const other of ['other', '', undefined]) await expectError(claimWith(other), 'job_not_claimable')
+  expect(await jobCounters(caller, enrolled)).toEqual([1, 0])
+})
+
+test.each([
+  ['of another relay', { set: { relayId: newId('relay') } }],
+  ['that has ended', { set: { status: 'Completed' } }],
+  ['without a lease', { remove: ['leaseId'] }],
+])('a claim %s cannot be repeated', async (_, change) => {
+  const { caller, enrolled, jobId, key } = await waitingJob()
+  await claim(enrolled.request(), jobId, 'key')
+  await update(key, change)
+  await expectError(claim(enrolled.request(), jobId, 'key'), 'job_not_claimable')
+  expect(await jobCounters(caller, enrolled)).toEqual([1, 0])
+})
+
+test.each([
+  ['cancelled', () => ({ set: { status: 'Cancelled' } })],
+  ['undispatched', () => ({ remove: ['dispatchedAtMs'] })],
+  ['expired', () => ({ set: { expiresAtMs: now() - 1 } })],
+])('rejects a claim of a job that is %s, without a write', async (_, changeOf) => {
+  const { enrolled, jobId, key } = await waitingJob()
+  await update(key, changeOf())
+  const { usage, result } = await measureUsage(() => errorCodeOf(claim(enrolled.request(), jobId, 'key')))
+  expect([result, usage.calls]).toEqual(['job_not_claimable', ['BatchGetItem']])
+})
+
+test('limits the idempotency key of a claim to 200 characters', async () => {
+  const { enrolled, jobId } = await waitingJob()
+  const message = 'must be at most 200 characters'
+  const detail = { in: 'header', path: '/idempotency-key', code: 'too_big', message }
+  await expect(claim(enrolled.request(), jobId, 'x'.repeat(201))).rejects.toMatchObject({
+    code: 'validation_failed',
+    extra: { details: [detail] },
+  })
+  expect(await claim(enrolled.request(), jobId, 'x'.repeat(200))).toHaveProperty('leaseId')
+})
+
+type Waiting = Awaited<ReturnType<typeof waitingJob>>
+
+test.each([
+  ['is cancelled', ({ caller, jobId }: Waiting) => Job.cancel(caller, jobId), 'job_not_claimable'],
+  ['is claimed', ({ enrolled, jobId }: Waiting) => claim(enrolled.request(), jobId, 'first'), 'job_not_claimable'],
+  [
+    'gets another relay',
+    async ({ caller, enrolled }: Waiting) =>
+      enroll(enrollRequest((await issue(caller, enrolled.cluster.id)).enrollmentToken)),
+    'unauthenticated',
+  ],
+] as const)('rejects a claim of a job that concurrently %s', async (_, change, code) => {
+  const job = await waitingJob()
+  const isChanged = beforeCommand(/^TransactWrite/, () => Promise.resolve(change(job)))
+  await expectError(claim(job.enrolled.request(), job.jobId, 'key'), code)
+  expect(isChanged()).toBe(true)
+  expect((await job.record()).claimKey).not.toBe('key')
+})
+
+test('a relay finds jobs of its own cluster only, and reads payloads only for claims', async () => {
+  const { caller, enrolled, jobId } = await waitingJob()
+  const other = await enrolledCluster(caller)
+  for (const id of [newId('job'), 'job', '', 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa']) {
+    await expectError(findOwnJob(enrolled.request(), id), 'job_not_found')
+  }
+  await expectError(findOwnJob(other.request(), jobId), 'job_not_found')
+  await expectError(findOwnJob({ ...enrolled.request(), clusterId: newId('clus') }, jobId), 'unauthenticated')
+  const lookup = await measureUsage(() => findOwnJob(enrolled.request(), jobId))
+  expect(lookup.result.id).toBe(jobId)
+  const { usage } = await measureUsage(() => claim(enrolled.request(), jobId, 'key'))
+  expect(usage.readUnits).toBeGreaterThan(lookup.usage.readUnits)
+})
+
+test('rejects a lease of another job or relay', async () => {
+  const { enrolled, jobId, leaseId } = await runningJob()
+  const job = await findOwnJob(enrolled.request(), jobId)
+  const check = async (relayId: string, id: string) => checkLease(job, { ...enrolled.request(), relayId }, id)
+  await check(enrolled.relay.relayId, leaseId)
+  await expectError(check(enrolled.relay.relayId, newId('lease')), 'lease_not_held')
+  await expectError(check(newId('relay'), leaseId), 'lease_not_held')
+})
+
+test('renews a lease after a quarter of its time, unless the job has another lease or has ended', async () => {
+  const { record, key } = await runningJob()
+  const countWrites = async () => (await measureUsage(async () => renewLease(await record()))).usage.calls.length - 1
+  const renewedAtMs = async () => (await record()).leaseRenewedAtMs
+  const claimedAtMs = await renewedAtMs()
+  advanceClock(140_000)
+  expect(await countWrites()).toBe(0)
+  advanceClock(11_000)
+  expect([await countWrites(), await countWrites()]).toEqual([1, 0])
+  const lastMs = await renewedAtMs()
+  expect(lastMs - claimedAtMs).toBeGreaterThanOrEqual(150_000)
+  advanceClock(151_000)
+  const job = await record()
+  for (const set of [{ leaseId: newId('lease') }, { status: 'Completed', leaseId: job.leaseId }]) {
+    await update(key, { set })
+    await renewLease(job)
+    expect(await renewedAtMs()).toBe(lastMs)
+  }
+})
+
+test('the next check of a running job is at its time limit, lease end or cancellation timeout', () => {
+  const job = { startedAtMs: 1_000_000, timeoutSeconds: 100, leaseRenewedAtMs: 2_000_000 }
+  // A minute after the time limit, at which the relay ends the job.
+  expect(nextCheckWhileRunning(job, 0)).toBe(1_160_000)
+  expect(nextCheckWhileRunning({ ...job, timeoutSeconds: 10_000 }, 0)).toBe(2_600_000)
+  expect(nextCheckWhileRunning({ ...job, cancelRequestedAtMs: 1_100_000 }, 7000)).toBe(1_107_000)
+  expect(nextCheckWhileRunning({ ...job, cancelRequestedAtMs: 1_100_000 }, 70_000)).toBe(1_160_000)
+  expect(nextCheckWhileRunning({ timeoutSeconds: 100, leaseRenewedAtMs: 2_000_000 }, 0)).toBe(160_000)
 })
 
 const unknownCluster = { clusterId: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa' }

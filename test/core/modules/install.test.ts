@@ -1,23 +1,26 @@
 import { eventSchemas } from '@platform/contract/event'
-import { InstallAccepted } from '@platform/contract/module'
+import { InstallAccepted, UninstallAccepted } from '@platform/contract/module'
 import type { IdempotentRequest } from '@platform/core/caller'
 import { config } from '@platform/core/config'
+import { navigation } from '@platform/core/dashboard/navigation'
 import * as keys from '@platform/core/db/keys'
-import { remove } from '@platform/core/db/table'
+import { remove, update } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
+import { newId } from '@platform/core/id'
 import * as Job from '@platform/core/jobs/job'
 import { installFromCatalog, installFromImage } from '@platform/core/modules/install'
-import { installPlan } from '@platform/core/modules/plans'
-import { readRoutes } from '@platform/core/modules/routes'
+import { installPlan, uninstallPlan } from '@platform/core/modules/plans'
+import { findRouteOwner, parseRoutes, readRoutes } from '@platform/core/modules/routes'
+import { uninstall } from '@platform/core/modules/uninstall'
 import { findOperation } from '@platform/core/operations/operation'
 import { findStoredResponse } from '@platform/core/outbox/idempotency'
 import { afterAll, beforeEach, expect, test, vi } from 'vitest'
 import { bootstrapPlatform, errorCodeOf, expectError, newCaller } from '../../support/fixtures.ts'
 import { writtenManifest } from '../../support/module-registry.ts'
-import { beforeCommand } from '../../support/store-calls.ts'
+import { beforeCommand, countStoreCalls } from '../../support/store-calls.ts'
 import { clearModules, countInstallJobs, moduleRecord, newPlatformAdmin, offerReleases } from '../support/installs.ts'
 import { receiveMessages } from '../support/messages.ts'
-import { catalogRelease, newModuleId, putCatalog, putModule, releaseFor } from '../support/modules.ts'
+import { catalogRelease, deploymentOf, newModuleId, putCatalog, putModule, releaseFor } from '../support/modules.ts'
 import { pendingRecords } from '../support/outbox.ts'
 
 const registry = await vi.hoisted(async () => (await import('../../support/module-registry.ts')).startModuleFixtures())
@@ -172,4 +175,219 @@ test('retries after a concurrent reservation of another path', async () => {
   expect(await install()).toMatchObject({ moduleId: id })
   expect(isReserved()).toBe(true)
   expect([...(await readRoutes()).reservations.keys()].toSorted()).toEqual([id, other].toSorted())
+})
+
+const running = (id: string, version = '1.0.0') => putModule(releaseFor(id, { version }))
+/** An administrator, and a running module with these releases in the catalog. */
+async function installed(version: string, ...offers: string[]) {
+  const [caller, id] = [await newPlatformAdmin(), newModuleId()]
+  await running(id, version)
+  await offerReleases(registry, id, ...offers)
+  const upgrade = (target?: string) => installFromCatalog(caller, id, { version: target })
+  const upgradeToImage = (tag: string) =>
+    installFromImage(caller, { imageRef: `${registry.host}/modules/${id}:${tag}` })
+  return { caller, id, upgrade, upgradeToImage }
+}
+
+test('keeps the running release and its route until the new one is published', async () => {
+  const { caller, id, upgrade } = await installed('1.0.0', '1.1.0')
+  const before = await readRoutes()
+  const { jobId } = await upgrade()
+  expect(await moduleRecord(id)).toMatchObject({ state: 'Upgrading', jobId, release: { version: '1.0.0' } })
+  expect(await readRoutes()).toEqual(before)
+  const operation = await findOperation({ organisationId: caller.organisationId, jobId })
+  const plan = { release: { version: '1.1.0' }, previousVersion: '1.0.0' }
+  expect(operation && installPlan(operation)).toMatchObject(plan)
+  const [record] = await pendingRecords(caller.organisationId)
+  expect(record?.events[0]?.data).toMatchObject({ previousVersion: '1.0.0', version: '1.1.0' })
+})
+
+test('rejects the installed version, from the catalog and as an image', async () => {
+  const { upgrade, upgradeToImage } = await installed('1.0.0', '1.0.0')
+  await expectError(upgrade(), 'module_already_installed')
+  await expectError(upgrade('1.0.0'), 'module_already_installed')
+  await expectError(upgradeToImage('1.0.0'), 'module_already_installed')
+})
+
+test('downgrades only to a requested version or image', async () => {
+  const { upgrade } = await installed('2.0.0', '1.0.0')
+  await expectError(upgrade(), 'module_already_installed')
+  expect(await upgrade('1.0.0')).toMatchObject({ version: '1.0.0' })
+  const { upgradeToImage } = await installed('2.0.0', '1.0.0')
+  expect(await upgradeToImage('1.0.0')).toMatchObject({ version: '1.0.0' })
+})
+
+test('does not downgrade after a concurrent upgrade', async () => {
+  const { id, upgrade } = await installed('1.0.0', '1.1.0')
+  beforeCommand(/^TransactWrite/, () => running(id, '1.2.0'))
+  await expectError(upgrade(), 'module_already_installed')
+  expect(await moduleRecord(id)).toMatchObject({ state: 'Running', release: { version: '1.2.0' } })
+})
+
+test('reinstalls the version of a failed module', async () => {
+  const { id, upgrade } = await installed('1.0.0', '1.0.0')
+  await putModule(releaseFor(id), { state: 'Failed' })
+  expect(await upgrade()).toMatchObject({ version: '1.0.0' })
+  expect(await moduleRecord(id)).toMatchObject({ state: 'Installing', installedAtMs: expect.any(Number) })
+})
+
+test('rejects an upgrade of a module that is not in the catalog', async () => {
+  const id = newModuleId()
+  await running(id)
+  await expectError(installFromCatalog(await newPlatformAdmin(), id, {}), 'version_not_available')
+})
+
+test.each(['Installing', 'Upgrading', 'Uninstalling'] as const)(
+  'rejects an operation while a module is %s',
+  async (state) => {
+    const { caller, id, upgrade, upgradeToImage } = await installed('1.0.0', '2.0.0')
+    await putModule(releaseFor(id), { state, jobId: newId('job') })
+    await expectError(upgradeToImage('2.0.0'), 'module_operation_in_progress')
+    // Rejected before any registry request: this image does not exist.
+    await putCatalog({ [`${registry.host}/modules/${id}`]: [catalogRelease(id, '3.0.0')] })
+    await expectError(upgrade(), 'module_operation_in_progress')
+    expect(await countInstallJobs(caller)).toBe(0)
+  },
+)
+
+test('detects an operation and a failure between read and write', async () => {
+  const { id, upgrade } = await installed('1.0.0', '2.0.0')
+  const isLocked = beforeCommand(/TransactWrite/, () => update(keys.module(id), { set: { jobId: newId('job') } }))
+  await expectError(upgrade(), 'module_operation_in_progress')
+  await running(id)
+  const isFailed = beforeCommand(/TransactWrite/, () => putModule(releaseFor(id), { state: 'Failed' }))
+  await upgrade()
+  expect(await moduleRecord(id)).toMatchObject({ state: 'Installing' })
+  expect([isLocked(), isFailed()]).toEqual([true, true])
+})
+
+test('accepts one of several concurrent upgrades', async () => {
+  const { caller, upgrade } = await installed('1.0.0', '2.0.0', '3.0.0')
+  const outcomes = await Promise.all(['2.0.0', '3.0.0', '2.0.0'].map((version) => errorCodeOf(upgrade(version))))
+  expect(outcomes.filter((outcome) => outcome === 'no error')).toHaveLength(1)
+  expect(await countInstallJobs(caller)).toBe(1)
+})
+
+/** An administrator and a stored module. */
+async function storedModule(
+  record: Parameters<typeof putModule>[1] = {},
+  options: Parameters<typeof releaseFor>[1] = {},
+) {
+  const [caller, id] = [await newPlatformAdmin(), newModuleId()]
+  const release = releaseFor(id, options)
+  await putModule(release, record)
+  return { caller, id, release }
+}
+
+test('accepts an uninstall: removes route and navigation, and queues the operation', async () => {
+  const slot = { slotId: 'nav.primary', id: 'x', label: 'X', icon: 'hand', route: '/modules/x', order: 100 } as const
+  const { caller, id, release } = await storedModule({}, { spec: { navSlots: [slot] } })
+  await putModule(releaseFor(newModuleId()))
+  const accepted = await uninstall(caller, id)
+  const { jobId } = accepted
+  expect(accepted).toEqual({ jobId, moduleId: id, status: 'Uninstalling' })
+  expect(UninstallAccepted.parse(accepted)).toEqual(accepted)
+  const { reservations } = await readRoutes()
+  expect([reservations.has(id), reservations.size]).toEqual([false, 1])
+  expect((await navigation(caller)).items.filter(({ source }) => source !== 'platform')).toEqual([])
+  // The worker stops this deployment.
+  expect(await moduleRecord(id)).toMatchObject({ state: 'Uninstalling', jobId, deployment: deploymentOf(release) })
+  const { organisationId } = caller
+  expect(await Job.read(caller, jobId)).toMatchObject({
+    type: 'ModuleUninstall',
+    status: 'Queued',
+    payload: { moduleId: id, version: '1.0.0' },
+    steps: [{ name: 'stop' }, { name: 'remove' }],
+  })
+  const operation = await findOperation({ organisationId, jobId })
+  expect(operation && uninstallPlan(operation)).toEqual({ moduleId: id, version: '1.0.0' })
+  expect(await receiveMessages(config.PLAT_QUEUE_UPDATES)).toEqual([{ organisationId, jobId }])
+  const [record] = await pendingRecords(organisationId)
+  expect(record?.audit).toEqual({ action: 'module.uninstall', resource: id, detail: '1.0.0' })
+})
+
+test('uninstalls a failed module', async () => {
+  const { caller, id } = await storedModule({ state: 'Failed' })
+  expect(await uninstall(caller, id)).toMatchObject({ moduleId: id })
+})
+
+test('rejects a module that is not installed, and one that is unknown', async () => {
+  const [caller, id] = [await newPlatformAdmin(), newModuleId()]
+  await putCatalog({ 'r.test/a': [catalogRelease(id, '1.0.0')] })
+  await expectError(uninstall(caller, id), 'module_not_installed')
+  await expectError(uninstall(caller, newModuleId()), 'module_not_found')
+  await expectError(uninstall(caller, '../x'), 'module_not_found')
+})
+
+test.each(['Installing', 'Upgrading', 'Uninstalling'] as const)('rejects a module that is %s', async (state) => {
+  const { caller, id } = await storedModule({ state, jobId: newId('job') })
+  await expectError(uninstall(caller, id), 'module_operation_in_progress')
+})
+
+test('accepts one of several concurrent uninstalls', async () => {
+  const { caller, id } = await storedModule()
+  const outcomes = await Promise.all(Array.from({ length: 4 }, () => errorCodeOf(uninstall(caller, id))))
+  expect(outcomes.toSorted()).toEqual([...Array<string>(3).fill('module_operation_in_progress'), 'no error'])
+  expect(await receiveMessages(config.PLAT_QUEUE_UPDATES)).toHaveLength(1)
+})
+
+test('retries if the module fails between read and write', async () => {
+  const { caller, id } = await storedModule()
+  const isFailed = beforeCommand(/TransactWrite/, () => putModule(releaseFor(id), { state: 'Failed' }))
+  expect(await uninstall(caller, id)).toMatchObject({ moduleId: id })
+  expect(isFailed()).toBe(true)
+  expect('deployment' in ((await moduleRecord(id)) ?? {})).toBe(false)
+})
+
+test('checks the current rights of the caller', async () => {
+  const { caller, id } = await storedModule()
+  const revoked = { ...(await newCaller(undefined, 'OrgAdmin')), permissions: caller.permissions }
+  await expectError(uninstall(revoked, id), 'forbidden')
+  expect(await moduleRecord(id)).toMatchObject({ state: 'Running' })
+  expect(await countStoreCalls(() => uninstall(caller, id))).toBe(2)
+})
+
+/** Routes of modules, reserved in this order. */
+const routesOf = (paths: Record<string, string>) =>
+  parseRoutes(
+    Object.fromEntries(
+      Object.entries(paths).map(([id, apiBasePath]) => [`module:${id}`, JSON.stringify({ apiBasePath })]),
+    ),
+  )
+
+const paths = { hello: '/api/hello', billing: '/api/billing/v2', 'hello-2': '/api/hello-2' }
+
+test.for([
+  ['/api/hello', 'hello'],
+  ['/api/hello/', 'hello'],
+  ['/api/hello/a/b', 'hello'],
+  ['/api/hello-2/a', 'hello-2'],
+  ['/api/hello-3', undefined],
+  ['/api/billing/v2/x', 'billing'],
+  ['/api/billing', undefined],
+  ['/api/billing/v20', undefined],
+  ['/modules/hello', 'hello'],
+  ['/modules/hello/page', 'hello'],
+  ['/modules/hello-2', 'hello-2'],
+  ['/modules/hell', undefined],
+  ['/modules/', undefined],
+  ['/modules', undefined],
+  ['/modules/toString', undefined],
+  ['/hello', undefined],
+  ['/', undefined],
+  ['', undefined],
+] as const)('routes %j to the module %s', ([path, owner]) => {
+  expect(findRouteOwner(routesOf(paths), path)?.moduleId).toBe(owner)
+})
+
+const platformPaths = '/api/v1 /api/v1/jobs /api/v2/x /api/v10 /api/modules /api/modules/install /relay/x'.split(' ')
+const foreignPaths = '/ /api /api/ /api/v1 /api/v2 /api/modules /modules /modules/hello /relay'.split(' ')
+
+test.for(['', ...foreignPaths])('does not route paths of others to a reservation of %j', (path) => {
+  const routes = routesOf({ aaa: path, ...paths })
+  const ownerOf = (requested: string) => findRouteOwner(routes, requested)?.moduleId
+  for (const [id, api] of Object.entries(paths)) expect([ownerOf(api), ownerOf(`/modules/${id}`)]).toEqual([id, id])
+  for (const requested of [...platformPaths, '/health/ready', '/modules', '/'])
+    expect(ownerOf(requested)).toBeUndefined()
+  expect(ownerOf('/modules/aaa')).toBe('aaa')
 })

@@ -9,14 +9,8 @@ import {
   directory,
   fixtures,
 } from '../../support/hostile-directory.ts'
-import { lack, outcome, respondWith, search, searchDone } from '../../support/hostile-directory.ts'
-import { settingsOf, startTlsAccepted, writing } from '../../support/hostile-directory.ts'
-import { ber, canary, hostile, inTls, message, onRequest, references, result } from '../../support/directories.ts'
-import { refusing, tiny, unreachable } from '../../support/hostile-answers.ts'
 import { randomBytes } from 'node:crypto'
 import { type Socket } from 'node:net'
-import * as keys from '@platform/core/db/keys'
-import { query } from '@platform/core/db/table'
 import { authenticate, clientOn } from '@platform/core/identity-providers/ldap/ldap'
 import { connectDirectory, upgradeToTls } from '@platform/core/identity-providers/ldap/socket'
 import { testLdap } from '@platform/core/identity-providers/ldap/test'
@@ -26,6 +20,10 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { errorCodeOf, newOrigin, password } from '../../../support/fixtures.ts'
 import { isLong, rounds } from '../../../support/long.ts'
 import { waitFor } from '../../../support/wait-for.ts'
+import { ber, canary, hostile, inTls, message, onRequest, references, result } from '../../support/directories.ts'
+import { refusing, tiny, unreachable } from '../../support/hostile-answers.ts'
+import { lack, outcome, respondWith, search, searchDone } from '../../support/hostile-directory.ts'
+import { settingsOf, startTlsAccepted, writing } from '../../support/hostile-directory.ts'
 import { callerOfTokens } from '../../support/providers.ts'
 
 const credentials = { username: 'ada', password: 'a password' }
@@ -154,19 +152,6 @@ describe.skipIf(lack !== '')(`hostile LDAP directories${lack}`, () => {
     // Unhandled rejections are reported after the current tasks.
     await new Promise(setImmediate)
     expect(rejections).toEqual([])
-  })
-
-  test('creates no user for a rejected name', async () => {
-    respondWith(
-      at(
-        search,
-        1,
-        writing((id) => searchDone(id)),
-      )(),
-    )
-    await directory()
-    expect(await outcome('stranger')).toBe('invalid_credentials')
-    expect((await query({ pk: keys.username('stranger').pk })).items).toEqual([])
   })
 
   test.each(['', ' ', '\t\n', '\0', '\0 a password', 'a password\0', '\u00ad\u200b', '\u3000'])(
