@@ -155,7 +155,7 @@ test('drops an event that crashes the module before the module fails, and delive
   advanceClock(30 * second)
   await deliver(id)
   expect(await subjectsOf(id)).toEqual([last, next])
-}, 120_000)
+})
 
 test('keeps events for a module that does not run, without counting attempts', async () => {
   const { id } = await subscriber()

@@ -179,12 +179,8 @@ describe('warnings', () => {
     ['a missing slot', [one], [slotWarning]],
     ['an additional slot', [one, two, { ...one, id: 'three' }], [slotWarning]],
     ['a duplicate slot', [one, two, two], [slotWarning]],
-    ['another id', [{ ...one, id: 'uno' }, two], [slotWarning]],
     ['another label', [{ ...one, label: 'Uno' }, two], [slotWarning]],
-    ['another icon', [{ ...one, icon: 'cog' }, two], [slotWarning]],
-    ['another route', [{ ...one, route: '/modules/m/x' }, two], [slotWarning]],
     ['another position', [{ ...one, order: 101 }, two], [slotWarning]],
-    ['another slot id', [{ ...one, slotId: 'nav.settings' }, two], [slotWarning]],
   ] as [string, NavSlot[], string[]][])('for a manifest with %s', ([, slots, expected]) => {
     expect(warningsOf(description, manifestFor('m', { navSlots: slots }))).toEqual(expected)
   })

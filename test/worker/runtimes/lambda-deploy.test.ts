@@ -21,7 +21,7 @@ import {
   readWord,
 } from '../../support/lambda-runtime.ts'
 import { deploymentSpecOf } from '../../support/local-runtime.ts'
-import { sampled } from '../../support/long.ts'
+import { isLong, sampled } from '../../support/long.ts'
 import { pushProgram } from '../../support/module-image.ts'
 import { waitFor } from '../../support/wait-for.ts'
 
@@ -116,7 +116,7 @@ test('returns a version that another worker has published for the same deploymen
   expect(await versionsOf(fixtures)).toHaveLength(3)
 })
 
-test('finds a release among several pages of versions', async ({ fixtures }) => {
+test.runIf(isLong)('finds a release among several pages of versions', async ({ fixtures }) => {
   const { client, runtime } = fixtures
   const image = await pushWord(fixtures, 'one')
   const FunctionName = 'mod-words'

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { routes } from '@platform/contract/index'
 import { apiFunctions } from '@platform/core/updates/function-names'
-import { getEvent, readiness, smokeRequests } from '@platform/worker/updates/smoke'
+import { readiness, smokeRequests } from '@platform/worker/updates/smoke'
 import { TargetError } from '@platform/worker/updates/target/port'
 import { platformFunctions } from './support/feed.ts'
 import { type Behaviour, good, MemoryTarget, type TargetCall } from './support/memory-target.ts'
@@ -79,28 +79,6 @@ test('accepts a function that requires a token', async () => {
   const { target, update, newer } = await newUpdate()
   target.behaviours.set(newer.version, responding('clusters', { statusCode: 401 })(newer.version))
   await expectAttempt(update, target, 'Completed')
-})
-
-test('builds an unauthenticated GET event of API Gateway', () => {
-  expect(getEvent('/api/v1/sites')).toEqual({
-    version: '2.0',
-    routeKey: '$default',
-    rawPath: '/api/v1/sites',
-    rawQueryString: '',
-    headers: { host: 'platform', 'user-agent': 'platform-update' },
-    requestContext: {
-      http: {
-        method: 'GET',
-        path: '/api/v1/sites',
-        protocol: 'HTTP/1.1',
-        sourceIp: '100::',
-        userAgent: 'platform-update',
-      },
-      routeKey: '$default',
-      stage: '$default',
-    },
-    isBase64Encoded: false,
-  })
 })
 
 test('has one request for each API function, two of them with an exact status', () => {
