@@ -1,19 +1,69 @@
-import { defineModule, type ModuleDefinition } from '@platform/modules'
-import { expect, test } from 'vitest'
+import {
+  defineModule,
+  type ModuleDefinition,
+  type EventBus,
+  type EventData,
+  type EventHandler,
+  type ModuleEvent,
+  type Slot,
+} from '@platform/modules'
+import { expect, expectTypeOf, test } from 'vitest'
+
+/** Code behind this condition is compiled but never run. */
+const isNever = Boolean(process.env['NO_SUCH_SETTING'])
+
+declare module '@platform/modules' {
+  interface EventRegistry {
+    'module.greeter.greeted': { name: string }
+  }
+  interface SlotRegistry {
+    'dashboard.widgets': { id: string; size: 'small' | 'large' }
+  }
+}
+
+test('handlers receive the data type of their event', () => {
+  type Data = EventData<'platform.cluster.status_changed'>
+  expectTypeOf<Data['status']>().toEqualTypeOf<'Healthy' | 'Degraded' | 'Pending' | 'Offline'>()
+  expectTypeOf<ModuleEvent<'platform.job.failed'>['organisationId']>().toBeString()
+})
+
+test('authors add events and slots by declaration merging', () => {
+  expectTypeOf<EventData<'module.greeter.greeted'>>().toEqualTypeOf<{ name: string }>()
+  expectTypeOf<EventData<'module.other.done'>>().toEqualTypeOf<Readonly<Record<string, unknown>>>()
+  expectTypeOf<Extract<Slot, { slotId: 'dashboard.widgets' }>['size']>().toEqualTypeOf<'small' | 'large'>()
+})
+
+test('invalid definitions do not compile', () => {
+  type Subscribe = EventBus['subscribe']
+  expectTypeOf<Subscribe>().toBeCallableWith('platform.job.failed', () => {})
+  if (isNever) {
+    const bus = {} as EventBus
+    // @ts-expect-error An unknown event.
+    bus.subscribe('platform.cluster.exploded', () => {})
+    // @ts-expect-error An event of the platform.
+    void bus.publish('platform.cluster.deleted', {})
+    // @ts-expect-error Invalid data.
+    void bus.publish('module.greeter.greeted', { name: 1 })
+    // @ts-expect-error An unknown hook.
+    defineModule({ id: 'a', version: '1.0.0', confgure: () => {} })
+    // @ts-expect-error An unknown slot.
+    defineModule({ id: 'a', version: '1.0.0', slots: [{ slotId: 'nav.nowhere', id: 'a' }] })
+    // @ts-expect-error An unknown status.
+    defineModule({ id: 'a', version: '1.0.0', healthChecks: { a: { tags: [], check: () => ({ status: 'Fine' }) } } })
+  }
+  expectTypeOf<EventHandler<'platform.job.failed'>>().parameter(0).toHaveProperty('data')
+})
 
 const valid = { id: 'sample', version: '1.0.0' } satisfies ModuleDefinition
 const slot = { slotId: 'nav.primary', id: 'a', label: 'A', icon: 'hand', route: '/modules/sample', order: 100 } as const
+const healthy = { tags: [], check: () => ({ status: 'Healthy' as const }) }
 const job = (intervalSeconds: number) => ({ description: 'Works.', intervalSeconds, run: () => {} })
 
 test.for([
   ['an id that is not kebab-case', { ...valid, id: 'Sample' }, '"Sample"'],
   ['an empty id', { ...valid, id: '' }, '""'],
   ['a version that is not SemVer', { ...valid, version: '1.0' }, '1.0'],
-  [
-    'an invalid name of a health check',
-    { ...valid, healthChecks: { 'a b': { tags: [], check: () => ({ status: 'Healthy' }) } } },
-    'a b',
-  ],
+  ['an invalid name of a health check', { ...valid, healthChecks: { 'a b': healthy } }, 'a b'],
   ['a job id with a slash', { ...valid, jobs: { 'x/y': job(60) } }, 'x/y'],
   ['an interval of 0 seconds', { ...valid, jobs: { beat: job(0) } }, '0 seconds'],
   ['an interval of more than a day', { ...valid, jobs: { beat: job(86_401) } }, '86401'],

@@ -1,6 +1,7 @@
 import { type ModuleEvent } from '@platform/modules'
+import { publishedLimits } from '@platform/modules/protocol'
 import { expect, test } from 'vitest'
-import { type Instance, instanceOf, startedInstance } from '../support/sdk-instance.ts'
+import { type Instance, instanceOf, publishedIn, startedInstance } from '../support/sdk-instance.ts'
 
 const cloudEvent = (id: string, type = 'platform.cluster.deleted') => ({
   specversion: '1.0',
@@ -26,28 +27,15 @@ const listening = (...handlers: Handler[]): Promise<Instance> =>
 const deliver = ({ control }: Instance, ...ids: string[]) =>
   control('POST', '/events', { events: ids.map((id) => cloudEvent(id)) })
 
-test('passes an event to a handler', async () => {
-  const events: unknown[] = []
+test('passes an event to a handler, with the organisation of the module by default', async () => {
+  const events: ModuleEvent[] = []
   const instance = await listening((event) => void events.push(event))
   expect(await deliver(instance, 'evt_1')).toEqual({ status: 200, body: { handled: ['evt_1'], failed: [] } })
-  expect(events).toEqual([
-    {
-      id: 'evt_1',
-      type: 'platform.cluster.deleted',
-      time: '2026-11-21T09:30:00.000Z',
-      subject: 'clus_1',
-      organisationId: 'org_acme',
-      data: { clusterId: 'clus_1', name: 'berlin-1' },
-    },
-  ])
-})
-
-test('uses the organisation of the module for an event without one', async () => {
-  const organisations: string[] = []
-  const instance = await listening(({ organisationId }) => void organisations.push(organisationId))
-  const { source: _source, ...event } = cloudEvent('evt_1')
-  await instance.control('POST', '/events', { events: [event] })
-  expect(organisations).toEqual(['org_sample'])
+  const { source: _source, ...withoutSource } = cloudEvent('evt_2')
+  await instance.control('POST', '/events', { events: [withoutSource] })
+  const { type, time, subject, data } = cloudEvent('evt_1')
+  expect(events[0]).toEqual({ id: 'evt_1', type, time, subject, organisationId: 'org_acme', data })
+  expect(events[1]?.organisationId).toBe('org_sample')
 })
 
 test('delivers events in order, and only to subscribers', async () => {
@@ -140,13 +128,15 @@ test('rejects subscriptions after configure and to unknown types', async () => {
   expect(() => eventBus.subscribe('cluster.deleted', () => {})).toThrow('cluster.deleted')
 })
 
+const eventWith = (members: object) => JSON.stringify({ events: [{ ...cloudEvent('x'), ...members }] })
+
 test.for([
   ['invalid JSON', 'x'],
   ['null', 'null'],
   ['no list of events', '{}'],
-  ['an event without an id', JSON.stringify({ events: [{ ...cloudEvent('x'), id: undefined }] })],
+  ['an event without an id', eventWith({ id: undefined })],
   ['a null event', '{"events": [null]}'],
-  ['an event without data', JSON.stringify({ events: [{ ...cloudEvent('x'), data: 1 }] })],
+  ['an event without data', eventWith({ data: 1 })],
 ] as const)('rejects a delivery with %s', async ([, body]) => {
   let count = 0
   const instance = await listening(() => void (count += 1))
@@ -158,4 +148,87 @@ test('rejects events before the module is started', async () => {
   const instance = instanceOf({})
   await instance.host.configure()
   expect((await deliver(instance, 'evt_1')).status).toBe(409)
+})
+
+/** A started module that has published numbered events. */
+const publishing = async (count: number, data: object = {}): Promise<Instance> => {
+  const instance = await startedInstance({})
+  for (let index = 0; index < count; index += 1) {
+    await instance.host.context.eventBus.publish('module.sample.done', { index, ...data }, { subject: `s${index}` })
+  }
+  return instance
+}
+
+test('published events are sent with the next response, once, and do not change with their data', async () => {
+  const { host, send } = await startedInstance({})
+  const data = { index: 0 }
+  await host.context.eventBus.publish('module.sample.done', data, { subject: 's0' })
+  data.index = 1
+  await host.context.eventBus.publish('module.sample.done', data, { subject: 's1' })
+  expect(publishedIn(await send('GET', '/api/sample'))).toEqual([
+    { type: 'module.sample.done', subject: 's0', data: { index: 0 } },
+    { type: 'module.sample.done', subject: 's1', data: { index: 1 } },
+  ])
+  expect((await send('GET', '/api/sample')).headers.has('x-platform-published')).toBe(false)
+})
+
+test('published events are not sent with the response to an aborted request', async () => {
+  const { send } = await publishing(1)
+  expect(publishedIn(await send('GET', '/api/sample', { signal: AbortSignal.abort() }))).toEqual([])
+  expect(publishedIn(await send('GET', '/api/sample'))).toHaveLength(1)
+})
+
+test.for([
+  ['at most 20 events', 41, '', [20, 20, 1]],
+  ['as many events as fit into its header', 5, 'ä'.repeat(2000), [2, 2, 1]],
+] as const)('a response carries %s, in order', async ([, count, text, counts]) => {
+  const { send } = await publishing(count, { text })
+  const responses = [await send('GET', '/x'), await send('GET', '/x'), await send('GET', '/x')]
+  const events = responses.map(publishedIn)
+  expect(events.map(({ length }) => length)).toEqual(counts)
+  expect(events.flat().map(({ data }) => data['index'])).toEqual(Array.from({ length: count }, (_, index) => index))
+  for (const { headers } of responses)
+    expect(headers.get('x-platform-published')?.length).toBeLessThanOrEqual(publishedLimits.headerBytes)
+})
+
+test('the largest valid event fits into a response', async () => {
+  const { host, send } = await startedInstance({})
+  const type = `module.sample.${'x'.repeat(200 - 'module.sample.'.length)}` as const
+  const subject = '\u0001'.repeat(200)
+  const empty = JSON.stringify({ text: '' }).length
+  await host.context.eventBus.publish(type, { text: 'x'.repeat(8192 - empty) }, { subject })
+  const response = await send('GET', '/x')
+  expect(publishedIn(response)).toHaveLength(1)
+  expect(response.headers.get('x-platform-published')?.length).toBeLessThanOrEqual(publishedLimits.headerBytes)
+})
+
+const circular: Record<string, unknown> = {}
+circular['self'] = circular
+const deep = JSON.parse(`${'{"a":'.repeat(17)}1${'}'.repeat(17)}`)
+
+test.for([
+  ['of the platform', 'platform.cluster.deleted', {}],
+  ['of another module', 'module.other.done', {}],
+  ['of a module with the same prefix', 'module.sample2.done', {}],
+  ['without a name', 'module.sample.', {}],
+  ['with a space in its name', 'module.sample.a b', {}],
+  ['with a trailing dot', 'module.sample.a.', {}],
+  ['with a long name', `module.sample.${'x'.repeat(200)}`, {}],
+  ['with a list as data', 'module.sample.done', []],
+  ['with a text as data', 'module.sample.done', 'x'],
+  ['without data', 'module.sample.done', undefined],
+  ['with circular data', 'module.sample.done', circular],
+  ['with data that JSON does not support', 'module.sample.done', { big: 1n }],
+  ['with too much data', 'module.sample.done', { text: 'x'.repeat(8192) }],
+  ['with too many bytes of data', 'module.sample.done', { text: 'ä'.repeat(4096) }],
+  ['with deeply nested data', 'module.sample.done', deep],
+] as const)('rejects an event %s', async ([, type, data]) => {
+  const { host, send } = await startedInstance({})
+  await expect(host.context.eventBus.publish(type as never, data as never)).rejects.toThrow()
+  expect(publishedIn(await send('GET', '/x'))).toEqual([])
+})
+
+test('queues at most 1000 events', async () => {
+  const { host } = await publishing(1000)
+  await expect(host.context.eventBus.publish('module.sample.done', {})).rejects.toThrow('1000')
 })

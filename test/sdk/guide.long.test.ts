@@ -1,11 +1,14 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { once } from 'node:events'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { waitFor } from '../support/wait-for.ts'
 import { patternOf, sectionsOf, type Step } from '../support/guide.ts'
+import { Plat } from '../support/plat.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type CommandOutput, Terminal } from '../support/terminal.ts'
 
@@ -107,12 +110,9 @@ const withNewline = (output: string): string => (output === '' || output.endsWit
 async function change({ file, before, after }: Step & { kind: 'change' }): Promise<void> {
   const { output } = await terminalOf('author').run('pwd')
   const path = join(output.trim(), file)
-  const text = await readFile(path, 'utf8')
-  expect(text.split(before), `${before} occurs once in ${file}`).toHaveLength(2)
-  await writeFile(
-    path,
-    text.replace(before, () => after),
-  )
+  const parts = (await readFile(path, 'utf8')).split(before)
+  expect(parts, `${before} occurs once in ${file}`).toHaveLength(2)
+  await writeFile(path, parts.join(after))
 }
 
 test.for(sections)('the guide works: $heading', async ({ steps }) => {
@@ -134,10 +134,23 @@ test('the guide works: Ctrl-C stops the platform', async () => {
 })
 
 test('the guide contains all necessary commands', () => {
-  const commands = sections.flatMap(({ steps }) =>
-    steps.flatMap((step) => (step.kind === 'command' ? step.command : [])),
-  )
+  const steps = sections.flatMap((section) => section.steps)
+  const commands = steps.flatMap((step) => (step.kind === 'command' ? step.command : []))
   const verbs = ['key', 'new', 'build', 'push', 'scan', 'catalog', 'install', 'list', 'uninstall']
   for (const verb of verbs) expect(commands).toContainEqual(expect.stringMatching(`^plat module ${verb}`))
-  expect(sections.map(({ steps }) => steps.length).every((count) => count > 0)).toBe(true)
+  expect(sections.every((section) => section.steps.length > 0)).toBe(true)
+})
+
+test('the samples of the guide compile', async () => {
+  await using folder = await temporaryFolder()
+  const plat = new Plat(folder.path, { PLAT_DATA_DIR: folder.path }).in(folder.path)
+  await plat.prints(['module', 'new', 'greeting'])
+  const samples = [...guide.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, text = '']) => text)
+  expect(samples.length).toBeGreaterThan(1)
+  await mkdir(join(folder.path, 'greeting/src/samples'))
+  for (const [index, text] of samples.entries()) {
+    await writeFile(join(folder.path, `greeting/src/samples/${index}.ts`), text)
+  }
+  const tsc = promisify(execFile)(join(checkout, 'node_modules/.bin/tsc'), ['-p', join(folder.path, 'greeting')])
+  expect((await tsc.catch((error: { stdout: string }) => error)).stdout).toBe('')
 })

@@ -53,11 +53,8 @@ test('hello serves its API and page, runs its job, handles events and stops', as
   expect(result).toMatchObject({ outcome: 'Running', warnings: [], subscriptions: ['platform.cluster.status_changed'] })
   const get = async (path: string) => {
     const headers = { 'x-platform-user': userToken({ aud: 'hello' }) }
-    const response = await runtime.request(
-      deployment,
-      { method: 'GET', path, headers },
-      { timeoutMs: 5000, maxBytes: 100_000 },
-    )
+    const limits = { timeoutMs: 5000, maxBytes: 100_000 }
+    const response = await runtime.request(deployment, { method: 'GET', path, headers }, limits)
     return { ...response, text: Buffer.from(response.body).toString() }
   }
   const { timestamp, ...greeting } = JSON.parse((await get('/api/hello')).text)

@@ -1,5 +1,7 @@
+import { setImmediate } from 'node:timers/promises'
 import { type ModuleDefinition } from '@platform/modules'
 import { describe, expect, test, vi } from 'vitest'
+import { captureLog } from '../support/log.ts'
 import { instanceOf, startedInstance } from '../support/sdk-instance.ts'
 
 const hookNames = ['configureServices', 'configure', 'routes', 'start', 'stop', 'dispose'] as const
@@ -7,12 +9,18 @@ const hookNames = ['configureServices', 'configure', 'routes', 'start', 'stop', 
 /** Hooks that record their names. */
 function recorded(): { calls: string[]; hooks: Partial<ModuleDefinition> } {
   const calls: string[] = []
-  const hooks = Object.fromEntries(hookNames.map((name) => [name, () => void calls.push(name)]))
+  const hooks = Object.fromEntries(hookNames.map((name) => [name, vi.fn(() => void calls.push(name))]))
   return { calls, hooks }
 }
 
+const never = () => new Promise<never>(() => {})
+const fail = () => {
+  throw new Error('It throws.')
+}
+const failure = { status: 500, body: { error: 'hook_failed', message: 'It throws.' } }
+
 describe('the lifecycle', () => {
-  test('calls each hook once, in order', async () => {
+  test('calls each hook once, in order, with signal and context', async () => {
     const { calls, hooks } = recorded()
     const { host } = instanceOf({
       ...hooks,
@@ -29,6 +37,9 @@ describe('the lifecycle', () => {
     }
     expect(calls).toEqual([...hookNames, 'last', 'first'])
     expect(states).toEqual(['Loading', 'Configured', 'Started', 'Stopped', 'Disposed'])
+    const context = expect.objectContaining({ module: { id: 'sample', version: '1.2.3' } })
+    for (const hook of [hooks.start, hooks.stop]) expect(hook).toHaveBeenCalledWith(expect.any(AbortSignal), context)
+    expect(hooks.dispose).toHaveBeenCalledWith(context)
   })
 
   test('runs each hook once for repeated and concurrent calls', async () => {
@@ -53,13 +64,21 @@ describe('the lifecycle', () => {
     expect((await control('GET', '/describe')).body.state).toBe('Stopped')
   })
 
-  test('disposes of a module without stop if it was never started', async () => {
-    const { calls, hooks } = recorded()
-    const { host } = instanceOf(hooks)
-    await host.configure()
-    await host.stop()
-    await host.dispose()
-    expect(calls).toEqual(['configureServices', 'configure', 'routes', 'dispose'])
+  test('calls stop after a failed start, but not without a start or after dispose', async () => {
+    const stop = vi.fn<() => void>()
+    const failed = instanceOf({ start: fail, stop })
+    await failed.host.configure()
+    await failed.host.start().catch(() => {})
+    await failed.host.stop()
+    expect(stop).toHaveBeenCalledOnce()
+    const configured = instanceOf({ stop })
+    await configured.host.configure()
+    await configured.host.stop()
+    const disposed = await startedInstance({ stop })
+    await disposed.host.dispose()
+    await disposed.host.stop()
+    expect(stop).toHaveBeenCalledOnce()
+    expect(disposed.host.state).toBe('Disposed')
   })
 
   test('completes active requests before dispose', async () => {
@@ -84,55 +103,36 @@ describe('the lifecycle', () => {
   })
 
   test('disposes of a module after five seconds despite a pending request', async () => {
-    const calls: string[] = []
-    const { host, send } = await startedInstance({
-      dispose: () => void calls.push('dispose'),
-      routes: (app) => void app.get('/api/sample', () => new Promise<Response>(() => {})),
-    })
+    const dispose = vi.fn<() => void>()
+    const { host, send } = await startedInstance({ dispose, routes: (app) => void app.get('/api/sample', never) })
     void send('GET', '/api/sample')
     vi.useFakeTimers()
     const disposed = host.stop().then(() => host.dispose())
     await vi.advanceTimersByTimeAsync(5001)
     vi.useRealTimers()
     await disposed
-    expect(calls).toEqual(['dispose'])
+    expect(dispose).toHaveBeenCalledOnce()
   })
 
-  test('passes signal and context to start, stop and dispose', async () => {
-    const received: unknown[] = []
-    const { host } = instanceOf({
-      start: (signal, context) => void received.push(signal instanceof AbortSignal, context.module),
-      stop: (signal, context) => void received.push(signal instanceof AbortSignal, context.module),
-      dispose: (context) => void received.push(context.module),
-    })
-    await host.configure()
-    await host.start()
-    await host.stop()
-    await host.dispose()
-    const module = { id: 'sample', version: '1.2.3' }
-    expect(received).toEqual([true, module, true, module, module])
+  test('allows dispose in every state', async () => {
+    const failed = instanceOf({ configure: fail })
+    await failed.host.configure().catch(() => {})
+    for (const { control } of [instanceOf({}), failed, await startedInstance({})]) {
+      expect(await control('POST', '/dispose')).toMatchObject({ status: 200, body: { state: 'Disposed' } })
+    }
   })
 })
 
 describe('a module that starts itself', () => {
-  test('is configured and started by its first request', async () => {
+  test('is configured and started by its first request, not by a description', async () => {
     const { calls, hooks } = recorded()
-    const { send } = instanceOf(
-      { ...hooks, routes: (app) => app.get('/api/sample', (c) => c.text(calls.join())) && undefined },
-      { startsItself: true },
-    )
-    const responses = await Promise.all(['a', 'b'].map(() => send('GET', '/api/sample')))
-    expect(await Promise.all(responses.map((response) => response.text()))).toEqual([
-      'configureServices,configure,start',
-      'configureServices,configure,start',
-    ])
-  })
-
-  test('is not started by a description', async () => {
-    const { calls, hooks } = recorded()
-    const { control } = instanceOf(hooks, { startsItself: true })
+    const routes = (app: Parameters<NonNullable<ModuleDefinition['routes']>>[0]) =>
+      void app.get('/api/sample', (c) => c.text(calls.join()))
+    const { send, control } = instanceOf({ ...hooks, routes }, { startsItself: true })
     expect((await control('GET', '/describe')).body.state).toBe('Loading')
     expect(calls).toEqual(['configureServices'])
+    const responses = await Promise.all(['a', 'b'].map(() => send('GET', '/api/sample')))
+    for (const response of responses) expect(await response.text()).toBe('configureServices,configure,start')
   })
 
   test('does not start again after a stop', async () => {
@@ -151,9 +151,8 @@ test('describes a module with its subscriptions', async () => {
     healthChecks: { deep: { tags: ['degradable'], check: () => ({ status: 'Healthy' }) } },
     jobs: { beat: { description: 'Beats.', intervalSeconds: 60, run: () => {} } },
     configure: ({ eventBus }) => {
-      eventBus.subscribe('platform.job.failed', () => {})
-      eventBus.subscribe('platform.job.failed', () => {})
-      eventBus.subscribe('module.other.done', () => {})
+      for (const type of ['platform.job.failed', 'platform.job.failed', 'module.other.done'] as const)
+        eventBus.subscribe(type, () => {})
     },
   })
   await host.configure()
@@ -166,5 +165,115 @@ test('describes a module with its subscriptions', async () => {
     healthChecks: [{ name: 'deep', tags: ['degradable'] }],
     jobs: [{ id: 'beat', description: 'Beats.', intervalSeconds: 60 }],
     subscriptions: ['module.other.done', 'platform.job.failed'],
+  })
+})
+
+test.for([
+  ['configureServices', '/configure', 'PLAT-MOD-5004'],
+  ['configure', '/configure', 'PLAT-MOD-5004'],
+  ['routes', '/configure', 'PLAT-MOD-5004'],
+  ['start', '/start', 'PLAT-MOD-5005'],
+] as const)('an error in %s fails the module, is returned and logged once', async ([hook, path, code]) => {
+  const responses: unknown[] = []
+  let state: unknown
+  const lines = await captureLog(async () => {
+    const { control } = instanceOf({ [hook]: fail })
+    if (hook === 'start') await control('POST', '/configure')
+    responses.push(await control('POST', path), await control('POST', path))
+    state = (await control('GET', '/describe')).body.state
+  })
+  expect(responses).toEqual([failure, failure])
+  expect(state).toBe('Failed')
+  expect(lines.filter((line) => line['code'] === code)).toHaveLength(1)
+})
+
+test('a rejected promise of routes fails configure', async () => {
+  const { control } = instanceOf({ routes: () => Promise.reject(new Error('It throws.')) as never })
+  expect(await control('POST', '/configure')).toEqual(failure)
+})
+
+test.for(['configure', 'start', 'stop'] as const)('%s ends at its time limit', async (hook) => {
+  const { host, control, send } = instanceOf({ [hook]: never })
+  if (hook !== 'configure') await host.configure()
+  if (hook === 'stop') await host.start()
+  const response = await send('POST', `/_platform/v1/${hook}`, { headers: { 'x-platform-grace-ms': '30' } })
+  const body = { error: 'hook_timeout', message: `${hook} took longer than 30 ms.` }
+  expect([response.status, await response.json()]).toEqual([504, body])
+  expect((await control('GET', '/describe')).body.state).toBe(hook === 'stop' ? 'Stopped' : 'Failed')
+})
+
+describe('the signal of a hook', () => {
+  test('aborts at its time limit, after which configure adds no routes', async () => {
+    let signal: AbortSignal | undefined
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const routes = vi.fn<() => void>()
+    const configure: ModuleDefinition['configure'] = (_context, hookSignal) => {
+      signal = hookSignal
+      return promise
+    }
+    const { host } = instanceOf({ configure, routes })
+    await expect(host.configure(20)).rejects.toMatchObject({ error: 'hook_timeout' })
+    expect(signal?.reason).toMatchObject({ name: 'TimeLimitError' })
+    await host.dispose()
+    resolve()
+    await setImmediate()
+    expect(routes).not.toHaveBeenCalled()
+  })
+
+  test('aborts a running start when the module stops, without logging an error', async () => {
+    let hookSignal: AbortSignal | undefined
+    const { host } = instanceOf({
+      start: (signal) => {
+        hookSignal = signal
+        return never()
+      },
+    })
+    await host.configure()
+    const lines = await captureLog(async () => {
+      const starting = host.start()
+      await Promise.all([host.stop(), expect(starting).rejects.toThrow('stopping')])
+    })
+    expect([hookSignal?.aborted, host.state]).toEqual([true, 'Stopped'])
+    expect(lines.filter(({ level }) => level === 'error')).toEqual([])
+  })
+
+  test('aborts only at the stop of the module once the hook has ended', async () => {
+    let hookSignal: AbortSignal | undefined
+    const { host } = instanceOf({ start: (signal) => void (hookSignal = signal) })
+    await host.configure()
+    vi.useFakeTimers()
+    await host.start()
+    vi.advanceTimersByTime(31_000)
+    vi.useRealTimers()
+    expect(hookSignal?.aborted).toBe(false)
+    await host.stop()
+    expect(hookSignal?.aborted).toBe(true)
+  })
+})
+
+describe('dispose', () => {
+  test('wins over a concurrent stop', async () => {
+    const { host } = await startedInstance({ stop: never })
+    const stopping = host.stop(30)
+    await host.dispose()
+    await expect(stopping).rejects.toMatchObject({ error: 'hook_timeout' })
+    expect(host.state).toBe('Disposed')
+  })
+
+  test('releases all resources despite errors', async () => {
+    const calls: string[] = []
+    const { control } = await startedInstance({
+      configure: ({ disposables }) => {
+        disposables.defer(() => void calls.push('first'))
+        disposables.defer(fail)
+        disposables.defer(() => void calls.push('last'))
+      },
+      stop: fail,
+      dispose: fail,
+    })
+    expect((await control('POST', '/stop')).status).toBe(500)
+    expect(await control('POST', '/dispose')).toEqual(failure)
+    expect(calls).toEqual(['last', 'first'])
+    expect((await control('GET', '/describe')).body.state).toBe('Disposed')
   })
 })

@@ -1,3 +1,4 @@
+import { type ModuleDefinition } from '@platform/modules'
 import { expect, test, vi } from 'vitest'
 import { instanceOf, publishedIn, startedInstance } from '../support/sdk-instance.ts'
 
@@ -7,15 +8,9 @@ const job = (run: (signal: AbortSignal) => void | Promise<void>) => ({
   },
 })
 
-test('runs a job at each call', async () => {
-  let count = 0
-  const { control } = await startedInstance(job(() => void (count += 1)))
-  expect(await control('POST', '/jobs/beat')).toEqual({ status: 200, body: { hasRun: true } })
-  expect(await control('POST', '/jobs/beat')).toEqual({ status: 200, body: { hasRun: true } })
-  expect(count).toBe(2)
-})
+const hasRun = (value: boolean) => ({ status: 200, body: { hasRun: value } })
 
-test('does not run a job concurrently with itself', async () => {
+test('runs a job at each call, but not concurrently with itself', async () => {
   let count = 0
   const gate = Promise.withResolvers<void>()
   const { control } = await startedInstance(
@@ -26,27 +21,26 @@ test('does not run a job concurrently with itself', async () => {
   )
   const first = control('POST', '/jobs/beat')
   await vi.waitFor(() => expect(count).toBe(1))
-  expect(await control('POST', '/jobs/beat')).toEqual({ status: 200, body: { hasRun: false } })
+  expect(await control('POST', '/jobs/beat')).toEqual(hasRun(false))
   gate.resolve()
-  expect((await first).body).toEqual({ hasRun: true })
-  expect((await control('POST', '/jobs/beat')).body).toEqual({ hasRun: true })
+  expect(await first).toEqual(hasRun(true))
+  expect(await control('POST', '/jobs/beat')).toEqual(hasRun(true))
+  expect(count).toBe(2)
 })
 
 test('a job that exceeds its time limit blocks further runs until it ends', async () => {
   const gate = Promise.withResolvers<void>()
   let signal: AbortSignal | undefined
   const instance = await startedInstance(
-    job((given) => {
-      signal ??= given
+    job((jobSignal) => {
+      signal ??= jobSignal
       return gate.promise
     }),
   )
   const headers = { 'x-platform-grace-ms': '20' }
   const late = await instance.send('POST', '/_platform/v1/jobs/beat', { headers })
-  expect([late.status, await late.json()]).toEqual([
-    504,
-    { error: 'hook_timeout', message: 'The job beat took longer than 20 ms.' },
-  ])
+  const error = { error: 'hook_timeout', message: 'The job beat took longer than 20 ms.' }
+  expect([late.status, await late.json()]).toEqual([504, error])
   expect(signal?.aborted).toBe(true)
   expect((await instance.control('POST', '/jobs/beat')).body).toEqual({ hasRun: false })
   gate.resolve()
@@ -74,15 +68,13 @@ test.for(['nothing', 'toString', '__proto__', 'constructor'])('returns 404 for t
 })
 
 test('rejects jobs before the start and after the stop of the module', async () => {
-  let count = 0
-  const { control, host } = instanceOf(job(() => void (count += 1)))
-  expect((await control('POST', '/jobs/beat')).status).toBe(409)
-  await host.configure()
-  expect((await control('POST', '/jobs/beat')).status).toBe(409)
-  await host.start()
-  await host.stop()
-  expect((await control('POST', '/jobs/beat')).status).toBe(409)
-  expect(count).toBe(0)
+  const run = vi.fn<() => void>()
+  const { control, host } = instanceOf(job(run))
+  for (const step of [() => host.configure(), () => host.start().then(() => host.stop()), async () => {}]) {
+    expect((await control('POST', '/jobs/beat')).status).toBe(409)
+    await step()
+  }
+  expect(run).not.toHaveBeenCalled()
 })
 
 test('cancels a job when the module stops', async () => {
@@ -96,15 +88,9 @@ test('cancels a job when the module stops', async () => {
 })
 
 test('returns the events that a job publishes', async () => {
-  const { send } = await startedInstance({
-    jobs: {
-      beat: {
-        description: 'Beats.',
-        intervalSeconds: 60,
-        run: ({ eventBus }) => eventBus.publish('module.sample.beaten', { times: 1 }),
-      },
-    },
-  })
+  const run: NonNullable<ModuleDefinition['jobs']>[string]['run'] = ({ eventBus }) =>
+    eventBus.publish('module.sample.beaten', { times: 1 })
+  const { send } = await startedInstance({ jobs: { beat: { description: 'Beats.', intervalSeconds: 60, run } } })
   const response = await send('POST', '/_platform/v1/jobs/beat')
   expect(publishedIn(response)).toEqual([{ type: 'module.sample.beaten', data: { times: 1 } }])
 })

@@ -1,3 +1,5 @@
+import { callerOf } from '@platform/modules'
+import { requestHandlerOf } from '@platform/modules/request-handler'
 import { expect, test } from 'vitest'
 import { instanceOf, publishedIn, startedInstance } from '../support/sdk-instance.ts'
 import { captureLog } from '../support/log.ts'
@@ -38,10 +40,9 @@ test.for(paths)('rejects %s %s without the token of the deployment', async ([met
 })
 
 test('rejects all requests if the module has no token', async () => {
-  const { requestHandlerOf } = await import('@platform/modules/request-handler')
-  const response = requestHandlerOf(instanceOf({}).host, '')
+  const handle = requestHandlerOf(instanceOf({}).host, '')
   for (const headers of [{}, { 'x-platform-token': '' }]) {
-    expect((await response(new Request('http://module/_platform/v1/describe', { headers }))).status).toBe(403)
+    expect((await handle(new Request('http://module/_platform/v1/describe', { headers }))).status).toBe(403)
   }
 })
 
@@ -55,11 +56,8 @@ test('the health endpoint is public, and carries no descriptions or events', asy
   const response = await send('GET', '/health', { headers: { 'x-platform-token': '' } })
   expect(response.status).toBe(200)
   expect(publishedIn(response)).toEqual([])
-  expect(await response.json()).toEqual({
-    status: 'Healthy',
-    state: 'Started',
-    checks: [{ name: 'deep', status: 'Healthy' }],
-  })
+  const checks = [{ name: 'deep', status: 'Healthy' }]
+  expect(await response.json()).toEqual({ status: 'Healthy', state: 'Started', checks })
   expect(publishedIn(await send('GET', '/api/sample'))).toHaveLength(1)
 })
 
@@ -74,10 +72,7 @@ test('rejects control requests of users', async () => {
 
 test('returns 404 for an unknown control call without calling the module', async () => {
   const { control } = await startedInstance({ routes: (app) => void app.all('*', (c) => c.text('mine')) })
-  expect(await control('GET', '/nothing')).toEqual({
-    status: 404,
-    body: { error: 'not_found', message: expect.any(String) },
-  })
+  expect(await control('GET', '/nothing')).toMatchObject({ status: 404, body: { error: 'not_found' } })
   expect((await control('GET', '/configure')).status).toBe(404)
 })
 
@@ -94,12 +89,8 @@ test('returns 503 before the start, also for health', async () => {
 })
 
 test('returns 500 for a failing route, and only logs its error', async () => {
-  const { send } = await startedInstance({
-    routes: (app) =>
-      void app.get('/api/sample', () => {
-        throw new Error('password is hunter2')
-      }),
-  })
+  const failing = () => Promise.reject(new Error('password is hunter2'))
+  const { send } = await startedInstance({ routes: (app) => void app.get('/api/sample', failing) })
   let result: unknown
   const lines = await captureLog(async () => {
     const response = await send('GET', '/api/sample')
@@ -114,9 +105,7 @@ test('returns 500 for a failing route, and only logs its error', async () => {
 test('a module can override the responses for errors and unknown paths', async () => {
   const { send } = await startedInstance({
     routes: (app) => {
-      app.get('/api/sample', () => {
-        throw new Error('Oh.')
-      })
+      app.get('/api/sample', () => Promise.reject(new Error('Oh.')))
       app.onError((error, c) => c.text(`caught ${error.message}`, 418))
       app.notFound((c) => c.text('lost', 404))
     },
@@ -142,4 +131,46 @@ test('a route cannot set the header of published events', async () => {
       }),
   })
   expect((await send('GET', '/api/sample')).headers.get('x-platform-published')).toBeNull()
+})
+
+/** The response to a request of a user, with the caller. */
+const sendAs = async (token: string | undefined) => {
+  const { send } = await startedInstance({
+    routes: (app) => void app.get('/api/sample', (c) => c.json(callerOf(c))),
+  })
+  return send('GET', '/api/sample', { headers: token === undefined ? {} : { 'x-platform-user': token } })
+}
+
+test('provides the caller to routes', async () => {
+  const response = await sendAs(userToken({ aud: 'sample' }))
+  expect([response.status, await response.json()]).toEqual([
+    200,
+    { userId: 'user_ada', organisationId: 'org_acme', permissions: ['clusters:read'] },
+  ])
+})
+
+test('returns 401 if a route requires the caller of a request without a user', async () => {
+  expect((await sendAs(undefined)).status).toBe(401)
+})
+
+const seconds = (fromNow: number): number => Math.floor(Date.now() / 1000) + fromNow
+
+test.for([
+  ['is for another module', userToken({ aud: 'other' })],
+  ['is for several modules', userToken({ aud: ['sample'] })],
+  ['has no audience', userToken({})],
+  ['has expired', userToken({ aud: 'sample', exp: seconds(-1) })],
+  ['expires now', userToken({ aud: 'sample', exp: seconds(0) })],
+  ['never expires', userToken({ aud: 'sample', exp: undefined })],
+  ['has a text as its expiry', userToken({ aud: 'sample', exp: 'never' })],
+  ['has no user', userToken({ aud: 'sample', sub: undefined })],
+  ['has no organisation', userToken({ aud: 'sample', org: null })],
+  ['has invalid permissions', userToken({ aud: 'sample', permissions: [1] })],
+  ['has no payload', 'x'],
+  ['has a payload that is not JSON', 'x.eCJ5.z'],
+  ['has null as its payload', `x.${Buffer.from('null').toString('base64url')}.z`],
+  ['is empty', ''],
+] as const)('rejects a user token that %s', async ([, token]) => {
+  const response = await sendAs(token)
+  expect([response.status, await response.json()]).toEqual([403, expect.objectContaining({ error: 'forbidden' })])
 })

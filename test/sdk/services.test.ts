@@ -1,6 +1,6 @@
 import { type ServiceProvider, type ServiceToken, token } from '@platform/modules'
 import { provideServices } from '@platform/modules/services'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { instanceOf } from '../support/sdk-instance.ts'
 
 const [Clock, Diary, Library] = [token<{ hour: number }>('clock'), token<{ owner: string }>('diary'), token('library')]
@@ -11,21 +11,17 @@ const needs =
   (provider: ServiceProvider): any =>
     provider.get(other)
 
-test('creates a service once, at its first use', () => {
+test('creates a service once, at its first use, in any order of registration', () => {
   let count = 0
-  const services = provideServices((collection) => collection.addSingleton(Clock, () => ({ hour: (count += 1) })))
-  expect(count).toBe(0)
-  expect(services.get(Clock)).toBe(services.get(Clock))
-  expect(count).toBe(1)
-})
-
-test('resolves dependencies in any order of registration', () => {
   const services = provideServices((collection) =>
     collection
       .addSingleton(Diary, (provider) => ({ owner: `at ${provider.get(Clock).hour}` }))
-      .addSingleton(Clock, () => ({ hour: 7 })),
+      .addSingleton(Clock, () => ({ hour: (count += 1) })),
   )
-  expect(services.get(Diary)).toEqual({ owner: 'at 7' })
+  expect(count).toBe(0)
+  expect(services.get(Diary)).toEqual({ owner: 'at 1' })
+  expect(services.get(Clock)).toBe(services.get(Clock))
+  expect(count).toBe(1)
 })
 
 test('rejects circular dependencies with their path', () => {
@@ -41,14 +37,12 @@ test('rejects circular dependencies with their path', () => {
 })
 
 test('creates a service again after an error', () => {
-  let tries = 0
-  const services = provideServices((collection) =>
-    collection.addSingleton(Clock, () => {
-      tries += 1
-      if (tries === 1) throw new Error('Not yet.')
-      return { hour: tries }
-    }),
-  )
+  const create = vi
+    .fn(() => ({ hour: 2 }))
+    .mockImplementationOnce(() => {
+      throw new Error('Not yet.')
+    })
+  const services = provideServices((collection) => collection.addSingleton(Clock, create))
   expect(() => services.get(Clock)).toThrow('Not yet.')
   expect(services.get(Clock)).toEqual({ hour: 2 })
 })

@@ -1,5 +1,5 @@
 import { serve } from '@platform/modules'
-import { type Hook, misbehaving, type Way } from './misbehaving.ts'
+import { type Failure, type Hook, misbehaving } from './misbehaving.ts'
 
-const [how, hook] = process.argv.slice(2) as [Way, Hook]
-await serve(misbehaving(how, hook))
+const [failure, hook] = process.argv.slice(2) as [Failure, Hook]
+await serve(misbehaving(failure, hook))

@@ -4,7 +4,7 @@ export const hooks = ['configureServices', 'configure', 'routes', 'start', 'stop
 export type Hook = (typeof hooks)[number]
 
 /** Failures of a hook. `hangs` ignores its signal; `spins` blocks the process. */
-const ways = {
+const failures = {
   throws: () => {
     throw new Error('This module throws.')
   },
@@ -19,19 +19,19 @@ const ways = {
     }, 1)
   },
 } satisfies Record<string, () => unknown>
-export type Way = keyof typeof ways
+export type Failure = keyof typeof failures
 
 const kebab = (text: string): string => text.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
 /** The id of a module that misbehaves. */
-export const misbehavingId = (how: Way, hook: Hook): string => `${kebab(how)}-in-${kebab(hook)}`
+export const misbehavingId = (failure: Failure, hook: Hook): string => `${kebab(failure)}-in-${kebab(hook)}`
 
 /** A module with one failing hook. The other hooks print their names. */
-export function misbehaving(how: Way, hook: Hook): Readonly<ModuleDefinition> {
+export function misbehaving(failure: Failure, hook: Hook): Readonly<ModuleDefinition> {
   const others = Object.fromEntries(hooks.map((name) => [name, () => console.log(name)]))
   const failing = () => {
     console.log(hook)
-    return ways[how]()
+    return failures[failure]()
   }
-  return defineModule({ id: misbehavingId(how, hook), version: '1.0.0', ...others, [hook]: failing })
+  return defineModule({ id: misbehavingId(failure, hook), version: '1.0.0', ...others, [hook]: failing })
 }
