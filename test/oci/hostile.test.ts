@@ -184,61 +184,42 @@ const redirects: Row[] = [
 ]
 
 let pages = 0
+const nextPage = () => `?last=${(pages += 1)}`
+const circle: Respond = ({ url }) => page(url.searchParams.get('last') === 'b' ? '?last=a' : '?last=b')
+const catalog: Respond = () =>
+  json({ repositories: Array(600_000).fill('a/b') }, { link: `<${nextPage()}>; rel="next"` })
+const unsupported = '{"errors":[{"code":"UNSUPPORTED"}]}'
+const switching = 'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'
+
+/** Uses the raw response, and returns no reply. */
+const raw =
+  (send: (outgoing: Parameters<Respond>[1]) => unknown): Row[3] =>
+  () =>
+  (_request, outgoing) =>
+    void send(outgoing)
+const partial = { 'content-length': 7 }
+
 const failures: Row[] = [
-  [
-    'lists in a circle',
-    'tags',
-    'too_large',
-    () =>
-      ({ url }) =>
-        page(url.searchParams.get('last') === 'b' ? '?last=a' : '?last=b'),
-  ],
-  ['lists without end', 'tags', 'too_large', () => () => page(`?last=${(pages += 1)}`)],
-  [
-    'lists too many repositories',
-    'repositories',
-    'too_large',
-    () => () => json({ repositories: Array(600_000).fill('a/b') }, { link: `<?last=${(pages += 1)}>; rel="next"` }),
-  ],
+  ['lists in a circle', 'tags', 'too_large', () => circle],
+  ['lists without end', 'tags', 'too_large', () => () => page(nextPage())],
+  ['lists too many repositories', 'repositories', 'too_large', () => catalog],
   ['requires a delay', 'tags', 'unreachable', always({ status: 429, headers: { 'retry-after': '7' } })],
   ['fails', 'manifest', 'unreachable', always({ status: 500, body: 'Internal error' })],
   ['denies access', 'manifest', 'unauthorized', always({ status: 403, body: '{"errors":[{"code":"DENIED"}]}' })],
   ['is no registry', 'tags', 'not_found', always({ status: 404, body: '<html>' })],
   ['returns an unknown status', 'blob', 'refused', always({ status: 418 })],
-  [
-    'does not support removal',
-    'remove',
-    'refused',
-    always({ status: 405, body: '{"errors":[{"code":"UNSUPPORTED"}]}' }),
-  ],
-  ['never responds', 'resolve', 'unreachable', () => () => undefined],
-  [
-    'stalls during a manifest',
-    'manifest',
-    'unreachable',
-    () => (_request, outgoing) => void outgoing.writeHead(200).write('{'),
-  ],
+  ['does not support removal', 'remove', 'refused', always({ status: 405, body: unsupported })],
+  ['never responds', 'resolve', 'unreachable', raw(() => {})],
+  ['stalls during a manifest', 'manifest', 'unreachable', raw((outgoing) => outgoing.writeHead(200).write('{'))],
   [
     'disconnects during a blob',
     'blob',
     'unreachable',
-    () => (_request, outgoing) =>
-      void outgoing.writeHead(200, { 'content-length': 7 }).write('con', () => outgoing.destroy()),
+    raw((outgoing) => outgoing.writeHead(200, partial).write('con', () => outgoing.destroy())),
   ],
-  ['disconnects', 'hasBlob', 'unreachable', () => (_request, outgoing) => void outgoing.destroy()],
-  [
-    'does not speak HTTP',
-    'tags',
-    'unreachable',
-    () => (_request, outgoing) => void outgoing.socket?.end('220 smtp.example ESMTP\r\n'),
-  ],
-  [
-    'switches protocols',
-    'tags',
-    'unreachable',
-    () => (_request, outgoing) =>
-      void outgoing.socket?.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
-  ],
+  ['disconnects', 'hasBlob', 'unreachable', raw((outgoing) => outgoing.destroy())],
+  ['does not speak HTTP', 'tags', 'unreachable', raw(({ socket }) => socket?.end('220 smtp.example ESMTP\r\n'))],
+  ['switches protocols', 'tags', 'unreachable', raw(({ socket }) => socket?.write(switching))],
 ]
 
 test.for([...documents, ...wrongContent, ...redirects, ...failures])(

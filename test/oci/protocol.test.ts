@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:https'
 import { join } from 'node:path'
-import { challengesOf } from '@platform/oci/challenge'
+import { challengesOf } from '@platform/oci/authentication'
 import { registryClient } from '@platform/oci/client'
 import { digestOf } from '@platform/oci/digest'
 import { RegistryError } from '@platform/oci/error'

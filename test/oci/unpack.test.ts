@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { defaultUnpackLimits } from '@platform/oci/unpack-limits'
+import { defaultUnpackLimits } from '@platform/oci/layer-limits'
 import { describe, expect, test } from 'vitest'
 import { layerOf, type RawEntry, tarOf } from '../support/image-layers.ts'
 import { Program } from '../support/program.ts'

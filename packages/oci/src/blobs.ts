@@ -11,9 +11,11 @@ const redirects = [301, 302, 303, 307, 308]
 const maxRedirects = 3
 const minLimitBytes = 64 * 1024
 
-const whatOf = (repository: string, digest: string): string => `blob ${digest} of ${repository}`
-const blobAt = (connection: RegistryConnection, repository: string, digest: string): URL =>
-  connection.at(`${repository}/blobs/${digest}`)
+const callOf = (connection: RegistryConnection, repository: string, digest: string, actions: 'pull' | 'pull,push') => ({
+  what: `blob ${digest} of ${repository}`,
+  url: connection.at(`${repository}/blobs/${digest}`),
+  scopes: [scopeOf(repository, actions)],
+})
 
 /** Downloads a blob and verifies its digest. One request, plus one for each redirect to the registry's blob storage. */
 export async function fetchBlob(
@@ -22,23 +24,16 @@ export async function fetchBlob(
   { digest, size }: Pick<Descriptor, 'digest' | 'size'>,
   maxBytes: number,
 ): Promise<Buffer> {
-  const what = whatOf(repository, digest)
+  const call = callOf(connection, repository, digest, 'pull')
+  const { what } = call
   if (size > maxBytes) {
     throw new RegistryError('too_large', `The ${what} has ${size} bytes; the limit is ${maxBytes}. Make it smaller.`)
   }
-  const call = {
-    what,
-    url: blobAt(connection, repository, digest),
-    scopes: [scopeOf(repository, 'pull')],
-    blobBytes: size,
-  }
-  const limits = { statuses: [200, ...redirects], maxBytes: Math.max(size, minLimitBytes) }
+  const limits = { statuses: [200, ...redirects], maxBytes: Math.max(size, minLimitBytes), blobBytes: size }
   const { body, isCutShort } = await download(connection, { ...call, ...limits, method: 'GET' })
   if (!isCutShort && body.length === size && digestOf(body) === digest) return body
-  throw new RegistryError(
-    'invalid',
-    `Registry ${connection.registry} returned other content for ${what}. Push it again.`,
-  )
+  const message = `Registry ${connection.registry} returned other content for ${what}. Push it again.`
+  throw new RegistryError('invalid', message)
 }
 
 /** Follows redirects manually: credentials go only to the registry, and never after a redirect to another host. */
@@ -67,9 +62,8 @@ export async function hasBlob(
   digest: string,
   actions: 'pull' | 'pull,push' = 'pull',
 ): Promise<boolean> {
-  const call = { what: whatOf(repository, digest), url: blobAt(connection, repository, digest) }
-  const statuses = [200, 404, ...redirects]
-  const response = await connection.send({ ...call, method: 'HEAD', scopes: [scopeOf(repository, actions)], statuses })
+  const call = callOf(connection, repository, digest, actions)
+  const response = await connection.send({ ...call, method: 'HEAD', statuses: [200, 404, ...redirects] })
   return response.status !== 404
 }
 
@@ -86,7 +80,7 @@ export async function uploadBlob(
   const location = await openUpload(connection, repository, digest, mountFrom)
   if (location === undefined) return sent
   location.searchParams.set('digest', digest)
-  const call = { what: whatOf(repository, digest), url: location, scopes: [scopeOf(repository, 'pull,push')] }
+  const call = { ...callOf(connection, repository, digest, 'pull,push'), url: location }
   const headers = { 'content-type': 'application/octet-stream' }
   const content = { headers, body: bytes, blobBytes: bytes.length }
   const response = await connection.send({ ...call, ...content, method: 'PUT', statuses: [201] })
@@ -115,8 +109,6 @@ async function openUpload(
   if (response.status === 201) return undefined
   const location = linkTo(headerOf(response, 'location'), url)
   if (location !== undefined && connection.isOwn(location)) return location
-  throw new RegistryError(
-    'refused',
-    `Registry ${connection.registry} requests uploads at another host. Nothing was sent.`,
-  )
+  const message = `Registry ${connection.registry} requests uploads at another host. Nothing was sent.`
+  throw new RegistryError('refused', message)
 }

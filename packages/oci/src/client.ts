@@ -1,5 +1,5 @@
 import { fetchBlob, hasBlob, uploadBlob } from './blobs.ts'
-import { listRepositories, listTags } from './lists.ts'
+import { listRepositories, listTags } from './paging.ts'
 import { findManifest, removeManifest, resolveReference, uploadManifest } from './manifests.ts'
 import { checkDigest, checkReference, checkRepository } from './names.ts'
 import { addReferrer, listReferrers } from './referrers.ts'

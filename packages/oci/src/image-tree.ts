@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { link, lstat, mkdir, open, readdir, readlink, rm, symlink } from 'node:fs/promises'
 import { join, posix } from 'node:path'
-import { type UnpackLimits, consumeLimit } from './unpack-limits.ts'
+import { type UnpackLimits, consumeLimit } from './layer-limits.ts'
 import { RegistryError } from './error.ts'
 import { containedLink, imagePath, parentOf, quoted, whiteoutOf } from './image-path.ts'
 import type { LayerEntry } from './layer.ts'

@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers'
 import * as z from 'zod'
-import { defaultUnpackLimits } from './unpack-limits.ts'
+import { defaultUnpackLimits } from './layer-limits.ts'
 import type { FoundManifest, RegistryClient } from './client.ts'
 import { RegistryError } from './error.ts'
 import { imagePath, isBelow, type Whiteout, whiteoutOf } from './image-path.ts'

@@ -14,9 +14,15 @@ const indexTypes: readonly string[] = [mediaTypes.index, mediaTypes.dockerIndex]
 const manifestTypes: readonly string[] = [mediaTypes.manifest, mediaTypes.dockerManifest]
 const accept = [...manifestTypes, ...indexTypes].join(', ')
 
-const addressOf = (connection: RegistryConnection, repository: string, reference: string) => ({
+type Actions = Parameters<typeof scopeOf>[1]
+const callOf = (connection: RegistryConnection, repository: string, reference: string, actions: Actions) => ({
   what: `${repository} ${reference}`,
   url: connection.at(`${repository}/manifests/${reference}`),
+  scopes: [scopeOf(repository, actions)],
+})
+const pullCall = (...manifest: [RegistryConnection, repository: string, reference: string]) => ({
+  ...callOf(...manifest, 'pull'),
+  headers: { accept },
 })
 
 /** Resolves a reference. One request, or two if the response headers lack the digest or the size. */
@@ -25,11 +31,7 @@ export async function resolveReference(
   repository: string,
   reference: string,
 ): Promise<Descriptor | undefined> {
-  const call = {
-    ...addressOf(connection, repository, reference),
-    scopes: [scopeOf(repository, 'pull')],
-    headers: { accept },
-  }
+  const call = pullCall(connection, repository, reference)
   const response = await connection.send({ ...call, method: 'HEAD', statuses: [200, 404] })
   if (response.status === 404) return undefined
   const digest = headerOf(response, 'docker-content-digest')
@@ -48,11 +50,7 @@ export async function findManifest(
   repository: string,
   reference: string,
 ): Promise<FoundManifest | undefined> {
-  const call = {
-    ...addressOf(connection, repository, reference),
-    scopes: [scopeOf(repository, 'pull')],
-    headers: { accept },
-  }
+  const call = pullCall(connection, repository, reference)
   const response = await connection.send({ ...call, method: 'GET', statuses: [200, 404], maxBytes: maxManifestBytes })
   if (response.status === 404) return undefined
   if (response.isCutShort) throw tooLarge(connection, call.what)
@@ -68,7 +66,7 @@ export async function findManifest(
   return { content: { ...content, mediaType }, bytes, descriptor: { mediaType, digest, size: bytes.length } }
 }
 
-/** Uploads a manifest. One request. `isReferrerKept`: the registry lists the manifest as a referrer of its subject. */
+/** Uploads a manifest. One request. `isReferrerListed`: the registry lists it as a referrer of its subject. */
 export async function uploadManifest(
   connection: RegistryConnection,
   repository: string,
@@ -76,24 +74,15 @@ export async function uploadManifest(
   bytes: Uint8Array,
   mediaType: string,
 ): Promise<{ descriptor: Descriptor; isReferrerListed: boolean }> {
-  const call = { ...addressOf(connection, repository, reference), scopes: [scopeOf(repository, 'pull,push')] }
+  const call = callOf(connection, repository, reference, 'pull,push')
   const digest = digestOf(bytes)
   if (bytes.length > maxManifestBytes) throw tooLarge(connection, call.what)
   if (isDigest(reference) && reference !== digest) {
-    throw new RegistryError(
-      'invalid',
-      `The manifest for ${call.what} has the digest ${digest}. Push it under that digest.`,
-    )
+    const message = `The manifest for ${call.what} has the digest ${digest}. Push it under that digest.`
+    throw new RegistryError('invalid', message)
   }
-  const headers = { 'content-type': mediaType }
-  const response = await connection.send({
-    ...call,
-    method: 'PUT',
-    headers,
-    body: bytes,
-    blobBytes: bytes.length,
-    statuses: [201],
-  })
+  const content = { headers: { 'content-type': mediaType }, body: bytes, blobBytes: bytes.length }
+  const response = await connection.send({ ...call, ...content, method: 'PUT', statuses: [201] })
   checkReportedDigest(connection, call.what, response, digest)
   const isReferrerListed = headerOf(response, 'oci-subject') !== undefined
   return { descriptor: { mediaType, digest, size: bytes.length }, isReferrerListed }
@@ -105,7 +94,7 @@ export async function removeManifest(
   repository: string,
   reference: string,
 ): Promise<void> {
-  const call = { ...addressOf(connection, repository, reference), scopes: [scopeOf(repository, 'delete')] }
+  const call = callOf(connection, repository, reference, 'delete')
   await connection.send({ ...call, method: 'DELETE', statuses: [200, 202, 404] })
 }
 
@@ -133,14 +122,12 @@ function checkReportedDigest(
     throw invalidResponse(connection, what, 'reports a digest that does not match the content')
 }
 
-const invalidResponse = ({ registry }: RegistryConnection, what: string, how: string): RegistryError =>
-  new RegistryError(
-    'invalid',
-    `Registry ${registry} returned an invalid response for ${what}: it ${how}. Push it again, or use another.`,
-  )
+function invalidResponse({ registry }: RegistryConnection, what: string, reason: string): RegistryError {
+  const message = `Registry ${registry} returned an invalid response for ${what}: it ${reason}.`
+  return new RegistryError('invalid', `${message} Push it again, or use another.`)
+}
 
-const tooLarge = ({ registry }: RegistryConnection, what: string): RegistryError =>
-  new RegistryError(
-    'too_large',
-    `${what} at registry ${registry} is larger than ${maxManifestBytes >> 20} MiB. Make it smaller.`,
-  )
+function tooLarge({ registry }: RegistryConnection, what: string): RegistryError {
+  const limit = `${maxManifestBytes >> 20} MiB`
+  return new RegistryError('too_large', `${what} at registry ${registry} is larger than ${limit}. Make it smaller.`)
+}

@@ -1,7 +1,8 @@
-import type * as z from 'zod'
+import * as z from 'zod'
 import { headerOf } from './response.ts'
 import { parseDocument } from './document.ts'
 import { RegistryError } from './error.ts'
+import { isRepository, isTag, scopeOf } from './names.ts'
 import { linkTo } from './origin.ts'
 import type { TransportResponse } from './transport.ts'
 import type { Call, RegistryConnection } from './connection.ts'
@@ -65,4 +66,22 @@ function nextPageUrl(
     'refused',
     `Registry ${connection.registry}: ${what} continues at another host. The link was not followed.`,
   )
+}
+
+// Registries written in Go return null for an empty list.
+const RepositoriesPage = z.object({ repositories: z.array(z.string().refine(isRepository)).nullable() })
+const TagsPage = z.object({ tags: z.array(z.string().refine(isTag)).nullable() })
+
+const pageSize = 100
+
+export async function* listRepositories(connection: RegistryConnection): AsyncGenerator<string> {
+  const url = connection.at(`_catalog?n=${pageSize}`)
+  const call = { what: 'the list of its repositories', url, scopes: ['registry:catalog:*'], page: RepositoriesPage }
+  for await (const { repositories } of pagesOf(connection, call)) yield* repositories ?? []
+}
+
+export async function* listTags(connection: RegistryConnection, repository: string): AsyncGenerator<string> {
+  const url = connection.at(`${repository}/tags/list?n=${pageSize}`)
+  const call = { what: `the tags of ${repository}`, url, scopes: [scopeOf(repository, 'pull')], page: TagsPage }
+  for await (const { tags } of pagesOf(connection, call)) yield* tags ?? []
 }

@@ -1,7 +1,7 @@
 import { access, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { threadId } from 'node:worker_threads'
-import { type UnpackLimits, defaultUnpackLimits } from './unpack-limits.ts'
+import { type UnpackLimits, defaultUnpackLimits } from './layer-limits.ts'
 import type { RegistryClient } from './client.ts'
 import { digestTag } from './digest.ts'
 import { RegistryError } from './error.ts'

@@ -5,7 +5,7 @@ import { warningsOf } from '@platform/worker/modules/lifecycle/description'
 import { runLifecycle, type LoadPhase } from '@platform/worker/modules/lifecycle/run'
 import { describe, expect, test } from 'vitest'
 import { isLong } from '../../support/long.ts'
-import { type Hook, misbehavingId, type Way } from '../../support/modules/misbehaving.ts'
+import { type Failure, type Hook, misbehavingId } from '../../support/modules/misbehaving.ts'
 import { fixture } from '../../support/author.ts'
 import { moduleProcesses, type ModuleProcesses, cloudEvent } from '../../support/module-process.ts'
 import { manifestFor } from '../../support/module-manifest.ts'
@@ -34,7 +34,7 @@ async function candidate(runtime: ModuleProcesses, command: string, spec: Spec =
 
 function idOf(command: string): string {
   const [name = '', how, hook] = command.split(' ')
-  return how === undefined ? name : misbehavingId(how as Way, hook as Hook)
+  return how === undefined ? name : misbehavingId(how as Failure, hook as Hook)
 }
 
 const short = { hookMs: 1000, probeMs: 300 }

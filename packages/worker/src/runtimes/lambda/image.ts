@@ -2,7 +2,7 @@ import { type RegistryClient } from '@platform/oci/client'
 import { RegistryError } from '@platform/oci/error'
 import { type Platform, readImage } from '@platform/oci/image'
 import { formatReference, parseReference } from '@platform/oci/reference'
-import { replicateImage } from '@platform/oci/replicate'
+import { replicateImage } from '@platform/oci/push'
 import { type DeploymentSpec, RuntimeError } from '../port.ts'
 
 /** The registry that Lambda reads images from: one repository for each module. */
