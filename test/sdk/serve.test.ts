@@ -170,7 +170,7 @@ describe('a module process', () => {
     const crashed = program('calm', env)
     await crashed.writes(/The module listens/)
     await crashed.kill()
-    expect(existsSync(env[environmentNames.socket]!)).toBe(true)
+    expect(existsSync(env[environmentNames.socket])).toBe(true)
     await program('calm', env).writes(/The module listens/)
   })
 

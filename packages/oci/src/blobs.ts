@@ -5,34 +5,33 @@ import { scopeOf } from './names.ts'
 import { isConfidential, linkTo } from './origin.ts'
 import type { TransportResponse } from './transport.ts'
 import type { Descriptor } from './types.ts'
-import type { Call, RegistryConnection } from './connection.ts'
+import type { Call, RegistryConnection, RepositoryConnection } from './connection.ts'
 
 const redirects = [301, 302, 303, 307, 308]
 const maxRedirects = 3
 const minLimitBytes = 64 * 1024
 
-const callOf = (connection: RegistryConnection, repository: string, digest: string, actions: 'pull' | 'pull,push') => ({
-  what: `blob ${digest} of ${repository}`,
-  url: connection.at(`${repository}/blobs/${digest}`),
-  scopes: [scopeOf(repository, actions)],
+const callOf = (target: RepositoryConnection, digest: string, actions: 'pull' | 'pull,push') => ({
+  what: `blob ${digest} of ${target.repository}`,
+  url: target.at(`${target.repository}/blobs/${digest}`),
+  scopes: [scopeOf(target.repository, actions)],
 })
 
 /** Downloads a blob and verifies its digest. One request, plus one for each redirect to the registry's blob storage. */
 export async function fetchBlob(
-  connection: RegistryConnection,
-  repository: string,
+  target: RepositoryConnection,
   { digest, size }: Pick<Descriptor, 'digest' | 'size'>,
   maxBytes: number,
 ): Promise<Buffer> {
-  const call = callOf(connection, repository, digest, 'pull')
+  const call = callOf(target, digest, 'pull')
   const { what } = call
   if (size > maxBytes) {
     throw new RegistryError('too_large', `The ${what} has ${size} bytes; the limit is ${maxBytes}. Make it smaller.`)
   }
   const limits = { statuses: [200, ...redirects], maxBytes: Math.max(size, minLimitBytes), blobBytes: size }
-  const { body, isCutShort } = await download(connection, { ...call, ...limits, method: 'GET' })
+  const { body, isCutShort } = await download(target, { ...call, ...limits, method: 'GET' })
   if (!isCutShort && body.length === size && digestOf(body) === digest) return body
-  const message = `Registry ${connection.registry} returned other content for ${what}. Push it again.`
+  const message = `Registry ${target.registry} returned other content for ${what}. Push it again.`
   throw new RegistryError('invalid', message)
 }
 
@@ -57,58 +56,55 @@ async function download(connection: RegistryConnection, call: Call): Promise<Tra
 
 /** Checks whether a registry has a blob. One request; a redirect means that the blob exists. */
 export async function hasBlob(
-  connection: RegistryConnection,
-  repository: string,
+  target: RepositoryConnection,
   digest: string,
   actions: 'pull' | 'pull,push' = 'pull',
 ): Promise<boolean> {
-  const call = callOf(connection, repository, digest, actions)
-  const response = await connection.send({ ...call, method: 'HEAD', statuses: [200, 404, ...redirects] })
+  const call = callOf(target, digest, actions)
+  const response = await target.send({ ...call, method: 'HEAD', statuses: [200, 404, ...redirects] })
   return response.status !== 404
 }
 
 /** Uploads a blob. One request if the registry has it, two if the registry mounts it, otherwise three. */
 export async function uploadBlob(
-  connection: RegistryConnection,
-  repository: string,
+  target: RepositoryConnection,
   bytes: Uint8Array,
   mountFrom?: string,
 ): Promise<Pick<Descriptor, 'digest' | 'size'>> {
   const digest = digestOf(bytes)
   const sent = { digest, size: bytes.length }
-  if (await hasBlob(connection, repository, digest, 'pull,push')) return sent
-  const location = await openUpload(connection, repository, digest, mountFrom)
+  if (await hasBlob(target, digest, 'pull,push')) return sent
+  const location = await openUpload(target, digest, mountFrom)
   if (location === undefined) return sent
   location.searchParams.set('digest', digest)
-  const call = { ...callOf(connection, repository, digest, 'pull,push'), url: location }
+  const call = { ...callOf(target, digest, 'pull,push'), url: location }
   const headers = { 'content-type': 'application/octet-stream' }
   const content = { headers, body: bytes, blobBytes: bytes.length }
-  const response = await connection.send({ ...call, ...content, method: 'PUT', statuses: [201] })
+  const response = await target.send({ ...call, ...content, method: 'PUT', statuses: [201] })
   const reportedDigest = headerOf(response, 'docker-content-digest')
   if (reportedDigest === undefined || reportedDigest === digest) return sent
-  const message = `Registry ${connection.registry} stored ${call.what} under another digest. Push it again.`
+  const message = `Registry ${target.registry} stored ${call.what} under another digest. Push it again.`
   throw new RegistryError('invalid', message)
 }
 
 /** Returns the upload URL, or undefined if the registry mounted the blob from another repository. */
 async function openUpload(
-  connection: RegistryConnection,
-  repository: string,
+  target: RepositoryConnection,
   digest: string,
   mountFrom: string | undefined,
 ): Promise<URL | undefined> {
-  const url = connection.at(`${repository}/blobs/uploads/`)
-  const scopes = [scopeOf(repository, 'pull,push')]
+  const url = target.at(`${target.repository}/blobs/uploads/`)
+  const scopes = [scopeOf(target.repository, 'pull,push')]
   if (mountFrom !== undefined) {
     url.searchParams.set('mount', digest)
     url.searchParams.set('from', mountFrom)
     scopes.push(scopeOf(mountFrom, 'pull'))
   }
-  const call = { what: `an upload to ${repository}`, method: 'POST', url, scopes } as const
-  const response = await connection.send({ ...call, statuses: mountFrom === undefined ? [202] : [201, 202] })
+  const call = { what: `an upload to ${target.repository}`, method: 'POST', url, scopes } as const
+  const response = await target.send({ ...call, statuses: mountFrom === undefined ? [202] : [201, 202] })
   if (response.status === 201) return undefined
   const location = linkTo(headerOf(response, 'location'), url)
-  if (location !== undefined && connection.isOwn(location)) return location
-  const message = `Registry ${connection.registry} requests uploads at another host. Nothing was sent.`
+  if (location !== undefined && target.isOwn(location)) return location
+  const message = `Registry ${target.registry} requests uploads at another host. Nothing was sent.`
   throw new RegistryError('refused', message)
 }

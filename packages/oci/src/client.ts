@@ -66,26 +66,23 @@ const smallBlobBytes = 8 * 1024 * 1024
 /** Creates a client; sends no request yet. Throws `RegistryError` if the registry name is invalid. */
 export function registryClient(registry: string, options: ClientOptions): RegistryClient {
   const connection = connectRegistry(registry, options)
+  const targetOf = (repository: string) => ({ ...connection, repository: checkRepository(repository) })
   return {
     registry,
     repositories: () => listRepositories(connection),
-    tags: (repository) => listTags(connection, checkRepository(repository)),
-    resolve: async (repository, reference) =>
-      resolveReference(connection, checkRepository(repository), checkReference(reference)),
-    manifest: async (repository, reference) =>
-      findManifest(connection, checkRepository(repository), checkReference(reference)),
+    tags: (repository) => listTags(targetOf(repository)),
+    resolve: async (repository, reference) => resolveReference(targetOf(repository), checkReference(reference)),
+    manifest: async (repository, reference) => findManifest(targetOf(repository), checkReference(reference)),
     blob: async (repository, { digest, size }, maxBytes = smallBlobBytes) =>
-      fetchBlob(connection, checkRepository(repository), { digest: checkDigest(digest), size }, maxBytes),
-    hasBlob: async (repository, digest) => hasBlob(connection, checkRepository(repository), checkDigest(digest)),
+      fetchBlob(targetOf(repository), { digest: checkDigest(digest), size }, maxBytes),
+    hasBlob: async (repository, digest) => hasBlob(targetOf(repository), checkDigest(digest)),
     putBlob: async (repository, bytes, { mountFrom } = {}) =>
-      uploadBlob(connection, checkRepository(repository), bytes, mountFrom && checkRepository(mountFrom)),
+      uploadBlob(targetOf(repository), bytes, mountFrom && checkRepository(mountFrom)),
     putManifest: async (repository, reference, bytes, mediaType) =>
-      (await uploadManifest(connection, checkRepository(repository), checkReference(reference), bytes, mediaType))
-        .descriptor,
+      (await uploadManifest(targetOf(repository), checkReference(reference), bytes, mediaType)).descriptor,
     referrers: async (repository, digest, artifactType) =>
-      listReferrers(connection, checkRepository(repository), checkDigest(digest), artifactType),
-    putReferrer: async (repository, manifest) => addReferrer(connection, checkRepository(repository), manifest),
-    remove: async (repository, reference) =>
-      removeManifest(connection, checkRepository(repository), checkReference(reference)),
+      listReferrers(targetOf(repository), checkDigest(digest), artifactType),
+    putReferrer: async (repository, manifest) => addReferrer(targetOf(repository), manifest),
+    remove: async (repository, reference) => removeManifest(targetOf(repository), checkReference(reference)),
   }
 }

@@ -36,6 +36,11 @@ export interface RegistryConnection {
   origin: URL
 }
 
+/** A connection to a registry, for requests about one of its repositories. */
+export interface RepositoryConnection extends RegistryConnection {
+  repository: string
+}
+
 const defaultMaxBytes = 64 * 1024
 const minBytesPerMs = 100
 

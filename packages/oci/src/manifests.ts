@@ -6,7 +6,7 @@ import { RegistryError } from './error.ts'
 import { scopeOf } from './names.ts'
 import type { TransportResponse } from './transport.ts'
 import { type Descriptor, mediaTypes } from './types.ts'
-import type { RegistryConnection } from './connection.ts'
+import type { RegistryConnection, RepositoryConnection } from './connection.ts'
 
 const maxManifestBytes = 4 * 1024 * 1024
 
@@ -15,87 +15,79 @@ const manifestTypes: readonly string[] = [mediaTypes.manifest, mediaTypes.docker
 const accept = [...manifestTypes, ...indexTypes].join(', ')
 
 type Actions = Parameters<typeof scopeOf>[1]
-const callOf = (connection: RegistryConnection, repository: string, reference: string, actions: Actions) => ({
-  what: `${repository} ${reference}`,
-  url: connection.at(`${repository}/manifests/${reference}`),
-  scopes: [scopeOf(repository, actions)],
+const callOf = (target: RepositoryConnection, reference: string, actions: Actions) => ({
+  what: `${target.repository} ${reference}`,
+  url: target.at(`${target.repository}/manifests/${reference}`),
+  scopes: [scopeOf(target.repository, actions)],
 })
-const pullCall = (...manifest: [RegistryConnection, repository: string, reference: string]) => ({
-  ...callOf(...manifest, 'pull'),
+const pullCall = (target: RepositoryConnection, reference: string) => ({
+  ...callOf(target, reference, 'pull'),
   headers: { accept },
 })
 
 /** Resolves a reference. One request, or two if the response headers lack the digest or the size. */
 export async function resolveReference(
-  connection: RegistryConnection,
-  repository: string,
+  target: RepositoryConnection,
   reference: string,
 ): Promise<Descriptor | undefined> {
-  const call = pullCall(connection, repository, reference)
-  const response = await connection.send({ ...call, method: 'HEAD', statuses: [200, 404] })
+  const call = pullCall(target, reference)
+  const response = await target.send({ ...call, method: 'HEAD', statuses: [200, 404] })
   if (response.status === 404) return undefined
   const digest = headerOf(response, 'docker-content-digest')
   const size = headerOf(response, 'content-length') ?? ''
-  if (digest === undefined || !/^\d{1,15}$/.test(size))
-    return (await findManifest(connection, repository, reference))?.descriptor
-  const mediaType = typeOf(connection, call.what, response)
-  checkDigestMatches(connection, call.what, reference, digest)
-  if (Number(size) > maxManifestBytes) throw tooLarge(connection, call.what)
+  if (digest === undefined || !/^\d{1,15}$/.test(size)) return (await findManifest(target, reference))?.descriptor
+  const mediaType = typeOf(target, call.what, response)
+  checkDigestMatches(target, call.what, reference, digest)
+  if (Number(size) > maxManifestBytes) throw tooLarge(target, call.what)
   return { mediaType, digest, size: Number(size) }
 }
 
 /** Downloads a manifest or an index. One request. */
 export async function findManifest(
-  connection: RegistryConnection,
-  repository: string,
+  target: RepositoryConnection,
   reference: string,
 ): Promise<FoundManifest | undefined> {
-  const call = pullCall(connection, repository, reference)
-  const response = await connection.send({ ...call, method: 'GET', statuses: [200, 404], maxBytes: maxManifestBytes })
+  const call = pullCall(target, reference)
+  const response = await target.send({ ...call, method: 'GET', statuses: [200, 404], maxBytes: maxManifestBytes })
   if (response.status === 404) return undefined
-  if (response.isCutShort) throw tooLarge(connection, call.what)
-  const mediaType = typeOf(connection, call.what, response)
+  if (response.isCutShort) throw tooLarge(target, call.what)
+  const mediaType = typeOf(target, call.what, response)
   const { body: bytes } = response
   const digest = digestOf(bytes)
-  checkDigestMatches(connection, call.what, reference, digest)
-  checkReportedDigest(connection, call.what, response, digest)
+  checkDigestMatches(target, call.what, reference, digest)
+  checkReportedDigest(target, call.what, response, digest)
   const schema = indexTypes.includes(mediaType) ? IndexDocument : ManifestDocument
-  const content = parseDocument(schema, response, `The response of registry ${connection.registry} for ${call.what}`)
+  const content = parseDocument(schema, response, `The response of registry ${target.registry} for ${call.what}`)
   if ((content.mediaType ?? mediaType) !== mediaType)
-    throw invalidResponse(connection, call.what, 'reports two media types')
+    throw invalidResponse(target, call.what, 'reports two media types')
   return { content: { ...content, mediaType }, bytes, descriptor: { mediaType, digest, size: bytes.length } }
 }
 
 /** Uploads a manifest. One request. `isReferrerListed`: the registry lists it as a referrer of its subject. */
 export async function uploadManifest(
-  connection: RegistryConnection,
-  repository: string,
+  target: RepositoryConnection,
   reference: string,
   bytes: Uint8Array,
   mediaType: string,
 ): Promise<{ descriptor: Descriptor; isReferrerListed: boolean }> {
-  const call = callOf(connection, repository, reference, 'pull,push')
+  const call = callOf(target, reference, 'pull,push')
   const digest = digestOf(bytes)
-  if (bytes.length > maxManifestBytes) throw tooLarge(connection, call.what)
+  if (bytes.length > maxManifestBytes) throw tooLarge(target, call.what)
   if (isDigest(reference) && reference !== digest) {
     const message = `The manifest for ${call.what} has the digest ${digest}. Push it under that digest.`
     throw new RegistryError('invalid', message)
   }
   const content = { headers: { 'content-type': mediaType }, body: bytes, blobBytes: bytes.length }
-  const response = await connection.send({ ...call, ...content, method: 'PUT', statuses: [201] })
-  checkReportedDigest(connection, call.what, response, digest)
+  const response = await target.send({ ...call, ...content, method: 'PUT', statuses: [201] })
+  checkReportedDigest(target, call.what, response, digest)
   const isReferrerListed = headerOf(response, 'oci-subject') !== undefined
   return { descriptor: { mediaType, digest, size: bytes.length }, isReferrerListed }
 }
 
 /** Deletes a manifest; succeeds if it does not exist. One request. */
-export async function removeManifest(
-  connection: RegistryConnection,
-  repository: string,
-  reference: string,
-): Promise<void> {
-  const call = callOf(connection, repository, reference, 'delete')
-  await connection.send({ ...call, method: 'DELETE', statuses: [200, 202, 404] })
+export async function removeManifest(target: RepositoryConnection, reference: string): Promise<void> {
+  const call = callOf(target, reference, 'delete')
+  await target.send({ ...call, method: 'DELETE', statuses: [200, 202, 404] })
 }
 
 /** Returns the media type of a response. Throws `RegistryError` if the request did not accept it. */

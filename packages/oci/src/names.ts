@@ -11,25 +11,20 @@ export const isRepository = (text: string): boolean => text.length <= 255 && rep
 
 export const isTag = (text: string): boolean => /^\w[\w.-]{0,127}$/.test(text)
 
-const invalid = (what: string) => new RegistryError('invalid', `${what} Correct it and retry.`)
+/** Returns a function that returns a valid text, and throws `RegistryError` otherwise. */
+const check =
+  (isValid: (text: string) => boolean, message: string) =>
+  (text: string): string => {
+    if (!isValid(text)) throw new RegistryError('invalid', `${message} Correct it and retry.`)
+    return text
+  }
 
-/** Throws `RegistryError` if the text is not a repository name. */
-export function checkRepository(repository: string): string {
-  if (!isRepository(repository)) throw invalid('The repository name is invalid.')
-  return repository
-}
-
-/** Throws `RegistryError` if the text is neither a tag nor a digest. */
-export function checkReference(reference: string): string {
-  if (!isTag(reference) && !isDigest(reference)) throw invalid('The reference is neither a tag nor a digest.')
-  return reference
-}
-
-/** Throws `RegistryError` if the text is not a digest. */
-export function checkDigest(digest: string): string {
-  if (!isDigest(digest)) throw invalid('The digest is not a SHA-256 digest.')
-  return digest
-}
+export const checkRepository = check(isRepository, 'The repository name is invalid.')
+export const checkDigest = check(isDigest, 'The digest is not a SHA-256 digest.')
+export const checkReference = check(
+  (text) => isTag(text) || isDigest(text),
+  'The reference is neither a tag nor a digest.',
+)
 
 /** The scope of a repository, as token servers name it. */
 export const scopeOf = (repository: string, actions: 'pull' | 'pull,push' | 'delete'): string =>

@@ -5,7 +5,7 @@ import { RegistryError } from './error.ts'
 import { isRepository, isTag, scopeOf } from './names.ts'
 import { linkTo } from './origin.ts'
 import type { TransportResponse } from './transport.ts'
-import type { Call, RegistryConnection } from './connection.ts'
+import type { Call, RegistryConnection, RepositoryConnection } from './connection.ts'
 
 const maxPages = 500
 const maxTotalBytes = 16 * 1024 * 1024
@@ -80,8 +80,13 @@ export async function* listRepositories(connection: RegistryConnection): AsyncGe
   for await (const { repositories } of pagesOf(connection, call)) yield* repositories ?? []
 }
 
-export async function* listTags(connection: RegistryConnection, repository: string): AsyncGenerator<string> {
-  const url = connection.at(`${repository}/tags/list?n=${pageSize}`)
-  const call = { what: `the tags of ${repository}`, url, scopes: [scopeOf(repository, 'pull')], page: TagsPage }
-  for await (const { tags } of pagesOf(connection, call)) yield* tags ?? []
+export async function* listTags(target: RepositoryConnection): AsyncGenerator<string> {
+  const url = target.at(`${target.repository}/tags/list?n=${pageSize}`)
+  const call = {
+    what: `the tags of ${target.repository}`,
+    url,
+    scopes: [scopeOf(target.repository, 'pull')],
+    page: TagsPage,
+  }
+  for await (const { tags } of pagesOf(target, call)) yield* tags ?? []
 }

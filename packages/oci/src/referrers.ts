@@ -5,20 +5,19 @@ import { findManifest, uploadManifest } from './manifests.ts'
 import { scopeOf } from './names.ts'
 import { pagesOf } from './paging.ts'
 import { type Descriptor, type Index, type Manifest, mediaTypes } from './types.ts'
-import type { RegistryConnection } from './connection.ts'
+import type { RegistryConnection, RepositoryConnection } from './connection.ts'
 
 /**
  * Lists the referrers of a digest. One request per page, plus one if the registry has no referrers API: clients then
  * maintain the list under a tag of the digest.
  */
 export async function listReferrers(
-  connection: RegistryConnection,
-  repository: string,
+  target: RepositoryConnection,
   digest: string,
   artifactType: string | undefined,
 ): Promise<Descriptor[]> {
-  const indexed = await referrersFromApi(connection, repository, digest, artifactType)
-  const referrers = indexed ?? (await taggedIndex(connection, repository, digest))?.manifests ?? []
+  const indexed = await referrersFromApi(target, digest, artifactType)
+  const referrers = indexed ?? (await taggedIndex(target, digest))?.manifests ?? []
   // Registries may ignore the filter.
   return referrers.filter((descriptor) => artifactType === undefined || descriptor.artifactType === artifactType)
 }
@@ -31,29 +30,24 @@ const statusesWithoutApi = [400, 404, 405, 406, 501, 301, 302, 303, 307, 308]
 
 /** Lists referrers with the referrers API; undefined if the registry has none. */
 async function referrersFromApi(
-  connection: RegistryConnection,
-  repository: string,
+  target: RepositoryConnection,
   digest: string,
   artifactType: string | undefined,
 ): Promise<Descriptor[] | undefined> {
-  const url = connection.at(`${repository}/referrers/${digest}`)
+  const url = target.at(`${target.repository}/referrers/${digest}`)
   if (artifactType !== undefined) url.searchParams.set('artifactType', artifactType)
-  const call = { what: `the referrers of ${digest}`, url, scopes: [scopeOf(repository, 'pull')] }
+  const call = { what: `the referrers of ${digest}`, url, scopes: [scopeOf(target.repository, 'pull')] }
   const headers = { accept: mediaTypes.index }
-  const pages = pagesOf(connection, { ...call, headers, page: IndexDocument, absent: statusesWithoutApi })
+  const pages = pagesOf(target, { ...call, headers, page: IndexDocument, absent: statusesWithoutApi })
   let descriptors: Descriptor[] | undefined
   for await (const { manifests } of pages) descriptors = [...(descriptors ?? []), ...manifests]
   return descriptors
 }
 
-async function taggedIndex(
-  connection: RegistryConnection,
-  repository: string,
-  digest: string,
-): Promise<Index | undefined> {
-  const content = (await findManifest(connection, repository, digestTag(digest)))?.content
+async function taggedIndex(target: RepositoryConnection, digest: string): Promise<Index | undefined> {
+  const content = (await findManifest(target, digestTag(digest)))?.content
   if (content === undefined || 'manifests' in content) return content
-  const message = `Registry ${connection.registry} has no referrers index of ${digest}: its tag refers to other content. Remove the tag.`
+  const message = `Registry ${target.registry} has no referrers index of ${digest}: its tag refers to other content. Remove the tag.`
   throw new RegistryError('invalid', message)
 }
 
@@ -64,13 +58,12 @@ const maxAttempts = 3
  * list, and one verifies it, because a concurrent update may overwrite it. A lost update is repeated.
  */
 export async function addReferrer(
-  connection: RegistryConnection,
-  repository: string,
+  target: RepositoryConnection,
   manifest: Manifest & { subject: Descriptor },
 ): Promise<Descriptor> {
   const bytes = Buffer.from(JSON.stringify(manifest))
   const { mediaType, artifactType, annotations, subject } = manifest
-  const sent = await uploadManifest(connection, repository, digestOf(bytes), bytes, mediaType)
+  const sent = await uploadManifest(target, digestOf(bytes), bytes, mediaType)
   const descriptor: Descriptor = {
     ...sent.descriptor,
     ...(artifactType !== undefined && { artifactType }),
@@ -78,12 +71,12 @@ export async function addReferrer(
   }
   if (sent.isReferrerListed) return descriptor
   for (let attempts = 0; ; attempts += 1) {
-    const index = (await taggedIndex(connection, repository, subject.digest)) ?? emptyIndex
+    const index = (await taggedIndex(target, subject.digest)) ?? emptyIndex
     if (index.manifests.some(({ digest }) => digest === descriptor.digest)) return descriptor
-    if (attempts === maxAttempts) throw notStored(connection, subject)
+    if (attempts === maxAttempts) throw notStored(target, subject)
     const next: Index = { ...index, manifests: [...index.manifests, descriptor] }
     const text = Buffer.from(JSON.stringify(next))
-    await uploadManifest(connection, repository, digestTag(subject.digest), text, mediaTypes.index)
+    await uploadManifest(target, digestTag(subject.digest), text, mediaTypes.index)
   }
 }
 

@@ -19,10 +19,8 @@ export function secondOpinion(
 ): boolean {
   const usable = keys.filter((key) => maySign(key, repository, atMs)).map(({ pem }) => createPublicKey(pem))
   return digests.some((digest) =>
-    usable.some((key) =>
-      [...statementsOf(registry, repository, digest, key), ...payloadsOf(registry, repository, digest, key)].some(
-        (names) => names(digest),
-      ),
+    usable.some(
+      (key) => hasStatement(registry, repository, digest, key) || hasPayload(registry, repository, digest, key),
     ),
   )
 }
@@ -39,25 +37,24 @@ function maySign({ repositories, notBefore, notAfter }: TrustedKey, repository: 
   return (isHere ?? true) && isDate && (notBefore ?? '0') <= at && at <= (notAfter ?? '9')
 }
 
-/** Statements with a valid signature of a key, as predicates of a digest. */
-function statementsOf(registry: MemoryRegistry, repository: string, digest: string, key: KeyObject) {
+/** Whether a bundle for a digest contains a statement about it with a valid signature of a key. */
+function hasStatement(registry: MemoryRegistry, repository: string, digest: string, key: KeyObject): boolean {
   const type = 'application/vnd.dev.sigstore.bundle.v0.3+json'
-  return [...registry.manifests.values()].flatMap(({ bytes }) => {
+  return [...registry.manifests.values()].some(({ bytes }) => {
     const { artifactType, subject, layers = [] } = JSON.parse(bytes.toString()) as Partial<Manifest>
     const isSignature = artifactType === type && subject?.digest === digest && layers.length === 1
     const blob = registry.blobs.get(`${repository} ${layers[0]?.digest}`)
-    if (!isSignature || blob === undefined || layers[0]?.mediaType !== type) return []
+    if (!isSignature || blob === undefined || layers[0]?.mediaType !== type) return false
     const bundle = attempt(() => bundleFromJSON(withoutLog(JSON.parse(blob.toString()))))
-    if (bundle === undefined || bundle.mediaType !== type || !isBundleWithDsseEnvelope(bundle)) return []
+    if (bundle === undefined || bundle.mediaType !== type || !isBundleWithDsseEnvelope(bundle)) return false
     const { payload, payloadType } = bundle.content.dsseEnvelope
-    if (payloadType !== 'application/vnd.in-toto+json' || !isAcceptedStatement(bundle, key)) return []
+    if (payloadType !== 'application/vnd.in-toto+json' || !isAcceptedStatement(bundle, key)) return false
     const { _type: kind, ...statement } = attempt(() => JSON.parse(payload.toString())) ?? {}
-    return [
-      (digest: string) =>
-        kind === 'https://in-toto.io/Statement/v1' &&
-        statement.predicateType === 'https://sigstore.dev/cosign/sign/v1' &&
-        statement.subject.some((each: { digest: { sha256: string } }) => `sha256:${each.digest.sha256}` === digest),
-    ]
+    return (
+      kind === 'https://in-toto.io/Statement/v1' &&
+      statement.predicateType === 'https://sigstore.dev/cosign/sign/v1' &&
+      statement.subject.some((each: { digest: { sha256: string } }) => `sha256:${each.digest.sha256}` === digest)
+    )
   })
 }
 
@@ -76,21 +73,18 @@ function isAcceptedStatement(bundle: Bundle, key: KeyObject): boolean {
   return isAcceptedMessage(message, signatures[0]?.sig ?? Buffer.of(), key)
 }
 
-/** Simple signing payloads with a valid signature of a key, as predicates of a digest. */
-function payloadsOf(registry: MemoryRegistry, repository: string, digest: string, key: KeyObject) {
-  const tagged = registry.tagged.get(`${repository} ${digest.replace(':', '-')}.sig`)
+/** Whether the signature tag of a digest has a simple signing payload about it with a valid signature of a key. */
+function hasPayload(registry: MemoryRegistry, repository: string, image: string, key: KeyObject): boolean {
+  const tagged = registry.tagged.get(`${repository} ${image.replace(':', '-')}.sig`)
   const manifest = registry.manifests.get(`${repository} ${tagged}`)
   const { layers = [] } = JSON.parse(manifest?.bytes.toString() ?? '{}') as Partial<Manifest>
-  return layers.flatMap(({ digest, mediaType, annotations }) => {
+  return layers.some(({ digest, mediaType, annotations }) => {
     const payload = registry.blobs.get(`${repository} ${digest}`)
     const signature = annotations?.['dev.cosignproject.cosign/signature']
-    if (mediaType !== 'application/vnd.dev.cosign.simplesigning.v1+json' || !payload || !signature) return []
-    if (!isAcceptedMessage(payload, Buffer.from(signature, 'base64'), key)) return []
+    if (mediaType !== 'application/vnd.dev.cosign.simplesigning.v1+json' || !payload || !signature) return false
+    if (!isAcceptedMessage(payload, Buffer.from(signature, 'base64'), key)) return false
     const critical = attempt(() => JSON.parse(payload.toString()))?.critical
-    return [
-      (digest: string) =>
-        critical?.type === 'cosign container image signature' && critical.image['docker-manifest-digest'] === digest,
-    ]
+    return critical?.type === 'cosign container image signature' && critical.image['docker-manifest-digest'] === image
   })
 }
 
