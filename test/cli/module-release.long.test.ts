@@ -93,8 +93,9 @@ test('that changed after its build is not pushed', async () => {
 })
 
 test('rejected by a registry for a wrong password exits with 1 and advice', async () => {
-  const stranger = plat.with({ PLAT_REGISTRY_PASSWORD: 'wrong' })
-  const { exitCode, err } = await stranger.run(['module', 'push', '--dir', 'greeting'])
+  await plat.prints(['module', 'build', '--dir', 'greeting'])
+  const wrongPassword = plat.with({ PLAT_REGISTRY_PASSWORD: 'wrong' })
+  const { exitCode, err } = await wrongPassword.run(['module', 'push', '--dir', 'greeting'])
   expect([exitCode, err]).toEqual([1, expect.stringMatching(/PLAT_REGISTRY_USERNAME .* docker login\n$/)])
   expect(err).not.toContain('wrong')
 })
