@@ -34,12 +34,8 @@ async function lock(path: string): Promise<AsyncDisposable> {
   const draft = `${path}.${process.pid}.${randomUUID()}`
   // A link is created with its content in one step.
   await writeFile(draft, String(process.pid))
-  while (
-    !(await link(draft, path).then(
-      () => true,
-      () => false,
-    ))
-  ) {
+  const isLocked = () => link(draft, path).catch(() => 'locked')
+  while ((await isLocked()) !== undefined) {
     if (isGone(await readFile(path, 'utf8').catch(() => undefined))) await rm(path, { force: true })
     await delay(100)
   }
@@ -51,22 +47,18 @@ async function lock(path: string): Promise<AsyncDisposable> {
 export async function buildOnce<Built>(name: string, changedBy: string, build: () => Promise<Built>): Promise<Built> {
   const file = `${name}-${fingerprint(changedBy)}`
   const find = () => readFile(join(folder, file)).catch(() => undefined)
-  const kept = await find()
-  if (kept !== undefined) return deserialize(kept)
+  const cached = await find()
+  if (cached !== undefined) return deserialize(cached)
   await mkdir(folder, { recursive: true })
   await using _ = await lock(join(folder, `${name}.lock`))
-  const others = await find()
-  // Hold the lock until the build is complete.
-  return others === undefined ? await make(name, file, build) : deserialize(others)
-}
-
-async function make<Built>(name: string, file: string, build: () => Promise<Built>): Promise<Built> {
+  const concurrent = await find()
+  if (concurrent !== undefined) return deserialize(concurrent)
   const built = await build()
   const draft = join(folder, `${randomUUID()}.draft`)
   await writeFile(draft, serialize(built))
   await rename(draft, join(folder, file))
-  const others = (await readdir(folder)).filter((other) => other.startsWith(`${name}-`) && other !== file)
-  await Promise.all(others.map((other) => rm(join(folder, other), { force: true })))
+  const outdated = (await readdir(folder)).filter((other) => other.startsWith(`${name}-`) && other !== file)
+  await Promise.all(outdated.map((other) => rm(join(folder, other), { force: true })))
   return built
 }
 

@@ -4,7 +4,7 @@ import { buildAssets } from '@platform/local/assets'
 import { temporaryFolder } from './temporary-folder.ts'
 
 /** Static assets that build quickly. Tests of other assets build their own. */
-const handedOut = ['openapi.json', 'event-catalog.json', 'module-schema.json']
+const assetNames = ['openapi.json', 'event-catalog.json', 'module-schema.json']
 
 /** Starts the emulators once per test run. Workers find them by the SDK's environment variables. */
 export async function setup(): Promise<() => Promise<void>> {
@@ -24,6 +24,6 @@ export async function setup(): Promise<() => Promise<void>> {
 
 async function builtAssets() {
   const assets = await temporaryFolder()
-  await buildAssets(assets.path, { names: handedOut })
+  await buildAssets(assets.path, { names: assetNames })
   return assets
 }

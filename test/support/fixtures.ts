@@ -192,12 +192,12 @@ export async function requestErrorCode(
     ...(token && { authorization: `Bearer ${token}` }),
     ...(body && { 'content-type': 'application/json' }),
   }
-  const answer = await send(handler, { method, target, headers, ...(body && { body: JSON.stringify(body) }) })
-  return answer.json?.error ?? String(answer.status)
+  const response = await send(handler, { method, target, headers, ...(body && { body: JSON.stringify(body) }) })
+  return response.json?.error ?? String(response.status)
 }
 
 export async function errorOf(call: Promise<unknown>): Promise<PlatformError> {
   const outcome = await call.catch((error: unknown) => error)
   if (outcome instanceof PlatformError) return outcome
-  throw new Error('It was not refused.', { cause: outcome })
+  throw new Error('Expected a PlatformError.', { cause: outcome })
 }

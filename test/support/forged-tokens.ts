@@ -3,7 +3,7 @@ import { readSecret } from '@platform/core/aws/secrets'
 import { nowSeconds } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 
-/** Tokens made part by part: libraries refuse to make most of these. */
+/** Invalid tokens, most of which libraries refuse to create. */
 
 export type Claims = Readonly<Record<string, unknown>>
 
@@ -13,23 +13,15 @@ export type Sign = (input: string) => Uint8Array
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 const decode = (text: string): Record<string, unknown> => JSON.parse(Buffer.from(text, 'base64url').toString())
 
-export const signEdDsa =
-  (key: KeyObject): Sign =>
-  (input) =>
-    sign(null, Buffer.from(input), key)
+export const signEdDsa = (key: KeyObject) => (input: string) => sign(null, Buffer.from(input), key)
 
-const signHmac =
-  (key: string | Uint8Array): Sign =>
-  (input) =>
-    createHmac('sha256', key).update(input).digest()
+const signHmac = (key: string | Uint8Array) => (input: string) => createHmac('sha256', key).update(input).digest()
 
-const signSha256 =
-  (key: KeyObject): Sign =>
-  (input) =>
-    sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' })
+const signSha256 = (key: KeyObject) => (input: string) =>
+  sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' })
 
-const signNothing: Sign = () => new Uint8Array()
-const signZeros: Sign = () => new Uint8Array(64)
+const signNothing = () => new Uint8Array()
+const signZeros = () => new Uint8Array(64)
 
 export function encodeToken(header: Claims, claims: Claims, signInput: Sign): string {
   const input = `${encode(header)}.${encode(claims)}`
@@ -49,7 +41,7 @@ export async function platformSigningKeys(): Promise<{ access: KeyObject; statem
   return { access: keyOf(access[0].jwk), statement: keyOf(statement[0].jwk) }
 }
 
-/** Invalid tokens, by what is wrong with them. */
+/** Invalid tokens by their defect. */
 export type Forgeries = Readonly<Record<string, string>>
 
 const strangerKey = generateKeyPairSync('ed25519').privateKey

@@ -1,26 +1,17 @@
 import { execFile } from 'node:child_process'
-import { accessSync, constants } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 
 const execute = promisify(execFile)
 
-function isInstalled(program: string): boolean {
-  const folders = (process.env['PATH'] ?? '').split(delimiter)
-  return folders.some((folder) => {
-    try {
-      accessSync(join(folder, program), constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
-}
+const isInstalled = (program: string): boolean =>
+  (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, program)))
 
 /** The reason for skipping tests that need these programs; empty if all are installed. */
 export function missingPrograms(...programs: string[]): string {
-  const lacking = programs.filter((program) => !isInstalled(program))
-  return lacking.length === 0 ? '' : ` (skipped: this machine has no ${lacking.join(', ')})`
+  const missing = programs.filter((program) => !isInstalled(program))
+  return missing.length === 0 ? '' : ` (skipped: this machine has no ${missing.join(', ')})`
 }
 
 export async function outputOf(program: string, ...args: string[]): Promise<string> {

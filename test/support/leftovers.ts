@@ -1,8 +1,8 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { environmentNames as names } from '@platform/modules/protocol'
 import { waitFor } from './wait-for.ts'
-import { processesWith } from './local-runtime.ts'
+import { processesWith, readProcesses } from './local-runtime.ts'
 import type { PlatformProcess } from './platform.ts'
 
 export interface ModuleProcess {
@@ -12,12 +12,10 @@ export interface ModuleProcess {
 
 /** The processes of a module: their environment names organisation and module. */
 export async function processesOf(organisationId: string, moduleId: string): Promise<ModuleProcess[]> {
-  const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
-  const environments = await Promise.all(ids.map((id) => readFile(`/proc/${id}/environ`, 'utf8').catch(() => '')))
-  return ids.flatMap((id, index) => {
-    const environment = new Map(environments[index]?.split('\0').map((each) => each.split('=', 2) as [string, string]))
-    const isIt = environment.get(names.organisation) === organisationId && environment.get(names.module) === moduleId
-    return isIt ? [{ processId: Number(id), deploymentId: environment.get(names.deployment) ?? '' }] : []
+  return (await readProcesses('environ')).flatMap(({ id, text }) => {
+    const variables = new Map(text.split('\0').map((each) => each.split('=', 2) as [string, string]))
+    const isOfModule = variables.get(names.organisation) === organisationId && variables.get(names.module) === moduleId
+    return isOfModule ? [{ processId: id, deploymentId: variables.get(names.deployment) ?? '' }] : []
   })
 }
 

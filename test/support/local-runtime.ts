@@ -63,12 +63,16 @@ export function deploymentSpecOf(
   return { id: `${moduleId}-${count}`, moduleId, ...common, ...image, ...change }
 }
 
-/** The ids of processes, also in containers, whose command line contains all of these texts. */
-export async function processesWith(...texts: string[]): Promise<number[]> {
+/** All processes, also in containers: their ids and a file of each. */
+export async function readProcesses(file: 'cmdline' | 'environ'): Promise<{ id: number; text: string }[]> {
   const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-  const lines = await Promise.all(ids.map((id) => readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')))
-  return ids.map(Number).filter((_, index) => texts.every((text) => lines[index]?.includes(text)))
+  const read = async (id: string) => readFile(`/proc/${id}/${file}`, 'utf8').catch(() => '')
+  return Promise.all(ids.map(async (id) => ({ id: Number(id), text: await read(id) })))
 }
+
+/** The ids of processes whose command line contains all of these texts. */
+export const processesWith = async (...texts: string[]): Promise<number[]> =>
+  (await readProcesses('cmdline')).flatMap(({ id, text }) => (texts.every((part) => text.includes(part)) ? [id] : []))
 
 export const limits = { timeoutMs: 20_000, maxBytes: 1_000_000 }
 

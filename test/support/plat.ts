@@ -78,7 +78,7 @@ export class Plat {
     })
     return {
       ended,
-      says: (pattern: RegExp) => waitFor(`${pattern} is said`, async () => pattern.test(err)),
+      says: (pattern: RegExp) => waitFor(`output of ${pattern}`, async () => pattern.test(err)),
       interrupt: () => child.kill('SIGINT'),
     }
   }

@@ -13,15 +13,22 @@ const projectDir = fileURLToPath(new URL('../..', import.meta.url))
 const shell = promisify(execFile)
 
 /** Settings of the test machine must not affect the platform. */
-const ownEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(PLAT|AWS)_/.test(name)))
+export const ownEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(PLAT|AWS)_/.test(name)))
 
 /** Each function thread loads all functions, a quarter of the start time. Tests of concurrency use two, the default. */
 const ofShortTests = process.env['VITEST'] !== undefined && !isLong ? { PLAT_FUNCTION_THREADS: '1' } : {}
 
-export const options = {
-  username: 'ada',
-  password: 'correct horse battery',
-}
+export const options = { username: 'ada', password: 'correct horse battery' }
+
+export const setupRequest = (initialAdminToken: string) => ({
+  platformName: 'Test Platform',
+  publicUrl: 'https://platform.example.com',
+  timezone: 'Europe/Berlin',
+  adminUsername: options.username,
+  adminEmail: 'ada@example.com',
+  adminPassword: options.password,
+  initialAdminToken,
+})
 
 /** The real platform in a process of its own. Disposing ends it and removes its data. */
 export class PlatformProcess implements AsyncDisposable {
@@ -92,14 +99,10 @@ export class PlatformProcess implements AsyncDisposable {
   }
 
   /** Waits for output that matches, since the last start. */
-  writes(pattern: RegExp): Promise<RegExpExecArray> {
-    return this.#program.writes(pattern)
-  }
+  writes = (pattern: RegExp): Promise<RegExpExecArray> => this.#program.writes(pattern)
 
   /** Kills the process. */
-  kill(): Promise<void> {
-    return this.#program.kill()
-  }
+  kill = (): Promise<void> => this.#program.kill()
 
   /** Stops it with SIGTERM. */
   stop(): Program['ended'] {
@@ -126,15 +129,7 @@ export class PlatformProcess implements AsyncDisposable {
     })
     const { howToRetrieve }: any = await response.json()
     const initialAdminToken = (await this.command(howToRetrieve)).replace(/\n$/, '')
-    return {
-      platformName: 'Test Platform',
-      publicUrl: 'https://platform.example.com',
-      timezone: 'Europe/Berlin',
-      adminUsername: options.username,
-      adminEmail: 'ada@example.com',
-      adminPassword: options.password,
-      initialAdminToken,
-    }
+    return setupRequest(initialAdminToken)
   }
 
   /** Completes setup. */

@@ -1,11 +1,9 @@
-import { readdir, readFile } from 'node:fs/promises'
 import { inject } from 'vitest'
 import { projectDir, readState, type State } from '../simulator/state.ts'
+import { readProcesses } from './local-runtime.ts'
+import { ownEnvironment } from './platform.ts'
 import { Program } from './program.ts'
 import { temporaryFolder } from './temporary-folder.ts'
-
-/** Settings of the test machine do not apply to the deployment. */
-const ownEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(PLAT|AWS)_/.test(name)))
 
 interface Ending {
   exitCode: number | null
@@ -49,9 +47,8 @@ export class SimulatorCommand implements AsyncDisposable {
 
   /** All processes of the simulator and its functions: their environment names its folder. */
   async processes(): Promise<number[]> {
-    const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
-    const environments = await Promise.all(ids.map((id) => readFile(`/proc/${id}/environ`, 'utf8').catch(() => '')))
-    return ids.map(Number).filter((_, index) => environments[index]?.includes(this.folder))
+    const processes = await readProcesses('environ')
+    return processes.filter(({ text }) => text.includes(this.folder)).map(({ id }) => id)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

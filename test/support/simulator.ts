@@ -1,6 +1,7 @@
 import { inject } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
 import { connect, type Platform } from '../conformance/support/platform.ts'
+import { options, setupRequest } from './platform.ts'
 import { type Simulator, startSimulator } from '../simulator/simulator.ts'
 
 /** A deployment of this checkout, simulated and set up, whose schedules run on request. */
@@ -10,8 +11,6 @@ export interface SimulatedPlatform extends AsyncDisposable {
   tick: (name: string) => Promise<void>
   lines: string[]
 }
-
-const options = { username: 'ada', password: 'correct horse battery' }
 
 export async function startSimulatedPlatform(environment: Record<string, string> = {}): Promise<SimulatedPlatform> {
   await using parts = new AsyncDisposableStack()
@@ -29,16 +28,7 @@ export async function startSimulatedPlatform(environment: Record<string, string>
   )
   const initialAdminToken = await simulator.initialAdminToken()
   const api = await connect({ ...options, baseUrl: simulator.url })
-  const body = {
-    platformName: 'Simulator',
-    publicUrl: 'https://platform.example.com',
-    timezone: 'Europe/Berlin',
-    adminUsername: options.username,
-    adminEmail: 'ada@example.com',
-    adminPassword: options.password,
-    initialAdminToken,
-  }
-  expectStatus(await api.anonymous.post('/api/v1/setup/complete', body), 200)
+  expectStatus(await api.anonymous.post('/api/v1/setup/complete', setupRequest(initialAdminToken)), 200)
   const nameOf = (name: string) => simulator.functions.find((each) => each.name === name)?.functionName ?? name
   const started = parts.move()
   return {

@@ -30,10 +30,10 @@ export class IndexLag implements IndexWriter {
     this.#report = report
   }
 
-  /** Writes the entries that an earlier process left. */
+  /** Writes the pending entries of an earlier process. */
   async replay(database: Database): Promise<void> {
-    const left: [string, IndexChanges][] = await database.iterator(recordsUnder(prefix)).all()
-    if (left.length > 0) await this.#write(left.map(([record, entries]) => ({ record, entries })))
+    const entries: [string, IndexChanges][] = await database.iterator(recordsUnder(prefix)).all()
+    if (entries.length > 0) await this.#write(entries.map(([record, entries]) => ({ record, entries })))
   }
 
   stage(changes: Changes, entries: IndexChanges): void {

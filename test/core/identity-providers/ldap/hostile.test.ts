@@ -8,6 +8,17 @@ import {
   bindDone,
   directory,
   fixtures,
+  lack,
+  outcome,
+  refusing,
+  respondWith,
+  search,
+  searchDone,
+  settingsOf,
+  startTlsAccepted,
+  tiny,
+  unreachable,
+  writing,
 } from '../../support/hostile-directory.ts'
 import { randomBytes } from 'node:crypto'
 import { type Socket } from 'node:net'
@@ -21,9 +32,6 @@ import { errorCodeOf, newOrigin, password } from '../../../support/fixtures.ts'
 import { isLong, rounds } from '../../../support/long.ts'
 import { waitFor } from '../../../support/wait-for.ts'
 import { ber, canary, hostile, inTls, message, onRequest, references, result } from '../../support/directories.ts'
-import { refusing, tiny, unreachable } from '../../support/hostile-answers.ts'
-import { lack, outcome, respondWith, search, searchDone } from '../../support/hostile-directory.ts'
-import { settingsOf, startTlsAccepted, writing } from '../../support/hostile-directory.ts'
 import { callerOfTokens } from '../../support/providers.ts'
 
 const credentials = { username: 'ada', password: 'a password' }
