@@ -13,14 +13,16 @@ const projectDir = fileURLToPath(new URL('../..', import.meta.url))
 const shell = promisify(execFile)
 
 /** Settings of the test machine must not affect the platform. */
-export const ownEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(PLAT|AWS)_/.test(name)))
+export const ownEnvironment = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !/^(PLAT|AWS)_/.test(name)),
+)
 
 /** Each function thread loads all functions, a quarter of the start time. Tests of concurrency use two, the default. */
 const ofShortTests = process.env['VITEST'] !== undefined && !isLong ? { PLAT_FUNCTION_THREADS: '1' } : {}
 
 export const options = { username: 'ada', password: 'correct horse battery' }
 
-export const setupRequest = (initialAdminToken: string) => ({
+export const setupRequest = (initialAdminToken: string | undefined) => ({
   platformName: 'Test Platform',
   publicUrl: 'https://platform.example.com',
   timezone: 'Europe/Berlin',
