@@ -39,7 +39,7 @@ test('keeps the path of any entry inside the root, or rejects it', () =>
       expect(path === '' || isBelow(path, parentOf(path))).toBe(true)
       expect(parentOf(path)).toBe(path.split('/').slice(0, -1).join('/'))
     }),
-    { seed: 1, numRuns: rounds(500, 2000) },
+    { seed: 1, numRuns: rounds(300, 2000) },
   ))
 
 test('resolves a whiteout inside its folder, or rejects it', () =>
@@ -52,7 +52,7 @@ test('resolves a whiteout inside its folder, or rejects it', () =>
       if (whiteout.kind === 'below') expect(whiteout.path).toBe(parentOf(path))
       else expect([parentOf(whiteout.path), whiteout.path !== '']).toEqual([parentOf(path), true])
     }),
-    { seed: 2, numRuns: rounds(500, 2000) },
+    { seed: 2, numRuns: rounds(300, 2000) },
   ))
 
 const names = constantFrom('a', 'b', 'c')
@@ -86,7 +86,7 @@ test('reads the same files from an image as unpacking creates', () =>
         expect([path, read?.toString()]).toEqual([path, unpacked])
       }
     }),
-    { seed: 4, numRuns: rounds(60, 300) },
+    { seed: 4, numRuns: rounds(40, 300) },
   ))
 
 const linkText = array(constantFrom('..', '..', 'a', 'b', 'c', '', '.'), { minLength: 1, maxLength: 6 }).map(
@@ -124,5 +124,5 @@ test('writes nothing outside of the root, and creates no link that leaves it', (
         expect(target === root || target.startsWith(`${root}${sep}`)).toBe(true)
       }
     }),
-    { seed: 5, numRuns: rounds(100, 500) },
+    { seed: 5, numRuns: rounds(60, 500) },
   ))

@@ -47,8 +47,8 @@ export async function* pagesOf<Page extends z.ZodType>(
   }
 }
 
-const listTooLarge = ({ registry }: RegistryConnection, what: string, how: string): RegistryError =>
-  new RegistryError('too_large', `Registry ${registry}: ${what} ${how}. Specify a name instead of listing.`)
+const listTooLarge = ({ registry }: RegistryConnection, what: string, reason: string): RegistryError =>
+  new RegistryError('too_large', `Registry ${registry}: ${what} ${reason}. Specify a name instead of listing.`)
 
 /** The URL of the next page; undefined after the last one. */
 function nextPageUrl(
