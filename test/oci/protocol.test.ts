@@ -114,9 +114,9 @@ test('replaces an expired token and repeats the request', async () => {
   let uses = 0
   await using registry = await startServer(({ url, headers }) => {
     if (url.pathname === '/token') return json({ token: `t${(issued += 1)}` })
-    const isTaken = headers.authorization === `Bearer t${issued}` && (uses += 1) % 3 !== 0
+    const isAccepted = headers.authorization === `Bearer t${issued}` && (uses += 1) % 3 !== 0
     const challenge = { 'www-authenticate': `Bearer realm="http://${headers.host}/token"` }
-    return isTaken
+    return isAccepted
       ? json({ tags: [headers.authorization?.slice('Bearer '.length)] })
       : { status: 401, headers: challenge }
   })
@@ -163,13 +163,13 @@ test('resolves with a GET if HEAD returns no digest', async () => {
 })
 
 test('uses the media type of the response for a manifest without one, and keeps unknown members', async () => {
-  const { mediaType: _, ...silent } = { ...image, note: { deep: [1, 2] } }
+  const { mediaType: _, ...untyped } = { ...image, note: { deep: [1, 2] } }
   await using registry = await startServer(() =>
-    json(silent, { 'content-type': `${mediaTypes.dockerManifest}; charset=utf-8` }),
+    json(untyped, { 'content-type': `${mediaTypes.dockerManifest}; charset=utf-8` }),
   )
-  const found = await clientOf(registry.host).client.manifest('a', 'latest')
-  expect(found?.content).toEqual({ ...silent, mediaType: mediaTypes.dockerManifest })
-  expect(found?.descriptor.mediaType).toBe(mediaTypes.dockerManifest)
+  const manifest = await clientOf(registry.host).client.manifest('a', 'latest')
+  expect(manifest?.content).toEqual({ ...untyped, mediaType: mediaTypes.dockerManifest })
+  expect(manifest?.descriptor.mediaType).toBe(mediaTypes.dockerManifest)
 })
 
 describe('referrers', () => {

@@ -68,8 +68,8 @@ describe('writes signatures in the format of cosign', () => {
   test('under the tag', async () => {
     const fixtures = await startSignatureFixtures()
     await signImage(fixtures.registry, repository, fixtures.ours, privatePem('p256'), { layout: 'tag' })
-    const found = await fixtures.registry.manifest(repository, `${fixtures.ours.replace(':', '-')}.sig`)
-    const manifest = found?.content as Manifest
+    const tag = `${fixtures.ours.replace(':', '-')}.sig`
+    const manifest = (await fixtures.registry.manifest(repository, tag))?.content as Manifest
     expect(manifest).toMatchObject({ mediaType: mediaTypes.manifest, config: { mediaType: mediaTypes.config } })
     expect(manifest.layers).toEqual([
       {

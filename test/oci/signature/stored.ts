@@ -111,8 +111,8 @@ export async function putBundle(registry: MemoryRegistry, digest: string, bytes:
 /** Adds layers to the signatures under the tag of a digest. */
 export async function putTagged(registry: MemoryRegistry, digest: string, added: Descriptor[]) {
   const tag = `${digest.replace(':', '-')}.sig`
-  const found = (await registry.manifest(repository, tag))?.content
-  const layers = [...(found && 'layers' in found ? found.layers : []), ...added]
+  const existing = (await registry.manifest(repository, tag))?.content
+  const layers = [...(existing && 'layers' in existing ? existing.layers : []), ...added]
   const config = { mediaType: mediaTypes.config, digest: digestOf('{}'), size: 2 }
   const bytes = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: mediaTypes.manifest, config, layers }))
   return registry.putManifest(repository, tag, bytes, mediaTypes.manifest)
@@ -121,6 +121,6 @@ export async function putTagged(registry: MemoryRegistry, digest: string, added:
 /** Signs with the hash of the curve by default. */
 export function signBytes(key: KeyName, bytes: Buffer, hash: string | undefined): Buffer {
   const { privateKey }: { privateKey: KeyObject } = pairs[key]
-  const own = { p384: 'sha384', p521: 'sha512' } as Partial<Record<KeyName, string>>
-  return sign(key === 'ed25519' ? null : (hash ?? own[key] ?? 'sha256'), bytes, privateKey)
+  const curveHashes = { p384: 'sha384', p521: 'sha512' } as Partial<Record<KeyName, string>>
+  return sign(key === 'ed25519' ? null : (hash ?? curveHashes[key] ?? 'sha256'), bytes, privateKey)
 }
