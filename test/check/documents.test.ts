@@ -48,20 +48,10 @@ test('every link to a file or heading has a target', () => {
   expect(broken).toEqual([])
 })
 
-test('every test that a page cites exists', () => {
-  const citations = matches(/`([\w/.-]+) › ([^`\n]+)`/g).filter(({ groups: [file] }) => file !== 'folder/file')
-  expect(citations.length).toBeGreaterThan(100)
-  const missing = citations.filter(({ groups: [file, title = ''] }) => {
-    const path = `test/${file}.test.ts`
-    // `…` stands for an interpolated value.
-    return !existsSync(join(root, path)) || !title.split('…').every((part) => read(path).includes(part))
-  })
-  expect(missing).toEqual([])
-})
-
 test('every test file and npm command that a page names exists', () => {
   const files = matches(/`(test\/[\w/.-]+\.test\.tsx?)`/g).map(({ groups: [file = ''] }) => file)
-  expect(files.filter((file) => file !== 'test/folder/file.test.ts' && !existsSync(join(root, file)))).toEqual([])
+  expect(files.length).toBeGreaterThan(100)
+  expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([])
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
   // Commands of workspaces are excluded.
   const commands = matches(/npm run (?:-s )?([\w:-]+)(?! -w)\b(?!.* -w @platform)/g)
