@@ -192,6 +192,8 @@ test('agrees with the published JSON schema', () => {
       .filter(([, ...codes]) => codes.every((code) => inSchema.test(code)))
       .map(([change]) => spec(change)),
     metadata({ description: undefined }),
+    spec({ apiBasePath: '/api/modules' }),
+    spec({ backgroundJobs: [{ ...job, intervalSeconds: 86_401 }] }),
     spec({ healthChecks: [{ ...check, tags: ['important'] }] }),
     spec({ healthEndpoint: '/a/..' }),
   ]
