@@ -1,16 +1,7 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { connect, type NetConnectOpts } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
 const pollMs = 50
-
-const abortSignal = new AsyncLocalStorage<AbortSignal>()
-
-/** Runs an operation and ends all its waits when the signal aborts. */
-export const abortWaitsOn = <Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> =>
-  abortSignal.run(signal, work)
-
-const isAborted = (): boolean => abortSignal.getStore()?.aborted === true
 
 /**
  * Repeats a check until it returns a truthy value, and returns that value. Throws after a generous deadline, which is
@@ -22,12 +13,12 @@ export async function waitFor<Found>(
   withinSeconds = 60,
 ): Promise<Found> {
   const deadlineMs = performance.now() + withinSeconds * 1000
-  while (performance.now() < deadlineMs && !isAborted()) {
+  while (performance.now() < deadlineMs) {
     const found = await check()
     if (found !== undefined && found !== false) return found
     await delay(pollMs)
   }
-  throw new Error(isAborted() ? `Wait aborted: ${what}` : `Waited ${withinSeconds} seconds in vain: ${what}`)
+  throw new Error(`Waited ${withinSeconds} seconds in vain: ${what}`)
 }
 
 /** Whether a server accepts connections. */

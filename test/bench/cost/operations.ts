@@ -15,7 +15,7 @@ const usesTable = (endpoint: EndpointDefinition): boolean =>
   capabilitiesOf(endpoint).some((capability) => capability.startsWith('table:'))
 
 /** Name of an operation in the tables: `GET /clusters/{id}`. */
-export const operationName = ({ method, endpoint }: Route): string =>
+const operationName = ({ method, endpoint }: Route): string =>
   `${method} ${endpoint.path}`.replace('/api/v1/', '/').replaceAll(/\{\w+\}/g, '{id}')
 
 /** Records every operation of users: the second request of each, in a warm process. */

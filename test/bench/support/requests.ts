@@ -7,7 +7,7 @@ import { range } from './statistics.ts'
 
 export const administrator = { username: 'admin', password: 'correct horse battery' }
 
-export const bearer = (accessToken: string) => ({ Authorization: `Bearer ${accessToken}` })
+const bearer = (accessToken: string) => ({ Authorization: `Bearer ${accessToken}` })
 
 export const getRequest = (target: string, accessToken: string): TestRequest => ({
   target,

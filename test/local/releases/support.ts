@@ -28,7 +28,7 @@ export const reporting = (version: string): string =>
   `export const handler = async () => ({ statusCode: 200, headers: { 'x-version': '${version}' }, body: '${version}' })`
 
 /** Sources of the checkout's functions, which report `checkout`. */
-export const checkoutSources = Object.fromEntries(served.map((name) => [name, reporting('checkout')]))
+const checkoutSources = Object.fromEntries(served.map((name) => [name, reporting('checkout')]))
 
 export const zipOf = (files: Record<string, string>): Uint8Array =>
   zipSync(Object.fromEntries(Object.entries(files).map(([path, text]) => [path, new TextEncoder().encode(text)])))

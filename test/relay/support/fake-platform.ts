@@ -319,7 +319,7 @@ function inOneHour(): Date {
 }
 
 /** Verifies the signed requests of a relay: one use per token, bound to path and body. */
-export class RequestGuard {
+class RequestGuard {
   readonly #keys = new Map<string, KeyObject>()
   readonly #usedTokenIds = new Set<string>()
   /** Added to the server's clock. */

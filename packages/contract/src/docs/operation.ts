@@ -49,7 +49,8 @@ function responsesOf(document: ApiDocument, { operation }: Entry): ResponseEntry
 }
 
 /** Errors are described by the codes in their description, other responses by their fields. */
-const isFailure = ([, , content]: ResponseEntry): boolean => jsonSchemaOf(content)?.$ref === '#/components/schemas/Error'
+const isFailure = ([, , content]: ResponseEntry): boolean =>
+  jsonSchemaOf(content)?.$ref === '#/components/schemas/Error'
 
 function heading([status, description, content]: ResponseEntry): Html {
   const type = Object.keys(content ?? {}).find((name) => name !== 'application/json')

@@ -201,7 +201,7 @@ async function endDisabledSession(
 }
 
 /** Ends a session. Fails if it has ended or expired. */
-export function revokeSessionWrite(sessionId: string, condition: Condition = {}): WriteItem {
+function revokeSessionWrite(sessionId: string, condition: Condition = {}): WriteItem {
   const revokedAtMs = now()
   const set = { revokedAtMs, ttl: ttlOf(revokedAtMs + refreshTokenMs) }
   const isNotRevoked = { revokedAtMs: { absent: true } } as const

@@ -11,7 +11,7 @@ import { Toasts } from '../ui/toast.tsx'
  * portal, which loses all input and shows a browser error while the platform is down. `reloadOnceAfterUpdate` handles
  * outdated tabs.
  */
-export const lazyPage: typeof lazyRouteComponent = (load, name) =>
+const lazyPage: typeof lazyRouteComponent = (load, name) =>
   lazyRouteComponent(
     () =>
       load().catch((cause: unknown) => {

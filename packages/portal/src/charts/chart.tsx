@@ -38,7 +38,7 @@ export function Chart({ empty, ...chart }: ChartProps) {
 }
 
 /** The chart's data as a table, newest first. */
-export const ChartTable = ({ label, series, points, stepMinutes }: ChartData) => (
+const ChartTable = ({ label, series, points, stepMinutes }: ChartData) => (
   // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- scrollable content must be reachable by keyboard
   <div className={styles['scroll']} role="region" aria-label={`${label}, as a table`} tabIndex={0}>
     <table className={styles['table']} aria-label={label}>

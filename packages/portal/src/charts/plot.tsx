@@ -95,7 +95,7 @@ const Tooltip = ({ x, isLeft, point, series, stepMinutes }: PointProps & { x: nu
   )
 
 /** The size of an element in whole pixels; 0 until it is measured. */
-export function useSize(element: RefObject<HTMLElement | null>): { width: number; height: number } {
+function useSize(element: RefObject<HTMLElement | null>): { width: number; height: number } {
   const [size, setSize] = useState({ width: 0, height: 0 })
   useLayoutEffect(() => {
     const { current } = element

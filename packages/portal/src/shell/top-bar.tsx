@@ -113,7 +113,7 @@ function UserMenu() {
   )
 }
 
-export const Brand = ({ name }: { name: string }) => (
+const Brand = ({ name }: { name: string }) => (
   <Link to="/dashboard" className={styles['brand']}>
     <img src="/icon.svg" alt="" width={24} height={24} />
     <span>{name}</span>

@@ -16,7 +16,7 @@ interface FieldProps {
 }
 
 /** A label, control, hint and error, connected for screen readers. */
-export function Field({ name, label, hint, isOptional, check, children }: FieldProps & { children: ReactNode }) {
+function Field({ name, label, hint, isOptional, check, children }: FieldProps & { children: ReactNode }) {
   const validate =
     check && ((value: unknown, all: Record<string, unknown>) => check(typeof value === 'string' ? value : '', all))
   return (

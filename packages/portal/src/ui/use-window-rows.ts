@@ -160,7 +160,7 @@ interface AnchorOptions {
 const maxAnchorDistance = 100
 
 /** Keeps the visible rows in place when rows above change. At the top of the list, new rows push the others down. */
-export function useAnchor({ keyAt, rowPx, headPx }: AnchorOptions): void {
+function useAnchor({ keyAt, rowPx, headPx }: AnchorOptions): void {
   const anchor = useRef<{ index: number; key: string }>(undefined)
   useLayoutEffect(() => {
     const first = Math.ceil((scrollY - headPx) / rowPx)

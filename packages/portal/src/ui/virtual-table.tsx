@@ -132,7 +132,7 @@ export const RowLink = ({ children, ...rest }: LinkProps & { children: ReactNode
 )
 
 /** The columns as CSS grid tracks. */
-export const tracks = (columns: readonly { width: string }[]): string => columns.map(({ width }) => width).join(' ')
+const tracks = (columns: readonly { width: string }[]): string => columns.map(({ width }) => width).join(' ')
 
 const nameOf = ({ title, hiddenTitle }: { title: string; hiddenTitle?: string }): string =>
   title || (hiddenTitle ?? 'Actions')
@@ -143,7 +143,7 @@ interface HeadProps<Row> {
 }
 
 /** The column heads. With two lines per row they are visually hidden. */
-export const Head = <Row,>({ columns, isNarrow }: HeadProps<Row>) => (
+const Head = <Row,>({ columns, isNarrow }: HeadProps<Row>) => (
   <div role="rowgroup" className={isNarrow ? 'visually-hidden' : styles['head']}>
     <div role="row" aria-rowindex={1} className={styles['heads']} style={{ gridTemplateColumns: tracks(columns) }}>
       {columns.map((column) => (
@@ -166,10 +166,10 @@ const Cell = <Row,>({ column, row }: { column: VirtualColumn<Row>; row: Row | un
   </div>
 )
 
-export const Cells = <Row,>({ columns, row }: CellsProps<Row>) =>
+const Cells = <Row,>({ columns, row }: CellsProps<Row>) =>
   columns.map((column) => <Cell key={nameOf(column)} column={column} row={row} />)
 
-export const NarrowCells = <Row,>({ columns, row }: CellsProps<Row>) => (
+const NarrowCells = <Row,>({ columns, row }: CellsProps<Row>) => (
   <>
     <div className={styles['first']}>
       <Cells columns={[...at(columns, 'start'), ...at(columns, 'end')]} row={row} />

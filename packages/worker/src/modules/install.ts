@@ -31,7 +31,7 @@ const registryMs = 30_000
  * have left the trust list since it was accepted. The rest is immutable, because it is identified by digest. A handful
  * of requests.
  */
-export async function reverifyRelease(release: ModuleRelease): Promise<ModuleRelease> {
+async function reverifyRelease(release: ModuleRelease): Promise<ModuleRelease> {
   const { verifiedBy: _, ...unverified } = release
   const { registry = '', repository = '' } = parseReference(release.repository) ?? {}
   const client = registryClientFor(registry, { untilMs: now() + registryMs })

@@ -77,7 +77,7 @@ const trafficStepsOf = ({ action }: UpdatePlan): TrafficPercent[] => {
  * Checks that the plan is still valid. Returns the release to stage; undefined if it already serves, because an earlier
  * attempt got that far. One call to the store, plus those to the target and for the release.
  */
-export async function preflight(work: UpdateWork, plan: UpdatePlan): Promise<StagedRelease | undefined> {
+async function preflight(work: UpdateWork, plan: UpdatePlan): Promise<StagedRelease | undefined> {
   const { lease, target, names } = work
   const { release, before } = plan
   const { jobId } = parseUpdateState(await get(keys.updateState()))

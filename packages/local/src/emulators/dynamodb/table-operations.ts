@@ -48,6 +48,6 @@ export function listTables(store: Store, input: Input): Input {
   return { TableNames: page, ...(names.length > limit && { LastEvaluatedTableName: page.at(-1) }) }
 }
 
-export function inUse(message: string) {
+function inUse(message: string) {
   return dynamoError('ResourceInUseException', message)
 }

@@ -10,7 +10,11 @@ const loopbackHost = /^(127\.0\.0\.1|localhost)(:\d+)?$/
 /** Rejects a request that a web page sent through a host name that resolves to this machine. */
 export function requireLoopbackHost(request: IncomingMessage): void {
   if (!loopbackHost.test(request.headers.host ?? '')) {
-    throw new AwsServiceError('AccessDeniedException', 'This server accepts only requests to the loopback address.', 403)
+    throw new AwsServiceError(
+      'AccessDeniedException',
+      'This server accepts only requests to the loopback address.',
+      403,
+    )
   }
 }
 

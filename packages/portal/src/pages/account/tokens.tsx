@@ -122,7 +122,7 @@ const lifetimes = [
 ]
 
 /** Creates an API token and shows it once. */
-export function NewToken({ onClose }: { onClose: () => void }) {
+function NewToken({ onClose }: { onClose: () => void }) {
   const [created, setCreated] = useState<CreatedApiToken>()
   return (
     <Dialog isOpen onClose={onClose} title={created === undefined ? 'Create API token' : `API token ${created.name}`}>

@@ -64,7 +64,7 @@ interface EditProps {
   onClose: () => void
 }
 
-export const EditCluster = ({ isOpen, onClose, ...rest }: EditProps) => (
+const EditCluster = ({ isOpen, onClose, ...rest }: EditProps) => (
   <Dialog isOpen={isOpen} onClose={onClose} title="Edit cluster">
     <EditForm onDone={onClose} {...rest} />
   </Dialog>
@@ -106,7 +106,7 @@ interface RemoveProps {
 }
 
 /** Requires the name of the cluster as confirmation. */
-export function RemoveCluster({ cluster: { id, name }, isOpen, onClose }: RemoveProps) {
+function RemoveCluster({ cluster: { id, name }, isOpen, onClose }: RemoveProps) {
   const navigate = useNavigate()
   const [hasActiveJobs, setHasActiveJobs] = useState(false)
   const remove = async () => {

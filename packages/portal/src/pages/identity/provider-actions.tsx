@@ -92,7 +92,7 @@ const names: Readonly<Record<string, string>> = {
   search: 'User search',
 }
 
-export const TestOutcome = ({ outcome: { ok, checks } }: { outcome: Schemas['IdentityProviderTest'] }) => (
+const TestOutcome = ({ outcome: { ok, checks } }: { outcome: Schemas['IdentityProviderTest'] }) => (
   <div className={styles['outcome']}>
     <p>
       <strong>{ok ? 'The provider works.' : 'The provider does not work yet.'}</strong>

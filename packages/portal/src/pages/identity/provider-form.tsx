@@ -93,7 +93,7 @@ const hintOf = ({ hint, format, defaultValue }: Setting, isStored: boolean): str
   return hint ?? (defaultValue === undefined ? undefined : `Empty: ${defaultValue}`)
 }
 
-export function SettingField({ setting, isRequiredByType, isStored, text }: SettingFieldProps) {
+function SettingField({ setting, isRequiredByType, isStored, text }: SettingFieldProps) {
   const { name, label, format = 'text', example, defaultValue } = setting
   const isRequired = isRequiredByType && !(format === 'secret' && isStored)
   const field = { name, label, hint: hintOf(setting, isStored), required: isRequired, isOptional: !isRequired }
@@ -125,7 +125,7 @@ interface RoleMappingsProps {
   hint: string
 }
 
-export function RoleMappings({ mappings, onChange, hint }: RoleMappingsProps) {
+function RoleMappings({ mappings, onChange, hint }: RoleMappingsProps) {
   // Stable keys while rows are removed.
   const [keys, setKeys] = useState(() => mappings.map(() => crypto.randomUUID()))
   const change = (index: number, part: Partial<Mapping>) =>
@@ -180,7 +180,7 @@ interface RoleFieldProps {
 }
 
 /** Roles that the user may grant, and the current one. */
-export function RoleField({ name, label, hint, role, onChange }: RoleFieldProps) {
+function RoleField({ name, label, hint, role, onChange }: RoleFieldProps) {
   const items = useQuery(rolesQuery).data?.items ?? []
   const offered = items.filter(({ name: each, grantable }) => grantable || each === role).map(({ name: each }) => each)
   const roles = offered.includes(role) ? offered : [role, ...offered]

@@ -64,7 +64,7 @@ interface OutputLinesProps {
 const atEndPx = 4
 
 /** Output in order of arrival, prefixed with the node if there are several. */
-export function OutputLines({ rows, nameOf, isFollowing, onScroll }: OutputLinesProps) {
+function OutputLines({ rows, nameOf, isFollowing, onScroll }: OutputLinesProps) {
   const box = useRef<HTMLPreElement>(null)
   const lastTop = useRef(0)
   useEffect(() => {
@@ -111,7 +111,7 @@ interface NodeChoiceProps {
 }
 
 /** Selects the output of one node, or of all. */
-export function NodeChoice({ nodeIds, nameOf, nodeId, setNodeId }: NodeChoiceProps) {
+function NodeChoice({ nodeIds, nameOf, nodeId, setNodeId }: NodeChoiceProps) {
   const id = useId()
   return (
     <label htmlFor={id}>

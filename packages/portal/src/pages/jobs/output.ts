@@ -37,7 +37,7 @@ export function retain(parts: readonly Part[]): readonly Part[] {
   return parts.filter((part) => part.offset < headBytes || endOf(part) > tailFrom)
 }
 
-export const missingBetween = (before: Part | undefined, part: Part): number => Math.max(0, part.offset - endOf(before))
+const missingBetween = (before: Part | undefined, part: Part): number => Math.max(0, part.offset - endOf(before))
 
 const endOf = (part: Part | undefined): number => (part === undefined ? 0 : part.offset + part.sizeBytes)
 

@@ -29,7 +29,7 @@ export function ScriptEditor({ initial, onChange, labelledBy }: ScriptEditorProp
  * Mounts the editor in a shadow root, where it uses constructable style sheets: the content security policy blocks
  * style elements.
  */
-export function useScriptView(
+function useScriptView(
   host: RefObject<HTMLDivElement | null>,
   initial: string,
   onChange: (script: string) => void,

@@ -99,13 +99,7 @@ function titleOf({ type, payload }: Operation): string {
 type Detail = Schemas['ModuleDetail']
 
 /** Details of the installed module and of the catalog's release. */
-export const ModuleDetails = ({
-  module,
-  release,
-}: {
-  module: Detail | undefined
-  release: CatalogItem | undefined
-}) => (
+const ModuleDetails = ({ module, release }: { module: Detail | undefined; release: CatalogItem | undefined }) => (
   <>
     <DescriptionList items={[...(module ? moduleDetails(module) : []), ...(release ? offerDetails(release) : [])]} />
     {module && (

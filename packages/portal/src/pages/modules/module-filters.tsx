@@ -41,7 +41,7 @@ export function ModuleFilters() {
   )
 }
 
-export const visibilityOptions: readonly Option[] = [
+const visibilityOptions: readonly Option[] = [
   { value: '', label: 'All modules' },
   { value: 'installed', label: 'Only installed' },
   { value: 'verified', label: 'Only verified' },

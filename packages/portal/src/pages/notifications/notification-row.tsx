@@ -65,7 +65,7 @@ interface Subject {
 }
 
 /** The page of a notification's subject and the permission it needs. */
-export function subjectOf({ type, resource }: Pick<Notification, 'type' | 'resource'>): Subject | undefined {
+function subjectOf({ type, resource }: Pick<Notification, 'type' | 'resource'>): Subject | undefined {
   if (type.startsWith('Update')) {
     return { label: 'Go to updates', to: { to: '/settings/updates' }, permission: 'platform:admin' }
   }

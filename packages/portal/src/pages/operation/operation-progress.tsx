@@ -90,7 +90,7 @@ const variants: Record<Step['status'], [icon: LucideIcon, variant: string | unde
   Skipped: [CircleSlash, 'waiting'],
 }
 
-export const StepList = ({ steps }: { steps: readonly Step[] }) => (
+const StepList = ({ steps }: { steps: readonly Step[] }) => (
   <ol className={styles['steps']} aria-label="Steps">
     {steps.map((step) => (
       <StepItem key={step.name} {...step} />
@@ -132,4 +132,4 @@ const stepTexts: Record<string, string> = {
 }
 
 /** Unknown steps show their name. */
-export const stepText = (name: string): string => (Object.hasOwn(stepTexts, name) ? (stepTexts[name] ?? name) : name)
+const stepText = (name: string): string => (Object.hasOwn(stepTexts, name) ? (stepTexts[name] ?? name) : name)

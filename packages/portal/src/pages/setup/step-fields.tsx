@@ -129,7 +129,7 @@ const TokenHint = ({ setup: { hint } }: StepProps) => (
 const zones = ['UTC', ...Intl.supportedValuesOf('timeZone')]
 
 /** A time zone field with search. */
-export function TimezoneField({ value, ...rest }: Pick<InputProps, 'name' | 'check' | 'onChange'> & { value: string }) {
+function TimezoneField({ value, ...rest }: Pick<InputProps, 'name' | 'check' | 'onChange'> & { value: string }) {
   const id = useId()
   const nowMs = useNow()
   const currentTime = isTimezone(value)

@@ -72,7 +72,7 @@ const providerMessages: Readonly<Record<string, string>> = {
 const unknownFailure = 'The sign-in with the identity provider failed. Try again.'
 
 /** The error of a failed provider sign-in. Unknown codes and trace ids of the address are not shown. */
-export function providerFailure(code: string, traceId: string | undefined): ApiError {
+function providerFailure(code: string, traceId: string | undefined): ApiError {
   const message = Object.hasOwn(providerMessages, code) ? providerMessages[code] : unknownFailure
   return new ApiError(0, { error: 'sign_in_failed', message, ...(isTraceId(traceId) && { traceId }) })
 }
@@ -82,7 +82,7 @@ const isTraceId = (text: string | undefined): boolean => text !== undefined && /
 const timeFormat = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
 
 /** Adds the time of the next attempt to a rate limit error. */
-export function withTimeToRetry(error: unknown): unknown {
+function withTimeToRetry(error: unknown): unknown {
   if (!isApiError(error, 'rate_limited') || error.retryAfterSeconds === undefined) return error
   const at = timeFormat.format(Date.now() + error.retryAfterSeconds * 1000)
   return withMessage(error, `Too many attempts. Try again in ${error.retryAfterSeconds} seconds, at ${at}.`)

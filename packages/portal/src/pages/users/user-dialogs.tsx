@@ -118,7 +118,7 @@ function EditForm({ user, onClose }: { user: User; onClose: () => void }) {
 const minPasswordLength = 8
 const tooShort = 'Enter at least 8 characters.'
 
-export const NameField = () => (
+const NameField = () => (
   <TextField
     name="username"
     label="User name"
@@ -131,7 +131,7 @@ export const NameField = () => (
   />
 )
 
-export const EmailField = ({ email }: { email?: string }) => (
+const EmailField = ({ email }: { email?: string }) => (
   <TextField
     name="email"
     label="E-mail"
@@ -143,7 +143,7 @@ export const EmailField = ({ email }: { email?: string }) => (
   />
 )
 
-export const NewPasswordField = () => (
+const NewPasswordField = () => (
   <PasswordField
     name="password"
     label="Password"
@@ -154,7 +154,7 @@ export const NewPasswordField = () => (
   />
 )
 
-export const ResetPasswordField = () => (
+const ResetPasswordField = () => (
   <PasswordField
     name="password"
     label="New password"

@@ -102,7 +102,7 @@ const reasons: Readonly<Record<NonNullable<Attempt['error']>, string>> = {
 
 const shownAttempts = 3
 
-export function DeliveryAttempts({ delivery: { attempts, nextAttemptAt } }: { delivery: Delivery }) {
+function DeliveryAttempts({ delivery: { attempts, nextAttemptAt } }: { delivery: Delivery }) {
   const earlier = attempts.length - shownAttempts
   if (attempts.length === 0 && nextAttemptAt === undefined) return 'None'
   return (

@@ -17,7 +17,7 @@ import { lambdaRequest } from './request.ts'
  * sandbox. One call for every 50 functions of the account, one for each module and one for each deployment. Throws
  * `RuntimeError`.
  */
-export async function listDeployments(control: ModuleControl): Promise<DeploymentStatus[]> {
+async function listDeployments(control: ModuleControl): Promise<DeploymentStatus[]> {
   try {
     const names = await functionNames(control)
     const current = await Promise.all(names.map((name) => deploymentsOf(control, name)))

@@ -89,11 +89,7 @@ async function newestVersions(control: AliasControl, cloudName: string): Promise
 const deployedLimit = 5
 
 /** The platform version that a function's version reports; undefined if it reports none. */
-export async function reportedVersion(
-  control: AliasControl,
-  cloudName: string,
-  number: string,
-): Promise<string | undefined> {
+async function reportedVersion(control: AliasControl, cloudName: string, number: string): Promise<string | undefined> {
   const response = await invokeVersion(control, cloudName, number, probeEvent).catch((error: unknown) => {
     if (error instanceof TargetError) return undefined
     throw error

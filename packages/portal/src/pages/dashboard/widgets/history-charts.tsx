@@ -64,7 +64,7 @@ const pollSeconds = 60
 
 export const useRange = (): Range => useSearch({ from: '/signed-in/dashboard' }).range ?? 'day'
 
-export function useHistory() {
+function useHistory() {
   const hours = hoursOf[useRange()]
   return useQuery({
     queryKey: ['history', hours],

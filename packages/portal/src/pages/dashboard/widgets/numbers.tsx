@@ -12,7 +12,7 @@ interface NumbersProps {
   items: readonly { name: string; count: number; variant?: string; to: LinkProps }[]
 }
 
-export const Numbers = ({ items }: NumbersProps) => (
+const Numbers = ({ items }: NumbersProps) => (
   <ul className={styles['numbers']}>
     {items.map(({ name, count, variant = name, to }) => (
       <li key={name}>

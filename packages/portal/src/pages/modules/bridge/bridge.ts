@@ -83,7 +83,7 @@ export interface CallOptions {
 }
 
 /** Makes a call for a page. Returns a response for every outcome. */
-export async function call(message: CallMessage, options: CallOptions): Promise<ResponseMessage> {
+async function call(message: CallMessage, options: CallOptions): Promise<ResponseMessage> {
   const { id } = message
   const failed = (error: CallError) => ({ platform: 'response', id, status: 0, headers: {}, body: '', error }) as const
   const request = requestOf(message, options)
