@@ -11,38 +11,38 @@ import { attribute, attributeNames, elements, misplaced } from './support/markup
 const page = docsPage(document)
 const hostile = `</style></code><img src=x onerror="alert(1)"><script>'"&`
 
-/** The custom properties that a style sheet sets, the first value of each. */
+/** The custom properties of a style sheet, with their first values. */
 const declarations = (css: string): Map<string, string> =>
   new Map([...css.matchAll(/(--[\w-]+): ([^;]+);/g)].toReversed().map(([, name = '', value = '']) => [name, value]))
 
-/** The document with a hostile text in place of every text that people wrote. */
+/** The document with hostile text in every description. */
 const poisoned: ApiDocument = JSON.parse(
   JSON.stringify(document, (key, value: unknown) =>
     ['title', 'version', 'summary', 'description', 'example', 'operationId'].includes(key) ? hostile : value,
   ),
 )
 
-test.for(routes)('$operationId has its place on the page and a link that leads there', ({ operationId, endpoint }) => {
+test.for(routes)('the page describes and links $operationId', ({ operationId, endpoint }) => {
   expect(attribute(page, 'id')).toContain(operationId)
   expect(attribute(page, 'href')).toContain(`#${operationId}`)
   expect(page).toContain(`<code>${endpoint.path}</code>`)
 })
 
-test('the page loads nothing and runs nothing', () => {
+test('the page loads no resources and runs no scripts', () => {
   const links = attribute(page, 'href').filter((address) => !/^(#|data:|\/api\/v1\/openapi\.json$|\/$)/.test(address))
   expect(links).toEqual([])
   expect(elements(page).filter((name) => ['script', 'img', 'iframe', 'object', 'form'].includes(name))).toEqual([])
   expect(page).not.toMatch(/@import|url\(/)
 })
 
-test('the policy allows exactly the style that the page holds, and the page has no inline styles or handlers', async () => {
+test('the policy allows only the page’s own style, and the page has no inline styles or handlers', async () => {
   const [, style = ''] = /<style>(.*?)<\/style>/s.exec(page) ?? []
   const hash = createHash('sha256').update(style).digest('base64')
   expect(await docsSecurityPolicy()).toMatch(`default-src 'none'; style-src 'sha256-${hash}';`)
   expect(attributeNames(page).filter((name) => name === 'style' || name.startsWith('on'))).toEqual([])
 })
 
-test('the page looks as the portal does: its colours and measures, its mark, and a link that leads back', async () => {
+test('the page uses the portal’s design tokens and logo and links to the portal', async () => {
   const portal = new URL('../../packages/portal/', import.meta.url)
   const [tokens = '', icon = ''] = await Promise.all(
     ['src/style/tokens.css', 'public/icon.svg'].map((path) => readFile(new URL(path, portal), 'utf8')),
@@ -57,7 +57,7 @@ test('the page looks as the portal does: its colours and measures, its mark, and
   expect([...used].filter((name = '') => !declarations(style).has(name))).toEqual([])
 })
 
-test('no text of the document becomes markup', () => {
+test('text of the document is escaped', () => {
   const poisonedPage = docsPage(poisoned)
   expect(poisonedPage).not.toContain('<img')
   expect(poisonedPage).not.toContain('<script')
@@ -65,7 +65,7 @@ test('no text of the document becomes markup', () => {
   expect(misplaced(poisonedPage)).toBeUndefined()
 })
 
-test('every element that opens closes, every link on the page has its target, every id is unique', () => {
+test('the markup is well-formed, with unique ids and without broken links', () => {
   expect(misplaced(page)).toBeUndefined()
   const ids = attribute(page, 'id')
   expect(new Set(ids).size).toBe(ids.length)

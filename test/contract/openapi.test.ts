@@ -20,11 +20,11 @@ function operationOf({
   return operation
 }
 
-test('the committed document is what the contract says', () => {
+test('the committed document matches the contract', () => {
   expect(readFileSync(openApiFile, 'utf8')).toBe(openApiText())
 })
 
-test('the document holds every operation of the route table and no other', () => {
+test('the document contains exactly the operations of the route table', () => {
   const described = Object.values(document.paths).flatMap((methods) => Object.values(methods))
   expect(described.length).toBe(routes.length)
   expect(new Set(described.map((operation) => operation?.operationId))).toEqual(
@@ -32,17 +32,17 @@ test('the document holds every operation of the route table and no other', () =>
   )
 })
 
-test('every text, list and whole number is bounded', () => {
+test('every string, array and integer has bounds', () => {
   expect(schemasOf(document).filter(isUnbounded)).toEqual([])
 })
 
-test('no pattern has flags, and no component is null: the generator would print both wrong', () => {
+test('no pattern has flags and no component is nullable, because the generator prints both incorrectly', () => {
   const { schemas } = document.components
   expect(schemasOf(document).filter(([, { pattern }]) => pattern && /\/[a-z]+$/.test(pattern))).toEqual([])
   expect(Object.keys(schemas).filter((name) => schemas[name]?.type?.includes('null'))).toEqual([])
 })
 
-test('the payload of a job is described as that of a script', () => {
+test('the payload of a job refers to the payload of a script', () => {
   const { payload } = document.components.schemas['JobSubmission']?.properties ?? {}
   expect(payload?.$ref).toBe('#/components/schemas/InvokeScriptPayload')
   expect(document.components.schemas['InvokeScriptPayload']?.required).toEqual(['script'])
@@ -51,7 +51,7 @@ test('the payload of a job is described as that of a script', () => {
 describe.for(routes)('$operationId', (route) => {
   const { access, request } = route.endpoint
   const operation = operationOf(route)
-  const answers = Object.entries(operation.responses).map(
+  const responses = Object.entries(operation.responses).map(
     ([status, response]) => [status, responseOf(document, response)] as const,
   )
 
@@ -61,28 +61,28 @@ describe.for(routes)('$operationId', (route) => {
     expect(operation.requestBody?.required).toBe(isJson ? true : undefined)
   })
 
-  test('names who may call it', () => {
+  test('has the security scheme and permission of its access', () => {
     const scheme = { public: [], user: ['bearer'], relay: ['relayToken'] }[access as string] ?? ['bearer']
     expect((operation.security ?? []).flatMap(Object.keys)).toEqual(scheme)
     expect(operation['x-permission']).toBe(access.includes(':') ? access : undefined)
   })
 
-  test('lists each code that it may answer under its status', () => {
+  test('lists each error code under its status', () => {
     for (const code of errorCodesOf(route.endpoint)) {
-      const [, answer] = answers.find(([status]) => status === String(statusOf(code))) ?? []
+      const [, response] = responses.find(([status]) => status === String(statusOf(code))) ?? []
       const declared = route.endpoint.responses[statusOf(code)]
-      expect(answer?.description).toContain(declared?.description ?? `\`${wireCodeOf(code)}\``)
+      expect(response?.description).toContain(declared?.description ?? `\`${wireCodeOf(code)}\``)
     }
   })
 
-  test('tells 400, 429 and 500, and 401 to whoever needs a token', () => {
-    const statuses = answers.map(([status]) => status)
+  test('documents 400, 429 and 500, and 401 unless it is public', () => {
+    const statuses = responses.map(([status]) => status)
     expect(statuses).toEqual(expect.arrayContaining(['400', '429', '500']))
     if (access !== 'public') expect(statuses).toContain('401')
   })
 
-  test('answers carry the trace id and the limits; 429 and 503 say when to try again', () => {
-    for (const [status, { headers }] of answers) {
+  test('documents trace id and rate limit headers, and Retry-After for 429 and 503', () => {
+    for (const [status, { headers }] of responses) {
       const names = Object.keys(headers ?? {})
       expect(names).toEqual(expect.arrayContaining(['X-Trace-Id', 'RateLimit-Remaining']))
       expect(names.includes('Retry-After')).toBe(status === '429' || status === '503')

@@ -1,7 +1,7 @@
 import { isPermission, permissions, permissionsOf, roleNames } from '@platform/contract/permission'
 import { expect, test } from 'vitest'
 
-/** Which role may do what, written by hand. */
+/** The expected permissions of each role. */
 const granted: Record<string, readonly string[]> = {
   PlatformAdmin: [
     'clusters:read',
@@ -31,15 +31,15 @@ const granted: Record<string, readonly string[]> = {
   Auditor: ['clusters:read', 'jobs:read', 'modules:read', 'audit:read'],
 }
 
-test('there are these roles and no other', () => {
+test('the roles are exactly those of this table', () => {
   expect([...roleNames]).toEqual(Object.keys(granted))
 })
 
-test.each(Object.entries(granted))('%s may do exactly this', (role, expected) => {
+test.each(Object.entries(granted))('%s has exactly these permissions', (role, expected) => {
   expect(permissionsOf([role])).toEqual(expected)
 })
 
-test('roles together grant what each of them does, once', () => {
+test('several roles grant the union of their permissions', () => {
   expect(permissionsOf(['Auditor', 'Operator', 'Viewer'])).toEqual([
     'clusters:read',
     'jobs:read',
@@ -50,17 +50,17 @@ test('roles together grant what each of them does, once', () => {
 })
 
 test.each([[], ['Nobody'], ['orgadmin'], ['constructor'], ['__proto__'], ['toString', '']])(
-  'nobody may do anything by %s %s',
+  'unknown roles grant nothing: %s %s',
   (...names) => {
     expect(permissionsOf(names)).toEqual([])
   },
 )
 
-test('an unknown role takes nothing from a known one', () => {
+test('an unknown role does not reduce the permissions of a known one', () => {
   expect(permissionsOf(['Nobody', 'Viewer', 'constructor'])).toEqual(granted['Viewer'])
 })
 
-test('permissions are told from other kinds of access', () => {
+test('distinguishes permissions from other access levels', () => {
   expect([...permissions]).toEqual(granted['PlatformAdmin'])
   for (const permission of permissions) expect(isPermission(permission)).toBe(true)
   for (const access of ['public', 'user', 'session', 'relay', '', 'jobs', 'jobs:', 'Jobs:read']) {

@@ -5,14 +5,14 @@ import { isPermission } from '@platform/contract/permission'
 import { describe, expect, test } from 'vitest'
 import { addressOf, hidden, parametersOf } from './support/paths.ts'
 
-/** What needs no token. Whoever makes another operation public has to say so here. */
+/** Paths that need no token. Add every new public operation here. */
 const publicPaths = [
   /^\/health\//,
   /^\/api\/v1\/setup\//,
   /^\/api\/v1\/auth\/(login|local-login|refresh)$/,
-  // What a browser brings is its cookies.
+  // Browser sessions authenticate with cookies.
   /^\/api\/v1\/auth\/session(\/refresh)?$/,
-  // Browsers that sign in with a provider: what they bring is a state, a code and a cookie.
+  // Sign-in with a provider authenticates with state, code and cookie.
   /^\/api\/v1\/auth\/(providers|oidc\/token|oidc\/\{id\}\/(authorize|callback))$/,
   /^\/api\/v1\/platform\/identity\/consent-callback$/,
   /^\/api\/v1\/relay\/enroll$/,
@@ -21,7 +21,7 @@ const publicPaths = [
   /^\/docs$/,
   /^\/relay\/relay\.mjs$/,
   /^\/schemas\//,
-  // A browser has to know whether to show the wizard or the sign-in, and for which platform.
+  // Browsers need it before sign-in.
   /^\/api\/v1\/portal\/configuration$/,
 ]
 
@@ -35,21 +35,21 @@ test('no two operations share a name', () => {
   expect(new Set(names).size).toBe(names.length)
 })
 
-test('a literal segment wins over a parameter: it comes first in the table', () => {
+test('the table lists literal segments before parameters', () => {
   expect(hidden(routes.map(({ endpoint }) => endpoint))).toEqual([])
 })
 
-test('an operation that a parameter would swallow is found', () => {
-  const swallowing = { method: 'get', path: '/jobs/{id}' } as const
-  const swallowed = { method: 'get', path: '/jobs/batch' } as const
-  expect(hidden([swallowing, swallowed])).toEqual(['get /jobs/batch'])
-  expect(hidden([swallowed, swallowing])).toEqual([])
+test('detects an operation that a parameter hides', () => {
+  const parameterised = { method: 'get', path: '/jobs/{id}' } as const
+  const literal = { method: 'get', path: '/jobs/batch' } as const
+  expect(hidden([parameterised, literal])).toEqual(['get /jobs/batch'])
+  expect(hidden([literal, parameterised])).toEqual([])
 })
 
 describe.for(routes)('$operationId', ({ operationId, endpoint }) => {
-  const { method, path, access, request, responses, errors: fails = [] } = endpoint
+  const { method, path, access, request, responses, errors: errorCodes = [] } = endpoint
 
-  test('has a name that is an identifier', () => {
+  test('has an identifier as operation id', () => {
     expect(operationId).toMatch(/^[a-z][A-Za-z]+$/)
   })
 
@@ -57,34 +57,34 @@ describe.for(routes)('$operationId', ({ operationId, endpoint }) => {
     expect(Object.keys(request?.params?.shape ?? {})).toEqual(parametersOf(path))
   })
 
-  test('answers with success at least once; what leads browsers on, with that alone', () => {
+  test('has a success response or only a redirect', () => {
     const statuses = Object.keys(responses)
     expect(statuses.some((status) => status.startsWith('2')) || String(statuses) === '302').toBe(true)
   })
 
-  test('takes a body only where a method has one', () => {
+  test('has a body only with POST, PUT or PATCH', () => {
     if (request?.body) expect(['post', 'put', 'patch']).toContain(method)
   })
 
-  test('answers 204 and 302 without a body, and nothing else without one', () => {
+  test('has no body exactly in responses with 204 and 302', () => {
     for (const [status, { content }] of Object.entries(responses)) {
       expect(content === undefined).toBe(['204', '302'].includes(status))
     }
   })
 
-  test('fails only with codes of the closed list, each named once', () => {
-    for (const code of fails) expect(Object.keys(errors)).toContain(code)
-    expect(new Set(fails).size).toBe(fails.length)
+  test('lists known error codes without duplicates', () => {
+    for (const code of errorCodes) expect(Object.keys(errors)).toContain(code)
+    expect(new Set(errorCodes).size).toBe(errorCodes.length)
   })
 
-  test('may reach the store wherever a caller is looked up or an answer is kept', () => {
+  test('has the table capabilities for authentication and idempotency', () => {
     const capabilities = capabilitiesOf(endpoint)
     expect(new Set(capabilities).size).toBe(capabilities.length)
     if (access !== 'public') expect(capabilities).toContain('table:read')
     if (method === 'post' && access !== 'public') expect(capabilities).toContain('table:write')
   })
 
-  test('is public where the contract says so, and guarded elsewhere', () => {
+  test('is public only if this test lists its path', () => {
     expect(publicPaths.some((pattern) => pattern.test(path))).toBe(access === 'public')
     if (access !== 'public' && !['user', 'session', 'relay'].includes(access)) expect(isPermission(access)).toBe(true)
   })

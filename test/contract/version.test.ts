@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import valid from 'semver/functions/valid.js'
 import { expect, test } from 'vitest'
 
-test('what is a version here is one to whoever orders versions', () => {
+test('every accepted version is valid SemVer', () => {
   const number = fc.oneof(fc.nat(), fc.bigInt(0n, 10n ** 17n)).map(String)
   const rest = fc.stringMatching(/^(-[0-9A-Za-z.-]{0,20})?(\+[0-9A-Za-z.-]{0,20})?$/)
   const property = fc.property(number, number, number, rest, (major, minor, patch, more) => {

@@ -177,7 +177,7 @@ const exportNames = new Map<unknown, string>(
 
 function nameOf(endpoint: EndpointDefinition): string {
   const name = exportNames.get(endpoint)
-  if (name === undefined) throw new Error(`${endpoint.path} is exported by no file that stands among the nouns.`)
+  if (name === undefined) throw new Error(`${endpoint.path} is not exported by a file in nouns.`)
   return name
 }
 

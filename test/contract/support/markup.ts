@@ -2,17 +2,14 @@ const empty = new Set(['meta', 'link', 'path', 'rect'])
 
 const all = (page: string, pattern: RegExp): string[] => [...page.matchAll(pattern)].map(([, found = '']) => found)
 
-/** The values of an attribute, in the order of the page. */
 export const attribute = (page: string, name: string): string[] => all(page, new RegExp(` ${name}="([^"]*)"`, 'g'))
 
-/** The names of all elements that the page opens. */
 export const elements = (page: string): string[] => all(page, /<([a-z][a-z0-9]*)/g)
 
-/** The names of all attributes. */
 export const attributeNames = (page: string): string[] =>
   all(page, /<[a-z][a-z0-9]*((?: [a-z-]+="[^"]*")+)/g).flatMap((list) => all(list, / ([a-z-]+)="/g))
 
-/** The first closing tag that closes something else than what was opened last, if there is one. */
+/** The first closing tag that does not match the last open element. */
 export function misplaced(page: string): string | undefined {
   const open: string[] = []
   for (const [tag, slash, name = ''] of page.matchAll(/<(\/?)([a-z][a-z0-9]*)[^>]*>/g)) {

@@ -2,15 +2,14 @@ import type { EndpointDefinition } from '@platform/contract/endpoint'
 
 type Address = Pick<EndpointDefinition, 'method' | 'path'>
 
-/** The names of the parameters of a path, in order. */
 export const parametersOf = (path: string): string[] => [...path.matchAll(/\{([^}]+)\}/g)].map(([, name = '']) => name)
 
-/** Method and path, with every parameter alike: what a router tells apart. */
+/** Method and path with all parameters replaced by one placeholder. */
 export const addressOf = ({ method, path }: Address): string => `${method} ${path.replaceAll(/\{[^}]+\}/g, '{}')}`
 
 const segments = (path: string): string[] => path.split('/')
 
-/** Whether a path with parameters would also take the requests that are meant for the other path. */
+/** Whether a parameterised path also matches the other path. */
 function takes(general: Address, special: Address): boolean {
   if (general.method !== special.method || general.path === special.path) return false
   const wanted = segments(special.path)
@@ -21,7 +20,7 @@ function takes(general: Address, special: Address): boolean {
   )
 }
 
-/** Operations that one before them hides from a router that tries them in order. */
+/** Operations that an earlier operation hides from a router without priorities. */
 export const hidden = (endpoints: readonly Address[]): string[] =>
   endpoints
     .filter((special, index) => endpoints.slice(0, index).some((general) => takes(general, special)))

@@ -11,10 +11,9 @@ function inside([where, schema]: Found): Found[] {
   return [...properties, ...items, ...choices]
 }
 
-/** A schema and every schema in it, with the way to each. */
+/** A schema and all nested schemas, with their paths. */
 const walk = (found: Found): Found[] => [found, ...inside(found).flatMap(walk)]
 
-/** Every schema of a document, wherever it stands. */
 export const schemasOf = (document: ApiDocument): Found[] => [
   ...Object.entries(document.components.schemas).flatMap(walk),
   ...Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -27,7 +26,7 @@ export const schemasOf = (document: ApiDocument): Found[] => [
   ),
 ]
 
-/** Texts, lists and whole numbers without an upper limit. */
+/** Strings, arrays and integers without an upper limit. */
 export const isUnbounded = ([, schema]: Found): boolean => {
   if (schema.enum) return false
   const type = typeOf(schema)
