@@ -38,7 +38,7 @@ export async function filesOf(bundling: Promise<Map<string, Bundle>>, assetsDir:
 }
 
 /**
- * The code of a version: one zip for each function. `workFolder` is empty, `changes` as in `bundleAll`. Throws
+ * Packs the functions of a version into one zip each. `workFolder` must be empty; for `changes` see `bundleAll`. Throws
  * `CliError`.
  */
 export async function packFunctions(

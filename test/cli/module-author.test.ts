@@ -194,24 +194,21 @@ const mistakes: [name: string, file: string, before: string | RegExp, after: str
 ]
 
 describe('a module that cannot be built', () => {
-  test.for(sampled(mistakes, 5))(
-    'because %s: exits with 2 and the reason',
-    async ([, file, before, after, message]) => {
-      await author.change(file, before, after)
-      const { exitCode, out, err } = await author.plat.run(['module', 'build', '--dir', 'greeting'])
-      expect({ exitCode, out, err }).toEqual({ exitCode: 2, out: '', err: expect.stringMatching(message) })
-      expect(err).not.toMatch(/Unexpected error|node:internal/)
-      await expect(stat(join(author.module, 'dist'))).rejects.toThrow('ENOENT')
-    },
-  )
+  test.for(sampled(mistakes, 5))('exits with 2 and the reason: %s', async ([, file, before, after, message]) => {
+    await author.change(file, before, after)
+    const { exitCode, out, err } = await author.plat.run(['module', 'build', '--dir', 'greeting'])
+    expect({ exitCode, out, err }).toEqual({ exitCode: 2, out: '', err: expect.stringMatching(message) })
+    expect(err).not.toMatch(/Unexpected error|node:internal/)
+    await expect(stat(join(author.module, 'dist'))).rejects.toThrow('ENOENT')
+  })
 
-  test('if it never calls serve: ends the program', async () => {
+  test('ends a program that never calls serve', async () => {
     await author.change('src/main.ts', 'await serve(module)', 'await new Promise(() => setInterval(() => {}, 1000))')
     const describing = describeProject(await openProject(author.module), 500)
     await expect(describing).rejects.toMatchObject({ exitCode: 2, message: expect.stringContaining('0.5 seconds') })
   })
 
-  test('if the bundler is not installed: prints the command to install it', async () => {
+  test('prints the command to install a missing bundler', async () => {
     const hooks = `import { registerHooks } from 'node:module'
       registerHooks({ resolve: (name, context, next) => next(name === 'esbuild' ? 'no-esbuild' : name, context) })`
     const plat = author.plat.with({ NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hooks)}` })
@@ -219,7 +216,7 @@ describe('a module that cannot be built', () => {
     expect([exitCode, err]).toEqual([2, expect.stringMatching(/^The bundler is not installed.*npm ci\n$/)])
   })
 
-  test('if the folder has no module: explains how to create one', async () => {
+  test('explains how to create a module if the folder has none', async () => {
     await using folder = await temporaryFolder()
     const { exitCode, err } = await author.plat.in(folder.path).run(['module', 'build'])
     expect([exitCode, err]).toEqual([2, expect.stringContaining('plat module new <id>')])

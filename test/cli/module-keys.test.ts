@@ -34,7 +34,7 @@ describe('a key', () => {
       ['verify', 'ada.key', undefined, 'It is a private key'],
       ['verify', 'text.pub', 'no key', 'PEM'],
     ] as const),
-  )('to %s with is rejected before any request: %s', async ([verb, name, text, message]) => {
+  )('that is unsuitable for module %s is rejected before any request: %s', async ([verb, name, text, message]) => {
     if (text !== undefined) await writeFile(join(author.folder, name), text)
     // Port 9 is closed: a request would fail.
     const { exitCode, err } = await author.plat.run(['module', verb, '127.0.0.1:9/modules/greeting:1', '--key', name])

@@ -43,7 +43,7 @@ beforeAll(async () => {
 })
 afterAll(() => resources.disposeAsync())
 
-test('pushed without a key is reported as not verified', async () => {
+test('a module that is pushed without a key is not verified', async () => {
   const pushed = await plat.json(['module', 'push', '--dir', 'greeting'])
   expect(pushed).toEqual({ image: image('0.1.0'), digest, isSigned: false })
   expect((await tagsIn('modules/greeting')).toSorted()).toEqual(['0.1.0', 'latest'])
@@ -53,7 +53,7 @@ test('pushed without a key is reported as not verified', async () => {
   expect(err).toBe(`${image('0.1.0')} is not verified: No signature of ${digest} is in modules/greeting.\n`)
 })
 
-test('pushed with a key is verified with that key only', async () => {
+test('a module that is pushed with a key is verified with that key only', async () => {
   expect(await plat.json(['module', 'push', '--dir', 'greeting', '--key', 'ada.key'])).toMatchObject({
     isSigned: true,
   })
@@ -66,20 +66,20 @@ test('pushed with a key is verified with that key only', async () => {
   })
 })
 
-test('can be signed in the legacy layout', async () => {
+test('a module can be signed in the legacy layout', async () => {
   const signed = ['module', 'sign', image('0.1.0'), '--key', 'eve.key', '--legacy']
   expect(await plat.json(signed)).toEqual({ image: image('0.1.0'), digest })
   expect(await verify('0.1.0', 'eve')).toMatchObject({ exitCode: 0, by: 'eve.pub', layout: 'tag' })
 })
 
-test('is not verified after its tag moved to another image', async () => {
+test('a module is not verified after its tag was moved to another image', async () => {
   await author.change('src/main.ts', 'Here I am', 'Here I was')
   await plat.prints(['module', 'build', '--dir', 'greeting'])
   await plat.prints(['module', 'push', '--dir', 'greeting'])
   expect(await verify('0.1.0', 'ada', 'eve')).toMatchObject({ exitCode: 1, problem: 'unsigned' })
 })
 
-test('that changed after its build is not pushed', async () => {
+test('a module that changed after its build is not pushed', async () => {
   await author.change('src/main.ts', `version: '0.1.0'`, `version: '0.2.0'`)
   for (const make of [async () => {}, () => author.change('src/main.ts', `'Hello'`, `'Hi'`)]) {
     await make()
@@ -92,7 +92,7 @@ test('that changed after its build is not pushed', async () => {
   expect(await tagsIn('modules/greeting')).not.toContain('0.2.0')
 })
 
-test('rejected by a registry for a wrong password exits with 1 and advice', async () => {
+test('a push with a wrong registry password exits with 1 and advice', async () => {
   await plat.prints(['module', 'build', '--dir', 'greeting'])
   const wrongPassword = plat.with({ PLAT_REGISTRY_PASSWORD: 'wrong' })
   const { exitCode, err } = await wrongPassword.run(['module', 'push', '--dir', 'greeting'])

@@ -77,7 +77,7 @@ test('keeps a token valid after logout and a password change', async ({ platform
   expectStatus(await client.get(mePath), 200)
 })
 
-test('rejects malformed and mixed API tokens', async ({ platform }) => {
+test('rejects malformed API tokens and mixtures of two tokens', async ({ platform }) => {
   const user = await platform.newUser('Viewer')
   const { token, client } = await newToken(platform, user)
   const [, tokenId] = token.split('_')

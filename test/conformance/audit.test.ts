@@ -70,7 +70,7 @@ test('lets a platform administrator add an entry and marks it as extra', async (
   expectStatus(await (await platform.tenant).client.post(path, json), 403, 'forbidden')
 })
 
-test('has no operation that changes or removes an entry', async ({ platform, admin }) => {
+test('no operation changes or removes an audit entry', async ({ platform, admin }) => {
   const { operations } = platform.contract
   const writing = operations.filter(({ method, template }) => template.startsWith(path) && method !== 'GET')
   expect(writing.map(({ method, template }) => `${method} ${template}`)).toEqual([`POST ${path}`])

@@ -105,7 +105,7 @@ const reasonsOf = async (platform: Platform, jobIds: string[]) => {
   return jobs.map(({ status, statusReason }) => [status, statusReason].filter(Boolean).join(' '))
 }
 
-test('releases at maxConcurrent maxConcurrency jobs at once and runs all of them', async ({ platform }) => {
+test('releases at most maxConcurrency jobs at once and runs all of them', async ({ platform }) => {
   const relay = await platform.newRelay()
   const { batchId, jobIds } = await submitBatch(platform, { jobs: jobsFor(relay, 6), maxConcurrency: 2 })
   expect((await readBatch(platform, batchId)).maxConcurrency).toBe(2)

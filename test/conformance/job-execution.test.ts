@@ -37,7 +37,7 @@ test('returns a payload and a signed statement on claim', async ({ platform }) =
   expectStatus(await relay.complete(jobId, leaseId, 0), 200)
 })
 
-test('lets only the own relay claim a job, once', async ({ platform }) => {
+test('lets only the relay of the cluster claim a job, once', async ({ platform }) => {
   const [relay, otherRelay] = [await platform.newRelay(), await platform.newRelay()]
   const jobId = await platform.submit(relay.clusterId)
   await platform.waitForOffer(relay, jobId)

@@ -106,7 +106,7 @@ test('returns 404 for paths of no module', async ({ platform }) => {
   }
 })
 
-test('publishes a closed JSON Schema of module.json', async ({ anonymous }) => {
+test('publishes a JSON Schema of module.json that rejects unknown fields', async ({ anonymous }) => {
   const schema = expectStatus(await anonymous.get('/schemas/module/v1.json'), 200)
   expect(schema.$schema).toBe('https://json-schema.org/draft/2020-12/schema')
   const ajv = new Ajv2020({ strict: false })

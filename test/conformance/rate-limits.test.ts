@@ -25,7 +25,7 @@ test('returns the rate limit state with every response to a signed-in caller', a
   }
 })
 
-test('limits failed sign-ins per user, even with the right password afterwards', async ({ platform }) => {
+test('rejects the correct password after too many failed sign-ins of a user', async ({ platform }) => {
   const { username, password } = await platform.newUser('Viewer')
   const attempt = (secret: string) =>
     platform.anonymous.attempt('POST', '/api/v1/auth/login', { json: { username, password: secret } })

@@ -108,7 +108,7 @@ test('a heartbeat makes the cluster Healthy, its relay Connected and its nodes O
   expect(Date.parse(cluster.lastSeenAt)).toBeGreaterThanOrEqual(Date.parse(cluster.registeredAt))
 })
 
-test('goodbye makes the cluster Offline until two heartbeats', async ({ platform }) => {
+test('a goodbye makes the cluster Offline until the second heartbeat', async ({ platform }) => {
   const relay = await platform.newRelay()
   expectStatus(await relay.heartbeat(), 200)
   expectStatus(await relay.goodbye(), 204)

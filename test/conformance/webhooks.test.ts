@@ -141,7 +141,7 @@ deliveryTest('delivers only subscribed events, as CloudEvents that match the cat
   }
 })
 
-deliveryTest('delivers all events of the own organisation and none of another', async ({ tenant, platform }) => {
+deliveryTest('delivers all events of its organisation and none of another', async ({ tenant, platform }) => {
   const { admin, receiver, newWebhook } = tenant
   const { id: webhookId } = await newWebhook('/all', ['*'])
   // An event of another organisation.

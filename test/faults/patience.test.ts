@@ -11,7 +11,7 @@ async function startSilence() {
   return { url: `http://127.0.0.1:${address.port}`, [Symbol.dispose]: () => silence.close() }
 }
 
-test('a store that takes a request and never answers is given up, and called not reachable', async () => {
+test('reports a store that accepts a request and never responds as unavailable', async () => {
   using silence = await startSilence()
   Object.assign(process.env, {
     AWS_ENDPOINT_URL_DYNAMODB: silence.url,

@@ -71,7 +71,7 @@ const places = operations
   .filter((operation) => !isOfPlatform(operation))
   .flatMap((operation) => idPlaces(operation).map((place) => [`${operation.name} ${place}`, operation, place] as const))
 
-test('the table contains exactly the places of ids', () => {
+test('the table lists exactly the places where requests contain ids', () => {
   expect(places.map(([name]) => name).toSorted()).toEqual(Object.keys(expectedResults).toSorted())
 })
 
@@ -129,7 +129,7 @@ test.each([...new Set(places.map(([, operation]) => operation).filter(isShared))
 )
 
 test.each(places.filter(([name]) => expectedResults[name] === '200 nothing'))(
-  '%s of the own organisation is found',
+  '%s of the caller’s organisation is found',
   async (_, operation, place) => {
     const owner = await newUser('OrgAdmin')
     const colleague = await newUser('OrgAdmin', owner.organisationId)

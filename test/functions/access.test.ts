@@ -111,7 +111,7 @@ test('recognises callers with a permission at a public endpoint', async () => {
   expect(await authenticateIfPermitted('jobs:write', {}, { address })).toBeUndefined()
 })
 
-test('reports store errors at a public endpoint instead of an anonymous caller', async () => {
+test('reports a store error at a public endpoint instead of treating the caller as anonymous', async () => {
   const { token: apiToken } = await ApiToken.create(await newCaller(), { name: 'nightly' })
   for (const failure of [platformError('database_unavailable'), new RangeError('out of order')]) {
     using _ = onStoreCall({ before: () => Promise.reject(failure) })

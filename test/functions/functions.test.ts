@@ -116,7 +116,7 @@ test.each(smokeRequests)(
   },
 )
 
-test('the smoke request of the readiness reads the store', async () => {
+test('the smoke request for readiness reads the store', async () => {
   const handler = await importHandler(readiness.functionName)
   expect(await countStoreCalls(() => handler(getEvent(readiness.path)))).toBeGreaterThan(0)
 })

@@ -48,7 +48,7 @@ const byPostedQuery = (parameters: Parameters, headers: Headers = {}) =>
   send(handler, { method: 'POST', target: `${callback}?${encode(parameters)}`, headers })
 const methods = { GET: byGet, 'POST with a form': byForm, 'POST with a query': byPostedQuery }
 
-/** The parameters of a redirect to the settings page. */
+/** Expects a redirect to the settings page; returns its query parameters. */
 function redirectParameters({ status, headers, text }: TestResponse): Parameters {
   expect([status, text]).toEqual([302, ''])
   const location = new URL(headers['location'] ?? '')

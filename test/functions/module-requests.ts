@@ -16,7 +16,7 @@ export const request = (sent: TestRequest): Promise<TestResponse> =>
 /** Passes the time for which gateways cache routes. */
 export const passCacheTime = (): void => shiftClock(1000)
 
-/** The behaviour of an instance. */
+/** A request handler for a test instance that sends this response. */
 export const respond =
   (headers: Record<string, string | string[]>, body: string | Uint8Array = 'x', status = 200) =>
   (_: unknown, response: ServerResponse): void =>

@@ -95,7 +95,7 @@ test('redirects to the provider with state, nonce and challenge of 256 bits, and
   ])
 })
 
-test('no address of the browser contains a token or secret', async () => {
+test('no URL in the browser contains a token or secret', async () => {
   peer.present('mary-1', { preferred_username: 'mary' })
   const browser = new Browser(portal, handler)
   const { json } = await signIn(provider, browser)

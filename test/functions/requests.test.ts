@@ -70,7 +70,7 @@ function valueOf(schema: z.ZodType): fc.Arbitrary<unknown> {
   return example === undefined ? fieldValue : fc.oneof(fieldValue, fc.constant(example))
 }
 
-test.each(withBody)('$name responds to no body with a 500', async (operation) => {
+test.each(withBody)('$name never returns 500, whatever the body', async (operation) => {
   const fields = Object.entries<z.ZodType>(bodySchemaOf(operation.endpoint)?.shape ?? {})
   const values = Object.fromEntries(fields.map(([field, schema]) => [field, valueOf(schema)]))
   const property = fc.asyncProperty(fc.record(values, { requiredKeys: [] }), async (body) => {

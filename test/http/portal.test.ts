@@ -161,7 +161,7 @@ test('the security policy allows only files of the portal, and no framing', asyn
 const transportSecurity = async (headers: Record<string, string>) =>
   (await open('/', headers)).headers['strict-transport-security']
 
-test('requires TLS of browsers that use it', async () => {
+test('sends Strict-Transport-Security only over TLS', async () => {
   expect(await transportSecurity({ 'x-forwarded-proto': 'https' })).toBe('max-age=31536000')
   expect(await transportSecurity({ 'x-forwarded-proto': 'http' })).toBeUndefined()
   expect(await transportSecurity({})).toBeUndefined()

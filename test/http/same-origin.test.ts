@@ -61,7 +61,7 @@ test.each<[string, Headers]>([
     expect(errorCodeOf(headers, method)).toBe('cross_origin_request')
 })
 
-test('accepts only reads without an origin', () => {
+test('accepts only GET and HEAD from requests without an origin', () => {
   for (const [method, code] of [
     ['GET', 'none'],
     ['HEAD', 'none'],
@@ -100,7 +100,7 @@ test('stores tokens in HttpOnly, same-site cookies for their lifetime', () => {
 })
 
 test.each(['http://127.0.0.1:8080', 'http://localhost:8080', 'http://[::1]:8080', 'http://plat.localhost'])(
-  'omits the prefix over plain HTTP on this machine: %s',
+  'omits the __Host- prefix of cookies over plain HTTP on this machine: %s',
   (origin) => {
     expect(sessionCookies({ origin, host: new URL(origin).host }, tokens).cookies).toEqual([
       'plat_access=a.b.c; HttpOnly; SameSite=Strict; Path=/; Max-Age=900',
@@ -118,7 +118,7 @@ test.each([portal, local])('clears the same cookies for $origin', (headers) => {
   for (const cookie of cookies ?? []) expect(cookie).toMatch(/^[\w-]+=; .*Path=\/; Max-Age=0$/)
 })
 
-test('accepts cookies without the prefix on this machine only', () => {
+test('accepts cookies without the __Host- prefix on this machine only', () => {
   const both = 'plat_access=plain; plat_refresh=plain; __Host-plat_access=own; __Host-plat_refresh=own'
   for (const read of [accessCookie, refreshCookie]) {
     expect(read({ ...portal, cookie: both })).toBe('own')

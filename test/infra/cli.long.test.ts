@@ -99,7 +99,7 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
     test('production is protected', () => expectRemovalRejected('production', /The stage production is protected/))
 
     const confirmation = /To do so: .* --stage dev --confirm dev/
-    test('a removal must name the stage twice', () => expectRemovalRejected('dev', confirmation))
+    test('a removal that does not name the stage twice', () => expectRemovalRejected('dev', confirmation))
   })
 
   test('a failing bootstrap fails the deployment with its reason and keeps the rest', async () => {

@@ -40,7 +40,7 @@ export async function writtenMetrics(functionName: string) {
   return { namespace: Namespace, dimensions: Dimensions, names: Metrics.map(({ Name }) => Name), value: Function }
 }
 
-/** Function → its bundled code. Metric names appear as strings only where they are recorded. */
+/** The bundled code of each function, by name. It contains a metric name only if the function records that metric. */
 export const programs = async (): Promise<Map<string, string>> =>
   new Map(await Promise.all(functionNames.map(async (name) => [name, await programOf(name)] as const)))
 

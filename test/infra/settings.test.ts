@@ -38,7 +38,7 @@ test('every setting of functions is set by the deployment, by operators, or not 
   expect(all.toSorted(byText)).toEqual(knownNames.toSorted(byText))
 })
 
-test('all functions have the same environment of knownNames settings', () => {
+test('all functions have the same environment, which contains only known settings', () => {
   const environments = new Set(deployed.map(({ environment }) => JSON.stringify(environment)))
   expect(environments.size).toBe(1)
   const unknown = Object.keys(deployed[0]!.environment).filter(

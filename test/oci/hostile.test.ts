@@ -290,7 +290,7 @@ describe('a failed authentication', () => {
     ['with an endless token', 'too_large', 2, tokenIs({ status: 200, body: `{"token":"${'t'.repeat(1e6)}"}` })],
     ['with a redirect', 'refused', 2, tokenIs({ status: 307, headers: { location: 'https://evil.example' } })],
     ['with a retry delay', 'unreachable', 2, tokenIs({ status: 503, headers: { 'retry-after': '9' } })],
-  ])('%s is an error (%s) after %i requests that contains no secret', async ([, problem, requests, respond]) => {
+  ])('%s causes an error (%s) without secrets after %i requests', async ([, problem, requests, respond]) => {
     await using registry = await startServer((request, outgoing) =>
       respond(`http://${request.headers.host}`)(request, outgoing),
     )

@@ -161,7 +161,7 @@ describe.skipIf(noPeersReason !== '')(`layouts and other tools${noPeersReason}`,
     expect(image).toMatchObject({ digest: arm })
   })
 
-  test('saves an image with a base from its registry, and does not export it', async () => {
+  test('saves an image with a base only from its registry and rejects a direct export', async () => {
     await using folder = await temporaryFolder()
     const base = await imageOfEntries(client, [{ name: 'base', content: 'base' }])
     const built = await buildImage({ files, base })

@@ -26,7 +26,7 @@ async function addEntry(admin: Client, entry: { action: string; resource: string
   return findEntry(admin, `action=${entry.action}&resource=${entry.resource}`)
 }
 
-test('filters set the address, and the address sets the filters', async ({ api, open }) => {
+test('filters are stored in the URL and restored from it', async ({ api, open }) => {
   const admin = await api.admin
   const entry = { action: 'change.approved', detail: 'by the board' }
   for (const resource of ['change-1', 'change-2']) await addEntry(admin, { ...entry, resource })

@@ -67,7 +67,7 @@ test('slow scrolling shows every row once', async ({ open, fleet: _fleet }) => {
   expect(expected.filter((name) => !shown.has(name))).toEqual([])
 })
 
-test('keys move between rows and open one', async ({ open, fleet: _fleet }) => {
+test('the keyboard moves between rows and opens one', async ({ open, fleet: _fleet }) => {
   const page = await open('/clusters')
   const focused = () => page.evaluate('document.activeElement.textContent')
   await link(page, 'cluster-009999').focus()

@@ -233,7 +233,7 @@ test.runIf(isLong)('removing a cluster needs its name, and fails while jobs run'
   expect((await (await api.admin).get(`/api/v1/clusters/${clusterId}`)).status).toBe(404)
 })
 
-test.runIf(isLong)('each tab has an address: nodes, timeline and jobs', async ({ open, api }) => {
+test.runIf(isLong)('each tab has its own URL: nodes, timeline and jobs', async ({ open, api }) => {
   const { clusterId } = await healthyRelay(api, ['node-a', '<b>node</b>'])
   const jobId = await api.submit(clusterId)
   const page = await open(`/clusters/${clusterId}`)

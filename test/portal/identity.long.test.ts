@@ -24,7 +24,7 @@ const create = async (admin: Client, provider: object) => expectStatus(await adm
 const stored = async (admin: Client, id: string) =>
   expectStatus(await admin.get(path), 200).items.find((each: { id: string }) => each.id === id)
 
-test('each type requires its fields', async ({ api, open }) => {
+test('each provider type requires its own fields', async ({ api, open }) => {
   await api.admin
   const page = await open('/settings/identity')
   // Other tests have created providers.

@@ -94,7 +94,7 @@ async function blockFile(page: Page, file: string): Promise<() => Promise<void>>
 
 const fileErrors = [/^failed (GET \/assets\/|HEAD \/: )/, /^console error: /]
 
-test('a part whose file fails to load can be opened again', async ({ open }) => {
+test('a part of the portal whose file fails to load can be opened again', async ({ open }) => {
   const page = await open('/dashboard', { allow: fileErrors })
   await page.getByRole('region').first().waitFor()
   const unblock = await blockFile(page, '**/assets/editing-*.js')

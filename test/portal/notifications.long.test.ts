@@ -69,7 +69,11 @@ test('opening the subject of a notification marks it as read', async ({ open, ap
   await waitFor('notification to be read', async () => (await first()).read)
 })
 
-test('all are marked as read at once; new ones appear without a reload', async ({ open, api, seed: _seeded }) => {
+test('all notifications are marked as read at once; new ones appear without a reload', async ({
+  open,
+  api,
+  seed: _seeded,
+}) => {
   const page = await open('/notifications?show=unread')
   await page.clock.install()
   await button(page, 'Mark all as read').click()

@@ -177,7 +177,7 @@ test('a rollback names its version', async ({ open }) => {
   expect(await history(page).getByRole('row').count()).toBe(3)
 })
 
-test('unreachable releases show the reason and the last result', async ({ platform, open }) => {
+test('an unreachable release registry shows the reason and the last result', async ({ platform, open }) => {
   const page = await open('/settings/updates', { allow: [...replacing, /^console error: /, /^response 503 /] })
   await release(page).getByText('Update available').waitFor()
   await platform.stop()

@@ -103,7 +103,7 @@ test('rejects a wrong or expired token at its step', async ({ open }) => {
   await page.getByText('Restart the platform twice').first().waitFor()
 })
 
-test('a value that only the platform rejects leads back to its step', async ({ open, platform }) => {
+test('a value that only the platform rejects returns the user to its step', async ({ open, platform }) => {
   const page = await open('/setup', view)
   await fillUpTo(page, 'Administrator')
   // Valid for the wizard, invalid for the API.

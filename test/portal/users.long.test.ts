@@ -52,7 +52,7 @@ test('a user is created with described roles; errors are shown at their fields',
   await api.signIn({ username: 'grace', password })
 })
 
-test('e-mail, roles and password are changed at an address', async ({ open, api }) => {
+test('e-mail, roles and password are edited in a form with its own URL', async ({ open, api }) => {
   const user = await api.newUser('Operator')
   const page = await open('/settings/users')
   await openAction(page, user.username, 'Edit')
@@ -159,7 +159,7 @@ test.for([
   expect(await mainLink(page, await heading(page, /./).innerText()).count()).toBe(0)
 })
 
-test('offers a viewer no changes', async ({ open, api, seed: _seeded }) => {
+test('shows a viewer no controls that change data', async ({ open, api, seed: _seeded }) => {
   const { clusterId } = await healthyRelay(api)
   const jobId = await api.submit(clusterId)
   const { batchId } = await submitBatch(api, { jobs: [jobFor(clusterId)] })
@@ -186,7 +186,10 @@ test('offers a viewer no changes', async ({ open, api, seed: _seeded }) => {
   expect(await link(page, 'Users').count()).toBe(0)
 })
 
-test('an auditor adds no entries, and an organisation administrator grants no PlatformAdmin', async ({ open, api }) => {
+test('an auditor cannot add entries, and an organisation administrator cannot grant PlatformAdmin', async ({
+  open,
+  api,
+}) => {
   const audit = await open('/settings/audit', { as: await api.newUser('Auditor') })
   await audit.getByRole('table', { name: 'Audit entries' }).getByRole('row').nth(1).waitFor()
   expect(await button(audit, 'Add entry').count()).toBe(0)

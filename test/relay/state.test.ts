@@ -38,7 +38,7 @@ test('a reopened journal knows unfinished jobs', () => {
   expect(reopened.unfinished()).toEqual([started([{ pid: 7, stamp: 'now' }])])
 })
 
-test('remembers a finished job without work', () => {
+test('a reopened journal contains a finished job, but not as unfinished', () => {
   const journal = new Journal(path)
   for (const record of [claiming, started([]), finished]) journal.append(record)
   expect(journal.unfinished()).toEqual([finished])
@@ -144,7 +144,7 @@ test('joins small writes into chunks', () => {
   ])
 })
 
-test('keeps the order after a chunk was taken', () => {
+test('keeps the order of output that is added after a chunk was taken', () => {
   const backlog = new Backlog()
   backlog.append('node', 'stdout', '1')
   backlog.append('node', 'stderr', '2')

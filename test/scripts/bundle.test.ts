@@ -49,7 +49,7 @@ test('every function of the route table has a file', () => {
   expect(names).toEqual(expect.arrayContaining(Object.keys(functions)))
 })
 
-test.each(names)('the initial bundle of %s is small', (name) => {
+test.each(names)('the initial bundle of %s is within its size limits', (name) => {
   const { files, initial } = bundleOf(name)
   const [, kib, gzipKib] = limits.find(([pattern]) => pattern.test(name)) ?? [/./, 0, 0]
   const contents = initial.map((file) => files.get(file) ?? Buffer.of())

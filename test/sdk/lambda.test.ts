@@ -113,7 +113,7 @@ describe('a module on Lambda', () => {
     expect([response.statusCode, JSON.parse(response.body).error]).toEqual([502, 'answer_too_large'])
   })
 
-  test('stays alive while it waits', async () => {
+  test('keeps running while a hook is pending, and returns 504 at its time limit', async () => {
     const box = await sandbox('hooks', ['hangs', 'start'])
     const headers = { 'x-platform-token': token, 'x-platform-grace-ms': '300' }
     const { statusCode } = await box.send('POST', '/_platform/v1/start', { headers })

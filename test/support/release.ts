@@ -17,7 +17,7 @@ import { startTestRegistry } from './registry.ts'
 
 /** Small signed releases. Must not import core, which reads the settings that a test creates. */
 
-/** Properties of a release; the default is valid. */
+/** Properties of a test release. Omitted properties get valid defaults. */
 export interface ReleaseWish {
   /** Function name → source of its `index.mjs`, or its zip file. */
   functions?: Readonly<Record<string, string | Uint8Array>>

@@ -88,7 +88,7 @@ async function tryPoison(queue: Queue, poison: Poison, position: number, claims:
 }
 
 test.for(queues.map((queue) => [queue.name, queue] as const))(
-  '%s: one poisoned message of ten',
+  '%s: a poisoned message does not affect the other nine of its batch',
   async ([name, queue]) => {
     const claims = new RoundClaims()
     const positions = amount([0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [4])

@@ -93,7 +93,7 @@ async function pendingRecords(platform: PlatformProcess): Promise<string[]> {
   return items.map((item) => `${item['pk']?.S} ${item['sk']?.S}`)
 }
 
-test('memory, descriptors and latency stay constant under load, and an idle platform holds nothing', async () => {
+test('memory, descriptors and latency stay constant under load, and an idle platform has no pending work', async () => {
   await using load = await startLoad({ userCount: amount(4, 2), pauseMs: amount(400, 0) })
   const { platform, stats } = load
   if (!isShort) await Promise.all([load.begin()(), fillCaches(platform)])

@@ -19,7 +19,7 @@ const mixedFaults: Partial<StoreFaults> = {
 const recoveryLimitSeconds = 5
 const percent = (part: number, whole: number): number => (whole === 0 ? 100 : (100 * part) / whole)
 
-test('a store that throttles, loses responses and hangs costs no acknowledged change', async () => {
+test('no acknowledged change is lost while the store throttles, loses responses and hangs', async () => {
   await using load = await startLoad({ userCount: amount(6, 2) })
   const faults = await storeFaultsOf(load.platform)
   await runWithFaults('mixed faults', load, faults, mixedFaults, amount(240, 3))

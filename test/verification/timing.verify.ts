@@ -106,7 +106,7 @@ beforeAll(async () => {
   allGuesses = [...users, ...(await guessSecrets())]
 })
 
-test('both guesses make the same store calls and hash the same passwords', async () => {
+test('two kinds of wrong guesses cause the same store calls and password hashes', async () => {
   const workOf = async (guess: Guesses['first'], expected: number): Promise<string> => {
     const before = countHashes()
     let status = 0
@@ -142,7 +142,7 @@ async function measure({ first, second, count }: Guesses, random: () => number):
   return areaUnderCurve(...timesMs)
 }
 
-test.skipIf(isShort)('the time of a response does not tell the guesses apart', async () => {
+test.skipIf(isShort)('response times do not distinguish two kinds of wrong guesses', async () => {
   for (const [index, guesses] of allGuesses.entries()) {
     const random = seededRandom(seed + index)
     const areas: number[] = []

@@ -168,7 +168,7 @@ const misspelledSecrets = (token: string): Forgeries => ({
   'its token in Base64': Buffer.from(token).toString('base64url'),
 })
 
-test('bodies with a token reject those of other kinds', async () => {
+test('operations with a token in the body reject tokens of other kinds', async () => {
   const user = await newUser('OrgAdmin')
   const tokens: Forgeries = { ...(await tokensOfOtherKinds(user)), 'an access token': tokenOf(user.headers) }
   for (const [name, [kind, bodyFor]] of Object.entries(bodies)) {
@@ -207,7 +207,7 @@ test('expired tokens are rejected while the table still has their items', async 
   claimNone('expired tokens that are accepted', late, kinds.length * latenessesMs.length)
 })
 
-test('all responses to wrong tokens are alike, and none has an effect', () => {
+test('requests with a wrong token get the same response as without a token, and change nothing', () => {
   const of = `${seen.requests.toLocaleString('en')} requests to ${seen.operations} operations`
   claimAtLeast('kinds of wrong tokens', seen.variants, 30)
   claimNone('requests with a wrong token that are not rejected', accepted, of)

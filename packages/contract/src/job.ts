@@ -79,7 +79,7 @@ export const NodeResult = z
   })
   .meta({ id: 'NodeResult' })
 
-/** Result of an ended job: the first 256 KiB and the last 768 KiB of the output. */
+/** The result of an ended job. If the output is truncated, `output` has its first 256 KiB and last 768 KiB. */
 export const JobResult = z
   .object({
     output: z.string().max(1_048_576),

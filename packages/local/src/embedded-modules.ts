@@ -31,7 +31,7 @@ export async function startEmbeddedModules(
   const needsScan = assets
     .then(() => seedHello(registry, assetsDir, signingKey))
     .then((isSeeded) => isSeeded || registry.hasMoved)
-  // The caller observes this result later.
+  // Prevents an unhandled rejection; the caller awaits `needsScan` later.
   const settled = needsScan.catch(() => false)
   return {
     registry,

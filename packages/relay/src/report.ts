@@ -46,7 +46,7 @@ export async function reportCompletion(
   })
 }
 
-/** Reports the end of a job until the server has decided on it. */
+/** Reports the end of a job. Retries until the server accepts or rejects the report. */
 export async function complete(deps: JobDeps, { jobId, leaseId }: Lease, ending: CompletionRecord): Promise<void> {
   const body: Completion = { leaseId, ...ending }
   const response = await deps.client.deliver({

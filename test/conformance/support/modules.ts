@@ -12,7 +12,6 @@ export async function findCatalogItem(client: Client, id: string): Promise<any> 
   return expectStatus(await client.get(catalogPath), 200).items.find((item: any) => item.id === id)
 }
 
-/** Waits for the end of a platform job. */
 export const waitForJobEnd = (platform: Platform, { jobId }: { jobId: string }): Promise<any> =>
   waitFor(
     `${jobId} is over`,

@@ -42,7 +42,7 @@ export class Platform {
   readonly options: Options
   readonly contract: Contract
   readonly anonymous: Client
-  /** Removals, newest resource first. */
+  /** Removes the resources that were created, newest first. */
   readonly cleanUp: AsyncDisposableStack
   #admin: Promise<Client> | undefined
   #tenant: Promise<TestUser> | undefined

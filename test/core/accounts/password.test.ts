@@ -17,7 +17,7 @@ test('only the hashed password matches', async () => {
   expect(await passwordMatches('correct horse battery', undefined, 'user')).toBe(false)
 })
 
-test('a key with continuous hashes does not block other keys', async () => {
+test('continuous password hashing for one key does not block other keys', async () => {
   const state = { isDone: false }
   const hashContinuously = async () => {
     while (!state.isDone) {

@@ -114,7 +114,7 @@ describe('administrators cannot exceed their own rights', () => {
   })
 })
 
-test('a password reset is rejected for the own account and with an API token', async () => {
+test('a password reset is rejected for the caller’s own account and with an API token', async () => {
   const self = await createColleague(tenant.caller, 'OrgAdmin')
   const other = await createColleague(tenant.caller, 'Viewer')
   await expect(UserAdmin.update(self.caller, self.id, newPassword)).rejects.toMatchObject({

@@ -276,18 +276,21 @@ describe('refreshing', () => {
   })
 })
 
-test.each([0, 1])('a refresh token used %i times ends its session; other texts end nothing', async (uses) => {
-  const user = await newUser()
-  const current = uses === 0 ? user : await refresh(user)
-  for (const text of ['', 'x', user.refreshToken.replace(/[^.]+$/, newSecret())]) {
-    await endSessionByToken(text, newOrigin())
-  }
-  await endSessionByToken(user.refreshToken, { address: '203.0.113.9' })
-  await endSessionByToken(user.refreshToken, newOrigin())
-  await expectEnded(current)
-  const ends = (await recordsOf(user)).filter(({ action }) => action !== 'session.open')
-  expect(ends).toMatchObject([{ action: 'session.close', address: '203.0.113.9' }])
-})
+test.each([0, 1])(
+  'signing out with a refresh token used %i times ends its session; an invalid token ends none',
+  async (uses) => {
+    const user = await newUser()
+    const current = uses === 0 ? user : await refresh(user)
+    for (const text of ['', 'x', user.refreshToken.replace(/[^.]+$/, newSecret())]) {
+      await endSessionByToken(text, newOrigin())
+    }
+    await endSessionByToken(user.refreshToken, { address: '203.0.113.9' })
+    await endSessionByToken(user.refreshToken, newOrigin())
+    await expectEnded(current)
+    const ends = (await recordsOf(user)).filter(({ action }) => action !== 'session.open')
+    expect(ends).toMatchObject([{ action: 'session.close', address: '203.0.113.9' }])
+  },
+)
 
 describe('changing the password', () => {
   test('by another session ends the session that an earlier change kept', async () => {
@@ -357,7 +360,7 @@ describe('changing the password', () => {
   })
 
   test.each([/^BatchGet/, /^Get/, /^TransactWrite/])(
-    'keeps its session while that is refreshed, before %s',
+    'keeps its own session open during a concurrent refresh, before %s',
     async (command) => {
       const user = await newUser()
       const isChanged = beforeCommand(command, () => change(user))

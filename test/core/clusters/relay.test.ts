@@ -287,7 +287,7 @@ test('rejects duplicate node names without using the token', async () => {
   expect(await enroll(enrollRequest(enrollmentToken))).toMatchObject({ nodes: [{ name: 'node-1' }] })
 })
 
-test('issues a token for an own cluster and revokes the unused one', async () => {
+test('issues an enrollment token only for a cluster of the organisation and revokes the unused one', async () => {
   const { caller, id, enrollmentToken } = await registration()
   for (const unknownId of ['', 'clus', newId('clus'), newId('site')]) {
     expect([unknownId, await errorCodeOf(issue(caller, unknownId))]).toEqual([unknownId, 'cluster_not_found'])

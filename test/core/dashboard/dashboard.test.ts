@@ -318,7 +318,7 @@ test.each([
   [168, 60, 168],
   [201, 120, 101],
   [720, 240, 180],
-])('%i hours have intervals of %i minutes, %i of them, up to now', async (hours, stepMinutes, count) => {
+])('a range of %i hours has intervals of %i minutes, has %i points and ends now', async (hours, stepMinutes, count) => {
   const history = await readHistory(await newCaller(), hours)
   expect(History.parse(history)).toEqual(history)
   expect([history.stepMinutes, history.points.length]).toEqual([stepMinutes, count])
@@ -432,7 +432,7 @@ test('a failed projection transaction counts no job', async () => {
   expect((await jobCounts(caller, 1)).at(-1)).toEqual({ ...noJobs, submitted: 1 })
 })
 
-test('longer intervals add the jobs of their buckets and have the last snapshot', async () => {
+test('a longer interval sums the jobs of its buckets and uses their last snapshot', async () => {
   const { caller, enrolled } = await callerWithCluster()
   advanceClock(Math.ceil(now() / (4 * hourMs)) * 4 * hourMs - now() + bucketMs / 2)
   for (let count = 0; count < 3; count++) {

@@ -294,7 +294,7 @@ test.each([
   expect(await jobCounters(caller, enrolled)).toEqual([0, 0])
 })
 
-test('concurrent submission and removal of its cluster leave either the job or no cluster', async () => {
+test('of a job submission and a concurrent removal of its cluster, exactly one succeeds', async () => {
   for (let round = 0; round < 10; round++) {
     const caller = await newCaller()
     const { id: clusterId } = await Cluster.register(caller, { name: 'contested', type: 'Hypervisor' })
@@ -350,7 +350,7 @@ async function storeOrganisations(count: number): Promise<string[]> {
   return ids
 }
 
-test('finds a running job in the last of many organisations, and assumes one beyond the limit', async () => {
+test('finds a running job in the last of many organisations, and assumes one if there are too many to check', async () => {
   const ids = await storeOrganisations(1100)
   expect([await isAnyJobRunning(), await isAnyJobRunning(1000), await isAnyJobRunning(2000)]).toEqual([
     false,

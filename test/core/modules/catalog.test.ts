@@ -340,7 +340,7 @@ test('reports a failed module as unhealthy, regardless of its last check', async
   })
 })
 
-test('reports a failed module without checks as one degradable check once it has run', async () => {
+test('reports a failed module without checks as one degradable check if it has ever run', async () => {
   await putModule(releaseFor(newModuleId()), { state: 'Failed', error: moduleError })
   expect((await ready()).body).toMatchObject({ aggregate: 'Healthy', checks: [{ name: 'database' }] })
   const id = await checkedModule([])

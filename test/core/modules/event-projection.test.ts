@@ -36,7 +36,7 @@ test('stores an event once, even if its projection is repeated', async () => {
   expect(await eventsFor(id)).toHaveLength(2)
 })
 
-test('costs one read in two seconds without subscriptions, and none without events', async () => {
+test('reads subscriptions at most once in two seconds, and not at all without events', async () => {
   const { organisationId, records, project } = await committed(userCreated())
   await refreshSubscriptions()
   expect(await countStoreCalls(project)).toBe(1)

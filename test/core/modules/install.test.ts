@@ -91,7 +91,7 @@ test('rejects unknown modules and versions, and unsigned releases', async () => 
   expect(await countInstallJobs(caller)).toBe(0)
 })
 
-test('verifies the image instead of the catalog', async () => {
+test('verifies the image at installation and does not trust the catalog', async () => {
   const [caller, id, other] = [await newPlatformAdmin(), newModuleId(), newModuleId()]
   const unsigned = await registry.push(id, { signer: false })
   const image = await registry.push(other)
@@ -250,7 +250,7 @@ test.each(['Installing', 'Upgrading', 'Uninstalling'] as const)(
   },
 )
 
-test('detects an operation and a failure between read and write', async () => {
+test('rejects an upgrade if an operation starts between read and write, and retries if the module fails', async () => {
   const { id, upgrade } = await installed('1.0.0', '2.0.0')
   const isLocked = beforeCommand(/TransactWrite/, () => update(keys.module(id), { set: { jobId: newId('job') } }))
   await expectError(upgrade(), 'module_operation_in_progress')

@@ -95,13 +95,13 @@ describe('a signature', () => {
     [false, 'No signature'],
     ['stranger', 'no trusted key'],
     ['scoped', 'team, which is not trusted for'],
-  ] as const)('is required: rejects the signer %s', async (signer, reason) => {
+  ] as const)('must be from a trusted key: rejects the signer %s', async (signer, reason) => {
     const { reference, digest } = await registry.push(newModuleId(), { signer })
     expect(await rejection(reference)).toEqual(['module_signature_unverified', expect.stringContaining(reason)])
     expect((await resolveError(reference)).message).toContain(digest)
   })
 
-  test('of a key for some repositories is accepted there', async () => {
+  test('of a key with limited repositories is accepted in those', async () => {
     const id = newModuleId()
     const { reference } = await registry.push(id, { signer: 'scoped', repository: `team/${id}` })
     expect(await resolve(reference)).toMatchObject({ isVerified: true, verifiedBy: 'team' })
@@ -130,7 +130,7 @@ describe('a signature', () => {
     expect(await resolve(`${signed.repository}@${signed.digest}`)).toMatchObject({ isVerified: true })
   })
 
-  test('of an image in an index installs the image, of the index the index', async () => {
+  test('of an image in an index resolves to the image, and one of the index to the index', async () => {
     const id = newModuleId()
     const repository = `modules/${id}`
     const { digest } = await registry.push(id)

@@ -193,7 +193,7 @@ test('creates a notification whose projection crashed after it claimed the coold
   expect(await notificationTypes(operator)).toEqual(['ClusterOffline'])
 })
 
-test('a cooldown extends in both directions, per organisation, cluster and type', async () => {
+test('a cooldown covers the time before and after a notification, per organisation, cluster and type', async () => {
   const context = { organisationId: newId('org'), clusterId: newId('clus'), type: 'ClusterOffline' }
   const claimAt = (minutes: number, more: object = {}) =>
     claimCooldown({ ...context, eventId: newId('evt'), atMs: minutes * minute, ...more })

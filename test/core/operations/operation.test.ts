@@ -222,7 +222,7 @@ test('operations cannot be cancelled', async () => {
   expect(await Job.read(caller, operation.id)).toMatchObject({ status: 'Completed' })
 })
 
-test('operations have no live output, but a status to wait for', async () => {
+test('an operation has no live output, but a request can wait for its end', async () => {
   const { caller, operation } = await newOperation()
   const output = { items: [], nextOffset: 7, status: 'Queued', finished: false }
   expect(await readOutput(caller, operation.id, 7)).toEqual(output)
@@ -351,7 +351,7 @@ test('scripts and operations are one list, newest first, with exact totals for a
   }
 })
 
-test('a list item is part of the job; operations have no cluster', async () => {
+test('a list item has a subset of the fields of its job; operations have no cluster', async () => {
   const { items } = await list(caller, { page: 1, pageSize: 100 })
   for (const item of items) {
     expect(await Job.read(caller, item.id)).toMatchObject(item)
@@ -359,7 +359,7 @@ test('a list item is part of the job; operations have no cluster', async () => {
   }
 })
 
-test('totals count operations with all jobs, and separately', async () => {
+test('totals count operations both as jobs and separately', async () => {
   const count = (matches: (job: ExpectedJob) => boolean) => history.filter(matches).length
   expect(await get(keys.jobTotals(caller.organisationId))).toMatchObject({
     total: history.length,
@@ -369,7 +369,7 @@ test('totals count operations with all jobs, and separately', async () => {
   })
 })
 
-test('jobs that are not projected yet are counted as far as they are listed', async () => {
+test('the total includes listed jobs that are not projected yet', async () => {
   const tenant = await newCaller()
   await pendingOperation(tenant)
   const { cluster } = await enrolledCluster(tenant)

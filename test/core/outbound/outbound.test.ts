@@ -152,7 +152,7 @@ test.each([
   ['/truncated', 'connection_failed'],
   ['/headers', 'connection_failed'],
   ['/upgrade', 'connection_failed'],
-])('the response %s ends with %s', async (path, kind) => {
+])('the response at %s ends with the error %s', async (path, kind) => {
   const timeoutMs = kind === 'timed_out' ? 500 : 10_000
   expect(await errorOf(() => outboundFetch(at(path), { ...request, timeoutMs }, allowed))).toBe(kind)
 })

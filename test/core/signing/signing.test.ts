@@ -248,7 +248,7 @@ describe('a key rotation', () => {
     expect(await publishedKids()).toEqual([await currentKid()])
   })
 
-  test('may be repeated within a minute, also after thirty days', async () => {
+  test('keeps tokens valid when it is repeated after a minute, also after thirty days', async () => {
     shiftClock(29 * 24 * 60 * minuteMs)
     const before = await newToken()
     for (let rotation = 0; rotation < 2; rotation++) {
@@ -274,7 +274,7 @@ describe('a key rotation', () => {
     await expectValid(await newToken())
   })
 
-  test('does not count as an API start; invalid requests are rejected', async () => {
+  test('does not increment the start counter, and rejects invalid requests', async () => {
     const countStarts = async () => (await get(keys.platform()))?.['starts']
     const before = await countStarts()
     await bootstrap({ rotate: 'access' })

@@ -48,7 +48,7 @@ describe('a release', () => {
     expect(await findRelease('1.2.0')).toMatchObject({ verifiedBy: 'releases' })
   })
 
-  test('provides only its functions', async () => {
+  test('provides only the functions that its document lists', async () => {
     const zip = Buffer.from('not really a zip')
     const { document } = await push('1.2.0', { functions: { health: zip, 'queue/jobs': zip.subarray(1) } })
     const release = await findRelease('1.2.0')

@@ -55,7 +55,7 @@ test('never kills a process that reuses the id of an old state', async () => {
   expect([sleeper.exitCode, sleeper.signalCode]).toEqual([null, null])
 })
 
-/** Each start deploys the platform, so tests build on earlier ones. */
+/** A start is slow because it deploys the platform, so each test continues from the state of the previous one. */
 describe.runIf(isLong)('the simulator', () => {
   let url = ''
 

@@ -163,7 +163,7 @@ test.each([
   ['sqs:SendMessage', arn('sqs', 'job?'), true],
   ['sqs:SendMessage', arn('sqs', 'jobs?'), false],
   ['sqs:SendMessage', arn('sqs', 'jobs').replaceAll(':', '.'), false],
-])('whether a statement for %s on %s allows sending to the queue: %j', (actions, resource, isAllowed) => {
+])('a statement for %s on %s allows sending to the queue: %j', (actions, resource, isAllowed) => {
   const permission = { action: 'sqs:SendMessage', resource: arn('sqs', 'jobs') }
   expect(allowing([allow(actions, resource)], permission) !== undefined).toBe(isAllowed)
 })

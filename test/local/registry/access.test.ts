@@ -45,7 +45,7 @@ test.for([
   expect((await registry.read(`/v2/modules/hello/blobs/${digest}`)).status).toBe(200)
 })
 
-test('reading requires no password, and the base path announces that writing does', async () => {
+test('reading requires no password, and the base path responds with an authentication challenge', async () => {
   const paths = ['_catalog', 'modules/hello/tags/list', `modules/hello/referrers/${digest}`]
   for (const path of [...paths, 'modules/hello/manifests/latest'].map((each) => `/v2/${each}`)) {
     expect((await registry.read(path)).status).toBe(200)

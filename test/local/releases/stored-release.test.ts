@@ -129,7 +129,7 @@ async function applied() {
   return { path: folder.path, lines, start, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() }
 }
 
-test('starts with the current release, or with the checkout without one', async () => {
+test('starts with the current release, or with the checkout if there is none', async () => {
   await using folder = await applied()
   expect(await folder.start()).toMatchObject({ version: '1.2.3', repository: 'r.example.com/a' })
   expect(await folder.start({ ...checkout, version: '1.2.2' })).toMatchObject({ version: '1.2.3' })

@@ -31,7 +31,7 @@ const setup = (initialAdminToken: string) => ({
 const postJson = (url: string, body: unknown) =>
   fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
 
-test('the commands that the start prints complete setup', async () => {
+test('setup can be completed with the commands that the platform prints at start', async () => {
   await using folder = await temporaryFolder()
   const environment = inFolder(folder.path)
   await using early = runProgram(adminToken, { environment })
@@ -123,7 +123,7 @@ test.for(isLong ? (['SIGTERM', 'SIGINT'] as const) : (['SIGTERM'] as const))(
   },
 )
 
-test('a later second signal stops the platform at once', async () => {
+test('a second signal during the shutdown stops the platform at once', async () => {
   await using folder = await temporaryFolder()
   await using barrier = await startBarrier()
   await using platform = await startBusy(folder.path, barrier)

@@ -46,7 +46,7 @@ function changed(bytes: Buffer, places: [number, number][]): Buffer {
   return copy
 }
 
-test('verifies no changed payload or signature', () =>
+test('does not verify a changed payload or signature', () =>
   assert(
     asyncProperty(changes, changes, async (inPayload, inSignature) => {
       for (const layout of ['referrer', 'tag'] as const) {
@@ -276,7 +276,7 @@ describe('a registry error', () => {
   const rows = methods.flatMap((method) => kinds.map((problem) => ({ method, problem })))
 
   test.each(rows)(
-    '$problem at $method is no verdict, or means that there is no signature',
+    '$problem at $method is rethrown, or means not verified if the content is invalid, missing or too large',
     async ({ method, problem }) => {
       const fixtures = await startSignatureFixtures()
       await put.referrer(fixtures, fixtures.ours, 'other')

@@ -12,7 +12,7 @@ const banner = [
   `const __filename = import.meta.filename, __dirname = import.meta.dirname`,
 ].join('\n')
 
-/** Packages that the components bring. */
+/** Packages that the SST components provide at run time; they are not bundled. */
 const external = ['@pulumi/*', '@pulumiverse/*', '@aws-sdk/*', 'undici', 'esbuild', 'archiver', 'glob', 'vite']
 
 const Lock = z.array(z.object({ alias: z.string(), package: z.string() }))

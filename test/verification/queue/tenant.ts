@@ -10,7 +10,7 @@ import { enrolledCluster, newCaller } from '../../support/fixtures.ts'
 /** What one organisation submits. */
 export interface Load {
   clusters: number
-  /** Single jobs. Of 20, one goes to a relay that takes no jobs, and one is cancelled there. */
+  /** Number of single jobs. Of every 20, two go to a relay that takes no jobs, and one of these two is cancelled. */
   jobs: number
   batches: number
   jobsInBatch: number

@@ -1,4 +1,4 @@
-// First: it sets the allowed outbound addresses, which core reads at import.
+// Must be imported first: it sets the allowed outbound addresses, which core reads at import.
 import { pushModule, registry, unresponsiveHost, temporaryKey } from '../../core/support/module-images.ts'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { buildImage } from '@platform/oci/build'
@@ -128,7 +128,7 @@ test('verifies signatures at every scan: a signature may be added, and a key may
   expect('verifiedBy' in (expired ?? {})).toBe(false)
 })
 
-test('ignores images of no module, and reports broken modules at every scan', async () => {
+test('ignores images that are not modules, and reports broken modules at every scan', async () => {
   const id = newModuleId()
   await pushModule({ id, version: '1.0.0' })
   await pushModule({ id, version: '1.1.0', manifest: '{"metadata": {}}' })

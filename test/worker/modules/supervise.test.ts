@@ -57,7 +57,7 @@ test('refreshes the checks of a module without events', async () => {
 })
 
 test.each(['Degraded', 'Unhealthy'] as const)(
-  'publishes once that a module is %s, and once its recovery',
+  'publishes one event when a module becomes %s, and one when it recovers',
   async (status) => {
     const { caller, id } = await runningModule()
     await setMood(id, { status })
@@ -98,7 +98,7 @@ test('marks a module as Unhealthy after two missed heartbeats, and notifies user
   expect(namesOf(await takeEventData(caller))).toContain('module.health_changed')
 })
 
-test('counts only a missing response of the health endpoint as missed, and delays no other module', async () => {
+test('counts a heartbeat as missed only if the health endpoint does not respond, and delays no other module', async () => {
   using _ = fastTimers(5000)
   const { id } = await runningModule()
   const { id: neighbour } = await runningModule()
@@ -202,7 +202,7 @@ describe('job schedule', () => {
     expect(dueTicks(60, [0, 86_400_000, 86_400_001])).toEqual([0, 86_400_000])
   })
 
-  test('accepts a job with the id of an object member', () => {
+  test('accepts a job id that is also the name of an object member', () => {
     const constructor = job(60, 'constructor')
     expect(dueJobs([constructor], {}, 1000)).toEqual({ due: [constructor], slots: { constructor: 1000 } })
     expect(dueJobs([constructor], { constructor: 1000 }, 2000).due).toEqual([])

@@ -102,7 +102,7 @@ const invalidResponses: Record<string, [string, string]> = {
   'is empty': ['', 'crashed'],
 }
 test.each(Object.entries(invalidResponses))(
-  'reports a response as a crash that %s',
+  'reports a response that %s as a crash',
   async (_name, [bytes, problem]) => {
     await using server = await serve((socket) => socket.once('data', () => socket.end(bytes)))
     await expect(sendRequest(server, get, limits)).rejects.toMatchObject({ name: 'RuntimeError', problem })

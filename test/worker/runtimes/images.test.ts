@@ -64,7 +64,7 @@ test('removes leftover images except those that are held or needed', async () =>
   expect((await readdir(folder.path)).toSorted()).toEqual(kept.toSorted())
 })
 
-test('fetches an image again that is requested during its removal', async () => {
+test('fetches an image again if it is requested during its removal', async () => {
   await using folder = await temporaryFolder()
   const { images, image, fetches } = await imagesIn(folder.path)
   await images.hold(image)

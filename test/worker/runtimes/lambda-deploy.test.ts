@@ -319,7 +319,7 @@ test('keeps the function for a deployment in progress when it removes the last r
   expect(await deploymentsOf(fixtures.runtime)).toEqual([two])
 })
 
-test('creates a function again that was deleted during a deployment', async ({ fixtures }) => {
+test('creates a function again if it was deleted during a deployment', async ({ fixtures }) => {
   const one = await deployWord(fixtures, 'one')
   const spec = await wordSpec(fixtures, 'two')
   let isRemoved = false

@@ -109,7 +109,7 @@ test('is unavailable while the registry of the image is unreachable', async () =
   await expect(fixtures.runtime.deploy(spec)).rejects.toMatchObject({ problem: 'unavailable' })
 })
 
-test('accepts that a repository to remove is missing, but no other error', async () => {
+test('ignores that a repository to remove is missing, but reports other errors', async () => {
   const registry = memoryRegistry()
   const { removeRepository } = ociTarget(registry, 'modules')
   const failWith = (problem: RegistryErrorKind) => {

@@ -243,7 +243,7 @@ test.each([
   ['reports an init error', 'init_failed', initError('{"errorType":"PLAT-MOD-5004","errorMessage":"No."}'), /^No\.$/],
   ['reports an invalid error', 'crashed', initError('garbage'), /without a message/],
   ['never responds', 'timeout', moduleSource(never), /Task timed out/],
-] as const)('a function that %s has %s', async (name, problem, source, message) => {
+] as const)('a function that %s causes the error %s', async (name, problem, source, message) => {
   const isEndless = name.startsWith('never')
   await using fixtures = await deployProgram(
     source,

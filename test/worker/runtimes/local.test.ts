@@ -157,7 +157,7 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     expect(await runtime.deploy({ ...spec, ...fine })).toMatchObject({ id, digest: fine.digest })
   })
 
-  test.skipIf(isSkipped)('runs an instance again that is deployed during its removal', async () => {
+  test.skipIf(isSkipped)('runs an instance again if it is deployed during its removal', async () => {
     await using runtime = await localRuntime(mode)
     const spec = deploymentSpecOf(await pushFixture(runtime.registry, 'puppet'))
     const deployment = await runtime.deploy(spec)
@@ -272,7 +272,7 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
   })
 })
 
-test('rejects a socket folder with a too long path, and explains the limit', () => {
+test('rejects a socket folder whose path is too long, and explains the limit', () => {
   expect(() => checkRunFolder(`/${'x'.repeat(89)}`)).not.toThrow()
   expect(() => checkRunFolder(`/${'x'.repeat(90)}`)).toThrow(/108 bytes.*choose a folder with a shorter path/)
 })

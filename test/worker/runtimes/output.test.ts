@@ -62,7 +62,7 @@ test('limits output to 64 KiB per second for all streams together', async () => 
   expect(lines).toHaveLength(8)
 })
 
-test('drops a line completely whose beginning was dropped', async () => {
+test('drops a whole line if its beginning was dropped', async () => {
   vi.useFakeTimers()
   try {
     const stream = new PassThrough()

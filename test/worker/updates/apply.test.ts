@@ -128,7 +128,7 @@ test('reverts the previous attempt before it stages again', async () => {
   expect(calls).toEqual(['stage', 'revert', 'stage'])
 })
 
-test('takes traffic away from the release while the target is unavailable, and retries later', async () => {
+test('removes traffic from the release if the target becomes unavailable, and retries later', async () => {
   const { target, update, newer } = await newUpdate()
   let isAway = false
   target.hook.before = async (call) => {

@@ -116,7 +116,7 @@ test('gives no traffic to a release that crashes at start, and rolls back', asyn
   expect(await platform.aliases()).toEqual(at('1'))
 })
 
-test('keeps the previous release and what was deployed, and deletes older versions', async () => {
+test('keeps the previous release and the deployed version, and deletes other old versions', async () => {
   const platform = await cloud.deploy('1.0.0', few)
   const [first, previous, current] = [await released(few), await released(few), await released(few)]
   await apply(platform, first)

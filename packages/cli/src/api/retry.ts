@@ -12,7 +12,7 @@ const timeoutWithRetryAfterMs = 300_000
 const reportedPauseMs = 3000
 
 /**
- * How long to retry without a response: `seconds` for a new address, `knownServerSeconds` after the first response. With
+ * How long to retry: `seconds` until the server has responded for the first time, `knownServerSeconds` afterwards. With
  * 0 seconds there is one attempt.
  */
 export interface RetryPolicy {

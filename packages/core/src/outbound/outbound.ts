@@ -190,7 +190,7 @@ async function read(incoming: http.IncomingMessage, maxBytes: number): Promise<O
 
 const certificateErrors = /CERT|SIGNATURE|ISSUER|ERR_TLS/
 
-/** Converts connection errors; `fallback` is the kind of those without a certificate problem. */
+/** Converts a connection error. `fallback` is its kind unless the certificate is the problem. */
 export function toOutboundError(error: unknown, fallback: OutboundErrorKind = 'connection_failed'): OutboundError {
   if (error instanceof OutboundError) return error
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''

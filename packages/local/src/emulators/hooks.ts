@@ -27,7 +27,7 @@ export interface DynamoDbHooks {
   control?: ControlRoutes
 }
 
-/** As `DynamoDbHooks`, for the queues. */
+/** Hooks of the SQS emulator; see `DynamoDbHooks`. */
 export interface SqsHooks {
   /** Runs in place of a call of `queue`; `run` performs it. */
   intercept?: (call: AwsCall, run: () => Promise<JsonObject>, queue: Queue | undefined) => Promise<JsonObject>

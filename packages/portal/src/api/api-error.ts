@@ -21,7 +21,7 @@ export class ApiError extends Error {
   override readonly name = 'ApiError'
   /** The HTTP status; 0 without a response. */
   readonly status: number
-  /** An error code of the API, or `unreachable`. */
+  /** The error code of the response; `unreachable` without a response, `unknown` if the response has no code. */
   readonly code: string
   /** Identifies the request in the log; undefined without a response. */
   readonly traceId: string | undefined

@@ -7,9 +7,9 @@ import { defined, oneOfIn, textIn, textParams } from '../lib/search.ts'
 import { Toasts } from '../ui/toast.tsx'
 
 /**
- * A page that loads on first use. A failed load is an error like an unanswered call: the router would reload the
- * portal, which loses all input and shows a browser error while the platform is down. `reloadOnceAfterUpdate` handles
- * outdated tabs.
+ * Loads a page on first use. Reports a failed load as `unreachable`. Otherwise the router would reload the portal,
+ * which loses all input and shows a browser error while the platform is down. `reloadOnceAfterUpdate` handles outdated
+ * tabs.
  */
 const lazyPage: typeof lazyRouteComponent = (load, name) =>
   lazyRouteComponent(

@@ -8,7 +8,7 @@ export interface Series {
   variant: BadgeVariant
 }
 
-/** One number per series; undefined if unknown. */
+/** The values of all series at one time; `values` is undefined if they are unknown. */
 export interface ChartPoint {
   atMs: number
   values: readonly number[] | undefined

@@ -122,7 +122,7 @@ function useRowFocus(list: { current: HTMLElement | null }, show: (index: number
   useEffect(() => {
     if (target.current === undefined) return
     const { activeElement } = document
-    // The user has moved the focus in the meantime.
+    // If the user has moved the focus elsewhere in the meantime, leave it there.
     if (activeElement === document.body || list.current?.contains(activeElement)) move()
     else target.current = undefined
   })

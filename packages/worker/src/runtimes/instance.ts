@@ -115,7 +115,10 @@ async function hasSocket(folder: string): Promise<boolean> {
   return isLinked && (await lstat(path)).isSocket()
 }
 
-/** New requests find no socket and may go to the successor; connections from before the signal are answered. */
+/**
+ * Stops an instance. Its socket is removed first, so that new requests can go to the successor; requests on open
+ * connections are still answered.
+ */
 async function endOf(child: WatchdogChild, folder: string, graceMs: number): Promise<void> {
   await rm(socketOf(folder), { force: true })
   child.terminate()

@@ -42,7 +42,10 @@ export async function rollBack(
 const endFailed = ({ operation }: OperationLease, { message }: ErrorClassification, state: string): Promise<void> =>
   finishUpdate(operation, { status: 'Failed', outcome: [message, state].filter(Boolean).join(' ') })
 
-/** Undefined if the target was changed by others, and no release serves alone. */
+/**
+ * The release that serves all traffic; undefined if there is none because the target was changed outside of this
+ * update.
+ */
 async function servingNow(target: UpdateTarget): Promise<InstalledRelease | undefined> {
   try {
     return await target.current()

@@ -37,7 +37,7 @@ import { callerOfTokens } from '../../support/providers.ts'
 const credentials = { username: 'ada', password: 'a password' }
 
 describe.skipIf(lack !== '')(`hostile LDAP directories${lack}`, () => {
-  test('signs in with valid responses, also in single bytes', async () => {
+  test('signs in with valid responses, even if they arrive byte by byte', async () => {
     respondWith(() => undefined)
     await directory()
     const tokens = await signIn(credentials, newOrigin())

@@ -97,7 +97,7 @@ test.each([
   expect((await Batch.list(caller, { page: 1, pageSize: 20 })).totalCount).toBe(0)
 })
 
-test('accepts target nodes of the cluster of each job only', async () => {
+test('accepts only target nodes in the cluster of the job', async () => {
   const caller = await newCaller()
   const clusters = [await enrolledCluster(caller), await enrolledCluster(caller, ['a', 'b'])]
   const nodeIds = clusters.map(({ relay }) => relay.nodes.map(({ id }) => id))
@@ -284,7 +284,7 @@ test('a cluster cannot be removed from the acceptance of a batch until its jobs 
   for (const id of [first, second]) await Cluster.remove(caller, id)
 })
 
-test('concurrent acceptance and removal leave either the batch or no cluster', async () => {
+test('of a batch submission and a concurrent cluster removal, exactly one succeeds', async () => {
   for (let round = 0; round < rounds(12, 40); round++) {
     const { caller, clusterIds } = await callerWithClusters(3)
     const accept = () => errorCodeOf(Batch.submit(caller, { jobs: jobsForClusters(clusterIds) }))

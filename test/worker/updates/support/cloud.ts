@@ -65,7 +65,7 @@ export async function startCloud() {
   const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
   const aws: LambdaClientConfig = { endpoint: lambda.url, region: 'eu-central-1', credentials }
   const client = new LambdaClient(aws)
-  /** `name:number` of deployed versions → the version that they report. */
+  /** The platform version that each deployed Lambda version (`name:number`) reports. */
   const reportedVersions = new Map<string, string | undefined>()
   let count = 0
 

@@ -21,7 +21,7 @@ export interface Catalog {
   scan?: CatalogScanRecord
 }
 
-/** The catalog. One call per 1 MB, which holds about a hundred repositories. */
+/** Reads the whole catalog. One store call per 1 MB, which holds about a hundred repositories. */
 export async function readCatalog(): Promise<Catalog> {
   const items = await queryAll(keys.catalog())
   const scan = items.find(({ sk }) => sk === keys.catalogScan().sk)

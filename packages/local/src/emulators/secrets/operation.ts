@@ -25,7 +25,7 @@ const maximumValueBytes = 65_536
 
 export const SecretId = z.string().min(1).max(2048)
 
-/** The members of a request that have a value. */
+/** The request fields that contain the value of a secret. */
 export const valueMembers = {
   ClientRequestToken: z.string().min(32).max(64).optional(),
   SecretString: z

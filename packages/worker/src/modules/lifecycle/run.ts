@@ -130,15 +130,15 @@ class ModuleStart {
   }
 }
 
-/** A module without the SDK has no hooks: the platform could not stop it in order. */
+/** A module without the SDK responds with 404. It has no hooks, so the platform could not stop it cleanly. */
 const describeFailure = ({ status, message }: { status?: number; message: string }): string =>
   status === 404
     ? 'The module does not implement the control protocol of the platform: its main file must end with serve(…) of @platform/modules.'
     : message
 
 /**
- * Whether a deployment exists, healthy or not. If it is missing or the runtime is unreachable, the error is not the
- * module's fault: the deployment was removed, or the runtime has ended, as it does when the platform stops.
+ * Whether the runtime has the deployment, healthy or not; false if the runtime is unreachable. If not, the module did
+ * not cause the failure: the deployment was removed, or the platform is stopping.
  */
 export async function deploymentExists(runtime: ModuleRuntime, { id }: Deployment): Promise<boolean> {
   const statuses = await runtime.list().catch(() => [])

@@ -67,7 +67,9 @@ async function remove({ client }: ModuleControl, FunctionName: string, Qualifier
   }
 }
 
-/** `$LATEST` exists as long as its function; it no longer needs the deployment id and the token. */
+/**
+ * `$LATEST` cannot be deleted without its function, so its environment is cleared of the deployment id and the token.
+ */
 async function clearEnvironment({ client }: ModuleControl, FunctionName: string): Promise<void> {
   await client.send(new UpdateFunctionConfigurationCommand({ FunctionName, Environment: { Variables: {} } }))
 }
