@@ -6,7 +6,7 @@ import * as z from 'zod'
 import { root } from '../source.ts'
 import { type Options } from './options.ts'
 
-/** The SST binary that package.json pins. */
+/** Runs the SST version that package.json pins, and reads its outputs. */
 
 const outputsFile = join(root, '.sst/outputs.json')
 

@@ -10,7 +10,7 @@ const publicPaths = [
   /^\/health\//,
   /^\/api\/v1\/setup\//,
   /^\/api\/v1\/auth\/(login|local-login|refresh)$/,
-  // Browser sessions authenticate with cookies.
+  // Browser sessions use cookies instead of bearer tokens.
   /^\/api\/v1\/auth\/session(\/refresh)?$/,
   // Sign-in with a provider authenticates with state, code and cookie.
   /^\/api\/v1\/auth\/(providers|oidc\/token|oidc\/\{id\}\/(authorize|callback))$/,

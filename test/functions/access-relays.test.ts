@@ -19,7 +19,7 @@ await vi.hoisted(() => import('./module-world.ts'))
 afterAll(() => moduleWorld[Symbol.asyncDispose]())
 await bootstrapPlatform()
 
-/** A cluster whose relay has claimed one job of two. */
+/** Registers a cluster whose relay has claimed one of its two jobs. */
 async function startRelay(owner: Promise<Caller> | Caller = newCaller()) {
   const caller = await owner
   const key = newRelayKey()

@@ -12,7 +12,10 @@ await vi.hoisted(() => import('../support/without-rate-limits.ts'))
 await vi.hoisted(() => import('./module-world.ts'))
 afterAll(() => moduleWorld[Symbol.asyncDispose]())
 
-/** Tenant × id: at every place of an id in a request, an id of another organisation is treated as an unknown one. */
+/**
+ * Tenant isolation: wherever a request contains an id, an id of another organisation has the same result as an unknown
+ * one.
+ */
 
 const expectedResults: Record<string, string> = {
   'GET /api/v1/clusters query.filterId': '404 filter_not_found',

@@ -61,7 +61,10 @@ beforeAll(async () => {
 })
 afterAll(() => module[Symbol.asyncDispose]())
 
-/** Describes requests that reached the module outside its paths or with headers of the platform. */
+/**
+ * Describes requests that reached the module outside its paths, or with headers that the platform must remove. Clears
+ * the recorded requests.
+ */
 function moduleViolations(): string[] {
   const prefixes = [module.api, `/modules/${module.moduleId}`]
   return module.requests.splice(0).flatMap(({ url, headers: received }) => {

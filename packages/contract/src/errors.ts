@@ -124,7 +124,6 @@ export const errors = {
 
 export type ErrorCode = keyof typeof errors
 
-/** The HTTP status of a code. */
 export const statusOf = (code: ErrorCode): number => errors[code][0]
 
 /** The default human-readable message of a code. */

@@ -26,7 +26,10 @@ export const portalPaths = [
   '/settings/updates',
 ] as const
 
-/** Query parameter of `/` with the portal page to show, for error pages that other functions return. */
+/**
+ * Query parameter of `/` that names the portal page to show. The module gateway redirects to it when a browser opens a
+ * module page directly.
+ */
 export const openedPage = 'open'
 
 /**

@@ -15,7 +15,7 @@ export async function layoutOf(dataDir: string): Promise<number | undefined> {
   return (await readdir(join(dataDir, 'dynamodb')).catch(() => [])).length > 0 ? 0 : undefined
 }
 
-/** The explanation for data of another layout. */
+/** The error message for a data folder with another layout version. */
 export const layoutAdvice = (layout: number | undefined): string =>
   `They have layout ${layout ?? 0}, and this version of the platform requires layout ${layoutVersion}. ` +
   'Use the version that wrote them, or start with an empty folder (PLAT_DATA_DIR).'

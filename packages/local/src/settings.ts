@@ -48,7 +48,9 @@ export const projectDir = fileURLToPath(new URL('../../..', import.meta.url))
 
 const limit = (fallback: number) => integer(fallback, 1, 1_000_000)
 
-/** Settings of the environment. Rate limits are high, since the clients of one machine are trusted. */
+/**
+ * Environment variables of the one-machine platform. The default rate limits are high, because its clients are trusted.
+ */
 const Environment = z.object({
   PLAT_HOST: z.string().default('127.0.0.1'),
   PLAT_PORT: integer(8080, 0, 65_535),

@@ -19,7 +19,10 @@ export function originOf(registry: string): URL {
   return isLoopback(plain) ? plain : new URL(`https://${host}`)
 }
 
-/** Whether a connection is safe from interception: HTTPS, or both ends on the loopback interface. */
+/**
+ * Whether requests to a URL are safe from interception: HTTPS, or plain HTTP if both the URL and the registry are on
+ * loopback.
+ */
 export const isConfidential = (url: URL, origin: URL): boolean =>
   url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url) && isLoopback(origin))
 

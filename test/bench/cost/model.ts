@@ -139,7 +139,7 @@ export function idleMonth(inputs: Inputs): Quantities {
 export type Fleet = (typeof assumptions.fleets)[number]
 export const { fleets } = assumptions
 
-/** A month of a fleet with connected relays, batches for all clusters, and users. */
+/** AWS usage of a fleet in a month: connected relays, batches for all clusters, and users. */
 export function fleetMonth(inputs: Inputs, { clusters, users }: Fleet): Quantities {
   const { flows, deployment, storage } = inputs.units
   const { day, hoursPerMonth } = assumptions

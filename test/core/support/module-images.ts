@@ -45,7 +45,7 @@ const bundled = build({
   logLevel: 'error',
 })
 
-/** The module of an image, with overrides. */
+/** A module image to build and push. Optional members override the defaults. */
 export interface PushedModule
   extends Partial<ActorPlan>, Pick<ImageOptions, 'tags' | 'signer' | 'labels' | 'manifest' | 'created' | 'repository'> {
   id: string

@@ -75,7 +75,7 @@ async function requestModule(id: string, method: string, path: string, body?: ob
 
 export const setMood = (id: string, mood: ActorMood): Promise<void> => requestModule(id, 'POST', 'be', mood)
 
-/** The hooks, events and jobs of a module so far. */
+/** The hooks, events and jobs that a module has received so far. */
 export const readActorLog = (
   id: string,
 ): Promise<{ hooks: string[]; events: { id: string; type: string; subject: string }[]; jobs: string[] }> =>

@@ -21,7 +21,7 @@ const minute = 60_000
 /** Separates the counts of the tests. */
 beforeEach(() => shiftClock(10 * minute))
 
-/** The errors since the test began. */
+/** The errors of the last minute. `beforeEach` excludes those of earlier tests. */
 const countedErrors = () => versionErrorsSince(version, now() - minute)
 
 test('counts an error for the running version', async () => {

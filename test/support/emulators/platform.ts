@@ -1,4 +1,4 @@
-/** `npm start` with emulators that have fault switches. */
+/** Runs the platform like `npm start`, with fault injection in the emulators. */
 import { run } from '@platform/local/run'
 
 await run({ emulatorHooks: new URL('hooks.ts', import.meta.url).href })

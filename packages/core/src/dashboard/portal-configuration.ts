@@ -11,8 +11,8 @@ const cacheMs = 60_000
 let cached: { state: PlatformState; atMs: number } | undefined
 
 /**
- * The portal's configuration. One call. A process caches it for a minute, but not before setup is complete: a cached state
- * would show the setup wizard again.
+ * The portal's configuration. At most one call: a process caches it for a minute once setup is complete. An earlier
+ * state is not cached, because it would show the setup wizard again.
  */
 export async function portalConfiguration(): Promise<PortalConfiguration> {
   const { setupComplete, platformName, timezone, publicUrl } = await currentState()

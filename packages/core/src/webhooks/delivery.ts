@@ -93,7 +93,10 @@ async function deliver(
   return recordAttempt(webhook, delivery, attempt)
 }
 
-/** Releases the lease and schedules the next attempt. Returns false if deliveries arrived since it was read. */
+/**
+ * Releases the lease and schedules the next attempt. Returns false, without changes, if the lease was lost or
+ * deliveries arrived since the webhook was read.
+ */
 async function releaseLease(webhook: LeasedWebhook, next: PendingDelivery | undefined): Promise<boolean> {
   const { organisationId, id, leaseId, wakes } = webhook
   const dueAtMs = webhook.isEnabled && next !== undefined ? Math.max(next.atMs, webhook.backOffUntilMs) : undefined

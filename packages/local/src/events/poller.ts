@@ -5,7 +5,7 @@ import { createReceive, deleteMessages, maximumMessagesPerCall, type PolledQueue
 /** Settings of a poller, named as in Lambda's event source mapping. */
 export interface QueuePollerOptions extends PolledQueue {
   queueArn: string
-  /** At most 10: each receive is one batch, as without a batching window. */
+  /** At most 10, the maximum of one receive. Lambda allows more only with a batching window. */
   batchSize: number
   /** Maximum concurrent batches. */
   maximumConcurrency: number

@@ -25,7 +25,7 @@ export function rawResponse(error: PlatformError): Buffer {
   return Buffer.concat([Buffer.from(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n`), body])
 }
 
-/** A response now would be taken for that of an earlier request. */
+/** Whether an earlier request still awaits its response. The client would take an error response for that one. */
 function hasEarlierRequest(connections: Connections, socket: Duplex): boolean {
   return connections.pending(socket).some(({ request, response }) => request.complete || response.headersSent)
 }

@@ -10,7 +10,7 @@ export function countTicks(highest: number): number[] {
 const hourMs = 3_600_000
 const hourSteps = [1, 2, 3, 6, 12, 24, 48, 96, 168]
 
-/** Full hours or days of the browser's time zone, at most `max`. */
+/** Tick times at full hours or days in the browser's time zone, at most `max`. */
 export function timeTicks(fromMs: number, toMs: number, max: number): number[] {
   const hours = (toMs - fromMs) / hourMs
   const step = hourSteps.find((each) => hours / each <= max) ?? 336

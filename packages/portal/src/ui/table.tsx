@@ -3,7 +3,7 @@ import { classes } from './class-names.ts'
 import styles from './table.module.css'
 
 export interface Column<Row> {
-  /** '' for a column of buttons, which `hiddenTitle` names. */
+  /** Empty for a column of buttons; `hiddenTitle` then names it for screen readers. */
   title: string
   hiddenTitle?: string
   cell: (row: Row) => ReactNode

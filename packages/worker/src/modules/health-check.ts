@@ -164,7 +164,9 @@ type HealthCounts = Pick<ModuleHealthRecord, 'checks' | 'missed' | 'missedRuns'>
 const missedOf = ({ missed, missedRuns }: Omit<HealthCounts, 'checks'>): number =>
   Math.max(missed, ...Object.values(missedRuns))
 
-/** The health that results from checks and missed heartbeats. Informational checks never count. */
+/**
+ * The health of a module from its checks, missed responses and missed job runs. Informational checks have no effect.
+ */
 export function healthOf({ checks, ...counts }: HealthCounts): ModuleHealth {
   if (missedOf(counts) >= missedLimit) return 'Unhealthy'
   const relevant = checks.filter(({ status, tags }) => status !== 'Healthy' && !isInformational(tags))

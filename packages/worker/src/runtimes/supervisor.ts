@@ -32,7 +32,7 @@ export class CrashCounter {
     return this.#last
   }
 
-  /** Whether the deployment is not restarted any more. */
+  /** Whether the recent crashes have reached the limit. The deployment is then not restarted. */
   get areTooMany(): boolean {
     return this.recent >= limit
   }

@@ -23,7 +23,7 @@ export type CatalogRelease = z.infer<typeof CatalogRelease>
 /** A digest that is not a valid release; scans do not read it again. */
 const InvalidRelease = z.object({
   digest: z.string(),
-  /** The problem; absent if it is not a module. */
+  /** Why the release is invalid; absent if the digest is not a readable module image. */
   problem: z.string().optional(),
 })
 export type InvalidRelease = z.infer<typeof InvalidRelease>

@@ -56,7 +56,9 @@ function rowOf(table: TableDescription, index: SecondaryIndex, item: Item | unde
   return { key, row, bytes: itemSize(row) }
 }
 
-/** Items older than an index may have any type under the name of its key. */
+/**
+ * Whether the item has the key attribute with the type of the index. Items older than the index may have another type.
+ */
 function isKey(table: TableDescription, attribute: string, item: Item): boolean {
   const type = table.AttributeDefinitions.find(({ AttributeName }) => AttributeName === attribute)!.AttributeType
   return Boolean(item[attribute]?.[type])

@@ -7,7 +7,7 @@ import { setImmediate } from 'node:timers/promises'
 export interface Connections {
   /** Aborts when the caller disconnects, or at `close`. */
   signalOf(response: ServerResponse): AbortSignal
-  /** Whether the caller has disconnected, as far as known. */
+  /** Whether the caller has disconnected. Lets the event loop poll the sockets first. */
   hasDisconnected(request: IncomingMessage): Promise<boolean>
   /** Calls `revert` if the response is not read. */
   onUnread(request: IncomingMessage, response: ServerResponse, revert: () => void): void

@@ -30,7 +30,7 @@ interface ModuleDetailProps {
   onClose: () => void
 }
 
-/** Details and progress of one module. */
+/** The dialog with the state, details and actions of one module, and the progress of its operation. */
 export function ModuleDetail({ moduleId, jobId, entry, isListed, onStarted, onClose }: ModuleDetailProps) {
   const isInstalled = entry?.installed !== undefined
   const query = useQuery({ ...moduleQuery(moduleId), enabled: isInstalled })

@@ -53,7 +53,10 @@ export async function invokeVersion(
   return text === '' ? undefined : JSON.parse(text)
 }
 
-/** Polls with exponential backoff up to `pollMs`. Throws after `timeoutMs`; the change continues, and a retry finds it. */
+/**
+ * Polls with exponential backoff; a pause is at most `pollMs`. Throws `TargetError` after `timeoutMs`. The change
+ * continues in Lambda, and a retry waits for it again.
+ */
 export async function pollUntil<Found>(
   { pollMs, timeoutMs }: LambdaControl,
   what: string,
