@@ -126,12 +126,9 @@ test.for([
   ['application/json; charset=utf-8', false],
   ['APPLICATION/JSON', false],
   ['application/xml', false],
-  ['application/javascript', false],
   ['text/plain', false],
   ['application/octet-stream', true],
-  ['application/x-www-form-urlencoded', true],
   ['application/problem+json', true],
-  ['image/png', true],
   ['', true],
 ] as const)('encodes a body of type %j in Base64: %s', async ([type, isBase64Encoded]) => {
   await using gateway = await startRecorder()
@@ -179,6 +176,14 @@ test.for([
   ['the default for HEAD', 'HEAD', '/things', 'fallback', '$default', undefined],
   ['the default for an empty parameter', 'GET', '/things/', 'fallback', '$default', undefined],
   ['the default for a longer path', 'GET', '/things/a/parts', 'fallback', '$default', undefined],
+  [
+    'a parameter without a literal route',
+    'DELETE',
+    '/things/catalog',
+    'remove',
+    'DELETE /things/{id}',
+    { id: 'catalog' },
+  ],
   ['a greedy route', 'GET', '/things/a/more/b/c', 'more', 'ANY /things/{id}/more/{proxy+}', { id: 'a', proxy: 'b/c' }],
   ['the longest greedy route', 'PATCH', '/any/deep/b', 'deep', 'ANY /any/deep/{proxy+}', { proxy: 'b' }],
   ['a shorter greedy route', 'GET', '/any/deep', 'any', 'ANY /any/{proxy+}', { proxy: 'deep' }],
@@ -195,17 +200,6 @@ test.for([
   expect(match).toEqual({ functionName, routeKey, ...(pathParameters && { pathParameters }) })
 })
 
-test('falls back to the parameter for a method without a literal route', () => {
-  const route = createRouter(
-    [...sampleRoutes, { functionName: 'remove', method: 'DELETE', path: '/things/{id}' }],
-    'none',
-  )
-  expect(route('DELETE', '/things/catalog')).toMatchObject({
-    functionName: 'remove',
-    pathParameters: { id: 'catalog' },
-  })
-})
-
 async function respondWith(result: unknown) {
   await using gateway = await startGateway(async () => result)
   const response = await fetch(`${gateway.url}/things`)
@@ -213,42 +207,26 @@ async function respondWith(result: unknown) {
   return { status: response.status, headers: response.headers, bytes, text: bytes.toString(), logged: gateway.logged }
 }
 
-test('returns the status, headers and body of a function, and a request id', async () => {
-  const output = await respondWith({ statusCode: 201, headers: { 'X-One': 'a', 'X-Number': 5 }, body: 'grüß' })
-  expect(output.status).toBe(201)
+test('returns the status, headers, cookies and body of a function, and a request id', async () => {
+  const connection = { 'content-length': '999', 'transfer-encoding': 'chunked', 'keep-alive': 'timeout=1', empty: null }
+  const headers = { 'X-One': 'a', 'X-Number': 5, ...connection }
+  const output = await respondWith({ statusCode: 201, headers, cookies: ['a=1; HttpOnly', 'b=2'], body: 'grüß' })
+  expect([output.status, output.text]).toEqual([201, 'grüß'])
   expect(output.headers.get('x-one')).toBe('a')
   expect(output.headers.get('x-number')).toBe('5')
   expect(output.headers.get('apigw-requestid')).toMatch(/^[\da-f-]{36}$/)
   expect(output.headers.get('content-type')).toBe('text/plain; charset=utf-8')
-  expect(output.text).toBe('grüß')
-})
-
-test('decodes a Base64 body', async () => {
-  const output = await respondWith({
-    statusCode: 200,
-    body: Buffer.from([0, 255, 7]).toString('base64'),
-    isBase64Encoded: true,
-  })
-  expect([...output.bytes]).toEqual([0, 255, 7])
-})
-
-test('returns each cookie as one header', async () => {
-  const output = await respondWith({ statusCode: 200, cookies: ['a=1; HttpOnly', 'b=2'], body: '' })
+  expect(output.headers.get('content-length')).toBe('6')
+  for (const name of ['transfer-encoding', 'empty']) expect(output.headers.has(name)).toBe(false)
   expect(output.headers.getSetCookie()).toEqual(['a=1; HttpOnly', 'b=2'])
+  const body = Buffer.from([0, 255, 7]).toString('base64')
+  expect([...(await respondWith({ statusCode: 200, body, isBase64Encoded: true })).bytes]).toEqual([0, 255, 7])
 })
 
 test.for([204, 304])('a response with status %i has no body and no length', async (statusCode) => {
   const output = await respondWith({ statusCode, body: '' })
   expect(output.status).toBe(statusCode)
   expect(output.headers.has('content-length')).toBe(false)
-})
-
-test('ignores connection headers of a function', async () => {
-  const headers = { 'content-length': '999', 'transfer-encoding': 'chunked', 'keep-alive': 'timeout=1', empty: null }
-  const output = await respondWith({ statusCode: 200, headers, body: 'four' })
-  expect(output.headers.get('content-length')).toBe('4')
-  expect(output.headers.has('transfer-encoding')).toBe(false)
-  expect(output.headers.has('empty')).toBe(false)
 })
 
 test.for([

@@ -83,44 +83,33 @@ function post(url: string, body: Buffer, type = 'application/json') {
   return fetch(`${url}/things`, { method: 'POST', body, headers: { 'content-type': type } })
 }
 
-test('rejects a body above 10 MiB with 413', async () => {
+test('rejects a body above 10 MiB with 413, also in chunks', async () => {
   await using gateway = await startRecorder()
   const response = await post(gateway.url, Buffer.alloc(10 * mebibyte + 1, 'x'))
   expect(response.status).toBe(413)
-  expect(await response.json()).toEqual({
-    error: 'payload_too_large',
-    message: expect.any(String),
-    traceId: response.headers.get('x-trace-id'),
-  })
-  expect(gateway.invocations).toEqual([])
-})
+  const traceId = response.headers.get('x-trace-id')
+  expect(await response.json()).toEqual({ error: 'payload_too_large', message: expect.any(String), traceId })
 
-test('rejects a chunked body above 10 MiB with 413', async () => {
-  await using gateway = await startRecorder()
   const upload = request(`${gateway.url}/things`, { method: 'POST' })
   upload.on('error', () => undefined)
   for (let sent = 0; sent < 11; sent++) upload.write(Buffer.alloc(mebibyte))
   upload.end()
-  const [response] = await once(upload, 'response')
-  response.resume()
-  expect(response.statusCode).toBe(413)
+  const [incoming] = await once(upload, 'response')
+  incoming.resume()
+  expect(incoming.statusCode).toBe(413)
   expect(gateway.invocations).toEqual([])
 })
 
 test.for([
-  ['5 MiB of text', 'application/json', 5, 204],
-  ['6 MiB of text', 'application/json', 6, 413],
-  ['4 MiB of bytes', 'application/octet-stream', 4, 204],
-  ['5 MiB of bytes', 'application/octet-stream', 5, 413],
-] as const)('limits the event to 6 MB: %s', async ([, type, sizeMebibytes, status]) => {
+  ['5 MiB of text', 'application/json', 5, 204, 'x'],
+  ['6 MiB of text', 'application/json', 6, 413, 'x'],
+  ['4 MiB of bytes', 'application/octet-stream', 4, 204, 'x'],
+  ['5 MiB of bytes', 'application/octet-stream', 5, 413, 'x'],
+  ['4 MiB of text with JSON escapes', 'application/json', 4, 413, '"'],
+] as const)('limits the event to 6 MB: %s', async ([, type, sizeMebibytes, status, fill]) => {
   await using gateway = await startRecorder()
-  const response = await post(gateway.url, Buffer.alloc(sizeMebibytes * mebibyte, 'x'), type)
+  const response = await post(gateway.url, Buffer.alloc(sizeMebibytes * mebibyte, fill), type)
   expect(response.status).toBe(status)
-})
-
-test('counts JSON escapes towards the event size', async () => {
-  await using gateway = await startRecorder()
-  expect((await post(gateway.url, Buffer.alloc(4 * mebibyte, '"'))).status).toBe(413)
 })
 
 test.for([
@@ -141,17 +130,12 @@ test.for([
 
 test.for([
   ['a missing request line', 'hello\r\n\r\n', 400],
-  ['a request line without a version', 'GET /things\r\n\r\n', 400],
-  ['an unknown version', 'GET /things HTTP/9.9\r\nHost: a\r\n\r\n', 400],
-  ['a space in the target', 'GET /a b HTTP/1.1\r\nHost: a\r\n\r\n', 400],
   ['bytes of a TLS greeting', '\u0016\u0003\u0001\u0002\u0000\u0001', 400],
-  ['a header without a colon', 'GET /things HTTP/1.1\r\nHost: a\r\nnonsense\r\n\r\n', 400],
   ['a control character in a header', 'GET /things HTTP/1.1\r\nHost: a\r\nx: \u0000\r\n\r\n', 400],
   ['a folded header', 'GET /things HTTP/1.1\r\nHost: a\r\nx: a\r\n b\r\n\r\n', 400],
   ['a missing host', 'GET /things HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
   ['two hosts', 'GET /things HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n', 400],
   ['two lengths', 'POST /things HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400],
-  ['a negative length', 'POST /things HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n', 400],
   [
     'both a length and chunks, as in request smuggling',
     'POST /things HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
@@ -282,15 +266,6 @@ test('a long poll ends when its caller disconnects', async () => {
   await gateway.drain(60_000)
 })
 
-test('releaseAll ends all long polls, and prevents new ones', async () => {
-  await using gateway = await startPolledGateway()
-  const pending = fetch(`${gateway.url}/things`)
-  await gateway.invoked
-  gateway.longPolls.releaseAll()
-  expect((await pending).status).toBe(200)
-  expect((await fetch(`${gateway.url}/things`)).status).toBe(200)
-})
-
 test.for([
   ['another kind of long poll', { 'grip-hold': 'stream', 'grip-channel': 'a', 'grip-timeout': '60' }],
   ['no channel', { 'grip-hold': 'response', 'grip-timeout': '60' }],
@@ -321,7 +296,7 @@ test('a dropped notification counts as a notification', async () => {
   await later
 })
 
-test('the listener accepts notifications at its secret path only', async () => {
+test('the listener accepts notifications at its secret path only, and closes open connections', async () => {
   const channels: string[] = []
   const listener = await listenForNotifications((channel) => channels.push(channel))
   const body = JSON.stringify({ channel: 'clus_1' })
@@ -333,14 +308,9 @@ test('the listener accepts notifications at its secret path only', async () => {
   expect(await postNotification(listener.url, '{"channel":""}')).toBe(400)
   expect(channels).toEqual(['clus_1'])
   expect(new URL(listener.url)).toMatchObject({ hostname: '127.0.0.1', pathname: expect.stringMatching(/^\/.{43}$/) })
-  await listener.close()
-})
-
-test('the listener closes open connections', async () => {
-  const listener = await listenForNotifications(() => undefined)
-  const call = request(listener.url, { method: 'POST' })
-  call.on('error', () => undefined)
-  call.write('{')
-  await once(call, 'socket')
+  const pending = request(listener.url, { method: 'POST' })
+  pending.on('error', () => undefined)
+  pending.write('{')
+  await once(pending, 'socket')
   await listener.close()
 })

@@ -14,6 +14,7 @@ export const sampleRoutes: GatewayRoute[] = [
   { functionName: 'things', method: 'GET', path: '/things' },
   { functionName: 'things', method: 'POST', path: '/things' },
   { functionName: 'things', method: 'GET', path: '/things/{id}' },
+  { functionName: 'remove', method: 'DELETE', path: '/things/{id}' },
   { functionName: 'catalog', method: 'GET', path: '/things/catalog' },
   { functionName: 'parts', method: 'GET', path: '/things/{thingId}/parts/{partId}' },
   { functionName: 'more', method: 'ANY', path: '/things/{id}/more/{proxy+}' },

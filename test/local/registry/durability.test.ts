@@ -5,7 +5,7 @@ import { mediaTypes } from '@platform/oci/types'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { runServer } from '../support/program.ts'
-import { digestOf, freshRegistry, manifestOf, pushImage, registryIn, writer } from './support.ts'
+import { digestOf, freshRegistry, manifestOf, registryIn, writer } from './support.ts'
 
 /** Pushes images with new tags until the registry is killed. */
 async function pushUntilKilled(host: string, name: string, onPushed: (tag: string) => void): Promise<void> {
@@ -55,18 +55,6 @@ test('a kill during pushes loses no acknowledged image, and leaves no partial on
     }
   }
   expect(await readdir(join(folder.path, 'drafts'))).toEqual([])
-})
-
-test('images survive a restart, and uploads do not', async () => {
-  await using folder = await temporaryFolder()
-  const first = await registryIn(folder.path)
-  const { digest, manifest } = await pushImage(first, 'modules/hello', 'latest')
-  const { headers } = await first.send('POST', '/v2/modules/hello/blobs/uploads/')
-  await first.close(1000)
-  await using second = await registryIn(folder.path)
-  const stored = await second.read('/v2/modules/hello/manifests/latest')
-  expect([stored.headers.get('docker-content-digest'), await stored.text()]).toEqual([digest, manifest])
-  expect((await second.send('PATCH', headers.get('location') ?? '', 'x')).status).toBe(404)
 })
 
 test('a close completes running downloads', async () => {

@@ -1,15 +1,19 @@
 import { randomBytes } from 'node:crypto'
-import { readdir } from 'node:fs/promises'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { mediaTypes } from '@platform/oci/types'
 import { expect, test } from 'vitest'
+import { missingPrograms, outputOf } from '../../support/installed-programs.ts'
+import { writeLayout } from '../../support/oci-layout.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { waitFor } from '../../support/wait-for.ts'
 import {
   errorCodeOf,
   digestOf,
   freshRegistry,
   manifestOf,
+  password,
   pushBlob,
   pushImage,
   putManifest,
@@ -131,16 +135,6 @@ test('mounts a blob of another repository', async () => {
   const mounted = await mount('modules/hello')
   expect([mounted.status, mounted.headers.get('location')]).toEqual([201, `${elsewhere}/${digest}`])
   expect(await (await registry.read(`${elsewhere}/${digest}`)).text()).toBe('content')
-})
-
-test('a tag names the last pushed manifest, and earlier ones remain by digest', async () => {
-  await using registry = await freshRegistry()
-  const first = await pushImage(registry, 'modules/hello', 'latest')
-  const second = await pushImage(registry, 'modules/hello', 'latest', { annotations: { build: '2' } })
-  expect(second.response.headers.get('docker-content-digest')).toBe(second.digest)
-  const read = async (reference: string) => (await registry.read(`/v2/modules/hello/manifests/${reference}`)).text()
-  expect(await read('latest')).toBe(second.manifest)
-  expect(await read(first.digest)).toBe(first.manifest)
 })
 
 test('accepts concurrent pushes of the same content', async () => {
@@ -375,4 +369,37 @@ test('reports missing content with the codes of the specification', async () => 
   const { digest, config } = await pushImage(registry, 'modules/hello', 'latest')
   await expectCode(`/v2/modules/hello/blobs/${digest}`, 'BLOB_UNKNOWN')
   await expectCode(`/v2/modules/hello/manifests/${digestOf(config)}`, 'MANIFEST_UNKNOWN')
+})
+
+const skopeo = (...args: string[]): Promise<string> => outputOf('skopeo', '--insecure-policy', ...args)
+
+test.skipIf(missingPrograms('skopeo') !== '')('skopeo copies, inspects, lists and deletes images', async () => {
+  await using folder = await temporaryFolder()
+  await using registry = await freshRegistry()
+  const [source, target] = ['source', 'target'].map((name) => join(folder.path, name)) as [string, string]
+  await mkdir(source)
+  await writeLayout(source, { 'org.platform.module': 'true' })
+  const { digest } = JSON.parse(await readFile(join(source, 'index.json'), 'utf8')).manifests[0]
+  const image = `docker://${registry.host}/modules/hello:1.0.0`
+  const copy = `docker://${registry.host}/modules/copy:latest`
+  const credentials = `platform:${password}`
+  const into = ['--dest-tls-verify=false', `oci:${source}:latest`, image]
+
+  await expect(skopeo('copy', '-q', ...into)).rejects.toThrow('unauthorized')
+  await expect(skopeo('copy', '-q', '--dest-creds', 'platform:wrong', ...into)).rejects.toThrow('unauthorized')
+  await skopeo('copy', '-q', '--dest-creds', credentials, ...into)
+  const inspected = JSON.parse(await skopeo('inspect', '--tls-verify=false', image))
+  expect(inspected).toMatchObject({ Digest: digest, Labels: { 'org.platform.module': 'true' }, RepoTags: ['1.0.0'] })
+
+  const both = ['--src-tls-verify=false', '--dest-tls-verify=false', '--dest-creds', credentials]
+  await skopeo('copy', '-q', ...both, image, copy)
+  await skopeo('copy', '-q', '--src-tls-verify=false', copy, `oci:${target}:1.0.0`)
+  const name = join('blobs/sha256', digest.slice(7))
+  expect(await readFile(join(target, name), 'utf8')).toBe(await readFile(join(source, name), 'utf8'))
+
+  await skopeo('delete', '--tls-verify=false', '--creds', credentials, copy)
+  const tags = async (repository: string) =>
+    JSON.parse(await skopeo('list-tags', '--tls-verify=false', `docker://${registry.host}/${repository}`)).Tags
+  expect([await tags('modules/hello'), await tags('modules/copy')]).toEqual([['1.0.0'], []])
+  expect(registry.failures).toEqual([])
 })

@@ -57,17 +57,6 @@ test.for([
   }
 })
 
-test('the share applies to each of several interleaved functions', async () => {
-  const split = start()
-  split.stage(split.next)
-  split.shift(10)
-  const counts: Record<string, number> = { a: 0, b: 0, c: 0, d: 0, e: 0 }
-  for (let round = 0; round < 100; round++) {
-    for (const name of Object.keys(counts)) counts[name] = (counts[name] ?? 0) + (await split.countNew(1, name))
-  }
-  expect(counts).toEqual({ a: 10, b: 10, c: 10, d: 10, e: 10 })
-})
-
 test('the portal shifts at 100 %, so its page and assets have one version', async () => {
   const split = start()
   split.stage(split.next)

@@ -1,10 +1,12 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { TargetError } from '@platform/worker/updates/target/port'
+import { type StagedRelease, TargetError } from '@platform/worker/updates/target/port'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { isLong, rounds, sampled } from '../../support/long.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { startBarrier } from '../support/barrier.ts'
-import { request, startClients } from './clients.ts'
+import { writeFunctions } from '../support/platform.ts'
+import { runServer } from '../support/program.ts'
 import {
   checkout,
   currentIn,
@@ -12,8 +14,10 @@ import {
   identityOf,
   releaseOf,
   reporting,
+  request,
   stagedCheckout,
   stagedOf,
+  startClients,
   startUpdatable,
   targetOf,
   zipOf,
@@ -97,20 +101,6 @@ test('a commit keeps the previous release for a rollback, and removes older ones
   await platform.apply({ ...two, fetchFunction: stagedCheckout.fetchFunction })
   expect(await platform.versions()).toEqual(['9.1.0'])
   await platform.apply(stagedCheckout)
-})
-
-test.runIf(isLong)('a function can commit a release, and completes its request afterwards', async () => {
-  const body = JSON.stringify(JSON.stringify({ release: identity, before: checkout }))
-  const committing = `export const handler = async () => {
-    const headers = { authorization: 'Bearer ' + process.env.PLAT_UPDATE_SUPERVISOR_TOKEN }
-    const { status } = await fetch(process.env.PLAT_UPDATE_SUPERVISOR_URL + '/commit', { method: 'POST', headers, body: ${body} })
-    await new Promise((resolve) => setTimeout(resolve, 300))
-    return { statusCode: status, headers: { 'x-version': 'checkout' } }
-  }`
-  await using updatable = await startUpdatable({ users: committing })
-  await updatable.target.stage(release)
-  expect(await request(`${updatable.url}/api/v1/users`)).toEqual({ status: 204, version: 'checkout' })
-  expect(await request(`${updatable.url}/api/v1/users`)).toEqual({ status: 200, version: '9.0.0' })
 })
 
 test.runIf(isLong)('a stage waits while too many versions still complete requests', async () => {
@@ -200,3 +190,43 @@ test('an unreachable update supervisor is not a final error', async () => {
   const unreachable = targetOf({ updateSupervisor: { url: 'http://127.0.0.1:1', token: 'x' } })
   await expect(unreachable.current()).rejects.toMatchObject({ name: 'TargetError', isFinal: false })
 })
+
+const [one, two] = [releaseOf('9.0.0'), releaseOf('9.1.0')]
+
+/** A platform in a process, on data that outlive it. */
+async function run(folder: string) {
+  const functionsDir = await writeFunctions(folder, { health: reporting('checkout') })
+  const program = await runServer('platform', join(folder, 'data'), functionsDir)
+  const version = async () => (await request(`${program.address.url}/health/live`)).version
+  return { ...program, target: targetOf(program.address), version }
+}
+
+/** Performs the first steps of an update. */
+async function update({ target }: Awaited<ReturnType<typeof run>>, release: StagedRelease, steps: number) {
+  const before = await target.current()
+  await target.stage(release)
+  if (steps > 1) await target.shift(identityOf(release), 10)
+  if (steps > 2) await target.shift(identityOf(release), 100)
+  if (steps > 3) await target.commit(identityOf(release), before)
+}
+
+test('after a kill at any step the platform serves the committed release, or ends with advice if it is missing', async () => {
+  await using folder = await temporaryFolder()
+  let committed = 'checkout'
+  for (const release of isLong ? [two, stagedCheckout, one] : [one]) {
+    for (const steps of isLong ? [1, 2, 3, 4] : [2, 4]) {
+      await using platform = await run(folder.path)
+      const version = committed === 'checkout' ? checkout.version : committed
+      expect(await platform.target.current()).toMatchObject({ version })
+      expect(await Promise.all([1, 2, 3].map(platform.version))).toEqual([committed, committed, committed])
+      await update(platform, release, steps)
+      if (steps === 4) committed = release === stagedCheckout ? 'checkout' : release.version
+      expect((await currentIn(join(folder.path, 'data'))) ?? 'checkout').toBe(committed)
+    }
+  }
+
+  const releasesDir = join(folder.path, 'data/releases')
+  await rm(join(releasesDir, folderOf(one)), { recursive: true })
+  const advice = `its folder is missing. Remove ${join(releasesDir, 'current.json')} to start with version`
+  await expect(run(folder.path)).rejects.toThrow(`Release 9.0.0 cannot be started: ${advice}`)
+}, 180_000)

@@ -29,14 +29,9 @@ test('the defaults listen on loopback only', () => {
 })
 
 test('an empty value counts as unset', () => {
-  const environment = {
-    PLAT_PORT: '0',
-    PLAT_HOST: '::1',
-    PLAT_DATA_DIR: '/var/lib/platform',
-    PLAT_FUNCTION_THREADS: '',
-  }
+  const environment = { PLAT_PORT: '0', PLAT_HOST: '::1', PLAT_DATA_DIR: '/var/lib/platform', LANG: 'C' }
   const expected = { port: 0, host: '::1', dataDir: '/var/lib/platform', functionThreads: 2 }
-  expect(parseSettings({ ...environment, LANG: 'C' })).toMatchObject(expected)
+  expect(parseSettings({ ...environment, PLAT_FUNCTION_THREADS: '' })).toMatchObject(expected)
 })
 
 test.for([
@@ -91,22 +86,13 @@ test('limits the number of trusted keys, and accepts any file name', async () =>
 })
 
 const invalid: [name: string, value: string, message?: string][] = [
-  ...[
-    'hello',
-    'registry.example.com',
-    'registry.example.com/modules/hello:1.0.0',
-    'a b/c',
-    '/hello',
-    'r.example/A',
-  ].map((source): [string, string, string] => ['PLAT_MODULE_SOURCES', `r.example/modules/*,${source}`, 'must be']),
-  ...[
-    'releases',
-    'r.example',
-    'r.example/*',
-    'r.example/a:1.0.0',
-    'r.example/a,r.example/b',
-    'https://r.example/a',
-  ].map((source): [string, string, string] => ['PLAT_RELEASE_SOURCE', source, 'must be']),
+  ...'hello registry.example.com registry.example.com/modules/hello:1.0.0 /hello r.example/A'
+    .split(' ')
+    .map((source): [string, string, string] => ['PLAT_MODULE_SOURCES', `r.example/modules/*,${source}`, 'must be']),
+  ...'releases r.example r.example/* r.example/a:1.0.0 r.example/a,r.example/b https://r.example/a'
+    .split(' ')
+    .map((source): [string, string, string] => ['PLAT_RELEASE_SOURCE', source, 'must be']),
+  ['PLAT_MODULE_SOURCES', 'r.example/modules/*,a b/c', 'must be'],
   ...['1e3', '0x10', ' 5', '5.0', '٣'].flatMap((number): [string, string, string][] => [
     ['PLAT_PORT', number, 'must be a whole number'],
     ['PLAT_OPERATION_LEASE_SECONDS', number, 'must be a whole number'],

@@ -63,19 +63,10 @@ test('a failed condition cancels all members, with a reason for each', async () 
 })
 
 test('accepts at most 100 members', async () => {
-  await store.table.transact(puts('hundred', 100))
-  expect(await countOf('hundred')).toBe(100)
+  await store.table.transact(puts('100 members', 100))
+  expect(await countOf('100 members')).toBe(100)
   expect((await rejectionOf(store.table.transact(puts('too many', 101)))).name).toBe('ValidationException')
   expect(await countOf('too many')).toBe(0)
-})
-
-test('accepts at most 4 MB', async () => {
-  const members = Array.from({ length: 11 }, (_, k) =>
-    store.table.putMember({ pk: 'megabytes', sk: String(k), d: 'x'.repeat(390 * 1024) }),
-  )
-  expect((await rejectionOf(store.table.transact(members))).name).toBe('ValidationException')
-  await store.table.transact(members.slice(0, 10))
-  expect(await countOf('megabytes')).toBe(10)
 })
 
 test('rejects two members with the same item', async () => {
@@ -95,11 +86,9 @@ test('executes a transaction with a token once, also when sent concurrently', as
 
 test('a cancelled transaction does not use its token', async () => {
   const { table } = store
-  const { name: TableName } = table
-  const condition = { ConditionExpression: 'v = :v', ExpressionAttributeValues: { ':v': 1 } }
-  const precondition = { ConditionCheck: { TableName, Key: { pk: 'token', sk: 'gate' }, ...condition } }
   const ClientRequestToken = randomUUID()
-  const send = () => table.transact([table.addMember('token', '3', 1), precondition], { ClientRequestToken })
+  const send = () =>
+    table.transact([table.addMember('token', '3', 1), check('token', 'gate', 1)], { ClientRequestToken })
   expect((await rejectionOf(send())).name).toBe('TransactionCanceledException')
   await table.put({ pk: 'token', sk: 'gate', v: 1 })
   await send()
@@ -132,12 +121,6 @@ test('applies every one of 200 concurrent additions', async () => {
   expect(await store.table.item('add', '1')).toHaveProperty('n', 200)
 })
 
-test('one of 50 concurrent creations succeeds', async () => {
-  const condition = { ConditionExpression: 'attribute_not_exists(pk)' }
-  const outcomes = await times(50, (number) => store.table.put({ pk: 'race', sk: '1', number }, condition))
-  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
-})
-
 type Requests = NonNullable<ConstructorParameters<typeof BatchWriteCommand>[0]['RequestItems']>[string]
 
 const write = (requests: Requests) =>
@@ -149,17 +132,11 @@ const read = (Keys: Record<string, string>[]) =>
 const keys = (pk: string, count: number) => Array.from({ length: count }, (_, k) => ({ pk, sk: `i${k}` }))
 const putRequests = (pk: string, count: number) => keys(pk, count).map((Item) => ({ PutRequest: { Item } }))
 
-test('a batch puts and deletes in several tables', async () => {
-  const other = new TestTable(store.table.client)
-  await other.create()
+test('a batch puts and deletes', async () => {
   await store.table.put({ pk: 'mixed', sk: 'gone' })
-  const requests = [...putRequests('mixed', 20), { DeleteRequest: { Key: { pk: 'mixed', sk: 'gone' } } }]
-  const output = await store.table.documents.send(
-    new BatchWriteCommand({ RequestItems: { [store.table.name]: requests, [other.name]: putRequests('mixed', 4) } }),
-  )
-  expect(output.UnprocessedItems).toEqual({})
-  expect((await store.table.query('pk = :p', { ':p': 'mixed' })).Count).toBe(20)
-  expect((await other.query('pk = :p', { ':p': 'mixed' })).Count).toBe(4)
+  const deletion = { DeleteRequest: { Key: { pk: 'mixed', sk: 'gone' } } }
+  expect((await write([...putRequests('mixed', 20), deletion])).UnprocessedItems).toEqual({})
+  expect(await countOf('mixed')).toBe(20)
 })
 
 test.each<[string, () => Promise<unknown>]>([
@@ -174,7 +151,9 @@ test('a batch reads 100 items, and omits missing ones', async () => {
   await write(putRequests('hundred', 25))
   const { Responses, UnprocessedKeys } = await read(keys('hundred', 100))
   expect(UnprocessedKeys).toEqual({})
-  expect(Responses?.[store.table.name]?.toSorted(bySortKey)).toEqual(keys('hundred', 25).toSorted(bySortKey))
+  const items = Responses?.[store.table.name]
+  expect(items).toHaveLength(25)
+  expect(items).toEqual(expect.arrayContaining(keys('hundred', 25)))
 })
 
 test('a batch reads up to 16 MB, and returns the other keys as unprocessed', async () => {
@@ -183,7 +162,3 @@ test('a batch reads up to 16 MB, and returns the other keys as unprocessed', asy
   expect(Responses?.[store.table.name]).toHaveLength(42)
   expect(UnprocessedKeys?.[store.table.name]?.Keys).toHaveLength(8)
 })
-
-function bySortKey(one: Record<string, unknown>, other: Record<string, unknown>) {
-  return String(one['sk']).localeCompare(String(other['sk']))
-}

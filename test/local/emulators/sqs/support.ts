@@ -42,9 +42,9 @@ export async function serveQueue(attributes?: QueueAttributes) {
 type QueueAttributes = Partial<Record<QueueAttributeName, string>>
 
 /** A client that is closed after the test. */
-export function sqsClient(endpoint: string, { maxAttempts = 1, accessKeyId = 'test' } = {}) {
-  const credentials = { accessKeyId, secretAccessKey: 'test' }
-  const client = new SQSClient({ endpoint, region: 'eu-central-1', credentials, maxAttempts })
+export function sqsClient(endpoint: string) {
+  const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
+  const client = new SQSClient({ endpoint, region: 'eu-central-1', credentials, maxAttempts: 1 })
   onTestFinished(() => client.destroy())
   return client
 }
