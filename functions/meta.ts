@@ -7,7 +7,7 @@ import { asset, jsonOf, shortCache } from '@platform/http/asset'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
-const Catalog = getEventCatalog.responses[200].content['application/json'].schema
+const EventCatalog = getEventCatalog.responses[200].content['application/json'].schema
 
 export const handler = serve(
   route(getOpenApi, async () => {
@@ -20,7 +20,10 @@ export const handler = serve(
   }),
   route(getEventCatalog, async () => {
     const catalog = await asset('event-catalog.json')
-    return result(200, Catalog.parse(jsonOf(catalog)), { ...catalog.headers, 'cache-control': 'private, max-age=60' })
+    return result(200, EventCatalog.parse(jsonOf(catalog)), {
+      ...catalog.headers,
+      'cache-control': 'private, max-age=60',
+    })
   }),
   route(getManifestSchema, async () => {
     const schema = await asset('module-schema.json')

@@ -8,12 +8,12 @@ import { messageOf, warn } from './log.ts'
  */
 export function writeDurably(path: string, text: string): void {
   const draft = `${path}.draft`
-  const file = openSync(draft, 'w', 0o600)
+  const descriptor = openSync(draft, 'w', 0o600)
   try {
-    writeFileSync(file, text)
-    fsyncSync(file)
+    writeFileSync(descriptor, text)
+    fsyncSync(descriptor)
   } finally {
-    closeSync(file)
+    closeSync(descriptor)
   }
   renameSync(draft, path)
   syncFolder(dirname(path))

@@ -89,7 +89,7 @@ class HttpServer {
     const disconnected = new AbortController()
     outgoing.once('close', () => disconnected.abort())
     try {
-      const body = await bodyOf(incoming)
+      const body = await readBody(incoming)
       const response = body
         ? await this.#handler(requestOf(incoming, body, disconnected.signal))
         : new Response(null, { status: 413 })
@@ -103,7 +103,7 @@ class HttpServer {
 }
 
 /** Reads the whole body; undefined if it is too large. */
-async function bodyOf(incoming: IncomingMessage): Promise<Buffer<ArrayBuffer> | undefined> {
+async function readBody(incoming: IncomingMessage): Promise<Buffer<ArrayBuffer> | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0
   incoming.on('data', (chunk: Buffer) => {

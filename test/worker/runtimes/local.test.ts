@@ -309,10 +309,10 @@ test('restart delays double from half a second to half a minute, with jitter', (
 test('counts the crashes of the last ten minutes, at most four', () => {
   const crashes = new CrashCounter()
   for (const reason of ['one', 'two', 'three', 'four']) crashes.record(reason)
-  expect(crashes).toMatchObject({ recent: 4, areTooMany: false, last: 'four' })
+  expect(crashes).toMatchObject({ recent: 4, hasReachedLimit: false, last: 'four' })
   shiftClock(599_000)
   crashes.record('five')
-  expect(crashes).toMatchObject({ recent: 5, areTooMany: true, last: 'five' })
+  expect(crashes).toMatchObject({ recent: 5, hasReachedLimit: true, last: 'five' })
   shiftClock(2000)
-  expect(crashes).toMatchObject({ recent: 1, areTooMany: false, last: 'five' })
+  expect(crashes).toMatchObject({ recent: 1, hasReachedLimit: false, last: 'five' })
 })

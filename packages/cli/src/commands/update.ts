@@ -97,13 +97,17 @@ async function accept(api: Api, body: Schemas['UpdateRequest']): Promise<string 
     if (!(error instanceof ApiRejection) || body.targetVersion === undefined) throw error
     const { jobId, currentVersion } = await readCheck(api)
     if (jobId === undefined && currentVersion === body.targetVersion) return undefined
-    if (jobId === undefined || !(await isSame(api, jobId, body))) throw error
+    if (jobId === undefined || !(await isSameUpdate(api, jobId, body))) throw error
     say(`Already running: ${cellOf(jobId)}.`)
     return jobId
   }
 }
 
-async function isSame(api: Api, jobId: string, { action, targetVersion }: Schemas['UpdateRequest']): Promise<boolean> {
+async function isSameUpdate(
+  api: Api,
+  jobId: string,
+  { action, targetVersion }: Schemas['UpdateRequest'],
+): Promise<boolean> {
   const { payload } = await getJob(api, jobId)
   return payload['action'] === action && payload['targetVersion'] === targetVersion
 }

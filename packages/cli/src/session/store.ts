@@ -14,12 +14,12 @@ export interface Session {
 }
 
 export const folder = (): string => join(process.env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'plat')
-const file = (): string => join(folder(), 'session.json')
+const sessionPath = (): string => join(folder(), 'session.json')
 
 /** The stored session; undefined if there is none or the file is damaged. */
 export function readSession(): Session | undefined {
   try {
-    const session: unknown = JSON.parse(readFileSync(file(), 'utf8'))
+    const session: unknown = JSON.parse(readFileSync(sessionPath(), 'utf8'))
     return isSession(session) ? session : undefined
   } catch (error) {
     if (error instanceof SyntaxError || hasCode(error, 'ENOENT')) return undefined
@@ -37,13 +37,13 @@ const isSession = (value: unknown): value is Session => {
 /** Writes the session atomically. */
 export function writeSession(session: Session): void {
   mkdirSync(folder(), { recursive: true, mode: 0o700 })
-  const next = `${file()}.${process.pid}`
+  const next = `${sessionPath()}.${process.pid}`
   try {
     writeFileSync(next, `${JSON.stringify(session, null, 2)}\n`, { mode: 0o600, flush: true })
-    renameSync(next, file())
+    renameSync(next, sessionPath())
   } finally {
     rmSync(next, { force: true })
   }
 }
 
-export const removeSession = (): void => rmSync(file(), { force: true })
+export const removeSession = (): void => rmSync(sessionPath(), { force: true })

@@ -48,10 +48,10 @@ const fallback = ({ default: value }: Schema): Html | undefined =>
   value === undefined ? undefined : html`<p>Default <code>${JSON.stringify(value)}</code></p>`
 
 /** The fields of a schema, or of the items of a list. A recursive schema appears by name only. */
-export function fields(document: ApiDocument, schema: Schema, outer: readonly string[] = []): Html | undefined {
+export function fields(document: ApiDocument, schema: Schema, ancestorRefs: readonly string[] = []): Html | undefined {
   const plain = withoutNull(schema)
-  const seen = plain.$ref === undefined ? outer : [...outer, plain.$ref]
-  if (plain.$ref !== undefined && outer.includes(plain.$ref)) return undefined
+  const seen = plain.$ref === undefined ? ancestorRefs : [...ancestorRefs, plain.$ref]
+  if (plain.$ref !== undefined && ancestorRefs.includes(plain.$ref)) return undefined
   const { items, properties, required = [] } = resolved(document, plain)
   if (items) return fields(document, items, seen)
   if (!properties) return undefined
@@ -63,8 +63,13 @@ export function fields(document: ApiDocument, schema: Schema, outer: readonly st
   </ul>`
 }
 
-function nested(document: ApiDocument, name: string, schema: Schema, outer: readonly string[]): Html | undefined {
-  const inside = fields(document, schema, outer)
+function nested(
+  document: ApiDocument,
+  name: string,
+  schema: Schema,
+  ancestorRefs: readonly string[],
+): Html | undefined {
+  const inside = fields(document, schema, ancestorRefs)
   return (
     inside &&
     html`<details>
@@ -80,7 +85,7 @@ export function row(
   name: string,
   schema: Schema,
   required: boolean,
-  outer: readonly string[] = [],
+  ancestorRefs: readonly string[] = [],
 ): Html {
   const shown = [kind(schema), limits(withoutNull(schema))].filter((text) => text !== undefined).join(', ')
   const { description } = schema.$ref === undefined ? schema : resolved(document, schema)
@@ -90,6 +95,6 @@ export function row(
       <span class="kind">${shown}</span> ${!required && html`<span class="optional">optional</span>`}
     </p>
     ${description !== undefined && html`<p>${line(description)}</p>`}
-    ${values(schema)}${fallback(schema)}${nested(document, name, schema, outer)}
+    ${values(schema)}${fallback(schema)}${nested(document, name, schema, ancestorRefs)}
   </li>`
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type JobOutput, type OutputChunk } from '@platform/contract/job-output'
 import { type OutputResponse, outputChunkBytes, type OutputReport } from '@platform/contract/relay'
-import { findJob, storedJob } from './batches/find-job.ts'
+import { findJob, findStoredJob } from './batches/find-job.ts'
 import { type Caller, type RelayCaller } from '../caller.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
@@ -83,7 +83,7 @@ export async function readOutput(caller: Caller, jobId: string, offset: number, 
 }
 
 async function outputNow({ organisationId }: Caller, jobId: string, offset: number): Promise<JobOutput> {
-  const lookup = await findJob(organisationId, jobId, () => storedJob(organisationId, jobId))
+  const lookup = await findJob(organisationId, jobId, () => findStoredJob(organisationId, jobId))
   // Operations report steps instead of output.
   if ('operation' in lookup) return outputOfOperation(lookup.operation, offset)
   const { job } = lookup

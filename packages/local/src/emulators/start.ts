@@ -23,7 +23,7 @@ export async function startEmulators(
   hooks?: string,
 ): Promise<RunningEmulators> {
   const workerData: z.infer<typeof EmulatorsData> = { dataDir, accessKeyId: newAccessKeyId(), hooks }
-  const options = { name: 'stand-ins', env: compileCache, workerData, resourceLimits }
+  const options = { name: 'emulators', env: compileCache, workerData, resourceLimits }
   const worker = new Worker(new URL('thread.ts', import.meta.url), options)
   const [message] = await once(worker, 'message')
 

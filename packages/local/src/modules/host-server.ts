@@ -12,19 +12,19 @@ export interface HostServerOptions extends Pick<RpcServerOptions, 'token' | 'por
 /** Serves the module runtime to functions on loopback; `host-protocol` of worker/runtimes describes the calls. */
 export async function serveHost({ runtime, tokens, ...options }: HostServerOptions): Promise<RpcServer> {
   const calls: Record<string, RpcHandler> = {
-    'POST /deploy': async (received) => {
-      const { spec, token } = DeployRequest.parse(jsonOf(received))
+    'POST /deploy': async (request) => {
+      const { spec, token } = DeployRequest.parse(jsonOf(request))
       tokens.set(spec.id, token)
       return runtime.deploy(spec)
     },
-    'POST /remove': async (received) => {
-      const { deployment, graceMs } = RemoveRequest.parse(jsonOf(received))
+    'POST /remove': async (request) => {
+      const { deployment, graceMs } = RemoveRequest.parse(jsonOf(request))
       await runtime.remove(deployment, graceMs)
       tokens.delete(deployment.id)
       return undefined
     },
-    'POST /tidy': async (received) => {
-      await runtime.tidy?.(TidyRequest.parse(jsonOf(received)).digests)
+    'POST /tidy': async (request) => {
+      await runtime.tidy?.(TidyRequest.parse(jsonOf(request)).digests)
       return undefined
     },
     'GET /list': async () => ({ items: await runtime.list() }),

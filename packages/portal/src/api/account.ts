@@ -34,7 +34,7 @@ export type Permission = Schemas['UserProfile']['permissions'][number]
 export const useHasPermission = (permission: Permission): boolean => useMe().permissions.includes(permission)
 
 /** A new module must be in the navigation within five seconds. */
-const summarySeconds = 4
+const summaryIntervalSeconds = 4
 
 export const summaryQuery = queryOptions({
   queryKey: ['summary'],
@@ -50,7 +50,7 @@ export const summaryQuery = queryOptions({
     }
     return summary
   },
-  refetchInterval: pollEvery(summarySeconds),
+  refetchInterval: pollEvery(summaryIntervalSeconds),
 })
 
 /** The counts of the shell and the dashboard, from one poll. */

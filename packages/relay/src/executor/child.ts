@@ -43,7 +43,10 @@ export function failedStart(cause: unknown, task: Task): Running {
 }
 
 async function outcome(child: ChildProcess, pipes: Pipes, task: Task): Promise<number> {
-  const drained = Promise.all([decode(pipes.stdout, 'stdout', task), decode(pipes.stderr, 'stderr', task)])
+  const drained = Promise.all([
+    forwardOutput(pipes.stdout, 'stdout', task),
+    forwardOutput(pipes.stderr, 'stderr', task),
+  ])
   try {
     return await exitCodeOf(child)
   } catch (error) {
@@ -71,7 +74,7 @@ async function drain(drained: Promise<unknown>, pipes: Pipes): Promise<void> {
   await drained
 }
 
-function decode(pipe: Readable, stream: Stream, task: Task): Promise<void> {
+function forwardOutput(pipe: Readable, stream: Stream, task: Task): Promise<void> {
   const decoder = new StringDecoder('utf8')
   pipe.on('data', (chunk: Buffer) => task.onOutput(stream, decoder.write(chunk)))
   pipe.on('error', () => {})

@@ -33,7 +33,7 @@ export class CrashCounter {
   }
 
   /** Whether the recent crashes have reached the limit. The deployment is then not restarted. */
-  get areTooMany(): boolean {
+  get hasReachedLimit(): boolean {
     return this.recent >= limit
   }
 }
@@ -107,7 +107,7 @@ export class Supervisor {
   /** The next instance that accepts requests; undefined if there must be none. */
   async #restart(image: UnpackedImage): Promise<Instance | undefined> {
     const { signal } = this.#ending
-    while (!this.#crashes.areTooMany) {
+    while (!this.#crashes.hasReachedLimit) {
       await delay(this.#plan.pauseMs(this.#crashes.recent), undefined, { signal }).catch(() => {})
       if (signal.aborted) return undefined
       try {

@@ -13,7 +13,7 @@ type Check = ProviderTest['checks'][number]
 
 /** Runs four checks, each with at most one request to the provider. One store call. */
 export async function testOidc(provider: ProviderRecord, { clientSecret = '' }: ProviderSecret): Promise<Check[]> {
-  const portal = await publicUrl()
+  const portalUrl = await publicUrl()
   let issuer: CachedIssuer
   try {
     issuer = await discover(provider)
@@ -25,7 +25,7 @@ export async function testOidc(provider: ProviderRecord, { clientSecret = '' }: 
     await check('endpoints', 'The platform may call all endpoints of a sign-in.', async () => checkEndpoints(issuer)),
     await check('keys', 'The issuer publishes keys to verify tokens.', () => checkKeys(issuer)),
     await check('client', 'The issuer accepts the client and its secret.', () =>
-      checkClient(provider, issuer, clientSecret, redirectUri(portal, provider.id)),
+      checkClient(provider, issuer, clientSecret, redirectUri(portalUrl, provider.id)),
     ),
   ]
 }

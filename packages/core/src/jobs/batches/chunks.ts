@@ -93,11 +93,11 @@ export async function readPendingJobs(
   to: number = Number.MAX_SAFE_INTEGER,
 ): Promise<Map<number, PendingJob> | undefined> {
   const ranges = starts
-    .map((start, chunk) => ({ start, chunk, end: starts[chunk + 1] ?? Number.MAX_SAFE_INTEGER }))
+    .map((start, index) => ({ start, index, end: starts[index + 1] ?? Number.MAX_SAFE_INTEGER }))
     .filter(({ start, end }) => start <= to && end > from)
   const [clusters, ...chunks] = await getConsistent([
     keys.batchClusters(organisationId, id),
-    ...ranges.map(({ chunk }) => keys.batchChunk(organisationId, id, chunk)),
+    ...ranges.map(({ index }) => keys.batchChunk(organisationId, id, index)),
   ])
   if (clusters === undefined) return undefined
   const clusterIds = parseClusters(clusters)

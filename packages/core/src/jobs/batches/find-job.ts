@@ -61,7 +61,7 @@ export async function findJob<Stored>(
 }
 
 /** A stored job's record. One call. */
-export async function storedJob(
+export async function findStoredJob(
   organisationId: string,
   jobId: string,
 ): Promise<{ job: JobRecord } | { operation: OperationRecord } | undefined> {

@@ -87,11 +87,11 @@ const pauseMs = (waitedMs: number): number => Math.min(maxPauseMs, Math.max(minP
 interface WaitingProps {
   clusterId: string
   previousRelayId?: string | undefined
-  linksToCluster?: boolean
+  hasClusterLink?: boolean
 }
 
 /** Polls until the relay has enrolled, then links to the next steps. */
-export function WaitingForRelay({ clusterId, previousRelayId, linksToCluster = false }: WaitingProps) {
+export function WaitingForRelay({ clusterId, previousRelayId, hasClusterLink = false }: WaitingProps) {
   const [sinceMs] = useState(Date.now)
   const hasEnrolled = (cluster: Cluster | undefined) =>
     cluster?.relay != null && cluster.relay.id !== previousRelayId && cluster.status !== 'Pending'
@@ -115,7 +115,7 @@ export function WaitingForRelay({ clusterId, previousRelayId, linksToCluster = f
           </>
         )}
       </div>
-      {cluster !== undefined && hasEnrolled(cluster) && <Enrolled cluster={cluster} linksToCluster={linksToCluster} />}
+      {cluster !== undefined && hasEnrolled(cluster) && <Enrolled cluster={cluster} hasClusterLink={hasClusterLink} />}
     </>
   )
 }
@@ -123,7 +123,7 @@ export function WaitingForRelay({ clusterId, previousRelayId, linksToCluster = f
 /** The cluster's page lists all nodes. */
 const maxNamed = 12
 
-function Enrolled({ cluster: { id, nodes }, linksToCluster }: { cluster: Cluster; linksToCluster: boolean }) {
+function Enrolled({ cluster: { id, nodes }, hasClusterLink }: { cluster: Cluster; hasClusterLink: boolean }) {
   const mayRun = useHasPermission('jobs:write')
   const others = nodes.length - maxNamed
   return (
@@ -142,7 +142,7 @@ function Enrolled({ cluster: { id, nodes }, linksToCluster }: { cluster: Cluster
             Run a job
           </ButtonLink>
         )}
-        {linksToCluster && (
+        {hasClusterLink && (
           <ButtonLink to="/clusters/$clusterId" params={{ clusterId: id }}>
             Open cluster
           </ButtonLink>

@@ -96,6 +96,6 @@ function RegisterForm({ onRegistered }: { onRegistered: (cluster: RegisteredClus
 const NextSteps = ({ cluster: { id, name, relayCommand } }: { cluster: RegisteredCluster }) => (
   <Card title={`Start the relay of ${name}`}>
     <RelayCommand command={relayCommand} />
-    <WaitingForRelay clusterId={id} linksToCluster />
+    <WaitingForRelay clusterId={id} hasClusterLink />
   </Card>
 )

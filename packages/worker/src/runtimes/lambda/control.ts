@@ -22,7 +22,7 @@ export interface LambdaControl {
 }
 
 /** The control plane, for deployments of modules. */
-export interface ModuleControl extends LambdaControl {
+export interface ModuleLambdaContext extends LambdaControl {
   /** ARN of the execution role of modules. */
   role: string
   images: ImageRoute

@@ -1,5 +1,5 @@
 import { type Deployment } from '@platform/core/modules/record'
-import { findFunction, findVersions, isOvertaken, type ModuleControl, pause } from './control.ts'
+import { findFunction, findVersions, isOvertaken, type ModuleLambdaContext, pause } from './control.ts'
 import { changeFailure } from './errors.ts'
 import { reconcile, hasFailed, isBusy, isReached, publishLatest, requireSuccess } from './reconcile.ts'
 import { copyImage } from './image.ts'
@@ -11,7 +11,7 @@ import { type DeploymentSpec, RuntimeError } from '../port.ts'
  * current state, so that a retry continues after a killed attempt. Throws `RuntimeError`. Six calls for a new function,
  * and two more for each wait, plus those for its image; two if the version exists.
  */
-export async function deployFunction(control: ModuleControl, spec: DeploymentSpec): Promise<Deployment> {
+export async function deployFunction(control: ModuleLambdaContext, spec: DeploymentSpec): Promise<Deployment> {
   const functionName = functionNameOf(control.prefix, spec.moduleId)
   const untilMs = performance.now() + control.timeoutMs
   try {
@@ -24,12 +24,16 @@ export async function deployFunction(control: ModuleControl, spec: DeploymentSpe
 }
 
 /** The version of a deployment, if it exists; the first one if there are several. */
-async function publishedVersion(control: ModuleControl, functionName: string, id: string): Promise<string | undefined> {
+async function publishedVersion(
+  control: ModuleLambdaContext,
+  functionName: string,
+  id: string,
+): Promise<string | undefined> {
   const { published } = await findVersions(control, functionName)
   return published.find((version) => deploymentIdIn(version) === id)?.Version
 }
 
-async function publish(control: ModuleControl, spec: DeploymentSpec, untilMs: number): Promise<string> {
+async function publish(control: ModuleLambdaContext, spec: DeploymentSpec, untilMs: number): Promise<string> {
   const { id, moduleId } = spec
   const functionName = functionNameOf(control.prefix, moduleId)
   const environment = environmentOf(spec, await control.tokenOf(id))
@@ -51,7 +55,7 @@ async function publish(control: ModuleControl, spec: DeploymentSpec, untilMs: nu
   }
 }
 
-async function whenActive(control: ModuleControl, name: string, version: string, untilMs: number): Promise<void> {
+async function whenActive(control: ModuleLambdaContext, name: string, version: string, untilMs: number): Promise<void> {
   for (;;) {
     const current = await findFunction(control, name, version)
     if (current === undefined) throw new RuntimeError('unavailable', `${name}:${version} has just been removed.`)
@@ -62,7 +66,7 @@ async function whenActive(control: ModuleControl, name: string, version: string,
 }
 
 /** The change continues after the timeout, and a retry finds its progress. */
-async function pauseUntil(control: ModuleControl, functionName: string, untilMs: number): Promise<void> {
+async function pauseUntil(control: ModuleLambdaContext, functionName: string, untilMs: number): Promise<void> {
   if (performance.now() > untilMs) {
     throw new RuntimeError('unavailable', `${functionName} is not ready after ${control.timeoutMs / 1000} s.`)
   }

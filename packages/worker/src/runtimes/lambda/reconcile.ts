@@ -4,7 +4,7 @@ import {
   UpdateFunctionCodeCommand,
   UpdateFunctionConfigurationCommand,
 } from '@aws-sdk/client-lambda'
-import { type FunctionState, type ModuleControl } from './control.ts'
+import { type FunctionState, type ModuleLambdaContext } from './control.ts'
 import { deploymentIdIn, descriptionOf } from './names.ts'
 import { RuntimeError } from '../port.ts'
 
@@ -44,7 +44,7 @@ export function requireSuccess(current: FunctionState): void {
 
 /** Performs one step: the function, then its code, then its settings. Each waits for the previous one. */
 export async function reconcile(
-  control: ModuleControl,
+  control: ModuleLambdaContext,
   desired: DesiredState,
   current: FunctionState | undefined,
 ): Promise<void> {
@@ -60,7 +60,7 @@ export async function reconcile(
   await client.send(new UpdateFunctionConfigurationCommand({ ...settingsOf(control, desired), RevisionId }))
 }
 
-async function createFunction(control: ModuleControl, desired: DesiredState): Promise<void> {
+async function createFunction(control: ModuleLambdaContext, desired: DesiredState): Promise<void> {
   const { imageUri: ImageUri, moduleId } = desired
   await control.client.send(
     new CreateFunctionCommand({
@@ -74,7 +74,7 @@ async function createFunction(control: ModuleControl, desired: DesiredState): Pr
   )
 }
 
-const settingsOf = (control: ModuleControl, { functionName, environment }: DesiredState) => ({
+const settingsOf = (control: ModuleLambdaContext, { functionName, environment }: DesiredState) => ({
   FunctionName: functionName,
   Role: control.role,
   MemorySize: control.memoryMegabytes,
@@ -83,13 +83,13 @@ const settingsOf = (control: ModuleControl, { functionName, environment }: Desir
   ...(control.logGroup !== '' && { LoggingConfig: { LogGroup: control.logGroup } }),
 })
 
-const architecturesOf = ({ images }: ModuleControl): ('arm64' | 'x86_64')[] => [
+const architecturesOf = ({ images }: ModuleLambdaContext): ('arm64' | 'x86_64')[] => [
   images.platform.architecture === 'arm64' ? 'arm64' : 'x86_64',
 ]
 
 /** Publishes exactly the revision that was found: Lambda refuses if it has changed. */
 export async function publishLatest(
-  control: ModuleControl,
+  control: ModuleLambdaContext,
   desired: DesiredState,
   { configuration }: FunctionState,
 ): Promise<string> {

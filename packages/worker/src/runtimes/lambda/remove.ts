@@ -5,7 +5,7 @@ import {
 } from '@aws-sdk/client-lambda'
 import { isAws } from '@platform/core/aws/sdk'
 import { type Deployment } from '@platform/core/modules/record'
-import { findVersions, type FunctionVersions, type ModuleControl, pause } from './control.ts'
+import { findVersions, type FunctionVersions, type ModuleLambdaContext, pause } from './control.ts'
 import { changeFailure } from './errors.ts'
 import { repositoryOf } from './image.ts'
 import { deploymentIdIn, parseHandle } from './names.ts'
@@ -15,7 +15,7 @@ import { deploymentIdIn, parseHandle } from './names.ts'
  * then the function, so that a retry finds the leftovers. Until then, images of removed versions remain and cost
  * storage, because their use is not counted. Can be repeated. Throws `RuntimeError`. Three calls.
  */
-export async function removeDeployment(control: ModuleControl, deployment: Deployment): Promise<void> {
+export async function removeDeployment(control: ModuleLambdaContext, deployment: Deployment): Promise<void> {
   const untilMs = performance.now() + control.timeoutMs
   for (;;) {
     try {
@@ -29,7 +29,7 @@ export async function removeDeployment(control: ModuleControl, deployment: Deplo
   }
 }
 
-async function removeNow(control: ModuleControl, deployment: Deployment): Promise<void> {
+async function removeNow(control: ModuleLambdaContext, deployment: Deployment): Promise<void> {
   const { functionName } = parseHandle(deployment)
   const current = await findVersions(control, functionName)
   const isOfDeployment = (version: FunctionConfiguration) => deploymentIdIn(version) === deployment.id
@@ -43,7 +43,7 @@ async function removeNow(control: ModuleControl, deployment: Deployment): Promis
 
 /** The unpublished revision belongs to this deployment, to none, or to one in progress that needs the function. */
 async function removeRemaining(
-  control: ModuleControl,
+  control: ModuleLambdaContext,
   deployment: Deployment,
   { latest, published }: FunctionVersions,
 ) {
@@ -59,7 +59,11 @@ async function removeRemaining(
   if (latest !== undefined) await remove(control, functionName, undefined)
 }
 
-async function remove({ client }: ModuleControl, FunctionName: string, Qualifier: string | undefined): Promise<void> {
+async function remove(
+  { client }: ModuleLambdaContext,
+  FunctionName: string,
+  Qualifier: string | undefined,
+): Promise<void> {
   try {
     await client.send(new DeleteFunctionCommand({ FunctionName, Qualifier }))
   } catch (error) {
@@ -70,6 +74,6 @@ async function remove({ client }: ModuleControl, FunctionName: string, Qualifier
 /**
  * `$LATEST` cannot be deleted without its function, so its environment is cleared of the deployment id and the token.
  */
-async function clearEnvironment({ client }: ModuleControl, FunctionName: string): Promise<void> {
+async function clearEnvironment({ client }: ModuleLambdaContext, FunctionName: string): Promise<void> {
   await client.send(new UpdateFunctionConfigurationCommand({ FunctionName, Environment: { Variables: {} } }))
 }

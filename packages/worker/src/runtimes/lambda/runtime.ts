@@ -4,7 +4,7 @@ import {
   LambdaClient,
   type LambdaClientConfig,
 } from '@aws-sdk/client-lambda'
-import { findFunction, findVersions, type ModuleControl } from './control.ts'
+import { findFunction, findVersions, type ModuleLambdaContext } from './control.ts'
 import { changeFailure } from './errors.ts'
 import { deploymentIdIn, deploymentIn, functionNameOf } from './names.ts'
 import { type DeploymentStatus, type ModuleRuntime } from '../port.ts'
@@ -17,7 +17,7 @@ import { lambdaRequest } from './request.ts'
  * sandbox. One call for every 50 functions of the account, one for each module and one for each deployment. Throws
  * `RuntimeError`.
  */
-async function listDeployments(control: ModuleControl): Promise<DeploymentStatus[]> {
+async function listDeployments(control: ModuleLambdaContext): Promise<DeploymentStatus[]> {
   try {
     const names = await functionNames(control)
     const current = await Promise.all(names.map((name) => deploymentsOf(control, name)))
@@ -28,7 +28,7 @@ async function listDeployments(control: ModuleControl): Promise<DeploymentStatus
 }
 
 /** Other functions may share the prefix; `statusOf` ignores those whose name is not derived from a module id. */
-async function functionNames({ client, prefix }: ModuleControl): Promise<string[]> {
+async function functionNames({ client, prefix }: ModuleLambdaContext): Promise<string[]> {
   const names: string[] = []
   let Marker: string | undefined
   do {
@@ -41,7 +41,7 @@ async function functionNames({ client, prefix }: ModuleControl): Promise<string[
   return names
 }
 
-async function deploymentsOf(control: ModuleControl, functionName: string): Promise<DeploymentStatus[]> {
+async function deploymentsOf(control: ModuleLambdaContext, functionName: string): Promise<DeploymentStatus[]> {
   const { latest, published } = await findVersions(control, functionName)
   const isUnpublished =
     latest !== undefined && !published.some((version) => deploymentIdIn(version) === deploymentIdIn(latest))
@@ -51,7 +51,10 @@ async function deploymentsOf(control: ModuleControl, functionName: string): Prom
   return current.filter((status) => status !== undefined)
 }
 
-async function statusOf(control: ModuleControl, listed: FunctionConfiguration): Promise<DeploymentStatus | undefined> {
+async function statusOf(
+  control: ModuleLambdaContext,
+  listed: FunctionConfiguration,
+): Promise<DeploymentStatus | undefined> {
   const deployment = deploymentIn(listed)
   if (deployment === undefined || functionNameOf(control.prefix, deployment.moduleId) !== listed.FunctionName) {
     return undefined
@@ -66,8 +69,8 @@ async function statusOf(control: ModuleControl, listed: FunctionConfiguration): 
 
 export interface LambdaSettings
   extends
-    Pick<ModuleControl, 'prefix' | 'role' | 'images' | 'tokenOf'>,
-    Partial<Pick<ModuleControl, 'memoryMegabytes' | 'logGroup' | 'timeoutSeconds' | 'pollMs' | 'timeoutMs'>> {
+    Pick<ModuleLambdaContext, 'prefix' | 'role' | 'images' | 'tokenOf'>,
+    Partial<Pick<ModuleLambdaContext, 'memoryMegabytes' | 'logGroup' | 'timeoutSeconds' | 'pollMs' | 'timeoutMs'>> {
   /** Endpoint and credentials of Lambda; from the environment by default. */
   aws?: LambdaClientConfig
 }
@@ -79,7 +82,7 @@ export interface LambdaSettings
 export function lambdaRuntime({ aws = {}, ...settings }: LambdaSettings): ModuleRuntime {
   const client = new LambdaClient({ requestHandler: patient, ...aws })
   const defaults = { memoryMegabytes: 256, logGroup: '', timeoutSeconds: 60, pollMs: 1000, timeoutMs: 120_000 }
-  const control: ModuleControl = { ...defaults, ...settings, client }
+  const control: ModuleLambdaContext = { ...defaults, ...settings, client }
   return {
     deploy: (spec) => deployFunction(control, spec),
     request: lambdaRequest(aws, control.tokenOf),

@@ -64,5 +64,5 @@ function stateOf({ FunctionVersion: main = '', RoutingConfig }: AliasConfigurati
   return other === undefined || weight === 0 ? { main, weight: 0 } : { main, other, weight }
 }
 
-const isEqual = (one: AliasState, other: AliasState): boolean =>
-  one.main === other.main && one.other === other.other && one.weight === other.weight
+const isEqual = (a: AliasState, b: AliasState): boolean =>
+  a.main === b.main && a.other === b.other && a.weight === b.weight
