@@ -41,12 +41,6 @@ function recorder(
 const releaseMessages = (queue: TestQueue, records: SqsRecord[] = []) =>
   Promise.all(records.map((record) => queue.changeVisibility(record.receiptHandle, 0)))
 
-/** A promise that the test resolves. */
-function latch() {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  return { opened: promise, open: resolve }
-}
-
 /** The number of waiting and in-flight messages. */
 async function depth(queue: TestQueue): Promise<number> {
   const counts = await queue.attributes()
@@ -117,9 +111,9 @@ test.each([
   const { queue } = await serveQueue()
   for (const body of ['one', 'two']) await queue.send(body)
   const handler = recorder((records) => (isFirstDelivery(records) ? fail() : undefined))
-  const failed = latch()
-  await startPoller(queue, handler.invoke, { log: () => failed.open() })
-  await failed.opened
+  const failed = Promise.withResolvers<void>()
+  await startPoller(queue, handler.invoke, { log: () => failed.resolve() })
+  await failed.promise
   expect(await depth(queue)).toBe(2)
   await releaseMessages(queue, handler.batches[0])
   await poll(() => depth(queue)).toBe(0)
@@ -147,18 +141,18 @@ test('a message that fails too often moves to the dead-letter queue', async () =
 test('a stop waits for running batches, and deletes their messages', async () => {
   const { queue } = await serveQueue()
   await queue.send('under way')
-  const started = latch()
-  const release = latch()
+  const started = Promise.withResolvers<void>()
+  const release = Promise.withResolvers<void>()
   const poller = await startPoller(queue, () => {
-    started.open()
-    return release.opened
+    started.resolve()
+    return release.promise
   })
-  await started.opened
+  await started.promise
   const order: string[] = []
   const stopped = poller.stop().then(() => order.push('stopped'))
   await queue.send('after the stop')
   order.push('released')
-  release.open()
+  release.resolve()
   await stopped
   expect(order).toEqual(['released', 'stopped'])
   expect(await queue.receive()).toMatchObject([{ Body: 'after the stop' }])
@@ -186,12 +180,12 @@ test('handles every message when stopped and started under load', async () => {
 test('limits the number of concurrent batches', async () => {
   const { queue } = await serveQueue()
   for (let sent = 0; sent < 6; sent++) await queue.send('body')
-  const release = latch()
+  const release = Promise.withResolvers<void>()
   let running = 0
   let most = 0
   const invoke = async () => {
     most = Math.max(most, ++running)
-    await release.opened
+    await release.promise
     running--
   }
   await startPoller(queue, invoke, {
@@ -199,7 +193,7 @@ test('limits the number of concurrent batches', async () => {
     maximumConcurrency: 3,
   })
   await poll(() => running).toBe(3)
-  release.open()
+  release.resolve()
   await poll(() => depth(queue)).toBe(0)
   expect(most).toBe(3)
 })
@@ -209,10 +203,10 @@ test('continues after an outage of the queue', async () => {
   const { sqs, client } = await serveSqs({ dataDir })
   const queue = await TestQueue.create(client)
   const handler = recorder()
-  const logged = latch()
-  await startPoller(queue, handler.invoke, { log: () => logged.open() })
+  const logged = Promise.withResolvers<void>()
+  await startPoller(queue, handler.invoke, { log: () => logged.resolve() })
   await sqs.close()
-  await logged.opened
+  await logged.promise
 
   await serveSqs({ dataDir, port: Number(new URL(sqs.url).port) })
   await queue.send('body')
@@ -221,9 +215,9 @@ test('continues after an outage of the queue', async () => {
 
 test('stops while the queue is unreachable', async () => {
   const { sqs, queue } = await serveQueue()
-  const logged = latch()
-  const poller = await startPoller(queue, recorder().invoke, { log: () => logged.open() })
+  const logged = Promise.withResolvers<void>()
+  const poller = await startPoller(queue, recorder().invoke, { log: () => logged.resolve() })
   await sqs.close()
-  await logged.opened
+  await logged.promise
   await poller.stop()
 })

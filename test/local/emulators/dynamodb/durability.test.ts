@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { ScanCommand } from '@aws-sdk/lib-dynamodb'
+import { paginateScan } from '@aws-sdk/lib-dynamodb'
 import { CommitLog } from '@platform/local/emulators/dynamodb/commit-log'
 import { openDatabase } from '@platform/local/emulators/dynamodb/database'
 import { startDynamoDb } from '@platform/local/emulators/dynamodb/server'
@@ -40,7 +40,6 @@ const acknowledgedPerKill = 400
 const dataDir = join(folder.path, 'killed')
 const name = 'killed'
 const acknowledged = { puts: new Set<string>(), transactions: new Set<string>() }
-let attemptedTransactions = 0
 let items: Record<string, unknown>[]
 let indexed: Record<string, unknown>[]
 
@@ -64,7 +63,6 @@ async function writeUntilKilled(round: number): Promise<void> {
   }
   const put = (id: string) => table.put({ pk: 'put', sk: id, v: id, g2pk: 'all' })
   const transact = (id: string) => {
-    attemptedTransactions += 1
     const members = ['a', 'b', 'c'].map((sk) => table.putMember({ pk: id, sk, v: id, g2pk: 'all' }))
     return table.transact([...members, table.addMember('sum', 'transactions', 1)])
   }
@@ -74,14 +72,9 @@ async function writeUntilKilled(round: number): Promise<void> {
   await Promise.all([...writers, exit])
 }
 
-async function scanAll(table: TestTable, IndexName?: string): Promise<Record<string, unknown>[]> {
+async function scanAll({ documents: client }: TestTable, IndexName?: string): Promise<Record<string, unknown>[]> {
   const rows: Record<string, unknown>[] = []
-  let ExclusiveStartKey: Record<string, unknown> | undefined
-  do {
-    const page = await table.documents.send(new ScanCommand({ TableName: name, IndexName, ExclusiveStartKey }))
-    rows.push(...(page.Items ?? []))
-    ExclusiveStartKey = page.LastEvaluatedKey
-  } while (ExclusiveStartKey)
+  for await (const { Items = [] } of paginateScan({ client }, { TableName: name, IndexName })) rows.push(...Items)
   return rows
 }
 
@@ -108,7 +101,6 @@ test('a kill loses no acknowledged transaction, and splits none', () => {
   expect([...members.values()].filter((rows) => rows.length !== 3)).toEqual([])
   expect([...acknowledged.transactions].filter((id) => !members.has(id))).toEqual([])
   expect(items.find(({ pk }) => pk === 'sum')).toHaveProperty('n', members.size)
-  expect(members.size).toBeLessThanOrEqual(attemptedTransactions)
 })
 
 test('after a kill an index has exactly the rows of the table', () => {

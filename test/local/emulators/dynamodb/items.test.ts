@@ -140,15 +140,10 @@ beforeAll(() => putAll(upTo(rowCount).map(rowAt)))
 test.each([
   ['equal', 'byG2', 'g2pk'],
   ['unique', 'byG1', 'g1pk'],
-])('an index with %s keys finds all items', async (_kind, IndexName, hash) => {
-  const rows = await store.table.all(`${hash} = :g`, { ':g': 'same' }, { IndexName })
-  expect(new Set(rows.map(({ sk }) => sk)).size).toBe(rowCount)
-})
-
-test('pages of equal index keys neither repeat nor omit an item', async () => {
-  const query = { IndexName: 'byG2', Limit: 997 }
+])('pages of an index with %s keys neither repeat nor omit an item', async (_kind, IndexName, hash) => {
   for (const ScanIndexForward of [true, false]) {
-    const rows = await store.table.all('g2pk = :g', { ':g': 'same' }, { ...query, ScanIndexForward })
+    const query = { IndexName, Limit: 997, ScanIndexForward }
+    const rows = await store.table.all(`${hash} = :g`, { ':g': 'same' }, query)
     expect([rows.length, new Set(rows.map(({ sk }) => sk)).size]).toEqual([rowCount, rowCount])
   }
 })
