@@ -49,7 +49,7 @@ test('installs, shows and uninstalls a catalog module by version', async () => {
   expect([other.exitCode, other.err]).toEqual([1, expect.stringContaining('(version_not_available)')])
 
   const uninstalled = await plat.run(['module', 'uninstall', 'hello'])
-  expect(uninstalled).toMatchObject({ exitCode: 0, out: 'ModuleUninstall Completed: It is gone.\n' })
+  expect(uninstalled).toMatchObject({ exitCode: 0, out: 'ModuleUninstall Completed: The module is uninstalled.\n' })
   expect(await plat.run(['module', 'list'])).toMatchObject({ exitCode: 0, out: '', err: 'No items.\n' })
   expect(await plat.run(['module', 'get', 'hello'])).toMatchObject({ exitCode: 1, out: '' })
 })

@@ -11,7 +11,7 @@ import type { Platform } from '../conformance/support/platform.ts'
 import { processesOf, waitForNoLeftovers } from '../support/leftovers.ts'
 import { isLong } from '../support/long.ts'
 import { PlatformProcess } from '../support/platform.ts'
-import { launchChromium } from '../support/portal/chromium.ts'
+import { launchChromium, skipReason } from '../support/portal/chromium.ts'
 import type { Program } from '../support/program.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
 import { waitForFileScript } from '../support/script.ts'
@@ -151,72 +151,75 @@ async function startOtherOrigin() {
   return { url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: close }
 }
 
-test('a browser session uses cookies that another origin can neither use, replace nor end', async () => {
-  await using other = await startOtherOrigin()
-  const browser = await launchChromium()
-  await using _ = { [Symbol.asyncDispose]: () => browser.close() }
-  const context = await browser.newContext()
-  const page = await context.newPage()
-  const credentials = { username: 'ada', password: 'correct horse battery' }
+test.skipIf(skipReason !== '')(
+  `a browser session uses cookies that another origin can neither use, replace nor end ${skipReason}`,
+  async () => {
+    await using other = await startOtherOrigin()
+    const browser = await launchChromium()
+    await using _ = { [Symbol.asyncDispose]: () => browser.close() }
+    const context = await browser.newContext()
+    const page = await context.newPage()
+    const credentials = { username: 'ada', password: 'correct horse battery' }
 
-  /** Calls the API from the open page; returns status and body. */
-  const call = (path: string, method = 'GET', body?: object): Promise<[number, any]> =>
-    page.evaluate(
-      async ([address, verb, json]) => {
-        const headers = { 'content-type': 'application/json' }
-        const response = await fetch(address, { method: verb, ...(json && { headers, body: json }) })
-        return [response.status, JSON.parse((await response.text()) || 'null')] as [number, unknown]
-      },
-      [path, method, body === undefined ? '' : JSON.stringify(body)] as const,
-    )
-  const countSites = async () => (await admin.get('/api/v1/sites')).body.items.length
+    /** Calls the API from the open page; returns status and body. */
+    const call = (path: string, method = 'GET', body?: object): Promise<[number, any]> =>
+      page.evaluate(
+        async ([address, verb, json]) => {
+          const headers = { 'content-type': 'application/json' }
+          const response = await fetch(address, { method: verb, ...(json && { headers, body: json }) })
+          return [response.status, JSON.parse((await response.text()) || 'null')] as [number, unknown]
+        },
+        [path, method, body === undefined ? '' : JSON.stringify(body)] as const,
+      )
+    const countSites = async () => (await admin.get('/api/v1/sites')).body.items.length
 
-  // Same origin, and without a content security policy.
-  const ownPage = `${platform.url}/health/live`
-  await page.goto(ownPage)
-  expect(await call('/api/v1/auth/session', 'POST', credentials)).toEqual([200, { expiresIn: 900 }])
-  expect(await call('/api/v1/auth/me')).toMatchObject([200, { username: 'ada' }])
-  expect(await call('/api/v1/sites', 'POST', { name: 'from the portal' })).toMatchObject([201, {}])
-  expect(await page.evaluate('document.cookie')).toBe('')
-  const cookies = await context.cookies()
-  expect(cookies.map(({ name, httpOnly, sameSite }) => [name, httpOnly, sameSite])).toEqual([
-    ['plat_access', true, 'Strict'],
-    ['plat_refresh', true, 'Strict'],
-  ])
+    // Same origin, and without a content security policy.
+    const ownPage = `${platform.url}/health/live`
+    await page.goto(ownPage)
+    expect(await call('/api/v1/auth/session', 'POST', credentials)).toEqual([200, { expiresIn: 900 }])
+    expect(await call('/api/v1/auth/me')).toMatchObject([200, { username: 'ada' }])
+    expect(await call('/api/v1/sites', 'POST', { name: 'from the portal' })).toMatchObject([201, {}])
+    expect(await page.evaluate('document.cookie')).toBe('')
+    const cookies = await context.cookies()
+    expect(cookies.map(({ name, httpOnly, sameSite }) => [name, httpOnly, sameSite])).toEqual([
+      ['plat_access', true, 'Strict'],
+      ['plat_refresh', true, 'Strict'],
+    ])
 
-  const sites = await countSites()
-  await page.goto(other.url)
-  for (const [path, method] of [
-    ['/api/v1/auth/session', 'POST'],
-    ['/api/v1/auth/session/refresh', 'POST'],
-    ['/api/v1/auth/logout', 'POST'],
-    ['/api/v1/sites', 'POST'],
-    ['/api/v1/sites', 'GET'],
-  ] as const) {
-    const responded = page.waitForResponse((response) => response.url() === platform.url + path)
-    // A browser sends text/plain without a preflight request.
-    await page.evaluate(
-      ([address, verb, body]) => {
-        const content = verb === 'GET' ? {} : { headers: { 'content-type': 'text/plain' }, body }
-        const init: RequestInit = { method: verb, mode: 'no-cors', credentials: 'include', ...content }
-        return fetch(address, init).then(() => undefined)
-      },
-      [platform.url + path, method, JSON.stringify({ ...credentials, name: 'from elsewhere' })] as const,
-    )
-    // 403 rather than 401: the browser sent the cookies, and the platform rejected the origin.
-    expect([path, (await responded).status()]).toEqual([path, 403])
-  }
+    const sites = await countSites()
+    await page.goto(other.url)
+    for (const [path, method] of [
+      ['/api/v1/auth/session', 'POST'],
+      ['/api/v1/auth/session/refresh', 'POST'],
+      ['/api/v1/auth/logout', 'POST'],
+      ['/api/v1/sites', 'POST'],
+      ['/api/v1/sites', 'GET'],
+    ] as const) {
+      const responded = page.waitForResponse((response) => response.url() === platform.url + path)
+      // A browser sends text/plain without a preflight request.
+      await page.evaluate(
+        ([address, verb, body]) => {
+          const content = verb === 'GET' ? {} : { headers: { 'content-type': 'text/plain' }, body }
+          const init: RequestInit = { method: verb, mode: 'no-cors', credentials: 'include', ...content }
+          return fetch(address, init).then(() => undefined)
+        },
+        [platform.url + path, method, JSON.stringify({ ...credentials, name: 'from elsewhere' })] as const,
+      )
+      // 403 rather than 401: the browser sent the cookies, and the platform rejected the origin.
+      expect([path, (await responded).status()]).toEqual([path, 403])
+    }
 
-  const posted = page.waitForResponse((response) => response.request().method() === 'POST')
-  const form = `Object.assign(document.createElement('form'), { method: 'POST', action: '${platform.url}/api/v1/auth/logout' })`
-  await page.evaluate(`document.body.appendChild(${form}).submit()`)
-  expect(await (await posted).json()).toMatchObject({ error: 'cross_origin_request' })
-  expect(await countSites()).toBe(sites)
-  expect(await context.cookies()).toEqual(cookies)
+    const posted = page.waitForResponse((response) => response.request().method() === 'POST')
+    const form = `Object.assign(document.createElement('form'), { method: 'POST', action: '${platform.url}/api/v1/auth/logout' })`
+    await page.evaluate(`document.body.appendChild(${form}).submit()`)
+    expect(await (await posted).json()).toMatchObject({ error: 'cross_origin_request' })
+    expect(await countSites()).toBe(sites)
+    expect(await context.cookies()).toEqual(cookies)
 
-  await page.goto(ownPage)
-  expect(await call('/api/v1/auth/session/refresh', 'POST')).toEqual([200, { expiresIn: 900 }])
-  expect(await call('/api/v1/auth/session', 'DELETE')).toEqual([204, null])
-  expect(await context.cookies()).toEqual([])
-  expect((await call('/api/v1/auth/me'))[0]).toBe(401)
-})
+    await page.goto(ownPage)
+    expect(await call('/api/v1/auth/session/refresh', 'POST')).toEqual([200, { expiresIn: 900 }])
+    expect(await call('/api/v1/auth/session', 'DELETE')).toEqual([204, null])
+    expect(await context.cookies()).toEqual([])
+    expect((await call('/api/v1/auth/me'))[0]).toBe(401)
+  },
+)

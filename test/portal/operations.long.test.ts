@@ -105,7 +105,7 @@ test('uninstalling removes the navigation entry and the page', async ({ api, ope
   await link(moduleRow(page), 'Hello World').click()
   await button(details(page), 'Uninstall').click()
   await button(dialog(page, 'Uninstall Hello World?'), 'Uninstall').click()
-  await details(page).getByText('It is gone.').waitFor()
+  await details(page).getByText('The module is uninstalled.').waitFor()
   await button(details(page), 'Close').click()
   await mainLink(page, 'Hello World').waitFor({ state: 'detached' })
   await expect.poll(() => moduleRow(page).innerText()).toContain('Not installed')
