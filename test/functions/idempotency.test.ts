@@ -52,6 +52,28 @@ test('every authenticated POST defines exactly one success status', () => {
   expect(idempotent.filter(({ endpoint }) => Object.keys(endpoint.responses).length !== 1)).toEqual([])
 })
 
+test('replays the creation of a user in another organisation', async () => {
+  const user = await newUser('PlatformAdmin')
+  const name = `o-${crypto.randomUUID()}`
+  const organisation = await call(
+    operationNamed('POST /api/v1/platform/organisations'),
+    { body: { name } },
+    user.headers,
+  )
+  const body = {
+    username: name,
+    email: 'ada@example.com',
+    password,
+    roles: ['OrgAdmin'],
+    organisationId: organisation.json.id,
+  }
+  const create = () => call(operationNamed('POST /api/v1/users'), { body }, withKey(user, 'first-user'))
+  const first = await create()
+  expect(first.status).toBe(201)
+  const repeated = await create()
+  expect([contentOf(repeated), isReplayed(repeated)]).toEqual([contentOf(first), true])
+})
+
 test.each(idempotent)('$name is performed once and replayed', async (operation) => {
   const { repeat, changes } = await repeatableRequest(operation)
   const first = await repeat()

@@ -81,7 +81,7 @@ async function fillCaches({ dataDir }: PlatformProcess): Promise<void> {
 
 /** Log lines that the faults of the store explain. */
 const faultLines =
-  /Throughput|Throttling|TimeoutError|ECONNRESET|EPIPE|socket hang up|TransactionConflict|TransactionCanceled|database_unavailable|did not respond|Too many requests changed/
+  /Throughput|Throttling|TimeoutError|ECONNRESET|EPIPE|socket hang up|TransactionConflict|TransactionCanceled|database_unavailable|did not respond|Too many concurrent changes/
 
 const unexplainedErrors = (log: string): string[] =>
   log

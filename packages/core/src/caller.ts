@@ -18,6 +18,8 @@ export interface Caller {
 
 /** A request with an `Idempotency-Key`. The transaction of its change stores the response for repeats. */
 export interface IdempotentRequest {
+  /** The caller's organisation; a use case may act in another one. */
+  organisationId: string
   key: string
   /** Distinguishes another request under the same key. */
   fingerprint: string

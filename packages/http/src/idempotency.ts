@@ -20,8 +20,9 @@ export async function withIdempotency(
   caller: AnyCaller,
   handle: Handle<AnyCaller>,
 ): Promise<Result> {
-  const request = idempotentRequestOf(endpoint, event)
-  if (request === undefined || caller?.kind !== 'user') return handle(caller)
+  const keyed = keyedRequestOf(endpoint, event)
+  if (keyed === undefined || caller?.kind !== 'user') return handle(caller)
+  const request = { ...keyed, organisationId: caller.organisationId }
   const stored = await findStoredResponse(caller, request)
   if (stored !== undefined) return replay(stored)
   try {
@@ -46,7 +47,9 @@ const replay = ({ status, body }: StoredResponse): Result => ({
   headers: { 'idempotency-replayed': 'true' },
 })
 
-function idempotentRequestOf(endpoint: EndpointDefinition, event: GatewayEvent): IdempotentRequest | undefined {
+type KeyedRequest = Omit<IdempotentRequest, 'organisationId'>
+
+function keyedRequestOf(endpoint: EndpointDefinition, event: GatewayEvent): KeyedRequest | undefined {
   const key = event.headers['idempotency-key']
   if (key === undefined) return undefined
   if (!/^[\u0021-\u007e]{1,200}$/.test(key)) {

@@ -57,7 +57,7 @@ test.each([
   ['running', runningJob],
 ])('stores the idempotent response of cancelling a %s job', async (_, createJob) => {
   const { caller, jobId } = await createJob()
-  const idempotency = { key: newId('job'), fingerprint: 'one', status: 200 }
+  const idempotency = { organisationId: caller.organisationId, key: newId('job'), fingerprint: 'one', status: 200 }
   const response = await Job.cancel({ ...caller, idempotency }, jobId)
   expect(await findStoredResponse(caller, idempotency)).toEqual({ status: 200, body: response })
 })

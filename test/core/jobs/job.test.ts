@@ -327,7 +327,7 @@ test('submission stores the response, audit entry and event, and enqueues one me
   const { organisationId } = caller
   const clusterId = enrolled.cluster.id
   await Promise.all([receiveMessages(config.PLAT_QUEUE_JOBS), receiveMessages(config.PLAT_QUEUE_EVENTS)])
-  const idempotency = { key: newId('job'), fingerprint: 'one', status: 202 }
+  const idempotency = { organisationId, key: newId('job'), fingerprint: 'one', status: 202 }
   const response = await Job.submit({ ...caller, idempotency }, scriptJob(clusterId))
   const { id: jobId, createdAt } = response
   expect(response).toEqual({ id: jobId, clusterId, type: 'InvokeScript', status: 'Queued', createdAt })

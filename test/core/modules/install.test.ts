@@ -124,7 +124,12 @@ test('checks the current rights of the caller', async () => {
 
 test('stores the response with the idempotency key in the same transaction', async () => {
   const { caller, reference } = await pushed()
-  const request: IdempotentRequest = { key: 'once', fingerprint: 'f', status: 202 }
+  const request: IdempotentRequest = {
+    organisationId: caller.organisationId,
+    key: 'once',
+    fingerprint: 'f',
+    status: 202,
+  }
   const accepted = await installFromImage({ ...caller, idempotency: request }, { imageRef: reference })
   expect(await findStoredResponse(caller, request)).toEqual({ status: 202, body: accepted })
   expect(request.isStored).toBe(true)

@@ -26,7 +26,7 @@ export interface StoredResponse {
 const IdempotencyRecord = z.object({ sealed: z.instanceof(Uint8Array), expiresAtMs: z.number() })
 const SealedResponse = z.object({ fingerprint: z.string(), status: z.number(), body: z.unknown().optional() })
 
-const keyOf = ({ organisationId, userId }: Caller, { key }: IdempotentRequest) =>
+const keyOf = ({ userId }: Caller, { organisationId, key }: IdempotentRequest) =>
   keys.idempotencyRecord(organisationId, sha256(JSON.stringify([userId, key])))
 
 /** The stored response of the same key. Throws `idempotency_key_reused` for another request. One call. */

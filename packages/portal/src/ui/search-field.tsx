@@ -28,7 +28,7 @@ export function SearchField({ search, onChange, ...rest }: SearchFieldProps) {
     if (draft === undefined) return
     const text = draft.trim() || undefined
     setApplied(text)
-    if (text !== search) onChange(text)
+    if ((text ?? '') !== (search ?? '')) onChange(text)
   }
   const onPause = useEffectEvent(apply)
   useEffect(() => {
