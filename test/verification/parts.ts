@@ -12,8 +12,8 @@ export const filesOf = (name: string): string[] =>
 /** Parts that run ordinary tests at full length: name → path filters. `full` contains all others. */
 export const suites: Readonly<Record<string, readonly string[]>> = {
   full: [],
-  tenancy: ['access', 'module-tenancy', 'identity-consent-attacks'].map((name) => `test/functions/${name}`),
-  crashes: ['killed', 'kill.test', 'faults', 'durability', 'rotation.', 'test/worker/modules/', 'test/relay/restart'],
+  tenancy: ['access', 'module-gateway', 'identity-consent'].map((name) => `test/functions/${name}`),
+  crashes: ['killed', 'kill.test', 'faults', 'durability', 'signing.test', 'test/worker/modules/', 'relay/failures'],
   updates: ['test/worker/updates/', 'test/journey/update', 'test/local/releases/', 'test/core/updates/'],
   portal: ['test/portal/'],
 }
