@@ -1,6 +1,7 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { lockFile } from './file-lock.ts'
+import { replaceFile } from './releases/durable.ts'
 import { readRuntimeFile, removeRuntimeFile } from './runtime-file.ts'
 import { StartError } from './start-error.ts'
 
@@ -34,7 +35,7 @@ export async function claimDataFolder(dataDir: string): Promise<Disposable> {
     throw new StartError(`${ownerName} uses the data in ${dataDir}. ${advice}`)
   }
   const layout = await layoutOf(dataDir)
-  if (layout === undefined) await writeFile(join(dataDir, layoutFile), `${layoutVersion}\n`, { mode: 0o600 })
+  if (layout === undefined) await replaceFile(join(dataDir, layoutFile), `${layoutVersion}\n`)
   else if (layout !== layoutVersion) {
     lock[Symbol.dispose]()
     throw new StartError(`The data in ${dataDir} cannot be used. ${layoutAdvice(layout)}`)

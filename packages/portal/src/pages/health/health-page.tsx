@@ -55,7 +55,7 @@ export function HealthPage() {
 }
 
 const meanings: Record<Schemas['Readiness']['aggregate'], string> = {
-  Healthy: 'All checks pass.',
+  Healthy: 'All required checks pass.',
   Degraded: 'The platform works with limitations.',
   Unhealthy: 'A critical check fails.',
 }

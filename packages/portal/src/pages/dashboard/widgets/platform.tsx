@@ -6,7 +6,7 @@ import { Time } from '../../../ui/time.tsx'
 import styles from './widgets.module.css'
 
 const meanings = {
-  Healthy: 'All checks pass.',
+  Healthy: 'All required checks pass.',
   Degraded: 'The platform works with limitations.',
   Unhealthy: 'A critical check fails.',
 }
