@@ -1,12 +1,11 @@
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { layoutVersion } from '@platform/core/db/schema'
 import { lockFile } from './file-lock.ts'
 import { replaceFile } from './releases/durable.ts'
 import { readRuntimeFile, removeRuntimeFile } from './runtime-file.ts'
 import { StartError } from './start-error.ts'
 
-/** The layout of data folders and backups. Increase it with every incompatible change of stored keys or files. */
-export const layoutVersion = 1
 const layoutFile = 'layout-version'
 
 /** The layout of the data in a folder: 0 for data without a version, undefined without data. */

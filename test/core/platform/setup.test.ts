@@ -2,7 +2,8 @@ import { permissionsOf } from '@platform/contract/permission'
 import { signIn } from '@platform/core/accounts/session'
 import * as User from '@platform/core/accounts/user'
 import * as keys from '@platform/core/db/keys'
-import { getConsistent, remove } from '@platform/core/db/table'
+import { layoutVersion } from '@platform/core/db/schema'
+import { getConsistent, patch, remove } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { bootstrap } from '@platform/core/platform/bootstrap'
 import { complete } from '@platform/core/platform/setup'
@@ -85,6 +86,11 @@ test('replaces the token at the second restart', async () => {
   expect(await adminToken()).not.toBe(first)
   await expectError(completeWith(first), 'initial_admin_token_invalid')
   expect(await completeWith(await adminToken())).toMatchObject({ expiresIn: 900 })
+})
+
+test.each([undefined, layoutVersion + 1])('does not start with a table of layout %s', async (layout) => {
+  await transact([patch(keys.platform(), layout === undefined ? { remove: ['layout'] } : { set: { layout } })])
+  await expect(bootstrap()).rejects.toThrow(`requires layout ${layoutVersion}. Deploy the version that wrote`)
 })
 
 test('creates one valid token at concurrent starts', async () => {

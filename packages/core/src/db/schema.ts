@@ -11,6 +11,9 @@ export const tableIndexes = {
 } as const
 export const ttlAttribute = 'ttl'
 
+/** The layout of stored items and data folders. Increase it with every incompatible change. */
+export const layoutVersion = 2
+
 /** The request that creates the table. */
 export const createTableInput = (TableName: string): CreateTableCommandInput => ({
   TableName,

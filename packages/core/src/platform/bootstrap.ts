@@ -1,6 +1,7 @@
 import { now } from '../clock.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
+import { layoutVersion } from '../db/schema.ts'
 import { upsert } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { newSecret, sha256 } from '../id.ts'
@@ -10,18 +11,29 @@ import { ensureKeys } from '../signing/keys.ts'
 
 /** Runs at an API start: creates missing signing keys, and a setup token while setup is incomplete. */
 export async function bootstrap(): Promise<void> {
+  requireLayout(await readState())
   await ensureKeys()
   // Retries after a concurrent start.
   while (!(await recordStart()));
 }
 
+function requireLayout({ starts, layout = 0 }: PlatformState): void {
+  if (starts === 0 || layout === layoutVersion) return
+  throw new Error(
+    `The table has layout ${layout}, and this version of the platform requires layout ${layoutVersion}. ` +
+      'Deploy the version that wrote the table, or use an empty one.',
+  )
+}
+
 async function recordStart(): Promise<boolean> {
   const state = await readState()
   const starts = state.starts + 1
-  const set =
-    state.setupComplete || (await isTokenValid(state, starts)) ? { starts } : { starts, ...(await mintToken(starts)) }
+  const token = state.setupComplete || (await isTokenValid(state, starts)) ? {} : await mintToken(starts)
   const unchanged = state.starts === 0 ? { starts: { absent: true } as const } : { starts: { is: state.starts } }
-  return (await transact([upsert(keys.platform(), { set }, unchanged)])) === undefined
+  return (
+    (await transact([upsert(keys.platform(), { set: { starts, layout: layoutVersion, ...token } }, unchanged)])) ===
+    undefined
+  )
 }
 
 /** A token is valid for two starts, unless the secret store has another one. */

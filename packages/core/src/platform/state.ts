@@ -7,6 +7,8 @@ export const PlatformState = z.object({
   setupComplete: z.boolean().default(false),
   /** API starts so far. */
   starts: z.number().default(0),
+  /** The layout of the table's items; absent in tables from before layouts were numbered. */
+  layout: z.number().optional(),
   tokenHash: z.string().optional(),
   tokenMintedAtMs: z.number().default(0),
   tokenMintedAtStart: z.number().default(0),

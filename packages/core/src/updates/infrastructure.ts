@@ -2,11 +2,11 @@ import { capabilitiesOf } from '@platform/contract/endpoint'
 import { routes } from '@platform/contract/index'
 import { fallback, modulePaths } from '@platform/contract/passage'
 import { tasks } from '@platform/contract/task'
-import { tableIndexes, ttlAttribute } from '../db/schema.ts'
+import { layoutVersion, tableIndexes, ttlAttribute } from '../db/schema.ts'
 import { sha256 } from '../id.ts'
 
 /**
- * A digest of the infrastructure that a release requires: routes, queues, schedules, grants and indexes. Updates replace
+ * A digest of the infrastructure that a release requires: routes, queues, schedules, grants, indexes and layout. Updates replace
  * only functions; a release with another digest must be deployed. 64 hex digits.
  */
 export const infrastructureRevision = (): string =>
@@ -23,5 +23,6 @@ export const infrastructureRevision = (): string =>
       tasks,
       tableIndexes,
       ttlAttribute,
+      layoutVersion,
     }),
   )
