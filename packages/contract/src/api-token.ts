@@ -3,7 +3,7 @@ import { id, line, listOf, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { permissions } from './permission.ts'
 
-/** Maximum number of API tokens of one user, including expired ones. */
+/** Maximum number of unrevoked API tokens of one user, including expired ones. */
 export const apiTokenLimit = 50
 
 const grants = z
@@ -11,7 +11,7 @@ const grants = z
   .max(permissions.length)
   .meta({ example: ['clusters:read', 'jobs:write'] })
 
-/** An API token. Its effective permissions are its own and, at the time of the request, its user's. */
+/** An API token. A request with it has the permissions that both the token and its user have at that time. */
 export const ApiToken = z
   .object({
     id: id('tok'),
@@ -49,7 +49,7 @@ export type ApiToken = z.infer<typeof ApiToken>
 export type CreatedApiToken = z.infer<typeof CreatedApiToken>
 export type ApiTokenCreation = z.infer<typeof ApiTokenCreation>
 
-/** API tokens cannot manage tokens, so a leaked token cannot create another that outlives it. */
+// API tokens cannot manage tokens, so a leaked token cannot create another one that outlives it.
 const tokens = { access: 'session', tags: ['Users'] } as const
 
 export const listApiTokens = createRoute({

@@ -2,12 +2,10 @@ import * as z from 'zod'
 import { id, line, pageOf, paging, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 
-/** The audit trail: one entry for every change, in a hash chain that can be verified with an export. */
-
 const sequence = z.int().min(0)
 const hash = z.string().max(64).meta({ example: 'bd1f0c2c9c2ab4f2a1e3b5d4c6f7089a1b2c3d4e5f60718293a4b5c6d7e8f901' })
 
-/** The actor. `id` is a user, a relay, or `system`. */
+/** Author of an entry. `id` is a user id, a relay id, or `system`. */
 export const AuditActor = z
   .object({
     kind: z.enum(['user', 'relay', 'system']),
@@ -16,7 +14,7 @@ export const AuditActor = z
   })
   .meta({ id: 'AuditActor', example: { kind: 'user', id: 'user_01jd8w5k3zr9x2m4c7t6v0b1qa' } })
 
-/** An entry without its hash; the hash covers these fields. */
+// The hash of an entry covers these fields.
 const content = {
   id: id('aud'),
   seq: sequence.meta({ description: 'Position in the organisation’s chain, from 1 without gaps', example: 1 }),
@@ -44,7 +42,7 @@ const text = z
   .string()
   .max(2000)
   .refine((value) => value.isWellFormed(), 'must be well-formed text')
-  // Of control characters only tabs and line ends: others could control the terminal that shows the trail.
+  // Tabs and line ends are allowed; other control characters could control the terminal that shows the trail.
   // oxlint-disable-next-line no-control-regex
   .regex(/^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029]*$/, 'must not hold control characters')
 
@@ -97,7 +95,6 @@ export const listAuditEntries = createRoute({
   capabilities: ['table:read'],
 })
 
-/** Sequence number after which the page starts. */
 const after = z
   .string()
   .regex(/^(0|[1-9][0-9]{0,11})$/, 'must be a whole number')

@@ -3,10 +3,10 @@ import { id, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { permissions } from './permission.ts'
 
-/** Lifetime of an unused refresh token, in seconds. */
+/** Lifetime of a refresh token, in seconds. */
 export const refreshTokenSeconds = 7 * 24 * 3600
 
-/** The response of setup completion, both login endpoints and refresh. */
+/** Tokens of a session, returned by setup completion, both login endpoints and refresh. */
 export const TokenSet = z
   .object({
     accessToken: z.string().max(4000),
@@ -25,10 +25,12 @@ export const Credentials = z
 
 export const RefreshRequest = z.object({ refreshToken: z.string().min(1).max(500) }).meta({ id: 'RefreshRequest' })
 
-/** The last step of a sign-in with an identity provider: exchanges a code, so that no URL contains tokens. */
+/**
+ * Single-use code of a sign-in with an identity provider. It is exchanged for tokens, so that no URL contains tokens.
+ */
 export const SignInCode = z.object({ code: z.string().min(1).max(200) }).meta({ id: 'SignInCode' })
 
-/** A user's profile with the permissions of its roles. */
+/** A user with the permissions of all its roles. */
 export const UserProfile = z
   .object({
     id: id('user'),

@@ -6,10 +6,7 @@ import { BatchCounts } from './event.ts'
 /** Maximum number of jobs in a batch. */
 export const batchLimit = 500
 
-/**
- * `jobs` has at most 500 entries. More return `batch_limit_exceeded`, which the use case checks before it validates
- * them.
- */
+/** `jobs` is validated by the use case, which reports `batch_limit_exceeded` before it validates the single jobs. */
 export const BatchSubmission = z
   .object({
     jobs: z
@@ -31,7 +28,7 @@ export const BatchSubmission = z
   })
   .meta({ id: 'BatchSubmission' })
 
-/** The response to a submitted batch. The ids are in the order of the request. */
+/** Response to a submitted batch. `jobIds` are in the order of the request. */
 export const AcceptedBatch = z
   .object({
     batchId: id('batch'),
@@ -43,7 +40,7 @@ export const AcceptedBatch = z
 
 export const batchStatuses = ['Running', 'Cancelling', 'Finished'] as const
 
-/** A batch with its jobs counted by status. `finishedAt` is present once every job has ended. */
+/** A batch with its number of jobs by status. `finishedAt` is present once every job has ended. */
 export const Batch = z
   .object({
     id: id('batch'),

@@ -2,14 +2,12 @@ import * as z from 'zod'
 import { Credentials, RefreshRequest, SignInCode, TokenSet } from './auth.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 
-/**
- * Browser sessions: tokens in cookies that scripts cannot read. Only for pages of the platform's origin; programs use
- * the token endpoints.
- */
+// Browser sessions keep tokens in cookies that scripts cannot read. They work only for pages of the platform's origin;
+// programs use the token endpoints.
 
 const ways = [['username', 'password'], ['code'], ['refreshToken']] as const
 
-/** The credentials of exactly one sign-in method. */
+/** The credentials of exactly one sign-in method: name and password, a sign-in code, or a refresh token. */
 export const BrowserSignIn = z
   .object({ ...Credentials.shape, ...SignInCode.shape, ...RefreshRequest.shape })
   .partial()
@@ -30,7 +28,7 @@ export const BrowserSignIn = z
 
 export type BrowserSignIn = z.infer<typeof BrowserSignIn>
 
-/** Session data for pages; the tokens are in cookies. */
+/** Response to a sign-in or refresh of a browser. The tokens are in cookies, not in the body. */
 export const BrowserSession = TokenSet.pick({ expiresIn: true }).meta({ id: 'BrowserSession' })
 
 const session = { access: 'public', tags: ['Authentication'], sameOriginOnly: true } as const

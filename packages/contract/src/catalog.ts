@@ -3,9 +3,7 @@ import { listOf, timestamp } from './common.ts'
 import { createRoute, json } from './endpoint.ts'
 import { ModuleId, version } from './manifest.ts'
 
-/** The catalog: modules that can be installed. */
-
-/** An entry of the catalog. */
+/** The release of a module that the catalog offers, with the installed version. */
 export const CatalogItem = z
   .object({
     id: ModuleId,

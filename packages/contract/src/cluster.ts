@@ -41,7 +41,7 @@ export const Relay = z
   })
   .meta({ id: 'Relay' })
 
-/** A cluster in detail; `relay` is null before enrollment. */
+/** A cluster with its nodes. `relay` is null before enrollment. */
 export const ClusterDetail = ClusterSummary.extend({
   nodes: z.array(Node).max(2000),
   relay: z.union([Relay, z.null()]),
@@ -51,7 +51,7 @@ export const ClusterRegistration = z
   .object({ name: ClusterName, type: z.enum(clusterTypes), siteId: z.string().max(200).optional() })
   .meta({ id: 'ClusterRegistration' })
 
-/** Enrollment data of a relay; returned only once. */
+/** Enrollment token of a relay and the command that uses it. The token is returned only once. */
 export const Enrollment = z
   .object({
     enrollmentToken: z.string().max(200).meta({ description: 'Valid once, within 24 hours' }),

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** Prefixes of identifiers. */
+/** Prefixes of identifiers; each names a resource type. */
 export type IdPrefix =
   | 'user'
   | 'org'
@@ -22,7 +22,7 @@ export type IdPrefix =
   | 'dlv'
   | 'idp'
 
-/** An identifier: `<prefix>_<26 characters of lower-case Crockford base32>`. */
+/** Schema of an identifier: `<prefix>_<26 characters of lower-case Crockford base32>`. */
 export const id = (prefix: IdPrefix) =>
   z
     .string()
@@ -30,7 +30,7 @@ export const id = (prefix: IdPrefix) =>
     .regex(new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`))
     .meta({ description: `Identifier with the prefix ${prefix}_`, example: `${prefix}_01jd8w5k3zr9x2m4c7t6v0b1qa` })
 
-/** A path parameter that identifies a resource. Accepts any text: an unknown identifier returns 404, not 400. */
+/** Path parameter that identifies a resource. Accepts any text: an unknown identifier returns 404, not 400. */
 export const pathId = (noun: string) =>
   z
     .string()
@@ -44,7 +44,7 @@ export const timestamp = z
   .max(30)
   .meta({ format: 'date-time', description: 'ISO 8601, UTC', example: '2026-11-21T09:30:00.000Z' })
 
-/** One line of display text: trimmed, no control characters, no lone surrogates. */
+/** One line of display text of `min` to `max` characters: trimmed, no control characters, no lone surrogates. */
 export const line = (min: number, max: number) =>
   z
     .string()
@@ -52,12 +52,12 @@ export const line = (min: number, max: number) =>
     .min(min)
     .max(max)
     .refine((text) => text.isWellFormed(), 'must be well-formed text')
-    // Control and line-separator characters would let a name forge log lines or terminal output. Written as ranges,
-    // because readers of the OpenAPI document do not all know \p{Cc}.
+    // Control characters and line separators could forge log lines or terminal output. The pattern uses ranges, because
+    // not every reader of the OpenAPI document supports \p{Cc}.
     // oxlint-disable-next-line no-control-regex
     .regex(/^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$/, 'must not hold control characters')
 
-/** A query parameter that is a positive integer. */
+/** Query parameter with a positive integer of at most `max`; `fallback` applies if it is absent. */
 export const digits = (max: number, fallback: number, description: string) =>
   z
     .string()
@@ -81,7 +81,7 @@ export const paging = {
   pageSize: digits(100, 20, 'Rows on a page'),
 }
 
-/** A page of items. `totalCount` counts the same filtered set as `items`. */
+/** A page of a list. `totalCount` is the number of items on all pages after filtering. */
 export const pageOf = <Item extends z.ZodType>(item: Item) =>
   z.object({
     items: z.array(item).max(100),
@@ -90,10 +90,10 @@ export const pageOf = <Item extends z.ZodType>(item: Item) =>
     pageSize: z.int32().min(1).max(100).meta({ example: 20 }),
   })
 
-/** A list without paging. Every list returns `{items: […]}`. */
+/** A list without paging, of at most `max` items. */
 export const listOf = <Item extends z.ZodType>(item: Item, max: number) => z.object({ items: z.array(item).max(max) })
 
-/** One invalid field. `path` is a JSON Pointer into this part of the request, or into `module.json`. */
+/** One invalid field. `path` is a JSON Pointer into the part of the request that `in` names, or into `module.json`. */
 export const ErrorDetail = z
   .object({
     in: z.enum(['body', 'query', 'path', 'header', 'manifest']),
@@ -103,7 +103,7 @@ export const ErrorDetail = z
   })
   .meta({ id: 'ErrorDetail' })
 
-/** The body of every error. */
+/** The response body of every error. */
 export const ErrorBody = z
   .object({
     error: z.string().max(60).meta({ description: 'Machine-readable code', example: 'validation_failed' }),
@@ -119,5 +119,5 @@ export const ErrorBody = z
 export type ErrorDetail = z.infer<typeof ErrorDetail>
 export type ErrorBody = z.infer<typeof ErrorBody>
 
-/** Size of a value as JSON in UTF-8, in bytes. */
+/** Length of a value as JSON in UTF-8, in bytes. */
 export const jsonBytes = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length

@@ -47,16 +47,15 @@ const section = (document: ApiDocument, { id, name, description, entries }: Grou
     ${entries.map((entry) => operation(document, entry))}
   </section>`
 
-/** Header of every portal page, with a link back to the portal. */
 const bar = html`<div class="bar">
   <div class="brand">${new Html(mark.replace('<svg ', '<svg aria-hidden="true" '))} <span>Platform</span></div>
   <a class="back" href="/">Back to the portal</a>
 </div>`
 
-// Not a template: the text must match the hash in the policy byte for byte.
+// Not an `html` template: the text must match the hash in the policy byte for byte.
 const styleElement = new Html(`<style>${style}</style>`)
 
-/** The API reference as one page that loads no other resources. */
+/** The API reference as one HTML page that loads no other resources. */
 export function docsPage(document: ApiDocument): string {
   const { title, version, description } = document.info
   const groups = groupsOf(document)
@@ -91,7 +90,7 @@ export function docsPage(document: ApiDocument): string {
     </html> `.markup
 }
 
-/** The Content-Security-Policy of the page: its own style by hash and its icon. */
+/** The Content-Security-Policy of the page; it allows only the page's own style sheet and icon. */
 export async function docsSecurityPolicy(): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(style))
   const hash = btoa(String.fromCharCode(...new Uint8Array(digest)))

@@ -6,12 +6,12 @@ import type { Permission } from './permission.ts'
 const formType = 'application/x-www-form-urlencoded'
 
 /**
- * Who may call: everyone (`public`), any signed-in user (`user`), a signed-in user without an API token (`session`), a
- * user with a permission, or an enrolled relay with its signed token (`relay`).
+ * Who may call an endpoint: everyone (`public`), any signed-in user (`user`), a signed-in user without an API token
+ * (`session`), a user with the given permission, or an enrolled relay with its signed token (`relay`).
  */
 export type Access = 'public' | 'user' | 'session' | 'relay' | Permission
 
-/** A capability that an endpoint needs; least-privilege grants in `infra/` follow from it. */
+/** A capability of a function. `infra/` derives the least-privilege IAM grants of the function from it. */
 export type Capability =
   | 'table:read'
   | 'table:write'
@@ -36,13 +36,13 @@ export type Capability =
   | 'functions:revert'
   | 'asset:relay'
 
-/** Media types of a body, each with its schema. A media type without a schema is sent as text. */
+// A media type without a schema is sent as text.
 type Content = Partial<Record<string, { schema?: z.ZodType }>>
 
 interface RequestDefinition {
   params?: z.ZodObject
   query?: z.ZodObject
-  /** Headers that only this endpoint reads; lower-case names, all optional. */
+  /** Headers that only this endpoint reads. Names are lower-case and all headers are optional. */
   headers?: z.ZodObject
   body?: { required?: true; content: Partial<Record<'application/json' | typeof formType, { schema: z.ZodObject }>> }
 }
@@ -53,10 +53,10 @@ export interface ResponseDefinition {
   content?: Content
 }
 
-/** One operation of the API: the route as `@hono/zod-openapi` declares it, and the policy of the platform for it. */
+/** One operation of the API: the route as `@hono/zod-openapi` declares it, with the platform's access rules. */
 export type EndpointDefinition = {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete'
-  /** Path with `{name}` parameters, `/api/v1` included. */
+  /** Path with `{name}` parameters, including `/api/v1`. */
   path: string
   tags: readonly string[]
   summary: string
@@ -64,18 +64,18 @@ export type EndpointDefinition = {
   request?: RequestDefinition
   responses: Record<number, ResponseDefinition>
   access: Access
-  /** Error codes beyond those that every endpoint with this access may return. */
+  /** Error codes in addition to those that every endpoint with this access can return. */
   errors?: readonly ErrorCode[]
   capabilities?: readonly Capability[]
-  /** The use case validates the body, because the order of its checks is part of the contract. */
+  /** The use case validates the body itself, because the API guarantees the order of its checks. */
   validatesBody?: true
-  /** Reject cross-origin requests. */
+  /** Reject requests of other origins. */
   sameOriginOnly?: true
 }
 
 type Unknown<Given, Known> = Record<Exclude<keyof Given, keyof Known>, never>
 
-/** Other members have type `never`, so that a misspelled member does not compile. */
+// Unknown members have type `never`, so that a misspelled member does not compile.
 type WithoutUnknown<Given extends EndpointDefinition> = Unknown<Given, EndpointDefinition> & {
   request?: Unknown<Given['request'], RequestDefinition>
   responses: { [Status in keyof Given['responses']]: Unknown<Given['responses'][Status], ResponseDefinition> }
@@ -85,31 +85,29 @@ type WithoutUnknown<Given extends EndpointDefinition> = Unknown<Given, EndpointD
 export const createRoute = <const Given extends EndpointDefinition>(route: Given & WithoutUnknown<Given>): Given =>
   declareRoute({ ...route, tags: [...route.tags] })
 
-/** The content of a JSON body. */
 export const json = <Schema extends z.ZodType>(schema: Schema) => ({ 'application/json': { schema } })
 
-/** A required JSON body of a request. */
 export const jsonBody = <Schema extends z.ZodObject>(schema: Schema) =>
   ({ required: true, content: json(schema) }) as const
 
-/** The schema of a JSON request body. */
+/** The schema of the JSON request body, or `undefined` if the endpoint takes none. */
 export const bodySchemaOf = ({ request }: EndpointDefinition): z.ZodObject | undefined =>
   request?.body?.content['application/json']?.schema
 
-/** Whether parameters may be sent as a form body instead of a query, as identity providers do. */
+/** Whether the parameters can be sent as a form body instead of a query. Identity providers use it. */
 export const takesForm = ({ request }: EndpointDefinition): boolean => request?.body?.content[formType] !== undefined
 
-/** Whether a POST accepts an `Idempotency-Key`. Public and relay endpoints have rules of their own. */
+/** Whether an endpoint accepts an `Idempotency-Key`. Public and relay endpoints define their own repetition rules. */
 export const isIdempotent = ({ method, access }: EndpointDefinition): boolean =>
   method === 'post' && access !== 'public' && access !== 'relay'
 
-/** Capabilities for authentication: read keys or the token, and record the last use of an API token. */
+// Authentication reads keys or the token, and stores the last use of an API token.
 function neededToAuthenticate(access: Access): readonly Capability[] {
   if (access === 'public') return []
   return access === 'relay' ? ['table:read'] : ['table:read', 'table:write']
 }
 
-/** All capabilities of an operation: its own and those of its access and idempotency. */
+/** All capabilities of an endpoint, including those for authentication and idempotency. */
 export const capabilitiesOf = (endpoint: EndpointDefinition): Capability[] => [
   ...new Set<Capability>([
     ...(endpoint.capabilities ?? []),

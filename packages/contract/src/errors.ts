@@ -1,6 +1,6 @@
 /**
- * The closed list of error codes: HTTP status, default message, and the code in the response if it differs. The domain
- * uses codes only; the statuses are defined here.
+ * All error codes: HTTP status, default message and, if it differs, the code in the response. Use cases raise codes
+ * only; the statuses are defined here.
  */
 export const errors = {
   invalid_json: [400, 'The request body is not a JSON object. Send valid JSON with Content-Type: application/json.'],
@@ -82,7 +82,7 @@ export const errors = {
     422,
     'The initial admin token has expired. Restart the platform twice to create a new one.',
   ],
-  // The same code as the 404 of a path: a body with the id of a missing site is semantically invalid.
+  // The response uses the code of the 404, although a body with the id of a missing site returns 422.
   unknown_site: [422, 'The site does not exist in the organisation.', 'site_not_found'],
   unknown_job_type: [422, 'This job type does not exist. Clients submit InvokeScript.'],
   job_type_not_submittable: [422, 'Jobs of this type are created by their own endpoints.'],
@@ -126,10 +126,9 @@ export type ErrorCode = keyof typeof errors
 
 export const statusOf = (code: ErrorCode): number => errors[code][0]
 
-/** The default human-readable message of a code. */
 export const messageOf = (code: ErrorCode): string => errors[code][1]
 
-/** The code in the response. */
+/** The code in the response body. It differs from the internal code if two statuses share one public code. */
 export const wireCodeOf = (code: ErrorCode): string => {
   const row: readonly [number, string, string?] = errors[code]
   return row[2] ?? code

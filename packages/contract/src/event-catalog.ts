@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { eventDescriptions, type EventName, eventNames, eventSchemas } from './event.ts'
 
-/** The response of `GET /events/catalog`, created at build time. */
+/** The response of `GET /events/catalog`. It is constant for a release. */
 export const eventCatalog = () => ({
   items: eventNames.map((name) => ({
     type: `platform.${name}`,
@@ -10,7 +10,7 @@ export const eventCatalog = () => ({
   })),
 })
 
-/** JSON Schema of the data. Additional properties are allowed: a later release may add members. */
+// Additional properties are allowed, because a later release may add members to the data.
 const schemaOf = (name: EventName) =>
   z.toJSONSchema(eventSchemas[name], {
     io: 'input',

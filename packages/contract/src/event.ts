@@ -8,8 +8,6 @@ import { providerTypes } from './identity.ts'
 import { moduleErrorCodes, moduleHealths } from './module.ts'
 import { updateActions } from './update.ts'
 
-/** Domain events: one schema each. On the wire they are CloudEvents 1.0 of the type `platform.<name>`. */
-
 const userFields = { userId: id('user'), username: z.string().max(64) }
 const clusterFields = { clusterId: id('clus'), name: z.string().max(64) }
 
@@ -33,7 +31,7 @@ const providerFields = { providerId: id('idp'), type: z.enum(providerTypes) }
 
 const updateFields = { jobId: id('job'), version, previousVersion: version }
 
-/** Jobs of a batch by status. */
+/** Number of jobs of a batch by status. */
 export const BatchCounts = z
   .object({
     queued: z.int32().min(0),
@@ -45,7 +43,7 @@ export const BatchCounts = z
   .meta({ id: 'BatchCounts', example: { queued: 0, running: 0, completed: 498, failed: 2, cancelled: 0 } })
 export type BatchCounts = z.infer<typeof BatchCounts>
 
-/** Every event that the platform emits: name → schema of its data. */
+/** Domain events: name → schema of the data. As a CloudEvent, an event has the type `platform.<name>`. */
 export const eventSchemas = {
   'setup.completed': z.object({ platformName: z.string().max(200), organisationId: id('org') }),
   'user.created': z.object({ ...userFields, roles: z.array(z.string().max(50)).max(20) }),
@@ -108,20 +106,19 @@ export const eventSchemas = {
   'webhook.disabled': z.object({ webhookId: id('hook'), url: z.string().max(2000), createdBy: z.string().max(40) }),
 } as const satisfies Record<string, z.ZodObject>
 
-/** The name of an event; its CloudEvents type is `platform.<name>`. */
+/** Name of an event; its CloudEvents type is `platform.<name>`. */
 export type EventName = keyof typeof eventSchemas
 
-/** Whether this release knows an event. */
 export const isEventName = (name: string): name is EventName => Object.hasOwn(eventSchemas, name)
 
 export const eventNames: readonly EventName[] = Object.keys(eventSchemas).filter(isEventName)
 
-/** An event before it is stored. */
+/** An event before it is stored. `subject` is the id of the resource that it is about. */
 export type EventOf<Name extends EventName = EventName> = Name extends EventName
   ? { name: Name; subject: string; data: z.infer<(typeof eventSchemas)[Name]> }
   : never
 
-/** An event that a module publishes. Its name, which is also its CloudEvents type, starts with `module.<module id>`. */
+/** An event that a module publishes. Its name starts with `module.<module id>` and is also its CloudEvents type. */
 export interface ModuleEvent {
   name: `module.${string}.${string}`
   subject: string
@@ -130,10 +127,13 @@ export interface ModuleEvent {
 
 const moduleEventName = /^module\.[a-z][a-z0-9-]*(?:\.[A-Za-z0-9_-]+)+$/
 
-/** Whether a module publishes this event. The platform's own events about modules have one segment after `module.`. */
+/**
+ * Whether a name belongs to an event that a module publishes. The platform's own events about modules have one segment
+ * after `module.`.
+ */
 export const isModuleEventName = (name: string): name is ModuleEvent['name'] => moduleEventName.test(name)
 
-/** Descriptions for people who choose subscriptions. */
+/** Descriptions in the event catalog, for users who choose webhook subscriptions. */
 export const eventDescriptions: Record<EventName, string> = {
   'setup.completed': 'The platform was set up.',
   'user.created': 'A user was created.',
@@ -172,7 +172,7 @@ export const eventDescriptions: Record<EventName, string> = {
   'webhook.disabled': 'A webhook was switched off after too many failures.',
 }
 
-/** A domain event in the CloudEvents 1.0 JSON format. */
+/** An event in the CloudEvents 1.0 JSON format. */
 export const CloudEvent = z
   .object({
     specversion: z.literal('1.0'),

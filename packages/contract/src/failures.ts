@@ -2,7 +2,7 @@ import { bodySchemaOf, capabilitiesOf, type EndpointDefinition, isIdempotent, ta
 import type { ErrorCode } from './errors.ts'
 
 function refusedRequests(endpoint: EndpointDefinition): ErrorCode[] {
-  // Applies to every request: a body is rejected for its size even if the endpoint takes none.
+  // Size and path are checked for every request, even if the endpoint takes no body.
   const codes: ErrorCode[] = ['invalid_path', 'payload_too_large']
   if (endpoint.request || isIdempotent(endpoint)) codes.push('validation_failed')
   if (isIdempotent(endpoint)) codes.push('idempotency_key_reused')
@@ -11,7 +11,7 @@ function refusedRequests(endpoint: EndpointDefinition): ErrorCode[] {
   return codes
 }
 
-/** Errors of cookie-authenticated requests that another origin may have caused. */
+// Requests with a session cookie may come from a page of another origin.
 const otherOrigins = ['cross_origin_request', 'https_required'] as const
 
 function refusedCallers({ access, sameOriginOnly }: EndpointDefinition): ErrorCode[] {
@@ -26,7 +26,7 @@ function outages(endpoint: EndpointDefinition): ErrorCode[] {
   return ['rate_limited', 'internal_error', ...(needsStore ? (['starting', 'database_unavailable'] as const) : [])]
 }
 
-/** Every error code of an endpoint: its own and those of its access and request. */
+/** All error codes that an endpoint can return. */
 export const errorCodesOf = (endpoint: EndpointDefinition): ErrorCode[] => [
   ...refusedRequests(endpoint),
   ...refusedCallers(endpoint),

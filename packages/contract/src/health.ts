@@ -2,10 +2,9 @@ import * as z from 'zod'
 import { createRoute, json } from './endpoint.ts'
 import { timestamp } from './common.ts'
 
-/** `ok` on success. */
 export const HealthStatus = z.object({ status: z.enum(['ok', 'unavailable']) }).meta({ id: 'HealthStatus' })
 
-/** One named check of the platform or of a module. */
+/** Result of one health check of the platform or of a module. */
 export const HealthCheck = z
   .object({
     name: z.string().max(100).meta({ example: 'table' }),
@@ -18,7 +17,7 @@ export const HealthCheck = z
   })
   .meta({ id: 'HealthCheck' })
 
-/** The aggregated body of `GET /health/ready`. */
+/** The body of `GET /health/ready`: all checks and their aggregate. */
 export const Readiness = HealthStatus.extend({
   aggregate: z.enum(['Healthy', 'Degraded', 'Unhealthy']),
   checks: z.array(HealthCheck).max(1000),

@@ -3,9 +3,7 @@ import { digits, timestamp } from './common.ts'
 import { createRoute, json } from './endpoint.ts'
 import { ClusterCounts } from './portal.ts'
 
-/** Time series for the portal's charts. */
-
-/** Maximum range in hours. Older data is deleted a day later. */
+/** Longest range of the history, in hours. Older data is deleted a day later. */
 export const historyHours = 720
 /** Maximum number of points in a response. */
 export const historyPoints = 200

@@ -3,14 +3,12 @@ import { id, line, listOf, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { roleNames } from './permission.ts'
 
-/** Identity providers for sign-in. */
-
 export const providerTypes = ['CloudDirectory', 'LDAP', 'OIDC', 'OpenSourceIdp'] as const
 export type ProviderType = (typeof providerTypes)[number]
 
 export const providerStatuses = ['Configured', 'ConsentPending', 'ConsentGranted', 'ConsentDenied', 'Disabled'] as const
 
-/** URL parsers remove or change spaces, line breaks and backslashes, so reject them first. */
+// URL parsers silently remove or change spaces, line breaks and backslashes, so the pattern rejects them first.
 const address = (protocol: RegExp) =>
   z
     .string()
@@ -24,12 +22,11 @@ const attribute = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9.;:/_-]*$/, 'must be the name of a claim or attribute')
 // oxlint-disable-next-line no-control-regex
 const oneLine = /^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]+$/
-/** Text that is passed on unchanged. */
+// Sent to the provider unchanged, so the text is not trimmed.
 const exact = (max: number) => z.string().min(1).max(max).regex(oneLine, 'must not hold control characters')
 const distinguishedName = exact(500)
 const secret = (max: number) => exact(max).meta({ format: 'password', writeOnly: true })
 
-/** Maps a group of the provider to a role. */
 const RoleMapping = z
   .object({ group: line(1, 500), role: z.enum(roleNames) })
   .meta({ id: 'RoleMapping', example: { group: 'platform-operators', role: 'Operator' } })
@@ -46,7 +43,7 @@ const commonFields = {
     .meta({ description: 'Role for users without a mapped group; default Viewer' }),
 }
 
-/** Settings of a provider except secrets. The platform checks which of them the type requires. */
+// Settings of all types; the use case checks which of them the type requires. Secrets are not part of them.
 const settingFields = {
   tenantId: z
     .string()
@@ -217,7 +214,7 @@ export const requestConsent = createRoute({
 
 const text = (max: number) => z.string().max(max).optional()
 
-/** Parameters of the provider. Longer values are not from the platform's requests. */
+/** Query parameters that an identity provider sends. The limits reject oversized requests of other senders. */
 export const ConsentCallback = z.object({
   state: text(500),
   code: text(4000),

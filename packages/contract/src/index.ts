@@ -29,8 +29,8 @@ import * as user from './user.ts'
 import * as webhook from './webhook.ts'
 
 /**
- * The route table: function name → its endpoints. One function is one Lambda and one file `functions/<name>.ts`.
- * Gateways, grants, the OpenAPI document, `serve()` and the table-driven tests read it.
+ * The route table: function name → its endpoints. Each function is one Lambda function and one file,
+ * `functions/<name>.ts`. The gateways, grants, OpenAPI document and table-driven tests are derived from it.
  */
 export const functions = {
   health: [health.live, health.ready, health.startup],
@@ -138,7 +138,7 @@ export const functions = {
   ],
 } as const satisfies Record<string, readonly EndpointDefinition[]>
 
-/** The name of a function that serves part of the API. */
+/** Name of a function that serves endpoints. */
 export type FunctionName = keyof typeof functions
 
 const nouns = [
@@ -181,7 +181,7 @@ function nameOf(endpoint: EndpointDefinition): string {
   return name
 }
 
-/** An endpoint with its function and its operation id, the name of its export. */
+/** An endpoint with its function. `operationId` is the name of the endpoint's export. */
 export interface Route {
   function: FunctionName
   operationId: string
@@ -191,7 +191,7 @@ export interface Route {
 
 const isFunction = (name: string): name is FunctionName => Object.hasOwn(functions, name)
 
-/** Every endpoint of the platform. */
+/** All endpoints of the platform, in the order of the table. */
 export const routes: readonly Route[] = Object.keys(functions)
   .filter(isFunction)
   .flatMap((name) =>

@@ -3,8 +3,6 @@ import { pathId } from './common.ts'
 import { createRoute, json } from './endpoint.ts'
 import { jobStatuses } from './job.ts'
 
-/** Live output of jobs. */
-
 export const outputStreams = ['stdout', 'stderr'] as const
 
 /** A range of live output. `offset` counts bytes of UTF-8 from the start of the job's output. */

@@ -26,7 +26,6 @@ export const statusReasons = [
 ] as const
 
 export type JobStatus = (typeof jobStatuses)[number]
-/** Why a job ended as it did. */
 
 /** Default execution timeout of a job, in seconds. */
 export const defaultTimeoutSeconds = 3600
@@ -52,7 +51,7 @@ export const InvokeScriptPayload = z
   })
   .meta({ id: 'InvokeScriptPayload' })
 
-/** The payload is validated after the type: an unknown type returns 422 for any payload. */
+/** The payload is validated after the type, so that an unknown type returns 422 for any payload. */
 export const JobSubmission = z
   .object({
     clusterId: z.string().min(1).max(200).meta({ example: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
@@ -79,7 +78,7 @@ export const NodeResult = z
   })
   .meta({ id: 'NodeResult' })
 
-/** The result of an ended job. If the output is truncated, `output` has its first 256 KiB and last 768 KiB. */
+/** Result of an ended job. If `truncated`, `output` is the first 256 KiB and the last 768 KiB. */
 export const JobResult = z
   .object({
     output: z.string().max(1_048_576),
@@ -90,7 +89,7 @@ export const JobResult = z
   })
   .meta({ id: 'JobResult' })
 
-/** A report that the relay sent after the job had ended. */
+/** Result that the relay reported after the job had ended. It does not change the job's status. */
 export const LateResult = z
   .object({ outcome: z.string().max(20), exitCode: z.int32().nullable(), reportedAt: timestamp })
   .meta({ id: 'LateResult' })
@@ -111,7 +110,7 @@ const statusFields = {
   cancelRequestedAt: timestamp.optional(),
 }
 
-/** A step of a platform job, in order of execution. */
+/** A step of a platform operation. Steps are listed in order of execution. */
 export const JobStep = z
   .object({
     name: z.string().max(40).meta({ example: 'deploy' }),
@@ -122,7 +121,7 @@ export const JobStep = z
   })
   .meta({ id: 'JobStep' })
 
-/** A job in lists: without payload and result. */
+/** A job in lists, without payload and result. */
 export const JobSummary = z.object({ ...acceptedFields, ...statusFields }).meta({
   id: 'JobSummary',
   example: {

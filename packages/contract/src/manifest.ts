@@ -1,18 +1,13 @@
 import * as z from 'zod'
 
-/**
- * Version 1 of `module.json`, the manifest of a module. Objects are strict: a misspelled key is rejected. The platform
- * checks the rest at installation, for example whether an icon exists.
- */
-
 /** Maximum size of `module.json`, in bytes. */
 export const manifestBytes = 262_144
 
-/** URL of the published schema. */
+/** Path of the published schema on every platform. */
 export const manifestSchemaPath = '/schemas/module/v1.json'
 
-// semver.org's expression without ambiguity, so that it cannot backtrack. Numbers have at most 15 digits, so that they
-// compare exactly.
+// The pattern of semver.org without ambiguous alternatives, so that it cannot backtrack. Numbers have at most 15
+// digits, so that they compare exactly.
 const whole = '(?:0|[1-9][0-9]{0,14})'
 const numeric = '(?:0|[1-9][0-9]*)'
 const prerelease = `(?:${numeric}|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)`
@@ -20,7 +15,7 @@ const semVer = new RegExp(
   `^${whole}\\.${whole}\\.${whole}(?:-${prerelease}(?:\\.${prerelease})*)?(?:\\+[0-9a-zA-Z-]+(?:\\.[0-9a-zA-Z-]+)*)?$`,
 )
 
-/** A SemVer 2.0 version with numbers of at most 15 digits. */
+/** A SemVer 2.0 version whose numbers have at most 15 digits. */
 export const version = z.string().max(256).regex(semVer, 'must be a SemVer 2.0 version').meta({ example: '1.4.0' })
 
 const kebab = (max: number) =>
@@ -37,17 +32,17 @@ const path = z
 
 const text = (max: number) => z.string().min(1).max(max)
 
-/** A module's id, part of paths, function names and image labels. */
+/** Id of a module. It is part of paths, function names and image labels. */
 export const ModuleId = kebab(50).meta({
   description: 'Stable kebab-case id; must equal the id in the module’s code',
   example: 'hello',
 })
 
-/** Portal slots that modules may extend. */
+/** Portal navigation menus that modules can add entries to. */
 export const slotIds = ['nav.primary', 'nav.settings'] as const
 export type SlotId = (typeof slotIds)[number]
 
-/** Severity of a failing health check. */
+/** Effect of a failing health check on the health of the module. */
 export const healthTags = ['informational', 'degradable', 'critical'] as const
 
 export const NavSlot = z
@@ -128,7 +123,10 @@ const Spec = z.strictObject({
   backgroundJobs: z.array(BackgroundJob).max(20).default([]),
 })
 
-/** The manifest, as far as JSON Schema can express it. */
+/**
+ * Version 1 of `module.json`. Objects are strict: a misspelled key is rejected. The platform checks at installation
+ * what JSON Schema cannot express, for example whether an icon exists.
+ */
 export const ModuleManifest = z
   .strictObject({ $schema: z.url().max(500).optional(), metadata: Metadata, spec: Spec })
   .meta({ id: 'ModuleManifest', title: 'Platform module manifest, version 1' })
@@ -142,7 +140,7 @@ export const manifestJsonSchema = () => ({
   ...z.toJSONSchema(ModuleManifest, { target: 'draft-2020-12', io: 'input', override: withExamples }),
 })
 
-/** JSON Schema has only lists of examples. */
+// JSON Schema has no `example`, only a list of `examples`.
 function withExamples({ jsonSchema }: { jsonSchema: Record<string, unknown> }): void {
   const { example } = jsonSchema
   if (example === undefined) return

@@ -3,8 +3,6 @@ import { createRoute, json } from './endpoint.ts'
 import { manifestSchemaPath } from './manifest.ts'
 import { KeySet } from './relay.ts'
 
-/** Documents about the platform: OpenAPI document, API reference, public keys, relay program. */
-
 export const getOpenApi = createRoute({
   method: 'get',
   path: '/api/v1/openapi.json',

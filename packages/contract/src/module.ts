@@ -3,8 +3,6 @@ import { id, listOf, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { BackgroundJob, healthTags, ModuleId, NavSlot, version } from './manifest.ts'
 
-/** Installed modules, install and uninstall. */
-
 export const moduleStates = ['Installing', 'Running', 'Upgrading', 'Failed', 'Uninstalling'] as const
 
 export const moduleHealths = ['Healthy', 'Degraded', 'Unhealthy', 'Unknown'] as const
@@ -20,7 +18,7 @@ export const moduleErrorCodes = [
 ] as const
 export type ModuleErrorCode = (typeof moduleErrorCodes)[number]
 
-/** Errors of a module: code → meaning. */
+/** Errors of a module's lifecycle: code → meaning. */
 export const moduleErrors: Record<ModuleErrorCode, string> = {
   'PLAT-MOD-5001': 'The id in the module’s code is not that of its manifest.',
   'PLAT-MOD-5004': 'Configuring the module failed.',
@@ -30,7 +28,7 @@ export const moduleErrors: Record<ModuleErrorCode, string> = {
   'PLAT-MOD-5008': 'The module crashed too often.',
 }
 
-/** Warnings about a running module; logged at load time. */
+/** Warning about a running module whose code declares other navigation slots than its manifest. */
 export const slotWarning = 'The slots in the module’s code differ from spec.navSlots.'
 
 const ModuleCheck = z.object({
@@ -42,7 +40,7 @@ const ModuleCheck = z.object({
   checkedAt: timestamp,
 })
 
-/** An installed module, or one that is being installed. */
+/** A module that is installed or being installed. */
 export const Module = z
   .object({
     id: ModuleId,
@@ -65,7 +63,7 @@ export const Module = z
   })
   .meta({ id: 'Module' })
 
-/** An installed module with the extensions of its manifest. */
+/** A module with its navigation slots and background jobs. */
 export const ModuleDetail = Module.extend({
   navSlots: z.array(NavSlot).max(20).meta({ description: 'Its navigation entries while it runs' }),
   backgroundJobs: z.array(BackgroundJob).max(20),
@@ -183,5 +181,5 @@ const uninstall = {
 } as const
 
 export const uninstallModule = createRoute({ ...uninstall, path: '/api/v1/modules/{id}' })
-/** The same operation at the path of the reference module's documentation. */
+/** `uninstallModule` at the path that corresponds to `/api/modules/install`. */
 export const uninstallImage = createRoute({ ...uninstall, path: '/api/modules/{id}' })

@@ -2,8 +2,6 @@ import * as z from 'zod'
 import { id, pageOf, paging, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 
-/** A notification for a user. */
-
 export const notificationTypes = [
   'ClusterHealthDegraded',
   'ClusterOffline',

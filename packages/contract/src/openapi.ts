@@ -23,10 +23,10 @@ const securitySchemes = {
   },
 } as const
 
-// Not inline: the generator’s type lacks `identifier` of OpenAPI 3.1.
+// Not inline: the generator's type lacks `identifier`, which OpenAPI 3.1 added.
 const license = { name: 'All rights reserved', identifier: 'LicenseRef-All-Rights-Reserved' }
 
-/** The whole contract as an OpenAPI 3.1 document, built from the schemas that also validate requests. */
+/** The contract as an OpenAPI 3.1 document, built from the schemas that also validate requests. */
 export function openApiDocument() {
   const app = new OpenAPIHono()
   const registry = app.openAPIRegistry
@@ -36,7 +36,7 @@ export function openApiDocument() {
   for (const [name, header] of Object.entries(headers)) registry.registerComponent('headers', name, header)
   for (const [name, response] of errorResponses) registry.registerComponent('responses', name, response)
   registry.registerComponent('parameters', idempotencyKey.name, idempotencyKey)
-  // Components that operations refer to by name only.
+  // Registered here because operations refer to them only by name.
   registry.register('Error', ErrorBody)
   registry.register('InvokeScriptPayload', InvokeScriptPayload)
   for (const route of routes) registry.registerPath(operationOf(route))

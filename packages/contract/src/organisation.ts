@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { id, line, pageOf, paging, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 
-/** A tenant. Setup creates the platform organisation. Names are unique on the platform. */
+/** A tenant of the platform. */
 export const Organisation = z
   .object({
     id: id('org'),

@@ -1,6 +1,6 @@
 /**
- * Paths of modules. They are not in the route table, because modules define the endpoints behind them. Gateways prefer
- * the routes of the table and send these paths to the function named here.
+ * Paths of modules. The route table does not list them, because modules define the endpoints behind them. Gateways
+ * prefer the routes of the table and send other requests for these paths to `function`.
  */
 export const modulePaths = {
   function: 'gateway/modules',
@@ -9,6 +9,7 @@ export const modulePaths = {
 } as const
 
 /**
- * Requests that match no route: returns a file of the portal, its page for a browser navigation, or `route_not_found`.
+ * Function for requests that match no route. It returns a file of the portal, the portal page for a browser navigation,
+ * or `route_not_found`.
  */
 export const fallback = { function: 'portal', capabilities: [] } as const

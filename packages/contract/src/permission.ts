@@ -1,4 +1,3 @@
-/** The permissions that roles grant. */
 export const permissions = [
   'clusters:read',
   'clusters:write',
@@ -12,10 +11,10 @@ export const permissions = [
   'platform:admin',
 ] as const
 
-/** A permission. Each role lists all of its permissions, so that `admin` ⊃ `write` ⊃ `read`. */
+/** A permission that roles grant. Roles list all their permissions; `admin` does not imply `write` or `read`. */
 export type Permission = (typeof permissions)[number]
 
-/** Whether a name is a permission, and not `public`, `user` or `relay`. */
+/** Whether a name is a permission. `public`, `user`, `session` and `relay` are not. */
 export const isPermission = (name: string): name is Permission => permissions.some((permission) => permission === name)
 
 const reader = ['clusters:read', 'jobs:read', 'modules:read'] as const
@@ -23,12 +22,11 @@ const operator = [...reader, 'jobs:write'] as const
 const clusterAdmin = [...operator, 'clusters:write', 'clusters:admin'] as const
 const orgAdmin = [...clusterAdmin, 'users:admin', 'audit:read'] as const
 
-/** The known roles. */
 export const roleNames = ['PlatformAdmin', 'OrgAdmin', 'ClusterAdmin', 'Operator', 'Viewer', 'Auditor'] as const
 
 export type Role = (typeof roleNames)[number]
 
-/** Role → permissions. PlatformAdmin exists only in the platform organisation. */
+// Only users of the platform organisation can have the role PlatformAdmin.
 const roles = {
   PlatformAdmin: permissions,
   OrgAdmin: orgAdmin,
@@ -40,7 +38,7 @@ const roles = {
 
 const isRole = (name: string): name is Role => Object.hasOwn(roles, name)
 
-/** All permissions that these roles grant together. An unknown role grants nothing. */
+/** The permissions that the roles grant together. An unknown role grants none. */
 export function permissionsOf(roleNames: readonly string[]): Permission[] {
   const granted = new Set<Permission>(roleNames.filter(isRole).flatMap((name) => roles[name]))
   return permissions.filter((permission) => granted.has(permission))

@@ -1,6 +1,6 @@
 /**
- * Paths of portal pages; `{name}` is one segment. Other paths return 404. Pages of modules, `/modules/<id>…`, are
- * module paths.
+ * Paths of portal pages; `{name}` is one segment. Unknown paths return 404. Pages of modules, `/modules/<id>…`, are in
+ * `modulePaths`.
  */
 export const portalPaths = [
   '/',
@@ -33,7 +33,7 @@ export const portalPaths = [
 export const openedPage = 'open'
 
 /**
- * A location within the portal: a path with query or fragment. Segments start with a letter, digit, `_` or `-`, so that
- * no decoding yields another host or a parent directory.
+ * A location in the portal: a path with an optional query and fragment. Segments start with a letter, digit, `_` or
+ * `-`, so that no decoding yields another host or a parent directory.
  */
 export const portalPath = /^\/(?:[\w-][\w.~-]*(?:\/[\w-][\w.~-]*)*\/?)?(?:[?#][\w.~%!$&'()*+,;=:@/?#-]*)?$/

@@ -6,9 +6,7 @@ import { Readiness } from './health.ts'
 import { type JobStatus } from './job.ts'
 import { slotIds, version } from './manifest.ts'
 
-/** Data for the portal only: configuration, navigation, totals. */
-
-/** An entry of the portal's navigation, built in or from a module. */
+/** An entry of the portal's navigation, from the platform or a module. */
 export const NavigationEntry = z
   .object({
     slotId: z.enum(slotIds),
@@ -33,7 +31,7 @@ export const getNavigation = createRoute({
   capabilities: ['table:read'],
 })
 
-/** Configuration for the browser before sign-in; contains no secrets. */
+/** Portal configuration that is readable before sign-in. It contains no secrets. */
 export const PortalConfiguration = z
   .object({
     setupComplete: z.boolean(),
@@ -58,7 +56,7 @@ export const getPortalConfiguration = createRoute({
 
 const count = z.int32().min(0).meta({ example: 3 })
 
-/** Clusters by their stored status: that of the last heartbeat or sweep. */
+/** Clusters by stored status, which the last heartbeat or sweep set. */
 export const ClusterCounts = z
   .object({ Healthy: count, Degraded: count, Pending: count, Offline: count } satisfies Record<ClusterStatus, object>)
   .meta({ id: 'ClusterCounts' })
@@ -92,7 +90,7 @@ const StoredUpdateCheck = z
     description: 'Present for callers with platform:admin. The result of the last check; this request starts none',
   })
 
-/** All totals that the portal shows outside of its lists. Totals that the caller may not read are absent. */
+/** Totals for the dashboard and the navigation. Totals that the caller may not read are absent. */
 export const PortalSummary = z
   .object({
     clusters: z

@@ -2,11 +2,9 @@ import * as z from 'zod'
 import { id, jsonBytes, line, listOf, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 
-/** User preferences: dashboard layout and saved filters. */
-
 const cells = z.int32().min(0).max(10_000).meta({ description: 'Cells of the dashboard grid', example: 4 })
 
-/** Position of a widget on the dashboard. */
+/** Position and size of a widget, in cells of the dashboard grid. */
 export const WidgetPlacement = z
   .object({ widgetId: line(1, 100).meta({ example: 'cluster-health' }), x: cells, y: cells, w: cells, h: cells })
   .meta({ id: 'WidgetPlacement' })

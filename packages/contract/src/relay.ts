@@ -3,11 +3,9 @@ import { id, jsonBytes, line, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { outputStreams } from './job-output.ts'
 
-/**
- * The relay protocol. Every request except enrollment carries `Authorization: Relay <JWT>`: EdDSA with the relay's key;
- * header `kid` = relay id; claims `aud` = `platform-relay`, `iat`, `exp` (at most 60 s later), `jti` (unique), `path`
- * (from `/api` on) and `bodySha256` (base64url, of the exact bytes).
- */
+// The relay protocol. Every request except enrollment has the header `Authorization: Relay <JWT>`. The relay signs the
+// JWT with its key (EdDSA); header `kid` = relay id; claims `aud` = `platform-relay`, `iat`, `exp` (at most 60 s
+// later), `jti` (unique), `path` (from `/api` on) and `bodySha256` (base64url, of the exact bytes).
 
 const Ed25519PublicKey = z
   .object({
@@ -20,7 +18,7 @@ const Ed25519PublicKey = z
   })
   .meta({ id: 'Ed25519PublicKey' })
 
-/** A JSON Web Key Set: public keys by `kid`. */
+/** A JSON Web Key Set of public keys. */
 export const KeySet = z
   .object({
     keys: z
@@ -43,7 +41,7 @@ export const EnrollRequest = z
       .array(z.object({ name: line(1, 64) }))
       .min(1)
       .max(2000)
-      // All nodes of a cluster are kept in one item of the store.
+      // All nodes of a cluster are stored in one item, whose size is limited.
       .refine((nodes) => jsonBytes(nodes) <= nodeNameBytes, 'names must be at most 192 KiB together'),
   })
   .meta({ id: 'EnrollRequest' })
@@ -113,10 +111,7 @@ export const OutputReport = z
 
 export const OutputResponse = z.object({ nextSeq: z.int32().min(0), cancel: z.boolean() }).meta({ id: 'OutputAnswer' })
 
-/**
- * How a run ended: it exited, reached its timeout, was cancelled, was rejected before its start, or was interrupted by
- * a restart.
- */
+/** How a run ended. `rejected` means before its start, `interrupted` means by a restart of the relay. */
 export const outcomes = ['exited', 'timed_out', 'cancelled', 'rejected', 'interrupted'] as const
 export type Outcome = (typeof outcomes)[number]
 

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { id, listOf, pathId, timestamp } from './common.ts'
 import { createRoute, json } from './endpoint.ts'
 
-/** Maximum number of sessions in a list, newest first. */
+/** Maximum number of sessions in a list. */
 export const sessionLimit = 100
 
 /** An active session. Each refresh extends it by seven days. */

@@ -3,13 +3,13 @@ import { line } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { TokenSet } from './auth.ts'
 
-/** The progress of setup; `wizardStep` is present only while setup is incomplete. */
+/** Progress of setup. `wizardStep` is present only while setup is incomplete. */
 export const SetupStatus = z
   .object({ setupComplete: z.boolean(), wizardStep: z.string().max(30).optional() })
   .meta({ id: 'SetupStatus' })
 
 const isTimezone = (name: string): boolean => {
-  // `Intl` also accepts offsets such as +01:00, which are no time zone names.
+  // `Intl` also accepts offsets such as +01:00, which are not time zone names.
   if (!/^[A-Za-z]/.test(name)) return false
   try {
     Intl.DateTimeFormat('en', { timeZone: name })
@@ -19,10 +19,10 @@ const isTimezone = (name: string): boolean => {
   }
 }
 
-/** The public URL. Redirect URLs are derived from it, so only a plain URL is accepted. */
+// Redirect URLs are built from the public URL, so user, query and fragment are rejected.
 const isPlainUrl = (text: string): boolean => URL.canParse(text) && !/[@?#]/.test(text)
 
-/** A password: 8 to 1024 characters, no composition rules. */
+/** A password of 8 to 1024 characters, without composition rules. */
 export const password = z.string().min(8).max(1024).meta({ format: 'password', example: 'correct horse battery' })
 
 /** A user name for sign-in, compared case-insensitively. */
@@ -33,7 +33,6 @@ export const username = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/, 'must be 1 to 64 letters, digits or . _ @ + -')
   .meta({ example: 'admin' })
 
-/** The request that completes setup. */
 export const SetupCompletion = z
   .object({
     platformName: line(1, 100).meta({ example: 'Acme Platform' }),

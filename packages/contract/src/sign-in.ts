@@ -5,9 +5,7 @@ import { createRoute, json, jsonBody } from './endpoint.ts'
 import { providerTypes } from './identity.ts'
 import { portalPath } from './portal-paths.ts'
 
-/** Sign-in with an identity provider by OpenID Connect, in a browser. */
-
-/** Sign-in options, public. */
+/** An identity provider that the sign-in page offers. */
 export const SignInOption = z
   .object({
     id: id('idp'),
@@ -34,7 +32,7 @@ export const listSignInOptions = createRoute({
   capabilities: ['table:read'],
 })
 
-/** Result of a failed sign-in with a provider, as shown by the portal's sign-in page. */
+/** Errors of a sign-in with an identity provider, which the portal's sign-in page shows. */
 export const signInErrors = [
   'sign_in_expired',
   'provider_unavailable',

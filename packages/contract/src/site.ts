@@ -5,7 +5,7 @@ import { createRoute, json, jsonBody } from './endpoint.ts'
 /** Maximum number of sites of an organisation. */
 export const siteLimit = 1000
 
-/** A location of clusters. */
+/** A named location of clusters. */
 export const Site = z
   .object({ id: id('site'), name: z.string().max(64).meta({ example: 'Berlin' }), createdAt: timestamp })
   .meta({ id: 'Site' })

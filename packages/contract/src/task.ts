@@ -6,7 +6,7 @@ export type Trigger =
   | { everySeconds: number }
   | 'deployment'
 
-/** A function without routes, with its capabilities. */
+/** A function without routes. */
 export interface Task {
   trigger: Trigger
   /** Timeout of one invocation, in seconds. */
@@ -14,19 +14,18 @@ export interface Task {
   capabilities: readonly Capability[]
 }
 
-/** Default timeout of functions. */
+/** Timeout of a function that defines none, in seconds. */
 export const defaultFunctionTimeoutSeconds = 30
 
 const store = ['table:read', 'table:write'] as const
-/** Capabilities for ending a module. */
 const moduleRemoval = ['secret:signing-keys', 'modules:remove', 'modules:invoke', 'queue:events'] as const
 const modules = [...moduleRemoval, 'secret:registries', 'modules:deploy'] as const
 const defaultBatching = { batchSize: 10, maximumConcurrency: 4 }
 const singleMessages = { batchSize: 1, maximumConcurrency: 100 }
 
 /**
- * Every function without routes: name → trigger. One file each, `functions/<name>.ts`. The deployment and the
- * one-machine runner read both tables.
+ * Functions without routes: name → trigger, timeout and capabilities. Each is one file, `functions/<name>.ts`. The
+ * deployment and the one-machine runner read this table and the route table.
  */
 export const tasks = {
   bootstrap: {
@@ -51,7 +50,7 @@ export const tasks = {
     capabilities: [...store, 'queue:events'],
   },
   'queue/batches': {
-    // Expansion loads the store, so batches run one at a time, in turn by organisation.
+    // Expanding a batch loads the store, so batches are expanded one at a time, in turn by organisation.
     trigger: { queue: 'batches', batchSize: 1, maximumConcurrency: 1 },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
     capabilities: [...store, 'queue:events'],
@@ -67,13 +66,13 @@ export const tasks = {
     capabilities: [...store, 'queue:events', 'queue:webhooks', 'queue:modules'],
   },
   'queue/webhooks': {
-    // A receiver may not respond.
+    // A receiver that does not respond delays only its own message.
     trigger: { queue: 'webhooks', ...singleMessages },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
     capabilities: [...store, 'secret:signing-keys', 'queue:webhooks', 'queue:events'],
   },
   'queue/updates': {
-    // Image downloads, lifecycle hooks and the bake time of a release take long.
+    // Image downloads, lifecycle hooks and the bake time of a release take minutes.
     trigger: { queue: 'updates', batchSize: 1, maximumConcurrency: 10 },
     timeoutSeconds: 300,
     capabilities: [...store, ...modules, 'functions:update', 'functions:revert', 'queue:updates'],
@@ -125,7 +124,7 @@ export type WorkQueueName = Exclude<ConsumedQueue, `${string}-dead-letter`>
 
 const isWork = (queue: ConsumedQueue): queue is WorkQueueName => !queue.endsWith('-dead-letter')
 
-/** Queues with the maximum batch size of their consumer. */
+/** Work queues with the timeout of their consumer, in seconds. */
 export const workQueues: readonly { name: WorkQueueName; timeoutSeconds: number }[] = Object.values(tasks).flatMap(
   ({ trigger, timeoutSeconds }) =>
     typeof trigger === 'object' && 'queue' in trigger && isWork(trigger.queue)
@@ -133,5 +132,5 @@ export const workQueues: readonly { name: WorkQueueName; timeoutSeconds: number 
       : [],
 )
 
-/** Retention of dead-letter queues: the maximum of SQS. */
+/** Retention of dead-letter queues, in seconds: the maximum of SQS. */
 export const deadLetterRetentionSeconds: number = 14 * 24 * 3600

@@ -3,8 +3,6 @@ import { AuditActor } from './audit.ts'
 import { id, pageOf, paging, pathId, timestamp } from './common.ts'
 import { createRoute, json } from './endpoint.ts'
 
-/** The history of a cluster: status changes, jobs, and changes by users. */
-
 export const timelineKinds = ['status', 'job', 'audit', 'event'] as const
 
 export const TimelineEntry = z

@@ -3,17 +3,14 @@ import { id, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { version } from './manifest.ts'
 
-/** Updates of the platform. */
-
 export const updateActions = ['apply', 'rollback'] as const
 export type UpdateAction = (typeof updateActions)[number]
 
-/** A newer release that cannot be applied, with the reason. */
 const RefusedRelease = z
   .object({ version: z.string().max(128), reason: z.string().max(500) })
   .meta({ id: 'RefusedRelease', example: { version: '9.9.9', reason: 'No trusted key has signed it.' } })
 
-/** The result of an update check. */
+/** Result of an update check. `refused` lists newer releases that cannot be applied. */
 export const UpdateCheck = z
   .object({
     currentVersion: version,

@@ -12,7 +12,7 @@ const roles = z
   .max(roleNames.length)
   .meta({ example: ['Operator'] })
 
-/** The request to create a user. `organisationId` creates the first OrgAdmin of another organisation. */
+/** Request to create a user. `organisationId` creates the first OrgAdmin of another organisation. */
 export const UserCreation = z
   .object({
     username: username.meta({ example: 'ada' }),
@@ -45,7 +45,7 @@ export const PasswordChange = z
   })
   .meta({ id: 'PasswordChange' })
 
-/** A role and its permissions. */
+/** A role, its permissions, and whether the caller can assign it. */
 export const RoleDescription = z
   .object({
     name: z.enum(roleNames),

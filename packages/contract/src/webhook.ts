@@ -3,16 +3,14 @@ import { id, line, listOf, pageOf, paging, pathId, timestamp } from './common.ts
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { eventNames } from './event.ts'
 
-/** Webhooks: delivery of events to URLs of the organisation, in the Standard Webhooks format. */
-
 /** Maximum number of webhooks of an organisation. */
 export const webhookLimit = 50
-/** Maximum number of deliveries that can be listed, newest first. */
+/** Maximum number of deliveries that can be listed. */
 export const shownDeliveries = 1000
 
 const areas = [...new Set(eventNames.map((name) => name.split('.')[0]))]
 
-/** A subscription: all events, an area, or one event. */
+// A subscription is all events (`*`), an area of events, or one event.
 const subscriptions = [
   '*',
   ...areas.map((area) => `platform.${area}.*`),
@@ -78,7 +76,7 @@ export const CreatedWebhook = z
 
 export const deliveryStatuses = ['Pending', 'Delivered', 'Failed'] as const
 
-/** Reason of a failed attempt. */
+/** Why a delivery attempt failed. */
 export const attemptErrors = [
   'url_not_allowed',
   'address_not_allowed',
@@ -105,7 +103,7 @@ const DeliveryAttempt = z
   })
   .meta({ id: 'DeliveryAttempt' })
 
-/** The delivery of one event to one webhook: up to eight attempts in about a day. */
+/** Delivery of one event to one webhook: up to eight attempts in about a day. */
 export const Delivery = z
   .object({
     id: id('dlv'),
@@ -125,7 +123,7 @@ export type CreatedWebhook = z.infer<typeof CreatedWebhook>
 export type Delivery = z.infer<typeof Delivery>
 export type AttemptError = (typeof attemptErrors)[number]
 
-// Only OrgAdmin and PlatformAdmin have `users:admin`.
+// Only OrgAdmin and PlatformAdmin have this permission.
 const access = 'users:admin'
 const tags = ['Webhooks']
 const params = z.object({ id: pathId('hook') })

@@ -1,4 +1,4 @@
-/** The part of an OpenAPI 3.1 document that the reference page reads. */
+/** The fields of an OpenAPI 3.1 document that the reference page uses. */
 export interface ApiDocument {
   info: { title: string; version: string; description?: string }
   tags: readonly { name: string; description?: string }[]
@@ -63,14 +63,12 @@ export interface Schema {
   anyOf?: readonly Schema[]
 }
 
-/** An operation with its method and path. */
 export interface Entry {
   method: string
   path: string
   operation: Operation
 }
 
-/** All operations in the order of the document. */
 export const entriesOf = ({ paths }: ApiDocument): Entry[] =>
   Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, operation]) =>
@@ -78,32 +76,31 @@ export const entriesOf = ({ paths }: ApiDocument): Entry[] =>
     ),
   )
 
-/** The types of a schema; more than one only if one of them is null. */
+/** The types of a schema: one type, optionally with `null`. */
 export const typesOf = ({ type = [] }: Schema): readonly string[] => [type].flat()
 
-/** The type of a schema, ignoring null. */
+/** The type of a schema, ignoring `null`. */
 export const typeOf = (schema: Schema): string | undefined => typesOf(schema).find((type) => type !== 'null')
 
-/** The last segment of a reference: the name of its target. */
+/** The component name at the end of a `$ref`. */
 export const nameOf = ($ref: string): string => $ref.slice($ref.lastIndexOf('/') + 1)
 
-/** A schema with its reference resolved. Members beside the reference take precedence. */
+/** Resolves the reference of a schema. Members beside the reference take precedence. */
 export function resolved(document: ApiDocument, schema: Schema): Schema {
   if (schema.$ref === undefined) return schema
   return { ...document.components.schemas[nameOf(schema.$ref)], ...schema }
 }
 
-/** A response with its reference resolved. */
+/** Resolves the reference of a response. */
 export function responseOf(document: ApiDocument, response: Response | Reference): Response {
   if (!('$ref' in response)) return response
   return document.components.responses[nameOf(response.$ref)] ?? { description: '' }
 }
 
-/** The parameters of an operation, with references resolved. */
+/** The parameters of an operation with references resolved. */
 export const parametersOf = ({ components }: ApiDocument, { parameters = [] }: Operation): Parameter[] =>
   parameters.flatMap((parameter) =>
     '$ref' in parameter ? (components.parameters?.[nameOf(parameter.$ref)] ?? []) : parameter,
   )
 
-/** The schema of a JSON body, if there is one. */
 export const jsonSchemaOf = (content: Media | undefined): Schema | undefined => content?.['application/json']?.schema

@@ -10,7 +10,7 @@ function exampleText({ format, minLength = 0 }: Schema): string {
   return texts[format ?? ''] ?? '…'.padEnd(minLength, '…')
 }
 
-/** Optional fields appear only with an example in the contract. */
+// Optional fields without an example in the contract would clutter the sample.
 const isWorthShowing = (document: ApiDocument, schema: Schema, required: boolean): boolean =>
   required || resolved(document, schema).example !== undefined
 
@@ -23,7 +23,7 @@ function exampleObject(document: ApiDocument, { properties = {}, required = [] }
   return Object.fromEntries(shown)
 }
 
-/** An example value of a schema, built from the examples of its parts. */
+/** Builds an example value from the examples, defaults and enums of a schema and its members. */
 export function exampleOf(document: ApiDocument, schema: Schema): unknown {
   const whole = resolved(document, schema)
   const { example, default: fallback, enum: named, anyOf, items } = whole
@@ -57,7 +57,7 @@ function url(document: ApiDocument, { path, operation }: Entry): string {
   return `"$PLATFORM${filled}"`
 }
 
-/** The request as a curl command. */
+/** The request of an operation as a curl command. */
 export function curl(document: ApiDocument, entry: Entry): string {
   const schema = jsonSchemaOf(entry.operation.requestBody?.content)
   const body = schema && quoted(JSON.stringify(exampleOf(document, schema), null, 2))

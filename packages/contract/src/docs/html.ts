@@ -1,4 +1,4 @@
-/** Escaped markup. Only `html` creates it, so all other text is escaped. */
+/** Escaped markup. Only the `html` tag creates it from text, so that all text is escaped. */
 export class Html {
   readonly markup: string
 
@@ -7,12 +7,11 @@ export class Html {
   }
 }
 
-/** A template parameter: text, markup, nothing, or a list of these. */
+/** Value of a template parameter. `false` and `undefined` render nothing; lists are concatenated. */
 export type Content = Html | string | number | false | undefined | readonly Content[]
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
 
-/** Escapes text for elements and quoted attributes. */
 const escape = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? '')
 
 function render(content: Content): string {

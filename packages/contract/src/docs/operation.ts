@@ -12,7 +12,6 @@ import { type Html, html } from './html.ts'
 import { line, prose } from './prose.ts'
 import { fields, row } from './schema.ts'
 
-/** The method as a coloured label. */
 export const methodLabel = (method: string): Html => html`<span class="method ${method.toLowerCase()}">${method}</span>`
 
 const parameterGroups = { path: 'Path parameters', query: 'Query parameters', header: 'Headers' }
@@ -48,7 +47,7 @@ function responsesOf(document: ApiDocument, { operation }: Entry): ResponseEntry
   })
 }
 
-/** Errors are described by the codes in their description, other responses by their fields. */
+// Error responses are listed by their codes, other responses by their fields.
 const isFailure = ([, , content]: ResponseEntry): boolean =>
   jsonSchemaOf(content)?.$ref === '#/components/schemas/Error'
 
@@ -59,7 +58,7 @@ function heading([status, description, content]: ResponseEntry): Html {
   </h4>`
 }
 
-/** Groups responses with the same body, which is described once. */
+// Responses with the same body share one description of its fields.
 function successes(document: ApiDocument, entries: readonly ResponseEntry[]): Html[] {
   const bodies = Map.groupBy(entries, ([, , content]) => JSON.stringify(jsonSchemaOf(content)))
   return [...bodies.values()].map((same) => {
@@ -101,7 +100,7 @@ function samples(document: ApiDocument, entry: Entry, entries: readonly Response
   </div>`
 }
 
-/** One operation: description, parameters, responses, example request. */
+/** The article of one operation: description, parameters, responses, and a sample request and response. */
 export function operation(document: ApiDocument, entry: Entry): Html {
   const { operationId, summary, description, requestBody } = entry.operation
   const all = responsesOf(document, entry)

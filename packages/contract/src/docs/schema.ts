@@ -5,7 +5,7 @@ import { line } from './prose.ts'
 const count = (value: number): string => value.toLocaleString('en')
 
 function range(low: number | undefined, high: number | undefined, unit: string): string | undefined {
-  // Do not show the limits of the integer types themselves.
+  // The bounds of the integer types are not limits of the field.
   const least = low === undefined || low <= -(2 ** 31) ? undefined : count(low)
   const most = high === undefined || high >= 2 ** 31 - 1 ? undefined : count(high)
   if (least !== undefined && most !== undefined) return `${least} to ${most}${unit}`
@@ -21,7 +21,6 @@ function limits(schema: Schema): string | undefined {
 
 const isNull = (schema: Schema): boolean => schema.type === 'null'
 
-/** The non-null alternative of a nullable schema. */
 const withoutNull = (schema: Schema): Schema => ({
   ...schema.anyOf?.find((choice) => !isNull(choice)),
   ...schema,
@@ -47,7 +46,7 @@ function values(schema: Schema): Html | undefined {
 const fallback = ({ default: value }: Schema): Html | undefined =>
   value === undefined ? undefined : html`<p>Default <code>${JSON.stringify(value)}</code></p>`
 
-/** The fields of a schema, or of the items of a list. A recursive schema appears by name only. */
+/** The fields of a schema, or of the items of a list. A recursive schema is not expanded again. */
 export function fields(document: ApiDocument, schema: Schema, ancestorRefs: readonly string[] = []): Html | undefined {
   const plain = withoutNull(schema)
   const seen = plain.$ref === undefined ? ancestorRefs : [...ancestorRefs, plain.$ref]
@@ -79,7 +78,7 @@ function nested(
   )
 }
 
-/** One field or parameter: name, type, limits, description. */
+/** One field or parameter with its type, limits and description. */
 export function row(
   document: ApiDocument,
   name: string,

@@ -1,14 +1,11 @@
-/** The platform's logo. */
+/** The platform's logo as SVG. */
 export const mark =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#2257bf"/><path d="M9 11.5 16 8l7 3.5-7 3.5zM9 16l7 3.5 7-3.5M9 20.5 16 24l7-3.5" fill="none" stroke="#fff" stroke-width="2" stroke-linejoin="round" stroke-linecap="round"/></svg>'
 
-/** The favicon. */
+/** The favicon as a data URL. */
 export const icon = `data:image/svg+xml,${encodeURIComponent(mark)}`
 
-/**
- * The style sheet: the portal's design tokens, light and dark by preference, one column on small screens and three on
- * wide ones.
- */
+/** The style sheet of the API reference. It repeats the portal's colors, because the page loads no other file. */
 export const style = `
 :root {
   color-scheme: light dark;

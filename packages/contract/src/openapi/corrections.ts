@@ -1,14 +1,8 @@
 import type { OpenAPIHono } from '@hono/zod-openapi'
 
-/**
- * Corrections of the document that `@hono/zod-openapi` 1 generates. Schemas avoid three other defects of its generator,
- * `@asteasolutions/zod-to-openapi` 9: it prints the flags of a pattern, makes a component with `.nullable()` nullable
- * everywhere (issue 258; use `z.union`), and loses the reference to a component in a wrapper with metadata (issue 376).
- */
-
 type Schema = Record<string, unknown>
 
-/** Adds formats and bounds of integers; `z.int32()` is even printed as a number (zod-to-openapi, issue 398). */
+// zod-to-openapi omits formats and bounds of integers and prints `z.int32()` as a number (issue 398).
 function correctInteger(schema: Schema): Schema {
   const types = [schema['type']].flat()
   const isInt32 = types.includes('number')
@@ -20,10 +14,7 @@ function correctInteger(schema: Schema): Schema {
   return { minimum, maximum, ...schema, type, format }
 }
 
-/**
- * Adds `additionalProperties: false` to the objects of responses; the generator does not distinguish them from
- * requests.
- */
+// The generator does not add `additionalProperties: false`, because it does not distinguish responses from requests.
 const close = (schema: Schema): Schema =>
   schema['properties'] === undefined ? schema : { additionalProperties: false, ...schema }
 
@@ -41,7 +32,7 @@ function corrected(value: unknown, isResponse: boolean, isMap = false): unknown 
   return isResponse ? close(correctInteger(schema)) : correctInteger(schema)
 }
 
-/** The names of all components that a part of the document references, directly or indirectly. */
+// Names of all components that a part of the document references, directly or indirectly.
 function componentsOf(part: unknown, schemas: Record<string, unknown>, found = new Set<string>()): Set<string> {
   for (const [, name = ''] of JSON.stringify(part).matchAll(/#\/components\/schemas\/(\w+)/g)) {
     if (!found.has(name)) componentsOf(schemas[name], schemas, found.add(name))
@@ -49,7 +40,11 @@ function componentsOf(part: unknown, schemas: Record<string, unknown>, found = n
   return found
 }
 
-/** The corrected document. */
+/**
+ * Corrects the document of `@hono/zod-openapi` 1. Schemas avoid three other defects of `@asteasolutions/zod-to-openapi`
+ * 9: it prints the flags of a pattern, makes a component with `.nullable()` nullable everywhere (issue 258; use
+ * `z.union`), and loses the reference to a component in a wrapper with metadata (issue 376).
+ */
 export function correct({ paths = {}, components = {}, ...document }: ReturnType<OpenAPIHono['getOpenAPI31Document']>) {
   const schemas = components.schemas ?? {}
   const operations = Object.values(paths).flatMap(({ post, put, patch }) => [post, put, patch])

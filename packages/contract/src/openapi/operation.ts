@@ -28,7 +28,9 @@ export const idempotencyKey = {
   schema: { type: 'string' as const, minLength: 1, maxLength: 200, example: '3f0f9c5e-0b6e-4b8e-9d4e-6a8f6b7c1d2e' },
 }
 
-/** An endpoint as a route of the generator, without the policy, which would be printed. */
+/**
+ * Converts an endpoint to a route of the generator, without the access rules, because the generator would print them.
+ */
 export function operationOf({ operationId, endpoint }: Route): RouteConfig {
   const { method, path, tags, summary, description, access, request } = endpoint
   return {

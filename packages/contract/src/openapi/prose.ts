@@ -1,4 +1,4 @@
-/** Introduction of the OpenAPI document and a description of each tag. */
+/** Introduction of the OpenAPI document. */
 
 export const description = `A multi-tenant control plane. Register a cluster, start its relay, submit jobs.
 

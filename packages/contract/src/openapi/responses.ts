@@ -37,7 +37,7 @@ const errorResponse = (codes: readonly [ErrorCode, ...ErrorCode[]]) => ({
   content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
 })
 
-/** Errors that many operations share, by name in the document. */
+// Error responses that many operations share; the keys are their component names.
 const shared = {
   BadPath: ['invalid_path'],
   BadParameters: ['invalid_path', 'validation_failed'],
@@ -69,7 +69,9 @@ const successOf = (status: number, { description, content }: ResponseDefinition)
   ...(content && { content }),
 })
 
-/** All responses of an endpoint by status. A response that the endpoint declares replaces the error of the same status. */
+/**
+ * All responses of an endpoint by status. A response that the endpoint declares replaces the error of the same status.
+ */
 export const responsesOf = (endpoint: EndpointDefinition) => ({
   ...Object.fromEntries(
     [...Map.groupBy(new Set(errorCodesOf(endpoint)), statusOf)].map(([status, codes]) => [
