@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
 
-/** Takes connections and requests, and answers nothing. */
 async function startSilence() {
   const silence = createServer((socket) => socket.on('error', () => undefined).resume()).listen(0, '127.0.0.1')
   await once(silence, 'listening')

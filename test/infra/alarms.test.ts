@@ -63,7 +63,6 @@ test('each metric is written by the function that it is read from', async () => 
   }
 })
 
-/** AWS metrics by namespace, with their dimension and the resource attribute that it names. */
 const awsMetrics: Record<string, { metrics: string[]; dimension: string; type: string; attribute: string }> = {
   'AWS/Lambda': {
     metrics: ['Errors', 'Duration', 'Throttles', 'ConcurrentExecutions'],

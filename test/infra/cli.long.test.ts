@@ -54,18 +54,18 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
     const noCredentials = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' }
     const invalidCommands: InvalidCommand[] = [
       ['no stage', [], {}, /--stage is missing/],
-      ['no credentials', valid, noCredentials, /There are no credentials for AWS.*\n.*AWS_PROFILE/],
+      ['no credentials', valid, noCredentials, /There are no AWS credentials.*\n.*AWS_PROFILE/],
       ['an invalid setting of functions', valid, { PLAT_LIMIT_API_BURST: '0' }, /PLAT_LIMIT_API_BURST/],
-      ['an old Node version', valid, { NODE_OPTIONS: oldNode() }, /This is Node 20\.1\.0; .* needs Node 24/],
+      ['an old Node version', valid, { NODE_OPTIONS: oldNode() }, /This is Node 20\.1\.0; a deployment needs Node 24/],
       [
         'a stage with a hyphen',
         ['--stage', 'my-stage'],
         {},
-        /--stage: "my-stage" has to consist of lower-case letters/,
+        /--stage: "my-stage" must be at most 20 lower-case letters and digits/,
       ],
-      ['a stage that is too long', ['--stage', 'a'.repeat(21)], {}, /20 at most/],
+      ['a stage that is too long', ['--stage', 'a'.repeat(21)], {}, /must be at most 20 lower-case letters/],
       ['an unknown option', [...valid, '--force'], {}, /--force/],
-      ['no region', valid, { AWS_REGION: '' }, /No region of AWS is set. Set AWS_REGION/],
+      ['no region', valid, { AWS_REGION: '' }, /No AWS region is set\. Set AWS_REGION/],
       ['an invalid domain', valid, { PLAT_DOMAIN: 'https://example.com/' }, /PLAT_DOMAIN: must be a domain name/],
     ]
     test.each(invalidCommands)('%s', expectRejected)
@@ -79,7 +79,7 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
     test('expired credentials, after one request for the identity', async () => {
       const environment = { AWS_ACCESS_KEY_ID: expiredAccessKey, AWS_SECRET_ACCESS_KEY: 'never-to-be-printed' }
       const { exitCode, output, requests, operations } = await deploy('dev', environment)
-      expect(output).toMatch(/AWS rejects the credentials \(ExpiredToken: .*\n.*have expired: sign in again/)
+      expect(output).toMatch(/AWS rejects the credentials \(ExpiredToken: .*\nThey have expired\. Sign in again/)
       expect(output).not.toContain('never-to-be-printed')
       expect({ exitCode, requests, operations }).toEqual({
         exitCode: 2,
@@ -92,13 +92,13 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
       const certificate = 'arn:aws:acm:eu-central-1:000000000000:certificate/0a1b'
       const environment = { PLAT_DOMAIN: 'platform.example.com', PLAT_DOMAIN_CERTIFICATE: certificate }
       const { exitCode, output, operations } = await deploy('dev', environment)
-      expect(output).toMatch(/PLAT_DOMAIN_CERTIFICATE: .* is in eu-central-1, and the deployment goes to us-east-1/)
+      expect(output).toMatch(/PLAT_DOMAIN_CERTIFICATE: .* is in eu-central-1, but the deployment is in us-east-1/)
       expect({ exitCode, operations }).toEqual({ exitCode: 2, operations: [] })
     })
 
     test('production is protected', () => expectRemovalRejected('production', /The stage production is protected/))
 
-    const confirmation = /To do so: .* --stage dev --confirm dev/
+    const confirmation = /To confirm, run: .* --stage dev --confirm dev/
     test('a removal that does not name the stage twice', () => expectRemovalRejected('dev', confirmation))
   })
 
@@ -186,7 +186,6 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
   })
 })
 
-/** Makes Node report another version. */
 function oldNode(): string {
   const code = `Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.1.0"}})`
   return `--import=data:text/javascript;base64,${Buffer.from(code).toString('base64')}`

@@ -77,7 +77,7 @@ test('the policy grows with a domain and an alarm address', async () => {
 test("every policy fits IAM's size limit", () => {
   const policies = deployerPolicies(production, 'production')
   for (const policy of policies) expect(JSON.stringify(policy).length).toBeLessThanOrEqual(policyLengthMax)
-  // IAM's limit of policies per role.
+  // IAM's limit per role.
   expect(policies.length).toBeLessThanOrEqual(10)
 })
 

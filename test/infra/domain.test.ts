@@ -12,7 +12,6 @@ const inputsOf = (graph: Graph, type: string) => ofType(graph, type).map(({ inpu
 
 const certificate = 'arn:aws:acm:us-east-1:000000000000:certificate/0a1b'
 
-/** A stage with a restored table and a domain with external DNS. */
 const restored = () =>
   graphOf('production', {
     PLAT_DOMAIN: 'platform.example.com',

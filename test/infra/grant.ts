@@ -1,8 +1,6 @@
 import type { Statement } from '../simulator/graph/policy.ts'
 import type { Simulator } from '../simulator/simulator.ts'
 
-/** Grants: the statements of roles, by the capability that they implement. */
-
 /** Grant → an action and a resource pattern that only this grant has. */
 const definitions: readonly [grant: string, action: string, resource: RegExp][] = [
   ['table:read', 'dynamodb:GetItem', /:table\//],
@@ -28,7 +26,6 @@ const definitions: readonly [grant: string, action: string, resource: RegExp][] 
   ['functions:revert', 'lambda:UpdateAlias', /-fn-\*$/],
 ]
 
-/** Throws for an unknown statement. */
 export function grantOf({ Action, Resource }: Statement): string {
   const [resource = ''] = Resource
   const queue = /:sqs:.*-(\w+)$/.exec(resource)?.[1]
@@ -52,13 +49,11 @@ export function statementOf(simulator: Simulator, name: string, grant: string): 
   return statement
 }
 
-/** The grants of a function, each with the actions that it has allowed. */
 export const grantsOf = (simulator: Simulator, name: string): Map<string, ReadonlySet<string>> =>
   new Map(
     statementsOf(simulator, name).map((each) => [grantOf(each), simulator.cloud.iamProxy.used.get(each) ?? new Set()]),
   )
 
-/** The actions that a grant of a function has allowed. */
 export const usedActions = (simulator: Simulator, name: string, grant: string): ReadonlySet<string> =>
   simulator.cloud.iamProxy.used.get(statementOf(simulator, name, grant)) ?? new Set()
 

@@ -6,7 +6,6 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const names = ['health', 'queue/jobs']
 
-/** The digests of functions with these texts, for a stage and its settings. */
 async function digestsOf(texts: readonly string[], stage = 'dev', set: Record<string, string> = {}): Promise<string[]> {
   await using folder = await temporaryFolder()
   for (const [index, name] of names.entries()) {

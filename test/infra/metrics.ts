@@ -7,7 +7,6 @@ import { inject } from 'vitest'
 import * as z from 'zod'
 import { type Graph, ofType } from '../simulator/graph/graph.ts'
 
-/** A metric of an alarm or chart. */
 export interface ShownMetric {
   namespace: string
   metricName: string
@@ -31,7 +30,6 @@ const program = `
 import { withMetrics, recordMetric, metricUnits } from '${join(import.meta.dirname, '../../packages/core/src/lib/metrics.ts')}'
 await withMetrics(async () => Object.keys(metricUnits).forEach((name) => recordMetric(name)))`
 
-/** The metrics that the platform writes in a function with this name. */
 export async function writtenMetrics(functionName: string) {
   const env = { ...process.env, PLAT_METRICS: 'emf', AWS_LAMBDA_FUNCTION_NAME: functionName, NODE_NO_WARNINGS: '1' }
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { env })
@@ -40,7 +38,7 @@ export async function writtenMetrics(functionName: string) {
   return { namespace: Namespace, dimensions: Dimensions, names: Metrics.map(({ Name }) => Name), value: Function }
 }
 
-/** The bundled code of each function, by name. It contains a metric name only if the function records that metric. */
+/** The code contains a metric name only if the function records that metric. */
 export const programs = async (): Promise<Map<string, string>> =>
   new Map(await Promise.all(functionNames.map(async (name) => [name, await programOf(name)] as const)))
 
@@ -53,7 +51,6 @@ async function programOf(name: string): Promise<string> {
 const Single = z.object({ namespace: z.string(), metricName: z.string(), dimensions: z.record(z.string(), z.string()) })
 const Several = z.object({ metricQueries: z.array(z.object({ metric: Single.optional() })) })
 
-/** Alarm → its metrics. */
 export const alarmMetrics = (graph: Graph): Map<string, ShownMetric[]> =>
   new Map(
     ofType(graph, 'aws:cloudwatch/metricAlarm:MetricAlarm').map(({ inputs }) => {

@@ -16,7 +16,7 @@ const queueOf = (name: string): string[] => {
   return typeof task?.trigger === 'object' && 'queue' in task.trigger ? [task.trigger.queue] : []
 }
 
-/** Capabilities of a function in the contract; undefined stands for its queue. */
+/** Capabilities in the contract; undefined is the right to receive from the function's queue. */
 function requiredBy(name: string): Set<string | undefined> {
   const ofRoutes = routes.filter((route) => route.function === name).flatMap(({ endpoint }) => capabilitiesOf(endpoint))
   const ofModules = name === modulePaths.function ? modulePaths.capabilities : []
@@ -63,7 +63,6 @@ test('a consumer may receive only from its own queue', () => {
 const matchesType = (arn: string, kind: string): boolean =>
   new RegExp(`^${kind.replaceAll(/\$\{(\w+)\}/g, (_, name) => (name === 'Partition' ? 'aws' : '[^:]+'))}$`).test(arn)
 
-/** Resource types that an action supports, as ARN patterns. */
 async function resourceTypesOf(action: string): Promise<string[]> {
   const [service = '', name = ''] = action.split(':')
   expect(await iamActionExists(service, name), action).toBe(true)

@@ -14,7 +14,7 @@ import { isLong } from '../support/long.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { byText, deployed } from './stages.ts'
 
-/** Settings of one machine or of tests. */
+/** Only one machine or tests use these settings. */
 const notDeployed = [
   'PLAT_ASSETS_DIR',
   'PLAT_VALIDATE_RESPONSES',

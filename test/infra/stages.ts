@@ -8,9 +8,7 @@ export const production = inject('production')
 
 export const deployed = functionsOf(production, functionNames)
 
-/** A stage with every optional resource. */
 export const everything = () =>
   graphOf('dev', { PLAT_DOMAIN: 'platform.example.com', PLAT_ALARM_EMAIL: 'alarms@example.com' })
 
-/** Sorts values by their JSON. */
 export const byText = (one: unknown, other: unknown): number => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1)

@@ -7,7 +7,6 @@ import { expect, test } from 'vitest'
 const root = join(import.meta.dirname, '../..')
 const compiler = join(root, 'node_modules/typescript-native/bin/tsc')
 
-/** The compiler's output for a project; empty if it compiles. */
 async function compile(project: string): Promise<string> {
   try {
     await promisify(execFile)(process.execPath, [compiler, '-p', project, '--pretty', 'false'], { cwd: root })

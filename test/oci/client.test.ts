@@ -145,7 +145,6 @@ describe.skipIf(noPeersReason !== '')(`a public registry${noPeersReason}`, () =>
 
 const wrongCredentials = async () => ({ ...ada, password: 'wrong staple' })
 
-/** Expects that all operations work with credentials. */
 async function expectAccess(host: string): Promise<void> {
   const digest = await pushBySkopeo(host)
   const { client } = clientOf(host, { credentials: async () => ada })

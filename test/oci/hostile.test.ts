@@ -32,7 +32,7 @@ const operations = {
   remove: (client) => client.remove('a', subject.digest),
 } satisfies Record<string, Operation>
 
-/** Behaviour of a registry, operation, expected error and responses. `elsewhere` is the URL of another server. */
+/** `elsewhere` is the URL of another server. */
 type Row = [
   name: string,
   operation: keyof typeof operations,
@@ -58,11 +58,10 @@ const leaking =
     return { body, ...reply, headers: { 'x-echo': authorization, ...reply.headers } }
   }
 
-/** Runs the operation of a row, and expects its error, without secrets or requests to other hosts. */
 async function expectFailure([, operation, problem, respond]: Row): Promise<void> {
   await using other = await startServer(() => ({ status: 200, body: 'content' }))
   await using registry = await startServer(leaking(respond(other.url)))
-  // Only a missing response is to exceed the limit.
+  // Only operations that never get a response may exceed the limit.
   const timeoutMs = problem === 'unreachable' ? 500 : 60_000
   const { client } = clientOf(registry.host, { credentials: async () => ada, timeoutMs })
   const failure = await failureOf(operations[operation](client))
@@ -74,7 +73,6 @@ async function expectFailure([, operation, problem, respond]: Row): Promise<void
 
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
 
-/** A manifest that the client must reject. */
 const broken = (name: string, body: unknown, mediaType: string = mediaTypes.manifest): Row => [
   `has ${name} as a manifest`,
   'manifest',
@@ -114,7 +112,6 @@ const documents: Row[] = [
 
 const started = { status: 202, headers: { location: '/v2/a/blobs/uploads/1' } }
 
-/** Responses to the steps of an upload. */
 const uploading =
   (start: ServerReply, end: ServerReply): Respond =>
   ({ method }) =>
@@ -122,7 +119,6 @@ const uploading =
 
 const page = (next: string): ServerReply => json({ tags: ['a'] }, { link: `<${next}>; rel="next"` })
 
-/** Sends data without end, as fast as the client reads. */
 const pour: Respond = (_request, outgoing) => {
   const more = () => {
     while (outgoing.write(Buffer.alloc(65_536)));
@@ -156,7 +152,6 @@ const wrongContent: Row[] = [
   ['loses the referrers index', 'putReferrer', 'refused', () => afterPut({ status: 404 })],
 ]
 
-/** Accepts each upload, and responds to all other requests with a reply. */
 const afterPut =
   (reply: ServerReply): Respond =>
   ({ method }) =>
@@ -191,7 +186,6 @@ const catalog: Respond = () =>
 const unsupported = '{"errors":[{"code":"UNSUPPORTED"}]}'
 const switching = 'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'
 
-/** Uses the raw response, and returns no reply. */
 const raw =
   (send: (outgoing: Parameters<Respond>[1]) => unknown): Row[3] =>
   () =>
@@ -315,14 +309,12 @@ describe('a failed authentication', () => {
   )
 })
 
-/** A registry that issues tokens at `/token` and rejects them. */
 function tokenIs(reply: ServerReply): (registryUrl: string) => Respond {
   return (registryUrl) =>
     ({ url }) =>
       url.pathname === '/token' ? reply : bearer(`${registryUrl}/token`)
 }
 
-/** Redirects a number of times before it returns the blob. */
 const storage = (hops: number): Respond => {
   let left = hops
   return () => ((left -= 1) < 0 ? { status: 200, body: 'content' } : { status: 302, headers: { location: '/next' } })

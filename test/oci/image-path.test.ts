@@ -12,7 +12,6 @@ import { memoryRegistry } from '../support/memory-registry.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { readTree } from '../support/read-tree.ts'
 
-/** Returns undefined if the work is rejected as invalid. */
 async function unlessInvalid<Value>(work: () => Value | Promise<Value>): Promise<Value | undefined> {
   try {
     return await work()

@@ -20,7 +20,6 @@ const settings = {
   rootfs: { type: 'layers', diff_ids: [digestOf('layer')] },
 }
 
-/** Stores a manifest with a configuration. */
 async function put(
   client: MemoryRegistry,
   config: unknown,
@@ -100,7 +99,6 @@ describe('reads an image', () => {
   })
 })
 
-/** An index whose only member is the result of `put`, for a platform. */
 const indexOfOne = async (client: MemoryRegistry, architecture: string) =>
   putIndex(client, [{ ...(await put(client, settings)), ...at(architecture) }])
 
@@ -144,7 +142,6 @@ test.each<[string, (client: MemoryRegistry) => Promise<unknown>, RegExp, problem
 
 const [blockBytes, mebibyte] = [512, 2 ** 20]
 
-/** A tar entry with global PAX attributes. */
 async function globalAttributes(attributes: number): Promise<Buffer> {
   const records = Array.from({ length: attributes }, (_, index) => ` ${index.toString(36)}=\n`)
   const content = records.map((record) => `${record.length + String(record.length + 1).length}${record}`).join('')
@@ -184,7 +181,6 @@ test('accepts many files with long names and attributes, and a large file', asyn
   const large = { name: 'large', content: Buffer.alloc(3 * mebibyte) }
   expect(await readTar(await tarOf([...files, large, { name: 'module.json', content: '{}' }]))).toBe('{}')
 })
-/** A registry that sends each layer on demand, and images with one layer of a declared size. */
 async function controlledRegistry() {
   const registry = memoryRegistry()
   const image = await imageOfEntries(registry, [{ name: 'module.json', content: 'm' }])
@@ -198,7 +194,6 @@ async function controlledRegistry() {
     const large: Image = { ...image, manifest: { ...image.manifest, layers } }
     return readFile({ ...registry, blob }, large, ['module.json'], 10)
   }
-  /** The sizes of the requested layers. */
   const requestedSizes = async () => {
     await setImmediate()
     return [...requests.keys()].toSorted((a, b) => a - b)

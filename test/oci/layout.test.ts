@@ -54,7 +54,6 @@ test('imports an image without a tag by its digest', async () => {
   expect(client.tagged.size).toBe(0)
 })
 
-/** Pushes an index with an image for each of two platforms. */
 async function pushIndex(client: RegistryClient) {
   const manifests = []
   for (const architecture of ['amd64', 'arm64']) {

@@ -107,7 +107,7 @@ describe.skipIf(noPeersReason !== '')(`images and other tools${noPeersReason}`, 
   const whiteout = tuple(array(names, { maxLength: 2 }), oneof(names, constantFrom('.wh..opq'))).map(
     ([folders, name]) => ({ name: [...folders, `.wh.${name}`].join('/') }),
   )
-  // Whiteouts first, because tools differ in how these affect other entries of their layer.
+  // Whiteouts come first, because tools differ in how whiteouts affect other entries of the same layer.
   const layer = tuple(array(whiteout, { maxLength: 2 }), array<RawEntry>(entry, { maxLength: 5 })).map((lists) =>
     lists.flat(),
   )

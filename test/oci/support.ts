@@ -18,7 +18,6 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 export const ada = { username: 'ada', password: 'correct horse battery' }
 
-/** A client of a local registry, and the log of its requests. */
 export function clientOf(host: string, options: Partial<ClientOptions> = {}) {
   const sent: string[] = []
   const transport: Transport = (url, request) => {
@@ -28,7 +27,6 @@ export function clientOf(host: string, options: Partial<ClientOptions> = {}) {
   return { client: registryClient(host, { transport, ...options }), sent }
 }
 
-/** The RegistryError of some work. */
 export async function failureOf(work: Promise<unknown>): Promise<RegistryError> {
   const outcome = await work.then(
     () => 'success',
@@ -38,7 +36,6 @@ export async function failureOf(work: Promise<unknown>): Promise<RegistryError> 
   throw new Error('Expected a RegistryError.', { cause: outcome })
 }
 
-/** The items of a list. */
 export async function all(list: AsyncIterable<string>): Promise<string[]> {
   const items: string[] = []
   for await (const item of list) items.push(item)
@@ -58,7 +55,6 @@ export async function pushBySkopeo(host: string, architectures?: readonly string
   return digestOf(await outputOf('skopeo', 'inspect', '--raw', '--tls-verify=false', '--creds', credentials, target))
 }
 
-/** The descriptor of a blob. */
 export const blobOf = (text: string) => ({
   mediaType: 'text/plain',
   digest: digestOf(text),
@@ -75,7 +71,6 @@ export const routed =
     return plainTransport(url.replace(origin, server), request)
   }
 
-/** Files of an image, one of them with a long path. */
 export const files: FileToPack[] = [
   { path: '/module.json', content: '{"id":"hello"}' },
   { path: 'app/main.js', content: 'console.log(1)', mode: 0o755 },
@@ -87,11 +82,9 @@ export const folder = (name: string): RawEntry => ({ name, type: 'directory' })
 export const symlink = (name: string, linkname: string): RawEntry => ({ name, type: 'symlink', linkname })
 export const hardLink = (name: string, linkname: string): RawEntry => ({ name, type: 'link', linkname })
 
-/** Copies an image with skopeo between local registries and layouts. */
 export const copy = (from: string, to: string, ...options: string[]): Promise<string> =>
   outputOf('skopeo', 'copy', '--quiet', '--src-tls-verify=false', '--dest-tls-verify=false', ...options, from, to)
 
-/** Unpacks an image with umoci, and reads its files. */
 export async function unpackByUmoci(address: string): Promise<Record<string, string>> {
   await using folder = await temporaryFolder()
   await copy(address, `oci:${folder.path}/layout:it`)
@@ -99,14 +92,12 @@ export async function unpackByUmoci(address: string): Promise<Record<string, str
   return await readTree(`${folder.path}/bundle/rootfs`)
 }
 
-/** Unpacks an image with the platform, and reads its files. */
 export async function unpackTag(client: RegistryClient, repository: string, tag: string) {
   await using store = await temporaryFolder()
   const image = await readImage(client, repository, tag)
   return await readTree(await unpackImage(client, image!, store.path))
 }
 
-/** An image of layers in a registry, and a folder that is removed after the test. `unpack` unpacks it to `store`. */
 export async function storeImage(...layers: (RawEntry[] | Parameters<typeof imageOf>[1])[]) {
   const folder = await temporaryFolder()
   onTestFinished(() => folder[Symbol.asyncDispose]())
@@ -118,11 +109,9 @@ export async function storeImage(...layers: (RawEntry[] | Parameters<typeof imag
   return { client, image, folder: folder.path, store, unpack }
 }
 
-/** Unpacks an image of layers, and reads its files. */
 export const unpackLayers = async (...layers: Parameters<typeof storeImage>): Promise<Record<string, string>> =>
   readTree(await (await storeImage(...layers)).unpack())
 
-/** A registry that runs while the tests of a suite run. */
 export function useRegistry(guard: () => RegistryGuard | undefined = () => undefined): { readonly host: string } {
   let registry: Awaited<ReturnType<typeof startDockerRegistry>> | undefined
   beforeAll(async () => {

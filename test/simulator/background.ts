@@ -40,7 +40,7 @@ async function start(): Promise<Simulator> {
   const claim = claimFolder(folder)
   if (claim === undefined) throw new Error(`Another simulator is starting in ${folder}.`)
   removeLeftovers(folder)
-  // Clean up however this process ends.
+  // Cleans up however this process ends.
   process.on('exit', () => {
     removeLeftovers(folder)
     claim[Symbol.dispose]()
@@ -62,7 +62,6 @@ async function start(): Promise<Simulator> {
   return simulator
 }
 
-/** Reports the result. A failure ends the process after it is reported. */
 async function run(): Promise<Simulator> {
   try {
     const simulator = await start()

@@ -11,7 +11,6 @@ const print = (line: string): void => console.log(line)
 const folder = folderOf(process.env)
 const elapsed = (): string => `${(performance.now() / 1000).toFixed(1)} s`
 
-/** Whether there was a simulator. */
 async function stopSimulator(): Promise<boolean> {
   const running = findSimulator(folder)
   if (running !== undefined) print(`Stopping the simulator of ${running.stage} with process id ${running.pid} …`)

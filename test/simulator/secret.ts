@@ -3,7 +3,6 @@ import { CliError } from '@platform/cli/exit'
 import { clientSettings } from '@platform/local/emulators/http/environment'
 import { findSimulator } from './state.ts'
 
-/** A secret as an operator reads it, without the roles of functions. Rejects when it is absent. */
 export async function readSecret(
   { secretsUrl, accessKeyId }: { secretsUrl: string; accessKeyId: string },
   name: string,

@@ -20,13 +20,12 @@ const defaults: Partial<Record<(typeof settingNames)[number], string>> = {
 /** Number of runs that may receive webhooks at the same time. */
 const receiverCount = 3
 
-/** Settings of the simulated deployment. An empty setting in the environment means the platform's default. */
+/** An empty setting in the environment means the platform's default. */
 export async function operatorSettings(environment: NodeJS.ProcessEnv): Promise<Record<string, string>> {
   const given = Object.entries(environment).filter((entry): entry is [string, string] => entry[0].startsWith('PLAT_'))
   return { ...defaults, PLAT_OUTBOUND_ALLOW: await freeAddresses(receiverCount), ...Object.fromEntries(given) }
 }
 
-/** Free addresses of this machine where runs receive webhooks. */
 async function freeAddresses(count: number): Promise<string> {
   const servers = Array.from({ length: count }, () => createServer())
   const addresses = await Promise.all(servers.map((server) => listenAt(server, '127.0.0.1', 0)))

@@ -8,7 +8,6 @@ import { type DeployedFunction, functionsOf } from './graph/functions.ts'
 import { graphOf, ofType } from './graph/graph.ts'
 import { readSecret } from './secret.ts'
 
-/** A deployment on this machine: the resources of the graph, the built functions, and their triggers. */
 export interface Simulator extends AsyncDisposable {
   url: string
   cloud: Cloud
@@ -18,7 +17,6 @@ export interface Simulator extends AsyncDisposable {
   initialAdminToken: () => Promise<string | undefined>
   /** Runs bootstrap, like each deployment that changes something. Rejects when it fails. */
   bootstrap: () => Promise<void>
-  /** Runs a scheduled function now, by its AWS name. */
   tick: (functionName: string) => Promise<void>
 }
 
@@ -34,7 +32,6 @@ export interface SimulatorOptions {
   onStep?: (step: string) => void
 }
 
-/** Evaluates the configuration, creates its resources in the emulators, runs bootstrap and opens the gateway. */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
   const { stage, port, functionsDir, onOutput, log, hasClocks = true, onStep = () => {} } = options
   await using resources = new AsyncDisposableStack()
@@ -51,7 +48,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   onStep(`The gateway listens at ${triggers.url}`)
   await bootstrap()
   onStep('The platform has started')
-  // Scan the catalog now: its schedule would take minutes.
+  // The schedule of the catalog would take minutes.
   const catalog = functions.find(({ name }) => name === 'schedule/catalog')
   if (hasClocks && catalog !== undefined) await triggers.tick(catalog.functionName)
   const initialAdminTokenSecret = String(graph.outputs['initialAdminTokenSecret'])

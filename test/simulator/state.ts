@@ -4,8 +4,6 @@ import { lockFile } from '@platform/local/file-lock'
 import { isAlive, stampOf } from '@platform/relay/process-group'
 import * as z from 'zod'
 
-/** How commands of the same user find the running simulator. */
-
 export const projectDir = join(import.meta.dirname, '../..')
 
 const State = z.object({
@@ -26,7 +24,6 @@ const State = z.object({
 })
 export type State = z.infer<typeof State>
 
-/** The folder of a simulator's files. One simulator runs per folder. */
 export const folderOf = (environment: NodeJS.ProcessEnv): string =>
   resolve(projectDir, environment['PLAT_SIMULATOR_DIR'] || '.simulator')
 
@@ -41,13 +38,11 @@ export const placesIn = (folder: string) => ({
 /** `findSimulator` holds the lock briefly. */
 const lockTimeoutMs = 2000
 
-/** Locks the folder for this process; undefined when another simulator has it. */
 export function claimFolder(folder: string): Disposable | undefined {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   return lockFile(placesIn(folder).lock, lockTimeoutMs)
 }
 
-/** Writes the state of this process atomically, readable by its owner only. */
 export function writeState(folder: string, state: Pick<State, 'stage' | 'ready'>): void {
   const { state: file } = placesIn(folder)
   const content: State = { pid: process.pid, stamp: stampOf(process.pid) ?? '', ...state }
@@ -64,7 +59,6 @@ export function readState(folder: string): State | undefined {
   }
 }
 
-/** The simulator that is running or starting; ignores the state of a killed one. */
 export function findSimulator(folder: string): State | undefined {
   const state = readState(folder)
   if (state === undefined || !isAlive(state)) return undefined

@@ -1,6 +1,5 @@
 import { build } from 'esbuild'
 
-/** The main file of a module of test/support/modules, with its arguments. */
 export function fixture(command: string): string {
   const [name, ...args] = command.split(' ')
   return [`test/support/modules/${name}.ts`, ...args].join(' ')

@@ -1,7 +1,6 @@
 import type { GatewayHandler } from '@platform/http/response'
 import { jsonRequest, type TestResponse, send, type TestRequest } from './request.ts'
 
-/** Fetch metadata headers of a same-origin request. */
 export const publicPortalHeaders = {
   host: 'platform.example.com',
   origin: 'https://platform.example.com',

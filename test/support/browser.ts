@@ -1,7 +1,6 @@
 import type { GatewayHandler } from '@platform/http/response'
 import { jsonRequest, type TestResponse, send } from './request.ts'
 
-/** A browser with cookies per origin. Requests to the platform call its function. */
 export class Browser {
   readonly jar = new Map<string, Map<string, string>>()
   readonly went: URL[] = []
@@ -13,7 +12,6 @@ export class Browser {
     this.handler = handler
   }
 
-  /** Follows redirects from an address until one matches. */
   async follow(address: string, until: RegExp): Promise<URL> {
     let url = new URL(address)
     for (let hop = 0; hop < 15; hop++) {

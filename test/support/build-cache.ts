@@ -29,10 +29,9 @@ function isGone(processId: string | undefined): boolean {
   }
 }
 
-/** Acquires the lock of a build. A lock of a process that has exited is ignored. */
 async function lock(path: string): Promise<AsyncDisposable> {
   const draft = `${path}.${process.pid}.${randomUUID()}`
-  // A link is created with its content in one step.
+  // Creating and then writing a file would show other processes an empty lock.
   await writeFile(draft, String(process.pid))
   const isLocked = () => link(draft, path).catch(() => 'locked')
   while ((await isLocked()) !== undefined) {
@@ -43,7 +42,7 @@ async function lock(path: string): Promise<AsyncDisposable> {
   return { [Symbol.asyncDispose]: () => rm(path, { force: true }) }
 }
 
-/** Caches the result of a build for all files and runs until a source changes. Concurrent builds wait for the first. */
+/** Caches a build until a source changes. Concurrent builds wait for the first. */
 export async function buildOnce<Built>(name: string, changedBy: string, build: () => Promise<Built>): Promise<Built> {
   const file = `${name}-${fingerprint(changedBy)}`
   const find = () => readFile(join(folder, file)).catch(() => undefined)

@@ -16,14 +16,13 @@ declare module 'vitest' {
   }
 }
 
-/** Extracts the deployment's components, evaluates two stages and builds the functions, once for all tests. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   await installComponents()
   await using parts = new AsyncDisposableStack()
   const functionsDir = join(parts.use(await temporaryFolder()).path, 'functions')
   const built = deployedFunctions()
   const [dev, production, functions] = await Promise.all([graphOf('dev'), graphOf('production'), built])
-  // esbuild would keep a gigabyte until this process exits.
+  // Otherwise esbuild keeps a gigabyte of memory until this process exits.
   await stop()
   await writeFunctions(functions, functionsDir)
   project.provide('dev', dev)

@@ -15,7 +15,6 @@ export const passwordGuard: RegistryGuard = {
   files: { htpasswd: 'ada:$2y$05$abcdefghijklmnopqrstuOq6zzOVDoF27Ay8usLAto.lXAItC88eK\n' },
 }
 
-/** Starts Debian's docker-registry, with deletion enabled. */
 export async function startDockerRegistry(guard?: RegistryGuard): Promise<{ host: string } & AsyncDisposable> {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await temporaryFolder()).path
@@ -28,7 +27,7 @@ export async function startDockerRegistry(guard?: RegistryGuard): Promise<{ host
     ...(guard && { auth: guard.auth }),
   }
   const path = join(folder, 'config.yml')
-  // JSON is YAML.
+  // YAML is a superset of JSON.
   await writeFile(path, JSON.stringify(configuration).replaceAll('{folder}', folder))
   const env = { PATH: process.env['PATH'] }
   const program = starting.use(new Program('docker-registry', ['serve', path], { cwd: folder, env }))

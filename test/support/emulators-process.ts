@@ -3,7 +3,6 @@ import { startSecretsManager } from '../../packages/local/src/emulators/secrets/
 import { startSqs } from '../../packages/local/src/emulators/sqs/server.ts'
 import * as hooks from './emulators/hooks.ts'
 
-/** Runs the emulators until the parent exits. */
 const [dynamoDb, sqs, secrets] = await Promise.all([
   startDynamoDb({ hooks: hooks.dynamoDb }),
   startSqs({ hooks: hooks.sqs }),

@@ -3,10 +3,9 @@ import { once } from 'node:events'
 import { buildAssets } from '@platform/local/assets'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** Static assets that build quickly. Tests of other assets build their own. */
+/** Only assets that build quickly. Tests of other assets build their own. */
 const assetNames = ['openapi.json', 'event-catalog.json', 'module-schema.json']
 
-/** Starts the emulators once per test run. Workers find them by the SDK's environment variables. */
 export async function setup(): Promise<() => Promise<void>> {
   const child = fork(new URL('emulators-process.ts', import.meta.url).pathname, { execArgv: [] })
   const [[endpoints], assets] = await Promise.all([once(child, 'message'), builtAssets()])

@@ -1,8 +1,8 @@
 import { isLong } from './long.ts'
 
 /**
- * Shortens every timer of exactly `ms` milliseconds, so that tests of timeouts do not wait. `PLAT_TEST_LONG=1` uses the
- * real timeout.
+ * Shortens timers of exactly `limitMs`, so that tests of timeouts do not wait. `PLAT_TEST_LONG=1` uses the real
+ * timeout.
  */
 export function fastTimers(limitMs: number): Disposable & { ms: number } {
   const ms = isLong ? limitMs : 1500

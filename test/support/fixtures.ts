@@ -23,8 +23,6 @@ import type { GatewayHandler } from '@platform/http/response'
 import { send } from './request.ts'
 import { PlatformError } from '@platform/core/error'
 
-/** Users, relays and clusters. Each test creates its own organisation. */
-
 export const administrator = {
   platformName: 'Test Platform',
   publicUrl: 'https://platform.example.com',
@@ -46,7 +44,6 @@ export async function newCaller(organisationId = newId('org'), role = 'OrgAdmin'
 
 export const adminToken = async (): Promise<string> => (await readSecret(config.PLAT_SECRET_ADMIN_TOKEN)) ?? ''
 
-/** Creates the signing keys, as the first start of the platform does. */
 export const bootstrapPlatform = (): Promise<void> => bootstrap()
 
 export function newRelayKey() {
@@ -65,7 +62,6 @@ export const enrollRequest = (enrollmentToken: string, nodes = ['node-1']) => ({
   nodes: nodes.map((name) => ({ name })),
 })
 
-/** A cluster with an enrolled relay. */
 export async function enrolledCluster(caller: Caller, nodes = ['node-1']) {
   const cluster = await Cluster.register(caller, { name: `cluster ${randomUUID().slice(0, 8)}`, type: 'Hypervisor' })
   const relay = await enroll(enrollRequest(cluster.enrollmentToken, nodes))
@@ -95,13 +91,10 @@ export async function errorCodeOf(call: Promise<unknown>): Promise<string> {
   return 'no error'
 }
 
-/** Expects a call to be rejected with this error code. */
 export async function expectError(call: Promise<unknown>, code: string): Promise<void> {
   const actual = await errorCodeOf(call)
   if (actual !== code) throw new Error(`Expected ${code}, but got ${actual}.`)
 }
-
-/** Users that sign in with a password. */
 
 export const password = 'correct horse battery'
 
@@ -128,7 +121,6 @@ export async function signInUser(username: string, secret = password): Promise<S
   return { id: caller.userId, username, credentials, caller, accessToken, refreshToken }
 }
 
-/** Completes setup and returns the administrator. */
 export async function setUpPlatform(): Promise<SignedInUser> {
   await bootstrapPlatform()
   await complete({ ...administrator, initialAdminToken: await adminToken() })
@@ -153,7 +145,6 @@ export async function createTenantAdministrator(platform: Caller): Promise<Signe
   return signInUser(username)
 }
 
-/** The `Authorization` header of a user with these roles, by default in a new organisation. */
 export async function bearer(roles: [string], organisationId = newId('org')): Promise<{ authorization: string }> {
   const caller = await newCaller(organisationId, ...roles)
   return { authorization: `Bearer ${await issueAccessToken({ ...caller, roles })}` }

@@ -7,7 +7,6 @@ import { config } from '@platform/core/config'
 
 export type Claims = Readonly<Record<string, unknown>>
 
-/** Returns the bytes in the place of the signature. */
 export type Sign = (input: string) => Uint8Array
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -28,20 +27,17 @@ export function encodeToken(header: Claims, claims: Claims, signInput: Sign): st
   return `${input}.${Buffer.from(signInput(input)).toString('base64url')}`
 }
 
-/** The parts of a token, encoded and decoded. */
 export function decodeToken(token: string) {
   const [header = '', claims = '', signature = ''] = token.split('.')
   return { header, claims, signature, headerFields: decode(header), claimFields: decode(claims) }
 }
 
-/** The private keys that the platform signs with. */
 export async function platformSigningKeys(): Promise<{ access: KeyObject; statement: KeyObject }> {
   const { access, statement } = JSON.parse((await readSecret(config.PLAT_SECRET_SIGNING_KEYS)) ?? '')
   const keyOf = (jwk: Record<string, string>) => createPrivateKey({ format: 'jwk', key: jwk })
   return { access: keyOf(access[0].jwk), statement: keyOf(statement[0].jwk) }
 }
 
-/** Invalid tokens by their defect. */
 export type Forgeries = Readonly<Record<string, string>>
 
 const strangerKey = generateKeyPairSync('ed25519').privateKey
@@ -62,7 +58,6 @@ function publicKeySecrets(publicKey: KeyObject): Readonly<Record<string, string 
   }
 }
 
-/** Tokens with the signature of another key, or none. */
 export function wrongSignatures(good: string, publicKey: KeyObject): Forgeries {
   const { headerFields: header, claimFields: claims } = decodeToken(good)
   const withHeader = (change: Claims, signInput: Sign = signEdDsa(strangerKey)): string =>
@@ -100,7 +95,6 @@ export function wrongSignatures(good: string, publicKey: KeyObject): Forgeries {
   }
 }
 
-/** Changes of a valid token that need no key. */
 export function malformedTokens(good: string): Forgeries {
   const { header, claims, signature, headerFields, claimFields } = decodeToken(good)
   const flipped = Buffer.from(signature, 'base64url')
@@ -135,7 +129,6 @@ export function malformedTokens(good: string): Forgeries {
   }
 }
 
-/** Tokens with the platform's signature and claims that it never makes. */
 export function wrongClaims(good: string, key: KeyObject): Forgeries {
   const { headerFields: header, claimFields: claims } = decodeToken(good)
   const withHeader = (change: Claims): string => encodeToken({ ...header, ...change }, claims, signEdDsa(key))
@@ -176,7 +169,6 @@ interface RelayIdentity {
   key: KeyObject
 }
 
-/** Tokens of a relay, or of another one, that are not about this request. */
 export function wrongRelayClaims(good: string, own: RelayIdentity, other: RelayIdentity): Forgeries {
   const { headerFields: header, claimFields: claims } = decodeToken(good)
   const withHeader = (change: Claims, key = own.key): string =>

@@ -2,9 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Graph, graphOf as evaluate } from '../simulator/graph/graph.ts'
 import { buildOnce } from './build-cache.ts'
 
-/** The evaluated deployment, cached until one of its files changes. */
 export function graphOf(stage: string, environment: Record<string, string> = {}): Promise<Graph> {
-  // The environment variables that the configuration reads.
   const settings = Object.entries({ ...process.env, ...environment })
     .map(String)
     .filter((setting) => /^(?:PLAT|AWS|SST)_/.test(setting))

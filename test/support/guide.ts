@@ -1,11 +1,8 @@
 import { spawnSync } from 'node:child_process'
 
-/** A step of a guide: a command, its expected output, changed files. */
-
 export type Step =
-  /** Expected output. Without a command it is the output of a running program. */
+  /** Expected output; without a command, that of a program that is already running. */
   | { kind: 'command'; terminal: string; command: string | undefined; shown: string[] }
-  /** One place of a file is replaced by another. */
   | { kind: 'change'; file: string; before: string; after: string }
 
 export interface Section {
@@ -15,7 +12,6 @@ export interface Section {
 
 const block = /^```(console|diff) (\S+)\n(.*?)^```$/gms
 
-/** The sections with headings of level three, with their marked steps. */
 export const sectionsOf = (text: string): Section[] =>
   text
     .split(/^### /m)
@@ -49,10 +45,9 @@ function commandsOf(terminal: string, lines: readonly string[]): Step[] {
   return steps
 }
 
-/** Whether the command is complete: no quotation is open. */
 const isWhole = (command: string): boolean => spawnSync('bash', ['-n', '-c', command]).status === 0
 
-/** In expected output, `…` matches any text in a line; alone, any lines. */
+/** In expected output, `…` matches any text within a line; a line of only `…` matches any lines. */
 export const patternOf = (shown: readonly string[]): RegExp => new RegExp(`^${shown.map(linePattern).join('')}$`)
 
 const literal = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)

@@ -2,8 +2,6 @@ import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { type ServerReply, type Respond, startServer, type TestServer } from './http-server.ts'
 
-/** An OIDC issuer with programmable responses. */
-
 export interface SigningKey {
   kid: string
   privateKey: KeyObject
@@ -31,7 +29,6 @@ export class HostileIssuer {
   metadata: Record<string, unknown> = {}
   userinfo: Record<string, unknown> = {}
   token: () => Promise<string> | string = () => ''
-  /** Responses by path, in place of the default. */
   readonly overrides = new Map<string, Respond>()
 
   constructor(server: TestServer) {

@@ -16,7 +16,7 @@ export const newModuleId = (): string => `m${randomUUID().slice(0, 8)}`
 
 const ok: Respond = (_request, response) => void response.writeHead(200, { 'content-type': 'text/plain' }).end('ok')
 
-/** Sets or removes the route. Retries, because other tests change routes concurrently. */
+/** Retries, because other tests change routes concurrently. */
 export async function reserveRoutes(moduleId: string, reservation: RouteReservation | undefined): Promise<void> {
   const set = async () => {
     const rejection = await transact([reserveRoutesWrite(await readRoutes(), moduleId, reservation)])
@@ -25,7 +25,6 @@ export async function reserveRoutes(moduleId: string, reservation: RouteReservat
   while ((await errorCodeOf(set())) !== 'no error');
 }
 
-/** Starts a module instance that records its requests; `isClaimed: false` without a reserved route. */
 export async function runInstance(respond = ok, { moduleId = newModuleId(), isClaimed = true } = {}) {
   const folder = await temporaryFolder()
   const requests: { method: string; url: string; headers: Record<string, unknown>; body: Buffer }[] = []
@@ -49,7 +48,7 @@ export async function runInstance(respond = ok, { moduleId = newModuleId(), isCl
   }
   const api = `/api/${moduleId}`
   if (isClaimed) await reserveRoutes(moduleId, { apiBasePath: api, deployment })
-  // Wait until caches of routes expire.
+  // Expires the caches of routes.
   shiftClock(1000)
   /** Stops the instance; its route stays reserved. */
   const end = async () => {
@@ -60,12 +59,10 @@ export async function runInstance(respond = ok, { moduleId = newModuleId(), isCl
   }
   return {
     moduleId,
-    /** The path of its route. */
     api,
     deployment,
     requests,
     respondWith: (next: Respond) => void (respond = next),
-    /** Ends requests without a response. */
     closeConnections: () => server.closeAllConnections(),
     end,
     async [Symbol.asyncDispose]() {

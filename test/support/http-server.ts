@@ -34,12 +34,10 @@ export interface ListeningServer extends AsyncDisposable {
   url: string
 }
 
-/** A server with a log of its requests. */
 export interface TestServer extends ListeningServer {
   requests: ReceivedRequest[]
 }
 
-/** Listens on a free port of 127.0.0.1. */
 export async function listen(server: Server): Promise<ListeningServer> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -9,10 +9,8 @@ import { pushImage } from '@platform/oci/push'
 import type { Image } from '@platform/oci/types'
 import { type Header, pack } from 'tar-stream'
 
-/** An entry of an archive, as no builder of images would write it. A text is the content of a file. */
 export type RawEntry = Partial<Header> & { name: string; content?: string | Buffer }
 
-/** An archive of entries in their order, true to the letter. */
 export async function tarOf(entries: readonly RawEntry[]): Promise<Buffer> {
   const archive = pack()
   for (const { content = '', ...header } of entries) {
@@ -28,14 +26,12 @@ const compressors = {
   tar: (tar: Buffer): Buffer => tar,
 }
 
-/** An archive as a layer. */
 export function layerOf(tar: Buffer, form: keyof typeof compressors = 'tar+gzip'): BuiltLayer & { bytes: Buffer } {
   const bytes = compressors[form](tar)
   const mediaType = `application/vnd.oci.image.layer.v1.${form}`
   return { descriptor: { mediaType, digest: digestOf(bytes), size: bytes.length }, diffId: digestOf(tar), bytes }
 }
 
-/** An image of layers, lowest first: pushed, and read. */
 export async function imageOf(client: RegistryClient, ...layers: BuiltLayer[]): Promise<Image> {
   const { digest } = await pushImage(client, 'team/hello', await buildImage({ files: [], layers }), ['1'])
   const image = await readImage(client, 'team/hello', digest)
@@ -43,7 +39,6 @@ export async function imageOf(client: RegistryClient, ...layers: BuiltLayer[]): 
   return image
 }
 
-/** An image of archives, lowest first. */
 export async function imageOfEntries(client: RegistryClient, ...layers: RawEntry[][]): Promise<Image> {
   return imageOf(client, ...(await Promise.all(layers.map(async (entries) => layerOf(await tarOf(entries))))))
 }

@@ -3,9 +3,6 @@ import { maxLayerBytes } from '@platform/oci/layer'
 import { broken, readBlob, readIndex, readManifest, tagOf } from '@platform/oci/layout-folder'
 import type { Descriptor, Index, Manifest } from '@platform/oci/types'
 
-/**
- * Pushes the content of an image layout: tagged images, then signatures. Throws `RegistryError` if it is incomplete.
- */
 export async function importLayout(
   client: RegistryClient,
   repository: string,

@@ -11,7 +11,6 @@ interface Invocation extends PromiseWithResolvers<any> {
   event: unknown
 }
 
-/** The Lambda Runtime API for one instance, over HTTP. Delivers one event at a time. */
 export async function startRuntimeApi() {
   const invocations: Invocation[] = []
   const initError = Promise.withResolvers<InvocationError>()

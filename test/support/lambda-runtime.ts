@@ -19,25 +19,22 @@ import { temporaryFolder } from './temporary-folder.ts'
 
 const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
 
-/** Intercepts the calls of a Lambda client; `send` executes the call. */
 export type InterceptCall = (call: { method: string; path: string }, send: () => Promise<any>) => Promise<any>
 
 export interface LambdaOptionsInput extends LambdaOptions {
   settings?: Partial<LambdaSettings>
-  /** Source registry of the modules; a registry in memory by default. */
+  /** The source registry of the modules; by default a registry in memory. */
   source?: RegistryClient
 }
 
-/** The Lambda runtime on emulated Lambda, with a source registry and a target registry. */
 export interface LambdaFixtures extends AsyncDisposable {
   runtime: ModuleRuntime
   lambda: RunningLambda
   client: LambdaClient
   registry: MemoryRegistry
   target: MemoryRegistry
-  /** Combined output of all sandboxes. */
   output: () => string
-  /** A second runtime, as in another process, with its own settings. */
+  /** A further runtime with its own settings, as in another process. */
   another: (settings?: Partial<LambdaSettings>, intercept?: InterceptCall) => ModuleRuntime
 }
 
@@ -84,7 +81,6 @@ export async function startLambdaFixtures({
   return { runtime, lambda, client, registry, target, output: () => output, another, [Symbol.asyncDispose]: close }
 }
 
-/** Client settings without retries that intercept each call. */
 function withInterceptor(intercept: InterceptCall): LambdaClientConfig {
   const handler = new NodeHttpHandler()
   const handle: NodeHttpHandler['handle'] = (request, options) =>
@@ -92,7 +88,7 @@ function withInterceptor(intercept: InterceptCall): LambdaClientConfig {
   return { maxAttempts: 1, requestHandler: Object.assign(Object.create(handler), { handle }) }
 }
 
-/** A Lambda runtime client that responds to every event with the text that an expression of `event` evaluates to. */
+/** Source of a Lambda runtime client that evaluates an expression of `event` and responds with its text. */
 export const moduleSource = (expression: string): string => `
   const base = 'http://' + process.env.AWS_LAMBDA_RUNTIME_API + '/2018-06-01/runtime/invocation/'
   for (;;) {
@@ -113,24 +109,20 @@ export const pushWord = (fixtures: LambdaFixtures, word: string, repository = 'm
 export const wordSpec = async (fixtures: LambdaFixtures, word: string, repository?: string) =>
   deploymentSpecOf(await pushWord(fixtures, word, repository))
 
-/** Pushes and deploys a word module. */
 export const deployWord = async (fixtures: LambdaFixtures, word: string, repository?: string) =>
   fixtures.runtime.deploy(await wordSpec(fixtures, word, repository))
 
-/** The response of a word module. */
 export const readWord = async (runtime: ModuleRuntime, deployment: Deployment) =>
   textOf(await runtime.request(deployment, { method: 'GET', path: '/' }, limits))
 
 export const deploymentsOf = async (runtime: ModuleRuntime) =>
   (await runtime.list()).map(({ deployment }) => deployment)
 
-/** The versions of a function with their descriptions. */
 export const versionsOf = async ({ client }: LambdaFixtures, FunctionName = 'mod-words') => {
   const { Versions = [] } = await client.send(new ListVersionsByFunctionCommand({ FunctionName }))
   return Versions.map(({ Version, Description }) => `${Version} ${Description}`)
 }
 
-/** The deployment id and the image digest of a published version. */
 export async function lambdaResourcesOf({ client }: LambdaFixtures, { handle }: Deployment) {
   const [FunctionName, Qualifier] = handle.split(':')
   const version = await client.send(new GetFunctionConfigurationCommand({ FunctionName, Qualifier }))

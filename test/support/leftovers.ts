@@ -10,7 +10,6 @@ export interface ModuleProcess {
   deploymentId: string
 }
 
-/** The processes of a module: their environment names organisation and module. */
 export async function processesOf(organisationId: string, moduleId: string): Promise<ModuleProcess[]> {
   return (await readProcesses('environ')).flatMap(({ id, text }) => {
     const variables = new Map(text.split('\0').map((each) => each.split('=', 2) as [string, string]))
@@ -19,7 +18,6 @@ export async function processesOf(organisationId: string, moduleId: string): Pro
   })
 }
 
-/** Processes of modules, and files in the folders of instances and images. */
 async function leftoversOf({ dataDir }: Pick<PlatformProcess, 'dataDir'>): Promise<string[]> {
   const processes = await processesWith(`${dataDir}/`)
   const folders = await Promise.all(['run', join('run', 'runc'), 'images'].map((name) => contentOf(dataDir, name)))

@@ -2,7 +2,6 @@ import { expectStatus } from '../conformance/support/answer.ts'
 import type { Client } from '../conformance/support/client.ts'
 import { waitFor } from './wait-for.ts'
 
-/** Everything that the platform has acknowledged. */
 export interface Promised {
   clusters: { id: string; name: string }[]
   /** Line of the ledger → job that prints it. */
@@ -14,15 +13,12 @@ export interface Promised {
 
 export interface Targets {
   admin: Client
-  /** A cluster whose relay runs jobs. */
   workingId: string
-  /** A cluster without a relay. */
   parkedId: string
-  /** The file that each working job appends its line to. */
+  /** The file to which each job appends its line. */
   ledger: string
 }
 
-/** Clients that register clusters, submit jobs and cancel jobs until the platform is killed. */
 export class Load {
   readonly promised: Promised = { clusters: [], worked: new Map(), parked: new Set(), cancelled: new Set() }
   readonly #targets: Targets
@@ -33,7 +29,7 @@ export class Load {
     this.#targets = targets
   }
 
-  /** Calls until the given number of responses, then kills the platform during the next calls. */
+  /** Calls the API until it has responded `answers` times, then kills the platform during the next calls. */
   async untilKilled(clients: number, answers: number, kill: () => Promise<void>): Promise<void> {
     const enough = this.#answers + answers
     const calling = Array.from({ length: clients }, () => this.#call())

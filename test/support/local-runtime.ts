@@ -11,13 +11,12 @@ import { type MemoryRegistry, memoryRegistry } from './memory-registry.ts'
 import { missingPrograms } from './installed-programs.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** The local runtime modes, and why their tests are skipped; empty if they are not. */
+/** Each mode with the reason for skipping its tests; empty if they run. */
 export const localModes: readonly (readonly [Exclude<LocalMode, 'auto'>, string])[] = [
   ['process', ''],
   ['container', missingPrograms('runc')],
 ]
 
-/** Opens a runtime in a temporary folder, with a registry in memory. Disposing closes it. */
 export async function localRuntime(mode: LocalMode, times: Pick<SupervisedOptions, 'readyMs' | 'pauseMs'> = {}) {
   const folder = await temporaryFolder()
   const registry: MemoryRegistry = memoryRegistry()
@@ -38,10 +37,8 @@ export async function localRuntime(mode: LocalMode, times: Pick<SupervisedOption
     /** Waits for a line that matches, starting at index `from`. */
     line: (pattern: RegExp, from = 0): Promise<string> =>
       waitFor(`${pattern} is printed`, async () => lines.slice(from).find(({ line }) => pattern.test(line))?.line),
-    /** The files of running instances. */
     leftovers: async (): Promise<string[]> =>
       (await readdir(join(folder.path, 'run'))).filter((name) => name !== 'runc'),
-    /** The unpacked images. */
     unpacked: (): Promise<string[]> => readdir(join(folder.path, 'images')).catch(() => []),
     async [Symbol.asyncDispose]() {
       await runtime.close(0)
@@ -52,7 +49,6 @@ export async function localRuntime(mode: LocalMode, times: Pick<SupervisedOption
 
 let count = 0
 
-/** A deployment spec with an id that is unique in this process. */
 export function deploymentSpecOf(
   image: { repository: string; digest: string },
   change: Partial<DeploymentSpec> = {},
@@ -63,14 +59,12 @@ export function deploymentSpecOf(
   return { id: `${moduleId}-${count}`, moduleId, ...common, ...image, ...change }
 }
 
-/** All processes, also in containers: their ids and a file of each. */
 export async function readProcesses(file: 'cmdline' | 'environ'): Promise<{ id: number; text: string }[]> {
   const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
   const read = async (id: string) => readFile(`/proc/${id}/${file}`, 'utf8').catch(() => '')
   return Promise.all(ids.map(async (id) => ({ id: Number(id), text: await read(id) })))
 }
 
-/** The ids of processes whose command line contains all of these texts. */
 export const processesWith = async (...texts: string[]): Promise<number[]> =>
   (await readProcesses('cmdline')).flatMap(({ id, text }) => (texts.every((part) => text.includes(part)) ? [id] : []))
 

@@ -1,6 +1,5 @@
 import { vi } from 'vitest'
 
-/** The log lines of an operation. */
 export async function captureLog(work: () => Promise<unknown>): Promise<Record<string, any>[]> {
   const lines: string[] = []
   const write = vi.spyOn(process.stdout, 'write').mockImplementation((text) => lines.push(String(text)) > 0)

@@ -3,7 +3,7 @@ import { digestOf } from '@platform/oci/digest'
 import { RegistryError } from '@platform/oci/error'
 import type { Descriptor, Index, Manifest } from '@platform/oci/types'
 
-/** Stored content, for tampering. Keys are `repository digest` and `repository tag`. */
+/** Tests may change the stored content. Keys are `repository digest` and `repository tag`. */
 export interface MemoryRegistry extends RegistryClient {
   blobs: Map<string, Buffer>
   manifests: Map<string, { bytes: Buffer; mediaType: string }>
@@ -12,7 +12,6 @@ export interface MemoryRegistry extends RegistryClient {
 
 const absent = (what: string) => new RegistryError('not_found', `There is no ${what}.`)
 
-/** A registry in memory, for thousands of images or invalid ones. */
 export function memoryRegistry(registry = 'registry.test'): MemoryRegistry {
   const blobs: MemoryRegistry['blobs'] = new Map()
   const manifests: MemoryRegistry['manifests'] = new Map()

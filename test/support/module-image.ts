@@ -8,10 +8,8 @@ export interface PushedImage {
   digest: string
 }
 
-/** Parts of an image besides its program `/app/main.mjs`. */
 type ImageParts = Pick<Partial<ImageToBuild>, 'config' | 'layers' | 'labels'> & { files?: ImageToBuild['files'] }
 
-/** Builds and pushes an image that runs a program, given as source text, with Node. */
 export async function pushProgram(
   client: RegistryClient,
   repository: string,
@@ -27,7 +25,6 @@ export async function pushProgram(
   return { repository: `${client.registry}/${repository}`, digest: built.digest }
 }
 
-/** Builds and pushes an image of a module of test/support/modules with program arguments. */
 export async function pushFixture(
   client: RegistryClient,
   name: string,
@@ -38,5 +35,4 @@ export async function pushFixture(
   return pushProgram(client, name, program, { config: { Cmd: ['node', 'main.mjs', ...args], ...config } })
 }
 
-/** The bundled source of a module of test/support/modules. */
 export const bundleFixture = async (name: string): Promise<string> => (await programOf(name)).program

@@ -1,7 +1,6 @@
 import { type ModuleManifest } from '@platform/contract/manifest'
 import { manifestOf } from '@platform/cli/author/manifest-from-code'
 
-/** A valid manifest that reserves only its own paths, with changes. */
 export function manifestFor(id: string, spec: Partial<ModuleManifest['spec']> = {}): ModuleManifest {
   const made = manifestOf(
     { id, version: '1.0.0', slots: [], healthChecks: [], jobs: [] },

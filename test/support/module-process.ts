@@ -25,7 +25,6 @@ interface Running {
   token: string
 }
 
-/** An event for the subscriptions of `publishes`. */
 export const cloudEvent = (id: string): CloudEvent => ({
   specversion: '1.0',
   id,
@@ -89,13 +88,11 @@ export class ModuleProcesses implements ModuleRuntime, AsyncDisposable {
 
   hooks = (deployment: Deployment): string[] => hooksIn(this.output(deployment))
 
-  /** The log lines of a deployment. */
   lines(deployment: Deployment): Record<string, any>[] {
     const lines = this.output(deployment).split('\n')
     return lines.filter((line) => line.startsWith('{') && line.endsWith('}')).map((line) => JSON.parse(line))
   }
 
-  /** Sends a signal and waits for the process to exit. */
   end(deployment: Deployment, signal: NodeJS.Signals): Program['ended'] {
     this.signal(deployment, signal)
     return this.ended(deployment)
@@ -134,7 +131,6 @@ export class ModuleProcesses implements ModuleRuntime, AsyncDisposable {
   }
 }
 
-/** A runtime that is disposed of when the test ends. */
 export function moduleProcesses(): ModuleProcesses {
   const runtime = new ModuleProcesses()
   onTestFinished(() => runtime[Symbol.asyncDispose]())

@@ -5,9 +5,8 @@ import { signImage } from '@platform/oci/signature/sign'
 import { type ReceivedRequest, type ServerReply, startServer } from './http-server.ts'
 import { startTestRegistry } from './registry.ts'
 
-/** Must not import core, which reads the settings that a registry creates. */
+/** Must not import core, which reads its settings when it is imported. */
 
-/** Properties of an image; the default is a valid, signed module. */
 export interface ImageOptions {
   version?: string
   repository?: string
@@ -41,7 +40,6 @@ export const moduleLabels = (id: string, version = '1.0.0') => ({
   'org.opencontainers.image.source': 'https://example.com/module',
 })
 
-/** Starts a registry, with the settings to use it. */
 export async function startModuleRegistry() {
   const registry = await startTestRegistry()
   const { host, client } = registry
@@ -76,7 +74,6 @@ export type ModuleRegistry = Awaited<ReturnType<typeof startModuleRegistry>>
 
 type Page = (request: ReceivedRequest) => ServerReply | undefined
 
-/** Starts a registry and a server of manifests, and applies their settings. */
 export async function startModuleFixtures(settings: Record<string, string> = {}) {
   const registry = await startModuleRegistry()
   const pages = new Map<string, Page>()
@@ -86,7 +83,6 @@ export async function startModuleFixtures(settings: Record<string, string> = {})
   })
   Object.assign(process.env, registry.settings, { PLAT_OUTBOUND_ALLOW: server.host }, settings)
 
-  /** Serves a response at a new URL. */
   function page(response: Page | string): string {
     const path = `/page-${pages.size}/module.json`
     pages.set(path, typeof response === 'string' ? () => ({ status: 200, body: response }) : response)

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 
-/** Images in a folder, as skopeo reads them. Written by hand: what reads them is under test. */
+/** Written without the platform's own code, which is under test. */
 
 const sha256 = (content: Uint8Array | string): string => createHash('sha256').update(content).digest('hex')
 
@@ -24,7 +24,7 @@ const storeJson = (folder: string, mediaType: string, document: object): Promise
   store(folder, mediaType, Buffer.from(JSON.stringify(document)))
 
 async function storeImage(folder: string, architecture: string, labels: Record<string, string>): Promise<Named> {
-  // An archive without files: two empty blocks.
+  // An archive without files consists of two empty blocks.
   const archive = Buffer.alloc(1024)
   const layer = await store(folder, 'application/vnd.oci.image.layer.v1.tar+gzip', gzipSync(archive))
   const config = await storeJson(folder, 'application/vnd.oci.image.config.v1+json', {
@@ -39,7 +39,6 @@ async function storeImage(folder: string, architecture: string, labels: Record<s
   return { ...(await storeJson(folder, mediaType, manifest)), platform }
 }
 
-/** Writes an image to an empty folder, with labels, under the name `latest`: of one architecture, or of several. */
 export async function writeLayout(
   folder: string,
   labels: Record<string, string>,

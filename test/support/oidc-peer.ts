@@ -3,8 +3,6 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { type Context, Provider } from 'oidc-provider'
 import { listen } from './http-server.ts'
 
-/** A real OpenID provider that signs in without a page. */
-
 export interface OidcClient {
   clientId: string
   clientSecret: string
@@ -49,7 +47,7 @@ export async function startOidcProvider() {
     host: server.host,
     paths,
     open,
-    /** Sets the user of the browser and the claims; '' rejects the sign-in. */
+    /** Sets the user who signs in, and the claims; '' rejects the sign-in. */
     present: (subject: string, claims: Claims = {}) => {
       accountId = subject
       users.set(subject, claims)

@@ -16,7 +16,6 @@ export interface Ended {
   err: string
 }
 
-/** The command line of one user, with a configuration folder of its own. */
 export class Plat {
   readonly #environment: NodeJS.ProcessEnv
   #folder: string | undefined
@@ -32,7 +31,6 @@ export class Plat {
     }
   }
 
-  /** The same with other environment variables. */
   with(environment: Record<string, string | undefined>): Plat {
     const other = new Plat('', {})
     Object.assign(other.#environment, this.#environment, environment)
@@ -40,7 +38,6 @@ export class Plat {
     return other
   }
 
-  /** The same in another working folder. */
   in(folder: string): Plat {
     const other = this.with({})
     other.#folder = folder
@@ -51,14 +48,12 @@ export class Plat {
     return this.start(args, input).ended
   }
 
-  /** Runs a command that must succeed, and returns its output. */
   async prints(args: readonly string[], input?: string): Promise<string> {
     const { exitCode, out, err } = await this.run(args, input)
     if (exitCode !== 0) throw new Error(`plat ${args.join(' ')} ended with ${exitCode}: ${err}`)
     return out
   }
 
-  /** Runs a command that must succeed, and parses its output as JSON. */
   async json(args: readonly string[], input?: string): Promise<any> {
     const words = args.includes('--') ? args.indexOf('--') : args.length
     return JSON.parse(await this.prints(args.toSpliced(words, 0, '--json'), input))

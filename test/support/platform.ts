@@ -32,9 +32,7 @@ export const setupRequest = (initialAdminToken: string | undefined) => ({
   initialAdminToken,
 })
 
-/** The real platform in a process of its own. Disposing ends it and removes its data. */
 export class PlatformProcess implements AsyncDisposable {
-  /** Unchanged by restarts. */
   readonly url: string
   readonly #environment: NodeJS.ProcessEnv
   readonly #removeData: () => PromiseLike<void>
@@ -55,13 +53,12 @@ export class PlatformProcess implements AsyncDisposable {
     this.#withFaults = withFaults
   }
 
-  /** Starts a new platform with short intervals and these settings; `withFaults` enables fault injection. */
   static async start(settings: Record<string, string> = {}, { withFaults = false } = {}): Promise<PlatformProcess> {
     const data = await temporaryFolder()
     const environment = {
       ...ownEnvironment,
       PLAT_PORT: '0',
-      // The registry's port may be in use after a restart: allow another one.
+      // After a restart, another process may use the earlier port of the registry.
       PLAT_REGISTRY_PORT: '0',
       PLAT_DATA_DIR: data.path,
       PLAT_HEARTBEAT_INTERVAL_SECONDS: '2',
@@ -80,13 +77,11 @@ export class PlatformProcess implements AsyncDisposable {
     return new PlatformProcess(url, environment, program, () => data[Symbol.asyncDispose](), withFaults)
   }
 
-  /** Starts again with the same data and port, and with further settings for this run. */
   async restart(settings: Record<string, string> = {}): Promise<void> {
     this.#program = run({ ...this.#environment, ...settings }, this.#withFaults)
     await ready(this.#program)
   }
 
-  /** Waits for its exit, for example at an armed failpoint. */
   get ended(): Program['ended'] {
     return this.#program.ended
   }
@@ -95,30 +90,24 @@ export class PlatformProcess implements AsyncDisposable {
     return this.#environment['PLAT_DATA_DIR'] ?? ''
   }
 
-  /** Its output since the last start. */
   get text(): string {
     return this.#program.text
   }
 
-  /** Waits for output that matches, since the last start. */
   writes = (pattern: RegExp): Promise<RegExpExecArray> => this.#program.writes(pattern)
 
-  /** Kills the process. */
   kill = (): Promise<void> => this.#program.kill()
 
-  /** Stops it with SIGTERM. */
   stop(): Program['ended'] {
     this.#program.signal('SIGTERM')
     return this.#program.ended
   }
 
-  /** Runs a command of the project in the platform's environment. */
   async command(line: string): Promise<string> {
     const { stdout } = await shell('sh', ['-c', line], { cwd: projectDir, env: this.#environment })
     return stdout
   }
 
-  /** Signs in as the administrator of `setUp`. Responses are checked against the contract. */
   api(): Promise<Platform> {
     return connect({ ...options, baseUrl: this.url })
   }
@@ -134,7 +123,6 @@ export class PlatformProcess implements AsyncDisposable {
     return setupRequest(initialAdminToken)
   }
 
-  /** Completes setup. */
   async setUp(): Promise<Platform> {
     const api = await this.api()
     expectStatus(await api.anonymous.post('/api/v1/setup/complete', await this.setupBody()), 200)
@@ -147,7 +135,7 @@ export class PlatformProcess implements AsyncDisposable {
   }
 }
 
-/** Runs the script of `npm start` with the Node of the tests; on request with emulators that inject faults. */
+/** Runs the script of `npm start` with the Node of the tests. */
 const run = (environment: NodeJS.ProcessEnv, withFaults: boolean): Program => {
   const main = withFaults ? 'test/support/emulators/platform.ts' : '$&'
   const command = packageFile.scripts.start.replace(/packages\S+main\.ts/, main)

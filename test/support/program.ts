@@ -3,16 +3,12 @@ import { once } from 'node:events'
 import type { TestContext } from 'vitest'
 import { waitFor } from './wait-for.ts'
 
-/** Running programs by process group. */
 const running = new Map<number, Program>()
 
-/** Kills all programs of this process. */
 export const endAll = () => running.forEach((_, group) => signalGroup(group, 'SIGKILL'))
 
-/** Maximum output shown with a failure, in characters. */
 const shownLength = 4000
 
-/** Prints the last output of all programs, for the analysis of failures. */
 export function showPrograms(): void {
   for (const [group, program] of running) {
     const text = program.takeUnshown().slice(-shownLength)
@@ -20,7 +16,6 @@ export function showPrograms(): void {
   }
 }
 
-/** Adds the output of programs to a failed test. */
 export const showBesideFailure = ({ task }: TestContext): void => void (task.result?.state === 'fail' && showPrograms())
 
 // A test that times out does not dispose of its programs.
@@ -30,7 +25,6 @@ if (process.env['VITEST']) {
   afterAll(endAll)
 } else process.once('exit', endAll)
 
-/** Signals a process group. Returns whether it exists. */
 function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-group, signal)
@@ -45,7 +39,6 @@ interface ProgramOptions {
   input?: boolean
 }
 
-/** A program in a process group of its own. */
 export class Program implements AsyncDisposable {
   readonly #child: ChildProcess
   readonly #group: number
@@ -54,7 +47,6 @@ export class Program implements AsyncDisposable {
   #isRead = false
   #shownUpTo = 0
 
-  /** With an `input` the program reads what `write` sends. */
   constructor(command: string, args: readonly string[], { input = false, ...options }: ProgramOptions) {
     const stdio = [input ? 'pipe' : 'ignore', 'pipe', 'pipe'] as const
     this.#child = spawn(command, args, { ...options, detached: true, stdio: [...stdio] })
@@ -73,12 +65,10 @@ export class Program implements AsyncDisposable {
     return this.#group
   }
 
-  /** All output so far, of both streams. */
   get text(): string {
     return this.#text
   }
 
-  /** The output since the last call. */
   takeUnshown(): string {
     const from = this.#shownUpTo
     this.#shownUpTo = this.#text.length
@@ -102,12 +92,10 @@ export class Program implements AsyncDisposable {
     return this.#ended
   }
 
-  /** Whether all processes of the group have exited. */
   get isGone(): boolean {
     return !signalGroup(this.#group, 0)
   }
 
-  /** Whether the process has exited. */
   get hasEnded(): boolean {
     return this.#child.exitCode !== null || this.#child.signalCode !== null
   }
@@ -117,12 +105,10 @@ export class Program implements AsyncDisposable {
     this.#child.kill(name)
   }
 
-  /** Sends SIGINT to the process group, as Ctrl-C does. */
   interrupt(): void {
     signalGroup(this.#group, 'SIGINT')
   }
 
-  /** Kills the process group. */
   async kill(): Promise<void> {
     signalGroup(this.#group, 'SIGKILL')
     await this.#ended

@@ -1,6 +1,6 @@
 /** A strict parser of the Prometheus text format 0.0.4. */
 
-/** A sample. Samples of a histogram have the metric's name with a suffix. */
+/** The name of a histogram's sample has a suffix. */
 export interface Sample {
   name: string
   labels: Record<string, string>
@@ -24,7 +24,6 @@ const metricLines = new RegExp(
 )
 const suffixes = { counter: /^$/, gauge: /^$/, histogram: /^(_bucket|_sum|_count)$/, summary: /^(|_sum|_count)$/ }
 
-/** Parses metrics by name. Throws for invalid text. */
 export function parseMetrics(text: string): Map<string, Metric> {
   const metrics = new Map<string, Metric>()
   const seriesNames = new Set<string>()
@@ -56,7 +55,6 @@ function sampleOf(line: string, metric: string, type: Metric['type']): Sample {
   return { name, labels: Object.fromEntries(pairs.map(([, key, text]) => [key, text])), value: number }
 }
 
-/** Buckets are cumulative, and the last one equals the count. */
 function checkHistogram(name: string, { samples }: Metric): void {
   const groups = Map.groupBy(samples, ({ labels }) => {
     const others = Object.entries(labels).filter(([key]) => key !== 'le')
@@ -71,7 +69,6 @@ function checkHistogram(name: string, { samples }: Metric): void {
   }
 }
 
-/** The value of the sample with these labels; 0 if there is none. */
 export function valueOf(metrics: Map<string, Metric>, name: string, labels: Record<string, string> = {}): number {
   const metric = metrics.get(name) ?? metrics.get(name.replace(/_(bucket|sum|count)$/, ''))
   const expected = Object.entries(labels)

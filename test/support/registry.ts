@@ -5,7 +5,7 @@ import { temporaryFolder } from './temporary-folder.ts'
 
 const password = 'correct horse battery'
 
-/** Starts an empty registry. Must not import core, which reads the settings that its callers create. */
+/** Must not import core, which reads its settings when it is imported. */
 export async function startTestRegistry() {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await temporaryFolder()).path
@@ -18,7 +18,6 @@ export async function startTestRegistry() {
   return {
     host,
     client: registryClient(host, { transport: plainTransport, credentials }),
-    /** Makes the registry unreachable during an operation. */
     stopDuring: async <Result>(work: () => Promise<Result>): Promise<Result> => {
       await registry.close(0)
       try {

@@ -7,6 +7,5 @@ const path = (process.env['PATH'] ?? '')
   .filter((folder) => !folder.includes('node_modules'))
   .join(delimiter)
 
-/** Runs a relay command with a shell in a folder. */
 export const runRelayCommand = (relayCommand: string, folder: string): Program =>
   new Program('sh', ['-c', relayCommand], { cwd: folder, env: { PATH: path, HOME: folder } })

@@ -15,15 +15,13 @@ import { signImage } from '@platform/oci/signature/sign'
 import { type Descriptor, type Manifest, mediaTypes } from '@platform/oci/types'
 import { startTestRegistry } from './registry.ts'
 
-/** Small signed releases. Must not import core, which reads the settings that a test creates. */
+/** Must not import core, which reads its settings when it is imported. */
 
-/** Properties of a test release. Omitted properties get valid defaults. */
 export interface ReleaseWish {
   /** Function name → source of its `index.mjs`, or its zip file. */
   functions?: Readonly<Record<string, string | Uint8Array>>
   /** Changes of the document; a text replaces it. */
   document?: Partial<Record<keyof ReleaseDocument, unknown>> | string
-  /** Changes the manifest before it is signed. */
   tamper?: (manifest: Manifest) => object
   tag?: string
 }
@@ -33,7 +31,6 @@ const zipOf = (content: string | Uint8Array): Uint8Array =>
     ? zipSync({ 'index.mjs': Buffer.from(content) }, { mtime: new Date('2026-01-01T00:00:00') })
     : content
 
-/** Functions that return their version. */
 const tinyFunctions = (version: string): Record<string, string> =>
   Object.fromEntries(
     ['health', 'clusters', 'queue/jobs'].map((name) => [
@@ -42,7 +39,7 @@ const tinyFunctions = (version: string): Record<string, string> =>
     ]),
   )
 
-/** Builds and pushes a release with its version as tag. Signs it if there is a private key (PEM). */
+/** Signs the release if there is a private key (PEM). */
 export async function pushRelease(
   client: RegistryClient,
   repository: string,
@@ -83,10 +80,8 @@ export async function pushRelease(
 
 const sizeOf = ({ digest, size } = { digest: '', size: 0 }) => ({ digest, size })
 
-/** The signing key: of releases, of modules, unknown, or none. */
 export type Signer = 'release' | 'module' | 'stranger' | false
 
-/** Starts a registry for releases, with the settings to use it. */
 export async function startReleaseRegistry() {
   const registry = await startTestRegistry()
   const { host, client } = registry
@@ -113,7 +108,6 @@ export async function startReleaseRegistry() {
   return { ...registry, repository, keys, settings, push, clear }
 }
 
-/** Starts a registry for releases and applies its settings. */
 export async function startReleaseFixtures() {
   const registry = await startReleaseRegistry()
   Object.assign(process.env, registry.settings)

@@ -15,12 +15,9 @@ import { root } from '../../scripts/source.ts'
 import { buildOnce } from './build-cache.ts'
 import type { PlatformProcess } from './platform.ts'
 
-/** Real and broken releases for platforms under test. */
-
 /** Placeholders for version and behaviour in built code, replaced later. */
 const [versionMark, behaviourMark] = ['@@version@@', '@@behaviour@@']
 
-/** Response header with the version. */
 export const releaseHeader = 'x-test-release'
 
 /**
@@ -33,7 +30,6 @@ type Behaviour = 'reports version' | 'fails' | 'fails for users' | 'throws for u
 const ifBehaviour = (behaviour: Behaviour): string => `(['${behaviourMark}'].join() === '${behaviour}')`
 const broken = `throw new Error('broken')`
 
-/** Wraps the handler of every function. */
 const handler = `async (event: any) => {
   const isHalf = Math.random() < 0.5
   const isOfUser = event.headers?.authorization && isHalf
@@ -59,7 +55,6 @@ function change(path: string, text: string): string {
   return `${text.replace('export const handler =', 'const whole: any =')}\nexport const handler = ${handler}`
 }
 
-/** Changes source files while they are bundled. */
 const changes: Plugin = {
   name: 'behaviours',
   setup(builder) {
@@ -75,14 +70,13 @@ async function build(): ReturnType<typeof functionFiles> {
   try {
     return await functionFiles(versionMark, join(root, 'dist'), [changes])
   } finally {
-    // esbuild would keep gigabytes until this process exits.
+    // Otherwise esbuild keeps gigabytes of memory until this process exits.
     await stop()
   }
 }
 
 let built: ReturnType<typeof functionFiles> | undefined
 
-/** The functions of a version with this behaviour. */
 export async function builtFunctions(version: string, behaviour: Behaviour): Promise<Zips> {
   built ??= buildOnce('functions', 'test/support/releases.ts', build)
   const resolve = (content: Uint8Array) =>
@@ -96,7 +90,6 @@ export async function builtFunctions(version: string, behaviour: Behaviour): Pro
   return new Map(zips)
 }
 
-/** A client of the release repository with the owner's permissions. */
 async function releasesOf({ dataDir }: PlatformProcess): Promise<Repository> {
   const { registry } = await readRuntimeFile(dataDir)
   const client = registryClient(registry.host, { transport: plainTransport, credentials: async () => registry })
@@ -107,7 +100,6 @@ type Facts = Pick<ReleaseFacts, 'version' | 'minFrom' | 'releaseNotesUrl'>
 
 const artifactFor = (facts: Facts, zips: Zips) => artifactOf({ createdAt: '2026-01-01T00:00:00.000Z', ...facts }, zips)
 
-/** Pushes a release without a signature. */
 export async function pushed(platform: PlatformProcess, facts: Facts, zips: Zips, tag = facts.version): Promise<void> {
   const { client, name } = await releasesOf(platform)
   const { blobs, manifest } = artifactFor(facts, zips)
@@ -115,7 +107,6 @@ export async function pushed(platform: PlatformProcess, facts: Facts, zips: Zips
   await client.putManifest(name, tag, manifest, mediaTypes.manifest)
 }
 
-/** Pushes a release that is signed with the platform's key or another one. */
 export async function published(platform: PlatformProcess, facts: Facts, zips: Zips, privateKeyPem?: string) {
   const key = privateKeyPem ?? (await readReleaseSigningKey(platform.dataDir))
   await publish(await releasesOf(platform), artifactFor(facts, zips), key)

@@ -14,11 +14,9 @@ export interface TestRequest {
 export interface TestResponse {
   status: number
   headers: Record<string, string>
-  /** The `Set-Cookie` headers. */
   cookies: string[]
   bytes: Buffer
   text: string
-  /** The parsed JSON body, if any. */
   json: any
 }
 

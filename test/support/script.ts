@@ -5,7 +5,6 @@ import { waitFor } from './wait-for.ts'
 
 const run = promisify(execFile)
 
-/** Shell code that waits for a file. */
 export const waitForFileScript = (file: string): string => `until [ -e '${file}' ]; do sleep 0.05; done`
 
 const exists = (file: string): Promise<boolean> =>
@@ -14,13 +13,12 @@ const exists = (file: string): Promise<boolean> =>
     () => false,
   )
 
-/** The lines that scripts appended to a file; empty before it exists. */
 export async function readWrittenLines(file: string): Promise<string[]> {
   await waitFor(`${file} is written`, () => exists(file))
   return (await readFile(file, 'utf8')).trim().split('\n')
 }
 
-/** Whether a process is running and no zombie. */
+/** A zombie does not count as running. */
 export async function isRunning(processId: string): Promise<boolean> {
   const { stdout } = await run('ps', ['-o', 'stat=', '-p', processId]).catch(() => ({ stdout: '' }))
   return stdout.trim() !== '' && !stdout.trim().startsWith('Z')

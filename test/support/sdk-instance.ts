@@ -4,19 +4,16 @@ import { ModuleHost } from '@platform/modules/host'
 import { controlPath, type PublishedEvent, publishedHeader, tokenHeader } from '@platform/modules/protocol'
 import { beforeEach, vi } from 'vitest'
 
-/** A module instance in the test process. */
-
 beforeEach(() => {
   vi.spyOn(process.stdout, 'write').mockReturnValue(true)
 })
 
 const token = 'token-of-the-deployment'
 
-/** Options of a request. The deployment token is added by default. */
+/** Requests contain the deployment token by default. */
 interface RequestOptions {
   headers?: Record<string, string>
   body?: string
-  /** Aborts when the client disconnects. */
   signal?: AbortSignal
 }
 
@@ -27,7 +24,6 @@ export interface Instance {
   control: (method: string, path: string, body?: object) => Promise<{ status: number; body: any }>
 }
 
-/** A new instance of the module `sample`, in state Loading. */
 export function instanceOf(parts: Partial<ModuleDefinition>, { startsItself = false } = {}): Instance {
   const definition = defineModule({ id: 'sample', version: '1.2.3', ...parts })
   const host = new ModuleHost(definition, { organisationId: 'org_sample', startsItself, isPersistent: true })
@@ -45,7 +41,6 @@ export function instanceOf(parts: Partial<ModuleDefinition>, { startsItself = fa
   return { host, send, control }
 }
 
-/** A running instance. */
 export async function startedInstance(parts: Partial<ModuleDefinition>): Promise<Instance> {
   const instance = instanceOf(parts)
   await instance.host.configure()
@@ -53,7 +48,6 @@ export async function startedInstance(parts: Partial<ModuleDefinition>): Promise
   return instance
 }
 
-/** The published events of a response. */
 export function publishedIn({ headers }: Response): PublishedEvent[] {
   const value = headers.get(publishedHeader)
   return value === null ? [] : JSON.parse(Buffer.from(value, 'base64url').toString())

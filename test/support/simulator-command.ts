@@ -10,7 +10,6 @@ interface Ending {
   text: string
 }
 
-/** `npm run simulate` in a folder of its own, with built functions. Disposing stops what runs there. */
 export class SimulatorCommand implements AsyncDisposable {
   readonly folder: string
   readonly functions = inject('functionsDir')
@@ -45,7 +44,6 @@ export class SimulatorCommand implements AsyncDisposable {
     return readState(this.folder)
   }
 
-  /** All processes of the simulator and its functions: their environment names its folder. */
   async processes(): Promise<number[]> {
     const processes = await readProcesses('environ')
     return processes.filter(({ text }) => text.includes(this.folder)).map(({ id }) => id)

@@ -4,7 +4,6 @@ import { connect, type Platform } from '../conformance/support/platform.ts'
 import { options, setupRequest } from './platform.ts'
 import { type Simulator, startSimulator } from '../simulator/simulator.ts'
 
-/** A deployment of this checkout, simulated and set up, whose schedules run on request. */
 export interface SimulatedPlatform extends AsyncDisposable {
   simulator: Simulator
   api: Platform

@@ -19,7 +19,6 @@ export interface Certificates {
   key: string
 }
 
-/** A certificate authority, and a certificate for `localhost`. */
 export async function certificates(folder: string): Promise<Certificates> {
   const file = (name: string) => join(folder, name)
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']

@@ -1,7 +1,5 @@
 import { client } from '@platform/core/db/table'
 
-/** Observes store calls where they leave the process. */
-
 let count = 0
 let waiting: { command: RegExp; action: () => Promise<unknown>; left: number } | undefined
 
@@ -18,7 +16,6 @@ client.middlewareStack.add(
   { step: 'initialize', name: 'storeCalls' },
 )
 
-/** Counts the store calls of an operation. */
 export async function countStoreCalls(work: () => Promise<unknown>): Promise<number> {
   const before = count
   await work()
@@ -44,7 +41,7 @@ export interface CallHook {
   after: () => Promise<void>
 }
 
-/** Runs actions before each store call and before its response is used, until disposed of. */
+/** `after` runs before the response is used. */
 export function onStoreCall(hook: {
   before?: (call: StoreCall) => Promise<void>
   after?: (call: StoreCall, answer: any) => Promise<void>
@@ -92,7 +89,6 @@ export async function crashAtCall(
 
 const isTransaction = ({ command }: StoreCall): boolean => command.startsWith('TransactWrite')
 
-/** The maximum number of concurrent transactions of an operation. */
 export async function maxConcurrentTransactions(work: () => Promise<unknown>): Promise<number> {
   let [inFlight, most] = [0, 0]
   using _ = onStoreCall({

@@ -1,7 +1,6 @@
 import { Program } from './program.ts'
 import { waitFor } from './wait-for.ts'
 
-/** The output of a command so far, and the exit code after its end. */
 export interface CommandOutput {
   output: string
   exitCode: number | undefined
@@ -9,7 +8,6 @@ export interface CommandOutput {
 
 const mark = '\u0001ended\u0001'
 
-/** An interactive shell. */
 export class Terminal extends Program {
   constructor(options: { cwd: string; env: NodeJS.ProcessEnv }) {
     super('bash', ['--norc', '--noprofile'], { ...options, input: true })
@@ -17,7 +15,6 @@ export class Terminal extends Program {
     this.write('exec 2>&1\n')
   }
 
-  /** Types a command without waiting for its end. */
   type(command: string): () => CommandOutput {
     const from = this.text.length
     this.write(`{ ${command}\n} </dev/null; printf '\\n${mark}%s\\n' $?\n`)
@@ -27,7 +24,6 @@ export class Terminal extends Program {
     }
   }
 
-  /** Types a command and waits for its end. */
   run(command: string): Promise<CommandOutput> {
     const read = this.type(command)
     return waitFor(`${command} ends`, async () => (read().exitCode === undefined ? undefined : read()))

@@ -12,7 +12,6 @@ const service = 'registry-of-tests'
 
 export interface TokenServer extends AsyncDisposable {
   guard: RegistryGuard
-  /** The scopes of each issued token. */
   granted: string[][]
 }
 

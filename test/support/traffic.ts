@@ -7,7 +7,6 @@ import { waitFor } from './wait-for.ts'
 /** A pause between requests, so that clients do not use the whole machine. */
 const readingMs = 25
 
-/** Clients that send one request after another and record failures. */
 export class Traffic implements AsyncDisposable {
   failures: string[] = []
   answers = 0
@@ -23,13 +22,11 @@ export class Traffic implements AsyncDisposable {
     return new Traffic(platform, await platform.admin, clients)
   }
 
-  /** Waits for this many further responses or failures. */
   async more(answers: number): Promise<void> {
     const enough = this.answers + answers
     await waitFor(`${answers} more answers`, async () => this.answers >= enough)
   }
 
-  /** Waits until all current requests have ended. */
   async settled(): Promise<void> {
     await Promise.all(this.#underWay)
   }

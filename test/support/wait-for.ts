@@ -3,10 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 const pollMs = 50
 
-/**
- * Repeats a check until it returns a truthy value, and returns that value. Throws after a generous deadline, which is
- * not part of the test.
- */
+/** Repeats a check until it returns a value. Throws after a generous deadline, which is not part of the test. */
 export async function waitFor<Found>(
   what: string,
   check: () => Promise<Found | undefined | false>,
@@ -21,7 +18,6 @@ export async function waitFor<Found>(
   throw new Error(`Waited ${withinSeconds} seconds in vain: ${what}`)
 }
 
-/** Whether a server accepts connections. */
 export const isListening = (address: NetConnectOpts): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(address, () => resolve(true))

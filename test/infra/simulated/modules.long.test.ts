@@ -34,14 +34,12 @@ beforeAll(async () => {
 })
 afterAll(() => environment[Symbol.asyncDispose]())
 
-/** The finished job of an accepted request. */
 async function jobOf(response: ReturnType<Client['post']>): Promise<any> {
   const job = await waitForJobEnd(environment.api, expectStatus(await response, 202))
   expect(environment.simulator.cloud.iamProxy.denials).toEqual([])
   return job
 }
 
-/** Pushes a signed module and scans the catalog. */
 async function push(id: string, version: string, { program, manifest }: { program: string; manifest: string }) {
   const { client } = environment.simulator.releases
   const image = await buildImage({
@@ -57,7 +55,6 @@ async function push(id: string, version: string, { program, manifest }: { progra
   await environment.tick('schedule/catalog')
 }
 
-/** Pushes the reference module with another version. */
 async function pushHello(version: string): Promise<void> {
   const textOf = async (path: string) =>
     (await readFile(join(import.meta.dirname, '../../..', path), 'utf8')).replaceAll('1.0.0', version)

@@ -44,7 +44,6 @@ async function release(version: string, change: Parameters<typeof builtFunctions
   await publish({ client, name }, artifactOf(facts, await builtFunctions(version, change)), privateKeyPem)
 }
 
-/** The version and traffic split of each alias. */
 async function aliases(): Promise<(readonly [string | undefined, object | undefined])[]> {
   const { functions, cloud } = environment.simulator
   return Promise.all(
@@ -70,7 +69,6 @@ test('finds a release on schedule and notifies the administrator', async () => {
   )
 })
 
-/** The releases that currently respond. */
 async function respondingReleases(): Promise<Set<string | null>> {
   const responses = await Promise.all(Array.from({ length: 10 }, () => admin.get('/api/v1/clusters')))
   for (const response of responses) expectStatus(response, 200)
@@ -134,7 +132,7 @@ test('uses every grant for releases, and the roles deny nothing', () => {
     grants.filter((grant) => usedActions(simulator, name, grant).size === 0).map((grant) => `${name} ${grant}`),
   )
   expect(unused).toEqual([])
-  // Deletes superseded versions, which need more than two releases.
+  // An update deletes superseded versions only after more than two releases.
   const exceptions = ['functions:update lambda:DeleteFunction']
   expect(unusedActions(simulator, /^functions:/)).toEqual(exceptions)
 })

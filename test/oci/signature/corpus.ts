@@ -14,7 +14,6 @@ import {
   trust,
 } from './stored.ts'
 
-/** Stored signatures, trusted keys and the expected verdict. */
 type Store = (fixtures: SignatureFixtures, layout: SignatureLayout) => Promise<unknown>
 interface Options {
   /** The trusted keys; the key p256 by default. */
@@ -26,31 +25,26 @@ interface Options {
 }
 type Case = [name: string, expected: 'verified' | UnverifiedProblem, store: Store, options?: Options]
 
-/** Stores a signature of `ours`, with changes. */
 const signedBy =
   (key: KeyName, changes?: Changes): Store =>
   (fixtures, layout) =>
     put[layout](fixtures, fixtures.ours, key, changes)
 
-/** Stores a signature of another image under `ours`. */
 const copiedFrom =
   (image: 'theirs' | 'index', key: KeyName = 'p256'): Store =>
   (fixtures, layout) =>
     put[layout](fixtures, fixtures.ours, key, { names: fixtures[image] })
 
-/** Stores several signatures, one after the other. */
 const inOrder =
   (...stores: Store[]): Store =>
   async (fixtures, layout) => {
     for (const store of stores) await store(fixtures, layout)
   }
 
-/** Changes the payload before it is signed. */
 const rewritten = (from: string | RegExp, to: string): Changes => ({
   text: (text) => Buffer.from(text.toString().replace(from, to)),
 })
 
-/** Flips one bit near the end. */
 const flipped = (bytes: Buffer): Buffer => {
   const copy = Buffer.from(bytes)
   copy[copy.length - 3]! ^= 1
@@ -66,7 +60,6 @@ const twice = (bundle: { dsseEnvelope: { signatures: object[] } }): object =>
 const material = (verificationMaterial?: object): Changes => ({ bundle: (each) => ({ ...each, verificationMaterial }) })
 const secondSubject = `"subject":[{"digest":{"sha256":"${'0'.repeat(64)}"}},`
 
-/** Changes that only bundles can have. */
 const bundles: [name: string, expected: Case[1], changes: Changes][] = [
   ['with another media type', 'broken_signature', { bundle: (each) => ({ ...each, mediaType: 'application/json' }) }],
   ['without a media type', 'broken_signature', { bundle: (each) => ({ ...each, mediaType: undefined }) }],
@@ -106,7 +99,6 @@ async function storeWithTwoLayers(fixtures: SignatureFixtures): Promise<void> {
   await fixtures.registry.putManifest(repository, 'two', bytes, manifest.mediaType)
 }
 
-/** Stores a payload under the tag, with other annotations than a valid signature. */
 const tagged =
   (annotations: (payload: Buffer) => Record<string, string>) =>
   async ({ registry, ours }: SignatureFixtures) => {
@@ -142,7 +134,6 @@ const documentCases: Case[] = [
 const past = '2020-01-01T00:00:00Z'
 const future = '2100-01-01T00:00:00Z'
 
-/** The verdict for a valid signature of `team/hello`, with limits of the trusted keys. */
 const lists: [name: string, expected: Case[1], ...limits: Partial<TrustedKey>[]][] = [
   ['a key for the repository', 'verified', { repositories: ['team/hello'] }],
   ['a key for the parent folder', 'verified', { repositories: ['x', 'team'] }],

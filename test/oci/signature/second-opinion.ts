@@ -37,7 +37,6 @@ function maySign({ repositories, notBefore, notAfter }: TrustedKey, repository: 
   return (isHere ?? true) && isDate && (notBefore ?? '0') <= at && at <= (notAfter ?? '9')
 }
 
-/** Whether a bundle for a digest contains a statement about it with a valid signature of a key. */
 function hasStatement(registry: MemoryRegistry, repository: string, digest: string, key: KeyObject): boolean {
   const type = 'application/vnd.dev.sigstore.bundle.v0.3+json'
   return [...registry.manifests.values()].some(({ bytes }) => {
@@ -73,7 +72,6 @@ function isAcceptedStatement(bundle: Bundle, key: KeyObject): boolean {
   return isAcceptedMessage(message, signatures[0]?.sig ?? Buffer.of(), key)
 }
 
-/** Whether the signature tag of a digest has a simple signing payload about it with a valid signature of a key. */
 function hasPayload(registry: MemoryRegistry, repository: string, image: string, key: KeyObject): boolean {
   const tagged = registry.tagged.get(`${repository} ${image.replace(':', '-')}.sig`)
   const manifest = registry.manifests.get(`${repository} ${tagged}`)

@@ -1,6 +1,6 @@
 import * as crypto from 'node:crypto'
 import { RegistryError } from '@platform/oci/error'
-import { openBundle, sealBundle } from '@platform/oci/signature/envelope'
+import { parseBundle, serializeBundle } from '@platform/oci/signature/envelope'
 import { generateKeyPair, readPublicKey } from '@platform/oci/signature/key'
 import { signatureAnnotation, signatureTag, signImage, simpleSigningType } from '@platform/oci/signature/sign'
 import { verifyImage } from '@platform/oci/signature/verify'
@@ -37,7 +37,6 @@ test.each(cases)(
   },
 )
 
-/** Changes of single bytes: the position and the added value. */
 const changes = array(tuple(nat(5000), integer({ min: 1, max: 255 })), { minLength: 1, maxLength: 3 })
 
 function changed(bytes: Buffer, places: [number, number][]): Buffer {
@@ -155,7 +154,7 @@ describe('signing', () => {
     const text = await fixtures.registry.blob(repository, tag.layers[0]!)
     const signature = Buffer.from(tag.layers[0]!.annotations![signatureAnnotation]!, 'base64')
     expect(crypto.verify('sha256', text, publicPem('p384'), signature)).toBe(true)
-    const bundle = [...fixtures.registry.blobs.values()].map(openBundle).find((each) => each !== undefined)
+    const bundle = [...fixtures.registry.blobs.values()].map(parseBundle).find((each) => each !== undefined)
     expect(crypto.verify('sha384', bundle!.signed, publicPem('p384'), bundle!.signature)).toBe(true)
   })
 
@@ -308,7 +307,7 @@ describe('a registry error', () => {
 test('rejects a signature that was created for the other layout', async () => {
   const fixtures = await startSignatureFixtures()
   await put.referrer(fixtures, fixtures.ours, 'p256')
-  const bundle = [...fixtures.registry.blobs.values()].map(openBundle).find((each) => each !== undefined)
+  const bundle = [...fixtures.registry.blobs.values()].map(parseBundle).find((each) => each !== undefined)
   await put.tag(fixtures, fixtures.theirs, 'p256', { names: fixtures.ours })
   const tag = (await fixtures.registry.manifest(repository, signatureTag(fixtures.theirs)))?.content as Manifest
   const [layer] = tag.layers
@@ -321,6 +320,6 @@ test('rejects a signature that was created for the other layout', async () => {
   fixtures.registry.manifests.clear()
   const signature = Buffer.from(layer!.annotations![signatureAnnotation]!, 'base64')
   const text = await fixtures.registry.blob(repository, layer!)
-  await putBundle(fixtures.registry, fixtures.ours, sealBundle(text, signature, 'any'))
+  await putBundle(fixtures.registry, fixtures.ours, serializeBundle(text, signature, 'any'))
   expect(await verify(fixtures)).toMatchObject({ problem: 'unknown_key' })
 })

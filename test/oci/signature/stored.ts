@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { digestOf } from '@platform/oci/digest'
-import { bundleType, envelopeBytes, sealBundle } from '@platform/oci/signature/envelope'
+import { bundleType, envelopeBytes, serializeBundle } from '@platform/oci/signature/envelope'
 import { simpleSigning, statement, statementType } from '@platform/oci/signature/payload'
 import { signatureAnnotation, type SignatureLayout, simpleSigningType } from '@platform/oci/signature/sign'
 import type { TrustedKey } from '@platform/oci/signature/verify'
@@ -46,7 +46,6 @@ export async function startSignatureFixtures() {
 
 export type SignatureFixtures = Awaited<ReturnType<typeof startSignatureFixtures>>
 
-/** Changes of a signature before it is stored. */
 export interface Changes {
   /** The digest in the payload; by default that of the image. */
   names?: string
@@ -57,14 +56,13 @@ export interface Changes {
   payload?: (payload: Buffer) => Buffer
   signature?: (signature: Buffer) => Buffer
   payloadType?: string
-  /** Of the layer, and of a bundle. */
+  /** The media type of the layer, and of a bundle. */
   mediaType?: string
   bundle?: (bundle: ReturnType<typeof JSON.parse>) => unknown
 }
 
 const identity = <Value>(value: Value): Value => value
 
-/** Stores a signature of a digest, valid except for the changes. */
 export const put: Record<
   SignatureLayout,
   (fixtures: SignatureFixtures, digest: string, key: KeyName, changes?: Changes) => Promise<Descriptor>
@@ -79,7 +77,7 @@ export const put: Record<
     } = changes
     const signed = text(statement(changes.names ?? digest))
     const signatureBytes = signature(signBytes(key, envelopeBytes(payloadType, signed), changes.hash))
-    const document = JSON.parse(sealBundle(payload(signed), signatureBytes, 'any').toString())
+    const document = JSON.parse(serializeBundle(payload(signed), signatureBytes, 'any').toString())
     document.dsseEnvelope.payloadType = payloadType
     const changed = bundle(document)
     const bytes = Buffer.isBuffer(changed) ? changed : Buffer.from(JSON.stringify(changed))
@@ -108,7 +106,6 @@ export async function putBundle(registry: MemoryRegistry, digest: string, bytes:
   })
 }
 
-/** Adds layers to the signatures under the tag of a digest. */
 export async function putTagged(registry: MemoryRegistry, digest: string, added: Descriptor[]) {
   const tag = `${digest.replace(':', '-')}.sig`
   const existing = (await registry.manifest(repository, tag))?.content

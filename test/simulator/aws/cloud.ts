@@ -15,7 +15,6 @@ import { type AccessDenial, type IamProxy, startIamProxy } from './iam-proxy.ts'
 import { type Images, startImages } from './images.ts'
 import { deployFunctions, provision } from './provision.ts'
 
-/** The AWS services that the platform needs, on this machine: the resources of a graph with its roles enforced. */
 export interface Cloud extends AsyncDisposable {
   iamProxy: IamProxy
   dynamoDbUrl: string
@@ -35,7 +34,6 @@ export interface CloudOptions {
   log: Log
 }
 
-/** Starts the emulators, creates the resources of the graph in them, and deploys the functions. */
 export async function startCloud({ graph, functions, codeDir, onOutput, log }: CloudOptions): Promise<Cloud> {
   await using resources = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'simulator-'))
@@ -99,7 +97,6 @@ const accountRegistry =
     throw new AwsServiceError('InvalidParameterValueException', `Source image ${imageHost} is not valid.`)
   }
 
-/** Replaces the AWS addresses of queues and images in a function's environment by local ones. */
 function withLocalAddresses(deployed: DeployedFunction, urls: IamProxy['urls'], { host }: Images): DeployedFunction {
   const entries = Object.entries(deployed.environment).map(
     ([name, value]) =>
@@ -111,7 +108,6 @@ function withLocalAddresses(deployed: DeployedFunction, urls: IamProxy['urls'], 
   return { ...deployed, environment: { ...environment, PLAT_REGISTRY_ALLOW: allowed } }
 }
 
-/** Credentials in a sandbox's environment. Modules get a role without permissions. */
 function credentials(accessKeyId: string, iamProxy: IamProxy | undefined): Record<string, string> {
   const { urls } = iamProxy ?? {}
   if (urls === undefined) return {}

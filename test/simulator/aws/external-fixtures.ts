@@ -27,7 +27,6 @@ export interface Releases {
 
 const assetsDir = join(import.meta.dirname, '../../../dist')
 
-/** Starts the registry; `given` are the operator's other settings. */
 export async function startExternalFixtures(
   given: Readonly<Record<string, string>>,
   log: Log,

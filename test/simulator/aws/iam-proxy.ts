@@ -5,18 +5,15 @@ import { listenAt } from '@platform/local/listening'
 import { allowing, type RequiredPermission, type Statement } from '../graph/policy.ts'
 import { lambdaPermissions, targetPermissions, queueNameOf, signerOf } from './required-permissions.ts'
 
-/** The function whose access key signed a request, and the statements of its role. */
 export interface Principal {
   name: string
   statements: readonly Statement[]
 }
 
-/** A proxy between functions and AWS that allows only what the function's role allows. */
 export interface IamProxy extends AsyncDisposable {
   urls: Readonly<Record<Service, string>>
   /** Statement of a role → the actions that it has allowed. */
   used: ReadonlyMap<Statement, ReadonlySet<string>>
-  /** Denied requests, in order. */
   denials: readonly AccessDenial[]
   /** Denies what the statement allows, without a record, until it is disposed. */
   withhold: (statement: Statement) => Disposable
@@ -38,14 +35,12 @@ interface IamProxyOptions {
   onDenial?: (denial: AccessDenial) => void
 }
 
-/** Starts the proxy, one loopback port for each service. */
 export async function startIamProxy(options: IamProxyOptions): Promise<IamProxy> {
   const { targets, accessKeyId, principalOf, onDenial = () => {} } = options
   const used = new Map<Statement, Set<string>>()
   const denials: AccessDenial[] = []
   const withheld = new Set<Statement>()
 
-  /** The first permission that is not allowed. */
   const findDenied = (
     permissions: readonly RequiredPermission[],
     { name, statements }: Principal,

@@ -13,10 +13,8 @@ import { plainTransport } from '@platform/oci/plain-transport'
 import { registryPermissions, signerOf } from './required-permissions.ts'
 import type { RequiredPermission } from '../graph/policy.ts'
 
-/** The account's image registry: its API, and the registry itself, which requires credentials. */
 export interface Images extends AsyncDisposable {
   url: string
-  /** Prefix of image references. */
   host: string
   /** The registry with the access that repository policies grant to Lambda. */
   asLambda: RegistryClient
@@ -122,7 +120,6 @@ function allowsLambda(policy: string | undefined, action: string): boolean {
   )
 }
 
-/** The error for a request that is not allowed. The password identifies the caller. */
 function errorFor(
   { method = '', url = '', headers }: IncomingMessage,
   repositories: Repositories,

@@ -15,8 +15,6 @@ import { type DeployedFunction } from '../graph/functions.ts'
 import { type Graph, ofType } from '../graph/graph.ts'
 import { folderBucket } from '../lambda/code.ts'
 
-/** Creates the table, queues and secrets of a graph in the emulators. */
-
 const TableInputs = z.object({
   name: z.string(),
   attributes: z.array(z.object({ name: z.string(), type: z.literal('S') })),
@@ -74,7 +72,7 @@ async function createQueues(graph: Graph, url: string, accessKeyId: string): Pro
   client.destroy()
 }
 
-/** The platform writes their values. */
+/** The platform writes the values. */
 async function createSecrets(graph: Graph, url: string, accessKeyId: string): Promise<void> {
   const client = new SecretsManagerClient(clientSettings(url, accessKeyId))
   for (const { inputs } of ofType(graph, 'aws:secretsmanager/secret:Secret')) {
@@ -98,7 +96,6 @@ export async function provision(graph: Graph, { accessKeyId, dynamodb, sqs, secr
   ])
 }
 
-/** Creates every function from its built folder, with a first version and the alias. */
 export const deployFunctions = async (client: LambdaClient, functions: readonly DeployedFunction[]): Promise<void> =>
   void (await Promise.all(functions.map((each) => deploy(client, each))))
 

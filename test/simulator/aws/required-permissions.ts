@@ -3,8 +3,6 @@ import { parsePath } from '@platform/local/registry/names'
 import { parseReference } from '@platform/oci/reference'
 import { type RequiredPermission } from '../graph/policy.ts'
 
-/** IAM permissions that a request to AWS requires. */
-
 type Json = Record<string, any>
 
 const arn = (service: string, name: string): string => `arn:aws:${service}:${localRegion}:${localAccountId}:${name}`
@@ -104,7 +102,6 @@ const lambdaActions: readonly [method: string, path: RegExp, action: string][] =
 
 const tagActions: Readonly<Record<string, string>> = { GET: 'ListTags', POST: 'TagResource', DELETE: 'UntagResource' }
 
-/** Permissions besides the action: passing the role, reading the image, tagAction. */
 function ofSettings(action: string, resource: string, { Role, Code, ImageUri, Tags }: Json): RequiredPermission[] {
   return [
     { action: `lambda:${action}`, resource },

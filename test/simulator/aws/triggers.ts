@@ -14,7 +14,6 @@ import { mappingsOf, routesOf, schedulesOf } from '../graph/functions.ts'
 import { type Graph, ofType } from '../graph/graph.ts'
 import { type Cloud } from './cloud.ts'
 
-/** Invokes functions: the gateway by its routes, queues by their mappings, and schedules. */
 export interface Triggers extends AsyncDisposable {
   url: string
   /** Runs a scheduled function now. Rejects when it fails. */
@@ -60,7 +59,6 @@ export async function startTriggers(cloud: Cloud, graph: Graph, options: Trigger
   }
 }
 
-/** The gateway of the one-machine platform with the routes of the graph. */
 function routingOf({ lambda }: Cloud, graph: Graph, log: Log) {
   const routes = routesOf(graph)
   const aliases = new Map(routes.map(({ functionName, alias }) => [functionName, alias]))

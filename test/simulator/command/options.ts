@@ -3,7 +3,6 @@ import { parseArgs } from 'node:util'
 import { CliError, messageOf } from '@platform/cli/exit'
 import { stageNameError } from '../../../infra/stage-name.ts'
 
-/** Options of `npm run simulate`. */
 export type Options =
   | { action: 'help' | 'stop' | 'token' }
   | { action: 'start'; stage: string; port: number; functions?: string }
@@ -29,7 +28,7 @@ const text = { type: 'string' } as const
 const flag = { type: 'boolean' } as const
 const definitions = { stage: text, port: text, functions: text, token: flag, stop: flag, help: flag }
 
-/** Parses the command line. Throws `CliError`. */
+/** Throws `CliError`. */
 export function parseOptions(args: readonly string[]): Options {
   const { help, stop, token, ...start } = parseValues(args)
   if (help) return { action: 'help' }

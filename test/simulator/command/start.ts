@@ -7,17 +7,14 @@ import { CliError } from '@platform/cli/exit'
 import * as z from 'zod'
 import { placesIn, projectDir } from '../state.ts'
 
-/** From the command to the background process. */
 export const LaunchMessage = z.object({
   folder: z.string(),
   stage: z.string(),
   /** Port of the API; 0 picks one. */
   port: z.number(),
-  /** Folder of built functions. */
   functions: z.string().optional(),
 })
 
-/** From the background process to the command. */
 const IpcMessage = z.union([
   z.object({ step: z.string() }),
   z.object({ isReady: z.literal(true) }),

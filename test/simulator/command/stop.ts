@@ -7,10 +7,9 @@ import { claimFolder, findSimulator, placesIn, readState, type State } from '../
 const stopTimeoutMs = 30_000
 const pollMs = 50
 
-/** The stopped simulator; `wasKilled` when only its leftovers were removed. Undefined if there was none. */
+/** Undefined if there was no simulator; `wasKilled` if only its files and processes were left. */
 export type Stopped = { state: State; wasKilled: boolean } | undefined
 
-/** Stops the simulator of a folder with all its processes and removes everything but the log. */
 export async function stop(folder: string): Promise<Stopped> {
   const state = readState(folder)
   const running = findSimulator(folder)
@@ -38,7 +37,7 @@ export function removeLeftovers(folder: string): void {
   rmSync(work, { recursive: true, force: true, maxRetries: 3 })
 }
 
-/** Processes of functions whose code is below a folder. Linux only. */
+/** Linux only. */
 function sandboxesBelow(folder: string): number[] {
   if (process.platform !== 'linux') return []
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))

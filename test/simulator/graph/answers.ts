@@ -64,7 +64,6 @@ const functionArns = (name: string) => {
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
-/** The state of a created resource: its inputs and AWS's attributes. */
 export function stateOf({ type, name, inputs }: ProviderCall): Record<string, unknown> {
   const physical = textOf(inputs['name']) ?? textOf(inputs['bucket']) ?? name
   return { ...inputs, name: physical, ...computed[type]?.(physical, inputs) }
@@ -102,7 +101,6 @@ const policyOf = (statements: readonly Statement[]): string =>
     })),
   })
 
-/** The result of a lookup; throws for an unknown one. */
 export function resolveData(token: string, inputs: Record<string, unknown>): Record<string, unknown> {
   const lookup = lookups[token]
   if (lookup === undefined) throw new Error(`No result is defined for the lookup ${token}.`)

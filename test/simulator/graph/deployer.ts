@@ -11,7 +11,7 @@ interface Build {
   handler: string
 }
 
-/** Method → result. Functions are already built: their folders are used unchanged. */
+/** Method → result. Functions are already built, so their folders are used unchanged. */
 const methods: Record<string, (input: Build) => unknown> = {
   'Provider.Aws.Bootstrap': () => ({
     version: 5,
@@ -23,7 +23,6 @@ const methods: Record<string, (input: Build) => unknown> = {
   'Runtime.Build': ({ bundle, handler }) => ({ handler, out: bundle, errors: [], sourcemaps: [] }),
 }
 
-/** Starts the server on loopback. */
 export async function startDeployer(): Promise<{ url: string } & AsyncDisposable> {
   // The evaluation may block longer than the default keep-alive timeout.
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {

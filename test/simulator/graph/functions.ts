@@ -2,8 +2,6 @@ import * as z from 'zod'
 import { type Graph, ofType } from './graph.ts'
 import { parsePolicy, type Statement } from './policy.ts'
 
-/** The functions of a graph and their triggers. */
-
 export interface DeployedFunction {
   /** Name in the contract, such as `queue/jobs`. */
   name: string
@@ -14,7 +12,6 @@ export interface DeployedFunction {
   environment: Record<string, string>
   role: string
   statements: readonly Statement[]
-  /** Alias that callers invoke. */
   alias: string
 }
 
@@ -31,7 +28,6 @@ const RoleInputs = z.object({
   managedPolicyArns: z.array(z.literal('arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole')).default([]),
 })
 
-/** Every function of the platform, by its name in the contract. */
 export function functionsOf(graph: Graph, names: readonly string[]): DeployedFunction[] {
   const aliases = new Map(
     ofType(graph, 'aws:lambda/alias:Alias').map(({ inputs }) => [inputs['functionName'], String(inputs['name'])]),

@@ -6,8 +6,6 @@ import { promisify } from 'node:util'
 import * as z from 'zod'
 import { installComponents } from './components.ts'
 
-/** The resources that a deployment would create. */
-
 const Resource = z.object({
   type: z.string(),
   name: z.string(),

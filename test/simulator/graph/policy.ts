@@ -1,7 +1,5 @@
 import * as z from 'zod'
 
-/** Policies of the platform's roles: allow statements by action and resource. */
-
 const Statement = z.strictObject({
   Effect: z.literal('Allow'),
   Action: z.array(z.string()),

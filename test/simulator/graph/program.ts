@@ -3,8 +3,6 @@ import { join } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 import * as z from 'zod'
 
-/** The deployment's configuration as a Node program, bundled like SST does. */
-
 /** CommonJS and file names, which the components use. */
 const banner = [
   `import { createRequire as createRequireOfProgram } from 'node:module'`,

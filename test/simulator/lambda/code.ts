@@ -18,7 +18,6 @@ export class InvalidEntrypoint extends Error {
   override readonly name = 'InvalidEntrypoint'
 }
 
-/** The immutable code of a function. */
 export interface Code {
   packageType: 'Image' | 'Zip'
   sha256: string
@@ -42,7 +41,7 @@ const nodeCode = (folder: string, sha256: string, sizeBytes: number, prepare: Co
 /** The bucket whose keys are folders below the configured root. */
 export const folderBucket = 'folders'
 
-/** Code in a folder instead of a zip file. It runs in place, so it must not change. */
+/** The code runs in place, so it must not change. */
 export async function folderCode(root: string | undefined, bucket: string, key: string): Promise<Code> {
   const folder = join(root ?? '', key)
   const isOutside = root === undefined || relative(root, folder).split(sep)[0] === '..'

@@ -8,7 +8,6 @@ import { type Sandbox, startSandbox } from './sandbox.ts'
 export interface FleetOptions {
   initLimitMs: number
   concurrency: number
-  /** Function → additional environment of its sandboxes, such as credentials. */
   environmentOf: (functionName: string) => Readonly<Record<string, string>>
   onOutput: (functionName: string, text: string) => void
 }
@@ -18,7 +17,6 @@ interface Member {
   sandbox: Sandbox
 }
 
-/** All sandboxes. Reuses an idle one, otherwise starts another. */
 export class Fleet {
   readonly #options: FleetOptions
   readonly #members = new Set<Member>()
@@ -35,7 +33,6 @@ export class Fleet {
     return members.map(({ sandbox }) => sandbox).filter(({ hasEnded }) => !hasEnded)
   }
 
-  /** Throttles beyond the concurrency limit. */
   async invoke(revision: Revision, payload: Buffer): Promise<Outcome> {
     if (this.#invocations >= this.#options.concurrency) throw throttled()
     this.#invocations++
@@ -55,7 +52,6 @@ export class Fleet {
     await this.#endIdle((member) => member.revision === revision)
   }
 
-  /** Ends idle sandboxes. */
   reap = (): Promise<void> => this.#endIdle(() => true)
 
   async close(): Promise<void> {

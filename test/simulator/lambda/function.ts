@@ -21,7 +21,6 @@ interface Reason {
   text: string
 }
 
-/** A function at one time: `$LATEST` or a version. Only its readiness changes. */
 export interface Revision {
   readonly functionName: string
   readonly version: string
@@ -47,7 +46,7 @@ export interface LambdaFunction {
   readonly name: string
   readonly tags: Readonly<Record<string, string>>
   latest: Revision
-  /** Runs invocations of `$LATEST`: the previous revision during an update. */
+  /** Invocations of `$LATEST` run this revision: the previous one during an update. */
   active: Revision
   readonly versions: Map<string, Revision>
   readonly aliases: Map<string, Alias>
@@ -72,7 +71,6 @@ export interface CodeSource {
   ZipFile?: Buffer | undefined
 }
 
-/** The mutable revision that invocations without a qualifier run. */
 export const latestVersion = '$LATEST'
 
 const addressPattern =
@@ -83,7 +81,6 @@ export interface Address {
   Qualifier?: string | undefined
 }
 
-/** Parses a function name or ARN, complete or partial; the qualifier may be separate. */
 export function parseAddress({ FunctionName, Qualifier }: Address): { name: string; qualifier: string | undefined } {
   const { name, qualifier = Qualifier } = addressPattern.exec(FunctionName)?.groups ?? {}
   if (name !== undefined) return { name, qualifier }
@@ -103,7 +100,6 @@ export function functionOf({ functions }: Lambda, address: Address): LambdaFunct
   return entry
 }
 
-/** Resolves `$LATEST`, a version, or the main version of an alias. */
 export function revisionOf(lambda: Lambda, address: Address): Revision {
   const { name, qualifier = latestVersion } = parseAddress(address)
   const { aliases, latest, versions } = functionOf(lambda, address)
@@ -178,7 +174,6 @@ export function createPreparation(delayMs: number): Preparation {
   }
 }
 
-/** Makes a Pending revision Active, or Failed where its code cannot be prepared. */
 export function activateLater({ preparation }: Lambda, revision: Revision): void {
   preparation.schedule(async () => {
     const error = await prepare(revision)

@@ -17,8 +17,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { type LambdaOptions, startLambda } from './start.ts'
 
-/** The emulator, with a function that acts on its event. `test/worker/runtimes` tests functions from images. */
-
 const FunctionName = 'echo'
 const handler = `
 const instance = crypto.randomUUID()

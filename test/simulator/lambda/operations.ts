@@ -22,10 +22,8 @@ import {
   summaryOf,
 } from './function.ts'
 
-/** One action of the API. Its input has the members of the SDK's, from path, query or body. */
 export type Operation = (lambda: Lambda, input: JsonObject) => JsonObject | Promise<JsonObject>
 
-/** An operation with a validated input; errors never repeat a value. */
 function operation<Schema extends z.ZodType>(
   schema: Schema,
   perform: (lambda: Lambda, request: z.output<Schema>) => JsonObject | Promise<JsonObject>,
@@ -43,7 +41,6 @@ const address = { FunctionName, Qualifier: z.string().min(1).max(128).optional()
 /** Lambda's page size for functions and versions. */
 const pageSize = 50
 
-/** One page of a sorted list, and the marker of the next one. */
 function page<Item>(
   items: readonly Item[],
   keyOf: (item: Item) => string,
@@ -90,7 +87,6 @@ const codeMembers = {
     .optional(),
 }
 
-/** Lambda's defaults. */
 const defaultSettings = { Description: '', Timeout: 3, MemorySize: 128 } as const
 
 function changeSettings(settings: Settings, request: z.infer<typeof SettingMembers>): Settings {

@@ -53,7 +53,7 @@ export class Runtime {
     return this.#ready.promise
   }
 
-  /** Runs a task. Its outcome counts once the program requests the next one, or has ended. */
+  /** The outcome counts once the program requests the next task, or has ended. */
   run(work: Work): Promise<Outcome> {
     const { promise, resolve } = Promise.withResolvers<Outcome>()
     this.#task = { work, isSent: false, settle: resolve }
@@ -63,7 +63,6 @@ export class Runtime {
     return promise
   }
 
-  /** Ends the current task and later ones with an outcome. */
   end(outcomeOf: (id: string) => Outcome): void {
     this.#end = outcomeOf
     this.#send = undefined
@@ -72,7 +71,6 @@ export class Runtime {
     task?.settle(task.outcome ?? this.#initError ?? outcomeOf(task.work.id))
   }
 
-  /** The program requests its next task. */
   next(send: (work: Work) => void): void {
     this.#send = send
     this.#ready.resolve(true)
@@ -119,7 +117,7 @@ export class Runtime {
 
 const base = '/2018-06-01/runtime'
 
-/** Serves the Runtime API (2018-06-01) of one sandbox. Programs may wait for work without a time limit. */
+/** Programs may wait for work without a time limit. */
 export async function serveRuntimeApi(runtime: Runtime): Promise<{ address: string; close: () => void }> {
   const server = createServer({ requestTimeout: 0, keepAliveTimeout: 0 })
   // A killed program breaks its connection.

@@ -8,9 +8,7 @@ export interface Sandbox {
   readonly pid: number | undefined
   readonly isIdle: boolean
   readonly hasEnded: boolean
-  /** Whether the init succeeds within the limit. */
   initialise: (limitMs: number) => Promise<boolean>
-  /** Kills the process at the limit. */
   run: (work: Work, limitSeconds: number) => Promise<Outcome>
   end: () => Promise<void>
 }
@@ -85,7 +83,6 @@ async function withinLimit<Result>(work: Promise<Result>, limitMs: number, onLim
 const timedOut = (id: string, seconds: number): Outcome =>
   failedOutcome('Sandbox.Timedout', `RequestId: ${id} Error: Task timed out after ${seconds.toFixed(2)} seconds`)
 
-/** The outcome of a task whose process ended. */
 async function exitOf(child: ChildProcess): Promise<(id: string) => Outcome> {
   try {
     const [code, signal]: (number | string | null)[] = await once(child, 'exit')

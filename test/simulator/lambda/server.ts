@@ -132,7 +132,6 @@ function isJson(payload: Buffer): boolean {
   }
 }
 
-/** An alias selects one of its versions by weight. */
 function invokedRevision(lambda: Lambda, FunctionName: string, Qualifier: string | undefined): Revision {
   const { aliases, versions, active } = functionOf(lambda, { FunctionName })
   const { name, qualifier = latestVersion } = parseAddress({ FunctionName, Qualifier })

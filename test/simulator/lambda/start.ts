@@ -9,7 +9,6 @@ import { serveLambda } from './server.ts'
 
 export interface LambdaOptions {
   port?: number
-  /** Access key that requests must be signed with. */
   accessKeyId?: string
   images?: ImageSource
   /** Root of the folders with code: bucket `folders`, the key is the path. */
@@ -28,7 +27,6 @@ export interface RunningLambda extends AwsServer {
   /** Keeps functions Pending and updates InProgress. */
   hold: () => void
   release: () => Promise<void>
-  /** Ends idle sandboxes. */
   reap: () => Promise<void>
   /** Makes a function Inactive, as after weeks without an invocation. */
   deactivate: (functionName: string, qualifier?: string) => void

@@ -21,7 +21,6 @@ const objects = new Map<string, Buffer>()
 
 export const expiredAccessKey = 'EXPIRED'
 
-/** Starts the server on loopback; `onRequest` receives each request. */
 export async function startAws(onRequest: (request: string) => void): Promise<string> {
   const server = createServer((request, response) => {
     void answer(request, response, onRequest)

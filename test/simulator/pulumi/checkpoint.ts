@@ -22,7 +22,6 @@ const Checkpoint = z.object({
   checkpoint: z.object({ latest: z.object({ resources: z.array(Entry).nullish() }).nullish() }),
 })
 
-/** `organization/app/stage`. */
 export type Stack = readonly [organisation: string, project: string, stage: string]
 
 const fileOf = (backend: string, [, project, stage]: Stack): string =>

@@ -68,7 +68,6 @@ export async function evaluate(
   return { entries: remaining(before, current, events, isSuccessful), isSuccessful }
 }
 
-/** Removes resources that the program no longer requests, after everything else. */
 function remaining(
   before: readonly Entry[],
   current: ReadonlyMap<string, Entry>,
@@ -81,7 +80,6 @@ function remaining(
   return [...current.values()]
 }
 
-/** Registers a resource like the engine: new, changed or unchanged. */
 function registrar(load: NodeJS.Require, before: (urn: string) => Entry | undefined, events: Events) {
   const rpc = load('@pulumi/pulumi/runtime/rpc')
   const { RegisterResourceResponse } = load('@pulumi/pulumi/proto/resource_pb')
@@ -114,7 +112,6 @@ const optionsOf = (request: any) => ({
   ...(request.getRetainondelete() && { retainOnDelete: true }),
 })
 
-/** Inputs, except those that must keep their earlier values. */
 const withIgnoredChanges = (
   inputs: Record<string, unknown>,
   ignoreChanges: readonly string[],
@@ -135,7 +132,6 @@ function operationFor(inputs: Record<string, unknown>, type: string, old: Entry 
 
 const failure = process.env['ENGINE_INVOCATION_ERROR']
 
-/** Throws if the provider would fail. */
 function stateAfter(resource: { type: string; name: string; inputs: Record<string, unknown> }, old: Entry | undefined) {
   const { type, inputs } = resource
   if (type === 'aws:lambda/invocation:Invocation' && failure) {

@@ -9,7 +9,6 @@ export interface Events {
   started: (operation: Operation, entry: Entry, old: Entry | undefined) => void
   done: (operation: Operation, entry: Entry, old: Entry | undefined) => void
   failed: (urn: string, message: string) => void
-  /** Number of changed resources by operation and type, such as `create aws:sqs/queue:Queue`. */
   end: () => Record<string, number>
 }
 

@@ -21,7 +21,6 @@ export const CommandResult = z.object({
   exitCode: z.number(),
   output: z.string(),
   requests: z.array(z.string()),
-  /** Operations of the engine with the number of changed resources by type. */
   operations: z.array(
     z.object({
       command: z.string(),
@@ -35,12 +34,10 @@ export type CommandResult = z.infer<typeof CommandResult>
 
 type CommandContext = Pick<Command, 'environment' | 'files'>
 
-/** A sandbox where deployment commands run for real, except the engine and AWS. */
 export interface Sandbox extends AsyncDisposable {
   run: (script: string, args: readonly string[], context?: Partial<CommandContext>) => Promise<CommandResult>
 }
 
-/** The reason why this machine cannot run a sandbox, or undefined. */
 export function sandboxUnavailableReason(): string | undefined {
   try {
     execFileSync('unshare', ['-Urn', 'ip', 'link', 'set', 'lo', 'up'], { stdio: 'pipe' })

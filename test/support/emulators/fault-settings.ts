@@ -1,11 +1,9 @@
 import { seededRandom } from '../random.ts'
 
-/** The current fault settings of an emulator, and its random decisions. */
 export interface FaultSwitches<Settings extends { seed: number }> {
   read: () => Readonly<Settings>
-  /** Changes the given settings; a seed restarts the random sequence. Throws for an unknown setting. */
+  /** A seed restarts the random sequence. Throws for an unknown setting. */
   set: (changes: Partial<Settings>) => Readonly<Settings>
-  /** Restores the settings in which no fault occurs. */
   reset: () => Readonly<Settings>
   random: () => number
 }
@@ -22,7 +20,6 @@ export function createSwitches<Settings extends { seed: number }>(none: Settings
   return { read: () => settings, set, reset: () => set(none), random: () => random() }
 }
 
-/** Routes that read, change and reset the settings: `GET`, `POST` and `DELETE /_faults`. */
 export const faultRoutes = <Settings extends { seed: number }>({ read, set, reset }: FaultSwitches<Settings>) => ({
   'GET /_faults': () => ({ ...read() }),
   'POST /_faults': (changes: object) => ({ ...set(changes) }),

@@ -1,4 +1,3 @@
-/** The hooks of emulators with fault switches; see `EmulatorHooks`. */
 import { createQueueFaults } from './queue-faults.ts'
 import { createStoreFaults } from './store-faults.ts'
 

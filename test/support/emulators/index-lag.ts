@@ -30,7 +30,6 @@ export class IndexLag implements IndexWriter {
     this.#report = report
   }
 
-  /** Writes the pending entries of an earlier process. */
   async replay(database: Database): Promise<void> {
     const entries: [string, IndexChanges][] = await database.iterator(recordsUnder(prefix)).all()
     if (entries.length > 0) await this.#write(entries.map(([record, entries]) => ({ record, entries })))
@@ -55,7 +54,7 @@ export class IndexLag implements IndexWriter {
     clearTimeout(this.#timer)
   }
 
-  /** Sets the timer for the oldest entry; call it when the lag changes. */
+  /** Sets the timer for the oldest entry. Call it when the lag changes. */
   schedule(): void {
     clearTimeout(this.#timer)
     const oldest = this.#pending[0]

@@ -6,19 +6,18 @@ import { createSwitches, faultRoutes, type FaultSwitches } from './fault-setting
 /** Faults that SQS shows in the cloud. Rates are shares, from 0 to 1. */
 export interface QueueFaults {
   seed: number
-  /** Of messages received: each is delivered once more, even if the first delivery is deleted. */
+  /** Received messages that are delivered once more, even if the first delivery is deleted. */
   duplicateRate: number
-  /** Of receives: the waiting messages are shuffled first. */
+  /** Receive calls before which the waiting messages are shuffled. */
   reorderRate: number
-  /** Of sends: the messages are stored, but the connection closes before the response. */
+  /** Send calls that store the messages, but close the connection before the response. */
   lostAcknowledgementRate: number
-  /** Of all calls: rejected with `RequestThrottled`. */
+  /** Calls that are rejected with `RequestThrottled`. */
   throttleRate: number
 }
 
 const none: QueueFaults = { seed: 1, duplicateRate: 0, reorderRate: 0, lostAcknowledgementRate: 0, throttleRate: 0 }
 
-/** Fault switches of the queues, and the hooks that apply them. */
 export function createQueueFaults(): FaultSwitches<QueueFaults> & { hooks: SqsHooks } {
   const faults = createSwitches(none)
   const duplicates = new WeakSet<object>()

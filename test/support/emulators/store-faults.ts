@@ -10,11 +10,11 @@ export interface StoreFaults {
   seed: number
   /** Only these operations fail; null for all. */
   operations: readonly string[] | null
-  /** How many faults are left, index lag aside; null for no limit. */
+  /** Number of faults left, not counting index lag; null for no limit. */
   remaining: number | null
   /** Rejects calls with ProvisionedThroughputExceededException. */
   throttleRate: number
-  /** Returns entries of batches as unprocessed, except the first one. */
+  /** Returns items of batches as unprocessed, except the first one. */
   unprocessedRate: number
   /** Rejects transactions with TransactionCanceledException, single writes with TransactionConflictException. */
   transactionConflictRate: number
@@ -50,7 +50,6 @@ const affected = {
   hang: itemCalls,
 }
 
-/** Fault switches of one store, and the hooks that apply them. */
 export function createStoreFaults(): FaultSwitches<StoreFaults> & { hooks: DynamoDbHooks } {
   const switches = createSwitches(none)
   const { read, set, random } = switches
@@ -106,7 +105,6 @@ function conflictIn({ TransactItems: members }: Input, random: () => number) {
   return transactionCanceled(members.map((_member, position) => (position === victim ? conflict : { Code: 'None' })))
 }
 
-/** Runs a batch without the entries that `skips` selects, and returns these as unprocessed. */
 async function runWithoutSome(input: Input, run: (input: Input) => Promise<Input>, skips: () => boolean) {
   const isProcessed = new Set(entriesOf(input['RequestItems']).filter((_entry, index) => index === 0 || !skips()))
   const part = (isPart: (entry: unknown) => boolean) => {
@@ -122,6 +120,5 @@ async function runWithoutSome(input: Input, run: (input: Input) => Promise<Input
   return { ...response, [member]: { ...response[member], ...part((entry) => !isProcessed.has(entry)) } }
 }
 
-/** The entries of a batch over all its tables; none for other calls. */
 const entriesOf = (requestItems: Record<string, any> = {}): unknown[] =>
   Object.values(requestItems).flatMap((request) => (Array.isArray(request) ? request : request.Keys))

@@ -1,6 +1,5 @@
 import { createServer } from 'node:http'
 
-/** Responds to every request with 200 and invalid bytes. */
 createServer((_incoming, outgoing) => {
   outgoing.writeHead(200, { 'content-type': 'application/json', 'x-platform-published': '!!! {"no": base64url' })
   outgoing.end(Buffer.from([0xff, 0xfe, 0x00, 0x7b, 0x22]))

@@ -1,6 +1,5 @@
 import { createServer } from 'node:http'
 
-/** Responds to every request with 100 MB. */
 const chunk = Buffer.alloc(1_000_000, ' ')
 
 createServer((_incoming, outgoing) => {

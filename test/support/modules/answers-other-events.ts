@@ -1,6 +1,5 @@
 import { createServer } from 'node:http'
 
-/** Reports events that were not delivered, and one of those that were. */
 createServer((_incoming, outgoing) => {
   outgoing.end(JSON.stringify({ handled: ['evt_1', 'evt_7'], failed: [{ id: 'evt_8', message: 'No.' }] }))
 }).listen(process.env['PLATFORM_SOCKET'])

@@ -1,6 +1,5 @@
 import { createServer } from 'node:http'
 
-/** Responds to every request with JSON of another shape, and publishes invalid events. */
 const published = [
   { type: 'platform.cluster.deleted', data: {} },
   { type: 'module.hello.greeted', data: {} },

@@ -1,6 +1,5 @@
 import { callerOf, defineModule, serve } from '@platform/modules'
 
-/** A module without faults that logs its calls. */
 await serve(
   defineModule({
     id: 'calm',

@@ -1,6 +1,5 @@
 import { defineModule, serve } from '@platform/modules'
 
-/** Exits shortly after it has started. */
 await serve(
   defineModule({ id: 'ends-soon', version: '1.0.0', start: () => void setTimeout(() => process.exit(5), 50) }),
 )

@@ -2,7 +2,6 @@ import { defineModule, serve } from '@platform/modules'
 
 let count = 0
 
-/** Becomes healthy at the third health check. */
 await serve(
   defineModule({
     id: 'healthy-later',

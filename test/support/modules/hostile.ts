@@ -1,7 +1,7 @@
 import { defineModule, serve } from '@platform/modules'
 import type { HostileParts } from '../portal/hostile.ts'
 
-/** A module with payloads in all its texts, which are its first argument; `fails` adds an error with payloads. */
+/** The first argument contains payloads for all texts of the module; `fails` adds an error with payloads. */
 const [parts = '', id = 'hostile', how] = process.argv.slice(2)
 const { slots, jobs, checks, lines }: HostileParts = JSON.parse(parts)
 

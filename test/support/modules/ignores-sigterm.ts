@@ -1,6 +1,5 @@
 import { defineModule, serve } from '@platform/modules'
 
-/** Ignores SIGTERM. */
 await serve(defineModule({ id: 'ignores-sigterm', version: '1.0.0' }))
 process.removeAllListeners('SIGTERM')
 process.on('SIGTERM', () => console.log('I stay.'))

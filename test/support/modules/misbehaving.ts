@@ -3,7 +3,6 @@ import { type ModuleDefinition, defineModule } from '@platform/modules'
 export const hooks = ['configureServices', 'configure', 'routes', 'start', 'stop', 'dispose'] as const
 export type Hook = (typeof hooks)[number]
 
-/** Failures of a hook. `hangs` ignores its signal; `spins` blocks the process. */
 const failures = {
   throws: () => {
     throw new Error('This module throws.')
@@ -23,10 +22,8 @@ export type Failure = keyof typeof failures
 
 const kebab = (text: string): string => text.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
-/** The id of a module that misbehaves. */
 export const misbehavingId = (failure: Failure, hook: Hook): string => `${kebab(failure)}-in-${kebab(hook)}`
 
-/** A module with one failing hook. The other hooks print their names. */
 export function misbehaving(failure: Failure, hook: Hook): Readonly<ModuleDefinition> {
   const others = Object.fromEntries(hooks.map((name) => [name, () => console.log(name)]))
   const failing = () => {

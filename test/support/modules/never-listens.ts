@@ -1,2 +1,1 @@
-/** Runs without listening. */
 setInterval(() => {}, 60_000)

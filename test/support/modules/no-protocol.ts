@@ -1,6 +1,5 @@
 import { createServer } from 'node:http'
 
-/** A web application without the control protocol. */
 createServer((incoming, outgoing) => {
   const isFound = incoming.url === '/api/no-protocol' || incoming.url === '/health'
   outgoing.writeHead(isFound ? 200 : 404).end(isFound ? 'Hello' : 'Not found')

@@ -1,6 +1,5 @@
 import { defineModule, serve } from '@platform/modules'
 
-/** Publishes an event in every hook, and one for each event that it receives. */
 await serve(
   defineModule({
     id: 'publishes',

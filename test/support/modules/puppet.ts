@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http'
 
-/** Evaluates the expression in the body of each request; responds with its value, or the code of its error. */
+/** Evaluates the expression in the body of each request. Responds with its value, or with the code of its error. */
 console.log('puppet is up', process.env['PLATFORM_STARTS_ITSELF'])
 
 async function outcomeOf(incoming: IncomingMessage): Promise<object> {

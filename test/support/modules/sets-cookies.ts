@@ -1,6 +1,5 @@
 import { defineModule, serve } from '@platform/modules'
 
-/** Sets cookies and headers that only the platform may set. */
 await serve(
   defineModule({
     id: 'sets-cookies',

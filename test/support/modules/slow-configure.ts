@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { defineModule, serve } from '@platform/modules'
 
-/** Configures for half a second; its start fails. */
 await serve(
   defineModule({
     id: 'slow-configure',

@@ -1,6 +1,5 @@
 import { defineModule, serve } from '@platform/modules'
 
-/** Has a job that never ends and ignores its signal. */
 await serve(
   defineModule({
     id: 'slow-job',

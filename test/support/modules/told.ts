@@ -1,6 +1,6 @@
 import { defineModule, serve } from '@platform/modules'
 
-/** Its id and version are its arguments. Responds from a resource that `dispose` closes. */
+/** The arguments are its id and version. Responds from a resource that `dispose` closes. */
 const [id = '', version = '', how] = process.argv.slice(2)
 let isOpen = false
 

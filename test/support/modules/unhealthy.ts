@@ -1,6 +1,5 @@
 import { defineModule, serve } from '@platform/modules'
 
-/** Runs, but is never healthy. */
 await serve(
   defineModule({
     id: 'unhealthy',

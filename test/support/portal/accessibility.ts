@@ -28,7 +28,7 @@ async function axeErrors(page: Page): Promise<string[]> {
     })
 }
 
-/** The elements that make a page scroll sideways, innermost first. Waits up to 2 seconds for the layout after a resize. */
+/** The elements that make a page scroll sideways, innermost first. Waits up to 2 seconds for the layout. */
 async function overflowErrors(page: Page): Promise<string[]> {
   let errors = await findOverflow(page)
   for (let left = 20; left > 0 && errors.length > 0; left--) {
@@ -70,7 +70,7 @@ export async function appearanceErrors(page: Page, name: string, allWidths: read
   return errors
 }
 
-/** The element with the focus, and whether the focus is visible. A field may draw it around the part that has it. Runs in the page. */
+/** Runs in the page. A field may draw the focus around the parent of the input. */
 function describeFocus(): { element: string; isVisible: boolean } | undefined {
   const { document, getComputedStyle }: any = globalThis
   const active = document.activeElement
@@ -91,7 +91,6 @@ function describeFocus(): { element: string; isVisible: boolean } | undefined {
 
 const maxTabStops = 60
 
-/** Presses Tab from the top of the page until the focus leaves it; reports elements without visible focus. */
 export async function focusErrors(page: Page): Promise<string[]> {
   await page.evaluate(() => {
     const { body }: any = (globalThis as any).document

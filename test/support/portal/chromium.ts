@@ -7,10 +7,10 @@ const programs = ['chromium-headless-shell', 'chromium']
 const program = programs.find((name) => missingPrograms(name) === '')
 const reason = program === undefined ? missingPrograms('chromium-headless-shell') : ''
 
-/** Why browser tests are skipped, or ''. In CI they never are. */
+/** The reason for skipping browser tests; empty in CI. */
 export const skipReason = process.env['CI'] ? '' : reason.trim()
 
-/** Debian's Chromium, which can reach this machine only. */
+/** Only this machine can be reached from the browser. */
 export function launchChromium(): Promise<Browser> {
   if (reason !== '') throw new Error('Install chromium-headless-shell to run the portal tests.')
   return chromium.launch({
@@ -23,7 +23,6 @@ export function launchChromium(): Promise<Browser> {
 
 let workerBrowser: Browser | undefined
 
-/** The browser that all test files of this process share. Restarts it after a crash. */
 export async function chromiumOfWorker(): Promise<Browser> {
   if (!workerBrowser?.isConnected()) workerBrowser = await launchChromium()
   return workerBrowser

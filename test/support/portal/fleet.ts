@@ -5,14 +5,12 @@ import type { Platform } from '../../conformance/support/platform.ts'
 import type { Relay } from '../../conformance/support/relay.ts'
 import type { PlatformProcess } from '../platform.ts'
 
-/** A cluster that is Healthy: its relay has sent one heartbeat. */
 export async function healthyRelay(api: Platform, nodes?: readonly string[]): Promise<Relay> {
   const relay = await api.newRelay(nodes)
   expectStatus(await relay.heartbeat(), 200)
   return relay
 }
 
-/** Writes clusters for the administrator's organisation, which has none yet, straight into the store. */
 export async function seedFleet(
   platform: Pick<PlatformProcess, 'dataDir'>,
   api: Platform,

@@ -37,10 +37,10 @@ const all = [
 ]
 export const payloads = isLong ? all : all.slice(0, 2)
 
-/** The payloads as single-line fields store them. */
+/** The payloads as the API stores them in single-line fields. */
 export const storedPayloads = payloads.map((text) => text.trim().replaceAll(/[\t\u2028\u202E]/g, ''))
 
-/** Creates a cluster whose relay, nodes and script contain a text. The job fails, so that it causes a notification. */
+/** The job fails, so that it causes a notification. */
 export async function hostileCluster(api: Platform, text: string): Promise<{ relay: Relay; jobId: string }> {
   const { enrollmentToken } = await api.newCluster({ name: text })
   const key = newRelayKey()
@@ -54,7 +54,6 @@ export async function hostileCluster(api: Platform, text: string): Promise<{ rel
   return { relay, jobId }
 }
 
-/** Manifest parts with a payload in every text that the schema allows. */
 export const hostileParts = {
   lines: storedPayloads,
   slots: storedPayloads
@@ -73,7 +72,6 @@ export const hostileParts = {
 
 export type HostileParts = typeof hostileParts
 
-/** Ids of resources with payloads; `ids` has one of each kind. */
 export interface HostileSeed {
   clusters: string[]
   jobs: string[]
@@ -82,7 +80,6 @@ export interface HostileSeed {
   ids: SeedIds
 }
 
-/** Stores payloads in every text of users, relays, scripts and modules. */
 export async function hostileSeed(platform: PlatformProcess, api: Platform): Promise<HostileSeed> {
   const installed = hostileModules(platform, api)
   for (const [path, body] of Object.entries(resources)) await createEach(api, path, body)
@@ -104,7 +101,6 @@ export async function hostileSeed(platform: PlatformProcess, api: Platform): Pro
   return { clusters, jobs, failedJob: await installed, ids }
 }
 
-/** Bodies with a payload, by the path that creates the resource. */
 const resources: Record<string, (text: string) => object> = {
   '/api/v1/sites': (name) => ({ name }),
   '/api/v1/users/me/tokens': (name) => ({ name }),
@@ -130,7 +126,7 @@ const resources: Record<string, (text: string) => object> = {
   '/api/v1/platform/audit': (text) => ({ action: text, resource: text, detail: text }),
 }
 
-/** Throws if the API rejects most payloads: the portal would not be tested. */
+/** Throws if the API rejects most payloads, because the portal would not be tested. */
 async function createEach(api: Platform, path: string, body: (text: string) => object): Promise<void> {
   const admin = await api.admin
   const rejected: Parameters<typeof describeResponse>[0][] = []
@@ -143,7 +139,6 @@ async function createEach(api: Platform, path: string, body: (text: string) => o
     throw new Error(`Most payloads were rejected: ${describeResponse(first)}`)
 }
 
-/** Pushes modules with payloads to the platform's registry and installs `hostile`. Returns the failed job of `broken`. */
 async function hostileModules(platform: PlatformProcess, api: Platform): Promise<string> {
   const { registry } = await readRuntimeFile(platform.dataDir)
   const client = registryClient(registry.host, { transport: plainTransport, credentials: async () => registry })

@@ -10,7 +10,7 @@ export const row = (page: Page, text: string | RegExp) => page.getByRole('row').
 export const mainLink = (page: Page, name: string) =>
   page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name })
 
-/** The modal dialog. Toasts have the role as well, with `aria-modal=false`. */
+/** Toasts have the role as well, with `aria-modal=false`. */
 export const dialog = (page: Page, name?: string | RegExp): Locator =>
   page.getByRole('dialog', name === undefined ? {} : { name }).and(page.locator(':not([aria-modal=false])'))
 
@@ -20,7 +20,6 @@ export async function openRegistration(page: Page): Promise<void> {
   await heading(page, 'Register a cluster').waitFor()
 }
 
-/** The shown relay command. */
 export const relayCommand = (page: Page) =>
   page.getByRole('group', { name: 'Relay command' }).locator('code').innerText()
 

@@ -6,14 +6,12 @@ export interface Credentials {
   password: string
 }
 
-/** How a page is opened. Defaults: as the administrator, light theme, 1280 pixels wide, in Berlin. */
 export interface View {
   as?: Credentials | 'anonymous'
   theme?: Theme
   width?: number
   height?: number
   timezone?: string
-  /** Errors that the test expects, see `PageErrors.allow`. */
   allow?: readonly RegExp[]
 }
 
@@ -26,14 +24,12 @@ const timeoutMs = 60_000
 
 const errors = new WeakMap<BrowserContext, PageErrors>()
 
-/** The errors of a page and of all others in its context. */
 export function errorsOf(page: Page): PageErrors {
   const recorded = errors.get(page.context())
   if (!recorded) throw new Error('Open the page with newContext.')
   return recorded
 }
 
-/** A separate browser session whose page errors are recorded. */
 export async function newContext(browser: Browser, origin: string, view: View = {}): Promise<BrowserContext> {
   const {
     as = administrator,
@@ -62,7 +58,6 @@ export async function newContext(browser: Browser, origin: string, view: View = 
   return context
 }
 
-/** Signs in through the portal's session API, which sets the cookies of the context. */
 export async function signIn(context: BrowserContext, origin: string, data: Credentials): Promise<void> {
   const { username, password } = data
   const headers = { origin, 'sec-fetch-site': 'same-origin' }
@@ -73,7 +68,6 @@ export async function signIn(context: BrowserContext, origin: string, data: Cred
   if (!response.ok()) throw new Error(`Sign-in as ${username} failed: ${response.status()} ${await response.text()}`)
 }
 
-/** Waits until the page shows its heading, fonts are loaded and nothing is `aria-busy`. */
 export async function waitForPage(page: Page): Promise<void> {
   await page.locator('h1').first().waitFor()
   await page.waitForFunction(() => {
@@ -82,7 +76,7 @@ export async function waitForPage(page: Page): Promise<void> {
   })
 }
 
-/** Closes a page and its context. Route handlers that are still running may fail silently. */
+/** Route handlers that are still running may fail silently. */
 export async function closePage(page: Page): Promise<void> {
   if (!page.isClosed()) await page.unrouteAll({ behavior: 'ignoreErrors' })
   await page.context().close()

@@ -1,14 +1,10 @@
 import type { BrowserContext, ConsoleMessage, Request, Response } from 'playwright-core'
 
-/** Errors that the pages of one browser context caused. */
 export interface PageErrors {
   /** Ignores matching errors from now on. Patterns match lines such as `response 401 GET /api/v1/auth/me`. */
   allow: (...patterns: RegExp[]) => void
-  /** Forgets recorded errors and allowed patterns. */
   reset: () => void
-  /** The recorded errors, oldest first, one line each. */
   list: () => string[]
-  /** Throws if any error was recorded. */
   expectNone: () => void
 }
 
@@ -30,7 +26,7 @@ function observeFrame(): void {
   })
 }
 
-/** Records the errors of all pages of a context, pop-ups included. Call it before the first page opens. */
+/** Records the errors of all pages, including pop-ups. Call it before the first page opens. */
 export async function recordPageErrors(context: BrowserContext, origin: string): Promise<PageErrors> {
   const errors: string[] = []
   const allowed: RegExp[] = []

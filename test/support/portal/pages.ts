@@ -2,16 +2,12 @@ import type { Locator, Page } from 'playwright-core'
 import { waitForPage } from './open.ts'
 import type { SeedIds } from './seed.ts'
 
-/** A page of the portal, for the tests that visit every page. */
 export interface PortalPage {
-  /** Names its screenshots. */
   name: string
   path: string | ((ids: SeedIds) => string)
   /** The only h1; the document title begins with it. */
   heading: string | RegExp
-  /** Error responses that the page expects. */
   allow?: RegExp[]
-  /** Rendered without the shell. */
   isStandalone?: true
   /** Shows a page of this list with other data. Short runs skip it. */
   isVariant?: true
@@ -19,14 +15,11 @@ export interface PortalPage {
   states?: readonly PageState[]
 }
 
-/** A dialog, menu, tab or mode of a page. */
 export interface PageState {
   name: string
   /** Names of the buttons, tabs and menu items that open it, in order. */
   clicks: readonly (string | RegExp)[]
-  /** Its role; `dialog` by default. */
   role?: 'dialog' | 'menu' | 'tabpanel' | 'group'
-  /** Only offered on narrow screens. */
   isNarrow?: true
   hasTextFields?: true
   /** Shows no user data and has no text fields. */
@@ -123,7 +116,6 @@ const batchStates = [plain('cancel', 'Cancel batch')]
 const notFound: Partial<PortalPage> = { isStandalone: true, allow: [/^response 404 GET \/nothing\/here$/] }
 const newJob = 'Run a script'
 
-/** The portal of an administrator. */
 export const pages: readonly PortalPage[] = [
   page('dashboard', '/dashboard', 'Dashboard', dashboardStates),
   page('clusters', '/clusters', 'Clusters', clustersStates, { hasTextFields }),
@@ -163,7 +155,6 @@ export const pages: readonly PortalPage[] = [
 
 export const pathOf = ({ path }: PortalPage, ids: SeedIds): string => (typeof path === 'string' ? path : path(ids))
 
-/** Where a page shows a state once it is open. */
 export const stateLocator = (page: Page, { role = 'dialog' }: PageState): Locator => page.getByRole(role).last()
 
 const clickable = ['button', 'tab', 'menuitem', 'checkbox'] as const

@@ -2,7 +2,6 @@ import { waitFor } from '../wait-for.ts'
 import type { Page, Request } from 'playwright-core'
 import { waitForPage } from './open.ts'
 
-/** The requests that a page sends during an action, such as `GET /api/v1/clusters?page=1`. */
 export async function requestsDuring(page: Page, act: () => Promise<unknown>): Promise<string[]> {
   const requests: string[] = []
   const add = (request: Request) => {
@@ -30,7 +29,6 @@ function pendingOf(page: Page): Set<Request> {
   return pending
 }
 
-/** Opens a page whose clock only `advanceSeconds` moves. */
 export async function openWithStoppedClock(page: Page, path: string): Promise<Page> {
   pendingOf(page)
   await page.clock.install()
@@ -56,7 +54,6 @@ export async function advanceSeconds(page: Page, seconds: number): Promise<void>
   await waitFor('requests to complete', async () => pending.size === 0)
 }
 
-/** Advances the clock until a condition holds, at most two minutes of the page's time. */
 export async function advanceUntil(page: Page, condition: () => Promise<boolean>): Promise<void> {
   for (let second = 0; second < 120; second++) {
     if (await condition()) return
@@ -81,7 +78,6 @@ type UrlPattern = Parameters<Page['route']>[0]
 
 const failure = { error: 'database_unavailable', message: 'Not now.', traceId: 'trace-4711' }
 
-/** Fails the requests of a URL, optionally of one method, until the returned function is called. */
 export async function failRequests(page: Page, url: UrlPattern, method?: string): Promise<() => Promise<void>> {
   await page.route(url, (route) =>
     method === undefined || route.request().method() === method
@@ -91,7 +87,6 @@ export async function failRequests(page: Page, url: UrlPattern, method?: string)
   return () => page.unroute(url)
 }
 
-/** Holds the requests of a URL and method until the returned function is called. */
 export async function holdRequests(page: Page, url: UrlPattern, method: string): Promise<() => void> {
   const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
   await page.route(url, async (route) => {

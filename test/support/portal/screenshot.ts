@@ -6,14 +6,12 @@ import { waitForPage } from './open.ts'
 
 const projectDir = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** The folder for screenshots; `PLAT_SCREENSHOTS` overrides it. */
 export const screenshotsFolder = join(projectDir, process.env['PLAT_SCREENSHOTS'] ?? 'dist/screenshots')
 
 /** The narrowest supported phone, and a desktop. */
 export const widths = [360, 1280] as const
 export type Width = (typeof widths)[number]
 
-/** Resizes a page, scrolls to its top and waits until it is ready. */
 export async function setWidth(page: Page, width: Width): Promise<void> {
   const { height } = page.viewportSize() ?? { height: 800 }
   await page.setViewportSize({ height, width })
@@ -21,7 +19,6 @@ export async function setWidth(page: Page, width: Width): Promise<void> {
   await waitForPage(page)
 }
 
-/** Saves `<name>-<theme>-<width>.png` in both themes and widths, then restores size and theme. */
 export async function takeScreenshots(page: Page, name: string): Promise<void> {
   const size = page.viewportSize() ?? { width: 1280, height: 800 }
   for (const width of widths) {
@@ -35,7 +32,6 @@ export async function takeScreenshots(page: Page, name: string): Promise<void> {
   await page.setViewportSize(size)
 }
 
-/** Saves a screenshot of the full page. */
 export async function takeScreenshot(page: Page, name: string): Promise<void> {
   await mkdir(screenshotsFolder, { recursive: true })
   const path = join(screenshotsFolder, `${name.replaceAll(/[^\w.-]+/g, '-').slice(0, 100)}.png`)

@@ -8,7 +8,6 @@ import { waitFor } from '../wait-for.ts'
 /** Settings that keep seeded data stable: no relay is expected to send heartbeats during a run. */
 export const slowHeartbeat = { PLAT_HEARTBEAT_INTERVAL_SECONDS: '600' }
 
-/** Ids of seeded resources, by their status. */
 export interface OrganisationIds {
   clusters: { healthy: string; degraded: string; offline: string; pending: string }
   jobs: { completed: string; failed: string; running: string; queued: string; cancelled: string }
@@ -18,7 +17,6 @@ export interface OrganisationIds {
 }
 
 export interface SeedIds extends OrganisationIds {
-  /** An installed module with a page. */
   moduleId: string
 }
 
@@ -42,7 +40,6 @@ const settings = {
   },
 }
 
-/** Fills a new platform with at least one resource of each kind and installs the module `hello`. */
 export async function seed(api: Platform): Promise<SeedIds> {
   const installing = expectStatus(await (await api.admin).post('/api/v1/modules/hello/install', {}), 202)
   const ids = await seedOrganisation(api)
@@ -51,7 +48,6 @@ export async function seed(api: Platform): Promise<SeedIds> {
   return { ...ids, moduleId: 'hello' }
 }
 
-/** Fills an organisation with clusters, jobs, users and notifications. */
 export async function seedOrganisation(api: Platform): Promise<OrganisationIds> {
   const [berlin, munich, cologne, pending] = await seedClusters(api)
   const batch = { jobs: [berlin, munich].map(({ clusterId }) => jobFor(clusterId, 'uptime')) }
@@ -93,7 +89,6 @@ export async function reportNodes(api: Platform, relay: Relay, offline: number):
   await waitFor(`status ${expected}`, async () => (await api.cluster(relay.clusterId)).status === expected)
 }
 
-/** Claims and completes a job as a relay does. */
 async function runJob(relay: Relay, jobId: string, output: string, exitCode: number): Promise<void> {
   const { leaseId } = await relay.claim(jobId)
   const report = { leaseId, seq: 0, data: output, nodeId: relay.nodes[0]?.id }
@@ -101,7 +96,6 @@ async function runJob(relay: Relay, jobId: string, output: string, exitCode: num
   expectStatus(await relay.complete(jobId, leaseId, exitCode), 200)
 }
 
-/** Submits a script, runs it and returns the id of its job. */
 export async function submitAndRun(api: Platform, relay: Relay, script: string, output: string, exitCode = 0) {
   const jobId = await api.submit(relay.clusterId, { script })
   await api.waitForOffer(relay, jobId)
@@ -109,7 +103,7 @@ export async function submitAndRun(api: Platform, relay: Relay, script: string, 
   return jobId
 }
 
-/** A job of each status: the running one stays so, because its relay renews the lease. */
+/** The running job stays so, because its relay renews the lease. */
 async function seedJobs(api: Platform, relay: Relay): Promise<OrganisationIds['jobs']> {
   const completed = await submitAndRun(api, relay, '#!/bin/sh\ndf -h /\n', '/dev/vda1   40G   11G   27G  29% /\n')
   const failed = await submitAndRun(api, relay, 'systemctl restart nginx', 'Unit nginx.service not found.\n', 5)

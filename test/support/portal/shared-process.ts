@@ -6,7 +6,7 @@ export interface SharedPlatform {
   dataDir: string
 }
 
-// The platform of a test run, set up. It stops when the parent disconnects, and seeds itself on the parent's message.
+// Stops when the parent disconnects, and adds the seed data on the parent's message.
 const platform = await PlatformProcess.start(slowHeartbeat)
 process.on('disconnect', () => void platform[Symbol.asyncDispose]().then(() => process.exit()))
 const api = await platform.setUp()

@@ -5,7 +5,6 @@ import type { Platform } from '../../conformance/support/platform.ts'
 import type { PlatformProcess } from '../platform.ts'
 import { reportNodes, seed, type SeedIds, submitAndRun } from './seed.ts'
 
-/** Further clusters of the screenshots: name, site, nodes and how many of them are offline. */
 const fleet: [name: string, site: string, nodes: number, offline: number][] = [
   ['ham-prod-1', 'Hamburg', 6, 0],
   ['ham-prod-2', 'Hamburg', 6, 0],
@@ -17,7 +16,6 @@ const fleet: [name: string, site: string, nodes: number, offline: number][] = [
   ['lab-kiel', 'Kiel', 2, 0],
 ]
 
-/** Fills a platform with data for the screenshots of the documentation. */
 export async function showcase(platform: PlatformProcess, api: Platform): Promise<SeedIds> {
   const admin = await api.admin
   await writeHistory(platform, api)

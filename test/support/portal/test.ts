@@ -21,10 +21,8 @@ import type { SeedIds } from './seed.ts'
 import type { SharedPlatform } from './shared-process.ts'
 import { sharedPlatformVariable } from './shared-start.ts'
 
-/** Opens an empty page in a session of its own. */
 export type NewPage = (view?: View) => Promise<Page>
 
-/** Opens a path of the portal in a session of its own and waits until it is ready. */
 export type Open = (path: string, view?: View) => Promise<Page>
 
 /** Like `Open`, in one session that all tests of the file share: much faster for tests that only read. */
@@ -96,7 +94,6 @@ export const testOnOwnPlatform = base
     }
   })
 
-/** Takes screenshots if the test failed, throws if pages caused errors, and closes them. */
 async function closePages(pages: readonly Page[], failed: string | undefined): Promise<void> {
   for (const [index, page] of failed === undefined ? [] : pages.entries()) {
     await takeScreenshot(page, `failed-${failed}-${index}`).catch(() => undefined)
@@ -130,8 +127,8 @@ export const test = testOnSharedPlatform
   .override('user', { scope: 'file' }, ({ tenant: { person } }) => person)
 
 /**
- * The same as the administrator of the shared platform. Other files run at the same time: create uniquely named resources, remove them
- * again, and only read `seed`.
+ * A browser test as the administrator of the shared platform. Other files run concurrently: use unique names, remove
+ * created resources, and only read `seed`.
  */
 export const testAsAdministrator = testOnSharedPlatform
   .extend('seed', { scope: 'file' }, ({ shared: _started }) => fetchShared<SeedIds>('/seed'))

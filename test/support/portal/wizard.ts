@@ -14,13 +14,12 @@ const { username, password } = administrator
 export const next = (page: Page) => page.getByRole('button', { name: 'Continue' }).click()
 export const step = (page: Page, name: string) => heading(page, name, 2).waitFor()
 
-/** The setup token, printed by the command that the wizard shows. */
 export async function setupToken(page: Page, platform: PlatformProcess): Promise<string> {
   const command = await page.getByRole('group', { name: 'How to get the token' }).locator('code').textContent()
   return (await platform.command(command ?? '')).trim()
 }
 
-/** Completes all steps before one; for the administrator all but the password. */
+/** Completes all steps before `last`; of the administrator all but the password. */
 export async function fillUpTo(page: Page, last: 'Administrator' | 'One-time token'): Promise<void> {
   await next(page)
   await field(page, 'Platform name').fill('Acme Platform')

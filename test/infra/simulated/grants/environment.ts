@@ -8,14 +8,12 @@ import { type Simulator, startSimulator } from '../../../simulator/simulator.ts'
 import { freePorts } from '../../../support/free-ports.ts'
 import { type IdentityProviders, startIdentityProviders } from './identity-providers.ts'
 
-/** A simulated platform after setup, and the external services of the journeys. */
 export interface Environment extends AsyncDisposable {
   simulator: Simulator
   platform: Platform
   providers: IdentityProviders
   /** Address of a registry that requires credentials and accepts none. */
   registryHost: string
-  /** Runs a scheduled function by its name in the contract. */
   tick: (name: string) => Promise<void>
 }
 

@@ -1,5 +1,3 @@
-/** Grants that the journeys of `grants.long.test.ts` do not use. */
-
 const deploying = ['modules:deploy', 'modules:deploy (images)', 'modules:deploy (registry)', 'modules:deploy (role)']
 const running = ['secret:signing-keys', 'modules:remove', 'modules:remove (list)', 'modules:invoke', ...deploying]
 

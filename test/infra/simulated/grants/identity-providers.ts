@@ -5,8 +5,6 @@ import { startOidcProvider } from '../../../support/oidc-peer.ts'
 import * as slapd from '../../../support/slapd.ts'
 import type { Environment } from './environment.ts'
 
-/** Sign-in through an LDAP directory and an OpenID provider, each with one user. */
-
 const path = '/api/v1/platform/identity/providers'
 const portal = 'https://platform.example.com'
 
@@ -21,7 +19,6 @@ export async function startIdentityProviders([plain, secure]: readonly [number, 
   return { directory, secure, peer, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
 
-/** Configures a provider while `work` runs. */
 async function withProvider(admin: Client, request: object, work: (id: string) => Promise<void>): Promise<void> {
   const { id } = expectStatus(await admin.post(path, request), 201)
   try {
@@ -59,7 +56,6 @@ export async function signInByOpenId({ platform, providers: { peer } }: Environm
   })
 }
 
-/** Follows the provider's redirects back to the portal. */
 async function followProvider(address: string): Promise<URL> {
   const jar = new Map<string, string>()
   let url = new URL(address)

@@ -10,7 +10,6 @@ import * as messages from './lost-messages.ts'
 
 export type Journey = (environment: Environment) => Promise<void>
 
-/** The first use of an API token is recorded by the function that it calls. */
 const useToken =
   (path: string): Journey =>
   async ({ platform }) => {
@@ -27,7 +26,6 @@ const withReceiver =
     await work(deliveries)
   }
 
-/** Sends a test event to a receiver that responds with a status; waits for the first attempt. */
 const deliverTest = (status: number): Journey =>
   withReceiver(async ({ admin, receiver, newWebhook }) => {
     receiver.respondWith(status)
@@ -38,7 +36,6 @@ const deliverTest = (status: number): Journey =>
 
 const providersPath = '/api/v1/platform/identity/providers'
 
-/** Journeys that together use the grants of all functions, except those of `exceptions.ts`. */
 export const journeys: Record<string, Journey> = {
   'public endpoints': async ({ platform: { anonymous } }) => {
     expectStatus(await anonymous.get('/health/startup'), 200)

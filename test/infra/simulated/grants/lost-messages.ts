@@ -14,8 +14,6 @@ import { waitFor } from '../../../support/wait-for.ts'
 import { statementOf, usedActions } from '../../grant.ts'
 import type { Environment } from './environment.ts'
 
-/** Messages that are lost or dead-lettered, and the sweep that repairs this. */
-
 type Deployment = Pick<Environment, 'simulator' | 'tick'>
 
 /** Withholds a grant while `work` runs: the messages that it would allow are lost. */
@@ -36,7 +34,6 @@ export async function sendTo({ cloud }: Simulator, queue: string, message: objec
   client.destroy()
 }
 
-/** Runs the sweep until the check succeeds. */
 export const sweepUntil = (
   { tick }: Pick<Deployment, 'tick'>,
   what: string,
@@ -47,11 +44,9 @@ export const sweepUntil = (
     return check()
   })
 
-/** Submits a job without its queue message. */
 const submitUnannounced = async ({ simulator, platform }: Environment, clusterId: string): Promise<string> =>
   withoutGrant(simulator, ['jobs', 'queue:jobs'], async () => platform.as(await platform.tenant).submit(clusterId))
 
-/** Submits a batch without its queue message. */
 const submitBatchUnannounced = async ({ simulator, platform }: Environment, clusterId: string): Promise<any> =>
   withoutGrant(simulator, ['jobs', 'queue:batches'], async () =>
     submitBatch(platform.as(await platform.tenant), { jobs: [jobFor(clusterId)] }),
