@@ -1,7 +1,7 @@
 /**
- * The page behind the navigation entry: one document, with its style and script inline, for the portal shows it in a sandbox
- * where it has no session of its own. What it needs it asks the portal for (docs/modules.md, "The page of a module"). What
- * stands in it comes from this module's own code, so that nothing has to be escaped.
+ * The page of the navigation entry. Style and script are inline, because the portal shows the page in a sandbox without
+ * a session. The script sends API requests through the portal (docs/modules.md, "The page of a module"). The values
+ * come from this module's code, so they need no escaping.
  */
 export const page = (greeting: string, version: string): string => `<!doctype html>
 <html lang="en">
@@ -27,7 +27,7 @@ export const page = (greeting: string, version: string): string => `<!doctype ht
 </html>
 `
 
-/** Calls the module’s own API through the portal, and follows its theme and locale. */
+// Calls the module's API through the portal, and uses the portal's theme and locale.
 const script = `
       const pending = new Map()
       const preferences = { locale: 'en', timeZone: 'UTC' }

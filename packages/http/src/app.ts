@@ -9,12 +9,11 @@ import { failure, retryHeaders } from './error-response.ts'
 import { type GatewayEvent, rejectInvalidPath } from './request.ts'
 import type { HttpResponse } from './response.ts'
 
-/** Handles one gateway event. */
 type App = (event: GatewayEvent) => Promise<HttpResponse>
 
 /**
- * Hono only reads the request's method and returns the handler's response unchanged. Plain objects for both keep
- * `fetch` unloaded, which would take a tenth of the time to the first response.
+ * Adapts a handler to Hono, which only reads the method of the request and returns the response unchanged. Plain
+ * objects avoid loading `fetch`, which would take a tenth of the time to the first response.
  */
 export const toHonoHandler =
   (handle: (context: HttpContext) => Promise<HttpResponse>) =>
@@ -22,14 +21,13 @@ export const toHonoHandler =
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Hono's types know web responses only
     (await handle(context)) as unknown as Response
 
-/** A Hono app with the behaviour shared by all API functions; `route` adds the endpoints. */
+/** Creates a Hono app with the behaviour that all API functions share. `route` adds the endpoints. */
 export function createApp(route: (app: Hono<HttpEnv>) => void): App {
   const app = new Hono<HttpEnv>({
     router: new TrieRouter(),
     getPath: (_request, options) => options?.env?.event.rawPath ?? '',
   })
   app.use(rejectInvalidPath)
-  // Hono's default 404 has no error body.
   app.notFound(toHonoHandler((context) => failure(platformError('route_not_found'), context)))
   route(app)
   app.onError((error, context) => toHonoHandler((each) => failure(error, each))(context))
@@ -43,22 +41,20 @@ export function createApp(route: (app: Hono<HttpEnv>) => void): App {
 
 const methods = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
-/** Hono routes by method only; the event has the rest. Hono serves HEAD as GET; here HEAD has no route. */
+// Hono routes by method and path only. It serves HEAD as GET, so HEAD is mapped to a method without routes.
 const requestOf = ({ requestContext: { http } }: GatewayEvent) => ({
   method: methods.has(http.method) ? http.method : 'OPTIONS',
 })
 
-/** Headers of every response; a handler may override `cache-control`. */
+// Headers of every response. A handler can override `cache-control`.
 const common = {
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
 }
 
-/**
- * Runs a request in its trace, adds the common headers and logs one line. `handle` may add to the headers that it
- * receives; headers of its response take precedence.
- */
+// Runs a request in its trace, adds the common headers and logs one line. `handle` may add to the headers that it
+// receives; headers of its response take precedence.
 function withRequestLog(
   { headers: { traceparent }, requestContext }: GatewayEvent,
   handle: (headers: Record<string, string>) => Promise<HttpResponse>,

@@ -7,7 +7,7 @@ import * as z from 'zod'
 /** Cache headers for public content that changes rarely. */
 export const shortCache = { 'cache-control': 'public, max-age=60' } as const
 
-/** A built file with its caching headers. */
+/** A file of the build with its caching headers. */
 export interface Asset {
   text: string
   headers: { 'cache-control': string; etag: string }
@@ -15,7 +15,7 @@ export interface Asset {
 
 const cache = new Map<string, Asset>()
 
-/** The text of a built file. Each process reads it once. */
+/** The text of a file of the build, cached for the lifetime of the process. */
 export async function asset(name: string): Promise<Asset> {
   const cached = cache.get(name)
   if (cached !== undefined) return cached
@@ -25,10 +25,10 @@ export async function asset(name: string): Promise<Asset> {
   return loaded
 }
 
-/** The content of a built file. Not cached. */
+/** The content of a file of the build. It is not cached. */
 export const assetBytes = (name: string): Promise<Buffer> =>
   readFile(join(config.PLAT_ASSETS_DIR || join(import.meta.dirname, 'dist'), name))
 
-/** The asset parsed as a JSON object. */
+/** Parses an asset that is a JSON object. */
 export const jsonOf = ({ text }: Asset): Record<string, unknown> =>
   z.record(z.string(), z.unknown()).parse(JSON.parse(text))

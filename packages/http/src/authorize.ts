@@ -10,12 +10,11 @@ import { bytesOf, type GatewayEvent, headersOf } from './request.ts'
 import { rejectCrossOrigin } from './same-origin.ts'
 import { accessCookie } from './cookies.ts'
 
-/** The HTTP authentication scheme of an access type. */
 export const schemeOf = (access: Access): 'Bearer' | 'Relay' => (access === 'relay' ? 'Relay' : 'Bearer')
 
 /**
- * The authenticated caller; undefined for public endpoints. The `Authorization` header takes precedence over the
- * browser cookie. Throws `unauthenticated`, `token_expired`, and the errors of `rejectCrossOrigin`.
+ * The authenticated caller, or undefined for a public endpoint. The `Authorization` header takes precedence over the
+ * browser's cookie. Throws `unauthenticated`, `token_expired`, or an error of `rejectCrossOrigin`.
  */
 export async function authenticate(access: Access, event: GatewayEvent): Promise<Caller | RelayCaller | undefined> {
   if (access === 'public') return undefined
@@ -25,7 +24,7 @@ export async function authenticate(access: Access, event: GatewayEvent): Promise
   return headers['authorization'] === undefined ? browserUserOf(event, address) : userOf(headers, { address })
 }
 
-/** The cookie is set by a browser sign-in, so it holds an access token, never an API token. */
+// Only a browser sign-in sets the cookie, so it contains an access token and never an API token.
 async function browserUserOf(event: GatewayEvent, address: string): Promise<Caller> {
   const token = accessCookie(headersOf(event))
   if (token === '') throw platformError('unauthenticated')
@@ -56,7 +55,7 @@ export async function authenticateIfPermitted(
   }
 }
 
-/** The credential of a request. The gateway joins repeated headers with commas, which no token contains. */
+// The gateway joins repeated headers with commas. No token contains a comma, so repeated headers are rejected.
 function credential(headers: Headers, scheme: string): string {
   const [, requestScheme = '', token = ''] = /^([a-z]+) +([\w.~+/-]+=*)$/i.exec(headers['authorization'] ?? '') ?? []
   if (requestScheme.toLowerCase() !== scheme.toLowerCase()) throw platformError('unauthenticated')
@@ -73,7 +72,7 @@ export function requirePermission(access: Access, caller: Caller | RelayCaller |
   }
 }
 
-/** Fields that identify the caller in log lines. */
+/** Fields for log lines that identify the caller. */
 export function identityOf(caller: Caller | RelayCaller | undefined): Record<string, string> {
   if (caller === undefined) return {}
   const { organisationId } = caller

@@ -5,17 +5,17 @@ import type * as z from 'zod'
 import { withVersionProbe } from './version-probe.ts'
 import { newTraceId } from '@platform/core/lib/trace'
 
-/** The parts of an SQS event that a consumer reads. */
+/** The fields of an SQS event that a consumer reads. */
 export interface QueueEvent {
   Records: readonly { messageId: string; body: string }[]
 }
 
-/** The failed messages. SQS redelivers only these and finally moves them to the dead-letter queue. */
+/** The failed messages. SQS redelivers only these, and finally moves them to the dead-letter queue. */
 export interface QueueResult {
   batchItemFailures: { itemIdentifier: string }[]
 }
 
-/** A Lambda function that consumes a queue. Messages fail independently of each other. */
+/** Creates a Lambda function that consumes a queue. One failed message does not affect the others. */
 export const consume = <Schema extends z.ZodType>(schema: Schema, work: (message: z.output<Schema>) => Promise<void>) =>
   withVersionProbe(({ Records }: QueueEvent): Promise<QueueResult> =>
     withMetrics(async () => {
@@ -31,7 +31,6 @@ export const consume = <Schema extends z.ZodType>(schema: Schema, work: (message
     }),
   )
 
-/** Whether the work succeeded; errors are logged. */
 const attempt = (messageId: string, work: () => Promise<void>): Promise<boolean> =>
   withTrace({ traceId: newTraceId(), messageId }, async () => {
     try {

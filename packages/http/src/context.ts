@@ -2,11 +2,11 @@ import type { Access } from '@platform/contract/endpoint'
 import type { Context } from 'hono'
 import type { GatewayEvent } from './request.ts'
 
-/** The context that Hono passes through one request. */
+/** The types of the values that Hono passes through one request. */
 export interface HttpEnv {
   Bindings: {
     event: GatewayEvent
-    /** Headers of every response; the response's own take precedence. */
+    /** Headers of every response. Headers of the response itself take precedence. */
     headers: Record<string, string>
   }
   Variables: { access?: Access }

@@ -7,35 +7,34 @@ import type { RequestHeaders } from './request.ts'
 import { type Result, result } from './result.ts'
 import { isPlainLoopback } from './same-origin.ts'
 
-/** The value of a cookie; '' if the browser sent none with this name. */
+/** The value of a cookie, or '' if the browser sent none with this name. */
 export function cookieOf({ cookie = '' }: RequestHeaders, name: string): string {
   const pairs = cookie.split(';').map((pair) => pair.trim())
   return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? ''
 }
 
-/**
- * The cookies with a browser's tokens. The `__Host-` prefix prevents sibling domains from setting them. It is omitted
- * over plain HTTP on loopback, where some browsers reject such cookies.
- */
+// The cookies with a browser's tokens. The prefix `__Host-` prevents sibling domains from setting them. Over plain HTTP
+// on loopback it is omitted, because some browsers reject such cookies there.
 
 type Name = 'plat_access' | 'plat_refresh'
 type SessionResult = Result<200, z.input<typeof BrowserSession>>
 
-/** The access token in the browser's cookie; '' if there is none. */
+/** The access token in the browser's cookie, or '' if there is none. */
 export const accessCookie = (headers: RequestHeaders): string => readCookie(headers, 'plat_access')
 
-/** The refresh token in the browser's cookie; '' if there is none. */
+/** The refresh token in the browser's cookie, or '' if there is none. */
 export const refreshCookie = (headers: RequestHeaders): string => readCookie(headers, 'plat_refresh')
 
 function readCookie(headers: RequestHeaders, name: Name): string {
   const secure = cookieOf(headers, `__Host-${name}`)
   if (!isPlainLoopback(headers)) return secure
-  // Without `Origin` and `Referer` there may be a TLS proxy: the cookie that siblings cannot set takes precedence.
+  // Without `Origin` and `Referer` a TLS proxy may be involved, so the cookie that siblings cannot set takes
+  // precedence.
   const hasOrigin = (headers['origin'] ?? headers['referer']) !== undefined
   return (hasOrigin ? '' : secure) || cookieOf(headers, name)
 }
 
-/** Sets each token as a cookie for its lifetime. The page only learns when to refresh. */
+/** Sets each token as a cookie for its lifetime. The body contains only the time until the next refresh. */
 export const sessionCookies = (
   headers: RequestHeaders,
   { accessToken, refreshToken, expiresIn }: TokenSet,
@@ -45,11 +44,10 @@ export const sessionCookies = (
     setCookie(headers, 'plat_refresh', refreshToken, refreshTokenSeconds),
   ])
 
-/** Deletes the cookies. */
 export const clearedCookies = (headers: RequestHeaders): Result<204, undefined> =>
   result(204, undefined, {}, clearingCookies(headers))
 
-/** Refreshes the tokens. An invalid refresh token deletes the cookies; other errors leave them. */
+/** Refreshes the tokens. An invalid refresh token deletes the cookies; other errors keep them. */
 export async function renewedCookies(headers: RequestHeaders, renew: () => Promise<TokenSet>): Promise<SessionResult> {
   try {
     return sessionCookies(headers, await renew())
@@ -67,18 +65,14 @@ function setCookie(headers: RequestHeaders, name: Name, value: string, maxAgeSec
   return isPlainLoopback(headers) ? `${name}=${value}; ${attributes}` : `__Host-${name}=${value}; Secure; ${attributes}`
 }
 
-/**
- * The secret that binds a sign-in to the browser that started it. The `__Host-` prefix prevents sibling domains from
- * setting it. Setup requires TLS for the portal. `Lax`, because the provider redirects the browser back from another
- * site.
- */
+// The secret that binds a sign-in to the browser that started it. The prefix `__Host-` prevents sibling domains from
+// setting it. `SameSite=Lax` is required, because the provider redirects the browser from another site.
 
 const signInName = '__Host-plat_sign_in'
 const signInAttributes = 'Path=/; Secure; HttpOnly; SameSite=Lax'
 
-/** The cookie with the sign-in secret, if there is one. */
 export const signInCookie = (browser: string | undefined): string[] =>
   browser === undefined ? [] : [`${signInName}=${browser}; ${signInAttributes}; Max-Age=${attemptSeconds}`]
 
-/** The sign-in secret in the browser's cookie; '' if there is none. */
+/** The sign-in secret in the browser's cookie, or '' if there is none. */
 export const browserOf = (headers: RequestHeaders): string => cookieOf(headers, signInName)

@@ -5,10 +5,13 @@ import { schemeOf } from './authorize.ts'
 import type { HttpContext } from './context.ts'
 import { type HttpResponse, httpResponse } from './response.ts'
 
-/** The default `Retry-After` of a 503. */
+// The `Retry-After` of a 503 without a specific delay.
 const retryAfterSeconds = 2
 
-/** Converts any error to the API's error body. Unexpected errors are logged, counted and not disclosed. */
+/**
+ * Converts any error to an error response. Unexpected errors are logged and counted, and their details are not
+ * disclosed.
+ */
 export async function failure(error: Error, context: HttpContext): Promise<HttpResponse> {
   const platformFailure = error instanceof PlatformError ? error : platformError('internal_error', {}, { cause: error })
   const status = statusOf(platformFailure.code)
@@ -31,11 +34,11 @@ export async function failure(error: Error, context: HttpContext): Promise<HttpR
   return httpResponse(status, JSON.stringify(body), headers, cookies)
 }
 
-/** Every 503 has a `Retry-After` header. */
+/** The `Retry-After` header of a 503 response; no header for other statuses. */
 export const retryHeaders = ({ status }: HttpResponse): Record<string, string> =>
   status === 503 ? { 'retry-after': String(retryAfterSeconds) } : {}
 
-/** Loaded on demand: the portal function uses no store and would otherwise load the store's client. */
+// Loaded on demand, because the portal function uses no store and would otherwise load the store's client.
 async function countError(): Promise<void> {
   try {
     const { countVersionError } = await import('@platform/core/updates/error-count')

@@ -10,9 +10,8 @@ type AnyCaller = Caller | RelayCaller | undefined
 type Handle<Who> = (caller: Who) => Result | Promise<Result>
 
 /**
- * Handles a request with an `Idempotency-Key` once. Repeats receive the stored response, also after losing a race.
- * Errors are not stored, so that a corrected request may reuse the key. One call before, and one after if the use case
- * stored no response.
+ * Handles a request with an `Idempotency-Key` once. Repeated requests receive the stored response, as does the loser of
+ * a race. Errors are not stored, so that a corrected request can use the same key.
  */
 export async function withIdempotency(
   endpoint: EndpointDefinition,
@@ -62,5 +61,5 @@ function keyedRequestOf(endpoint: EndpointDefinition, event: GatewayEvent): Keye
   return { key, fingerprint, status: successOf(endpoint) }
 }
 
-/** A POST has one success status, which every stored response has. */
+// The contract defines one success status for each POST endpoint.
 const successOf = ({ responses }: EndpointDefinition): number => Number(Object.keys(responses)[0] ?? 200)

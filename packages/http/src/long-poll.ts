@@ -1,11 +1,11 @@
 import { config } from '@platform/core/config'
 
-/** Load balancers close connections that are silent for 30 seconds. */
+// Load balancers close connections that are idle for 30 seconds.
 const longestWaitSeconds = 25
 
 /**
- * GRIP headers that make the gateway hold the response until its channel is notified, for callers that send `Prefer:
- * wait=<seconds>`. None if there is work already, or if the gateway cannot hold responses.
+ * GRIP headers for callers that send `Prefer: wait=<seconds>`: the gateway holds the response until the channel is
+ * notified. Returns no headers if there is work, or if the gateway cannot hold responses.
  */
 export function longPollHeaders(isIdle: boolean, channel: string, prefer: string | undefined): Record<string, string> {
   const requestedSeconds = Number(/(?:^|,) *wait *= *(\d{1,4}) *(?:[,;]|$)/i.exec(prefer ?? '')?.[1] ?? 0)

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** A job to dispatch. Messages contain ids only. */
+/** A job to dispatch. Messages contain only ids. */
 export const JobMessage = z.object({ organisationId: z.string().min(1), jobId: z.string().min(1) })
 
 /** An organisation with pending outbox records. */
@@ -12,7 +12,7 @@ export const WebhookMessage = z.object({ organisationId: z.string().min(1), webh
 /** A batch to advance. */
 export const BatchMessage = z.object({ organisationId: z.string().min(1), batchId: z.string().min(1) })
 
-/** An operation of the platform, or a scan of the catalog's sources. */
+/** A platform operation to run, or a request to scan the catalog's sources. */
 export const UpdateMessage = z.union([
   JobMessage,
   z.object({ organisationId: z.string().min(1), scan: z.literal('catalog') }),

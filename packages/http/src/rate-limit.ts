@@ -8,35 +8,33 @@ import { type LazyJson, headersOf, type RequestHeaders } from './request.ts'
 import type { HttpContext } from './context.ts'
 import { refreshCookie } from './cookies.ts'
 
-/** A rate limit: average rate and burst. */
 interface RateLimit {
   perMinute: number
   burst: number
 }
 
-/** The state of a limit after one call. */
+/** The state of a limit after one call, for the `RateLimit` headers. */
 export interface RateLimitState {
-  /** The burst size. */
   limit: number
   remaining: number
-  /** Seconds until the limit is fully available. */
+  /** Seconds until the limit is fully restored. */
   resetSeconds: number
-  /** Seconds until the next call is allowed; 0 if this one is. */
+  /** Seconds until the next call is allowed; 0 if this call is allowed. */
   retryAfterSeconds: number
 }
 
-/** Counts one call of a principal. */
 type Limiter = (principal: string) => RateLimitState
 
 const maximumBuckets = 10_000
 
 /**
- * One token bucket per principal and process, stored as the time at which it is full: each allowed call moves it on.
+ * Creates a limiter with one token bucket per principal and process. A bucket is stored as the time at which it is
+ * full; each allowed call moves that time on.
  */
 export function limiter({ perMinute, burst }: RateLimit): Limiter {
   const limit = Math.min(burst, perMinute)
   const costMs = 60_000 / perMinute
-  // Times are sums of fractions.
+  // The times are sums of fractions, so comparisons need a tolerance.
   const toleranceMs = Math.min(1, costMs / 2)
   const fullAtMs = new Map<string, number>()
 
@@ -56,14 +54,13 @@ export function limiter({ perMinute, burst }: RateLimit): Limiter {
   }
 }
 
-/** Moves the bucket to the end; the least recently used one is evicted. */
+// Moves the bucket to the end of the map; the least recently used bucket is evicted.
 function remember(buckets: Map<string, number>, principal: string, fullAtMs: number): void {
   buckets.delete(principal)
   if (buckets.size >= maximumBuckets) buckets.delete(buckets.keys().next().value ?? '')
   buckets.set(principal, fullAtMs)
 }
 
-/** The properties by which limits group calls. */
 interface Call {
   caller: Caller | RelayCaller | undefined
   address: string
@@ -82,10 +79,9 @@ const byUser = ({ caller }: Call): string => (caller?.kind === 'user' ? (caller.
 const byOrganisation = ({ caller }: Call): string => caller?.organisationId ?? ''
 const byRelay = ({ caller }: Call): string => (caller?.kind === 'relay' ? caller.relayId : '')
 
-/** The session that a refresh token claims. Sufficient for grouping; verified later. */
+// The session is not verified yet, but it only groups calls here.
 const sessionOf = (refreshToken: string): string => refreshToken.slice(0, 40).split('.')[0] ?? ''
 
-/** By session if there is a token, else by address. */
 const bySession = ({ json, address }: Call): string => {
   const { refreshToken } = json() as { refreshToken?: unknown }
   return typeof refreshToken === 'string' ? sessionOf(refreshToken) : ipNetworkOf(address)
@@ -100,7 +96,7 @@ const signInSteps = perMinute(config.PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE)
 const codes = limiter(signInSteps)
 const refreshes = limiter(perMinute(config.PLAT_LIMIT_REFRESH_PER_MINUTE))
 
-/** A browser signs in in three ways; each shares the limit of its API counterpart. */
+// A browser can sign in in three ways. Each has the same limit as the API endpoint for it.
 const forBrowserSignIn = (call: Call): RateLimitState | undefined => {
   const body = call.json()
   if ('refreshToken' in body) return refreshes(bySession(call))
@@ -109,7 +105,7 @@ const forBrowserSignIn = (call: Call): RateLimitState | undefined => {
 
 const forBatches = policy(perMinute(config.PLAT_LIMIT_BATCH_PER_MINUTE), byOrganisation)
 
-/** Endpoints with their own limits. Failed sign-ins are counted in the store, not per process. */
+// Failed sign-ins are counted in the store, not per process, so the login endpoints have no limit here.
 const specificPolicies = new Map<string, (call: Call) => RateLimitState | undefined>([
   ['POST /api/v1/setup/complete', policy(perMinute(config.PLAT_LIMIT_SETUP_PER_MINUTE), byAddress)],
   ['POST /api/v1/relay/enroll', policy(perMinute(config.PLAT_LIMIT_ENROLL_PER_MINUTE), byAddress)],
@@ -117,7 +113,7 @@ const specificPolicies = new Map<string, (call: Call) => RateLimitState | undefi
   ['POST /api/v1/auth/session', forBrowserSignIn],
   ['POST /api/v1/auth/session/refresh', (call) => refreshes(byBrowserSession(call))],
   ['DELETE /api/v1/auth/session', policy(signInSteps, byAddress)],
-  // Public, and it reads all providers.
+  // The endpoint is public and reads all providers.
   ['GET /api/v1/auth/providers', policy(signInSteps, byAddress)],
   ['GET /api/v1/auth/oidc/{id}/authorize', policy(signInSteps, byAddress)],
   ['GET /api/v1/auth/oidc/{id}/callback', policy(signInSteps, byAddress)],
@@ -136,7 +132,7 @@ const policyOf = ({ method, access, path }: Operation) => {
   return access === 'relay' ? forRelays : forUsers
 }
 
-/** Counts a call and sets the rate limit headers. Throws `rate_limited` beyond the limit. */
+/** Counts a call and sets the rate limit headers. Throws `rate_limited` if the call exceeds the limit. */
 export function limit(context: HttpContext, operation: Operation, call: Omit<Call, 'headers'>): void {
   const state = policyOf(operation)?.({ ...call, headers: headersOf(context.env.event) })
   if (state === undefined) return

@@ -5,13 +5,13 @@ import { jsonPointer } from '@platform/core/lib/validate'
 import type { Next } from 'hono'
 import type { HttpContext } from './context.ts'
 
-/** The parts of an API Gateway event (HTTP API, payload 2.0) that are read. Header names are lower-case. */
+/** The fields of an API Gateway event (HTTP API, payload 2.0) that are read. Header names are lower-case. */
 export interface GatewayEvent {
-  /** Decoded: `%2F` arrives as `/`. */
+  /** The decoded path: `%2F` arrives as `/`. */
   rawPath: string
   rawQueryString: string
   headers: Readonly<Record<string, string | undefined>>
-  /** `name=value` each; not included in the headers. */
+  /** Cookies as `name=value`. The headers do not contain them. */
   cookies?: readonly string[]
   body?: string
   isBase64Encoded: boolean
@@ -20,39 +20,42 @@ export interface GatewayEvent {
 
 const maximumBodyBytes = 4 * 1024 * 1024
 
-/** The request's headers, including its cookies. */
+/** The headers of a request including its cookies. */
 export const headersOf = ({ headers, cookies }: GatewayEvent): GatewayEvent['headers'] =>
   cookies === undefined ? headers : { ...headers, cookie: cookies.join('; ') }
 
 const encodingOf = ({ isBase64Encoded }: GatewayEvent) => (isBase64Encoded ? 'base64' : 'utf8')
 
-/** Rejects bodies above 4 MiB before parsing. */
+/** Throws `payload_too_large` for bodies of more than 4 MiB, before they are parsed. */
 export function rejectLargeBody(event: GatewayEvent): void {
   if (Buffer.byteLength(event.body ?? '', encodingOf(event)) > maximumBodyBytes)
     throw platformError('payload_too_large')
 }
 
-/** The body as sent; empty if there is none. */
+/** The bytes of the body as sent; empty if there is none. */
 export const bytesOf = (event: GatewayEvent): Uint8Array => Buffer.from(event.body ?? '', encodingOf(event))
 
 // oxlint-disable-next-line no-control-regex
 const invalidPathPattern = /[%\\?#\u0000-\u001f\u007f-\u009f]|\/\/|\/\.{1,2}(?:\/|$)/
 
-/** Rejects decoded paths that another reader could decode or resolve differently, such as path traversal. */
+/**
+ * Throws `invalid_path` for decoded paths that another program could decode or resolve differently, such as path
+ * traversal.
+ */
 export function rejectInvalidPath({ env }: HttpContext, next: Next): Promise<void> {
   if (invalidPathPattern.test(env.event.rawPath)) throw platformError('invalid_path')
   return next()
 }
 
-/** Larger than any valid form. */
+// Larger than any valid form.
 const maximumFormBytes = 32 * 1024
 const formType = /^application\/x-www-form-urlencoded *(?:; *charset="?utf-8"? *)?$/i
 const jsonType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i
 
-/** The JSON object of a request, parsed on first use. */
+/** Returns the JSON object of a request, which is parsed at the first call. */
 export type LazyJson = () => object
 
-/** Parses the body once, within the JSON limits. */
+/** Parses the body at most once and checks the JSON limits. */
 export function lazyJson(event: GatewayEvent): LazyJson {
   let body: object | undefined
   return () => (body ??= readJson(event))
@@ -78,7 +81,7 @@ function parse(event: GatewayEvent): unknown {
 
 const decode = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
 
-/** The text of a form; empty without a body. Throws `unsupported_media_type` and `payload_too_large`. */
+// Throws `unsupported_media_type` or `payload_too_large`.
 function readForm(event: GatewayEvent): string {
   if (!event.body) return ''
   if (!formType.test(event.headers['content-type'] ?? '')) throw platformError('unsupported_media_type')
@@ -87,21 +90,24 @@ function readForm(event: GatewayEvent): string {
   return Buffer.from(bytes).toString()
 }
 
-/** The body before schema validation. Use cases that validate it themselves get undefined for an invalid one. */
+/**
+ * The body before schema validation. A use case that validates the body itself receives undefined if it is not a JSON
+ * object.
+ */
 export function readBody(endpoint: EndpointDefinition, json: LazyJson, event: GatewayEvent): unknown {
   if (!bodySchemaOf(endpoint)) return undefined
   if (!endpoint.validatesBody) return json()
   try {
     return json()
   } catch (error) {
-    // Beyond the JSON limits: rejected by the use case's schema, after its other checks.
+    // A body beyond the JSON limits is rejected by the use case, after its other checks.
     return error instanceof PlatformError && error.code === 'validation_failed' ? parse(event) : undefined
   }
 }
 
 /**
- * Query parameters by name, including form fields if the endpoint takes a form. Repeated names are rejected, because
- * parsers differ on which one counts.
+ * Query parameters by name, including form fields if the endpoint accepts a form. Repeated names are rejected, because
+ * parsers differ in which value they use.
  */
 export function readQuery(endpoint: EndpointDefinition, event: GatewayEvent): Record<string, string> {
   const form = takesForm(endpoint) ? readForm(event) : ''
@@ -118,7 +124,7 @@ export function readQuery(endpoint: EndpointDefinition, event: GatewayEvent): Re
   )
 }
 
-/** Free-form JSON may be 16 deep, and starts at most four levels below the body. */
+// Free-form JSON may have 16 levels and starts at most four levels below the body.
 const maximumDepth = 20
 const maximumDetails = 50
 
@@ -129,10 +135,7 @@ const unsafeNumber = { code: 'unsafe_number', message: 'must be finite; integers
 const tooDeep = { code: 'too_deep', message: `must not be nested more than ${maximumDepth} levels deep` }
 const reservedName = { code: 'reserved_key', message: 'this name is reserved' }
 
-/**
- * Limits for every body, because the store or other readers would change or reject the value: unsafe numbers, invalid
- * Unicode, deep nesting and `__proto__`.
- */
+// Limits of every JSON body. The store or other programs would change or reject other values.
 function jsonLimitErrors(body: object): ErrorDetail[] {
   const details: ErrorDetail[] = []
   visitMembers(body, [], details)
@@ -141,7 +144,7 @@ function jsonLimitErrors(body: object): ErrorDetail[] {
 
 type Path = (string | number)[]
 
-// A body may have a million members: numbers and short strings must be cheap to check.
+// A body can have a million members, so numbers and short strings must be cheap to check.
 function visitMembers(container: object, path: Path, details: ErrorDetail[]): void {
   if (Array.isArray(container)) {
     for (let index = 0; index < container.length; index++) visit(index, container[index], path, details)
@@ -184,5 +187,5 @@ function nameErrorOf(name: string): JsonError | undefined {
 const isSafeNumber = (value: number): boolean =>
   Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))
 
-/** Names are lower-case. */
+/** Headers of a request. Names are lower-case. */
 export type RequestHeaders = Readonly<Record<string, string | undefined>>

@@ -6,11 +6,11 @@ import type { HttpContext } from './context.ts'
 import type { GatewayEvent } from './request.ts'
 import type { Result } from './result.ts'
 
-/** A response before conversion to the gateway's format. Header names are lower-case. */
+/** A response before it is converted to the format of the gateway. Header names are lower-case. */
 export interface HttpResponse {
   status: number
   headers: Readonly<Record<string, string>>
-  /** One `Set-Cookie` each. */
+  /** Values of the `Set-Cookie` headers. */
   cookies?: readonly string[]
   body: string | Uint8Array | null
 }
@@ -20,7 +20,7 @@ const unsendable = /[^\t\u0020-\u007e\u0080-\u00ff]/
 
 const statusesWithoutBody = new Set([204, 205, 304])
 
-/** Throws for header values that could start another header, and for a body with a status that has none. */
+/** Creates a response. Throws if a header value could start another header, or if the status does not allow a body. */
 export function httpResponse(
   status: number,
   body: HttpResponse['body'],
@@ -38,7 +38,7 @@ export function httpResponse(
 export interface GatewayResult {
   statusCode: number
   headers: Record<string, string>
-  /** One `Set-Cookie` header each; absent if there is none. */
+  /** Values of the `Set-Cookie` headers; absent if there are none. */
   cookies?: string[]
   body: string
   isBase64Encoded: boolean
@@ -46,14 +46,14 @@ export interface GatewayResult {
 
 export type GatewayHandler = (event: GatewayEvent) => Promise<GatewayResult>
 
-/** Converts to API Gateway's format. Text stays text; bytes that are not short text become Base64. */
+/** Converts a response to the format of API Gateway. Long or binary bytes are encoded as Base64. */
 export function toResult({ status, headers, cookies = [], body }: HttpResponse): GatewayResult {
   const isBase64Encoded = body !== null && typeof body !== 'string' && !isText(body)
   return {
     statusCode: status,
     headers: { ...headers },
     ...(cookies.length > 0 && { cookies: [...cookies] }),
-    // Lone surrogates do not survive JSON in every gateway.
+    // Some gateways do not accept lone surrogates in JSON.
     body:
       typeof body === 'string'
         ? body.toWellFormed()
@@ -62,12 +62,12 @@ export function toResult({ status, headers, cookies = [], body }: HttpResponse):
   }
 }
 
-/** JSON escapes could make a large text six times as long on Lambda's wire; Base64 adds a third. */
+// On Lambda, JSON escapes could make a long text six times as large; Base64 adds only a third.
 const textLimitBytes = 64 * 1024
 
 const isText = (body: Uint8Array): boolean => body.length <= textLimitBytes && isUtf8(body)
 
-/** Converts a handler's result: JSON, text, no body, or 304 if the caller's copy is current. */
+/** Converts the result of a handler. Returns 304 if the caller's copy is current. */
 export function toHttpResponse(context: HttpContext, { responses }: EndpointDefinition, result: Result): HttpResponse {
   const { status, headers, cookies } = result
   const definition = responses[status]
@@ -87,13 +87,13 @@ function textOf(schema: z.ZodType | undefined, body: unknown): string {
   return text
 }
 
-/** Whether the caller's copy has this ETag. Gateways may have weakened the tag. */
+/** Whether the caller's copy has this ETag. Gateways may have changed the tag to a weak one. */
 export function matchesEtag(etag: string | undefined, { env }: HttpContext): boolean {
   const etags = (env.event.headers['if-none-match'] ?? '').split(',')
   return etag !== undefined && etags.some((tag) => tag.trim().replace(/^W\//, '') === etag)
 }
 
-/** Rejects a body with invalid, missing or extra fields. Error messages contain no values. */
+// Error messages contain no values, because values can be secret.
 function validateResponse(schema: z.ZodType, text: string): void {
   const received: unknown = JSON.parse(text)
   const extra = extraFields(received, schema.parse(received), '')
@@ -101,7 +101,7 @@ function validateResponse(schema: z.ZodType, text: string): void {
     throw new Error(`The response has fields that the contract does not define: ${extra.join(', ')}`)
 }
 
-/** The paths of members that the contract does not define. */
+// Paths of members that the contract does not define.
 function extraFields(received: unknown, parsed: unknown, path: string): string[] {
   if (typeof received !== 'object' || received === null) return []
   if (typeof parsed !== 'object' || parsed === null) return [path]

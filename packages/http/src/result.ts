@@ -7,13 +7,12 @@ export interface Result<Status extends number = number, Body = unknown> {
   status: Status
   body: Body
   headers: Readonly<Record<string, string>>
-  /** One `Set-Cookie` each. */
+  /** Values of the `Set-Cookie` headers. */
   cookies?: readonly string[]
 }
 
-/** A result without a body. */
 export function result<const Status extends number>(status: Status): Result<Status, undefined>
-/** A result with the body of this status. */
+/** A result with the body that the endpoint defines for this status. */
 export function result<const Status extends number, Body>(
   status: Status,
   body: Body,
@@ -37,23 +36,28 @@ type BodyOf<Response extends ResponseDefinition> = Response extends {
     ? string
     : undefined
 
-/** The results that an endpoint defines: each status with its body. */
+/** The results that an endpoint can return: each status with its body. */
 export type ResultOf<Definition extends EndpointDefinition> = {
   [Status in keyof Definition['responses'] & number]: Result<Status, BodyOf<Definition['responses'][Status]>>
 }[keyof Definition['responses'] & number]
 
-/** A result for polling: its ETag lets the caller's cache revalidate, and unchanged content is not sent. */
+/**
+ * A result for clients that poll. With the ETag their cache can revalidate it, and unchanged content is not sent again.
+ */
 export const withEtag = <Body>(body: Body): Result<200, Body> =>
   result(200, body, {
     'cache-control': 'private, no-cache',
     etag: `"${sha256(JSON.stringify(body)).slice(0, 32)}"`,
   })
 
-/** Redirects a browser. Neither this response nor the referring address may be stored: both contain secrets. */
+/**
+ * Redirects a browser. The location may contain a secret, so neither the response nor the referring address may be
+ * stored.
+ */
 export const redirect = (location: string, cookies: readonly string[] = []): Result<302, undefined> =>
   result(302, undefined, { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }, cookies)
 
-/** Headers of a file that is downloaded in parts: type, name and the link to the next part. */
+/** Headers of a file that is downloaded in parts. `next` is the address of the next part. */
 export const download = (name: string, type: string, next: string | undefined): Record<string, string> => ({
   'content-type': type,
   'content-disposition': `attachment; filename="${name}"`,

@@ -23,12 +23,12 @@ type BodyOf<Definition extends EndpointDefinition> = Definition extends { valida
     ? z.output<Schema>
     : undefined
 
-/** The caller and the validated parts of the request. */
+/** The caller and the validated parts of a request, typed by the endpoint. */
 export interface Input<Definition extends EndpointDefinition> {
   caller: CallerOf<Definition>
   params: PartOf<Definition, 'params'>
   query: PartOf<Definition, 'query'>
-  /** The parsed JSON where the use case validates the body; undefined for an invalid body. */
+  /** The parsed JSON if the use case validates the body; undefined if the body is not a JSON object. */
   body: BodyOf<Definition>
   origin: Origin
   /** Names are lower-case. */
@@ -39,7 +39,7 @@ type Handler<Definition extends EndpointDefinition> = (
   input: Input<Definition>,
 ) => ResultOf<Definition> | Promise<ResultOf<Definition>>
 
-/** The validated parts of a request. */
+/** The caller and the validated parts of a request. */
 export interface CheckedInput {
   caller: Caller | RelayCaller | undefined
   params: unknown
@@ -51,11 +51,13 @@ export interface CheckedInput {
 
 export interface Route {
   endpoint: EndpointDefinition
-  // A method, because methods compare bivariantly: the endpoint's schemas guarantee the handler's input.
+  // Declared as a method, because TypeScript compares methods bivariantly. The endpoint's schemas guarantee the input.
   handle(input: CheckedInput): Result | Promise<Result>
 }
 
-/** Binds a handler to its endpoint. A result that the endpoint does not define does not compile. */
+/**
+ * Binds a handler to its endpoint. A handler that returns a result that the endpoint does not define does not compile.
+ */
 export const route = <const Definition extends EndpointDefinition>(
   endpoint: Definition,
   handle: Handler<Definition>,

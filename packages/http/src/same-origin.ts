@@ -2,9 +2,9 @@ import { platformError } from '@platform/core/error'
 import type { GatewayEvent, RequestHeaders } from './request.ts'
 
 /**
- * Rejects requests that a page of another origin may have caused. `SameSite` is not sufficient: sibling domains and all
- * ports of a host are one site. Throws `cross_origin_request`, or `https_required` for a page loaded over plain HTTP
- * from the network.
+ * Rejects requests that a page of another origin may have caused. `SameSite` is not sufficient, because sibling domains
+ * and all ports of a host are one site. Throws `cross_origin_request`, or `https_required` for a page loaded over plain
+ * HTTP from the network.
  */
 export function rejectCrossOrigin({ headers, requestContext }: GatewayEvent): void {
   const isRead = ['GET', 'HEAD'].includes(requestContext.http.method)
@@ -13,7 +13,7 @@ export function rejectCrossOrigin({ headers, requestContext }: GatewayEvent): vo
   if (page?.protocol === 'http:' && !isLoopback(page)) throw platformError('https_required')
 }
 
-/** Pages and proxies cannot change `Sec-Fetch-Site`. Older browsers send `Origin` for unsafe methods. */
+// Pages cannot set `Sec-Fetch-Site`. Browsers without it send `Origin` for unsafe methods.
 function isSameOrigin({ 'sec-fetch-site': site, origin, host }: RequestHeaders, isRead: boolean): boolean {
   if (site !== undefined) return site === 'same-origin' || (site === 'none' && isRead)
   if (origin === undefined) return isRead
@@ -23,12 +23,12 @@ function isSameOrigin({ 'sec-fetch-site': site, origin, host }: RequestHeaders, 
 
 /**
  * Whether the browser uses plain HTTP on loopback, where some browsers reject `Secure` cookies. Without `Origin` and
- * `Referer` the `Host` header decides.
+ * `Referer`, the `Host` header decides.
  */
 export function isPlainLoopback({ origin, referer, host }: RequestHeaders): boolean {
   const page = URL.parse(origin ?? referer ?? `http://${host}`)
   return page?.protocol === 'http:' && isLoopback(page)
 }
 
-/** Names that resolve to this machine; URLs normalise IPv4 addresses. */
+// `localhost` and its subdomains always resolve to this machine. `URL` has normalised IPv4 addresses.
 const isLoopback = ({ hostname }: URL): boolean => /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)

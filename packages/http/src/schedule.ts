@@ -6,7 +6,7 @@ import { markCounted } from '@platform/core/updates/counted-error'
 import { version } from '@platform/core/lib/version'
 import { newTraceId } from '@platform/core/lib/trace'
 
-/** A Lambda function started by a schedule or a deployment. Errors are logged and fail the invocation. */
+/** Creates a Lambda function that a schedule or a deployment starts. An error is logged and fails the invocation. */
 export const scheduled =
   (task: string, work: () => Promise<void>) =>
   async (event?: unknown): Promise<ProbeResponse | undefined> => {

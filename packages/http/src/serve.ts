@@ -12,7 +12,7 @@ import { type HttpResponse, type GatewayResult, toResult, toHttpResponse } from 
 import type { Route } from './route.ts'
 import { rejectCrossOrigin } from './same-origin.ts'
 
-/** One Lambda function for some endpoints. Other paths return `route_not_found`. */
+/** Creates the Lambda function for some endpoints. Other paths return `route_not_found`. */
 export function serve(...routes: Route[]): WithVersionProbe<GatewayEvent, GatewayResult> {
   const app = createApp((hono) => {
     for (const route of routes.toSorted(literalFirst)) {
@@ -27,10 +27,10 @@ export function serve(...routes: Route[]): WithVersionProbe<GatewayEvent, Gatewa
   return withVersionProbe(async (event) => toResult(await app(event)))
 }
 
-/** Hono takes the first matching route; `{` sorts after letters, so literal segments come first. */
+// Hono uses the first matching route. `{` sorts after letters, so literal segments come first.
 const literalFirst = (a: Route, b: Route): number => (a.endpoint.path < b.endpoint.path ? -1 : 1)
 
-/** The order decides which error a caller receives when several apply. */
+// The order of the checks decides which error a caller receives if several apply.
 async function perform(context: HttpContext, route: Route): Promise<HttpResponse> {
   const { event } = context.env
   const { endpoint } = route

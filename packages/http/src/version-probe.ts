@@ -7,7 +7,7 @@ export interface WithVersionProbe<Event, Result> {
   (event: ProbeEvent): Promise<ProbeResponse>
 }
 
-/** Adds a version probe to a function. */
+/** Makes a function respond to version probes. A probe does not call the handler. */
 export function withVersionProbe<Event, Result>(
   handler: (event: Event) => Promise<Result>,
 ): WithVersionProbe<Event, Result> {

@@ -1,13 +1,13 @@
 import type { OutputReport } from '@platform/contract/relay'
 
 export type Stream = OutputReport['stream']
-/** Output of one node and stream. */
+/** A piece of output of one node and stream. */
 export type OutputChunk = Pick<OutputReport, 'nodeId' | 'stream' | 'data'>
 
-/** The largest output call, in bytes of UTF-8. */
+/** Maximum size of one output request, in bytes of UTF-8. */
 export const chunkBytes = 64 * 1024
 
-// The server retains the same parts of the whole output.
+// The server keeps the same first and last bytes of the whole output.
 const headBytes = 256 * 1024
 const tailBytes = 768 * 1024
 
@@ -15,9 +15,9 @@ type Segment = OutputChunk & { sizeBytes: number; round: number; queue: Queue }
 type Queue = { segments: Segment[]; sizeBytes: number }
 
 /**
- * Output that is not sent yet, bounded in memory: if the server is slow, the first 256 KiB and the newest 768 KiB are
- * kept, with a line between them that states the dropped bytes. Text of one node and stream joins one segment per
- * round, so a script that alternates between both streams does not cost one call per line.
+ * Unsent output with bounded memory. If the server is slow, the first 256 KiB and the newest 768 KiB are kept, with a
+ * line between them that states the number of dropped bytes. Within a round, all text of one node and stream goes into
+ * one segment, so that a script that alternates between both streams does not cause one request per line.
  */
 export class Backlog {
   readonly #head: Queue = { segments: [], sizeBytes: 0 }
@@ -30,7 +30,7 @@ export class Backlog {
     return this.#head.sizeBytes + this.#tail.sizeBytes
   }
 
-  /** Whether the oldest text belongs to a round that has ended. */
+  /** Whether the oldest segment belongs to a round that has ended. */
   get isRoundOver(): boolean {
     const oldest = this.#oldest()
     return oldest !== undefined && oldest.round < this.#round
@@ -41,7 +41,7 @@ export class Backlog {
     while (this.#tail.sizeBytes > tailBytes) this.#dropOldest()
   }
 
-  /** Removes and returns the oldest chunk; later text does not join the pending chunks. */
+  /** Removes and returns the oldest segment, and ends its round, so that later text starts new segments. */
   take(): OutputChunk | undefined {
     const oldest = this.#oldest()
     if (oldest?.round === this.#round) this.#endRound()
@@ -67,7 +67,7 @@ export class Backlog {
   #segmentFor(nodeId: string, stream: Stream): Segment {
     const key = keyOf({ nodeId, stream })
     const open = this.#open.get(key)
-    // Without room for any one character the segment counts as full.
+    // A character has up to 4 bytes. A segment with less room counts as full.
     if (open && open.sizeBytes <= chunkBytes - 4) return open
     const inHead = this.#tail.segments.length === 0 && this.#head.sizeBytes < headBytes
     const queue = inHead ? this.#head : this.#tail
@@ -89,7 +89,7 @@ export class Backlog {
   }
 }
 
-/** Adds the part of the text that fits; returns the rest. */
+// Returns the text that did not fit.
 function appendTo(segment: Segment, text: string): string {
   const [fits, rest] = splitAtBytes(text, chunkBytes - segment.sizeBytes, 'before')
   resize(segment, segment.data + fits, Buffer.byteLength(fits))
@@ -112,7 +112,7 @@ function keyOf({ nodeId, stream }: Pick<OutputChunk, 'nodeId' | 'stream'>): stri
   return `${stream} ${nodeId}`
 }
 
-/** Splits at this many bytes of UTF-8, before or after a character that crosses the limit. */
+// A character that crosses the limit goes to the part that `side` names: `before` moves the split before it.
 function splitAtBytes(text: string, limitBytes: number, side: 'before' | 'after'): [string, string] {
   const bytes = Buffer.from(text)
   if (bytes.length <= limitBytes) return [text, '']

@@ -4,22 +4,25 @@ import { type RelayResponse, RetryableError } from './http.ts'
 const firstMs = 500
 const maxDelayMs = 60_000
 
-/** A random delay; its limit doubles with each attempt (full jitter), so relays do not reconnect at the same time. */
+/**
+ * A random delay in milliseconds whose upper bound doubles with each attempt (full jitter), so that relays do not
+ * reconnect at the same time.
+ */
 export function backOffMs(attempt: number): number {
   return Math.random() * Math.min(maxDelayMs, firstMs * 2 ** attempt)
 }
 
-/** Slightly less than the period, so heartbeats of relays do not align. */
+/** A random time slightly below the period, so that the heartbeats of relays do not align. */
 export function jitterMs(periodMs: number): number {
   return periodMs * (0.9 + 0.1 * Math.random())
 }
 
-/** The delay before the next attempt, in milliseconds: the `Retry-After` of the server, if any, plus the back-off. */
+/** Delay before the next attempt, in milliseconds: the server's `Retry-After`, if any, plus the back-off. */
 export function retryDelayMs(attempt: number, cause: RetryableError): number {
   return Math.min(maxDelayMs, cause.afterMs + backOffMs(attempt))
 }
 
-/** Retries until the server has decided or the signal aborts; calls `onFailure` after each failed attempt. */
+/** Retries until the server decides or the signal aborts. Calls `onFailure` after each failed attempt. */
 export async function retryUntilDecision(
   signal: AbortSignal,
   attempt: () => Promise<RelayResponse>,

@@ -8,7 +8,7 @@ import { relayVersion } from './version.ts'
 
 const audience = 'platform-relay'
 const tokenLifetimeSeconds = 55
-// A token stays valid if the relay's clock is slightly ahead of the server's.
+// Keeps a token valid if the relay's clock is slightly ahead of the server's.
 const backdateSeconds = 5
 const maxRejections = 4
 const rejectionWindowMs = 1000
@@ -24,7 +24,7 @@ export type Call = {
 
 export type Signer = { server: string; relayId: string; privateKey: KeyObject }
 
-/** Calls the server as this relay. Every call is signed. */
+/** Sends signed requests to the server. */
 export class Client {
   readonly #signer: Signer
   readonly #clock: ServerClock
@@ -39,13 +39,13 @@ export class Client {
     this.#onRevoked = onRevoked
   }
 
-  /** One attempt. Throws `RetryableError` if the server did not decide. */
+  /** Sends the request once. Throws `RetryableError` if the server did not decide. */
   async attempt(call: Call): Promise<RelayResponse> {
     const startedMs = performance.now()
     try {
       const response = await this.#post(call)
       const isRejected = response.status === 401
-      // The date of a long-poll response may be older than its arrival.
+      // A long-poll response may be delayed, so its `Date` is not the current time.
       const isImmediate = performance.now() - startedMs < promptResponseMs
       if (isImmediate || isRejected) this.#clock.observe(response.headers.get('date'))
       if (isRejected) this.#onRejected(startedMs)
@@ -57,7 +57,7 @@ export class Client {
     }
   }
 
-  /** Retries until the server decides or the signal aborts. */
+  /** Sends the request until the server decides or the signal aborts. */
   deliver(call: Call): Promise<RelayResponse> {
     return retryUntilDecision(call.signal, () => this.attempt(call))
   }
@@ -87,7 +87,8 @@ export class Client {
   }
 
   #onRejected(startedMs: number): never {
-    // The clock may just have been corrected, or the server may fail briefly: rejections within a second count once.
+    // One wrong clock or short server fault can reject several requests at once, so rejections within a second count as
+    // one.
     if (startedMs >= this.#lastRejectionMs + rejectionWindowMs) {
       this.#lastRejectionMs = performance.now()
       this.#rejections += 1

@@ -1,20 +1,20 @@
 const toleranceMs = 2000
 
-/** The time of this machine, in milliseconds since 1970. */
+/** The time of this machine, in milliseconds since the Unix epoch. */
 export function now(): number {
   return Date.now()
 }
 
-/** The server's time, estimated from its responses: a machine with a wrong clock still signs valid requests. */
+/** Estimates the server's time from its responses, so that a machine with a wrong clock can sign valid requests. */
 export class ServerClock {
   #offsetMs = 0
 
-  /** Milliseconds since 1970. */
+  /** The server's time, in milliseconds since the Unix epoch. */
   now(): number {
     return now() + this.#offsetMs
   }
 
-  /** Adjusts to a timestamp of the server. Small differences are network delay and are ignored. */
+  /** Adjusts to a timestamp of the server. Small differences are network delays and are ignored. */
   observe(timestamp: unknown): void {
     const serverMs = typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN
     if (Math.abs(serverMs - this.now()) > toleranceMs) this.#offsetMs = serverMs - now()

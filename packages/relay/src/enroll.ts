@@ -23,7 +23,7 @@ export type Enrollment = {
 }
 
 /**
- * Exchanges the enrollment token for an identity. Retries network errors; throws `FatalError` if the server rejects the
+ * Exchanges the enrollment token for an identity. Retries network errors. Throws `FatalError` if the server rejects the
  * token.
  */
 export async function enroll(enrollment: Enrollment): Promise<Identity> {

@@ -20,7 +20,7 @@ export type Work = {
   onSpawned: (leader: Leader) => void
 }
 
-/** One script on all its nodes, with one time limit. */
+/** One script on all its nodes, with a common time limit. */
 export class Execution {
   readonly #work: Work
   readonly #running = new Set<Running>()
@@ -31,7 +31,7 @@ export class Execution {
     this.#work = work
   }
 
-  /** Runs the script on every node. After a stop it starts no more. */
+  /** Runs the script on every node. After a stop it starts the script on no further node. */
   async run(): Promise<CompletionRecord> {
     const { payload, nodes } = this.#work
     const timeoutSeconds = payload.timeoutSeconds ?? defaultTimeoutSeconds
@@ -43,7 +43,7 @@ export class Execution {
     }
   }
 
-  /** Keeps the first reason; a later call may force the stop. */
+  /** Stops the script. The first reason is reported, even if a later call forces the stop. */
   stop(reason: StopReason, mode: StopMode): void {
     this.#reason ??= reason
     for (const running of this.#running) if (running.stop(mode)) this.#stopped.add(running)
@@ -66,7 +66,7 @@ export class Execution {
   }
 }
 
-/** The completion of a job that did not run on any node. */
+/** The completion of a job whose script was not started. */
 export function notStarted(outcome: Outcome): CompletionRecord {
   return { outcome, exitCode: null, nodes: [] }
 }

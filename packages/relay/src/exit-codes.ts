@@ -1,4 +1,4 @@
-/** The exit codes of the program; `--help` lists them. */
+/** The exit codes of the program. `--help` lists them. */
 export const exitCodes = {
   stopped: 0,
   failed: 1,
@@ -8,7 +8,7 @@ export const exitCodes = {
   stateInUse: 5,
 } as const
 
-/** Ends the program with a message that states what to do next. */
+/** Ends the program with an exit code and a message that states what to do next. */
 export class FatalError extends Error {
   readonly exitCode: number
 

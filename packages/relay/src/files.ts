@@ -3,8 +3,8 @@ import { dirname } from 'node:path'
 import { messageOf, warn } from './log.ts'
 
 /**
- * Writes a file that only its owner may read. It is durable when this returns; a power loss before leaves the old
- * content.
+ * Writes a file that only its owner can read. The content is durable when the function returns; after an earlier power
+ * loss the file has its old content.
  */
 export function writeDurably(path: string, text: string): void {
   const draft = `${path}.draft`
@@ -19,7 +19,7 @@ export function writeDurably(path: string, text: string): void {
   syncFolder(dirname(path))
 }
 
-/** The text of a file, or undefined if it does not exist. */
+/** The text of a file, or undefined if the file does not exist. */
 export function readIfPresent(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
@@ -29,7 +29,7 @@ export function readIfPresent(path: string): string | undefined {
   }
 }
 
-/** Removes the folder of a script as far as possible; files of other users remain. */
+/** Removes the folder of a script. Files that cannot be removed, such as those of other users, only cause a warning. */
 export function removeFolder(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true, maxRetries: 3 })
@@ -38,12 +38,12 @@ export function removeFolder(path: string): void {
   }
 }
 
-/** Whether a system error has this code. */
+/** Whether a system error has this code, such as `ENOENT`. */
 export function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code
 }
 
-/** Makes the names in a folder durable. */
+// The new name of a file is durable only once its folder is synchronized.
 function syncFolder(path: string): void {
   const folder = openSync(path, 'r')
   try {

@@ -9,7 +9,7 @@ import type { NodeWatch } from './node-watch.ts'
 
 const maxWaitSeconds = 25
 const responseMarginMs = 15_000
-// Gives claims time to complete, so the next heartbeat does not offer the same jobs again.
+// Claims need time to complete; an earlier heartbeat would return the same jobs again.
 const claimDelayMs = 200
 const wakeDelayMs = 50
 const earlyResponseMs = 1000
@@ -17,7 +17,7 @@ const immediateRepeats = 10
 
 export type HeartbeatDeps = { client: Client; workers: WorkerPool; watch: NodeWatch; intervalSeconds: number }
 
-/** Sends heartbeats, which report the state of the relay and return offered jobs. One is in flight at a time. */
+/** Sends heartbeats, which report the state of the relay and return offered jobs. At most one request is active. */
 export class HeartbeatLoop {
   readonly #deps: HeartbeatDeps
   #intervalSeconds: number
@@ -26,7 +26,8 @@ export class HeartbeatLoop {
   #stopped = false
   #failures = 0
   #emptyResponses = 0
-  // The first heartbeat, and the first after an error, is no long poll: it shows at once whether the server responds.
+  // The first heartbeat, and the first one after an error, do not use long polling, so that they show quickly whether
+  // the server responds.
   #mayLongPoll = false
 
   constructor(deps: HeartbeatDeps) {
@@ -34,7 +35,7 @@ export class HeartbeatLoop {
     this.#intervalSeconds = deps.intervalSeconds
   }
 
-  /** Sends a heartbeat at once; calls in quick succession cause one. */
+  /** Sends a heartbeat soon. Calls in quick succession cause only one. */
   wake(): void {
     this.#wakeTimer ??= setTimeout(() => this.#interrupt.abort(), wakeDelayMs)
   }
@@ -58,7 +59,7 @@ export class HeartbeatLoop {
     }
   }
 
-  /** Returns the milliseconds to wait before the next heartbeat. */
+  // Returns the delay before the next heartbeat, in milliseconds.
   async #sendHeartbeat(signal: AbortSignal): Promise<number> {
     const mayLongPoll = this.#mayLongPoll
     const startedMs = performance.now()
@@ -90,14 +91,14 @@ export class HeartbeatLoop {
     return response
   }
 
-  /** Applies a response; returns whether it brought new jobs. */
+  // Returns whether a new job was started.
   #apply({ body }: RelayResponse): boolean {
     const { workers } = this.#deps
     if (Number.isInteger(body.heartbeatIntervalSeconds)) {
       this.#intervalSeconds = Math.max(1, Number(body.heartbeatIntervalSeconds))
     }
     for (const jobId of stringsIn(body.cancel)) workers.cancel(jobId)
-    // The id becomes part of file names.
+    // Job ids become part of file names, so other characters are rejected.
     const jobIds = stringsIn(body.jobs).filter((jobId) => /^\w{1,40}$/.test(jobId))
     return jobIds.filter((jobId) => workers.offer(jobId)).length > 0
   }
@@ -112,7 +113,8 @@ export class HeartbeatLoop {
     const wasLongPoll = headers.get('preference-applied')?.startsWith('wait') === true
     if (!wasLongPoll && stringsIn(body.jobs).length === 0) return jitterMs(intervalMs)
     if (durationMs > earlyResponseMs) this.#emptyResponses = 0
-    // An early response announces new jobs. Repeated early responses without any would cause a tight loop.
+    // A response before the end of the wait normally has new jobs. Repeated early responses without jobs would cause a
+    // tight loop.
     return Math.min(intervalMs, backOffMs(this.#emptyResponses++ - immediateRepeats))
   }
 }

@@ -13,12 +13,15 @@ export type Post = {
 
 export type RelayResponse = { status: number; headers: Headers; body: JsonObject }
 
-/** The error code of a response, or its status. */
+/** The error code of a response, or its status if it has none. */
 export function codeOf({ status, body }: RelayResponse): string {
   return typeof body.error === 'string' ? body.error : `status ${status}`
 }
 
-/** The server did not decide: no response, an incomplete one, or one that asks for a retry. */
+/**
+ * Thrown if the server did not decide: there is no response, an incomplete one, or one that asks for a retry. `afterMs`
+ * is the time of its `Retry-After` header.
+ */
 export class RetryableError extends Error {
   readonly afterMs: number
 
@@ -28,7 +31,10 @@ export class RetryableError extends Error {
   }
 }
 
-/** Posts once. Throws `RetryableError` if the server did not decide, `AbortError` when aborted. */
+/**
+ * Sends a POST request once. Throws `RetryableError` if the server did not decide, and `AbortError` if the signal
+ * aborts.
+ */
 export async function post({ url, headers, body, timeoutMs, signal }: Post): Promise<RelayResponse> {
   signal.throwIfAborted()
   const limit = new AbortController()
@@ -55,7 +61,7 @@ async function parseResponse(response: Response): Promise<RelayResponse> {
   if (isRetryable) throw new RetryableError(`status ${status}`, response)
   const location = headers.get('location')
   if (location !== null) throw new RetryableError(`it redirects to ${location}; use that address as --server`, response)
-  // A response without JSON comes from a proxy, not from the server.
+  // A response without JSON comes from a proxy, not from the platform.
   if (body === undefined && status !== 204) throw new RetryableError(`status ${status} without JSON`, response)
   return { status, headers, body: body ?? {} }
 }

@@ -8,19 +8,22 @@ import type { NodeConfig } from './nodes.ts'
 
 export type EnrolledNode = { id: string; config: NodeConfig }
 
-/** The result of the enrollment; it survives restarts. */
+/** The result of the enrollment, which is stored on disk. */
 export type Identity = {
   server: string
   tokenId: string
   relayId: string
   clusterId: string
   heartbeatIntervalSeconds: number
-  /** The pinned keys that sign job statements. */
+  /** Public keys of the platform that sign job statements. They are pinned at enrollment. */
   statementKeys: (JsonWebKey & { kid: string })[]
   nodes: EnrolledNode[]
 }
 
-/** The key pair for an enrollment token, created once: an enrollment with a lost response is repeated with it. */
+/**
+ * The private key for an enrollment token. It is created once, so that an enrollment whose response was lost can be
+ * repeated.
+ */
 export function keyFor(stateFolder: string, tokenId: string): KeyObject {
   const path = keyPath(stateFolder, tokenId)
   const stored = readIfPresent(path)
@@ -30,7 +33,7 @@ export function keyFor(stateFolder: string, tokenId: string): KeyObject {
   return privateKey
 }
 
-/** The identity that an earlier start stored; undefined before the enrollment. */
+/** The stored identity, or undefined before the enrollment. Throws `FatalError` if the file is damaged. */
 export function loadIdentity(stateFolder: string): Identity | undefined {
   const path = join(stateFolder, 'identity.json')
   const text = readIfPresent(path)
@@ -42,13 +45,13 @@ export function loadIdentity(stateFolder: string): Identity | undefined {
   return stored
 }
 
-/** Stores an identity and deletes the key of the one it replaces. */
+/** Stores an identity and deletes the key of the identity that it replaces. */
 export function storeIdentity(stateFolder: string, identity: Identity, replaced: Identity | undefined): void {
   writeDurably(join(stateFolder, 'identity.json'), JSON.stringify(identity, undefined, 2))
   if (replaced) rmSync(keyPath(stateFolder, replaced.tokenId), { force: true })
 }
 
-/** The pinned keys by `kid`. */
+/** The pinned public keys by `kid`. */
 export function statementKeysOf(identity: Identity): Map<string, KeyObject> {
   return new Map(identity.statementKeys.map((key) => [key.kid, createPublicKey({ key, format: 'jwk' })]))
 }

@@ -5,7 +5,6 @@ import type { Journal } from './journal.ts'
 import type { RelayNode } from './node.ts'
 import type { Spool } from './spool.ts'
 
-/** The dependencies that all jobs of a relay share. */
 export type JobDeps = {
   client: Client
   clock: ServerClock
@@ -14,6 +13,6 @@ export type JobDeps = {
   clusterId: string
   statementKeys: ReadonlyMap<string, KeyObject>
   nodes: RelayNode[]
-  /** Aborts when the relay has no time left to report anything. */
+  /** Aborts when the relay has no time left to report results. */
   signal: AbortSignal
 }

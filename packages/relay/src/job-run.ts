@@ -12,7 +12,7 @@ import { type Lease, Upload } from './upload.ts'
 
 type Accepted = { payload: InvokeScriptPayload; nodes: RelayNode[] }
 
-/** One job, from the claim to the acknowledged report. Each step is in the journal before it is taken. */
+/** One job, from the claim to the acknowledged report. Each step is recorded in the journal before it is taken. */
 export class JobRun {
   readonly #jobId: string
   readonly #deps: JobDeps
@@ -30,13 +30,12 @@ export class JobRun {
     return this.#isLeased
   }
 
-  /** Claims, runs and reports the job. */
   async run(): Promise<void> {
     const { journal } = this.#deps
     const jobId = this.#jobId
     const isReplay = journal.has(jobId)
     const claimKey = randomUUID()
-    // A repeated job keeps the entry of the first claim, which prevents a second run.
+    // An offer of a job that was claimed before keeps the first entry, which prevents a second run.
     if (!isReplay) journal.append({ state: 'claiming', jobId, claimKey })
     const claim = await claimJob(this.#deps, jobId, claimKey)
     if (claim) {

@@ -2,17 +2,17 @@ import type { Completion } from '@platform/contract/relay'
 import { type JsonObject, parseJsonObject } from './json.ts'
 import type { Leader } from './process-group.ts'
 
-/** The completion of a job, without its lease. */
+/** The result of a job without its lease. */
 export type CompletionRecord = Omit<Completion, 'leaseId'>
 
-/** The recorded state of a job. A job with an entry never runs again. */
+/** The recorded state of a job. A job that has an entry never runs again. */
 export type Entry =
   | { state: 'claiming'; jobId: string; claimKey: string }
   | { state: 'started'; jobId: string; leaseId: string; leaders: Leader[] }
   | { state: 'finished'; jobId: string; leaseId: string; ending: CompletionRecord }
   | { state: 'done'; jobId: string; atMs: number }
 
-/** The entry of a job with an end that the server has not acknowledged. */
+/** The entry of a job whose result the server has not acknowledged. */
 export type Unfinished = Exclude<Entry, { state: 'done' }>
 
 /** One line of the journal. */
@@ -21,7 +21,7 @@ export type JournalRecord =
   | { state: 'spawned'; jobId: string; leader: Leader }
   | { state: 'dropped'; jobId: string }
 
-/** Applies one record to the entries; the journal is the sum of its records. */
+/** Applies one record. The entries are the result of all records in order. */
 export function applyRecord(entries: Map<string, Entry>, record: JournalRecord): void {
   const entry = entries.get(record.jobId)
   if (record.state === 'spawned') {
@@ -33,7 +33,7 @@ export function applyRecord(entries: Map<string, Entry>, record: JournalRecord):
   }
 }
 
-/** The record in a line; undefined if the line is damaged. */
+/** Parses a line of the journal; undefined if the line is damaged. */
 export function parseRecord(line: string): JournalRecord | undefined {
   const value = parseJsonObject(line)
   return value && isRecord(value) ? value : undefined

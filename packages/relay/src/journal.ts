@@ -4,13 +4,13 @@ import { FatalError } from './exit-codes.ts'
 import { readIfPresent, writeDurably } from './files.ts'
 import { applyRecord, type Entry, type JournalRecord, parseRecord, type Unfinished } from './journal-entry.ts'
 
-// Statements expire sooner, so a forgotten job cannot be replayed.
+// Longer than any statement is valid, so that a job whose entry was removed cannot be replayed.
 const retentionMs = 35 * 24 * 3600 * 1000
 const maxRecords = 1000
 
 /**
- * The recorded jobs of the relay, one JSON record per line. Appending is synchronous: when `append` returns, the record
- * survives a power loss, and the next line of code may rely on it.
+ * The recorded jobs of the relay, one JSON record per line. `append` is synchronous: when it returns, the record
+ * survives a power loss.
  */
 export class Journal {
   readonly #path: string
@@ -19,19 +19,21 @@ export class Journal {
   #sizeBytes = 0
   #recordCount = 0
 
-  /** Opens the journal, repairs its last line and drops old jobs. Throws `FatalError` if it is damaged elsewhere. */
+  /**
+   * Opens the journal, removes a damaged last line and drops old jobs. Throws `FatalError` if another line is damaged.
+   */
   constructor(path: string) {
     this.#path = path
     for (const record of readRecords(path)) applyRecord(this.#entries, record)
     this.#compact()
   }
 
-  /** Whether this relay has ever claimed the job. */
+  /** Whether this relay has claimed the job within the retention time. */
   has(jobId: string): boolean {
     return this.#entries.has(jobId)
   }
 
-  /** The jobs with an end that the server has not acknowledged. */
+  /** The jobs whose result the server has not acknowledged. */
   unfinished(): Unfinished[] {
     return [...this.#entries.values()].filter((entry) => entry.state !== 'done')
   }
@@ -42,7 +44,7 @@ export class Journal {
       writeFully(this.#file, line, this.#sizeBytes)
       fdatasyncSync(this.#file)
     } catch (error) {
-      // A partial record would damage the next one.
+      // The next record would be appended to a partial one and be unreadable.
       ftruncateSync(this.#file, this.#sizeBytes)
       throw error
     }
@@ -73,7 +75,7 @@ function readRecords(path: string): JournalRecord[] {
   const lines = (readIfPresent(path) ?? '').split('\n').filter((line) => line !== '')
   const records = lines.map(parseRecord)
   const damagedIndex = records.indexOf(undefined)
-  // A power loss damages only the last record, and no step was taken after it.
+  // A power loss can damage only the last record, and the step that it announces was not taken.
   if (damagedIndex !== -1 && damagedIndex < records.length - 1) {
     throw new FatalError(
       'stateInUse',

@@ -1,11 +1,11 @@
-/** A JSON object with unvalidated members. */
+/** A JSON object whose members are not validated. */
 export type JsonObject = Record<string, unknown>
 
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The object in a text; undefined if the text holds anything else. */
+/** Parses a JSON object; undefined if the text is anything else. */
 export function parseJsonObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text)
@@ -15,7 +15,7 @@ export function parseJsonObject(text: string): JsonObject | undefined {
   }
 }
 
-/** The strings of a list; empty for any other value. */
+/** The strings in an array; empty if the value is not an array. */
 export function stringsIn(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }

@@ -1,7 +1,7 @@
 import { type KeyObject, sign, verify } from 'node:crypto'
 import { type JsonObject, parseJsonObject } from './json.ts'
 
-/** An untrusted token; the message states the reason. */
+/** Thrown for a token that cannot be trusted. The message states the reason. */
 export class InvalidJws extends Error {}
 
 /** Signs claims as a compact JWS with Ed25519 (RFC 7515, RFC 8037). */
@@ -11,8 +11,8 @@ export function signJws(header: { typ: string; kid: string }, claims: JsonObject
 }
 
 /**
- * The claims of a compact JWS. Throws `InvalidJws` unless the header has exactly `alg` EdDSA, this `typ` and a known
- * `kid`, and the signature matches that key. The key never comes from the token.
+ * Verifies a compact JWS and returns its claims. Throws `InvalidJws` unless the header has exactly `alg` EdDSA, this
+ * `typ` and a known `kid`, and the signature matches that key. The key is never taken from the token.
  */
 export function verifyJws(token: string, typ: string, keys: ReadonlyMap<string, KeyObject>): JsonObject {
   const [header, claims, signature, ...rest] = token.split('.')
@@ -48,7 +48,7 @@ function decodeObject(part: string): JsonObject {
 
 function decode(part: string): Buffer {
   const bytes = Buffer.from(part, 'base64url')
-  // Node ignores characters outside base64url; accept only the canonical encoding of the bytes.
+  // Node.js ignores characters outside of base64url, so only the canonical encoding of the bytes is accepted.
   if (bytes.toString('base64url') !== part) throw new InvalidJws('a part of it is not base64url')
   return bytes
 }

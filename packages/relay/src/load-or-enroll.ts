@@ -7,7 +7,9 @@ import { info, warn } from './log.ts'
 import { type NodeConfig, readNodes } from './nodes.ts'
 import type { Options } from './options.ts'
 
-/** The stored identity, or a new one for the enrollment token. A new token replaces a stored identity. */
+/**
+ * Returns the stored identity, or enrolls the relay with the enrollment token. A new token replaces a stored identity.
+ */
 export async function loadOrEnroll(options: Options, clock: ServerClock, signal: AbortSignal): Promise<Identity> {
   const { stateFolder, token, displayName } = options
   const stored = loadIdentity(stateFolder)
@@ -31,7 +33,7 @@ function resume(stored: Identity, { server, nodesFile, stateFolder }: Options): 
   return identity
 }
 
-/** Assigns the ids of the enrollment to the nodes of the file, by name. */
+// The enrollment assigned ids by node name.
 function withEnrolledIds(enrolled: EnrolledNode[], configs: NodeConfig[]): EnrolledNode[] {
   const ids = new Map(enrolled.map(({ id, config }) => [config.name, id]))
   return configs.flatMap((config) => {

@@ -6,8 +6,8 @@ import { parseJsonObject } from './json.ts'
 import { isAlive, stampOf } from './process-group.ts'
 
 /**
- * Locks the state folder against a second relay; returns the release. Takes over the lock of a relay that has ended,
- * and throws `FatalError` while one runs.
+ * Locks the state folder against a second relay and returns a function that releases the lock. Replaces the lock of a
+ * relay that has ended. Throws `FatalError` if another relay is running.
  */
 export function lockState(folder: string): () => void {
   const path = join(folder, 'lock')
@@ -23,7 +23,7 @@ export function lockState(folder: string): () => void {
 
 function tryLink(ownPath: string, path: string): boolean {
   try {
-    // A link appears atomically: no reader sees a partly written lock.
+    // Creating a link is atomic, so no relay reads a partly written lock.
     linkSync(ownPath, path)
     return true
   } catch (error) {
@@ -36,7 +36,7 @@ function clearStaleLock(path: string, folder: string): void {
   requireStale(readIfPresent(path), folder)
   const stalePath = `${path}.${process.pid}.stale`
   try {
-    // If two relays find the same stale lock, one moves it, and the other may move the new lock.
+    // If two relays find the same stale lock, the second one may move the new lock, so the moved file is checked again.
     renameSync(path, stalePath)
     requireStale(readIfPresent(stalePath), folder)
     rmSync(stalePath)

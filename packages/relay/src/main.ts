@@ -11,7 +11,7 @@ import { Relay } from './relay.ts'
 
 const stopLimitMs = 9500
 
-/** Aborts at the first SIGTERM or SIGINT; the second one ends the program immediately. */
+// The first SIGTERM or SIGINT stops the relay in an orderly way; the second one ends the program immediately.
 function stopSignal(): AbortSignal {
   const stop = new AbortController()
   const onSignal = (signal: NodeJS.Signals) => {
@@ -52,7 +52,7 @@ async function main(): Promise<number> {
   }
 }
 
-// A closed output must not end the relay.
+// The relay must keep running if the reader of its output closes the pipe.
 process.stdout.on('error', () => {})
 process.stderr.on('error', () => {})
 process.exit(await main())

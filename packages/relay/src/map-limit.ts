@@ -1,4 +1,4 @@
-/** Calls the function for every item, with limited concurrency; returns the results in the order of the items. */
+/** Calls the function for every item, at most `limit` at a time. The results are in the order of the items. */
 export async function mapLimit<Item, Result>(
   limit: number,
   items: readonly Item[],

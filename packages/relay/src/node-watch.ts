@@ -6,7 +6,7 @@ import type { RelayNode } from './node.ts'
 const checkIntervalMs = 60_000
 const maxConcurrentChecks = 16
 
-/** Tracks which nodes are reachable, so that no heartbeat waits for a check. */
+/** Checks in the background which nodes are reachable, so that no heartbeat waits for a check. */
 export class NodeWatch {
   readonly #nodes: RelayNode[]
   #online = new Set<string>()
@@ -19,7 +19,6 @@ export class NodeWatch {
     return this.#nodes.map(({ id }) => ({ id, status: this.#online.has(id) ? 'Online' : 'Offline' }))
   }
 
-  /** Checks every node once. */
   async check(): Promise<void> {
     await mapLimit(maxConcurrentChecks, this.#nodes, async ({ id, executor }) => {
       if (await executor.isOnline()) this.#online.add(id)
@@ -27,7 +26,7 @@ export class NodeWatch {
     })
   }
 
-  /** Checks every minute until the signal aborts. */
+  /** Checks all nodes once a minute until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await sleep(checkIntervalMs, undefined, { signal }).catch(() => {})

@@ -6,7 +6,7 @@ import type { EnrolledNode } from './identity.ts'
 /** A node that runs scripts. */
 export type RelayNode = { id: string; name: string; executor: Executor }
 
-/** Gives each enrolled node the executor of its configuration. */
+/** Creates the executor of each enrolled node. */
 export function connectNodes(nodes: EnrolledNode[], workFolder: string): RelayNode[] {
   return nodes.map(({ id, config }) => {
     const executor = config.executor === 'ssh' ? sshExecutor(config) : localExecutor(workFolder)

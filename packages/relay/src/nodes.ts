@@ -21,7 +21,7 @@ export type NodeConfig = LocalNode | SshNode
 
 const maxNodes = 2000
 const sshRules: Record<string, (value: unknown) => boolean> = {
-  // A value must not begin with a dash: ssh would read it as an option.
+  // ssh would read a value that starts with a dash as an option.
   host: (value) => isNonEmptyString(value) && /^[\w[][\w.:%[\]-]{0,254}$/.test(value),
   user: (value) => isNonEmptyString(value) && /^\w[\w.@-]{0,63}$/.test(value),
   port: (value) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= 65_535,
@@ -29,7 +29,7 @@ const sshRules: Record<string, (value: unknown) => boolean> = {
   knownHostsFile: (value) => isNonEmptyString(value) && /^[^"\p{Cc}]+$/u.test(value),
 }
 
-/** Reads the nodes file. Throws `FatalError` that names the member to change. */
+/** Reads the nodes file. Throws `FatalError` with the name of the invalid setting. */
 export function readNodes(path: string): NodeConfig[] {
   const nodes = parseJsonObject(readText(path))?.nodes
   if (!Array.isArray(nodes) || nodes.length === 0 || nodes.length > maxNodes) {

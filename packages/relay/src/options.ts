@@ -15,7 +15,7 @@ export type Options = {
 
 export type EnrollmentToken = { id: string; text: string }
 
-/** The options of the command line. Throws `FatalError` for invalid ones. */
+/** Parses the command line. Throws `FatalError` if an option is invalid. */
 export function parseOptions(args: string[], environment: NodeJS.ProcessEnv): Options | 'help' | 'version' {
   const flags = parseFlags(args)
   if (flags.help) return 'help'

@@ -1,17 +1,19 @@
 import type { OutputReport } from '@platform/contract/relay'
 import { Backlog, type Stream } from './backlog.ts'
 
-/** The content of one output call, without the lease. */
+/** The body of one output request without the lease. */
 export type Chunk = Omit<OutputReport, 'leaseId'>
 
-/** The output of a job in sending order; each chunk is kept until the server has acknowledged it. */
+/** The output of a job in sending order. Each chunk is kept until the server acknowledges it. */
 export class Output {
   readonly #backlog = new Backlog()
   #chunks: Chunk[]
   #nextSeq = 0
   #frozen: boolean
 
-  /** Starts empty, or with chunks that an earlier run of the relay did not deliver; then it accepts no text. */
+  /**
+   * `undelivered` are the chunks that an earlier run of the relay did not deliver. With them, no more text is accepted.
+   */
   constructor(undelivered?: Chunk[]) {
     this.#chunks = undelivered ?? []
     this.#frozen = undelivered !== undefined
@@ -21,7 +23,7 @@ export class Output {
     return this.#backlog.sizeBytes
   }
 
-  /** Whether chunks remain of a round that is being sent. */
+  /** Whether chunks of a round that is being sent remain. */
   get isSending(): boolean {
     return this.#chunks.length > 0 || this.#backlog.isRoundOver
   }
@@ -30,7 +32,7 @@ export class Output {
     if (!this.#frozen) this.#backlog.append(nodeId, stream, text)
   }
 
-  /** The chunk to send: the same one until it is acknowledged. */
+  /** The chunk to send. It stays the same until it is acknowledged. */
   next(): Chunk | undefined {
     if (this.#chunks.length === 0) this.#number()
     return this.#chunks[0]
@@ -40,14 +42,14 @@ export class Output {
     this.#chunks.shift()
   }
 
-  /** Accepts no more text. Returns the unacknowledged chunks, as they will be sent. */
+  /** Stops accepting text and returns the unacknowledged chunks in sending order. */
   freeze(): readonly Chunk[] {
     while (this.#number());
     this.#frozen = true
     return this.#chunks
   }
 
-  /** Drops the pending text and accepts no more. */
+  /** Drops the pending text and stops accepting more. */
   discard(): void {
     this.freeze()
     this.#chunks = []

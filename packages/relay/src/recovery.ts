@@ -27,7 +27,7 @@ export async function recover(entry: Unfinished, deps: JobDeps): Promise<void> {
   return reportCompletion(deps, entry, entry.ending, upload)
 }
 
-/** Kills only the recorded processes: their id may belong to another program now. */
+// Without the same stamp the id may belong to another program, so its group is not killed.
 function endGroup(leader: Leader, jobId: string): void {
   if (isAlive(leader)) signalGroup(leader.pid, 'SIGKILL')
   else if (signalGroup(leader.pid, 0))

@@ -15,16 +15,15 @@ import { connectNodes } from './node.ts'
 import { NodeWatch } from './node-watch.ts'
 import { Spool } from './spool.ts'
 
-/**
- * Limit for the first check of all nodes, too short for a cluster to become Degraded. The rest are reported as Offline.
- */
+// Time limit of the first check of all nodes, short enough that the cluster does not become Degraded. Nodes without a
+// result are reported as Offline.
 const firstCheckMs = 20_000
 const reportLimitMs = 6000
 const goodbyeLimitMs = 2000
 
 export type RelaySettings = { stateFolder: string; slots: number; clock: ServerClock }
 
-/** A running, enrolled relay. */
+/** An enrolled relay. */
 export class Relay {
   readonly #workFolder: string
   readonly #client: Client
@@ -67,7 +66,7 @@ export class Relay {
     signal.throwIfAborted()
     signal.addEventListener('abort', () => this.#heartbeats.stop())
     this.#recover()
-    // The check ends with the process: an unresponsive node must not delay the exit.
+    // Nothing waits for the check at the end, because an unresponsive node must not delay the exit.
     const firstCheck = this.#watch.check()
     void firstCheck.then(() => this.#watch.run(this.#reporting.signal))
     await Promise.race([firstCheck, sleep(firstCheckMs, undefined, { ref: false }), once(signal, 'abort')])

@@ -7,7 +7,10 @@ import type { JobDeps } from './job-deps.ts'
 import type { UnverifiedClaim } from './statement.ts'
 import type { Lease, Upload } from './upload.ts'
 
-/** Claims a job; the same key repeats the same claim. Returns undefined if the server does not lease the job. */
+/**
+ * Claims a job. A repeated call with the same key returns the same claim. Returns undefined if the server does not
+ * lease the job to this relay.
+ */
 export async function claimJob(deps: JobDeps, jobId: string, claimKey: string): Promise<UnverifiedClaim | undefined> {
   const { status, body } = await deps.client.deliver({
     path: `/jobs/${jobId}/claim`,
@@ -22,8 +25,8 @@ export async function claimJob(deps: JobDeps, jobId: string, claimKey: string): 
 }
 
 /**
- * Reports how a job ended, after the rest of its output, and returns when the server has acknowledged it. Both are on
- * disk before, so a restart continues with the report.
+ * Sends the remaining output and then the result of a job. Returns when the server has acknowledged it. Both are stored
+ * on disk first, so that a restarted relay can continue.
  */
 export async function reportCompletion(
   deps: JobDeps,
@@ -46,7 +49,7 @@ export async function reportCompletion(
   })
 }
 
-/** Reports the end of a job. Retries until the server accepts or rejects the report. */
+/** Reports the result of a job. Retries until the server accepts or rejects it. */
 export async function complete(deps: JobDeps, { jobId, leaseId }: Lease, ending: CompletionRecord): Promise<void> {
   const body: Completion = { leaseId, ...ending }
   const response = await deps.client.deliver({
@@ -59,7 +62,7 @@ export async function complete(deps: JobDeps, { jobId, leaseId }: Lease, ending:
   else warn(`Job ${jobId}: ${result}; the server rejected the report (${codeOf(response)}).`)
 }
 
-/** A full disk must not prevent the report of a result. */
+/** Warns if the work fails instead of throwing: a full disk must not prevent the report of a result. */
 export function warnOnError(write: () => void): void {
   try {
     write()

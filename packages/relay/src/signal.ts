@@ -1,4 +1,4 @@
-/** Lets one loop sleep until another part of the program wakes it. */
+/** Lets one loop sleep until another part of the program wakes it. Supports one waiting loop. */
 export class Signal {
   #finish = () => {}
 
@@ -6,7 +6,7 @@ export class Signal {
     this.#finish()
   }
 
-  /** Returns when woken, or after the time. */
+  /** Resolves when woken, or after the timeout. */
   wait(timeoutMs?: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = timeoutMs === undefined ? undefined : setTimeout(resolve, timeoutMs)

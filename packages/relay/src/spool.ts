@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { readIfPresent, writeDurably } from './files.ts'
 import type { Chunk } from './output.ts'
 
-/** Stores the output of ended jobs until the server has acknowledged it. */
+/** Stores the output of ended jobs on disk until the server has acknowledged it. */
 export class Spool {
   readonly #folder: string
 
@@ -12,7 +12,7 @@ export class Spool {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
   }
 
-  /** Durable when it returns. */
+  /** The chunks are durable when the function returns. */
   store(jobId: string, chunks: readonly Chunk[]): void {
     if (chunks.length > 0) writeDurably(this.#path(jobId), JSON.stringify(chunks))
   }

@@ -6,17 +6,17 @@ import { InvalidJws, verifyJws } from './jws.ts'
 const statementType = 'job-statement+jws'
 const maxTimeoutSeconds = 172_800
 
-/** The response to a claim, before it is verified. */
+/** The response to a claim before it is verified. */
 export type UnverifiedClaim = { leaseId: string; statement: unknown; payload: unknown }
 
-/** A job that must not run; the message states the reason. */
+/** Thrown if a job must not run. The message states the reason. */
 export class StatementError extends Error {}
 
 export type ExpectedClaim = { jobId: string; clusterId: string; keys: ReadonlyMap<string, KeyObject>; nowMs: number }
 
 /**
- * The script of a claim and its settings. Throws `StatementError` unless the server signed exactly this for this job
- * and cluster, and it has not expired.
+ * Returns the payload of a claim. Throws `StatementError` unless the server has signed this payload for this job and
+ * cluster, and the statement has not expired.
  */
 export function verifyClaim({ statement, payload }: UnverifiedClaim, expected: ExpectedClaim): InvokeScriptPayload {
   if (typeof statement !== 'string' || !isJsonObject(payload)) throw new StatementError('it has no statement')

@@ -13,11 +13,11 @@ export type UploadOptions = {
   lease: Lease
   output: Output
   client: Client
-  /** Called when the server wants the script stopped. */
+  /** Called when the server requests that the script is stopped. */
   onCancel: () => void
 }
 
-/** Sends the output of a job while it is written: one call per 250 ms, or sooner if a call is full. */
+/** Sends the output of a job while the script runs: one request per 250 ms, or earlier if a request is full. */
 export class Upload {
   readonly #options: UploadOptions
   readonly #signal = new Signal()
@@ -33,10 +33,10 @@ export class Upload {
     this.#signal.wake()
   }
 
-  /** Starts sending; the signal ends it. */
+  /** Starts sending until the signal aborts or the output has ended. */
   start(signal: AbortSignal): void {
     this.#sent = this.#run(signal)
-    // Callers of `sent` receive the error; until then it must not count as unhandled.
+    // `sent` returns this promise. Without a handler, Node.js would end the process before a caller awaits it.
     this.#sent.catch(() => {})
   }
 
@@ -47,7 +47,7 @@ export class Upload {
     return this.#options.output.freeze()
   }
 
-  /** Resolves after a close, when the server has acknowledged or rejected everything. */
+  /** Resolves after `close`, when the server has acknowledged or rejected all output. */
   sent(): Promise<void> {
     return this.#sent
   }
@@ -87,7 +87,7 @@ export class Upload {
   }
 }
 
-/** Whether the server has finished the job and needs no more output. */
+// 404 and 409 mean that the server needs no more output, except for a wrong sequence number.
 function isJobFinished(response: RelayResponse): boolean {
   return response.status === 404 || (response.status === 409 && codeOf(response) !== 'output_out_of_order')
 }

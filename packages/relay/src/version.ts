@@ -1,2 +1,2 @@
-/** The version of the relay, as reported to the server; the same as in `package.json`. */
+/** The version that the relay reports to the server. It must equal the version in `package.json`. */
 export const relayVersion = '0.1.0'

@@ -8,7 +8,7 @@ type ActiveJob = { run: Pick<JobRun, 'isLeased' | 'stop'>; ended: Promise<void> 
 
 export type WorkerPoolOptions = { deps: JobDeps; slots: number; onSlotFreed: () => void }
 
-/** The jobs in progress; a job holds its slot until its end is acknowledged. */
+/** The jobs in progress. A job occupies its slot until the server has acknowledged its result. */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions
   readonly #jobs = new Map<string, ActiveJob>()
@@ -23,12 +23,14 @@ export class WorkerPool {
     return this.#closed ? 0 : Math.max(0, this.#options.slots - this.#jobs.size)
   }
 
-  /** The jobs that the server has leased to this relay. */
+  /** Ids of the jobs that the server has leased to this relay. */
   get running(): string[] {
     return [...this.#jobs].filter(([, job]) => job.run.isLeased).map(([jobId]) => jobId)
   }
 
-  /** Starts a job if a slot is free. Returns false if it did not, or if the job was claimed or rejected before. */
+  /**
+   * Starts a job if a slot is free. Returns false if it was not started, or if the relay claimed or rejected it before.
+   */
   offer(jobId: string): boolean {
     if (this.freeSlots === 0 || this.#jobs.has(jobId)) return false
     const isReplay = this.#options.deps.journal.has(jobId)
@@ -42,12 +44,14 @@ export class WorkerPool {
     this.#add(entry.jobId, { isLeased: entry.state !== 'claiming', stop: () => {} }, recover(entry, this.#options.deps))
   }
 
-  /** Stops one job on behalf of the server. */
+  /** Stops a job because the server has cancelled it. */
   cancel(jobId: string): void {
     this.#jobs.get(jobId)?.run.stop('cancelled', 'graceful')
   }
 
-  /** Accepts no more jobs and ends every script at once; resolves when all are reported, or can no longer be. */
+  /**
+   * Accepts no more jobs and kills all scripts. Resolves when the results are reported, or can no longer be reported.
+   */
   async close(): Promise<void> {
     this.#closed = true
     const jobs = [...this.#jobs.values()]
@@ -58,7 +62,7 @@ export class WorkerPool {
   #add(jobId: string, run: ActiveJob['run'], work: Promise<void>): void {
     const ended = work
       .catch((error: unknown) => {
-        // Jobs interrupted by the end of the relay are in the journal for its next start.
+        // If the relay is stopping, the job is in the journal and is reported at the next start.
         if (!this.#options.deps.signal.aborted) warn(`Job ${jobId} could not be completed: ${messageOf(error)}`)
       })
       .finally(() => {

@@ -4,7 +4,7 @@ import { Outbox } from './outbox.ts'
 import { type EventsResponse } from './protocol.ts'
 import { Subscription } from './subscription.ts'
 
-/** The event bus of one instance. */
+/** The subscriptions and the outbox of one module instance. */
 export class Bus implements EventBus {
   readonly outbox: Outbox
   readonly #subscriptions = new Set<Subscription>()
@@ -14,7 +14,6 @@ export class Bus implements EventBus {
     this.outbox = new Outbox(moduleId)
   }
 
-  /** The event types with subscriptions. */
   get types(): string[] {
     return [...new Set([...this.#subscriptions].map(({ type }) => type))].toSorted()
   }
@@ -22,7 +21,7 @@ export class Bus implements EventBus {
   subscribe<Type extends string>(type: Type, handler: EventHandler<Type>): Disposable {
     if (!this.#isOpen) throw new Error('Subscriptions are possible in configure only.')
     if (!/^(platform|module)\../.test(type)) throw new TypeError(`${type} is not an event type.`)
-    // The platform delivers only events of the subscribed type, with data that match its contract.
+    // The platform delivers only events of the subscribed type, with data that matches the contract.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const subscription = new Subscription(type, handler as EventHandler)
     this.#subscriptions.add(subscription)
@@ -33,7 +32,7 @@ export class Bus implements EventBus {
     this.outbox.add(type, data, options.subject)
   }
 
-  /** Prevents new subscriptions. Existing subscriptions remain until they are disposed of. */
+  /** Prevents new subscriptions. Existing ones remain until they are disposed of. */
   close(): void {
     this.#isOpen = false
   }

@@ -6,7 +6,10 @@ import { type UserClaims } from './protocol.ts'
 /** The user on whose behalf a request is made. */
 export interface Caller {
   userId: string
-  /** Modules must separate user data by this id: users may not access data of other organisations. */
+  /**
+   * The user's organisation. Modules must separate data by this id, because users may not access data of other
+   * organisations.
+   */
   organisationId: string
   /** Permissions in the platform, such as `clusters:read`. */
   permissions: readonly string[]
@@ -18,8 +21,8 @@ export interface RequestEnvironment {
 }
 
 /**
- * Returns the user of a request, which the platform has authenticated. Throws `HTTPException` (401) if the request
- * comes from no user.
+ * Returns the user of a request. The platform has authenticated the user. Throws `HTTPException` (401) if the request
+ * has no user.
  */
 export function callerOf(context: Context): Caller {
   const { caller }: RequestEnvironment = context.env ?? {}
@@ -28,8 +31,8 @@ export function callerOf(context: Context): Caller {
 }
 
 /**
- * Reads the platform's user token; undefined if it is malformed, expired, or for another module. Does not verify its
- * signature: every request carries the deployment's token, which only the platform has.
+ * Reads the platform's user token. Returns undefined if the token is malformed, expired, or for another module. Does
+ * not verify the signature: each request also carries the deployment's token, which only the platform has.
  */
 export function readUserToken(token: string, moduleId: string): Caller | undefined {
   const claims = claimsOf(token)

@@ -2,7 +2,7 @@ import { type EventBus } from './events.ts'
 import { type Logger } from './logger.ts'
 import { type ServiceProvider } from './services.ts'
 
-/** The context that the platform passes to a module. */
+/** The context that the platform passes to hooks, jobs, health checks and routes. */
 export interface ModuleContext {
   /** Id of the organisation that the module is installed in. */
   readonly orgId: string
@@ -10,13 +10,19 @@ export interface ModuleContext {
   readonly eventBus: EventBus
   /** Services that `configureServices` has registered. */
   readonly services: ServiceProvider
-  /** Disposed of after the `dispose` hook in reverse order, even after errors: `disposables.use(…)`, `.defer(…)`. */
+  /**
+   * Resources that are disposed of after the `dispose` hook, in reverse order, even after errors. Add them by
+   * `disposables.use(…)` or `.defer(…)`.
+   */
   readonly disposables: AsyncDisposableStack
   /**
    * Whether the instance runs until it is stopped. If false (Lambda), the instance may be frozen after any response and
    * other instances may run concurrently. Store persistent data outside of the process.
    */
   readonly isPersistent: boolean
-  /** Returns a logger. Its lines contain `module_id`, `module_version` and the category, by default the module's id. */
+  /**
+   * Returns a logger. Each line contains `module_id`, `module_version` and the category, which defaults to the module's
+   * id.
+   */
   readonly getLogger: (category?: string) => Logger
 }

@@ -18,7 +18,7 @@ const statuses: Record<HookFailure['error'], ContentfulStatusCode> = {
   hook_timeout: 504,
 }
 
-/** Maximum timeout that the platform can request. */
+/** Maximum timeout that the platform can request, in milliseconds. */
 const maxTimeoutMs = 900_000
 
 /** The error response to a request of the platform. */
@@ -27,7 +27,7 @@ export function controlError({ error, message }: HookError): Response {
   return Response.json(body, { status: statuses[error] })
 }
 
-/** The control API of an instance, below `controlPath`. */
+/** The control API of an instance; its paths start with `controlPath`. */
 export function controlOf(host: ModuleHost, health: HealthChecks): Hono {
   const control = new Hono().basePath(controlPath)
   const jobs = new Jobs(host)
@@ -69,7 +69,7 @@ export function controlOf(host: ModuleHost, health: HealthChecks): Hono {
   return control
 }
 
-/** The response of one health check: 200, or 503 if Unhealthy, or 404 if there is no such check. */
+/** The response of one health check: 200, 503 if Unhealthy, or 404 if there is no such check. */
 export async function healthResponse(health: HealthChecks, name: string): Promise<Response> {
   const result = await health.result(name)
   if (!result) return controlError(new HookError('not_found', `There is no health check ${name}.`))
@@ -81,7 +81,7 @@ function limitOf(c: Context): number {
   return requestedMs > 0 ? Math.min(requestedMs, maxTimeoutMs) : defaultHookMs
 }
 
-/** Ends within the limit even if handlers do not, and reports the result of each event. */
+// Returns at the time limit even if handlers are still running.
 async function deliver(host: ModuleHost, events: readonly ModuleEvent[], limitMs: number): Promise<EventsResponse> {
   using limit = timeLimit('The delivery of events', limitMs)
   return await host.bus.deliver(events, AbortSignal.any([limit.signal, host.stopping]))

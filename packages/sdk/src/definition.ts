@@ -40,7 +40,7 @@ export interface HealthCheck {
   check: (context: ModuleContext, signal: AbortSignal) => Health | Promise<Health>
 }
 
-/** A background job. The platform runs it on every kind of runtime, so a module needs no timers. */
+/** A background job. The platform calls it on every kind of runtime, so a module needs no timers. */
 export interface Job {
   /** One sentence, shown to operators. */
   description: string
@@ -51,8 +51,8 @@ export interface Job {
 }
 
 /**
- * A module. The platform calls its lifecycle hooks in the order below, each once. The signal of a hook aborts on
- * timeout (30 seconds). `start` of any module runs only after `configure` of every module has ended.
+ * A module. The platform calls each lifecycle hook once, in the order below. The signal of a hook aborts on timeout (30
+ * seconds). `start` of any module runs only after `configure` of every module has ended.
  */
 export interface ModuleDefinition {
   /** Kebab-case; the same as `metadata.id` in module.json. */
@@ -60,20 +60,20 @@ export interface ModuleDefinition {
   /** SemVer; the same as `metadata.version` in module.json. */
   version: string
   slots?: readonly Slot[]
-  /** By name, kebab-case. Each check is served at `/health/<name>`, and the aggregate at `/health`. */
+  /** Health checks by kebab-case name. Each is served at `/health/<name>`, and their aggregate at `/health`. */
   healthChecks?: Readonly<Record<string, HealthCheck>>
-  /** By id, kebab-case. */
+  /** Background jobs by kebab-case id. */
   jobs?: Readonly<Record<string, Job>>
   /** Registers services. Services cannot be resolved yet. */
   configureServices?: (services: ServiceCollection) => void
-  /** Subscribes to events and warms caches. If it throws, the module is Failed and other modules continue. */
+  /** Subscribes to events and fills caches. If it throws, the module is Failed; other modules are not affected. */
   configure?: (context: ModuleContext, signal: AbortSignal) => void | Promise<void>
   /** Starts the module's work. On Lambda it runs in each instance. */
   start?: (signal: AbortSignal, context: ModuleContext) => void | Promise<void>
-  /** Ends the work and flushes buffers: on uninstall, upgrade or SIGTERM, if `start` was called. */
+  /** Ends the work and flushes buffers on uninstall, upgrade or SIGTERM. Called only if `start` was called. */
   stop?: (signal: AbortSignal, context: ModuleContext) => void | Promise<void>
-  /** Releases resources, in every case; `context.disposables` follow. Timeout: 5 seconds. */
+  /** Releases resources. Always called, and followed by the disposal of `context.disposables`. Timeout: 5 seconds. */
   dispose?: (context: ModuleContext) => void | Promise<void>
-  /** Adds the module's routes after `configure`: those below its `apiBasePath`, and `/modules/<id>`. */
+  /** Adds the module's routes after `configure`: paths below its `apiBasePath`, and `/modules/<id>`. */
   routes?: (app: Hono, context: ModuleContext) => void
 }

@@ -1,7 +1,7 @@
 import { type ModuleDefinition } from './definition.ts'
 import { type Description, sdkVersion } from './protocol.ts'
 
-/** The static description of a module, the source of the generated parts of its manifest. */
+/** Description of a module from its code. Author tools generate parts of the manifest from it. */
 export type ModuleDescription = Pick<Description, 'id' | 'version' | 'slots' | 'healthChecks' | 'jobs'>
 
 /** Describes a module without running it. */
@@ -21,7 +21,6 @@ export function describe({
   }
 }
 
-/** Describes an instance of a module, including its state and subscriptions. */
 export const describeInstance = (
   definition: ModuleDefinition,
   instance: Pick<Description, 'state' | 'subscriptions'>,

@@ -1,11 +1,11 @@
 import { environmentNames as names } from './protocol.ts'
 
-/** Settings of a module's process, from environment variables. */
+/** Settings of a module's process, read from environment variables. */
 export interface ModuleEnvironment {
-  /** Empty if it is not set. */
+  /** The deployment's token; empty if it is not set. */
   token: string
   organisationId: string
-  /** The module id in the manifest, if the runtime provides it. */
+  /** Id of the module in the manifest, if the runtime provides it. */
   expectedId: string | undefined
   startsItself: boolean
   /** File to write the module's description to, instead of serving the module. */

@@ -2,8 +2,8 @@ import { type ModuleEvent } from './events.ts'
 import { HookError } from './hook-error.ts'
 
 /**
- * Parses an `EventsRequest` and converts its CloudEvents for handlers. Throws `HookError` (`bad_request`) if it is
- * malformed.
+ * Parses an `EventsRequest` and converts its CloudEvents for handlers. Throws `HookError` (`bad_request`) if the body
+ * is malformed.
  */
 export function eventsOf(body: string, organisationId: string): ModuleEvent[] {
   const { events } = membersOf(parseJson(body))

@@ -3,7 +3,7 @@ import type { EventName, EventOf } from '@platform/contract/event'
 type DataOfPlatformEvents = { [Name in EventName as `platform.${Name}`]: Extract<EventOf, { name: Name }>['data'] }
 
 /**
- * All events that handlers may subscribe to: type → data. Includes the events of the platform. Modules add their events
+ * Events that handlers can subscribe to: type → data. It includes the events of the platform. Modules add their events
  * by declaration merging:
  *
  *     declare module '@platform/modules' {
@@ -12,7 +12,7 @@ type DataOfPlatformEvents = { [Name in EventName as `platform.${Name}`]: Extract
  */
 export interface EventRegistry extends DataOfPlatformEvents {}
 
-/** An event type: a type of the registry, or a module event without declared data. */
+/** A type of the registry, or the type of a module event without declared data. */
 export type EventType = keyof EventRegistry | `module.${string}.${string}`
 
 /** The data of an event type; any JSON object if the registry does not contain the type. */
@@ -20,14 +20,14 @@ export type EventData<Type extends string> = Type extends keyof EventRegistry
   ? EventRegistry[Type]
   : Readonly<Record<string, unknown>>
 
-/** An event as passed to a handler. */
+/** An event as a handler receives it. */
 export interface ModuleEvent<Type extends string = string> {
-  /** Unique id of the event; the same in every delivery. */
+  /** Unique id of the event, the same in every delivery. */
   readonly id: string
   readonly type: Type
-  /** Time of the event, ISO 8601 in UTC. */
+  /** Time at which the event occurred, in ISO 8601, UTC. */
   readonly time: string
-  /** The affected resource, such as a cluster's id. */
+  /** Id of the affected resource, such as a cluster. */
   readonly subject: string
   /** Id of the organisation that the event belongs to. */
   readonly organisationId: string

@@ -4,11 +4,11 @@ import { messageOf } from './message.ts'
 import { type State } from './protocol.ts'
 import { withinLimit } from './time-limit.ts'
 
-/** Shorter than the platform's timeout: an Unhealthy response is better than no response. */
+// Shorter than the platform's timeout, so that the platform receives an Unhealthy response instead of none.
 const checkMs = 4000
 const statuses = ['Healthy', 'Degraded', 'Unhealthy'] as const
 
-/** Public response of `GET /health`, without descriptions. */
+// The response is public, so it contains no descriptions.
 interface Aggregate {
   status: Health['status']
   state: State
@@ -24,7 +24,7 @@ export class HealthChecks {
     this.#host = host
   }
 
-  /** Returns the result of one check; undefined if there is no check with this name. */
+  /** The result of one check, or undefined if there is no check with this name. */
   async result(name: string): Promise<Health | undefined> {
     const check = this.#checks[name]
     if (!check || !Object.hasOwn(this.#checks, name)) return undefined
@@ -32,10 +32,7 @@ export class HealthChecks {
     return running
   }
 
-  /**
-   * Aggregates all checks: informational checks do not count, degradable checks count at most as Degraded, critical
-   * checks count fully.
-   */
+  /** The worst result of all checks. Informational checks do not count; degradable checks count at most as Degraded. */
   async aggregate(): Promise<Aggregate> {
     const { state } = this.#host
     if (state !== 'Started') return { status: 'Unhealthy', state, checks: [] }
@@ -73,7 +70,7 @@ function effective({ tags }: HealthCheck, status: Health['status']): Health['sta
   return tags.includes('degradable') && status !== 'Healthy' ? 'Degraded' : 'Healthy'
 }
 
-/** Validates a result, because modules may be written in JavaScript. */
+// The types do not protect against modules that are written in JavaScript.
 function toHealth(health: Partial<Health> | undefined): Health {
   const status = statuses.find((candidate) => candidate === health?.status)
   if (status === undefined) return { status: 'Unhealthy', description: 'The check returned no status.' }

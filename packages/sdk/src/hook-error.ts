@@ -2,7 +2,7 @@ import { messageOf } from './message.ts'
 import { type HookFailure } from './protocol.ts'
 import { TimeLimitError } from './time-limit.ts'
 
-/** Thrown if an instance rejects or cannot perform a request of the platform. */
+/** Thrown if an instance rejects or cannot perform a request of the platform. `error` is the code in the response. */
 export class HookError extends Error {
   override readonly name = 'HookError'
   readonly error: HookFailure['error']
@@ -13,7 +13,7 @@ export class HookError extends Error {
   }
 }
 
-/** Converts any value thrown by module code. */
+/** Converts a value that module code has thrown: `hook_timeout` for an exceeded time limit, else `hook_failed`. */
 export const toHookError = (cause: unknown): HookError =>
   cause instanceof HookError
     ? cause

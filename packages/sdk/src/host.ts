@@ -10,14 +10,14 @@ import { type Description, type State } from './protocol.ts'
 import { provideServices, type ServiceProvider } from './services.ts'
 import { withinLimit } from './time-limit.ts'
 
-/** Timeout of `configure`, `start` and `stop`, unless the platform specifies another. */
+/** Timeout of `configure`, `start` and `stop` in milliseconds, unless the platform specifies another. */
 export const defaultHookMs = 30_000
-/** Time for active requests to finish once the module stops. */
+/** Time that active requests have to finish once the module stops, in milliseconds. */
 export const drainMs = 5000
-/** Timeout of the `dispose` hook, and again of `disposables`. */
+/** Timeout of the `dispose` hook in milliseconds. The disposal of `disposables` has the same timeout. */
 const disposeMs = 5000
 
-/** Settings of a host. */
+/** Settings of an instance. `isPersistent` is false on Lambda. */
 export type HostSettings = Pick<ModuleEnvironment, 'organisationId' | 'startsItself'> & { isPersistent: boolean }
 
 /**
@@ -73,10 +73,10 @@ export class ModuleHost {
     this.#requireNotStopped('configured')
     return (this.#configured ??= this.#runHook('configure', 'Configured', limitMs, async (signal) => {
       await this.definition.configure?.(this.context, signal)
-      // After a timeout the module has failed, and may already be disposed of.
+      // After a timeout the module has failed and may already be disposed of.
       signal.throwIfAborted()
       this.bus.close()
-      // Modules in JavaScript may return a promise.
+      // A module in JavaScript may return a promise, which must be awaited.
       return this.definition.routes?.(this.app, this.context)
     }))
   }
@@ -89,13 +89,13 @@ export class ModuleHost {
     ))
   }
 
-  /** Starts the module if it starts by itself, and waits for it. Throws `HookError` if the module is not started. */
+  /** Starts the module first if it starts by itself. Throws `HookError` if the module is not started. */
   async whenStarted(): Promise<void> {
     if (this.#startsItself) await this.configure().then(() => this.start())
     if (this.#state !== 'Started') throw this.#wrongState('called')
   }
 
-  /** Delays disposal until the request is answered, within a limit. */
+  /** Delays disposal until the request has a response, at most for `drainMs`. */
   async during<Result>(request: Promise<Result>): Promise<Result> {
     this.#requests.add(request)
     try {
@@ -105,7 +105,7 @@ export class ModuleHost {
     }
   }
 
-  /** Cancels active work, and calls the `stop` hook if the module was started. */
+  /** Cancels active work and calls the `stop` hook if the module was started. */
   stop(graceMs = defaultHookMs): Promise<void> {
     return (this.#stopped ??= this.#end(graceMs))
   }
@@ -119,7 +119,7 @@ export class ModuleHost {
     try {
       return provideServices((services) => this.definition.configureServices?.(services))
     } catch (error) {
-      // Keeps the instance running, so that `configure` returns the error to the platform.
+      // The instance must keep running, so that `configure` returns the error to the platform.
       this.#configured = Promise.reject(this.#failed('configureServices', error))
       this.#configured.catch(() => {})
       return provideServices(() => {})
@@ -171,7 +171,7 @@ export class ModuleHost {
     if (problems.length > 0) throw toHookError(problems[0])
   }
 
-  /** Cancels active work. Requests are not cancelled and have `drainMs` to finish. */
+  // Requests are not cancelled; they have `drainMs` to finish.
   #cancelWork(message: string): void {
     this.#drainedByMs ??= performance.now() + drainMs
     this.#stop.abort(new HookError('wrong_state', message))

@@ -1,7 +1,5 @@
 import { type ModuleDefinition } from './definition.ts'
 
-/** The SDK for authors of modules. `defineModule` declares a module, and `serve` runs it. */
-
 export { callerOf, type Caller } from './caller.ts'
 export { type ModuleContext } from './context.ts'
 export {
@@ -36,9 +34,8 @@ export {
 const kebab = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/
 
 /**
- * Declares a module and returns its frozen definition. Throws `TypeError` with the reason: ids that are not kebab-case,
- * a version that is not SemVer, two entries of a slot with the same id, or a job interval that is not a whole number of
- * 1 to 86,400 seconds.
+ * Declares a module and returns its frozen definition. Throws `TypeError` if an id is not kebab-case, the version is
+ * not SemVer, two entries of a slot have the same id, or a job interval is not a whole number of 1 to 86,400 seconds.
  */
 export function defineModule(definition: ModuleDefinition): Readonly<ModuleDefinition> {
   const problem = problemOf(definition)

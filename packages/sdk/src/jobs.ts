@@ -3,10 +3,10 @@ import { type ModuleHost } from './host.ts'
 import { type JobResponse } from './protocol.ts'
 import { withinLimit } from './time-limit.ts'
 
-/** The background jobs of an instance. */
+/** The background jobs of an instance. Runs of a job do not overlap. */
 export class Jobs {
   readonly #host: ModuleHost
-  /** Jobs whose run has not ended, including runs that exceeded their timeout. */
+  // Includes runs that exceeded their timeout but have not ended.
   readonly #running = new Set<string>()
 
   constructor(host: ModuleHost) {
@@ -14,7 +14,8 @@ export class Jobs {
   }
 
   /**
-   * Runs a job unless it is running. Throws `HookError` if there is no such job, it throws, or it exceeds the timeout.
+   * Runs a job unless it is already running. Throws `HookError` if there is no such job, the job throws, or it exceeds
+   * the timeout in milliseconds.
    */
   async run(id: string, limitMs: number): Promise<JobResponse> {
     const { definition, context, stopping } = this.#host

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 
-/** The used members of an API Gateway event (HTTP API, payload format 2.0). */
+// An API Gateway event of the HTTP API, payload format 2.0.
 interface HttpEvent {
   rawPath: string
   rawQueryString?: string
@@ -10,7 +10,7 @@ interface HttpEvent {
   isBase64Encoded?: boolean
 }
 
-/** The response format of Lambda. */
+/** The response format of API Gateway for Lambda. */
 export interface HttpResult {
   statusCode: number
   headers: Record<string, string>
@@ -19,7 +19,7 @@ export interface HttpResult {
   isBase64Encoded: boolean
 }
 
-/** Lambda allows 6 MB; the remainder is for headers and for the JSON encoding of the body. */
+// Lambda allows 6 MB. The rest is for headers and for the JSON encoding of the body.
 const maxBodyBytes = 4 * 1024 * 1024
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
@@ -30,7 +30,9 @@ const isHttpEvent = (event: unknown): event is HttpEvent =>
   isObject(event['requestContext']) &&
   isObject(event['requestContext']['http'])
 
-/** Converts an event to a request; undefined if the event is not an HTTP request. The path of an event is decoded. */
+/**
+ * Converts an event to a request, or returns undefined if it is not an HTTP request. The path of an event is decoded.
+ */
 export function requestOf(event: unknown): Request | undefined {
   if (!isHttpEvent(event)) return undefined
   const { rawPath, rawQueryString = '', headers = {}, requestContext, body, isBase64Encoded } = event
@@ -43,7 +45,7 @@ export function requestOf(event: unknown): Request | undefined {
   return new Request(url, { method, headers, ...content })
 }
 
-/** Converts a response to a Lambda result; 502 if the body is larger than 4 MiB. */
+/** Converts a response to a Lambda result; a body of more than 4 MiB becomes a 502. */
 export async function resultOf(response: Response): Promise<HttpResult> {
   const body = Buffer.from(await response.arrayBuffer())
   if (body.length > maxBodyBytes) return tooLarge

@@ -14,7 +14,7 @@ export interface Logger {
 
 const levels = ['debug', 'info', 'warn', 'error'] as const
 
-/** Returns a logger for one category of a module. Writes to standard output. */
+/** A logger for one category of a module. It writes to standard output. */
 export function loggerOf(module: { id: string; version: string }, category: string): Logger {
   const write = (level: (typeof levels)[number]) => (message: string, fields?: LogFields) => {
     const reserved = { time: isoNow(), level, message, category, module_id: module.id, module_version: module.version }
@@ -23,24 +23,24 @@ export function loggerOf(module: { id: string; version: string }, category: stri
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
 }
 
-/** Never throws: if the fields cannot be serialized, the line contains the error in `unloggable`. */
+// Logging must never throw. If the fields cannot be serialized, the line contains the error in `unloggable`.
 function lineOf(reserved: LogFields, fields: LogFields = {}): string {
   try {
-    // Fields cannot overwrite the members that the platform reads.
+    // The reserved members come last, because fields must not overwrite them.
     return escapeTerminal(JSON.stringify({ ...reserved, ...fields, ...reserved }, toJsonValue))
   } catch (error) {
     return escapeTerminal(JSON.stringify({ ...reserved, unloggable: messageOf(error) }))
   }
 }
 
-/** Serializes errors, which have no enumerable members, and big integers, which JSON does not support. */
+// Errors have no enumerable members, and JSON does not support big integers.
 function toJsonValue(_name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
   if (!(value instanceof Error)) return value
   return value.cause === undefined ? { stack: value.stack } : { stack: value.stack, cause: value.cause }
 }
 
-/** Escapes characters beyond C0 that affect terminals or break lines. JSON escapes C0 controls only. */
+// JSON escapes only C0 controls; these characters also affect terminals or break lines.
 const escapeTerminal = (line: string): string =>
   line.replace(
     /[\u007f-\u009f\u2028\u2029]/g,

@@ -1,14 +1,14 @@
 import { publishedLimits } from './protocol.ts'
 
 const maxQueued = 1000
-/** With the limit on data, a single event always fits in the header. */
+// Keeps type and subject so short that an event with the largest allowed data fits in the header.
 const maxNameLength = 200
 const maxDepth = 16
 
 /** Published events that no response has carried yet. */
 export class Outbox {
   readonly #moduleId: string
-  /** `PublishedEvent` as JSON, oldest first. */
+  // `PublishedEvent` as JSON, oldest first.
   readonly #queued: string[] = []
 
   constructor(moduleId: string) {
@@ -30,7 +30,9 @@ export class Outbox {
     this.#queued.push(JSON.stringify(event))
   }
 
-  /** Removes as many events as fit, oldest first, and returns the header value; undefined if none are queued. */
+  /**
+   * Removes as many events as fit, oldest first, and returns them as a header value, or undefined if none are queued.
+   */
   take(): string | undefined {
     const events = this.#queued.splice(0, this.#countFitting())
     return events.length === 0 ? undefined : Buffer.from(`[${events.join(',')}]`).toString('base64url')
@@ -45,7 +47,7 @@ export class Outbox {
   }
 }
 
-/** Copies the data as JSON within the limits, so that later changes do not affect the event. */
+// A copy, so that later changes of the data do not affect the event.
 function copyOf(data: unknown): Record<string, unknown> {
   const text = JSON.stringify(data) ?? ''
   if (!text.startsWith('{')) throw new TypeError('Event data must be a JSON object.')

@@ -1,6 +1,6 @@
 /**
- * Protocol between the platform and an instance of a module: HTTP below a path that no gateway forwards, with a token
- * that only the two of them know. The transport is a Unix socket, a TCP port, or Lambda events.
+ * The protocol between the platform and an instance of a module: HTTP below a path that no gateway forwards, with a token
+ * that only these two know. The transport is a Unix socket, a TCP port, or Lambda events.
  *
  * | call                         | response                                                                |
  * | ---------------------------- | ----------------------------------------------------------------------- |
@@ -20,15 +20,17 @@ export const sdkVersion = '0.3.0'
 
 export const controlPath = '/_platform/v1'
 
-/** The deployment's token. Every request of the platform carries it, including module traffic. */
+/**
+ * Header with the deployment's token. All requests of the platform carry it, including users' requests to the module.
+ */
 export const tokenHeader = 'x-platform-token'
-/** On user requests: a token with `UserClaims` that identifies the user and is valid for 60 seconds. */
+/** Header of user requests: a token with `UserClaims` that identifies the user and is valid for 60 seconds. */
 export const userHeader = 'x-platform-user'
-/** Timeout of a hook, a job or event handlers in milliseconds; 30 seconds if absent. */
+/** Header with the timeout of a hook, a job or event handlers, in milliseconds; 30 seconds if absent. */
 export const graceHeader = 'x-platform-grace-ms'
-/** On any response to the platform: events published since the last response, as base64url of JSON. */
+/** Header of any response to the platform: events published since the last response, as base64url of JSON. */
 export const publishedHeader = 'x-platform-published'
-/** On responses of an instance that has not started or has stopped: the module has not received the request. */
+/** Header of responses of an instance that has not started or has stopped: the module has not received the request. */
 export const notAskedHeader = 'x-platform-not-asked'
 
 /** Environment variables of a module's process. */
@@ -38,11 +40,11 @@ export const environmentNames = {
   deployment: 'PLATFORM_DEPLOYMENT_ID',
   /** The module id in the manifest. An instance with another id in its code never configures itself. */
   module: 'PLATFORM_MODULE_ID',
-  /** `1`: configure and start without a request (`Assignment.startsItself`). */
+  /** `1` lets the instance configure and start without a request (`Assignment.startsItself`). */
   startsItself: 'PLATFORM_STARTS_ITSELF',
   /** Path of the Unix socket to listen on; otherwise `PORT` on `HOST`. */
   socket: 'PLATFORM_SOCKET',
-  /** Path of a file to write the module's description to before exit. For author tools. */
+  /** Path of a file to write the module's description to. The process then exits. Author tools use it. */
   describe: 'PLATFORM_DESCRIBE_FILE',
 } as const
 
@@ -60,10 +62,11 @@ export interface PublishedEvent {
 export const publishedLimits = {
   events: 20,
   /**
-   * Of the header's value. Node.js rejects headers of more than 16 KiB in total, and the response has other headers.
+   * Size of the header's value. Node.js rejects headers of more than 16 KiB in total, and the response has other
+   * headers.
    */
   headerBytes: 13_312,
-  /** Size of one event's data as JSON. */
+  /** Size of one event's data as JSON, in bytes. */
   dataBytes: 8192,
 } as const
 
@@ -80,7 +83,7 @@ export interface Description {
   subscriptions: readonly string[]
 }
 
-/** Response to a failed request of the platform. */
+/** Response to a request of the platform that failed. */
 export interface HookFailure {
   error: 'hook_failed' | 'hook_timeout' | 'forbidden' | 'not_found' | 'wrong_state' | 'bad_request'
   message: string
@@ -97,13 +100,14 @@ export interface JobResponse {
   hasRun: boolean
 }
 
-/** Domain events for a module: CloudEvents, in the order of delivery to handlers. */
+/** Domain events for a module as CloudEvents, in the order of delivery to handlers. */
 export interface EventsRequest {
   events: readonly Record<string, unknown>[]
 }
 
 /**
- * The result of each event. A failed event may be sent again; handlers that have handled it do not receive it twice.
+ * Ids of the handled events, and the errors of the others. A failed event may be sent again; handlers that have handled
+ * it do not receive it twice.
  */
 export interface EventsResponse {
   handled: readonly string[]

@@ -9,7 +9,7 @@ import { type Logger } from './logger.ts'
 import { controlPath, notAskedHeader, publishedHeader, tokenHeader, userHeader } from './protocol.ts'
 import { tokenCheck } from './token-check.ts'
 
-/** Handles a request, regardless of its transport. */
+/** Handles a request that arrived by any transport. */
 export type RequestHandler = (request: Request) => Promise<Response>
 
 /** Returns the request handler of an instance. All requests except `GET /health` require the deployment's token. */
@@ -21,7 +21,7 @@ export function requestHandlerOf(host: ModuleHost, token: string): RequestHandle
 
   async function handle(request: Request, path: string): Promise<Response> {
     if (!path.startsWith(`${controlPath}/`)) return handleRequest(host, health, request)
-    // Rejects control requests of users, even if a gateway forwards their path.
+    // Users must not reach the control API, even if a gateway forwards its path.
     return request.headers.has(userHeader) ? forbidden() : control.fetch(request)
   }
 
@@ -30,7 +30,7 @@ export function requestHandlerOf(host: ModuleHost, token: string): RequestHandle
     if (request.method === 'GET' && path === '/health') return respondWithHealth(host, health)
     if (!isToken(request.headers.get(tokenHeader))) return forbidden()
     const response = await handle(request, path)
-    // After a disconnect, published events remain queued for the next response.
+    // If the client has disconnected, published events stay queued for the next response.
     return withPublished(response, request.signal.aborted ? undefined : host.bus.outbox.take())
   }
 }
@@ -38,7 +38,7 @@ export function requestHandlerOf(host: ModuleHost, token: string): RequestHandle
 const forbidden = (): Response => controlError(new HookError('forbidden', 'Only the platform may send this request.'))
 
 async function respondWithHealth(host: ModuleHost, health: HealthChecks): Promise<Response> {
-  // If the module cannot start, the response contains its state.
+  // If the module cannot start, the health response shows its state.
   await host.whenStarted().catch(() => {})
   const aggregate = await health.aggregate()
   return Response.json(aggregate, { status: aggregate.status === 'Unhealthy' ? 503 : 200 })
@@ -51,7 +51,7 @@ function withPublished(response: Response, published: string | undefined): Respo
   return new Response(response.body, { status: response.status, headers })
 }
 
-/** Sets the default responses for unknown routes and errors. A module may override both. */
+// The defaults are set first, so that a module can override them.
 function setDefaults(app: Hono, log: Logger): void {
   app.notFound((c) => c.json({ error: 'route_not_found', message: 'The module has no such route.' }, 404))
   app.onError((error, c) => {
@@ -61,7 +61,6 @@ function setDefaults(app: Hono, log: Logger): void {
   })
 }
 
-/** Handles requests outside of the control API: single health checks, and the module's routes. */
 async function handleRequest(host: ModuleHost, health: HealthChecks, request: Request): Promise<Response> {
   try {
     await host.whenStarted()
@@ -85,7 +84,7 @@ async function callRoute({ app, definition }: ModuleHost, request: Request): Pro
     return controlError(new HookError('forbidden', 'The user token is not for this module, or has expired.'))
   }
   const headers = new Headers(request.headers)
-  // Removes secrets of the platform, which a route could otherwise return or log.
+  // A route could return or log these secrets of the platform.
   for (const name of [tokenHeader, userHeader]) headers.delete(name)
   const environment: RequestEnvironment = caller ? { caller } : {}
   return app.fetch(new Request(request, { headers }), environment)

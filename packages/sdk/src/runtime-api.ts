@@ -7,7 +7,10 @@ export interface Invocation {
   event: unknown
 }
 
-/** Client of the Lambda Runtime API at `host:port`. Calls have no timeout: Lambda may freeze an instance for hours. */
+/**
+ * Client of the Lambda Runtime API at `host:port`. Calls have no timeout, because Lambda may freeze an instance for
+ * hours.
+ */
 export class RuntimeApi {
   readonly #base: string
   readonly #agent = new Agent({ keepAlive: true })
@@ -16,23 +19,20 @@ export class RuntimeApi {
     this.#base = `http://${address}/2018-06-01/runtime`
   }
 
-  /** Waits for the next event. */
   async next(): Promise<Invocation> {
     const { headers, body } = await this.#call('GET', '/invocation/next')
     return { id: String(headers['lambda-runtime-aws-request-id']), event: JSON.parse(body) }
   }
 
-  /** Sends the result of an event. */
   async respond(id: string, result: object): Promise<void> {
     await this.#call('POST', `/invocation/${id}/response`, result)
   }
 
-  /** Reports that an event failed. */
   async fail(id: string, type: string, message: string): Promise<void> {
     await this.#call('POST', `/invocation/${id}/error`, errorOf(type, message), type)
   }
 
-  /** Reports that the initialization of this instance failed. */
+  /** Reports that this instance could not be initialized. */
   async failInit(type: string, message: string): Promise<void> {
     await this.#call('POST', '/init/error', errorOf(type, message), type)
   }

@@ -9,7 +9,8 @@ import { onTermination } from './termination.ts'
 export async function serveHttp(definition: ModuleDefinition, environment: ModuleEnvironment): Promise<void> {
   const host = new ModuleHost(definition, { ...environment, isPersistent: true })
   const log = host.context.getLogger('lifecycle')
-  // Registers signal handlers before listening. An unhandled signal would end the process during a request.
+  // Signal handlers are registered before listening, because an unhandled signal would end the process during a
+  // request.
   const listening = Promise.resolve().then(() =>
     listen(requestHandlerOf(host, environment.token), environment.address, log),
   )
@@ -27,7 +28,7 @@ export async function serveHttp(definition: ModuleDefinition, environment: Modul
 
   if (!environment.startsItself) return
   await host.whenStarted().catch(async () => {
-    // Termination during the start is not a failure.
+    // A termination during the start is not a failure.
     if (host.stopping.aborted) return
     await host.dispose().catch(() => {})
     process.exit(1)

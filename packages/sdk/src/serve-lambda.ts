@@ -7,12 +7,12 @@ import { messageOf } from './message.ts'
 import { type Invocation, type RuntimeApi } from './runtime-api.ts'
 import { onTermination } from './termination.ts'
 
-/** Lambda allows an instance 10 seconds to initialize. */
+// Lambda allows an instance 10 seconds to initialize.
 const initMs = 9000
-/** Lambda kills an instance 500 ms after SIGTERM, which it sends only if an extension requests it. */
+// Lambda kills an instance 500 ms after SIGTERM, which it sends only if an extension is registered.
 const graceMs = 300
 
-/** Serves a module on Lambda, one event at a time, as long as the instance runs. */
+/** Serves a module on Lambda, one event at a time, until Lambda ends the instance. */
 export async function serveLambda(
   definition: ModuleDefinition,
   environment: ModuleEnvironment,

@@ -10,15 +10,16 @@ import { serveLambda } from './serve-lambda.ts'
 
 /**
  * Serves a module. Call it on the last line of the module's main file. The same image runs on every runtime: as a
- * Lambda function, or as a process on a Unix socket (`PLATFORM_SOCKET`) or on `HOST` (127.0.0.1) and `PORT` (3000).
+ * Lambda function, or as a process that listens on a Unix socket (`PLATFORM_SOCKET`) or on `HOST` (127.0.0.1) and
+ * `PORT` (3000).
  *
- * To run a module by itself, build it, set any token and let the module start itself:
+ * To run a module without a platform, build it, set any token and let the module start itself:
  *
  *     PLATFORM_MODULE_TOKEN=try PLATFORM_STARTS_ITSELF=1 node dist/main.mjs
  *     curl -H 'x-platform-token: try' http://127.0.0.1:3000/api/hello
  *
- * Exits with 1 if there is no token, it cannot listen, or module code throws outside of a hook; with 0 after SIGTERM,
- * once `stop` and `dispose` have ended.
+ * Exits with 1 if there is no token, it cannot listen, or module code throws outside of a hook. Exits with 0 after
+ * SIGTERM, once `stop` and `dispose` have ended.
  */
 export async function serve(definition: ModuleDefinition): Promise<void> {
   const log = loggerOf(definition, 'lifecycle')
@@ -38,7 +39,7 @@ export async function serve(definition: ModuleDefinition): Promise<void> {
   else await serveLambda(definition, environment, new RuntimeApi(runtimeApi))
 }
 
-/** An instance on Lambda always starts itself, unless its code has another id than the manifest (PLAT-MOD-5001). */
+// An instance on Lambda starts itself, unless its code has another id than the manifest (PLAT-MOD-5001).
 function withStartPolicy({ id }: ModuleDefinition, environment: ModuleEnvironment, log: Logger): ModuleEnvironment {
   const { expectedId = id, runtimeApi } = environment
   const isExpected = id === expectedId

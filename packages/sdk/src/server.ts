@@ -8,7 +8,7 @@ import { type RequestHandler } from './request-handler.ts'
 import { type ModuleEnvironment } from './environment.ts'
 import { type Logger } from './logger.ts'
 
-/** Larger than any request that the platform's gateway allows. */
+// Larger than any request that the platform's gateway allows.
 const maxBodyBytes = 8 * 1024 * 1024
 
 /** Starts an HTTP server on a Unix socket or a port. Rejects if it cannot listen there. */
@@ -25,21 +25,21 @@ export async function listen(
   return listening
 }
 
-/** Removes the socket of a crashed instance. If it cannot be removed, listening fails with the reason. */
+// A crashed instance leaves its socket. If it cannot be removed, listening fails with the reason.
 function removeStaleSocket(path: string): void {
   try {
     rmSync(path, { force: true })
   } catch {}
 }
 
-/** An HTTP server that can close although clients keep their connections. */
+/** An HTTP server that can close although clients keep their connections open. */
 class HttpServer {
   readonly #server: Server
   readonly #handler: RequestHandler
   readonly #log: Logger
   #isDraining = false
   #isClosed = false
-  /** Number of accepted connections. */
+  // Number of accepted connections.
   #accepted = 0
 
   constructor(server: Server, handler: RequestHandler, log: Logger) {
@@ -50,13 +50,13 @@ class HttpServer {
     server.on('request', (incoming, outgoing) => void this.#handle(incoming, outgoing))
   }
 
-  /** The address of the server: the path of a socket, or `host:port`. */
+  /** The path of the socket, or `host:port`. */
   get address(): string {
     const address = this.#server.address()
     return typeof address === 'object' && address ? `${address.address}:${address.port}` : String(address)
   }
 
-  /** Stops accepting connections. Active connections, and those in the backlog, close after their response. */
+  /** Stops accepting connections. Open connections, including those in the backlog, close after their next response. */
   async drain(): Promise<void> {
     this.#isDraining = true
     await this.#acceptBacklog()
@@ -65,10 +65,8 @@ class HttpServer {
     await closed
   }
 
-  /**
-   * Accepts the connections in the backlog, which closing would reset. Node.js accepts one connection per turn of the
-   * event loop: the backlog is empty after a turn without one.
-   */
+  // Closing the server would reset the connections in the backlog. Node.js accepts one connection per turn of the event
+  // loop, so the backlog is empty after a turn without a new connection.
   async #acceptBacklog(): Promise<void> {
     for (let before = -1; this.#accepted !== before && !this.#isClosed;) {
       before = this.#accepted
@@ -78,13 +76,12 @@ class HttpServer {
     }
   }
 
-  /** Closes all connections. */
   closeConnections(): void {
     this.#isClosed = true
     this.#server.closeAllConnections()
   }
 
-  /** Handles one request. Closes the connection on failure, so that the client does not wait. */
+  // Closes the connection on failure, so that the client does not wait.
   async #handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const disconnected = new AbortController()
     outgoing.once('close', () => disconnected.abort())
@@ -102,7 +99,7 @@ class HttpServer {
   }
 }
 
-/** Reads the whole body; undefined if it is too large. */
+// Reads to the end of the body; returns undefined if it has more than `maxBodyBytes`.
 async function readBody(incoming: IncomingMessage): Promise<Buffer<ArrayBuffer> | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0

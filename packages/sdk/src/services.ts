@@ -1,21 +1,23 @@
-/** Identifies a service and carries its type. Create it once with `token`; registration and lookup share it. */
+/**
+ * Identifies a service and carries its type. Create a token once with `token`, and use it for registration and lookup.
+ */
 export interface ServiceToken<Service> {
   readonly name: string
-  /** Only for type inference; never set. */
+  /** Exists only for type inference and is never set. */
   readonly service?: Service
 }
 
-/** Creates a service token. Two tokens with the same name identify two services. */
+/** Creates a service token. Two tokens with the same name identify two different services. */
 export const token = <Service>(name: string): ServiceToken<Service> => Object.freeze({ name })
 
-/** Creates a service, and may resolve other services. */
+/** Creates a service. It can resolve other services that it depends on. */
 export type ServiceFactory<Service> = (services: ServiceProvider) => Service
 
 /** Resolves services once all are registered. */
 export interface ServiceProvider {
   /**
-   * Returns the only instance of a service; creates it on first use. Throws if it is not registered or depends on
-   * itself.
+   * Returns the single instance of a service and creates it on first use. Throws if the service is not registered or
+   * depends on itself.
    */
   get: <Service>(token: ServiceToken<Service>) => Service
 }
@@ -23,14 +25,14 @@ export interface ServiceProvider {
 /** Registers services in `configureServices`. */
 export interface ServiceCollection {
   /**
-   * Registers a singleton service. Throws if the token is already registered, or after `configureServices` has ended.
+   * Registers a service of which there is one instance. Throws if the token is already registered, or after
+   * `configureServices` has ended.
    */
   addSingleton: <Service>(token: ServiceToken<Service>, factory: ServiceFactory<Service>) => ServiceCollection
 }
 
 type Factories = Map<ServiceToken<unknown>, ServiceFactory<unknown>>
 
-/** Calls `register` and returns a provider of the registered services. */
 export function provideServices(register: (services: ServiceCollection) => void): ServiceProvider {
   const factories: Factories = new Map()
   let isComplete = false

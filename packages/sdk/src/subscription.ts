@@ -4,11 +4,11 @@ import { withinLimit } from './time-limit.ts'
 const maxRemembered = 1000
 const handlerMs = 10_000
 
-/** A handler, and the events that it has handled or is handling. */
+/** A handler with the events that it has handled or is handling, so that it does not receive an event twice. */
 export class Subscription {
   readonly type: string
   readonly #handler: EventHandler
-  /** Event id → promise of the handler; oldest first. */
+  // Event id → promise of the handler, oldest first.
   readonly #runs = new Map<string, Promise<void>>()
 
   constructor(type: string, handler: EventHandler) {
@@ -16,7 +16,7 @@ export class Subscription {
     this.#handler = handler
   }
 
-  /** Delivers an event, unless it was or is being handled. Rejects if the handler fails or exceeds the timeout. */
+  /** Delivers an event, unless it is or was handled. Rejects if the handler fails or exceeds the timeout. */
   deliver(event: ModuleEvent, signal: AbortSignal): Promise<void> {
     return withinLimit('A handler', handlerMs, [signal], async (eventSignal) => {
       await (this.#runs.get(event.id) ?? this.#start(event, eventSignal))
@@ -27,7 +27,7 @@ export class Subscription {
     const run = Promise.resolve(event).then((received) => this.#handler(received, signal))
     this.#runs.set(event.id, run)
     this.#dropOldest()
-    // A failed event is handled again at its next delivery.
+    // A failed event must be handled again at its next delivery.
     run.catch(() => this.#runs.delete(event.id))
     return run
   }

@@ -4,8 +4,8 @@ export class TimeLimitError extends Error {
 }
 
 /**
- * Returns a signal that aborts when the time is up, until it is disposed of. Unlike that of `AbortSignal.timeout`, the
- * timer keeps the process alive.
+ * A signal that aborts after `limitMs`, unless it is disposed of before. Unlike `AbortSignal.timeout`, its timer keeps
+ * the process alive.
  */
 export function timeLimit(name: string, limitMs: number): { signal: AbortSignal } & Disposable {
   const limit = new AbortController()
@@ -13,7 +13,7 @@ export function timeLimit(name: string, limitMs: number): { signal: AbortSignal 
   return { signal: limit.signal, [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
-/** Runs the work until the limit or a signal aborts. Rejects then, even if the work ignores its signal. */
+/** Runs the work until the limit or a signal aborts. It then rejects, even if the work ignores its signal. */
 export async function withinLimit<Result>(
   name: string,
   limitMs: number,
@@ -28,12 +28,12 @@ export async function withinLimit<Result>(
   try {
     return await Promise.race([aborted, start(signal, work)])
   } finally {
-    // A dependent signal with listeners lives as long as its sources: here until the module stops.
+    // A dependent signal with listeners is retained by its sources, here until the module stops.
     signal.removeEventListener('abort', abort)
   }
 }
 
-/** Converts a synchronous error of the work to a rejection. */
+// An async function, so that a synchronous error of the work becomes a rejection.
 async function start<Result>(signal: AbortSignal, work: (signal: AbortSignal) => Result | Promise<Result>) {
   signal.throwIfAborted()
   return work(signal)

@@ -1,26 +1,23 @@
 import * as z from 'zod'
 
-/**
- * The portal's build as one file, so that a process serves exactly one build and no request is mapped to a file system
- * path. The first line is a JSON index; the file contents follow.
- */
+// The portal's build is one file, so that a process serves exactly one build and no request is mapped to a file system
+// path. The first line is a JSON index; the contents of the files follow.
 
-/** Content encodings, the smallest first. */
+/** Content encodings, smallest result first. */
 export const encodings = ['br', 'gzip', 'identity'] as const
 export type Encoding = (typeof encodings)[number]
 
 export interface PortalFile {
-  /** Includes the charset. */
   contentType: string
-  /** The name contains a content hash, so browsers may cache the file forever. */
+  /** Whether the name contains a content hash, so that browsers may cache the file forever. */
   isHashed: boolean
-  /** Identifies the content, for the ETag. */
+  /** Hash of the content for the ETag. */
   tag: string
   /** The content in each available encoding. */
   bodies: Readonly<{ identity: Uint8Array } & Partial<Record<Encoding, Uint8Array>>>
 }
 
-/** The page that loads all other files, and those by URL path. */
+/** `shell` is the page that loads the other files. `files` is keyed by URL path. */
 export interface PortalFiles {
   shell: PortalFile
   files: ReadonlyMap<string, PortalFile>
@@ -38,7 +35,6 @@ const Index = z.object({ shell: Entry, files: z.record(z.string(), Entry) })
 
 const newline = 10
 
-/** Packs the files into one. */
 export function packFiles({ shell, files }: PortalFiles): Uint8Array {
   const bodies: Uint8Array[] = []
   let end = 0
@@ -55,7 +51,7 @@ export function packFiles({ shell, files }: PortalFiles): Uint8Array {
   return Buffer.concat([Buffer.from(`${JSON.stringify(index)}\n`), ...bodies])
 }
 
-/** Unpacks the result of `packFiles`. Throws for anything else. */
+/** Unpacks the result of `packFiles`. Throws if the index is invalid. */
 export function unpackFiles(pack: Uint8Array): PortalFiles {
   const start = pack.indexOf(newline) + 1
   const index = Index.parse(JSON.parse(Buffer.from(pack.subarray(0, start)).toString()))

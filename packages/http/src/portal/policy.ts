@@ -1,4 +1,4 @@
-/** The portal's policy: its own files, the API, and frames for module pages. No inline scripts or styles. */
+// Allows the portal's own files, the API, and frames with module pages. Inline scripts and styles are not allowed.
 const contentPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -6,7 +6,7 @@ const contentPolicy = [
   "img-src 'self' data:",
   "font-src 'self'",
   "connect-src 'self'",
-  // Module scripts share this origin: none may register a service worker for the portal.
+  // Module scripts are served from this origin and must not register a service worker for the portal.
   "worker-src 'none'",
   "frame-src 'self'",
   "manifest-src 'self'",
@@ -17,13 +17,13 @@ const contentPolicy = [
   "trusted-types 'none'",
 ].join('; ')
 
-/** Browser features that neither the portal nor module pages use. */
+// Neither the portal nor module pages use these browser features.
 const deniedFeatures = ['camera', 'display-capture', 'geolocation', 'microphone', 'payment', 'serial', 'usb']
 
-/** HSTS for one year. Browsers ignore it over plain HTTP. */
+// One year. Browsers ignore the header over plain HTTP.
 const transportSecurity = { 'strict-transport-security': 'max-age=31536000' }
 
-/** The headers of the portal's page. `protocol` is the gateway's request protocol: `https` or `http`. */
+/** Headers of the portal's page. `protocol` is the protocol of the request to the gateway: `https` or `http`. */
 export const shellHeaders = (protocol: string | undefined): Record<string, string> => ({
   'content-security-policy': contentPolicy,
   'cross-origin-opener-policy': 'same-origin',

@@ -9,14 +9,14 @@ import { type Encoding, type PortalFile, type PortalFiles, unpackFiles, encoding
 import { shellHeaders } from './policy.ts'
 
 /**
- * One Lambda function for all paths without a route: serves the portal's files, its page for browser navigation, and
- * else `route_not_found`. `load` returns a pack and runs once per process. No store calls.
+ * Creates the Lambda function for all paths without a route. It serves the portal's files, the portal's page for
+ * browser navigations, and otherwise `route_not_found`. `load` returns a pack and runs once per process.
  */
 export function servePortal(load: () => Promise<Uint8Array>): WithVersionProbe<GatewayEvent, GatewayResult> {
   let cached: Promise<PortalFiles> | undefined
   const files = () => {
     cached ??= load().then(unpackFiles)
-    // The next request retries.
+    // A failed load is not cached, so that the next request retries it.
     cached.catch(() => (cached = undefined))
     return cached
   }
@@ -33,7 +33,7 @@ async function perform(context: HttpContext, load: () => Promise<PortalFiles>): 
   if (file !== undefined) return respond(context, file, fileHeaders(file))
   if (!isNavigation(event)) throw platformError('route_not_found')
   const headers = { vary: 'accept, accept-encoding', ...shellHeaders(event.headers['x-forwarded-proto']) }
-  // The portal renders "not found" itself.
+  // The portal itself shows a "not found" page, so the page is also the body of a 404.
   return isPortalPath(rawPath)
     ? respond(context, shell, { ...revalidate, ...headers })
     : content(context, 404, shell, headers)
@@ -41,11 +41,11 @@ async function perform(context: HttpContext, load: () => Promise<PortalFiles>): 
 
 const isRead = ({ requestContext: { http } }: GatewayEvent): boolean => http.method === 'GET' || http.method === 'HEAD'
 
-/** Whether the browser navigates. A missing hashed file belongs to another version and never gets the page. */
+// A missing file with a hashed name belongs to another version, so the page is not a valid response for it.
 const isNavigation = ({ rawPath, headers }: GatewayEvent): boolean =>
   rawPath === '/' || (!rawPath.startsWith(hashedFolder) && /\btext\/html\b/i.test(headers['accept'] ?? ''))
 
-/** Caches must revalidate. */
+// `no-cache` lets caches store the response but revalidate it before each use.
 const revalidate = { 'cache-control': 'no-cache' }
 const immutable = { 'cache-control': 'public, max-age=31536000, immutable' }
 
@@ -55,7 +55,6 @@ const fileHeaders = ({ isHashed }: PortalFile): Record<string, string> => ({
   ...(isHashed ? immutable : revalidate),
 })
 
-/** A file, or 304 if the caller's copy is current. */
 function respond(context: HttpContext, file: PortalFile, headers: Record<string, string>): HttpResponse {
   const encoding = encodingOf(context, file)
   // An ETag identifies one sequence of bytes, so each encoding has its own.
@@ -66,7 +65,6 @@ function respond(context: HttpContext, file: PortalFile, headers: Record<string,
     : content(context, 200, file, taggedHeaders)
 }
 
-/** The file's content; no body for HEAD. */
 function content(
   context: HttpContext,
   status: number,
@@ -85,7 +83,7 @@ function content(
 const encodingOf = ({ env: { event } }: HttpContext, file: PortalFile): Encoding =>
   encodingFor(event.headers['accept-encoding'], file)
 
-/** The smallest encoding that the client accepts (`Accept-Encoding`, RFC 9110). */
+// The smallest encoding that the client accepts (`Accept-Encoding`, RFC 9110).
 function encodingFor(accepted: string | undefined, { bodies }: PortalFile): Encoding {
   const weights = new Map((accepted ?? '').split(',').map(weightOf))
   const isAccepted = (encoding: Encoding) => (weights.get(encoding) ?? weights.get('*') ?? 0) > 0
@@ -93,14 +91,14 @@ function encodingFor(accepted: string | undefined, { bodies }: PortalFile): Enco
   return encodings.find((each) => bodies[each] !== undefined && isAccepted(each)) ?? 'identity'
 }
 
-/** Parses `gzip;q=0.8`. */
+// An element of `Accept-Encoding`, such as `gzip;q=0.8`.
 function weightOf(part: string): readonly [name: string, weight: number] {
   const [name = '', ...parameters] = part.split(';').map((each) => each.trim().toLowerCase())
   const weight = parameters.find((each) => each.startsWith('q='))?.slice('q='.length)
   return [name, weight === undefined ? 1 : Number(weight)]
 }
 
-/** Files with hashed names. A missing one belongs to another version. */
+/** Folder of files with hashed names. */
 export const hashedFolder = '/assets/'
 
 const patterns = portalPaths.map((path) => new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}/?$`))

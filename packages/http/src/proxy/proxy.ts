@@ -15,21 +15,25 @@ import { limit } from '../rate-limit.ts'
 import { type WithVersionProbe, withVersionProbe } from '../version-probe.ts'
 import { type HttpResponse, httpResponse, type GatewayResult, toResult } from '../response.ts'
 
-/** Throws `module_unavailable` if the request did not reach the deployment, `module_timeout` or `module_failed`. */
+/**
+ * Sends a request to a deployment. Throws `module_unavailable` if the request did not reach it, else `module_timeout`
+ * or `module_failed`.
+ */
 export type ModuleClient = (deployment: Deployment, request: ProxyRequest) => Promise<ProxyResponse>
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
 /**
- * One Lambda function that proxies requests to modules. It authenticates, applies rate limits and filters headers in
- * both directions. Unknown paths need no token. Browser navigation to module pages redirects to the portal.
+ * Creates the Lambda function that forwards requests to modules. It authenticates the caller, applies rate limits, and
+ * filters headers in both directions. Unknown paths return 404 without authentication. A browser navigation to a module
+ * page is redirected to the portal.
  */
 export function moduleProxy(send: ModuleClient): WithVersionProbe<GatewayEvent, GatewayResult> {
   const app = createApp((hono) => hono.use(toHonoHandler((context) => perform(context, send))))
   return withVersionProbe(async (event) => toResult(await app(event)))
 }
 
-/** The order decides which error a caller receives, as for the platform's own endpoints. */
+// The order of the checks decides which error a caller receives. It is the same as for the platform's own endpoints.
 async function perform(context: HttpContext, send: ModuleClient): Promise<HttpResponse> {
   const { event } = context.env
   if (isPageNavigation(event)) return redirectToPortal(event)
@@ -52,7 +56,8 @@ async function perform(context: HttpContext, send: ModuleClient): Promise<HttpRe
   return httpResponse(status, body ?? null, headers)
 }
 
-/** Sends the request to the known deployment, and once more to its successor if it was unreachable. */
+// If the cached deployment is unreachable, an update may have replaced it, so the request is sent once more to its
+// successor.
 async function sendToOwner(
   send: ModuleClient,
   owner: RouteOwner,
@@ -70,7 +75,7 @@ async function sendToOwner(
   }
 }
 
-/** The new owner of a path after the known one was unreachable. The second read is past the negative cache. */
+// The first read may return the result of the negative cache; the second one runs after that cache has expired.
 async function successorOf({ claim }: RouteOwner, path: string): Promise<RouteOwner | undefined> {
   for (const pauseMs of [0, negativeCacheMs + 10]) {
     await delay(pauseMs)
@@ -86,8 +91,8 @@ function deploymentOf({ claim: { deployment } }: RouteOwner): Deployment {
   return deployment
 }
 
-/** Limits the connections and memory that a slow module can hold. */
+// Limits the connections and the memory that requests to a slow module can use.
 const requestsPerModule = 100
-/** One organisation's requests to a slow module leave room for others. */
+// Lower than the limit of the module, so that one organisation cannot use all of it.
 const requestsPerOrganisation = 50
 const withBulkhead = bulkhead(() => platformError('module_unavailable', { retryAfterSeconds: 1 }))

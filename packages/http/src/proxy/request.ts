@@ -8,13 +8,13 @@ import { bytesOf, type GatewayEvent } from '../request.ts'
 /** A request as a module receives it. */
 export interface ProxyRequest {
   method: string
-  /** Percent-encoded, with the query. */
+  /** The percent-encoded path with the query. */
   path: string
   headers: Readonly<Record<string, string>>
   body?: Uint8Array
 }
 
-/** Request headers that modules receive. Credentials and addresses are excluded. */
+// Credentials and addresses are not forwarded.
 const forwardedHeaders = [
   'accept',
   'accept-language',
@@ -29,7 +29,7 @@ const forwardedHeaders = [
   'range',
 ]
 
-/** The module's request: filtered headers, and a token that identifies the caller. */
+/** Converts a request for a module: filters its headers and adds a token that identifies the caller. */
 export async function toModuleRequest(event: GatewayEvent, moduleId: string, caller: Caller): Promise<ProxyRequest> {
   const { method } = event.requestContext.http
   const hasNoBody = !event.body || method === 'GET' || method === 'HEAD'
@@ -45,7 +45,10 @@ export async function toModuleRequest(event: GatewayEvent, moduleId: string, cal
   }
 }
 
-/** The percent-encoded path and query. The path arrives decoded and without percent signs; the query as sent. */
+/**
+ * The percent-encoded path and query. The gateway decodes the path, and `rejectInvalidPath` rejects percent signs in
+ * it; the query arrives as sent.
+ */
 export function encodedPath({ rawPath, rawQueryString }: GatewayEvent): string {
   if (!rawPath.isWellFormed()) throw platformError('invalid_path')
   const path = rawPath.split('/').map(encodeURIComponent).join('/')
@@ -53,10 +56,10 @@ export function encodedPath({ rawPath, rawQueryString }: GatewayEvent): string {
   return query === '' ? path : `${path}?${query}`
 }
 
-/** Whether a header value is safe to forward: other characters could start a second header elsewhere. */
+/** Whether a header value is safe to forward. Other characters could start a second header in another program. */
 export const isHeaderSafe = (value: string): boolean => /^[\t\u0020-\u007e\u0080-\u00ff]*$/.test(value)
 
-/** The listed headers that are present and safe to forward. */
+/** The headers of the list that are present and safe to forward. */
 export const proxyHeaders = (
   list: readonly string[],
   headers: Readonly<Record<string, string | undefined>>,

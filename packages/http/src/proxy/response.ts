@@ -13,7 +13,6 @@ export interface ProxyResponse {
   body: Uint8Array
 }
 
-/** Response headers that modules may set. */
 const forwardedHeaders = [
   'accept-ranges',
   'allow',
@@ -28,10 +27,8 @@ const forwardedHeaders = [
   'retry-after',
 ]
 
-/**
- * Module pages share the platform's host. The sandbox gives them an opaque origin without access to the portal, and
- * they may load resources from this host only.
- */
+// Module pages are served from the platform's host. The sandbox gives them an opaque origin without access to the
+// portal, and they can load resources only from this host.
 const pagePolicy = [
   'sandbox allow-scripts allow-forms',
   "default-src 'self'",
@@ -44,14 +41,14 @@ const pagePolicy = [
   "frame-ancestors 'self'",
 ].join('; ')
 
-/** Types that browsers never render as a document with active content. */
+// Browsers never render these types as a document with active content.
 const inertTypes =
   /^(?:application\/(?:json|[\w.-]+\+json|x-ndjson|javascript|wasm)|text\/(?:plain|css|csv|javascript)|image\/(?:png|jpeg|gif|webp|avif|x-icon|vnd\.microsoft\.icon)|font\/\w+|(?:audio|video)\/[\w-]+)$/
 
 const unknownType = 'application/octet-stream'
 const statusesWithoutBody = new Set([204, 205, 304])
 
-/** The filtered response for the caller. Throws `module_failed` for an invalid one. */
+/** The filtered response for the caller. Throws `module_failed` if the status is invalid. */
 export function toClientResponse(response: ProxyResponse, owner: RouteOwner, path: string) {
   const { status, headers } = response
   if (!Number.isInteger(status) || status < 200 || status > 599) throw platformError('module_failed')
@@ -67,7 +64,7 @@ export function toClientResponse(response: ProxyResponse, owner: RouteOwner, pat
         .filter((name) => name !== '' && isHeaderSafe(name))
         .join(', '),
       ...(location !== undefined && { location }),
-      // On a response without a body these would replace the headers of the caller's cached body.
+      // Without a body, these headers would replace those of the body that the caller has cached.
       ...(hasBody && { 'content-type': type.full, ...policyOf(type.essence) }),
     },
   }
@@ -78,7 +75,7 @@ function policyOf(type: string): Record<string, string> {
   return { 'content-security-policy': type === 'text/html' ? pagePolicy : 'sandbox' }
 }
 
-/** The normalised content type: browsers might parse an unusual value differently and so escape the policy. */
+// Browsers may interpret an unusual content type differently and so bypass the policy, so the type is normalised.
 function typeOf(value = ''): { essence: string; full: string } {
   const [, type = '', parameters = ''] = /^\s*([\w.+-]+\/[\w.+-]+)\s*(;[^,]*)?$/.exec(value) ?? []
   const essence = type.toLowerCase() || unknownType
@@ -86,7 +83,7 @@ function typeOf(value = ''): { essence: string; full: string } {
   return { essence, full: charset === undefined ? essence : `${essence}; charset=${charset}` }
 }
 
-/** Modules may only redirect to their own paths. */
+// Modules may redirect only to their own paths.
 function locationOf(value: string | undefined, { moduleId, claim }: RouteOwner, path: string): string | undefined {
   const base = new URL('http://module')
   base.pathname = path
@@ -98,7 +95,7 @@ function locationOf(value: string | undefined, { moduleId, claim }: RouteOwner, 
 
 const pagesPath = '/modules/'
 
-/** Module pages vary by `Sec-Fetch-Dest`; other paths do not. */
+// A request for a module page is answered differently if it is a navigation, which `Sec-Fetch-Dest` shows.
 const varyHeadersFor = (path: string): string[] => (path.startsWith(pagesPath) ? ['sec-fetch-dest'] : [])
 
 /** Whether a browser navigates to a module page at the top level, not in a frame. */
@@ -106,8 +103,8 @@ export const isPageNavigation = ({ rawPath, headers, requestContext }: GatewayEv
   rawPath.startsWith(pagesPath) && requestContext.http.method === 'GET' && headers['sec-fetch-dest'] === 'document'
 
 /**
- * Redirects to the portal, which shows the page in a frame. Only one function serves the portal's page: during an
- * update another one may have a different version and refer to missing files.
+ * Redirects to the portal, which shows the module page in a frame. This function does not serve the portal's page
+ * itself, because during an update its version could refer to files that the portal function does not have.
  */
 export const redirectToPortal = (event: GatewayEvent): HttpResponse =>
   httpResponse(302, null, {

@@ -7,15 +7,18 @@ import {
   readRoutes,
 } from '@platform/core/modules/routes'
 
-/** The module that owns a path. */
+/** The module that owns a path, with its reservation. */
 export interface RouteOwner {
   moduleId: string
   claim: RouteReservation
 }
 
-/** Every process learns of installs and removals within this time. */
+// Every process notices installs and removals within this time.
 const cacheMs = 1000
-/** A path that is unknown may have been installed a moment ago, but probing paths must not cost one call each. */
+/**
+ * Time for which an unknown path is cached, in milliseconds. Short, because the module may just have been installed;
+ * not zero, because probing of paths must not read the store for each request.
+ */
 export const negativeCacheMs = 100
 
 interface CachedRoutes {
@@ -25,9 +28,9 @@ interface CachedRoutes {
 
 let last: CachedRoutes | undefined
 
-/** The reservations, read at most this long ago. Concurrent requests share one call. */
+// Concurrent requests share one read.
 function routesWithin(ageMs: number, stale: boolean): Promise<ModuleRoutes> {
-  // The clock may be set back.
+  // The absolute value protects against a clock that is set back.
   const isFresh = last !== undefined && Math.abs(now() - last.atMs) < ageMs
   if (last === undefined || !isFresh) {
     const read = { routes: readRoutes({ stale }), atMs: now() }
@@ -39,12 +42,12 @@ function routesWithin(ageMs: number, stale: boolean): Promise<ModuleRoutes> {
   return last.routes
 }
 
-/** The owner of a path, or undefined. At most one call; known paths cost one call per second. */
+/** The owner of a path, or undefined. Known paths cause at most one read of the store per second. */
 export async function lookUpRouteOwner(path: string): Promise<RouteOwner | undefined> {
   if (!isModulePath(path)) return undefined
   return findRouteOwner(await routesWithin(cacheMs, true), path) ?? refreshRouteOwner(path)
 }
 
-/** The current owner, except for the negative cache. At most one call, shared by concurrent requests. */
+/** The owner of a path, read again unless the last read is newer than `negativeCacheMs`. */
 export const refreshRouteOwner = async (path: string): Promise<RouteOwner | undefined> =>
   findRouteOwner(await routesWithin(negativeCacheMs, false), path)

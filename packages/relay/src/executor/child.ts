@@ -14,10 +14,13 @@ const notFound = 127
 
 export type Pipes = Record<Stream, Readable>
 
-/** How to stop a child gracefully; the default is SIGTERM to its group. */
+/** How to stop a child gracefully. The default sends SIGTERM to its process group. */
 export type GracefulStop = { request: () => void; killAfterMs: number }
 
-/** Follows a child that leads its own process group until the child, its group and its output have ended. */
+/**
+ * Forwards the output of a child that leads its own process group. `ended` resolves when the child, its group and its
+ * output have ended.
+ */
 export function pipeOutput(child: ChildProcess, pipes: Pipes, task: Task, gracefulStop?: GracefulStop): Running {
   const { pid } = child
   // Without a process id the child did not start; its `error` event has the cause.
@@ -37,7 +40,9 @@ export function pipeOutput(child: ChildProcess, pipes: Pipes, task: Task, gracef
   }
 }
 
-/** Ends with the exit code that a shell returns, and writes the cause to the output of the script. */
+/**
+ * A script that could not be started. Writes the cause to its output and ends with the exit code that a shell returns.
+ */
 export function failedStart(cause: unknown, task: Task): Running {
   return { ended: Promise.resolve(failureCode(cause, task)), stop: () => false }
 }
@@ -64,7 +69,7 @@ function exitCodeOf(child: ChildProcess): Promise<number> {
   })
 }
 
-/** A descendant that left the group may hold the pipes open forever, so its further output is ignored. */
+// A descendant outside of the group may keep the pipes open forever, so its further output is ignored.
 async function drain(drained: Promise<unknown>, pipes: Pipes): Promise<void> {
   const limit = new AbortController()
   await Promise.race([drained, sleep(drainMs, undefined, { signal: limit.signal })])

@@ -1,25 +1,27 @@
 import type { Stream } from '../backlog.ts'
 import type { Leader } from '../process-group.ts'
 
-/** A script to run on one node. */
+/** A script to run on one node, with the receiver of its output. */
 export type Task = {
   jobId: string
   nodeName: string
   script: string
-  /** Receives text of the script; no call splits a UTF-8 character. */
+  /** Receives output of the script. No call splits a UTF-8 character. */
   onOutput: (stream: Stream, text: string) => void
-  /** Called before the script runs, so a restarted relay can find its processes. */
+  /** Called before the script runs, so that a restarted relay can find its processes. */
   onSpawned: (leader: Leader) => void
 }
 
 export type StopMode = 'graceful' | 'force'
 
 export type Running = {
-  /** The exit code as in a shell: 128 + signal after a signal, 126 or 127 if the script could not be started. */
+  /**
+   * The exit code as a shell reports it: 128 + signal after a signal, 126 or 127 if the script could not be started.
+   */
   ended: Promise<number>
   /**
-   * `graceful`: SIGTERM to all processes of the script, and SIGKILL after five seconds; `force`: SIGKILL. Returns false
-   * if the script has ended.
+   * Stops the script. `graceful` sends SIGTERM to all its processes, and SIGKILL after five seconds; `force` sends
+   * SIGKILL. Returns false if the script has ended.
    */
   stop: (mode: StopMode) => boolean
 }
@@ -30,7 +32,7 @@ export type Executor = {
   isOnline: () => Promise<boolean>
 }
 
-/** The environment of a script: the relay's own without its settings, such as the enrollment token. */
+/** The environment of a script: that of the relay without `PLAT_` variables, which include the enrollment token. */
 export function scriptEnvironment(task?: Task): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('PLAT_'))
   return {

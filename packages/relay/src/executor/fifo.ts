@@ -6,8 +6,8 @@ import type { Stream } from '../backlog.ts'
 import type { Pipes } from './child.ts'
 
 /**
- * Named pipes for the output of a script, in its folder. Node's own pipes are sockets, and a script that opens
- * `/dev/stdout` or `/dev/stderr` fails on those.
+ * Named pipes in a folder, for the output of a script. The pipes of Node.js are sockets, and a script cannot open
+ * `/dev/stdout` or `/dev/stderr` if they are sockets.
  */
 export class FifoPair {
   readonly pipes: Pipes
@@ -20,7 +20,7 @@ export class FifoPair {
     this.writers = { stdout: openSync(paths.stdout, 'w'), stderr: openSync(paths.stderr, 'w') }
   }
 
-  /** Leaves the script as the only writer, so reading ends with it. */
+  /** Closes the relay's writing ends, so that reading ends when the script ends. */
   releaseWriters(): void {
     closeSync(this.writers.stdout)
     closeSync(this.writers.stderr)
@@ -28,7 +28,7 @@ export class FifoPair {
 }
 
 function openReader(path: string): Socket {
-  // Without O_NONBLOCK, opening would wait for a writer.
+  // Without O_NONBLOCK, opening would block until there is a writer.
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   return new Socket({ fd: file, readable: true, writable: false })
 }

@@ -6,10 +6,8 @@ import { failedStart, pipeOutput } from './child.ts'
 import { type Executor, type Running, scriptEnvironment, type Task } from './executor.ts'
 import { FifoPair } from './fifo.ts'
 
-/**
- * Waits for a line, so the relay records the leading process before anything runs. If the relay is killed first, the
- * pipe closes and the shell exits. Errors of `exec` are reported under the name `$0`.
- */
+// Waits for a line, so that the relay records the group leader before the script runs. If the relay is killed before,
+// the pipe closes and the shell exits. `$0` is the prefix of error messages of `exec`.
 const waitForStart = 'read -r PLAT_START <&3 || exit 1; unset PLAT_START; exec 3<&-; exec "$@"'
 
 /** Runs scripts on this machine, each in a new folder under `parent` that is removed afterwards. */
@@ -53,7 +51,7 @@ function start(folder: string, task: Task): Running {
 }
 
 function release({ stdio: [, , , startPipe] }: ChildProcess): void {
-  // A shell that does not read the line has exited; its exit code shows the cause.
+  // If the shell has exited without reading the line, its exit code shows the cause.
   startPipe?.on('error', () => {})
   if (startPipe && 'end' in startPipe) startPipe.end('\n')
 }

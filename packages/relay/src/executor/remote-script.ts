@@ -1,8 +1,8 @@
 import type { Task } from './executor.ts'
 
 /**
- * The shell command that receives a script on standard input and runs it in a new folder and process group, with its
- * output and exit code passed through. When standard input closes, by a stop or a lost connection, the group is ended.
+ * Shell command that reads a script from standard input and runs it in a new folder and process group. It passes on the
+ * output and exit code. When standard input closes, because of a stop or a lost connection, it ends the process group.
  */
 export function remoteCommand({ jobId, nodeName, script }: Task): string {
   const run = script.startsWith('#!') ? '"$folder/script"' : 'sh "$folder/script"'
@@ -10,7 +10,7 @@ export function remoteCommand({ jobId, nodeName, script }: Task): string {
     'umask 077',
     'folder=$(mktemp -d "${TMPDIR:-/tmp}/platform-relay.XXXXXX") || exit 126',
     `head -c ${Buffer.byteLength(script)} >"$folder/script"`,
-    // A partly received script must not run if the connection breaks.
+    // If the connection breaks, a partly received script must not run.
     `[ "$(wc -c <"$folder/script")" -eq ${Buffer.byteLength(script)} ] || { rm -rf "$folder"; exit 126; }`,
     'chmod 700 "$folder/script"; mkdir "$folder/work"; cd "$folder/work" || exit 126',
     `export PLAT_JOB_ID=${quote(jobId)} PLAT_NODE_NAME=${quote(nodeName)}`,

@@ -6,7 +6,7 @@ import { type Executor, type Running, scriptEnvironment, type Task } from './exe
 import { remoteCommand } from './remote-script.ts'
 
 const checkTimeoutMs = 15_000
-// The remote side kills the group after five seconds.
+// Longer than the five seconds after which the remote command kills the process group.
 const killAfterMs = 8000
 
 /** Runs scripts on another machine through the system's `ssh`, which must connect without a prompt. */
@@ -33,7 +33,7 @@ function start(node: SshNode, task: Task): Running {
   child.stdin.on('error', () => {})
   child.once('exit', () => child.stdin.destroy())
   const running = pipeOutput(child, child, task, { request: () => child.stdin.end(), killAfterMs })
-  // The script is sent only after its leader is recorded.
+  // `pipeOutput` has recorded the group leader, so the script may start now.
   child.stdin.write(task.script)
   return running
 }
