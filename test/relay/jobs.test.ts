@@ -6,11 +6,11 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Claim } from '@platform/contract/relay'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isRunning, readWrittenLines } from '../support/script.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { waitFor } from '../support/wait-for.ts'
-import { type FakeJob, newId, signStatement } from './support/fake-platform.ts'
+import { newId, signStatement } from './support/fake-platform.ts'
 import { ended, Stage } from './support/stage.ts'
 
 let stage: Stage
@@ -20,52 +20,41 @@ beforeAll(async () => {
 })
 afterAll(() => stage[Symbol.asyncDispose]())
 
-/** Runs a script that touches the flag; the server rejects its output until then. */
-async function runWithoutServer(flag: string, script: string): Promise<FakeJob> {
-  stage.platform.failing.add('output')
-  const job = stage.platform.addJob({ script })
-  await vi.waitFor(() => expect(existsSync(flag)).toBe(true), { timeout: 20_000 })
-  stage.platform.failing.delete('output')
-  await stage.platform.until(() => job.completion !== undefined)
-  return job
-}
-
 describe.concurrent('a script', () => {
-  test('reports its output and its exit code', async () => {
-    const job = await stage.platform.run({ script: 'echo hello; echo oops >&2; exit 7' })
-    expect(job.outputOf('stdout')).toBe('hello\n')
-    expect(job.outputOf('stderr')).toBe('oops\n')
-    expect(job.completion).toMatchObject({ outcome: 'exited', exitCode: 7 })
-    expect(job.completion?.nodes).toEqual([{ nodeId: stage.platform.nodeIds[0], exitCode: 7 }])
-  })
-
-  test('runs with the interpreter of its shebang line', async () => {
-    const script = '#!/bin/cat\nnot a shell command\n'
+  test.for<[string, string, { stdout?: string; stderr?: string; exitCode?: number }]>([
+    [
+      'reports its output and its exit code',
+      'echo out; echo err >&2; exit 7',
+      { stdout: 'out\n', stderr: 'err\n', exitCode: 7 },
+    ],
+    [
+      'runs with the interpreter of its shebang line',
+      '#!/bin/cat\nnot a shell command\n',
+      { stdout: '#!/bin/cat\nnot a shell command\n' },
+    ],
+    [
+      'fails with 127 if its interpreter is missing',
+      '#!/no/such/interpreter\n',
+      { stderr: expect.stringContaining('could not be started'), exitCode: 127 },
+    ],
+    ['that a signal ends reports 128 plus the signal number', 'kill -SEGV $$', { exitCode: 139 }],
+    [
+      'can open /dev/stdout and /dev/stderr',
+      'echo out > /dev/stdout; echo err > /dev/stderr',
+      { stdout: 'out\n', stderr: 'err\n' },
+    ],
+    ['has an empty standard input', 'cat; echo end', { stdout: 'end\n' }],
+    [
+      'can write a character in two parts',
+      String.raw`printf '\360\237'; sleep 0.4; printf '\230\200'`,
+      { stdout: '😀' },
+    ],
+    ['can write invalid UTF-8', String.raw`printf 'a\377b\303'`, { stdout: 'a\uFFFDb\uFFFD' }],
+  ])('%s', async ([, script, { stdout = '', stderr = '', exitCode = 0 }]) => {
     const job = await stage.platform.run({ script })
-    expect(job.output).toBe(script)
-    expect(job.completion?.exitCode).toBe(0)
-  })
-
-  test('fails with 127 and a message if its interpreter is missing', async () => {
-    const job = await stage.platform.run({ script: '#!/no/such/interpreter\n' })
-    expect(job.outputOf('stderr')).toContain('could not be started')
-    expect(job.completion).toMatchObject({ outcome: 'exited', exitCode: 127 })
-  })
-
-  test('ended by a signal reports 128 plus the signal number', async () => {
-    const job = await stage.platform.run({ script: 'kill -SEGV $$' })
-    expect(job.completion).toMatchObject({ outcome: 'exited', exitCode: 139 })
-  })
-
-  test('can open /dev/stdout and /dev/stderr', async () => {
-    const job = await stage.platform.run({ script: 'echo out > /dev/stdout; echo err > /dev/stderr' })
-    expect(job.outputOf('stdout')).toBe('out\n')
-    expect(job.outputOf('stderr')).toBe('err\n')
-  })
-
-  test('has an empty standard input', async () => {
-    const job = await stage.platform.run({ script: 'cat; echo end' })
-    expect(job.output).toBe('end\n')
+    expect([job.outputOf('stdout'), job.outputOf('stderr')]).toEqual([stdout, stderr])
+    const nodes = [{ nodeId: stage.platform.nodeIds[0], exitCode }]
+    expect(job.completion).toMatchObject({ outcome: 'exited', exitCode, nodes })
   })
 
   test('gets the ids of its job and node, but not the settings of the relay', async () => {
@@ -96,14 +85,14 @@ describe.concurrent('a script', () => {
     process.kill(daemon)
   })
 
-  test('that exceeds its timeout is ended with its child processes', async () => {
+  test('that exceeds its timeout ends with its child processes', async () => {
     const job = await stage.platform.run({ script: '(sleep 1000; true) & echo $!; sleep 1000', timeoutSeconds: 2 })
     expect(job.completion).toMatchObject({ outcome: 'timed_out', exitCode: null })
     expect(job.completion?.nodes).toEqual([{ nodeId: stage.platform.nodeIds[0], exitCode: null }])
     await ended(job.output)
   })
 
-  test('that ignores SIGTERM is killed', async () => {
+  test('that ignores SIGTERM is killed at its timeout', async () => {
     const script = "trap '' TERM; echo $$; while :; do sleep 1000; done"
     const job = await stage.platform.run({ script, timeoutSeconds: 1 })
     expect(job.completion).toMatchObject({ outcome: 'timed_out', exitCode: null })
@@ -159,47 +148,6 @@ test('does not claim a job whose id is a path', async () => {
   await stage.platform.run({ script: 'true' })
   expect(job.claimCount).toBe(0)
   job.isOffered = false
-})
-
-test('keeps the order of output over many calls', async () => {
-  const job = await stage.platform.run({
-    script: 'for i in 1 2 3 4 5 6; do seq $((i * 9000)) $((i * 9000 + 8999)); done',
-  })
-  const expected = Array.from({ length: 54_000 }, (_, index) => `${index + 9000}\n`).join('')
-  expect(job.output).toBe(expected)
-  expect(job.chunks.length).toBeGreaterThan(4)
-})
-
-test('joins the bytes of a character from two writes', async () => {
-  const job = await stage.platform.run({ script: String.raw`printf '\360\237'; sleep 0.4; printf '\230\200'` })
-  expect(job.output).toBe('😀')
-})
-
-test('replaces invalid UTF-8', async () => {
-  const job = await stage.platform.run({ script: String.raw`printf 'a\377b\303'` })
-  expect(job.output).toBe('a\uFFFDb\uFFFD')
-})
-
-test('combines alternating output of both streams into few calls', async () => {
-  const flag = stage.file('both-written')
-  const writing = 'for i in $(seq 3000); do echo out; echo err >&2; done'
-  const job = await runWithoutServer(flag, `${writing}; touch ${flag}`)
-  expect(job.outputOf('stdout')).toBe('out\n'.repeat(3000))
-  expect(job.outputOf('stderr')).toBe('err\n'.repeat(3000))
-  expect(job.chunks.length).toBeLessThan(10)
-})
-
-test('keeps the beginning and the end of 10 MB of undelivered output', async () => {
-  const flag = stage.file('written')
-  const job = await runWithoutServer(flag, `seq 1000000 2249999; touch ${flag}`)
-  const [, head, droppedBytes, tail] = /^(.*)\n\[… (\d+) bytes dropped …\]\n(.*)$/s.exec(job.output) ?? []
-  const all = Array.from({ length: 1_250_000 }, (_, index) => `${index + 1_000_000}\n`).join('')
-  expect(head!.length).toBeGreaterThanOrEqual(256 * 1024)
-  expect(head!.length).toBeLessThanOrEqual(384 * 1024)
-  expect(tail!.length).toBe(768 * 1024)
-  expect(head).toBe(all.slice(0, head!.length))
-  expect(tail).toBe(all.slice(-tail!.length))
-  expect(head!.length + Number(droppedBytes) + tail!.length).toBe(all.length)
 })
 
 const foreignKeys = generateKeyPairSync('ed25519')

@@ -40,7 +40,7 @@ beforeAll(async () => {
     { name: 'lost', executor: 'ssh', host: 'unreachable' },
     { name: 'here', executor: 'local' },
   ])
-  await stage.relay.printed('Connected')
+  await stage.relay.writes(/Connected/)
 })
 
 afterAll(async () => {

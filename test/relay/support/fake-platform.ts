@@ -16,7 +16,6 @@ type Call = {
   job: FakeJob | undefined
 }
 
-/** The platform's side of the relay protocol in memory, with injected network faults. */
 export class FakePlatform {
   readonly guard = new RequestGuard()
   readonly clusterId = newId('clus')
@@ -24,12 +23,10 @@ export class FakePlatform {
   readonly jobs: FakeJob[] = []
   readonly heartbeats: Heartbeat[] = []
   readonly goodbyes: string[] = []
-  /** All received calls in order, including rejected ones. */
   readonly calls: CallName[] = []
   readonly rejections: string[] = []
   readonly enrollments: EnrollRequest[] = []
   heartbeatIntervalSeconds = 30
-  /** Whether heartbeats are long polls. */
   hasLongPolls = true
   /** Calls that are performed, but whose next response is lost. */
   readonly lostResponses = new Set<CallName>()
@@ -67,7 +64,6 @@ export class FakePlatform {
     return token
   }
 
-  /** Queues a job, and ends a pending long poll. */
   addJob(payload: Record<string, unknown>, id = newId('job')): FakeJob {
     const job = new FakeJob({ id, clusterId: this.clusterId, payload, signer: this.signer })
     this.jobs.push(job)
@@ -75,19 +71,16 @@ export class FakePlatform {
     return job
   }
 
-  /** Adds a job, and waits for its completion. */
   async run(payload: Record<string, unknown>): Promise<FakeJob> {
     const job = this.addJob(payload)
     await this.until(() => job.completion !== undefined)
     return job
   }
 
-  /** Checks pending conditions again. */
   changed(): void {
     this.#changes.emit('change')
   }
 
-  /** Resolves when the condition holds; checks it after every call and change. */
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) await once(this.#changes, 'change')
   }
@@ -162,7 +155,6 @@ export class FakePlatform {
     }
   }
 
-  /** Implements the long poll of `Prefer: wait`. */
   async #heartbeat(call: Call): Promise<Reply> {
     const heartbeat = Heartbeat.parse(parse(call))
     this.heartbeats.push(heartbeat)
@@ -211,17 +203,14 @@ function replyOf(result: object | Rejection): Reply {
 
 export type Rejection = { status: number; error: string }
 
-/** A job of the fake platform: leased once, with ordered output and one completion. */
 export class FakeJob {
   readonly id: string
   readonly payload: Record<string, unknown>
   readonly chunks: OutputReport[] = []
-  /** All completions from the relay, including repeated ones. */
   readonly reports: Completion[] = []
   claimCount = 0
   isOffered = true
   isCancelled = false
-  /** Whether the platform has finished the job itself. */
   isFinished = false
   completion: Completion | undefined
   claim: Claim | undefined
@@ -242,7 +231,6 @@ export class FakeJob {
   }
 
   readonly #prepare: () => Claim
-  /** Changes the response to a claim, as an attacker would. */
   tamper: (claim: Claim) => Claim = (claim) => claim
 
   take(claimKey: string | undefined): Claim | Rejection {
@@ -255,7 +243,6 @@ export class FakeJob {
     return this.claim
   }
 
-  /** Offers the job again, as in a replay attack. */
   offerAgain(): void {
     this.claim = undefined
     this.completion = undefined
@@ -298,7 +285,6 @@ export class FakeJob {
 export type Signer = { kid: string; privateKey: KeyObject }
 type Statement = { jobId: string; clusterId: string; payload: unknown; exp?: number }
 
-/** Signs a job statement. */
 export function signStatement(statement: Statement, signer: Signer): string {
   const { jobId, clusterId, payload, exp = inOneHour().getTime() / 1000 } = statement
   const payloadSha256 = createHash('sha256').update(JSON.stringify(payload)).digest('hex')
@@ -309,7 +295,6 @@ export function signStatement(statement: Statement, signer: Signer): string {
   return `${signed}.${sign(null, Buffer.from(signed), signer.privateKey).toString('base64url')}`
 }
 
-/** A new id in the platform's format. */
 export function newId(prefix: string): string {
   return `${prefix}_${createHash('sha256').update(randomUUID()).digest('hex').slice(0, 26)}`
 }
@@ -318,11 +303,9 @@ function inOneHour(): Date {
   return new Date(Date.now() + 3_600_000)
 }
 
-/** Verifies the signed requests of a relay: one use per token, bound to path and body. */
 class RequestGuard {
   readonly #keys = new Map<string, KeyObject>()
   readonly #usedTokenIds = new Set<string>()
-  /** Added to the server's clock. */
   skewSeconds = 0
 
   trust(relayId: string, publicKey: { kty: string; crv: string; x: string }): void {
@@ -333,7 +316,6 @@ class RequestGuard {
     this.#keys.delete(relayId)
   }
 
-  /** The relay that signed the request, or the reason for its rejection. */
   check(authorization: string | undefined, path: string, body: Buffer): { relayId: string } | { rejection: string } {
     const [header, claims, signature] = /^Relay (\S+)$/.exec(authorization ?? '')?.[1]?.split('.') ?? []
     if (!header || !claims || !signature) return { rejection: 'no token' }

@@ -1,18 +1,16 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { EventEmitter, once } from 'node:events'
+import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { expect, vi } from 'vitest'
 import { buildRelay } from '../../../scripts/build-relay.ts'
+import { Program } from '../../support/program.ts'
 import { isRunning } from '../../support/script.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { FakePlatform } from './fake-platform.ts'
 
-/** The bundle, built once per test file. */
 let bundleText: string | undefined
 
-/** Writes the bundle of the relay into a folder; returns its path. */
 export async function writeBundle(folder: string): Promise<string> {
   const path = join(folder, 'relay.mjs')
   if (bundleText === undefined) await buildRelay(path)
@@ -26,35 +24,20 @@ interface RelaySettings {
   environment?: Record<string, string>
 }
 
-/** A process of the bundle, on the oldest installed Node version. */
-export class RelayProcess {
-  readonly #child: ChildProcess
-  readonly #changes = new EventEmitter()
-  readonly exitCode: Promise<number | null>
-  text = ''
-
+export class RelayProcess extends Program {
   constructor(bundle: string, { args = [], environment = {} }: RelaySettings = {}) {
-    this.#child = spawn((node ??= olderNode()), [bundle, ...args], {
-      env: { PATH: process.env.PATH, ...environment },
+    super((node ??= olderNode()), [bundle, ...args], {
       cwd: join(bundle, '..'),
-      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: process.env['PATH'], ...environment },
     })
-    for (const stream of [this.#child.stdout, this.#child.stderr]) {
-      stream?.setEncoding('utf8').on('data', (text: string) => {
-        this.text += text
-        this.#changes.emit('change')
-      })
-    }
-    this.exitCode = once(this.#child, 'close').then(([code]: (number | null)[]) => code ?? null)
   }
 
-  /** Resolves when the relay has printed the text. */
-  async printed(text: string): Promise<void> {
-    while (!this.text.includes(text)) await once(this.#changes, 'change')
+  get exitCode(): Promise<number | null> {
+    return this.ended.then(({ exitCode }) => exitCode)
   }
 
   async end(signal: NodeJS.Signals): Promise<number | null> {
-    this.#child.kill(signal)
+    this.signal(signal)
     return this.exitCode
   }
 }
@@ -71,16 +54,13 @@ function olderNode(): string {
 }
 
 interface StageSettings extends RelaySettings {
-  /** Configures the platform before the relay starts. */
   prepare?: (platform: FakePlatform) => void
 }
 
-/** A fake platform and a relay that enrolls with it. */
 export class Stage {
   readonly folder: string
   readonly platform: FakePlatform
   readonly token: string
-  /** The relay that was started last. */
   relay: RelayProcess
   readonly #bundle: string
   readonly #relays: RelayProcess[] = []
@@ -111,7 +91,6 @@ export class Stage {
     return join(this.folder, 'state')
   }
 
-  /** Starts a relay on the same state folder. */
   startRelay({ args = [], environment = {} }: RelaySettings = {}): RelayProcess {
     this.relay = new RelayProcess(this.#bundle, {
       args: ['--server', this.platform.url, '--state-dir', this.stateFolder, ...args],
@@ -121,7 +100,6 @@ export class Stage {
     return this.relay
   }
 
-  /** The path of a file that a script and its test share. */
   file(name: string): string {
     return join(this.folder, name)
   }
@@ -133,6 +111,5 @@ export class Stage {
   }
 }
 
-/** Resolves when the process has ended. */
 export const ended = (pid: number | string): Promise<void> =>
   vi.waitFor(async () => expect(await isRunning(String(pid))).toBe(false), { timeout: 20_000 })
