@@ -16,7 +16,6 @@ const main = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta
 const places = placesOf(program())
 const hasShell = (name: string): boolean => spawnSync(name, ['-c', 'exit']).status === 0
 
-/** Completions of a command line in bash. */
 async function completionsOf(...line: string[]): Promise<string[]> {
   await using folder = await temporaryFolder()
   const file = join(folder.path, 'plat.bash')

@@ -161,7 +161,6 @@ describe('a build', () => {
   })
 })
 
-/** Mistakes of an author: file, content, error message. */
 const mistakes: [name: string, file: string, before: string | RegExp, after: string, message: RegExp][] = [
   ['it does not call serve', 'src/main.ts', 'await serve(module)', '', /main\.ts must end with: await serve\(module\)/],
   [

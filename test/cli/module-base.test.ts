@@ -16,7 +16,6 @@ import { startAuthor } from './support/author.ts'
 import { isLong } from '../support/long.ts'
 
 const password = 'correct horse battery'
-/** The other processor architecture. */
 const elsewhere = thisPlatform().architecture === 'arm64' ? 'linux/amd64' : 'linux/arm64'
 
 test('an image with a base image is complete in its folder and can be pushed', async () => {

@@ -45,7 +45,6 @@ describe('a key', () => {
 
 describe('a registry is called', () => {
   const environment = { PLAT_REGISTRY_USERNAME: 'environment', PLAT_REGISTRY_PASSWORD: 'one' }
-  /** Requires a password for each request. */
   let server: TestServer
 
   beforeEach(async () => {

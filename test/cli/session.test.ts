@@ -11,8 +11,6 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { logIn, password } from './support/environment.ts'
 import { type Proxy, startProxy } from './support/proxy.ts'
 
-/** Runs against a real platform behind a proxy that loses or changes responses. */
-
 const resources = new AsyncDisposableStack()
 let proxy: Proxy
 let plat: Plat

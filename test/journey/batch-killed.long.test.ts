@@ -13,13 +13,11 @@ import { runRelayCommand } from '../support/relay-command.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-/** The maximum size of a batch. */
 const size = 500
 
 /** The hit of a failpoint at which the platform is killed, if not the first: between two transactions of a batch. */
 const nthHit: Record<string, number> = { 'batch.expanding': 3, 'claim.written': 20, 'complete.written': 20 }
 
-/** Repeats a request with one idempotency key until it succeeds, like a client of a restarting platform. */
 async function submit(client: Client, path: string, body: object): Promise<any> {
   const headers = { 'idempotency-key': randomUUID() }
   const attempt = () =>
@@ -30,7 +28,6 @@ async function submit(client: Client, path: string, body: object): Promise<any> 
   return expectStatus(await waitFor('a response', attempt, 180), 202)
 }
 
-/** Scripts that append one line each to the ledger. */
 const jobsOf = (clusterId: string, batch: number, ledger: string, count = 1) =>
   Array.from({ length: count }, (_, index) => ({
     clusterId,
@@ -48,7 +45,6 @@ async function isIdle(admin: Client, batchId: string | undefined): Promise<boole
   return response === undefined || expectStatus(response, 200).counts.queued < 50
 }
 
-/** Expects correct totals, one notification and audit entry per batch, and a valid audit chain. */
 async function expectProjections(api: Platform, batches: number, total: number): Promise<void> {
   const admin = await api.admin
   const read = async (path: string) => expectStatus(await admin.get(`/api/v1/${path}`), 200)

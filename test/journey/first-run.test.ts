@@ -161,7 +161,6 @@ test.skipIf(skipReason !== '')(
     const page = await context.newPage()
     const credentials = { username: 'ada', password: 'correct horse battery' }
 
-    /** Calls the API from the open page; returns status and body. */
     const call = (path: string, method = 'GET', body?: object): Promise<[number, any]> =>
       page.evaluate(
         async ([address, verb, json]) => {

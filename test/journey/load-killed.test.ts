@@ -14,14 +14,12 @@ const kills = isLong ? 4 : 1
 const responsesBetweenKills = rounds(30, 60)
 const clients = 4
 
-/** Expects that all acknowledged resources exist, and that cancelled jobs stay cancelled. */
 async function expectStored(api: Platform, { clusters, worked, parked, cancelled }: Promised): Promise<void> {
   for (const { id, name } of clusters) expect(await api.cluster(id)).toMatchObject({ name })
   for (const jobId of [...worked.values(), ...parked]) expect(await api.job(jobId)).toMatchObject({ id: jobId })
   for (const jobId of cancelled) expect(await api.job(jobId)).toMatchObject({ status: 'Cancelled' })
 }
 
-/** Expects that the list contains every cluster once. */
 async function expectListed(api: Platform, { clusters }: Promised): Promise<void> {
   const admin = await api.admin
   const listed: string[] = []
@@ -35,7 +33,6 @@ async function expectListed(api: Platform, { clusters }: Promised): Promise<void
   expect(listed).toEqual(expect.arrayContaining(clusters.map(({ id }) => id)))
 }
 
-/** Expects that every acknowledged job completes, and no script runs twice. */
 async function expectRunOnce(api: Platform, { worked }: Promised, file: string): Promise<void> {
   for (const [line, jobId] of worked) {
     await waitFor('the end of the job', async () => (await api.job(jobId)).completedAt !== undefined)

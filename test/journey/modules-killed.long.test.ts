@@ -11,7 +11,6 @@ import { waitFor } from '../support/wait-for.ts'
 
 type Request = () => ReturnType<Client['post']>
 
-/** A platform that is killed at failpoints during module operations. */
 async function start() {
   await using resources = new AsyncDisposableStack()
   const registry = resources.use(await startModuleRegistry())
@@ -25,10 +24,8 @@ async function start() {
   const api = await platform.setUp()
   const admin = await api.admin
   const { organisationId } = expectStatus(await admin.get('/api/v1/auth/me'), 200)
-  /** The failpoints that were hit. */
   const hit: string[] = []
 
-  /** Kills the platform at each failpoint during `work`, and restarts it. */
   const killAt = async (points: readonly string[], work: () => Promise<unknown>): Promise<void> => {
     for (const [index, point] of points.entries()) {
       await platform.kill()
@@ -41,7 +38,6 @@ async function start() {
     await platform.restart()
   }
 
-  /** Runs an operation with kills, and expects its final status. */
   const survive = async (points: readonly string[], request: Request, status = 'Completed'): Promise<void> => {
     let accepted: any
     await killAt(points, async () => (accepted = expectStatus(await request(), 202)))
@@ -50,7 +46,6 @@ async function start() {
     expect(job.steps.filter((step: any) => ['Pending', 'Running'].includes(step.status))).toEqual([])
   }
 
-  /** Publishes a version of a module; returns the request that installs it. */
   const install = async (id: string, version: string, behaviour = ''): Promise<Request> => {
     const { program, args } = await programOf(`told ${id} ${version} ${behaviour}`.trim())
     const files = [{ path: '/app/main.mjs', content: program }]
@@ -63,7 +58,6 @@ async function start() {
     () =>
       admin.delete(`/api/modules/${id}`)
 
-  /** Expects exactly one deployment of a version; none without a version. */
   const expectVersion = async (id: string, version?: string): Promise<void> => {
     const running = async () => (await admin.get(`/api/${id}`)).body?.version
     if (version !== undefined) await waitFor(`${version} of ${id}`, async () => (await running()) === version)

@@ -110,7 +110,6 @@ test('rolls back a release that fails, throws or hangs for signed-in users', { t
   }
 })
 
-/** One path for most functions that serve requests. */
 const paths = [
   '/health/ready',
   '/api/v1/openapi.json',
@@ -120,7 +119,6 @@ const paths = [
   ...['organisations', 'audit', 'identity/providers', 'updates/check'].map((name) => `/api/v1/platform/${name}`),
 ]
 
-/** Expects that all functions have one version; undefined for the checkout. */
 async function expectVersion({ admin, check }: Updatable, version: string | undefined, current: string): Promise<void> {
   const calls = [...paths, ...paths, ...paths, ...paths].map(async (path) => {
     const response = await admin.get(path)
@@ -151,7 +149,6 @@ test('an update completes after a kill at every step, with one version everywher
   const { currentVersion } = await check()
   const hit: string[] = []
 
-  /** Starts an update, and kills the platform at each point; returns the job. */
   const survive = async (points: readonly string[], request: object): Promise<any> => {
     let accepted: any
     for (const [index, point] of points.entries()) {

@@ -16,7 +16,6 @@ const cloudEvent = (id: string, type = 'platform.cluster.deleted') => ({
 
 type Handler = (event: ModuleEvent, signal: AbortSignal) => void | Promise<void>
 
-/** A started module with handlers of one event type. */
 const listening = (...handlers: Handler[]): Promise<Instance> =>
   startedInstance({
     configure: ({ eventBus }) => {
@@ -150,7 +149,6 @@ test('rejects events before the module is started', async () => {
   expect((await deliver(instance, 'evt_1')).status).toBe(409)
 })
 
-/** A started module that has published numbered events. */
 const publishing = async (count: number, data: object = {}): Promise<Instance> => {
   const instance = await startedInstance({})
   for (let index = 0; index < count; index += 1) {

@@ -58,7 +58,6 @@ async function portOf(requested: number): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0
 }
 
-/** Replaces the default ports by those of this test. */
 const withPorts = (text: string): string =>
   text.replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`).replaceAll('127.0.0.1:8081', `127.0.0.1:${port + 1}`)
 
@@ -68,7 +67,6 @@ function terminalOf(name: string): Terminal {
   return terminal
 }
 
-/** The platform keeps running; every other command ends. */
 const isBackground = (command: string): boolean => command.endsWith('npm start')
 
 async function follow(step: Step): Promise<void> {
@@ -89,7 +87,6 @@ async function follow(step: Step): Promise<void> {
   }
 }
 
-/** Reads the terminal of the platform. */
 let readPlatform: () => CommandOutput
 
 async function untilShown(terminal: Terminal, command: string, pattern: RegExp): Promise<void> {
@@ -103,10 +100,8 @@ async function untilShown(terminal: Terminal, command: string, pattern: RegExp):
 
 const lines = ({ text }: Terminal): string[] => text.split('\n').map(withNewline)
 
-/** Ends the output with a line break. */
 const withNewline = (output: string): string => (output === '' || output.endsWith('\n') ? output : `${output}\n`)
 
-/** Changes a file in the current folder of the author. */
 async function change({ file, before, after }: Step & { kind: 'change' }): Promise<void> {
   const { output } = await terminalOf('author').run('pwd')
   const path = join(output.trim(), file)

@@ -6,7 +6,6 @@ import { instanceOf, startedInstance } from '../support/sdk-instance.ts'
 
 const hookNames = ['configureServices', 'configure', 'routes', 'start', 'stop', 'dispose'] as const
 
-/** Hooks that record their names. */
 function recorded(): { calls: string[]; hooks: Partial<ModuleDefinition> } {
   const calls: string[] = []
   const hooks = Object.fromEntries(hookNames.map((name) => [name, vi.fn(() => void calls.push(name))]))

@@ -6,7 +6,6 @@ import { Program } from '../support/program.ts'
 
 const token = 'token-of-the-deployment'
 
-/** An API Gateway event, payload format 2.0. */
 const httpEvent = (method: string, rawPath: string, members: object = {}) => ({
   version: '2.0',
   rawPath,
@@ -17,7 +16,6 @@ const httpEvent = (method: string, rawPath: string, members: object = {}) => ({
   ...members,
 })
 
-/** Runs a module as a process with an emulated Runtime API. */
 async function sandbox(main: string, args: string[] = [], settings: Record<string, string> = {}) {
   const api = await startRuntimeApi()
   const { PATH, NODE_COMPILE_CACHE } = process.env

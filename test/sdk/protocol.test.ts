@@ -133,7 +133,6 @@ test('a route cannot set the header of published events', async () => {
   expect((await send('GET', '/api/sample')).headers.get('x-platform-published')).toBeNull()
 })
 
-/** The response to a request of a user, with the caller. */
 const sendAs = async (token: string | undefined) => {
   const { send } = await startedInstance({
     routes: (app) => void app.get('/api/sample', (c) => c.json(callerOf(c))),

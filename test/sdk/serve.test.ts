@@ -14,7 +14,6 @@ const limits = { timeoutMs: 10_000, maxBytes: 1_000_000 }
 const token = { [environmentNames.token]: 'x' }
 const startsItself = { [environmentNames.startsItself]: '1' }
 
-/** Deploys a module as a process of the runtime of tests. */
 async function deploy(main: string, startsItself = true) {
   const runtime = moduleProcesses()
   const deployment = await runtime.deploy({
@@ -32,7 +31,6 @@ async function deploy(main: string, startsItself = true) {
   }
   const agent = new Agent({ keepAlive: true })
   onTestFinished(() => agent.destroy())
-  /** Sends a request and keeps its connection. */
   const sendAndKeep = async (path: string) => {
     const headers = { 'x-platform-token': runtime.token(deployment) }
     const outgoing = request({ socketPath: deployment.handle, path, agent, headers }).end()
@@ -43,7 +41,6 @@ async function deploy(main: string, startsItself = true) {
   return { runtime, deployment, send, sendAndKeep, output }
 }
 
-/** Starts the main file of a module with its own environment. */
 function program(main: string, env: Record<string, string>, nodeOptions: string[] = []): Program {
   const args = main.replace(/\S+/, 'test/support/modules/$&.ts').split(' ')
   const started = new Program(process.execPath, [...nodeOptions, ...args], {
@@ -54,7 +51,6 @@ function program(main: string, env: Record<string, string>, nodeOptions: string[
   return started
 }
 
-/** An environment with a socket in a new folder, and a token. */
 async function socketEnv() {
   const folder = await temporaryFolder()
   onTestFinished(() => folder[Symbol.asyncDispose]())

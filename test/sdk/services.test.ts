@@ -5,7 +5,6 @@ import { instanceOf } from '../support/sdk-instance.ts'
 
 const [Clock, Diary, Library] = [token<{ hour: number }>('clock'), token<{ owner: string }>('diary'), token('library')]
 
-/** Creates a service that depends on another one. */
 const needs =
   (other: ServiceToken<unknown>) =>
   (provider: ServiceProvider): any =>

@@ -2,7 +2,6 @@ import { getEventListeners } from 'node:events'
 import { withinLimit } from '@platform/modules/time-limit'
 import { expect, test } from 'vitest'
 
-/** Runs work within a limit; returns its signal and result. */
 async function signalOf(work: (signal: AbortSignal) => Promise<void>, limitMs = 1000) {
   const stopping = new AbortController()
   let workSignal: AbortSignal | undefined

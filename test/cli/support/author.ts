@@ -3,12 +3,10 @@ import { join } from 'node:path'
 import { Plat } from '../../support/plat.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
-/** A command line with a new module in its folder. */
 export interface Author extends AsyncDisposable {
   plat: Plat
   folder: string
   module: string
-  /** Replaces text in a file of the module; throws if it is missing. */
   change: (file: string, before: string | RegExp, after: string) => Promise<void>
 }
 

@@ -8,7 +8,6 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 export const password = 'correct horse battery'
 
-/** A platform with relays, and a signed-in administrator. */
 export interface Environment extends AsyncDisposable {
   platform: PlatformProcess
   plat: Plat

@@ -1,6 +1,5 @@
 import { startServer } from '../../support/http-server.ts'
 
-/** Drops or delays the response, or responds without forwarding the request. */
 export type Fault =
   | 'drop response'
   | { holdUntil: Promise<unknown> }
@@ -8,9 +7,7 @@ export type Fault =
 
 export interface Proxy extends AsyncDisposable {
   url: string
-  /** Method and target of each request. */
   requests: string[]
-  /** Applies faults to the next requests with this prefix of method and target. */
   inject: (prefix: string, ...faults: Fault[]) => void
 }
 

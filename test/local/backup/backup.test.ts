@@ -10,7 +10,6 @@ import { extract, type Header, pack } from 'tar-stream'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
-/** A temporary folder with a data folder of a platform. */
 async function dataFolder({ layout = layoutVersion } = {}) {
   const folder = await temporaryFolder()
   const dataDir = join(folder.path, 'data')
@@ -21,7 +20,6 @@ async function dataFolder({ layout = layoutVersion } = {}) {
   if (layout > 0) await writeFile(join(dataDir, 'layout-version'), `${layout}\n`)
   await writeFile(join(dataDir, 'registry', 'content', 'ab', 'abcd'), Buffer.alloc(2 ** 20, 7))
   await writeFile(join(dataDir, 'module-signing-key.pem'), 'a key', { mode: 0o600 })
-  /** The names beside the data folder and the backup. */
   const others = async () => (await readdir(folder.path)).filter((name) => !['data', 'platform.backup'].includes(name))
   const file = join(folder.path, 'platform.backup')
   const dispose = () => folder[Symbol.asyncDispose]()
@@ -46,7 +44,6 @@ interface TarEntry {
   content: Buffer
 }
 
-/** Rewrites the entries of a backup. */
 async function rewrite(file: string, change: (entries: TarEntry[]) => TarEntry[]): Promise<void> {
   const reader = extract()
   reader.end(gunzipSync(await readFile(file)))

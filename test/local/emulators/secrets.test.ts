@@ -14,14 +14,12 @@ import { expect, onTestFinished, test } from 'vitest'
 import { runServer } from '../support/program.ts'
 import { temporaryDir } from './sqs/support.ts'
 
-/** A server and its client, both closed after the test. */
 async function serveSecrets(options: SecretsManagerOptions = {}) {
   const server = await startSecretsManager(options)
   onTestFinished(() => server.close())
   return { server, client: secretsClient(server.url) }
 }
 
-/** A client that is closed after the test. */
 function secretsClient(endpoint: string) {
   const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
   const client = new SecretsManagerClient({ endpoint, region: 'eu-central-1', credentials, maxAttempts: 1 })

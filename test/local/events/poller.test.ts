@@ -3,7 +3,6 @@ import { type SqsBatchResponse, type SqsEvent, type SqsRecord } from '@platform/
 import { expect, onTestFinished, test } from 'vitest'
 import { poll, serveQueue, serveSqs, temporaryDir, TestQueue } from '../emulators/sqs/support.ts'
 
-/** Starts a poller; it stops after the test. */
 async function startPoller(
   queue: TestQueue,
   invoke: (event: SqsEvent) => Promise<SqsBatchResponse | null | void>,
@@ -24,7 +23,6 @@ async function startPoller(
   return poller
 }
 
-/** A handler that records its batches. */
 function recorder(
   respond: (records: SqsRecord[]) => Promise<SqsBatchResponse> | SqsBatchResponse | void = () => undefined,
 ) {
@@ -37,11 +35,9 @@ function recorder(
   return { batches, bodies, invoke }
 }
 
-/** Makes messages visible again. */
 const releaseMessages = (queue: TestQueue, records: SqsRecord[] = []) =>
   Promise.all(records.map((record) => queue.changeVisibility(record.receiptHandle, 0)))
 
-/** The number of waiting and in-flight messages. */
 async function depth(queue: TestQueue): Promise<number> {
   const counts = await queue.attributes()
   return Number(counts['ApproximateNumberOfMessages']) + Number(counts['ApproximateNumberOfMessagesNotVisible'])

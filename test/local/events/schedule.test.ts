@@ -11,7 +11,6 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A schedule with an interval of one minute. */
 function everyMinute(run: () => Promise<unknown> = () => Promise.resolve()) {
   const events: ScheduledEvent[] = []
   const logged: string[] = []

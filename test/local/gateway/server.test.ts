@@ -21,7 +21,6 @@ import {
 
 const plain = 'GET /things HTTP/1.1\r\nHost: a\r\n\r\n'
 
-/** A gateway whose function waits for `finish`. */
 async function startBlockedGateway() {
   const invoked = Promise.withResolvers<void>()
   const result = Promise.withResolvers<unknown>()
@@ -208,10 +207,8 @@ const longPoll = (channel: string, timeoutSeconds: number | string = 3600) => ({
   body: 'no work',
 })
 
-/** Calls the listener as a function does. */
 const postNotification = async (url: string, body: string) => (await fetch(url, { method: 'POST', body })).status
 
-/** Whether a promise settles within one turn of the event loop. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false
   void promise.then(() => (settled = true))
@@ -219,7 +216,6 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   return settled
 }
 
-/** A gateway whose function requests a long poll. */
 async function startPolledGateway() {
   const invoked = Promise.withResolvers<void>()
   const gateway = await startGateway(async (_name, event) => {

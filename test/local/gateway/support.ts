@@ -9,7 +9,6 @@ import { createRouter, type GatewayRoute } from '@platform/local/gateway/routes'
 import { listen } from '@platform/local/gateway/server'
 import { createMetrics } from '@platform/local/metrics/metrics'
 
-/** Routes with all kinds of paths. */
 export const sampleRoutes: GatewayRoute[] = [
   { functionName: 'things', method: 'GET', path: '/things' },
   { functionName: 'things', method: 'POST', path: '/things' },
@@ -24,10 +23,8 @@ export const sampleRoutes: GatewayRoute[] = [
   { functionName: 'deep', method: 'ANY', path: '/any/deep/{proxy+}' },
 ]
 
-/** Metrics that cannot be scraped. */
 export const privateMetrics = { begin: createMetrics(1).begin, scrape: async () => undefined }
 
-/** A gateway in front of one function; `await using` closes it. */
 export async function startGateway(invoke: Invoke, routes = sampleRoutes) {
   const gateway = await listen('127.0.0.1', 0)
   const longPolls = createLongPolls()
@@ -41,7 +38,6 @@ export async function startGateway(invoke: Invoke, routes = sampleRoutes) {
   return { ...gateway, longPolls, logged, [Symbol.asyncDispose]: close }
 }
 
-/** A gateway whose function records its events. */
 export async function startRecorder(routes = sampleRoutes) {
   const invocations: { functionName: string; event: HttpEvent }[] = []
   const gateway = await startGateway(async (functionName, event) => {
@@ -64,11 +60,9 @@ export async function sendBytes(url: string, bytes: string): Promise<string> {
   return text(socket)
 }
 
-/** Sends a request line and a host, with `Connection: close`. */
 export const sendTarget = (url: string, target: string, method = 'GET') =>
   sendBytes(url, `${method} ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
 
-/** The error body of a raw response; fails for any other. */
 export function errorOf(response: string) {
   const [head = '', body = ''] = response.split('\r\n\r\n')
   const status = Number(head.split(' ')[1])
@@ -76,7 +70,6 @@ export function errorOf(response: string) {
   return { status, headerTraceId: traceId, ...ErrorBody.parse(JSON.parse(body)) }
 }
 
-/** An open connection to a gateway. */
 export async function openConnection(url: string) {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)

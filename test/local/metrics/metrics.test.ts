@@ -159,7 +159,6 @@ test('every metric has a conventional name, a help text, and a row in the operat
   }
 })
 
-/** Sends headers that `fetch` would not send. */
 async function get(url: string, headers: Record<string, string>, method = 'GET') {
   const outgoing = request(`${url}/metrics`, { method, headers })
   outgoing.end()

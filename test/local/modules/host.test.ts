@@ -24,7 +24,6 @@ beforeAll(async () => {
 
 afterAll(() => registry[Symbol.asyncDispose]())
 
-/** A module host, and the runtime of its clients. */
 async function startHost({
   dataDir,
   environment = registry.settings,

@@ -7,7 +7,6 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { runServer } from '../support/program.ts'
 import { digestOf, freshRegistry, manifestOf, registryIn, writer } from './support.ts'
 
-/** Pushes images with new tags until the registry is killed. */
 async function pushUntilKilled(host: string, name: string, onPushed: (tag: string) => void): Promise<void> {
   const put = async (path: string, body: string | Uint8Array, type = 'application/octet-stream') =>
     fetch(`http://${host}/v2/modules/hello/${path}`, {

@@ -15,7 +15,6 @@ import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { listed } from './support.ts'
 
-/** A data folder with a bundle of the module. */
 async function dataFolder() {
   const folder = await temporaryFolder()
   await writeFile(join(folder.path, 'hello.mjs'), 'export {}')

@@ -365,7 +365,6 @@ test('reports missing content with the codes of the specification', async () => 
   await expectCode(`/v2/modules/hello/manifests/${unknown}`, 'MANIFEST_UNKNOWN')
   await expectCode(`/v2/modules/hello/blobs/${unknown}`, 'BLOB_UNKNOWN')
   await expectCode('/v2/modules/other/tags/list', 'NAME_UNKNOWN')
-  // A manifest is not available as a blob, nor a blob as a manifest.
   const { digest, config } = await pushImage(registry, 'modules/hello', 'latest')
   await expectCode(`/v2/modules/hello/blobs/${digest}`, 'BLOB_UNKNOWN')
   await expectCode(`/v2/modules/hello/manifests/${digestOf(config)}`, 'MANIFEST_UNKNOWN')

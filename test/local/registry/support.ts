@@ -11,7 +11,6 @@ export const writer = { authorization: `Basic ${Buffer.from(`platform:${password
 export const digestOf = (content: string | Uint8Array): string =>
   `sha256:${createHash('sha256').update(content).digest('hex')}`
 
-/** A registry in a folder, which `await using` closes and keeps. */
 export async function registryIn(folder: string, options: { maximumBlobBytes?: number } = {}) {
   const failures: unknown[] = []
   const log = (_: string, details: Record<string, unknown> = {}) => void failures.push(details['error'])
@@ -20,7 +19,6 @@ export async function registryIn(folder: string, options: { maximumBlobBytes?: n
   return {
     ...registry,
     url,
-    /** Internal errors. */
     failures,
     read: (path: string, headers: Record<string, string> = {}) => fetch(url(path), { headers }),
     send: (method: string, path: string, body?: string | Uint8Array, headers: Record<string, string> = {}) =>
@@ -34,7 +32,6 @@ export async function registryIn(folder: string, options: { maximumBlobBytes?: n
 }
 export type TestRegistry = Awaited<ReturnType<typeof registryIn>>
 
-/** A registry in a temporary folder. */
 export async function freshRegistry(options: { maximumBlobBytes?: number } = {}) {
   const folder = await temporaryFolder()
   const registry = await registryIn(folder.path, options)
@@ -45,13 +42,11 @@ export async function freshRegistry(options: { maximumBlobBytes?: number } = {})
   return { ...registry, folder: folder.path, [Symbol.asyncDispose]: dispose }
 }
 
-/** The error code of a response. */
 export async function errorCodeOf(response: Response): Promise<string> {
   const body: any = await response.json()
   return body.errors[0].code
 }
 
-/** Pushes a blob in one request; returns its digest. */
 export async function pushBlob(registry: TestRegistry, repository: string, content: string | Uint8Array) {
   const digest = digestOf(content)
   const { status } = await registry.send('POST', `/v2/${repository}/blobs/uploads/?digest=${digest}`, content)
@@ -65,7 +60,6 @@ const descriptor = (mediaType: string, content: string | Uint8Array) => ({
   size: Buffer.byteLength(content),
 })
 
-/** A manifest of a config and a layer, with further members. */
 export const manifestOf = (config: string, layer: string | Uint8Array, more: object = {}): string =>
   JSON.stringify({
     schemaVersion: 2,
@@ -75,7 +69,6 @@ export const manifestOf = (config: string, layer: string | Uint8Array, more: obj
     ...more,
   })
 
-/** Pushes an image of one small layer. */
 export async function pushImage(registry: TestRegistry, repository: string, tag: string, more: object = {}) {
   const [config, layer] = [`{"tag":"${tag}"}`, `layer of ${repository}:${tag}`]
   await Promise.all([config, layer].map((content) => pushBlob(registry, repository, content)))
@@ -108,7 +101,6 @@ export async function sendRaw(host: string, method: string, path: string, header
   })
 }
 
-/** Collects the names of a list. */
 export async function listed(names: AsyncIterable<string>): Promise<string[]> {
   const all: string[] = []
   for await (const name of names) all.push(name)

@@ -34,7 +34,6 @@ const files = new Map([
   ['dist/pages/page.html', new TextEncoder().encode('<p>')],
 ])
 
-/** Stores the release; returns its folder. */
 async function seal(releasesDir: string): Promise<string> {
   for (const name of ['health', 'queue/jobs']) await draftFunction(releasesDir, { release, name, files })
   await sealDraft(releasesDir, { ...release, infrastructure: 'i', functionNames: ['health', 'queue/jobs'] })
@@ -108,7 +107,6 @@ test('removes other releases and drafts, not files', async () => {
   ])
 })
 
-/** A folder with the release as the current one, applied over the checkout. */
 async function applied() {
   const folder = await temporaryFolder()
   await seal(folder.path)

@@ -25,12 +25,10 @@ function versionOf(name: string) {
   return version
 }
 
-/** A split between `old` and, once staged, `next`. */
 function start() {
   const [old, next] = [versionOf('old'), versionOf('new')]
   const drained: string[] = []
   const split = createTrafficSplit(old, (release) => drained.push(release.version))
-  /** The number of consecutive invocations that `next` gets. */
   const countNew = async (count: number, functionName = 'jobs') => {
     const results = await Promise.all(Array.from({ length: count }, () => split.invoke(functionName, undefined)))
     return results.filter((result) => result === 'new').length

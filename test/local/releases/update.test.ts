@@ -193,7 +193,6 @@ test('an unreachable update supervisor is not a final error', async () => {
 
 const [one, two] = [releaseOf('9.0.0'), releaseOf('9.1.0')]
 
-/** A platform in a process, on data that outlive it. */
 async function run(folder: string) {
   const functionsDir = await writeFunctions(folder, { health: reporting('checkout') })
   const program = await runServer('platform', join(folder, 'data'), functionsDir)
@@ -201,7 +200,6 @@ async function run(folder: string) {
   return { ...program, target: targetOf(program.address), version }
 }
 
-/** Performs the first steps of an update. */
 async function update({ target }: Awaited<ReturnType<typeof run>>, release: StagedRelease, steps: number) {
   const before = await target.current()
   await target.stage(release)

@@ -86,7 +86,6 @@ test('reports a port in use in one line with exit code 1', async () => {
   await once(other, 'close')
 })
 
-/** A platform whose function `sites` waits for the barrier, with a request in progress. */
 async function startBusy(folder: string, barrier: Barrier) {
   const slow = `export const handler = async () => { ${barrier.report('request')}; return { statusCode: 200, body: 'done' } }`
   const functionsDir = await writeFunctions(folder, { sites: slow })

@@ -3,7 +3,6 @@ import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { listenAt } from '@platform/local/listening'
 
-/** Blocks functions of a platform under test until the test opens it. */
 export interface Barrier extends AsyncDisposable {
   /** A statement for a function: reports the value of an expression, then waits until the barrier is open. */
   report: (name: string, expression?: string) => string

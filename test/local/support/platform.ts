@@ -10,7 +10,6 @@ import { parseSettings, type Settings } from '@platform/local/settings'
 const echo = `export const handler = async (event) => ({ statusCode: 200, body: JSON.stringify({ path: event.rawPath }) })`
 const idle = `export const handler = async () => ({})`
 
-/** Writes a folder of functions: the given sources, and stubs for the other functions of the platform. */
 export async function writeFunctions(folder: string, sources: Record<string, string> = {}): Promise<string> {
   const functionsDir = join(folder, 'functions')
   const stubs = Object.fromEntries(Object.keys(functions).map((name) => [name, echo]))
@@ -30,7 +29,6 @@ export async function writeFunctions(folder: string, sources: Record<string, str
   return functionsDir
 }
 
-/** Settings of a platform on a free port with its data below the folder. */
 export async function settingsIn(
   folder: string,
   sources: Record<string, string> = {},
@@ -42,12 +40,10 @@ export async function settingsIn(
   }
 }
 
-/** A complete platform with stub functions; `await using` stops it. */
 export async function platformIn(folder: string, ...given: [Record<string, string>?, Record<string, string>?]) {
   const platform = await startPlatform(await settingsIn(folder, ...given), { log: () => undefined })
   return { ...platform, [Symbol.asyncDispose]: platform.stop }
 }
 
-/** A client of a platform's queues. */
 export const queueClient = ({ emulators }: Pick<Platform, 'emulators'>): SQSClient =>
   new SQSClient(clientSettings(emulators.sqsUrl, emulators.accessKeyId))

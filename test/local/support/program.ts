@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url'
 
 const projectDir = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** A child process; disposing kills it. */
 export interface Program extends AsyncDisposable {
   child: ChildProcess
   /** Lines of standard output and standard error so far. */
@@ -16,7 +15,6 @@ export interface Program extends AsyncDisposable {
   exit: Promise<number | NodeJS.Signals | null>
 }
 
-/** Runs a file of the project with only the given environment, plus the compile cache. */
 export function runProgram(
   file: string,
   options: { arguments?: string[]; environment?: Record<string, string> },
@@ -53,7 +51,6 @@ export function runProgram(
 
 type ServerKind = 'dynamodb' | 'sqs' | 'secrets' | 'registry' | 'platform'
 
-/** Runs `serve.ts`; `address` is the URL, the host, or the addresses of a platform. */
 export async function runServer(kind: ServerKind, dataDir: string, functionsDir = '') {
   const program = runProgram('test/local/support/serve.ts', { arguments: [kind, dataDir, functionsDir] })
   return { ...program, address: JSON.parse(await program.waitForLine('Ready at ')) }

@@ -34,7 +34,6 @@ const setUp = async () => ({ caller: await newCaller(undefined, 'PlatformAdmin')
 const completed = (names: string[]) => names.map((name) => ({ name, status: 'Completed' }))
 const running = ['configure', 'start']
 
-/** Stored traces without the time of the last change. */
 async function comparableTraces(id: string) {
   const traces = await storedTraces(id)
   return { ...traces, row: { ...traces.row, updatedAtMs: 0 } }
@@ -111,7 +110,7 @@ describe('an installation', () => {
     const subscriptions = Array.from({ length: 60 }, (_, index) => `module.other.event${index}`)
     expect(reportedState({ subscriptions, warnings: [] })).toEqual({
       subscriptions: subscriptions.slice(0, 50),
-      warnings: ['Only 50 of its subscriptions count.'],
+      warnings: ['Only the first 50 subscriptions are used.'],
     })
   })
 
@@ -202,7 +201,7 @@ describe('an upgrade', () => {
     const request = await requestInstall(caller, reference)
     expect(await install(caller, { id: other })).toMatchObject({ status: 'Completed' })
     await runModuleOperation(request, pick)
-    const result = { output: `Module ${other} has the API path /api/${other} already.` }
+    const result = { output: `Module ${other} already uses the API path /api/${other}.` }
     expect(await Job.read(caller, request.jobId)).toMatchObject({ status: 'Failed', result })
     expect(await Module.read(id)).toMatchObject({ state: 'Running', version: '1.0.0', apiBasePath: `/api/${id}` })
     expect((await readActorLog(other)).hooks).toEqual(running)

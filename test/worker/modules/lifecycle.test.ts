@@ -17,7 +17,6 @@ import { shutDown } from '@platform/worker/modules/lifecycle/shut-down'
 
 type Spec = Parameters<typeof manifestFor>[1]
 
-/** Deploys a module of test/support/modules; returns it with its manifest. */
 async function candidate(runtime: ModuleProcesses, command: string, spec: Spec = {}, startsItself = false) {
   const moduleId = idOf(command)
   const deployment = await runtime.deploy({
@@ -124,7 +123,7 @@ describe('a module fails', () => {
     ['breaks-off', 'PLAT-MOD-5004', /./],
     ['no-protocol', 'PLAT-MOD-5004', /control protocol.*serve\(…\) of @platform\/modules/],
     ['unhealthy', 'PLAT-MOD-5006', /GET \/health did not respond with 2xx/],
-    ['other-id', 'PLAT-MOD-5001', /^The code says quite-another, the manifest other-id\.$/],
+    ['other-id', 'PLAT-MOD-5001', /^The code has the id quite-another, but the manifest has other-id\.$/],
   ]
 
   test('without effect on others', async () => {
@@ -202,7 +201,6 @@ describe('warnings', () => {
   })
 })
 
-/** Deploys a module of test/support/modules, and runs its hooks unless it does not implement the protocol. */
 async function running(command: string, { isLoaded = true } = {}) {
   const runtime = moduleProcesses()
   const module = await candidate(runtime, command)

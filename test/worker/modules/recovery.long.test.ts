@@ -45,7 +45,6 @@ const withoutRemove = async () => ({ ...runtime, remove: unavailable })
 
 beforeEach(async () => void (await receiveMessages(config.PLAT_QUEUE_UPDATES)))
 
-/** A second runtime, as after a restart of the platform. */
 async function restarted(images?: string) {
   const other = await openRuntime(newModuleId(), images)
   onTestFinished(() => other.close(0))
@@ -278,7 +277,7 @@ test('fails an installation whose module record was deleted, and removes its dep
   const { caller, id, accepted } = await cases.installation()
   await transact([remove(keys.module(id))])
   await runModuleOperation(accepted, pick)
-  const result = { output: 'The module has been changed by something else.' }
+  const result = { output: 'Another operation has changed the module.' }
   expect(await Job.read(caller, accepted.jobId)).toMatchObject({ status: 'Failed', result })
   expect((await storedTraces(id)).deployments).toEqual([])
 })
@@ -300,7 +299,6 @@ test.each(kills)('completes an %s whose worker was killed at any store call, %s 
   }
 })
 
-/** A runtime that can be shut down while it is in use, as when the platform stops. */
 async function stoppableRuntime() {
   const { other: opened } = await restarted()
   let isStopped = false

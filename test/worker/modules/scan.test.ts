@@ -28,7 +28,6 @@ afterEach(() => removeAll(keys.catalog()))
 
 const sourceOf = (id: string) => `${registry.host}/modules/${id}`
 
-/** The releases of a module in the catalog. */
 async function releasesOf(id: string) {
   const { repositories } = await readCatalog()
   return repositories.find(({ reference }) => reference === sourceOf(id))?.releases
@@ -36,7 +35,6 @@ async function releasesOf(id: string) {
 
 const problems = async () => (await readCatalog()).scan?.problems
 
-/** The requests to registries during some work, as `METHOD path`. */
 async function requestsOf(work: () => Promise<unknown>): Promise<string[]> {
   const requests: string[] = []
   const record = (message: unknown) => {

@@ -177,7 +177,6 @@ describe('background jobs', () => {
 describe('job schedule', () => {
   const job = (intervalSeconds: number, id = 'job') => ({ id, description: '', intervalSeconds })
 
-  /** The ticks at which a job is due. */
   function dueTicks(intervalSeconds: number, ticksMs: readonly number[]): number[] {
     let schedule: JobSchedule = {}
     return ticksMs.filter((tickMs) => {
@@ -250,7 +249,6 @@ test.each([
   expect(healthOf({ ...state, missed: 0, missedRuns: { job: 2 } })).toBe('Unhealthy')
 })
 
-/** A health check that has its responses, and waits before it records them. Returns a function that resumes it. */
 async function pausedHealthCheck() {
   const [responded, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const slow: ModuleRuntime = {

@@ -13,7 +13,6 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 const limits: RequestLimits = { timeoutMs: 20_000, maxBytes: 1000 }
 const get = { method: 'GET', path: '/' }
 
-/** A server on a socket; disposing closes its connections. */
 async function serve(onConnection: (socket: Socket) => void, http?: RequestListener) {
   const folder = await temporaryFolder()
   const socketPath = join(folder.path, 'm')
@@ -37,7 +36,6 @@ async function serve(onConnection: (socket: Socket) => void, http?: RequestListe
 
 const serveHttp = (listener: RequestListener) => serve(() => {}, listener)
 
-/** Sends these bytes to every client, and keeps the connection open. */
 const sending = (bytes: string) => serve((socket) => socket.once('data', () => socket.write(bytes)))
 
 test('transfers a whole request and its response', async () => {

@@ -8,7 +8,6 @@ import { memoryRegistry } from '../../support/memory-registry.ts'
 import { pushProgram } from '../../support/module-image.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
-/** An image folder with a fetch counter. */
 async function imagesIn(path: string) {
   const registry = memoryRegistry()
   const image = await pushProgram(registry, 'any', 'content')

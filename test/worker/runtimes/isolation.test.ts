@@ -135,7 +135,6 @@ const reason = missingPrograms('runc')
 const inContainers = test.skipIf(reason !== '')
 const fs = `(await import('node:fs'))`
 
-/** Deploys `puppet` in a container; returns a function that evaluates expressions in it. */
 async function puppetInContainer(runtime: Awaited<ReturnType<typeof localRuntime>>) {
   const deployment = await runtime.deploy(deploymentSpecOf(await pushFixture(runtime.registry, 'puppet')))
   return (expression: string) => evaluateInModule(runtime, deployment, expression)
@@ -272,7 +271,6 @@ inContainers(`an image without its program fails to start, with the reason${reas
 const projectDir = fileURLToPath(new URL('../../..', import.meta.url))
 const owner = fileURLToPath(new URL('../../support/runtime-owner.ts', import.meta.url))
 
-/** Responds once and then spins. */
 const spinner = `
   import { createServer } from 'node:http'
   process.on('SIGTERM', () => {})
@@ -280,7 +278,6 @@ const spinner = `
     outgoing.end(() => setImmediate(() => { for (;;); }))
   }).listen(process.env.PLATFORM_SOCKET)`
 
-/** A process that runs a module; `prefix` is a command that starts it. */
 async function startOwner(mode: string, folder: string, marker: string, prefix: readonly string[] = []) {
   const source = join(folder, 'spinner.mjs')
   await writeFile(source, spinner)

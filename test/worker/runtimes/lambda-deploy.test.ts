@@ -33,7 +33,6 @@ const test = base.extend<{ fixtures: LambdaFixtures }>({
   },
 })
 
-/** Runs the work before each publication of a version. */
 const beforePublish =
   (work: () => Promise<unknown>): InterceptCall =>
   async ({ method, path }, send) => {
@@ -230,7 +229,6 @@ test('limits function names to 64 characters and keeps them unique', () => {
   expect(functionNameOf('platform-mod', `${long}a`)).toBe(`platform-mod-${long}a`)
 })
 
-/** The deployment that is not published yet. */
 const unpublished = async ({ runtime }: LambdaFixtures) =>
   (await runtime.list()).find(({ state }) => state === 'restarting')?.deployment
 

@@ -18,7 +18,6 @@ import { memoryRegistry } from '../../support/memory-registry.ts'
 
 const repository = 'registry.test/modules/words'
 
-/** Pushes an index with images for this machine's architecture and for another one. */
 async function pushIndex({ registry }: LambdaFixtures) {
   const here = thisPlatform()
   const other = { os: 'linux', architecture: here.architecture === 'arm64' ? 'amd64' : 'arm64' }
@@ -123,7 +122,6 @@ test('ignores that a repository to remove is missing, but reports other errors',
   await expect(failWith('unreachable')).rejects.toMatchObject({ problem: 'unreachable' })
 })
 
-/** Emulates the four ECR actions that the platform calls. */
 async function startEcr() {
   const calls: string[] = []
   const repositories = new Set(['modules/old'])

@@ -28,7 +28,6 @@ import { type ModuleRequest } from '@platform/worker/runtimes/port'
 const get = (path: string): ModuleRequest => ({ method: 'GET', path })
 const control = (method: string, path: string) => ({ method, path: `/_platform/v1${path}` })
 
-/** Deploys a module of test/support/modules. */
 const deployFixture = async ({ runtime, registry }: LambdaFixtures, name: string, args: string[] = [], spec = {}) =>
   runtime.deploy(deploymentSpecOf(await pushFixture(registry, name, args), spec))
 
@@ -86,7 +85,6 @@ test('configures each sandbox, and starts it on request during installation and 
     .toEqual(['configure', 'start', 'configure', 'start'])
 })
 
-/** Deploys a program as a function. */
 async function deployProgram(source: string, options: LambdaOptionsInput = {}) {
   const fixtures = await startLambdaFixtures(options)
   const image = await pushProgram(fixtures.registry, 'modules/it', source)
@@ -234,7 +232,6 @@ test('rejects a response that exceeds the payload limit of Lambda', async () => 
   await expect(sending).rejects.toMatchObject({ problem: 'too_large' })
 })
 
-/** Reports an error to the Runtime API during initialisation, and exits. */
 const initError = (error: string) =>
   `await fetch('http://' + process.env.AWS_LAMBDA_RUNTIME_API + '/2018-06-01/runtime/init/error', { method: 'POST', body: ${JSON.stringify(error)} }); process.exit(1)`
 

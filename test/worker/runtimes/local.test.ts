@@ -21,7 +21,6 @@ import { waitFor } from '../../support/wait-for.ts'
 
 const get = { method: 'GET', path: '/' }
 
-/** Makes a puppet exit, and expects that its request crashes. */
 const crash = (runtime: ModuleRuntime, deployment: Deployment) =>
   expect(
     evaluateInModule(runtime, deployment, 'console.error("Out of order") ?? process.exit(7)'),

@@ -2,7 +2,6 @@ import { PassThrough } from 'node:stream'
 import { captureOutput } from '@platform/worker/runtimes/output-capture'
 import { expect, test, vi } from 'vitest'
 
-/** Writes to a stream, ends it, and returns the captured lines. */
 async function linesOf(...writes: (string | Buffer)[]): Promise<{ lines: string[]; tail: string }> {
   const stream = new PassThrough()
   const lines: string[] = []

@@ -38,7 +38,6 @@ const final = (message: string) => new TargetError(message, { isFinal: true })
 const keyOf = ({ version, digest }: InstalledRelease) => `${version} ${digest}`
 const digestOf = (digit: string) => `sha256:${digit.repeat(64)}`
 
-/** Records whether each shift is marked as a rollback. */
 function recordShifts(target: MemoryTarget): unknown[] {
   const isBack: unknown[] = []
   target.hook.after = async ({ name, input }) => {
@@ -253,7 +252,6 @@ describe('preflight', () => {
 
 const broken = () => 'nonsense'
 
-/** Records the calls that change the target. */
 function recordChanges(target: MemoryTarget): string[] {
   const changes: string[] = []
   const { before } = target.hook
@@ -264,7 +262,6 @@ function recordChanges(target: MemoryTarget): string[] {
   return changes
 }
 
-/** Another deployment replaces what serves after the release has been staged. */
 const deployAfterStage = (target: MemoryTarget) => {
   target.hook.after = async ({ name }) => {
     if (name === 'stage') target.serving = { version: '7.0.0' }
@@ -353,7 +350,6 @@ test('uses one target for run and rollback', async () => {
   expect(picks).toBe(1)
 })
 
-/** A queued update, and how it ends if no worker is killed. */
 interface Case {
   update: QueuedUpdate
   target: MemoryTarget

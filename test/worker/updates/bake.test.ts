@@ -34,7 +34,6 @@ const failHalf =
   (name, event) =>
     event.platformProbe || count++ % 2 === 0 ? behaviour(name, event) : { statusCode: 500 }
 
-/** Passes the probe; one function responds to requests with `response`. */
 const responding =
   (functionName: string, response: unknown) =>
   (version: string): Behaviour =>
@@ -181,7 +180,6 @@ test('accepts errors that both versions have', async () => {
   await expectAttempt(update, target, 'Completed')
 })
 
-/** Five seconds pass with each health check. */
 const slowChecks = async ({ name, input }: TargetCall) => {
   if (name === 'invoke' && input[1] === 'health') advance(5000)
 }

@@ -22,7 +22,6 @@ const released = releasesFrom(feed)
 
 type TargetOptions = Parameters<Platform['target']>[0]
 
-/** Runs an update or a rollback in one attempt. */
 async function run(platform: Platform, plan: Parameters<typeof queueUpdate>[0], options: TargetOptions = {}) {
   const update = await queueUpdate(plan)
   await attempt(update, platform.target(options), platform.names)
@@ -188,7 +187,6 @@ const isWrite = ({ method, path }: { method: string; path: string }): boolean =>
 
 const disconnect = () => Promise.reject(Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }))
 
-/** Target options that disconnect from Lambda at the n-th write, before or after its effect. */
 function disconnectAt(n: number, when: 'before' | 'after') {
   const counter = { writes: 0 }
   const intercept: NonNullable<TargetOptions>['intercept'] = async (request, send) => {

@@ -43,7 +43,6 @@ const acknowledged = { puts: new Set<string>(), transactions: new Set<string>() 
 let items: Record<string, unknown>[]
 let indexed: Record<string, unknown>[]
 
-/** Writes with eight clients until the server is killed, after a number of acknowledged writes. */
 async function writeUntilKilled(round: number): Promise<void> {
   await using server = await runServer('dynamodb', dataDir)
   const table = new TestTable(clientOf(server.address), name)

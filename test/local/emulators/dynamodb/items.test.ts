@@ -76,7 +76,6 @@ const itemAt = (k: number) => ({
   ...(k < 10 && { g1pk: 'G', g1sk: String(k).padStart(3, '0') }),
 })
 
-/** Writes items in batches of 25. */
 async function putAll(items: Record<string, unknown>[]): Promise<void> {
   for (let start = 0; start < items.length; start += 25) {
     const requests = items.slice(start, start + 25).map((Item) => ({ PutRequest: { Item } }))

@@ -37,7 +37,6 @@ function tableDefinition(TableName: string): CreateTableCommandInput {
   }
 }
 
-/** A table with a random name, called through the SDK. */
 export class TestTable {
   readonly name: string
   readonly client: DynamoDBClient
@@ -81,7 +80,6 @@ export class TestTable {
     return this.documents.send(new documents.QueryCommand({ TableName: this.name, ...expression, ...rest }))
   }
 
-  /** All items of a query, over all its pages. */
   async all(condition: string, values: Attributes, rest: Query = {}): Promise<Attributes[]> {
     const items: Attributes[] = []
     let ExclusiveStartKey: Attributes | undefined
@@ -101,7 +99,6 @@ export class TestTable {
     return { Put: { TableName: this.name, Item, ...rest } }
   }
 
-  /** Adds to the attribute `n`. */
   addMember(pk: string, sk: string, amount: number) {
     const ExpressionAttributeValues = { ':n': amount }
     return {
@@ -115,7 +112,6 @@ export interface TestStore {
   table: TestTable
 }
 
-/** A store with a table for all tests of a file; in memory, or in a temporary folder. */
 export function useStore({ onDisk = false, ...options }: DynamoDbOptions & { onDisk?: boolean } = {}): TestStore {
   const resources = new AsyncDisposableStack()
   const store: Partial<TestStore> = {}
@@ -131,11 +127,9 @@ export function useStore({ onDisk = false, ...options }: DynamoDbOptions & { onD
   return store as TestStore
 }
 
-/** Waits until the check passes. */
 export const eventually = (check: () => unknown): Promise<unknown> =>
   vi.waitFor(check, { timeout: 30_000, interval: 20 })
 
-/** The error of a call that must fail. */
 export const rejectionOf = (call: Promise<unknown>): Promise<Error & Record<string, any>> =>
   call.then(
     (output) => Promise.reject(new Error(`The call succeeded: ${JSON.stringify(output)}`)),

@@ -179,7 +179,6 @@ test('keeps the order of messages without a group, and within a group', async ()
   expect(await receiveBodies(queue, 5)).toEqual(['one-0', 'one-1', 'one-2', 'one-3', 'one-4'])
 })
 
-/** A server that can be killed, with one queue. */
 async function startQueue() {
   const dataDir = await temporaryDir()
   const server = await runServer('sqs', dataDir)

@@ -19,21 +19,18 @@ import { expect, onTestFinished } from 'vitest'
 import * as z from 'zod'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 
-/** The path of a folder that is removed after the test. */
 export async function temporaryDir(): Promise<string> {
   const folder = await temporaryFolder()
   onTestFinished(() => folder[Symbol.asyncDispose]())
   return folder.path
 }
 
-/** A server and its client, both closed after the test. */
 export async function serveSqs(options: SqsOptions = {}) {
   const sqs = await startSqs(options)
   onTestFinished(() => sqs.close())
   return { sqs, client: sqsClient(sqs.url) }
 }
 
-/** A server on disk with one queue. */
 export async function serveQueue(attributes?: QueueAttributes) {
   const { sqs, client } = await serveSqs({ dataDir: await temporaryDir() })
   return { sqs, client, queue: await TestQueue.create(client, attributes) }
@@ -41,7 +38,6 @@ export async function serveQueue(attributes?: QueueAttributes) {
 
 type QueueAttributes = Partial<Record<QueueAttributeName, string>>
 
-/** A client that is closed after the test. */
 export function sqsClient(endpoint: string) {
   const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
   const client = new SQSClient({ endpoint, region: 'eu-central-1', credentials, maxAttempts: 1 })
@@ -49,7 +45,6 @@ export function sqsClient(endpoint: string) {
   return client
 }
 
-/** A queue with short forms of common calls. */
 export class TestQueue {
   readonly client: SQSClient
   readonly url: string
@@ -59,7 +54,6 @@ export class TestQueue {
     this.url = url
   }
 
-  /** Creates a queue with a random name. */
   static async create(client: SQSClient, attributes: QueueAttributes = {}) {
     const created = await client.send(
       new CreateQueueCommand({ QueueName: `queue-${crypto.randomUUID()}`, Attributes: attributes }),
@@ -110,12 +104,10 @@ export class TestQueue {
   }
 }
 
-/** The number of calls of an action. */
 export async function countCalls(serverUrl: string, action: string): Promise<number> {
   const response = await fetch(`${serverUrl}/_metrics`)
   const counts = z.record(z.string(), z.number()).parse(await response.json())
   return counts[action] ?? 0
 }
 
-/** Polls a value until its assertion passes. */
 export const poll = <Value>(value: () => Value) => expect.poll(value, { timeout: 20_000, interval: 10 })

@@ -28,7 +28,6 @@ import { type QueuedUpdate, jobOf, advanceOnHealthCheck } from './updating.ts'
 const polling = { minDelay: 0.01, maxDelay: 0.02, maxWaitTime: 20 }
 const [role, alias] = ['arn:aws:iam::000000000000:role/platform', 'live']
 
-/** Source of a function that reports its version and responds to requests. */
 export const fileOf = (version: string, body = '', prologue = ''): string => `${prologue}
 export const handler = async (event) => {
   if (event.platformProbe) return { version: '${version}' }
@@ -56,7 +55,6 @@ interface TargetOptions {
   hasSandboxes?: boolean
 }
 
-/** Starts emulated Lambda; `deploy` creates platforms whose functions have an alias each. */
 export async function startCloud() {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await temporaryFolder()).path
@@ -79,7 +77,6 @@ export async function startCloud() {
     return { response: { statusCode: 200, headers: {}, body: Readable.from([Buffer.from(text)]) } }
   }
 
-  /** Deploys functions under a new prefix. */
   async function deploy(version: string, names: readonly string[]) {
     const prefix = `platform${++count}`
     const cloudName = (name: string) => `${prefix}-${name.replaceAll('/', '-')}`
@@ -104,14 +101,12 @@ export async function startCloud() {
       const { FunctionVersion, RoutingConfig } = await client.send(command)
       return { main: FunctionVersion, weights: RoutingConfig?.AdditionalVersionWeights ?? {} }
     }
-    /** The distinct states of all aliases. */
     const aliases = async () =>
       new Set(await Promise.all(names.map(async (name) => JSON.stringify(await aliasOf(name)))))
     const versions = async (name: string) => {
       const { Versions = [] } = await client.send(new ListVersionsByFunctionCommand({ FunctionName: cloudName(name) }))
       return Versions.slice(1).map(({ Version, Description }) => [Version, Description?.split(' ')[1] ?? 'deployed'])
     }
-    /** Publishes other code for one function and moves its alias, as a deployment does. */
     const redeploy = async (name: string, file: string): Promise<void> => {
       const FunctionName = cloudName(name)
       await client.send(new UpdateFunctionCodeCommand({ FunctionName, ZipFile: zipOf(file) }))
@@ -122,7 +117,6 @@ export async function startCloud() {
       const RoutingConfig = { AdditionalVersionWeights: {} }
       await client.send(new UpdateAliasCommand({ FunctionName, Name: alias, FunctionVersion, RoutingConfig }))
     }
-    /** The version that responds to a client. */
     const request = async (name: string): Promise<string> => {
       const Payload = Buffer.from(JSON.stringify({ rawPath: '/' }))
       const command = new InvokeCommand({ FunctionName: cloudName(name), Qualifier: alias, Payload })
@@ -152,19 +146,15 @@ export async function startCloud() {
 
 export type Platform = Awaited<ReturnType<Awaited<ReturnType<typeof startCloud>>['deploy']>>
 
-/** The release before any update. */
 export const deployed: InstalledRelease = { version: '1.0.0' }
 
-/** The state of all aliases with one version and an optional share of another one. */
 export const at = (main: string, weights: Record<string, number> = {}) => new Set([JSON.stringify({ main, weights })])
 
-/** The result of an update, as users see it. */
 export async function outcomeOf(update: QueuedUpdate): Promise<string> {
   const { status, result } = await jobOf(update)
   return `${status}: ${result?.output}`
 }
 
-/** Returns a function that pushes releases with increasing versions; `files` replaces the code of single functions. */
 export function releasesFrom({ released }: Pick<Awaited<ReturnType<typeof startFeed>>, 'released'>) {
   let count = 0
   return (names: readonly string[], files: Partial<Record<string, string>> = {}): Promise<InstalledRelease> => {
@@ -176,7 +166,6 @@ export function releasesFrom({ released }: Pick<Awaited<ReturnType<typeof startF
   }
 }
 
-/** A staged release whose functions work. */
 export const stagedOf = (release: InstalledRelease, functionNames: readonly string[]) => ({
   ...release,
   functionNames,

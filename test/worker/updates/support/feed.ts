@@ -1,7 +1,6 @@
 import type { InstalledRelease } from '@platform/core/updates/record'
 import { type ReleaseWish, startReleaseRegistry } from '../../../support/release.ts'
 
-/** The functions of the platform under test. */
 export const platformFunctions: readonly string[] = ['health', 'clusters', 'queue/jobs']
 
 type Wish = ReleaseWish & { signer?: 'stranger' | false }
@@ -11,7 +10,6 @@ export async function startFeed(settings: Record<string, string> = {}) {
   const registry = await startReleaseRegistry()
   Object.assign(process.env, registry.settings, { PLAT_UPDATE_BAKE_SECONDS: '1' }, settings)
 
-  /** Pushes a valid release unless `wish` says otherwise. */
   async function released(version: string, wish: Wish = {}): Promise<InstalledRelease> {
     const { digest } = await registry.push(version, wish)
     return { version, digest, repository: `${registry.host}/${registry.repository}` }

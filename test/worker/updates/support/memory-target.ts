@@ -7,10 +7,8 @@ import {
   type UpdateTarget,
 } from '@platform/worker/updates/target/port'
 
-/** The response of each function of a release. */
 export type Behaviour = (functionName: string, event: any) => unknown
 
-/** A call of the target; hooks make it fail before or after its effect. */
 export interface TargetCall {
   name: keyof UpdateTarget
   input: readonly unknown[]
@@ -23,10 +21,8 @@ export const good =
 
 const keyOf = ({ version, digest }: InstalledRelease): string => `${version} ${digest}`
 
-/** An update target in memory. */
 export class MemoryTarget {
   serving: InstalledRelease
-  /** Release → its zips. */
   readonly staged = new Map<string, ReadonlyMap<string, Uint8Array>>()
   share: { release: InstalledRelease; share: TrafficPercent } | undefined
   readonly behaviours = new Map<string, Behaviour>()

@@ -23,15 +23,12 @@ import { pendingRecords } from '../../../core/support/outbox.ts'
 import { platformFunctions, type startFeed } from './feed.ts'
 import { type Behaviour, MemoryTarget } from './memory-target.ts'
 
-/** Updates of the platform that are queued and wait for their worker. */
-
 export interface QueuedUpdate {
   caller: Caller
   plan: UpdatePlan
   reference: OperationReference
 }
 
-/** Bootstraps the platform; returns builders of updates between releases that only one test uses. */
 export async function setUpUpdates({ released, close }: Awaited<ReturnType<typeof startFeed>>) {
   afterAll(close)
   afterEach(resetClock)
@@ -67,7 +64,6 @@ export async function queueUpdate(plan: UpdatePlan, organisationId?: string): Pr
   return { caller, plan, reference: { organisationId: caller.organisationId, jobId: operation.id } }
 }
 
-/** One attempt of a worker. */
 export const attempt = ({ reference }: QueuedUpdate, target: UpdateTarget, names = platformFunctions): Promise<void> =>
   runOperation(
     reference,
@@ -83,7 +79,6 @@ export const resetClock = (): void => advance(-shiftedMs)
 
 export const expireLease = (): void => advance(operationLeaseMs + 1)
 
-/** Attempts an update until its attempts are used up. */
 export async function attemptRepeatedly(queued: QueuedUpdate, target: UpdateTarget): Promise<void> {
   for (let count = 0; count < 8; count++) {
     await attempt(queued, target).catch(() => undefined)
@@ -98,7 +93,6 @@ export const advanceOnHealthCheck = async ({ name, input }: { name: string; inpu
   if (name === 'invoke' && input[1] === 'health') advance(1000)
 }
 
-/** Counts errors of a version, as its functions do. */
 export const countErrors = (version: string, faults: number): Promise<unknown> =>
   update(keys.versionErrorCount(version, Math.floor(now() / 60_000)), { add: { faults } })
 
@@ -133,7 +127,6 @@ export async function expectEnd(
   return result?.output ?? ''
 }
 
-/** One attempt, and how it ends. */
 export async function expectAttempt(
   queued: QueuedUpdate,
   target: MemoryTarget,
