@@ -22,8 +22,8 @@ export async function findCluster(api: Api, nameOrId: string): Promise<Cluster> 
 }
 
 /**
- * Finds clusters by name or id, in the given order, without duplicates. One id costs one call; names read the list
- * until all are found. Throws `CliError` for unknown and ambiguous names.
+ * Finds clusters by name or id, in the given order and without duplicates. Names are looked up in the list, which is
+ * read until all are found. Throws `CliError` for unknown and ambiguous names.
  */
 export async function findClusters(api: Api, namesOrIds: readonly string[]): Promise<Cluster[]> {
   const [only] = namesOrIds
@@ -33,7 +33,7 @@ export async function findClusters(api: Api, namesOrIds: readonly string[]): Pro
     page.forEach((cluster) => known.add(cluster))
     if (known.isComplete) break
   }
-  // The list may lag behind new registrations.
+  // A new cluster may not be in the list yet, but can be read by id.
   const found = namesOrIds.map((one) => known.of(one) ?? (isId(one) ? clusterById(api, one) : undefined))
   const clusters = await Promise.all(
     found.map(async (cluster, index) => (await cluster) ?? unknownCluster(namesOrIds[index])),

@@ -4,7 +4,7 @@ import { exitCodes, CliError, hasCode, messageOf } from './exit.ts'
 import { say } from './print/write.ts'
 import { program } from './program.ts'
 
-/** Prints an error and returns the exit code. Commander prints its own errors. */
+// Commander has already printed its own errors.
 function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
   const lines = (error instanceof CliError ? error.message : `Unexpected error: ${messageOf(error)}`).split('\n')
@@ -13,7 +13,7 @@ function report(error: unknown): number {
   return error instanceof CliError ? error.exitCode : exitCodes.refused
 }
 
-// The reader closed standard output: exit as SIGPIPE would.
+// If the reader has closed standard output, exit with the code that SIGPIPE would cause.
 process.stdout.on('error', (error) => process.exit(hasCode(error, 'EPIPE') ? exitCodes.unread : report(error)))
 process.stderr.on('error', () => {})
 try {

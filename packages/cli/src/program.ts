@@ -36,13 +36,13 @@ Exit codes
   141  the reader closed the output
   Otherwise plat run, plat job wait and plat batch wait exit with the exit code of the script.`
 
-/** The command tree. Commands throw `CliError`, or a commander error for wrong usage. */
+/** Creates the command tree. Commands throw `CliError`; wrong usage throws an error of commander. */
 export function program(): Command {
   const root = new Command('plat')
     .description('Manage clusters and run scripts on them.')
     .version(version())
     .exitOverride()
-    // Options after a command belong to it: `module install hello --version 1.0.0`.
+    // Options after a command belong to it, as in `module install hello --version 1.0.0`.
     .enablePositionalOptions()
     .configureHelp({ showGlobalOptions: false })
     .showSuggestionAfterError()

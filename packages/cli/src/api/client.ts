@@ -3,12 +3,10 @@ import createClient, { type Client } from 'openapi-fetch'
 import { withRetry, type RetryPolicy } from './retry.ts'
 import type { components, paths } from '@platform/contract/openapi-types'
 
-/** The platform's API, typed by its OpenAPI document. */
 export type Api = Client<paths>
-/** Schemas of the API, by name. */
 export type Schemas = components['schemas']
 
-/** Calls without a token. */
+/** Creates a client that sends no token. */
 export const anonymous = (server: string, policy: RetryPolicy): Api =>
   createClient<paths>({
     baseUrl: server,
@@ -18,11 +16,11 @@ export const anonymous = (server: string, policy: RetryPolicy): Api =>
 
 export interface Credentials {
   server: string
-  /** Returns a valid token. Pass a token that the platform rejected as expired to renew it. */
+  /** Returns a valid token. If `refused` is a token that the platform rejected as expired, returns a new one. */
   bearer: (policy: RetryPolicy, refused?: string) => Promise<string>
 }
 
-/** Calls with the caller's token and renews it when it expires. */
+/** Creates a client that sends the caller's token and renews it when it expires. */
 export const authorised = ({ server, bearer }: Credentials, policy: RetryPolicy): Api =>
   createClient<paths>({
     baseUrl: server,
@@ -37,7 +35,7 @@ export const authorised = ({ server, bearer }: Credentials, policy: RetryPolicy)
     },
   })
 
-/** The platform executes a POST once per idempotency key. */
+// With an idempotency key the platform executes a repeated POST only once.
 function repeatable(request: Request): Request {
   if (request.method === 'POST') request.headers.set('idempotency-key', randomUUID())
   return request

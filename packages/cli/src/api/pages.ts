@@ -7,7 +7,7 @@ interface Page<Row> {
 
 type ReadPage<Row> = (paging: { page: number; pageSize: number }) => Promise<Page<Row>>
 
-/** `limit` rows, or `all` of them. */
+/** The number of rows to read: at most `limit`, or all. */
 export interface Extent {
   limit: number
   all?: true
@@ -16,19 +16,19 @@ export interface Extent {
 const largestPage = 100
 const pagesAtOnce = 4
 
-/** Reads a paged list from its start, with as few pages as possible. */
+/** Reads a paged list from its start, with as few requests as possible. */
 export async function readList<Row extends object>({ limit, all }: Extent, read: ReadPage<Row>): Promise<List<Row>> {
   const most = all ? Infinity : limit
   const seen = new Map<unknown, Row>()
   let totalCount = 0
   for await (const rows of pagesOf(read, most, (count) => (totalCount = count))) {
-    // Rows move to the next page while the list grows and would appear twice.
+    // If the list grows while it is read, rows move to the next page and would appear twice.
     for (const row of rows) seen.set('id' in row ? row.id : row, row)
   }
   return { items: [...seen.values()].slice(0, most), totalCount }
 }
 
-/** The pages of a list, up to `most` rows. The next pages are fetched ahead. */
+/** The pages of a list, up to `most` rows. Several pages are requested at the same time. */
 export async function* pagesOf<Row extends object>(
   read: ReadPage<Row>,
   most = Infinity,

@@ -5,15 +5,15 @@ import { say } from '../print/write.ts'
 const responseTimeoutSeconds = 60
 const initialPauseMs = 250
 const maximumPauseMs = 5000
-/** Longer values of Retry-After are not followed. */
+// Longer values of `Retry-After` are not followed.
 const maximumRetryAfterMs = 60_000
 const timeoutWithRetryAfterMs = 300_000
-/** Longer pauses are reported on standard error. */
+// Longer pauses are reported on standard error.
 const reportedPauseMs = 3000
 
 /**
- * How long to retry: `seconds` until the server has responded for the first time, `knownServerSeconds` afterwards. With
- * 0 seconds there is one attempt.
+ * How long to retry: for `seconds` until the server has responded once, for `knownServerSeconds` afterwards. With 0
+ * seconds there is no retry.
  */
 export interface RetryPolicy {
   seconds: number
@@ -22,8 +22,8 @@ export interface RetryPolicy {
 }
 
 /**
- * Sends a request until it gets a definite response. Safe for every request: GET, PATCH, PUT and DELETE are idempotent,
- * and a POST has an Idempotency-Key. Throws `CliError` when the retries are used up.
+ * Sends a request until it receives a definite response. This is safe for every request: GET, PATCH, PUT and DELETE are
+ * idempotent, and a POST has an `Idempotency-Key`. Throws `CliError` when the time is up.
  */
 export async function withRetry(request: Request, policy: RetryPolicy): Promise<Response> {
   const startedAtMs = performance.now()
@@ -31,7 +31,7 @@ export async function withRetry(request: Request, policy: RetryPolicy): Promise<
   for (let count = 0; ; count++) {
     const { response, reason } = await sendOnce(request.clone(), policy)
     if (response) policy.seconds = policy.knownServerSeconds ?? policy.seconds
-    // An earlier attempt deleted the resource, and its response was lost.
+    // An earlier attempt has deleted the resource, but its response was lost.
     if (response && request.method === 'DELETE' && mayHaveSucceeded && (await isGone(response)))
       return new Response(null, { status: 204 })
     if (response && !(await isUndecided(response))) return response
@@ -45,10 +45,10 @@ export async function withRetry(request: Request, policy: RetryPolicy): Promise<
   }
 }
 
-/** Jitter spreads the retries of many callers. */
+// Jitter prevents many callers from retrying at the same time.
 const jittered = (pauseMs: number): number => pauseMs * (0.5 + Math.random() / 2)
 
-/** One attempt, body included: a truncated response counts as none. */
+// Reads the body as well, so that a truncated response counts as no response.
 async function sendOnce(request: Request, policy: RetryPolicy): Promise<{ response?: Response; reason?: string }> {
   try {
     const limit = AbortSignal.timeout(1000 * (policy.responseTimeoutSeconds ?? responseTimeoutSeconds))

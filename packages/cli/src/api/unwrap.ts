@@ -13,7 +13,7 @@ export async function unwrap<Result extends { data?: unknown; error?: unknown; r
   throw notThePlatform(result.response)
 }
 
-/** Like `unwrap`, but undefined for an empty response, such as a repeated DELETE. */
+/** Like `unwrap`, but undefined for an empty response, which a repeated DELETE returns. */
 export async function unwrapOptional<Result extends { data?: unknown; error?: unknown; response: Response }>(
   call: Promise<Result>,
 ): Promise<DataOf<Result> | undefined> {
@@ -39,7 +39,7 @@ async function decided<Result extends { error?: unknown; response: Response }>(c
   return result
 }
 
-/** An error response of the platform with advice. `code` is the error code of the body. */
+/** An error response of the platform, with advice in the message. `code` is the error code of the body. */
 export class ApiRejection extends CliError {
   readonly code: string
 

@@ -6,15 +6,15 @@ import type { Image } from '@platform/oci/types'
 import { CliError } from '../exit.ts'
 import { formatTarget, openRemote, referenceOf, type Remote } from './remote.ts'
 
-/** What an image builds on: the module alone, the Node.js of this machine, or another image. */
+/** The base of an image: nothing, the Node.js of this machine (`withNode`), or another image (`from`). */
 export interface Base {
   withNode?: true
   from?: string
-  /** Such as `linux/arm64`. */
+  /** Target platform, such as `linux/arm64`. */
   platform?: string
 }
 
-/** The target platform of an image; this machine by default. */
+/** The target platform of an image; the default is this machine. */
 export function platformOf({ platform }: Base): Platform {
   if (platform === undefined) return thisPlatform()
   const [os = '', architecture = ''] = platform.split('/')
@@ -23,7 +23,7 @@ export function platformOf({ platform }: Base): Platform {
 
 export const formatPlatform = ({ os, architecture }: Platform): string => `${os}/${architecture}`
 
-/** Opens the base image. Sends the author's password to the module's own registry only. */
+/** Opens the base image. Sends the author's password only if the base image is in the module's own registry. */
 export const openBase = (reference: string, { spec }: ModuleManifest): Remote =>
   openRemote(reference, { isMeant: referenceOf(reference).registry === referenceOf(spec.image).registry })
 
@@ -38,7 +38,7 @@ export async function readBase(remote: Remote, platform: Platform): Promise<Imag
   return base
 }
 
-/** Layers with their bytes, so that the image can be copied to another registry. */
+/** Downloads layers whose bytes are not available locally, so that the image can be copied to another registry. */
 export async function fetchLayers({ client }: Remote, layers: readonly BuiltLayer[]): Promise<BuiltLayer[]> {
   const fetched: BuiltLayer[] = []
   for (const layer of layers) {

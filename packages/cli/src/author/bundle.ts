@@ -11,9 +11,9 @@ import { checkout } from './checkout.ts'
 import { memberOf, parseJson } from './json.ts'
 import type { Project } from './project.ts'
 
-/** Minifies whitespace but keeps names: the same files produce the same program in any folder. */
+// Names are kept, so that the same files produce the same program in any folder.
 const forImages = { minifyWhitespace: true, minifySyntax: true, lineLimit: 200 } as const
-/** Stack traces show the author's source lines. */
+// Source maps let stack traces show the author's source lines.
 const forAuthors = ({ folder }: Project) =>
   ({ sourcemap: 'inline', sourceRoot: pathToFileURL(`${folder}/`).href }) as const
 
@@ -34,9 +34,9 @@ export async function bundle(project: Project, how: typeof forImages | ReturnTyp
       legalComments: 'none',
       logLevel: 'silent',
       alias: { '@platform/modules': checkout.sdk },
-      // Libraries of the SDK; the module's own libraries take precedence.
+      // The module's own libraries take precedence over those of the SDK.
       nodePaths: [checkout.libraries],
-      // CommonJS libraries load built-in modules with `require`.
+      // CommonJS libraries load built-in modules with `require`, which ES modules lack.
       banner: { js: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);" },
       ...how,
     })
@@ -48,7 +48,10 @@ export async function bundle(project: Project, how: typeof forImages | ReturnTyp
 
 const defaultTimeoutMs = 15_000
 
-/** Runs a module's main file up to `serve` and returns its description. Throws `CliError` if it fails before. */
+/**
+ * Runs a module's main file until it calls `serve`, and returns the module's description. Throws `CliError` if the
+ * program fails before.
+ */
 export async function describeProject(project: Project, timeoutMs = defaultTimeoutMs): Promise<ModuleDescription> {
   const folder = await mkdtemp(join(tmpdir(), 'plat-module-'))
   const [program, descriptionFile] = [join(folder, 'main.mjs'), join(folder, 'description.json')]
@@ -63,7 +66,7 @@ export async function describeProject(project: Project, timeoutMs = defaultTimeo
   }
 }
 
-/** Modules must not depend on the builder's environment, which the platform does not have. */
+// A module must not depend on the environment of the build machine, which the platform does not have.
 const environmentFor = (descriptionFile: string) => ({
   PATH: process.env['PATH'],
   [environmentNames.describe]: descriptionFile,
@@ -93,13 +96,13 @@ type ExecError = Error & { killed?: boolean; stdout?: string; stderr?: string }
 
 const shownLines = 20
 
-/** Prints the stack of an error log line. */
+// The stack of an error log line is one JSON string; print it as separate lines.
 function unfolded(line: string): string[] {
   const stack = memberOf(parseJson(line), 'error', 'stack')
   return typeof stack === 'string' ? stack.split('\n') : [line]
 }
 
-/** The output of a failed program, without Node.js boilerplate. */
+// Node.js adds internal stack frames and its version, which do not help the author.
 const linesOf = (error: ExecError): string =>
   (error.stderr || error.stdout || messageOf(error))
     .split('\n')

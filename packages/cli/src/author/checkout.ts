@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url'
 const at = (path: string): string => fileURLToPath(new URL(`../../../../${path}`, import.meta.url))
 
 /**
- * The checkout that this command line is part of. It provides the SDK, so modules need no installation of their own.
+ * Paths in the source checkout that contains this command line. It provides the SDK, so that modules need no
+ * installation of their own.
  */
 export const checkout = {
   folder: at('.'),

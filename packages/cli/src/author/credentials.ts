@@ -8,8 +8,8 @@ import { memberOf, parseJson, readJson } from './json.ts'
 import { ownRegistry } from './runtime.ts'
 
 /**
- * Credentials for a registry, in this order: the local platform's own registry, the environment (only if the command
- * targets this registry, `isMeant`), docker's sign-in.
+ * Credentials for a registry, in this order: the registry of the local platform, the environment, docker's
+ * configuration. The environment is used only if the command targets this registry (`isMeant`).
  */
 export async function credentialsFor(registry: string, isMeant: boolean): Promise<Credentials | undefined> {
   const own = await ownRegistry()
@@ -24,7 +24,7 @@ function ofEnvironment(): Credentials | undefined {
   throw new CliError('usage', 'Set both PLAT_REGISTRY_USERNAME and PLAT_REGISTRY_PASSWORD, or neither.')
 }
 
-/** Docker's name for Docker Hub. */
+// Docker's configuration names Docker Hub by this URL.
 const dockerName = (registry: string): string => (registry === 'docker.io' ? 'https://index.docker.io/v1/' : registry)
 
 async function ofDocker(registry: string): Promise<Credentials | undefined> {
@@ -42,7 +42,7 @@ function parsePair(pair: string): Credentials | undefined {
   return { username, password: password.join(':') }
 }
 
-/** Asks docker's credential helper. A missing helper counts as no credentials. */
+// A credential helper that is not installed counts as no credentials.
 async function ofHelper(helper: string, name: string): Promise<Credentials | undefined> {
   const child = spawn(`docker-credential-${helper}`, ['get'], { stdio: ['pipe', 'pipe', 'ignore'] })
   const failed = new Promise<string>((resolve) => child.on('error', () => resolve('')))

@@ -14,7 +14,7 @@ const advice: Partial<Record<RegistryErrorKind, string>> = {
   unauthorized: 'Set PLAT_REGISTRY_USERNAME and PLAT_REGISTRY_PASSWORD, or sign in with: docker login',
 }
 
-/** Adds advice to registry and file system errors. Returns other errors unchanged. */
+/** Converts registry and file system errors to `CliError` with advice. Returns other errors unchanged. */
 export function explainError(error: unknown): unknown {
   if (error instanceof RegistryError) {
     const { problem, message } = error

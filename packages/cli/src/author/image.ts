@@ -10,7 +10,7 @@ import { bundle } from './bundle.ts'
 import { manifestText, renewManifest, tagOf } from './manifest.ts'
 import type { Project } from './project.ts'
 
-/** Builds a module's image into its folder, with manifest and labels. The same files produce the same image. */
+/** Builds a module's image in its folder, with manifest and labels. The same files produce the same image. */
 export async function buildProject(
   project: Project,
   base: Base,
@@ -35,7 +35,7 @@ export async function buildProject(
   return { image, manifest }
 }
 
-/** Throws `CliError` if this machine's Node.js does not run on that platform. */
+// The Node.js of this machine runs only on the same platform.
 function requireNodeFor(platform: string): void {
   const own = formatPlatform(thisPlatform())
   if (process.platform === 'linux' && own === platform) return
@@ -45,7 +45,7 @@ function requireNodeFor(platform: string): void {
 
 const programPath = '/app/main.mjs'
 
-/** The topmost layer of an image: the module itself. */
+/** Files of the topmost layer of the image: the manifest and the program. */
 export const filesOf = async (project: Project, program: Uint8Array): Promise<FileToPack[]> => [
   { path: '/module.json', content: await manifestText(project) },
   { path: programPath, content: program },

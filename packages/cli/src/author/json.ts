@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 
-/** Reads a JSON file of another program; undefined if it is missing or invalid. */
+/** Reads a JSON file of another program. Returns undefined if the file is missing or invalid. */
 export async function readJson(file: string): Promise<unknown> {
   return parseJson(await readFile(file, 'utf8').catch(() => ''))
 }
 
-/** Undefined for invalid JSON. */
+/** Parses JSON. Returns undefined if the text is invalid. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -14,7 +14,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** The value at a path of names; undefined if it is missing. */
+/** The value at a path of member names, or undefined if a member is missing. */
 export const memberOf = (value: unknown, ...names: readonly string[]): unknown =>
   names.reduce<unknown>(
     (each, name) =>

@@ -3,7 +3,7 @@ import { generateKeyPair, readPrivateKey, readPublicKey } from '@platform/oci/si
 import type { TrustedKey } from '@platform/oci/signature/verify'
 import { CliError, hasCode, messageOf } from '../exit.ts'
 
-/** The private and the public file of a new key pair. */
+/** Paths of a new key pair. */
 export interface KeyFiles {
   privateKey: string
   publicKey: string
@@ -16,7 +16,7 @@ export async function writeKeyPair(name: string): Promise<KeyFiles> {
   const pair = generateKeyPair()
   await writeNew(files.privateKey, pair.privateKeyPem, 0o600)
   await writeNew(files.publicKey, pair.publicKeyPem, 0o644).catch(async (error: unknown) => {
-    // A single new file could be mistaken for half of another pair.
+    // Remove the private key, because without its public key it could be mistaken for part of another pair.
     await rm(files.privateKey)
     throw error
   })
@@ -31,7 +31,7 @@ async function writeNew(file: string, content: string, mode: number): Promise<vo
   })
 }
 
-/** Reads a private key (PEM). Throws `CliError` for a file that cannot sign. */
+/** Reads a private key in PEM format. Throws `CliError` if the key cannot sign. */
 export async function readSigningKey(file: string): Promise<string> {
   const pem = await contentOf(file)
   try {
@@ -49,7 +49,7 @@ function reasonOf(pem: string): string {
   return 'Use a PEM file with an ECDSA, Ed25519 or RSA key. Create one with: plat module key <name>'
 }
 
-/** Reads a public key (PEM), named after its file. Throws `CliError` for a file that cannot verify. */
+/** Reads a public key in PEM format. Its name is the file name. Throws `CliError` if the key cannot verify. */
 export async function readTrustedKey(file: string): Promise<TrustedKey> {
   const pem = await contentOf(file)
   if (readPublicKey(pem) !== undefined) return { name: file, pem }

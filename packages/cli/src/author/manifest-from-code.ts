@@ -5,7 +5,7 @@ type Metadata = ModuleManifest['metadata']
 type Spec = ModuleManifest['spec']
 type Optional<Type, Name extends keyof Type> = Omit<Type, Name> & Partial<Pick<Type, Name>>
 
-/** The parts of a manifest that the code does not define. */
+/** The fields of a manifest that the code does not define. */
 export interface AuthoredFields {
   $schema?: string
   metadata: Omit<Metadata, 'id' | 'version'>
@@ -13,7 +13,8 @@ export interface AuthoredFields {
 }
 
 /**
- * Combines the code's description with the given parts, in a fixed order. Throws a `ZodError` for an invalid manifest.
+ * Combines the description from the code with the authored fields, in a fixed order. Throws `ZodError` if the manifest
+ * is invalid.
  */
 export const manifestOf = (
   description: ModuleDescription,

@@ -9,7 +9,7 @@ import { describeProject } from './bundle.ts'
 import { memberOf } from './json.ts'
 import { type Project, readManifest, writeManifest } from './project.ts'
 
-/** The manifest of a folder, updated from the code. Writes nothing. */
+/** The manifest of a project, updated from the code. Writes no file. */
 export async function currentManifest(project: Project): Promise<ModuleManifest> {
   const description = await describeProject(project)
   return checked(project, description, withVersion(await readManifest(project), description.version))
@@ -24,7 +24,7 @@ export async function renewManifest(project: Project): Promise<{ manifest: Modul
   return { manifest, isChanged: await writeManifest(project, manifest) }
 }
 
-/** The manifest as the file formats it: its bytes are part of the image. */
+/** The bytes of the manifest file. They are part of the image, so the author's formatting is kept. */
 export const manifestText = ({ manifestFile }: Project): Promise<Buffer> => readFile(manifestFile)
 
 type AuthoredFields = Parameters<typeof manifestOf>[1]
@@ -63,7 +63,7 @@ function invalid({ manifestFile }: Project, issues: readonly Issue[], cause?: un
   return new CliError('usage', [`${manifestFile} is invalid:`, ...lines, advice].join('\n'), cause)
 }
 
-/** Tags do not allow every character of a SemVer version. */
+/** The image tag of a version. Tags do not allow the `+` of SemVer. */
 export const tagOf = (version: string): string => version.replaceAll('+', '_')
 
 function withVersion(given: Record<string, unknown>, version: string): Record<string, unknown> {

@@ -3,18 +3,18 @@ import { join, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { CliError, messageOf } from '../exit.ts'
 
-/** A module's folder: `src/main.ts` serves the module, `module.json` is its manifest. */
+/** Paths of a module's folder. `src/main.ts` serves the module; `module.json` is its manifest. */
 export interface Project {
   folder: string
   mainFile: string
   manifestFile: string
   /** The bundled program, for local tests. */
   programFile: string
-  /** The image, as an OCI layout. */
+  /** Folder of the image as an OCI layout. */
   imageFolder: string
 }
 
-/** Opens the module of a folder. Throws `CliError` if there is none. */
+/** Opens the module in a folder. Throws `CliError` if the folder contains no module. */
 export async function openProject(folder = '.'): Promise<Project> {
   const absolute = resolve(folder)
   const project = {
@@ -32,7 +32,7 @@ export async function openProject(folder = '.'): Promise<Project> {
   return project
 }
 
-/** The manifest as stored. Only checks that it is a JSON object. */
+/** The stored manifest. Throws `CliError` unless it is a JSON object; its fields are not validated. */
 export async function readManifest({ manifestFile }: Project): Promise<Record<string, unknown>> {
   const content = parsed(manifestFile, await readFile(manifestFile, 'utf8'))
   if (typeof content === 'object' && content !== null && !Array.isArray(content)) return { ...content }
@@ -47,7 +47,10 @@ function parsed(file: string, text: string): unknown {
   }
 }
 
-/** Writes the manifest if its content changed, because formatting belongs to the author. Returns whether it did. */
+/**
+ * Writes the manifest only if its content has changed, so that the author's formatting is kept. Returns whether it was
+ * written.
+ */
 export async function writeManifest(project: Project, manifest: object): Promise<boolean> {
   if (isDeepStrictEqual(await readManifest(project), { ...manifest })) return false
   await writeFile(project.manifestFile, `${JSON.stringify(manifest, null, 2)}\n`)

@@ -13,20 +13,20 @@ import { type Project, readManifest as readOwnManifest } from './project.ts'
 import { openRemote, referenceOf, type Remote } from './remote.ts'
 
 export interface Pushed {
-  /** `registry/repository:tag`. */
+  /** Image reference: `registry/repository:tag`. */
   image: string
   digest: string
 }
 
-/** The target repository, if not the manifest's, and the private key (PEM) for signing. */
+// `to` is the target repository if it is not the manifest's. `privateKeyPem` signs the image.
 interface PushOptions {
   to?: string
   privateKeyPem?: string
 }
 
 /**
- * Pushes the built image under its version and `latest`. Signs it before the tags are set, so that no unsigned image is
- * visible. Throws `CliError`, also for an outdated image, and `RegistryError`.
+ * Pushes the built image with its version and `latest` as tags. Signs it before the tags are set, so that no unsigned
+ * image is visible. Throws `RegistryError`, or `CliError`, for example if the image does not match the code.
  */
 export async function pushProject(project: Project, { to, privateKeyPem }: PushOptions): Promise<Pushed> {
   const { version, image } = await builtImage(project)
@@ -51,7 +51,7 @@ interface FoundImage {
   bytes: Buffer
 }
 
-/** The image of a folder, if it matches the current code. */
+// An outdated image would be pushed under the new version, so it is compared with the code.
 async function builtImage(project: Project) {
   const manifest = await currentManifest(project)
   const { metadata, spec } = manifest
@@ -75,7 +75,7 @@ async function findImage({ imageFolder }: Project): Promise<FoundImage> {
   return { digest: entry.digest, content, bytes }
 }
 
-/** Registries require layers and configuration before the manifest. */
+// Registries require layers and configuration before the manifest.
 async function send({ imageFolder }: Project, { client, repository }: Remote, image: FoundImage): Promise<void> {
   const { config, layers, mediaType } = image.content
   for (const { digest } of [...layers, config]) {

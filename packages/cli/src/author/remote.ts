@@ -4,15 +4,15 @@ import { type ImageReference, parseReference, targetOf } from '@platform/oci/ref
 import { CliError } from '../exit.ts'
 import { credentialsFor } from './credentials.ts'
 
-/** A repository of a registry and the referenced image. */
+/** An image in a registry. */
 export interface Remote {
   client: RegistryClient
   repository: string
-  /** A digest or a tag. */
+  /** Digest or tag of the image. */
   target: string
 }
 
-/** Throws `CliError` for an invalid reference. */
+/** Parses an image reference. Throws `CliError` if it is invalid. */
 export function referenceOf(text: string): ImageReference {
   const reference = parseReference(text)
   if (reference !== undefined) return reference
@@ -23,7 +23,8 @@ export function referenceOf(text: string): ImageReference {
 }
 
 /**
- * Opens the registry of a reference. `isMeant`: the command targets this registry and may send the author's password.
+ * Opens the registry of a reference. The author's password is sent only if the command targets this registry
+ * (`isMeant`).
  */
 export function openRemote(reference: string, { isMeant = true }: { isMeant?: boolean } = {}): Remote {
   const parsed = referenceOf(reference)

@@ -9,7 +9,10 @@ export interface OwnRegistry {
   password: string
 }
 
-/** Reads it from the data folder of `npm start` (`PLAT_DATA_DIR` or this checkout); undefined if no platform runs. */
+/**
+ * The registry of the local platform, from the data folder of `npm start` (`PLAT_DATA_DIR`, or the default in this
+ * checkout). Undefined if no platform is running.
+ */
 export async function ownRegistry(): Promise<OwnRegistry | undefined> {
   const folder = process.env['PLAT_DATA_DIR']
   const runtimeFile = await readJson(join(folder ? resolve(folder) : checkout.data, 'runtime.json'))

@@ -7,13 +7,12 @@ import { CliError, hasCode } from '../exit.ts'
 import { checkout } from './checkout.ts'
 import { ownRegistry } from './runtime.ts'
 
-/** The files of a new module, which builds and runs unchanged. */
-
-/** The default address of the local platform's registry. */
+// The default address of the local platform's registry.
 const usualRegistry = '127.0.0.1:8081'
 
 /**
- * Writes a new module into a folder with its name. Throws `CliError` for an invalid id or a folder that is not empty.
+ * Writes a new module, which builds and runs unchanged, into a folder with its name. Throws `CliError` for an invalid
+ * id or a folder that is not empty.
  */
 export async function scaffold(id: string, image?: string): Promise<string> {
   const repository = image ?? `${(await ownRegistry())?.host ?? usualRegistry}/modules/${id}`
@@ -52,7 +51,7 @@ const entriesOf = (folder: string): Promise<string[]> =>
 
 const firstVersion = '0.1.0'
 
-/** The first build adds the fields that the code defines. */
+// The first build adds the fields that the code defines.
 const manifestOf = (id: string, repository: string) => ({
   metadata: {
     id,
@@ -99,7 +98,7 @@ const filesOf = (id: string, manifest: object): Record<string, string> => ({
 
 const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
 
-/** The id as a property name. */
+// Kebab-case ids must be quoted as property names.
 const propertyOf = (id: string): string => (id.includes('-') ? `'${id}'` : id)
 
 const mainOf = (id: string): string => `import { callerOf, defineModule, serve } from '@platform/modules'

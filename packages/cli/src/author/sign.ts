@@ -4,7 +4,7 @@ import { type TrustedKey, type Verdict, verifyImage } from '@platform/oci/signat
 import { CliError } from '../exit.ts'
 import { formatTarget, openRemote, type Remote } from './remote.ts'
 
-/** Signs an image and returns its digest. Throws `CliError` and `RegistryError`. */
+/** Signs an image in a registry and returns its digest. Throws `CliError` or `RegistryError`. */
 export async function signRemote(image: string, privateKeyPem: string, layout: SignatureLayout): Promise<string> {
   const remote = openRemote(image)
   const digest = await digestAt(remote)
@@ -12,7 +12,7 @@ export async function signRemote(image: string, privateKeyPem: string, layout: S
   return digest
 }
 
-/** Verifies an image as a platform does: its index, or the manifest for this machine. */
+/** Verifies an image as the platform does: accepts a signature of its index or of the manifest for this machine. */
 export async function verifyRemote(image: string, keys: readonly TrustedKey[]): Promise<Verdict> {
   const remote = openRemote(image)
   const { client, repository } = remote

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 
-/** Adds a command with description, usage and `--json`. */
+/** Adds a command with a description, examples and the option `--json`. */
 export function addCommand(
   parent: Command,
   usage: string,
@@ -11,7 +11,7 @@ export function addCommand(
   return withExamples(command, examples)
 }
 
-/** Adds a command that lists resources, with `--limit` and `--all`. */
+/** Adds a command that lists resources, with the options `--limit` and `--all`. */
 export const addListCommand = (
   parent: Command,
   usage: string,
@@ -22,18 +22,18 @@ export const addListCommand = (
     .option('--limit <n>', 'maximum number of items, newest first', wholeNumber(1, 1_000_000), 100)
     .option('--all', 'show all')
 
-/** Shows examples below the help of a command. */
+/** Shows examples below the help text of a command. */
 export const withExamples = (command: Command, examples: readonly string[]): Command =>
   examples.length === 0
     ? command
     : command.addHelpText('after', ['', 'Examples', ...examples.map((example) => `  $ ${example}`)].join('\n'))
 
-/** Parses a whole number from `min` to `max`. */
+/** Returns a parser of option values that accepts whole numbers from `min` to `max`. */
 export const wholeNumber = (min: number, max: number) => (text: string) => {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : -1
   if (value < min || value > max) throw new InvalidArgumentError(`Use a whole number from ${min} to ${max}.`)
   return value
 }
 
-/** Collects a repeatable option. */
+/** Parser of a repeatable option: adds a value to the earlier ones. */
 export const several = (text: string, before: readonly string[] = []): string[] => [...before, text]

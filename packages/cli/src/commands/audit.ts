@@ -50,7 +50,7 @@ async function list({ limit, all, json, ...filter }: Shown & Extent & Filter): P
   ])
 }
 
-/** Follows the Link headers to the last page. */
+// The `Link` header of each part refers to the next one.
 async function exportTrail({ format }: { format: 'ndjson' | 'csv' }): Promise<void> {
   const api = connect()
   for (let after: number | undefined = 0; after !== undefined;) {
@@ -76,7 +76,7 @@ async function verify(options: Shown): Promise<void> {
   process.exitCode = exitCodes.refused
 }
 
-/** Verifies the chain page by page. */
+// One request verifies a limited number of entries.
 async function verified(api: Api): Promise<Schemas['AuditVerification']> {
   let entries = 0
   for (let after = 0; ;) {

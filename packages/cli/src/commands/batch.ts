@@ -78,7 +78,7 @@ async function submit(file: string, { maxConcurrency, maxErrors, ...options }: S
   await tellAccepted(api, await unwrap(api.POST('/api/v1/jobs/batch', { body })), options, known.nameOf)
 }
 
-/** Resolves names to ids. Costs no call if all are ids. */
+// If all names are ids, the list of clusters is not read.
 async function clustersOf(api: Api, clusterNames: readonly string[]) {
   const distinct = [...new Set(clusterNames)]
   const isAllIds = distinct.every((one) => one.startsWith('clus_'))

@@ -13,7 +13,6 @@ import { addCommand, addListCommand } from './add-command.ts'
 const types = ['Hypervisor', 'CloudLocal']
 const statuses = ['Healthy', 'Degraded', 'Pending', 'Offline']
 
-/** Options that filter clusters. */
 export const withClusterFilter = (command: Command): Command =>
   command
     .addOption(new Option('--status <status>', 'only clusters with this status').choices(statuses))

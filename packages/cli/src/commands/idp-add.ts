@@ -10,7 +10,7 @@ import { addCommand, several } from './add-command.ts'
 type Request = Schemas['IdentityProviderRequest']
 type Role = NonNullable<Request['defaultRole']>
 
-/** Options with the names of the request. */
+// The option names equal the field names of the request.
 type Settings = Omit<
   Request,
   'type' | 'clientSecret' | 'bindPassword' | 'enabled' | 'roleMappings' | 'caCertificate' | 'scopes'
@@ -28,7 +28,7 @@ const notes = `
 Updates the provider of the same type and address. Its secret is kept unless you give a new one; all other settings are replaced.
 The secret is read from standard input (--secret-stdin), PLAT_IDP_SECRET or a prompt.`
 
-/** `plat idp add …`: one command per provider type, with the options of the type. */
+/** Adds one command per provider type to `plat idp add`, with the options of the type. */
 export function addProviderCommands(add: Command): void {
   const oidc = addition(add, 'oidc', 'OIDC', 'any OpenID Connect provider', [
     'plat idp add oidc --issuer https://id.example.com --client-id platform --map platform-operators=Operator',
@@ -91,7 +91,7 @@ const withDirectory = (command: Command): Command =>
     .option('--group-search-base <dn>', 'base DN of groups')
     .option('--group-member-attribute <name>', 'member attribute of groups (default: member)')
 
-/** A group may contain equals signs, a role does not. */
+// A group name can contain equals signs; a role cannot.
 function mapping(text: string, before: Addition['map'] = []): NonNullable<Addition['map']> {
   const [, group, role] = /^(.+)=(\w+)$/.exec(text) ?? []
   if (group === undefined || !isRole(role)) throw new InvalidArgumentError('Use group=role, such as ops=Operator.')
@@ -117,7 +117,7 @@ async function configure(type: Request['type'], options: Addition): Promise<void
   await showOne({ ...(json && { json }) }, provider)
 }
 
-/** An empty secret keeps the stored one. */
+// An empty secret keeps the stored one.
 async function secretOf(isFromInput: true | undefined): Promise<string> {
   if (isFromInput) return (await readInput()).replace(/\r?\n$/, '')
   const secret = process.env['PLAT_IDP_SECRET']

@@ -44,7 +44,6 @@ export function addIdentityCommands(program: Command): void {
     .action(remove)
 }
 
-/** Exits with 1 if a check failed. */
 async function test(id: string, { json }: Shown): Promise<void> {
   const found = await unwrap(connect().POST(`${path}/{id}/test`, { params: { path: { id } } }))
   if (!found.ok) process.exitCode = exitCodes.refused

@@ -6,7 +6,7 @@ import { type Shown, showOne } from '../print/show.ts'
 import { say } from '../print/write.ts'
 import { addCommand } from './add-command.ts'
 
-/** Commands of `plat module` for authors. Their dependencies load when they run. */
+// Dependencies of these commands are loaded on demand, so that other commands start quickly.
 
 interface InFolder extends Shown {
   dir?: string
@@ -14,7 +14,6 @@ interface InFolder extends Shown {
 
 const platforms = ['linux/amd64', 'linux/arm64']
 
-/** `plat module new`, `manifest` and `build`. */
 export function addAuthorCommands(module: Command): void {
   addCommand(module, 'new <id>', 'create a module in a new folder', [
     'plat module new greeting',
@@ -36,7 +35,7 @@ export function addAuthorCommands(module: Command): void {
     .action(forAuthors(build))
 }
 
-/** A command that runs in a module's folder. */
+/** Adds a command that runs in a module's folder, with the option `--dir`. */
 export const inFolder = (module: Command, name: string, description: string, examples: readonly string[]): Command =>
   addCommand(module, name, description, examples).option('--dir <folder>', 'module folder (default: current folder)')
 

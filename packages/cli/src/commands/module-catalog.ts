@@ -27,7 +27,6 @@ const columns: Column<CatalogItem>[] = [
   { title: 'DESCRIPTION', of: ({ description }) => description, isFlexible: true },
 ]
 
-/** `plat module catalog` and `plat module scan`. */
 export function addCatalogCommands(module: Command): void {
   addCommand(module, 'catalog', 'list modules that can be installed', [
     'plat module catalog --search greeting',
@@ -68,10 +67,10 @@ async function scan({ json, wait }: Shown & { wait: boolean }): Promise<void> {
 }
 
 const pauseMs = 300
-/** A registry may take a minute to respond. */
+// Registries may take minutes to respond.
 const scanTimeoutMs = 180_000
 
-/** Waits until the catalog was scanned after `before`. */
+// Waits until the time of the last scan changes.
 async function newCatalog(api: Api, before: string | undefined) {
   const untilMs = performance.now() + scanTimeoutMs
   for (;;) {

@@ -18,7 +18,6 @@ interface InstallOptions {
   manifest?: string
 }
 
-/** `plat module install` and `plat module uninstall`. */
 export function addInstallCommands(module: Command): void {
   addCommand(module, 'install <id|image>', 'install or upgrade a module and wait', [
     'plat module install hello',
@@ -63,10 +62,8 @@ async function uninstall(id: string, options: Awaited): Promise<void> {
   await follow(api, accepted, options)
 }
 
-/**
- * Adopts a running uninstallation: the response to an earlier attempt may have been lost. Undefined if it ended in the
- * meantime.
- */
+// If the response to an earlier attempt was lost, the uninstallation is already running and is followed. Returns
+// undefined if it has ended.
 async function acceptUninstall(api: Api, moduleId: string): Promise<Schemas['UninstallAccepted'] | undefined> {
   const params = { path: { id: moduleId } }
   try {

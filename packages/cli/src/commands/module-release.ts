@@ -6,9 +6,6 @@ import { say } from '../print/write.ts'
 import { addCommand, several } from './add-command.ts'
 import { forAuthors, inFolder } from './module-author.ts'
 
-/** Commands of `plat module` for published images. Their dependencies load when they run. */
-
-/** `plat module key`, `push`, `sign` and `verify`. */
 export function addReleaseCommands(module: Command): void {
   addCommand(module, 'key <name>', 'create a signing key pair: <name>.key (secret) and <name>.pub', [
     'plat module key ada',

@@ -18,7 +18,6 @@ interface LoginOptions extends Shown {
   passwordStdin?: true
 }
 
-/** `plat login`, `logout` and `whoami`. */
 export function addSessionCommands(program: Command): void {
   addCommand(program, 'login', 'sign in and store the session', [
     'plat login --server https://platform.example.com --username ada',

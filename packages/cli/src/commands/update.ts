@@ -66,7 +66,7 @@ async function rollback(options: Agreed & { force?: true }): Promise<void> {
   const { currentVersion, previousVersion } = await readCheck(api)
   const target = previousVersion === undefined ? 'the previous version' : cellOf(previousVersion)
   await confirm(`Roll back the platform from ${cellOf(currentVersion)} to ${target}?`, confirmOptions(options))
-  // Names the version, so that a retry cannot roll back further.
+  // The request names the version, so that a retry cannot roll back further.
   const selection = previousVersion === undefined ? {} : { targetVersion: previousVersion }
   await follow(api, { action: 'rollback', ...selection, ...forced(options) }, options)
 }
@@ -86,10 +86,8 @@ async function follow(api: Api, body: Schemas['UpdateRequest'], { wait, json }: 
   process.exitCode = await followOperation(api, jobId, shown)
 }
 
-/**
- * Starts an update and returns its job. A rejection may follow an attempt whose response was lost: then returns the
- * running job, or undefined if the version is already active.
- */
+// A rejection may follow an attempt that succeeded but whose response was lost. Returns the job that is running in that
+// case, or undefined if the version is already active.
 async function accept(api: Api, body: Schemas['UpdateRequest']): Promise<string | undefined> {
   try {
     return (await unwrap(api.PUT('/api/v1/platform/updates/apply', { body }))).jobId

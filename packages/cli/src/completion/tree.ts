@@ -5,15 +5,15 @@ export interface Word {
   meaning: string
 }
 
-/** What may follow a command, such as `plat cluster list`. */
+/** The words that can follow a command, such as `plat cluster list`. */
 export interface Place {
   path: string
   words: Word[]
-  /** Options with a fixed set of values. */
+  /** Options that accept only certain values. */
   choices: { option: string; values: readonly string[] }[]
 }
 
-/** Every command of the tree with its completions. */
+/** Lists every command of the tree with its completions. */
 export function placesOf(command: Command, path: string = command.name()): Place[] {
   const { commands } = command
   const options = [...command.options, { long: '--help', description: 'display help', argChoices: undefined }]

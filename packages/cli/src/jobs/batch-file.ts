@@ -2,7 +2,7 @@ import type { Schemas } from '../api/client.ts'
 import { CliError, messageOf } from '../exit.ts'
 import { cellOf } from '../print/table.ts'
 
-/** A job of a batch file; `cluster` is a name or id. */
+/** A job of a batch file. `cluster` is a name or id. */
 export interface Entry {
   cluster: string
   submission: Omit<Schemas['JobSubmission'], 'clusterId'>
@@ -14,8 +14,9 @@ export interface BatchFile {
 }
 
 /**
- * Reads `{"jobs": […]}`, an array, or one job per line. A job has the format of the API, or a short form: `cluster` may
- * be a name, `script` and `timeoutSeconds` replace `payload`, `type` defaults to InvokeScript.
+ * Parses `{"jobs": […]}`, an array, or one job per line. A job has the format of the API or a short form: `cluster` may
+ * be a name, `script` and `timeoutSeconds` replace `payload`, and `type` defaults to InvokeScript. Throws `CliError` if
+ * the file is invalid.
  */
 export function readBatchFile(text: string): BatchFile {
   const fields = fieldsOf(valueOf(text))
@@ -34,7 +35,7 @@ const batchFields = new Set(['jobs', 'maxConcurrency', 'maxErrors'])
 type Fault = (what: string) => CliError
 const ofBatch: Fault = (what) => new CliError('usage', `The batch ${what}.`)
 
-/** Rejects a limit that is not a number: ignoring it would run more, or longer, than intended. */
+// Ignoring an invalid limit would run more jobs, or run them longer, than intended.
 function numberOf<Name extends string>(fields: Fields, name: Name, fault: Fault): { [name in Name]?: number } {
   const value = fields[name]
   if (value === undefined) return {}
@@ -50,7 +51,7 @@ const isFields = (value: unknown): value is Fields =>
 function fieldsOf(value: unknown): Fields {
   if (Array.isArray(value)) return { jobs: value }
   if (!isFields(value)) return {}
-  // A single line of NDJSON is one job.
+  // A file with a single line of NDJSON is parsed as one job.
   return 'jobs' in value ? value : { jobs: [value] }
 }
 

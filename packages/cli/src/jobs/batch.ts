@@ -8,7 +8,7 @@ export type AcceptedBatch = Pick<Schemas['AcceptedBatch'], 'batchId' | 'jobIds'>
 export type BatchCounts = Schemas['BatchCounts']
 type JobSummary = Schemas['JobSummary']
 
-/** Receives the progress of batches. `onEnded` is called once per job. */
+/** Receives the progress of batches. `onEnded` is called once for each job. */
 export interface BatchListener {
   onCounts: (batchId: string, counts: BatchCounts) => void
   onEnded: (job: JobSummary) => Promise<void>
@@ -29,7 +29,7 @@ export const endedOf = ({ completed, failed, cancelled }: BatchCounts): number =
 
 const hasEnded = ({ status }: JobSummary): boolean => status !== 'Queued' && status !== 'Running'
 
-/** Follows batches until all jobs have ended. Polls less often the more jobs there are. */
+/** Follows batches until all jobs have ended. The more jobs there are, the less often it polls. */
 export async function followBatches(
   api: Api,
   batches: readonly AcceptedBatch[],
@@ -55,23 +55,23 @@ async function followBatch(
     if (endedOf(counts) > jobIds.length - open.size) {
       for (const job of (await jobsOfBatch(api, batchId)).items.toReversed()) await close(job)
     }
-    // Lists may lag behind; a read by id does not.
+    // Lists may not contain the latest changes; a read by id does.
     if (status === 'Finished') for (const id of open) await close(await getJob(api, id))
     if (open.size === 0) return
     await sleep(pauseMsOf(count) * slowness)
   }
 }
 
-/** Polls often at first and less often later. */
+/** Pause before the next poll, in milliseconds. It grows with the number of polls. */
 export const pauseMsOf = (count: number): number => Math.min(longestPauseMs, firstPauseMs * 1.3 ** count)
 
-/** Requests cancellation; ignores a batch that has finished. */
+/** Requests the cancellation of a batch. Does nothing if the batch has finished. */
 export async function cancelBatch(api: Api, batchId: string): Promise<void> {
   const { error, response } = await api.POST('/api/v1/jobs/batch/{batchId}/cancel', { params: { path: { batchId } } })
   if (error && response.status !== 409) await unwrap(Promise.resolve({ error, response }))
 }
 
-/** Splits jobs into batches of at most 500 jobs and 4 MiB of JSON. */
+/** Splits jobs into batches within the limits of the API: 500 jobs and 4 MiB of JSON. */
 export function batchesOf<Submission>(jobs: readonly Submission[]): Submission[][] {
   const parts: Submission[][] = []
   let bytes = Infinity
@@ -90,5 +90,5 @@ export function batchesOf<Submission>(jobs: readonly Submission[]): Submission[]
 }
 
 const mostJobs = 500
-/** The body limit of 4 MiB, minus some bytes around the jobs. */
+// The maximum body size is 4 MiB; the rest is for the fields around the jobs.
 const mostBytes = 4 * 1024 * 1024 - 4096

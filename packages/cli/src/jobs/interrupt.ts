@@ -1,12 +1,12 @@
 import { exitCodes } from '../exit.ts'
 import { say } from '../print/write.ts'
 
-/** npm forwards a signal that the terminal sent too: one Ctrl-C arrives twice. */
+// npm forwards signals that the terminal has sent as well, so that one Ctrl-C arrives twice.
 const samePressMs = 400
 
 /**
- * Handles Ctrl-C while jobs run: the first requests cancellation, the second exits. Dispose of it when the jobs have
- * ended.
+ * Handles Ctrl-C while jobs run: the first one requests cancellation, the second one exits. Dispose of it when the jobs
+ * have ended.
  */
 export class Interrupt implements Disposable {
   #lastMs = -Infinity
@@ -17,7 +17,7 @@ export class Interrupt implements Disposable {
     process.on('SIGINT', this.#onSignal)
   }
 
-  /** Sets how to cancel the jobs. Resolves after a cancellation that was requested before. */
+  /** Sets the function that cancels the jobs. If cancellation was requested before, calls it and waits for it. */
   async cancelWith(cancel: () => Promise<void>): Promise<void> {
     this.#cancel = cancel
     if (this.isRequested) await this.#ask(cancel)
@@ -33,7 +33,7 @@ export class Interrupt implements Disposable {
     if (isSamePress) return
     if (this.isRequested) process.exit(exitCodes.interrupted)
     this.isRequested = true
-    // Starts a line below the terminal's ^C.
+    // The terminal has printed ^C on the current line.
     if (process.stderr.isTTY) process.stderr.write('\n')
     say('Cancelling. Press Ctrl-C again to exit without waiting.')
     if (this.#cancel) void this.#ask(this.#cancel)

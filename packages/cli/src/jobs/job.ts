@@ -5,11 +5,11 @@ import { exitCodes } from '../exit.ts'
 
 export type Job = Schemas['Job']
 
-/** The longest that a request may wait for news. */
+// The maximum that the API allows.
 const waitSeconds = 20
 const shortestPauseMs = 250
 const longestPauseMs = 3000
-/** Beyond any output: reading from here waits for the end of the job. */
+// Beyond any output, so that a read from here returns only when the job has ended.
 const beyondOutput = 999_999_999_999_999
 
 export const getJob = (api: Api, id: string): Promise<Job> =>
@@ -22,7 +22,8 @@ export async function untilEnded(api: Api, id: string): Promise<Job> {
 }
 
 /**
- * Streams the output of a job from an offset until the job has ended; `isOver` stops early if there is no output yet.
+ * Streams the output of a job from an offset until the job has ended. With `isOver`, stops at the end of the current
+ * output.
  */
 export async function* outputOf(
   api: Api,
@@ -39,7 +40,7 @@ export async function* outputOf(
     yield* items
     from = nextOffset
     if (finished || (isOver && items.length === 0)) return
-    // Backs off while responses return immediately without output.
+    // Responses that return immediately without output would cause a tight loop.
     pauseMs = items.length > 0 ? shortestPauseMs : Math.min(longestPauseMs, pauseMs * 1.5)
     await sleep(Math.max(0, askedAtMs + pauseMs - performance.now()))
   }
@@ -49,7 +50,7 @@ export function exitCodeOf({ status, result }: Pick<Job, 'status' | 'result'>): 
   const code = result?.exitCode ?? undefined
   if (status === 'Completed') return code ?? exitCodes.ok
   if (code === undefined || code === 0) return exitCodes.noExitCode
-  // A process exit code has eight bits; a non-zero code must not become 0.
+  // The exit code of a process has eight bits. A non-zero code must not become 0.
   return code > 0 && code < 256 ? code : code & 255 || exitCodes.refused
 }
 

@@ -8,7 +8,7 @@ import { getJob, type Job } from './job.ts'
 
 const pauseMs = 300
 
-/** Follows a platform job to its end, one line per step. Returns the exit code. */
+/** Waits for a platform operation and prints a line for each step. Returns the exit code. */
 export async function followOperation(api: Api, id: string, { json }: Shown): Promise<number> {
   const printed = new Set<string>()
   for (;;) {

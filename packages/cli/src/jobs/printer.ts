@@ -4,10 +4,10 @@ import { say, write, writeError } from '../print/write.ts'
 
 type Chunk = Schemas['OutputChunk']
 
-/** Prints output as it arrives, each stream to its own. */
+/** Prints output of a job as it arrives. Each stream is printed to the stream of the same name. */
 export interface OutputPrinter {
   print: (chunk: Chunk) => Promise<void>
-  /** Prints the rest of an unfinished line. */
+  /** Prints the last line even if it is unfinished. */
   end: () => Promise<void>
 }
 
@@ -27,7 +27,7 @@ export function rawPrinter(): OutputPrinter {
   }
 }
 
-/** Prints the output of several nodes, each line prefixed with its node. Terminals show control characters as text. */
+/** Prints the output of several nodes and prefixes each line with the name of its node. */
 export function labelledPrinter(nameOf: ReadonlyMap<string, string>): OutputPrinter {
   const unfinished = new Map<string, { chunk: Chunk; text: string }>()
   const lines = (chunk: Chunk, text: string) =>
@@ -51,5 +51,5 @@ function labelled(name: string, text: string): string {
   return shown.replaceAll(/^(?=[^])/gm, `${oneLine(name)} | `)
 }
 
-/** Sanitises script output for terminals; files get it unchanged. */
+/** Makes control characters of script output visible in a terminal. Files and pipes receive the output unchanged. */
 export const forReader = (text: string): string => (process.stdout.isTTY ? sanitiseText(text) : text)

@@ -39,12 +39,12 @@ export async function runOnMany(
       await unwrap(api.POST('/api/v1/jobs/batch', { body })),
     )
     await interrupt.cancelWith(() => run.cancel())
-    // Limits apply across all batches, so a limited batch ends before the next starts.
+    // The limits apply to all batches together, so a limited batch must end before the next one starts.
     if (!options.detach && (maxConcurrency ?? maxErrors) !== undefined) await run.follow()
   }
   if (!options.detach) await run.follow()
   const code = options.detach ? await run.tellBatches() : run.tell()
-  // A detached run does not know how far its cancellation came.
+  // A detached run does not wait, so it cannot know whether all jobs were cancelled.
   const isWhole = code === exitCodes.ok && run.untriedCount === 0 && !options.detach
   return interrupt.isRequested && !isWhole ? exitCodes.interrupted : code
 }
@@ -88,7 +88,7 @@ class Run {
     await Promise.all(this.#batches.map(({ batchId }) => cancelBatch(this.#api, batchId)))
   }
 
-  /** Follows the batches that were added since the last call to their end. */
+  /** Follows the batches that were added since the last call until they have finished. */
   async follow(): Promise<void> {
     const added = this.#batches.slice(this.#followed)
     this.#followed = this.#batches.length
@@ -136,7 +136,6 @@ class Run {
     return this.untriedCount > 0 ? `, ${this.untriedCount} not tried` : ''
   }
 
-  /** Prints which batches were accepted. */
   async tellBatches(): Promise<number> {
     if (this.untriedCount > 0) say(`${counted(this.#clusterOf.size, 'job')} accepted${this.#untried()}.`)
     for (const batch of this.#batches) await (this.#options.json ? writeJsonLine(batch) : write(`${batch.batchId}\n`))
@@ -144,6 +143,6 @@ class Run {
   }
 }
 
-/** The file name for a cluster's output; includes the job id if the name is not a valid file name. */
+// A name that is not a valid file name is sanitised; the job id then keeps it unique.
 const fileNameOf = (name: string, jobId: string): string =>
   /^[\w][\w .-]*$/.test(name) ? `${name}.txt` : `${name.replaceAll(/[^\w.-]/g, '_').replace(/^\W+/, '')}-${jobId}.txt`

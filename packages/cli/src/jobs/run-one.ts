@@ -75,7 +75,9 @@ const nodeIdsOf = (namesOrIds: readonly string[], nodes: readonly Node[], cluste
     )
   })
 
-/** Prints the output of a job until it has ended, prefixed with node names if there are several. */
+/**
+ * Prints the output of a job until the job has ended. With several nodes, each line is prefixed with the node's name.
+ */
 export async function printOutput(
   api: Api,
   jobId: string,
@@ -87,13 +89,13 @@ export async function printOutput(
   await printer.end()
 }
 
-/** Requests cancellation; ignores a job that has ended. */
+// A job that has ended returns 409, which is not an error here.
 async function cancelJob(api: Api, id: string): Promise<void> {
   const { error, response } = await api.POST('/api/v1/jobs/{id}/cancel', { params: { path: { id } } })
   if (error && response.status !== 409) await unwrap(Promise.resolve({ error, response }))
 }
 
-/** Prints why a job ended, unless the exit code says so; returns the exit code. */
+/** Prints why a job ended unless the exit code shows it, and returns the exit code. */
 export function finalCode(job: Job, interrupt?: Interrupt): number {
   if (job.statusReason !== undefined && job.statusReason !== 'exit_nonzero') say(`${job.id} ended: ${endOf(job)}`)
   if (job.result?.truncated) say(`The output has ${job.result.totalBytes} bytes; its middle was dropped.`)

@@ -14,7 +14,7 @@ export async function scriptOf(file: string | undefined, words: readonly string[
   return script
 }
 
-/** A single word is a script; several words are quoted one by one. */
+// A single argument is a script; several arguments are a command and are quoted separately.
 const commandOf = (words: readonly string[]): string =>
   words.length === 1 ? words.join('') : words.map(quoted).join(' ')
 

@@ -7,12 +7,10 @@ import { say, write, writeJson } from '../print/write.ts'
 import { endedOf, getBatch, jobsOfBatch, pauseMsOf } from './batch.ts'
 import { endOf, exitCodeOf, getJob } from './job.ts'
 
-/** Failed jobs that are listed by id. */
+// Maximum number of failed jobs to list by id.
 const mostNamed = 20
 
-/**
- * Waits until a batch has finished. Returns 0, or the exit code of the first job that did not complete, by submission.
- */
+/** Waits until a batch has finished. Returns 0, or the exit code of the first submitted job that did not complete. */
 export async function waitForBatch(
   api: Api,
   batchId: string,
@@ -39,7 +37,7 @@ const tell = ({ json }: Shown, batch: Schemas['Batch']): Promise<void> => {
   return json ? writeJson(batch) : write(`${batch.id} ${batch.status}: ${counts}\n`)
 }
 
-/** Lists the jobs that did not complete, by submission; returns the exit code of the first. */
+// Ids sort by time of submission.
 async function firstCode(api: Api, batchId: string, nameOf: (clusterId: string) => string): Promise<number> {
   const [failed, cancelled] = await Promise.all([
     jobsOfBatch(api, batchId, 'Failed'),

@@ -3,12 +3,12 @@ import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { CliError } from '../exit.ts'
 
-/** Whether the user can be prompted. */
+/** Whether the user can be prompted: input and standard error are terminals. */
 export const canAsk = (): boolean => process.stdin.isTTY && process.stderr.isTTY
 
 export const ask = (question: string): Promise<string> => readAnswer(question, process.stderr)
 
-/** Prompts without echo. */
+/** Prompts for a secret without echo. */
 export async function askSecret(question: string): Promise<string> {
   process.stderr.write(question)
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
@@ -35,7 +35,10 @@ async function readAnswer(question: string, output: NodeJS.WritableStream): Prom
 
 export const readInput = (): Promise<string> => text(process.stdin)
 
-/** Prompts before an irreversible action. Requires `--yes` if the user cannot be prompted. */
+/**
+ * Asks for confirmation of an irreversible action. Throws `CliError` if the user declines, or cannot be prompted and
+ * has not set `--yes`.
+ */
 export async function confirm(question: string, { yes }: { yes?: true }): Promise<void> {
   if (yes) return
   if (!canAsk()) throw new CliError('usage', `${question} Use --yes to confirm.`)

@@ -7,25 +7,25 @@ const lineEveryMs = 5000
 export interface ProgressState {
   total: number
   ended: number
-  /** Such as `running 3, failed 1`. */
+  /** Additional text, such as `running 3, failed 1`. */
   note: string
 }
 
-/** Progress on standard error: a bar in a terminal, occasional lines elsewhere. */
+/** Shows progress on standard error: a bar in a terminal, otherwise a line every few seconds. */
 export class Progress {
   readonly #isBar = process.stderr.isTTY
   readonly #startedAtMs = performance.now()
   #shownAtMs = process.stderr.isTTY ? -Infinity : performance.now()
   #shown = ''
 
-  /** Shows the progress, at most every few moments. */
+  /** Shows the progress unless it was shown a short time ago. */
   update(state: ProgressState): void {
     const sinceMs = performance.now() - this.#shownAtMs
     if (sinceMs < (this.#isBar ? redrawMs : lineEveryMs)) return
     this.#show(state)
   }
 
-  /** Clears the bar before other output. */
+  /** Clears the bar, so that other output can be printed. */
   clear(): void {
     if (this.#isBar && this.#shown !== '') process.stderr.write('\r\u001b[K')
     this.#shownAtMs = this.#isBar ? -Infinity : this.#shownAtMs

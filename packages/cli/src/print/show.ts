@@ -2,7 +2,7 @@ import { type Column, cellOf, tableOf } from './table.ts'
 import { sanitiseText, padded, widthOf } from './text.ts'
 import { say, terminalWidth, write, writeJson } from './write.ts'
 
-/** Options of every command with output. */
+/** Options of every command that prints data. */
 export interface Shown {
   json?: true
 }
@@ -12,7 +12,6 @@ export interface List<Row> {
   totalCount?: number
 }
 
-/** Prints a list as JSON or as a table. */
 export async function showList<Row>({ json }: Shown, list: List<Row>, columns: readonly Column<Row>[]): Promise<void> {
   if (json) return writeJson(list)
   const { items, totalCount = items.length } = list
@@ -21,7 +20,7 @@ export async function showList<Row>({ json }: Shown, list: List<Row>, columns: r
   else if (items.length < totalCount) say(`${items.length} of ${totalCount} shown. Use --all for all.`)
 }
 
-/** Prints a resource with all fields, as JSON or one line per field. */
+/** Prints all fields of a resource, as JSON or one line per field. */
 export async function showOne({ json }: Shown, value: object): Promise<void> {
   await (json ? writeJson(value) : write(fieldsOf(value)))
 }
@@ -38,7 +37,7 @@ function flat(value: object, prefix = ''): [name: string, value: unknown][] {
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.includes('\n')
 
-/** One line per field; long texts and nested lists follow below. */
+// Multi-line texts and nested lists do not fit in a line, so they follow below the other fields.
 function fieldsOf(value: object): string {
   const fields = flat(value)
   const single = fields.filter(([, field]) => !isRows(field) && !isText(field))

@@ -10,7 +10,10 @@ export interface Column<Row> {
 const gap = '  '
 const narrowest = 8
 
-/** A value as a table cell: control characters visible, no milliseconds, `-` for nothing. */
+/**
+ * Formats a value for a table cell: control characters are visible, times have no milliseconds, and an empty value is
+ * `-`.
+ */
 export function cellOf(value: unknown): string {
   if (value === undefined || value === null || value === '') return '-'
   if (Array.isArray(value)) return value.map(cellOf).join(', ') || '-'
@@ -18,7 +21,7 @@ export function cellOf(value: unknown): string {
   return oneLine(text.replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z$/, '$1Z'))
 }
 
-/** Aligned columns with titles, one line per row, no wider than the terminal. */
+/** Formats rows as aligned columns with titles. No line is wider than `width`. */
 export function tableOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[], width: number): string {
   const cells = [columns.map(({ title }) => title), ...rows.map((row) => columns.map(({ of }) => cellOf(of(row))))]
   const natural = columns.map((_, index) => cells.reduce((most, line) => Math.max(most, widthOf(line[index] ?? '')), 0))
@@ -28,7 +31,7 @@ export function tableOf<Row>(columns: readonly Column<Row>[], rows: readonly Row
   return cells.map((line) => `${cut(lineOf(line).trimEnd(), width)}\n`).join('')
 }
 
-/** Shrinks the widest flexible column until the row fits. */
+// Shrinks the widest flexible column until the row fits.
 function fitted<Row>(columns: readonly Column<Row>[], natural: readonly number[], width: number): number[] {
   const widths = [...natural]
   let excess = widths.reduce((total, one) => total + one + gap.length, -gap.length) - width

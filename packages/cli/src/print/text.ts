@@ -1,4 +1,4 @@
-// Characters that control a terminal, forge lines or reorder text: controls, line separators, bidi marks.
+// Characters that control a terminal, forge lines or reorder text: control characters, line separators and bidi marks.
 const unsafe = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 const unsafeButLines = /(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 const wide =
@@ -7,23 +7,23 @@ const wide =
 const names: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 const visible = (character: string): string => names[character] ?? `\\u{${character.codePointAt(0)?.toString(16)}}`
 
-/** Makes control characters visible and removes line breaks, so that foreign text cannot control a terminal. */
+/** Makes control characters and line breaks visible, so that text from other sources cannot control the terminal. */
 export const oneLine = (text: string): string => text.replaceAll(unsafe, visible)
 
-/** The same, but keeps line breaks and tabs. */
+/** Like `oneLine`, but keeps line breaks and tabs. */
 export const sanitiseText = (text: string): string => text.replaceAll(unsafeButLines, visible)
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 const charactersOf = (text: string): string[] => Array.from(segmenter.segment(text), ({ segment }) => segment)
 const widthOfOne = (character: string): number => (wide.test(character) ? 2 : 1)
 
-/** The columns that text takes in a terminal. */
+/** The number of terminal columns that a text needs. */
 export const widthOf = (text: string): number =>
   /^[\u0020-\u007e]*$/.test(text)
     ? text.length
     : charactersOf(text).reduce((total, character) => total + widthOfOne(character), 0)
 
-/** Truncates text to a number of columns, with an ellipsis. */
+/** Truncates text to a number of terminal columns and adds an ellipsis. */
 export function cut(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   let kept = ''

@@ -7,11 +7,11 @@ import { withLock } from './lock.ts'
 import { readSession, removeSession, type Session, writeSession } from './store.ts'
 
 export const defaultServer = 'http://127.0.0.1:8080'
-/** Renews a token before it expires, because a request may take a while. */
+// A token is renewed before it expires, because a request may take some time.
 const marginMs = 30_000
 const pauseMs = 1000
 
-/** The platform's address without a trailing slash. Throws `CliError` for an invalid one. */
+/** The platform's address without a trailing slash. Throws `CliError` if it is invalid. */
 export function serverOf(text: string): string {
   if (!URL.canParse(text) || !/^https?:\/\//i.test(text)) {
     throw new CliError('usage', 'The server must be an http or https address, such as https://platform.example.com')
@@ -20,7 +20,7 @@ export function serverOf(text: string): string {
   return `${origin}${pathname}`.replace(/\/+$/, '')
 }
 
-/** Credentials from the environment, else from `plat login`. */
+/** Credentials from the environment, or else from `plat login`. Throws `CliError` if there are none. */
 export function credentials(environment = process.env): Credentials {
   const { PLAT_SERVER: server, PLAT_TOKEN: token } = environment
   if (token) return { server: serverOf(server || defaultServer), bearer: async () => token }
@@ -49,7 +49,7 @@ function stored(session: Session): Credentials {
   return { server: session.server, bearer }
 }
 
-/** Renews the session and retries while the platform is down. An attempt without a response may have succeeded. */
+// An attempt without a response may have succeeded. Each retry reads the stored session first.
 async function renewed(expired: Session, { seconds }: RetryPolicy): Promise<Session> {
   const deadlineMs = performance.now() + 1000 * seconds
   for (;;) {
@@ -63,10 +63,10 @@ async function renewed(expired: Session, { seconds }: RetryPolicy): Promise<Sess
   }
 }
 
-/** Renews under a lock: using a refresh token twice ends the session. */
+// Processes of one user must not renew at the same time, because using a refresh token twice ends the session.
 async function renewedOnce(expired: Session): Promise<Session> {
   const session = readSession()
-  // Another process may have signed in as another user; a command must not continue as them.
+  // Another process may have signed in as another user. The command must not continue as that user.
   const isSame = session?.server === expired.server && session.username === expired.username
   if (session === undefined || !isSame) throw notSignedIn('The session has ended.')
   if (session.refreshToken !== expired.refreshToken) return session

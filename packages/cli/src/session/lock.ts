@@ -7,13 +7,13 @@ import { CliError, hasCode } from '../exit.ts'
 import { folder } from './store.ts'
 
 const pollMs = 25
-/** Longer than any renewal, which stops after 15 seconds. */
+// Longer than any renewal, which takes at most 15 seconds.
 const staleAfterMs = 30_000
 const timeoutMs = 45_000
 
 /**
- * Serialises work across processes of this user, because a refresh token works once. Takes over the lock of a dead
- * process.
+ * Runs work in only one process of this user at a time. A lock whose process has died is replaced. Throws `CliError` if
+ * the lock is not released in time.
  */
 export async function withLock<Result>(work: () => Promise<Result>): Promise<Result> {
   mkdirSync(folder(), { recursive: true, mode: 0o700 })
@@ -45,11 +45,11 @@ async function acquire(path: string, owner: string): Promise<void> {
 }
 
 function claimed(own: string, path: string): boolean {
-  // The age of a lock counts from its acquisition, not from the start of the wait.
+  // The age of the lock counts from its acquisition, not from the start of the wait.
   const now = new Date()
   utimesSync(own, now, now)
   try {
-    // A link appears atomically: no process reads a partial lock.
+    // Creating a link is atomic, so no process reads a partly written lock.
     linkSync(own, path)
     return true
   } catch (error) {
@@ -64,7 +64,7 @@ function clearStale(path: string): void {
   const moved = `${path}.${process.pid}.stale`
   try {
     renameSync(path, moved)
-    // Two processes may find the same stale lock; the slower one restores the lock that replaced it.
+    // If two processes find the same stale lock, the second one may move the new lock and must restore it.
     if (contentOf(moved) === holder) rmSync(moved)
     else renameSync(moved, path)
   } catch (error) {

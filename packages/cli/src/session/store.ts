@@ -3,12 +3,12 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { hasCode } from '../exit.ts'
 
-/** The stored session, readable by its owner only. */
+/** The stored session. Only its owner can read the file. */
 export interface Session {
   server: string
   username: string
   accessToken: string
-  /** Expiry of the access token, in milliseconds since 1970. */
+  /** Expiry of the access token, in milliseconds since the Unix epoch. */
   expiresAtMs: number
   refreshToken: string
 }
@@ -16,7 +16,7 @@ export interface Session {
 export const folder = (): string => join(process.env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'plat')
 const sessionPath = (): string => join(folder(), 'session.json')
 
-/** The stored session; undefined if there is none or the file is damaged. */
+/** The stored session, or undefined if there is none or the file is damaged. */
 export function readSession(): Session | undefined {
   try {
     const session: unknown = JSON.parse(readFileSync(sessionPath(), 'utf8'))
@@ -34,7 +34,7 @@ const isSession = (value: unknown): value is Session => {
   return texts.every((name) => typeof fields.get(name) === 'string') && typeof fields.get('expiresAtMs') === 'number'
 }
 
-/** Writes the session atomically. */
+/** Writes the session atomically, because other processes may read it at the same time. */
 export function writeSession(session: Session): void {
   mkdirSync(folder(), { recursive: true, mode: 0o700 })
   const next = `${sessionPath()}.${process.pid}`
